@@ -1,0 +1,47 @@
+# Each target creates .venv when it is missing, installs what it needs once, and runs; python3 and make are enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+EXTRAS := deep,mujoco,viewer,ray,dev
+WORKERS ?= 2
+
+.PHONY: help demo test check bench clean
+
+help:
+	@echo "make demo   install the core and run the demo"
+	@echo "make test   install all extras but sb3 and run the tests"
+	@echo "make check  ruff, mypy --strict, import-linter"
+	@echo "make bench  run every measurement of benchmarks/"
+	@echo "make clean  remove .venv and everything that was generated"
+
+demo: $(VENV)/.core
+	$(BIN)/errands demo
+
+test: $(VENV)/.full
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+check: $(VENV)/.full
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.full
+	@set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("errands needs Python 3.11 or later, this is " + sys.version.split()[0] + "; say make PYTHON=/path/to/python3")'
+	$(PYTHON) -m venv $(VENV)
+
+# The stamps ask for the python as an order-only prerequisite: its own date says nothing about what is installed.
+$(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -e .
+	@touch $@
+
+$(VENV)/.full: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -e '.[$(EXTRAS)]'
+	@touch $@ $(VENV)/.core
