@@ -1,0 +1,77 @@
+"""HalfCheetah (Section 6): run backwards to B or forwards to C, D, E; gymnasium's MuJoCo robot, extra `mujoco`."""
+
+from __future__ import annotations
+
+import ctypes.util
+import importlib.util
+import os
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+
+from errands.errors import ErrandsError
+from errands.worlds.maps import positive
+
+BACKWARD = (("B", -2.0),)
+FORWARD = (("C", 2.0), ("D", 4.0), ("E", 6.0))
+CONTROL_COST = 0.1
+
+
+@dataclass(frozen=True)
+class HalfCheetah:
+    """The robot, with the features B: x < -2, C: x > 2, D: x > 4, E: x > 6 (from its start) and its control cost."""
+
+    limit: int = 1000
+
+    def __post_init__(self) -> None:
+        positive("limit", self.limit)
+
+    @property
+    def kind(self) -> str:
+        """The word of task files: cheetah."""
+        return "cheetah"
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """B, C, D and E."""
+        return tuple(name for name, _ in BACKWARD + FORWARD)
+
+    @property
+    def signals(self) -> tuple[str, ...]:
+        """The control cost of the step, 0.1 times the sum of squared actions: a positive number."""
+        return ("control_cost",)
+
+    def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
+        """A fresh Gymnasium environment; without a screen, pixels are drawn through EGL."""
+        if importlib.util.find_spec("mujoco") is None:
+            raise ErrandsError("HalfCheetah needs MuJoCo, which is not installed; type: pip install errands[mujoco]")
+        if render_mode == "rgb_array":
+            choose_gl()
+        from errands.worlds.cheetah_env import HalfCheetahEnv
+
+        return HalfCheetahEnv(self, render_mode)
+
+    def finite(self) -> None:
+        """None: the robot's states are continuous."""
+        return None
+
+
+def features_at(x: float) -> set[str]:
+    """The features that hold at a distance x from the start."""
+    return {name for name, bound in BACKWARD if x < bound} | {name for name, bound in FORWARD if x > bound}
+
+
+def choose_gl() -> None:
+    """On Linux without a screen, tell MuJoCo to draw through EGL, or OSMesa, unless the user has chosen."""
+    screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if os.environ.get("MUJOCO_GL") or screen or not sys.platform.startswith("linux"):
+        return
+    for backend, library in (("egl", "EGL"), ("osmesa", "OSMesa")):
+        if ctypes.util.find_library(library):
+            os.environ["MUJOCO_GL"] = backend
+            return
+    raise ErrandsError(
+        "rendering HalfCheetah without a screen needs EGL or OSMesa and neither is here; install libegl1 or libosmesa6"
+    )

@@ -1,0 +1,81 @@
+"""The Gymnasium shell of HalfCheetah; importing this file imports MuJoCo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mujoco
+import numpy as np
+from gymnasium.envs.mujoco.half_cheetah_v5 import HalfCheetahEnv as GymnasiumHalfCheetah
+from numpy.typing import NDArray
+
+from errands.worlds.cheetah import CONTROL_COST, HalfCheetah, features_at
+from errands.worlds.saving import Saved, restore_random, save_random
+
+_FULL_STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+
+
+class HalfCheetahEnv(GymnasiumHalfCheetah):
+    """HalfCheetah-v5 that observes its position from the start (18 numbers), earns nothing and reports features."""
+
+    def __init__(self, world: HalfCheetah, render_mode: str | None = None) -> None:
+        super().__init__(
+            ctrl_cost_weight=CONTROL_COST,
+            exclude_current_positions_from_observation=False,
+            render_mode=render_mode,
+        )
+        self.metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": self.metadata["render_fps"]}
+        self.limit = world.limit
+        self.steps = 0
+        self.origin = 0.0
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float64], dict[str, Any]]:
+        """A new start as gymnasium draws it; positions count from there."""
+        super().reset(seed=seed, options=options)
+        self.steps = 0
+        self.origin = float(self.data.qpos[0])
+        return self.observe(), {"features": features_at(self.distance), "signals": {"control_cost": 0.0}}
+
+    def step(self, action: Any) -> tuple[NDArray[np.float64], float, bool, bool, dict[str, Any]]:
+        """One action of 0.05 seconds; never terminates, truncates at the limit."""
+        self.do_simulation(action, self.frame_skip)
+        self.steps += 1
+        signals = {"control_cost": float(self.control_cost(action))}
+        info = {"features": features_at(self.distance), "signals": signals}
+        return self.observe(), 0.0, False, self.steps >= self.limit, info
+
+    @property
+    def distance(self) -> float:
+        """How far the robot is from its start, forwards positive."""
+        return float(self.data.qpos[0]) - self.origin
+
+    def observe(self) -> NDArray[np.float64]:
+        """The nine positions, the first counted from the start, and the nine velocities."""
+        observation = np.concatenate([self.data.qpos, self.data.qvel])
+        observation[0] = self.distance
+        return observation
+
+    def render(self) -> Any:
+        """One line of text or a picture, by render mode."""
+        if self.render_mode == "ansi":
+            names = " ".join(sorted(features_at(self.distance))) or "-"
+            return f"step {self.steps}  distance {self.distance:+.2f}  features {names}\n"
+        return None if self.render_mode is None else super().render()
+
+    def save(self) -> Saved:
+        """The full state as plain data, the solver's warm start included."""
+        full = np.empty(mujoco.mj_stateSize(self.model, _FULL_STATE))
+        mujoco.mj_getState(self.model, self.data, full, _FULL_STATE)
+        return {"physics": full.tolist(), "steps": self.steps, "origin": self.origin, "random": save_random(self)}
+
+    def restore(self, saved: Saved) -> None:
+        """Continue from a saved state."""
+        full = np.array(saved["physics"])
+        mujoco.mj_setState(self.model, self.data, full, _FULL_STATE)
+        mujoco.mj_forward(self.model, self.data)
+        # The forward pass is for the picture only and moves the warm start: set the state again.
+        mujoco.mj_setState(self.model, self.data, full, _FULL_STATE)
+        self.steps, self.origin = saved["steps"], saved["origin"]
+        restore_random(self, saved["random"])

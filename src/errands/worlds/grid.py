@@ -1,0 +1,147 @@
+"""Grid worlds as pure rules: cells, walls, slipping moves, and the table of what follows what (Section 6, Delivery and Office)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from errands.errors import SpecError
+from errands.tables import Floats, Ints, WorldTable
+from errands.worlds.base import FiniteWorld
+
+UP, RIGHT, DOWN, LEFT = range(4)
+ACTIONS = ("up", "right", "down", "left")
+_STEPS = ((-1, 0), (0, 1), (1, 0), (0, -1))
+
+
+@dataclass(frozen=True)
+class GridLayout:
+    """The plan of a grid: cells are numbered row by row from the top left; a feature may stand on several cells."""
+
+    width: int
+    height: int
+    start: int
+    places: tuple[tuple[str, int], ...] = ()
+    """Pairs (feature, cell), in declared order."""
+    blocked: frozenset[int] = frozenset()
+    """Cells that cannot be entered."""
+    walls: frozenset[tuple[int, int]] = frozenset()
+    """Pairs (lower cell, higher cell) of neighbours with a wall between them."""
+    slip: float = 0.0
+    """Probability that a move goes to one of its two sides instead."""
+    signs: tuple[tuple[str, str], ...] = ()
+    """Pairs (feature, short sign to draw instead of its name)."""
+
+    def __post_init__(self) -> None:
+        inside = range(self.cells)
+        if self.width < 1 or self.height < 1:
+            raise SpecError(f"a grid of {self.width} x {self.height} cells is empty; it needs at least one cell")
+        if not 0.0 <= self.slip < 1.0:
+            raise SpecError(f"slip is {self.slip}, and must be at least 0 and below 1")
+        if self.start not in inside or self.start in self.blocked:
+            raise SpecError(f"the start, cell {self.start}, is not a free cell of the {self.width} x {self.height} grid")
+        for name, cell in self.places:
+            if cell not in inside or cell in self.blocked:
+                raise SpecError(f"'{name}' stands on cell {cell}, which is not a free cell of the grid")
+        for low, high in self.walls:
+            if high - low != self.width and (high - low != 1 or high % self.width == 0):
+                raise SpecError(f"the wall ({low}, {high}) is not between two neighbouring cells, lower number first")
+
+    @property
+    def cells(self) -> int:
+        """The number of cells, blocked ones included."""
+        return self.width * self.height
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of all features on the grid, each once, in declared order."""
+        return tuple(dict.fromkeys(name for name, _ in self.places))
+
+    def features_at(self, cell: int) -> frozenset[str]:
+        """The features that hold on a cell."""
+        return self._by_cell.get(cell, frozenset())
+
+    @cached_property
+    def _by_cell(self) -> dict[int, frozenset[str]]:
+        return {c: frozenset(name for name, cell in self.places if cell == c) for c in {c for _, c in self.places}}
+
+    def sign(self, feature: str) -> str:
+        """What is drawn for a feature: its short sign where it has one, else its name."""
+        return dict(self.signs).get(feature, feature)
+
+    def move(self, cell: int, action: int) -> int:
+        """The cell that a move without slip leads to; a wall, a blocked cell or the border means staying."""
+        down, right = _STEPS[action]
+        row, column = cell // self.width + down, cell % self.width + right
+        if not (0 <= row < self.height and 0 <= column < self.width) or cell in self.blocked:
+            return cell
+        there = row * self.width + column
+        closed = there in self.blocked or (min(cell, there), max(cell, there)) in self.walls
+        return cell if closed else there
+
+
+def moves(layout: GridLayout) -> Ints:
+    """The table [cells, 4] of moves without slip."""
+    return np.array([[layout.move(c, a) for a in range(4)] for c in range(layout.cells)], np.int32)
+
+
+def outcomes(layout: GridLayout) -> tuple[Ints, Floats]:
+    """Cells reached and cumulative probabilities, both [cells, 4, outcomes]: as meant, to its left, to its right."""
+    straight = moves(layout)
+    if layout.slip == 0.0:
+        return straight[:, :, None], np.ones((layout.cells, 4, 1))
+    reached = np.stack([straight, np.roll(straight, 1, axis=1), np.roll(straight, -1, axis=1)], axis=2)
+    shares = np.array([1.0 - layout.slip, 1.0 - layout.slip / 2, 1.0])
+    return reached, np.broadcast_to(shares, reached.shape).copy()
+
+
+def grid_table(layout: GridLayout) -> FiniteWorld:
+    """The grid as flat tables; the label of a step is the feature set of the cell it ends in."""
+    sets = [layout.features_at(cell) for cell in range(layout.cells)]
+    labels = tuple(dict.fromkeys([frozenset[str](), *sets]))
+    number = {features: i for i, features in enumerate(labels)}
+    label_of = np.array([number[features] for features in sets], np.int32)
+    reached, cumulative = outcomes(layout)
+    table = WorldTable(
+        starts=np.array([layout.start], np.int32),
+        start_cumulative=np.ones(1),
+        start_label=label_of[[layout.start]],
+        next=reached,
+        cumulative=cumulative,
+        label=label_of[reached],
+        ends=np.zeros(reached.shape, np.bool_),
+        signal=np.zeros((0, *reached.shape)),
+    )
+    return FiniteWorld(table, labels)
+
+
+def distances(layout: GridLayout, source: int, avoid: Iterable[int] = ()) -> Ints:
+    """Steps from a cell to every cell, -1 where there is no way; no way leads through a cell of `avoid`."""
+    steps = np.full(layout.cells, -1, np.int32)
+    closed = frozenset(avoid)
+    steps[source] = 0
+    queue = deque([source])
+    while queue:
+        cell = queue.popleft()
+        for action in range(4):
+            there = layout.move(cell, action)
+            if steps[there] < 0 and there not in closed:
+                steps[there] = steps[cell] + 1
+                queue.append(there)
+    return steps
+
+
+def reachable(layout: GridLayout) -> frozenset[int]:
+    """The cells that can be reached from the start."""
+    return frozenset(np.flatnonzero(distances(layout, layout.start) >= 0).tolist())
+
+
+def unreachable_features(layout: GridLayout) -> tuple[str, ...]:
+    """The features none of whose cells can be reached from the start."""
+    near = reachable(layout)
+    found = {name for name, cell in layout.places if cell in near}
+    return tuple(name for name in layout.features if name not in found)

@@ -1,0 +1,112 @@
+"""Pictures of grid worlds in the manner of the paper's maps: thick walls, thin grey grid, labels; as SVG or as text."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from errands.worlds.drawing import Box, Disc, Drawing, Shape, Stroke, Word, svg
+from errands.worlds.grid import GridLayout
+
+CELL = 40.0
+MARGIN = 10.0
+_TINTS = ("#dbe9f6", "#fde3c8", "#dcefd8", "#f7d9de", "#e6dff2", "#fbf1c4")
+_INK, _GREY, _TRAIL, _AGENT = "#222222", "#d5d5d5", "#8aa4c8", "#c0392b"
+_WALL = 3.5
+
+
+def grid_svg(layout: GridLayout, agent: int | None = None, path: Sequence[int] = ()) -> str:
+    """The grid as the text of an SVG file, with the agent's cell and a path of cells where they are given."""
+    return svg(grid_drawing(layout, agent, path))
+
+
+def grid_drawing(
+    layout: GridLayout, agent: int | None = None, path: Sequence[int] = (), hidden: Collection[str] = ()
+) -> Drawing:
+    """The grid as shapes; features named in `hidden` are left out (boxes that were taken)."""
+    shown = [(name, cell) for name, cell in layout.places if name not in hidden]
+    shapes: list[Shape] = [*_tints(layout, shown), *_lines(layout), *_walls(layout)]
+    if len(path) > 1:
+        shapes.append(Stroke(tuple(_centre(layout, cell) for cell in path), _TRAIL, 3.0))
+    shapes += _labels(layout, shown, agent)
+    if agent is not None:
+        x, y = _centre(layout, agent)
+        crowded = any(cell == agent for _, cell in shown)
+        shapes.append(Disc(x + 10, y + 10, 6.0, _AGENT) if crowded else Disc(x, y, 10.0, _AGENT))
+    return Drawing(layout.width * CELL + 2 * MARGIN, layout.height * CELL + 2 * MARGIN, tuple(shapes))
+
+
+def _corner(layout: GridLayout, cell: int) -> tuple[float, float]:
+    return MARGIN + cell % layout.width * CELL, MARGIN + cell // layout.width * CELL
+
+
+def _centre(layout: GridLayout, cell: int) -> tuple[float, float]:
+    x, y = _corner(layout, cell)
+    return x + CELL / 2, y + CELL / 2
+
+
+def _tints(layout: GridLayout, shown: Sequence[tuple[str, int]]) -> list[Shape]:
+    families = list(dict.fromkeys(name.rstrip("0123456789") for name in layout.features))
+    cells: list[Shape] = []
+    for name, cell in shown:
+        tint = _TINTS[families.index(name.rstrip("0123456789")) % len(_TINTS)]
+        cells.append(Box(*_corner(layout, cell), CELL, CELL, tint))
+    return cells
+
+
+def _lines(layout: GridLayout) -> list[Shape]:
+    right, bottom = MARGIN + layout.width * CELL, MARGIN + layout.height * CELL
+    upright = [MARGIN + i * CELL for i in range(1, layout.width)]
+    level = [MARGIN + i * CELL for i in range(1, layout.height)]
+    return [
+        *(Stroke(((x, MARGIN), (x, bottom)), _GREY, 1.0) for x in upright),
+        *(Stroke(((MARGIN, y), (right, y)), _GREY, 1.0) for y in level),
+    ]
+
+
+def _walls(layout: GridLayout) -> list[Shape]:
+    shapes: list[Shape] = [Box(*_corner(layout, cell), CELL, CELL, _INK) for cell in sorted(layout.blocked)]
+    for low, high in sorted(layout.walls):
+        x, y = _corner(layout, high)
+        end = (x, y + CELL) if high - low == 1 and layout.width > 1 else (x + CELL, y)
+        shapes.append(Stroke(((x, y), end), _INK, _WALL))
+    right, bottom = MARGIN + layout.width * CELL, MARGIN + layout.height * CELL
+    border = ((MARGIN, MARGIN), (right, MARGIN), (right, bottom), (MARGIN, bottom), (MARGIN, MARGIN))
+    return [*shapes, Stroke(border, _INK, _WALL)]
+
+
+def _labels(layout: GridLayout, shown: Sequence[tuple[str, int]], agent: int | None) -> list[Shape]:
+    texts: dict[int, list[str]] = {}
+    for name, cell in shown:
+        texts.setdefault(cell, []).append(layout.sign(name))
+    words: list[Shape] = []
+    for cell, names in texts.items():
+        text = ",".join(names)
+        words.append(Word(*_centre(layout, cell), text, min(17.0, 1.7 * CELL / max(len(text), 1)), _INK))
+    if agent is None and layout.start not in texts:
+        words.append(Word(*_centre(layout, layout.start), "A", 17.0, _AGENT))
+    return words
+
+
+def grid_text(layout: GridLayout, agent: int | None = None, hidden: Collection[str] = ()) -> str:
+    """The grid as lines of text, the agent as '@' (or 'A' on its start where no agent is given)."""
+    shown = {cell: layout.sign(name) for name, cell in reversed(layout.places) if name not in hidden}
+    wide = max([1, *(len(text) for text in shown.values())])
+    rule = "+" + "-" * (layout.width * (wide + 1) - 1) + "+"
+    lines = [rule]
+    for row in range(layout.height):
+        cells = range(row * layout.width, (row + 1) * layout.width)
+        marks = [_mark(layout, cell, agent, shown).ljust(wide) for cell in cells]
+        ends = ["|" if (cell, cell + 1) in layout.walls else " " for cell in cells[:-1]] + ["|"]
+        lines.append("|" + "".join(mark + end for mark, end in zip(marks, ends, strict=True)))
+        if any((cell, cell + layout.width) in layout.walls for cell in cells) and row < layout.height - 1:
+            closed = [("-" if (cell, cell + layout.width) in layout.walls else " ") * wide for cell in cells]
+            lines.append("|" + " ".join(closed) + "|")
+    return "\n".join([*lines, rule]) + "\n"
+
+
+def _mark(layout: GridLayout, cell: int, agent: int | None, shown: dict[int, str]) -> str:
+    if cell == agent:
+        return "@"
+    if cell in layout.blocked:
+        return "#"
+    return shown.get(cell, "A" if agent is None and cell == layout.start else ".")

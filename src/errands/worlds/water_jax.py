@@ -1,0 +1,50 @@
+"""Water's rules in JAX: pure, to be jitted and vmapped over states; the same numbers as water.py in float32."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from errands.worlds import water
+
+
+class WaterState(NamedTuple):
+    """Everything that the future depends on, as in water.WaterState; a pytree of arrays."""
+
+    agent: Float[Array, "2"]
+    velocity: Float[Array, "2"]
+    balls: Float[Array, "12 2"]
+    drifts: Float[Array, "12 2"]
+    touching: Bool[Array, "12"]
+
+
+def reset_state(map_seed: int) -> WaterState:
+    """The state in which every episode on this map starts."""
+    return WaterState(*(jnp.asarray(part) for part in water.reset_state(map_seed)))
+
+
+def step(state: WaterState, action: Int[Array, ""] | int) -> tuple[WaterState, Bool[Array, "6"]]:
+    """The next state, and for each colour whether an overlap with one of its balls starts in this step."""
+    pushed = jnp.clip(state.velocity + jnp.asarray(water.PUSHES)[action], -water.TOP_SPEED, water.TOP_SPEED)
+    agent, velocity = _bounce(state.agent + pushed, pushed)
+    balls, drifts = _bounce(state.balls + state.drifts, state.drifts)
+    touching = jnp.sum(jnp.square(balls - agent), axis=1) <= 4 * water.RADIUS * water.RADIUS
+    touched = (touching & ~state.touching).reshape(len(water.COLOURS), water.BALLS_EACH).any(axis=1)
+    return WaterState(agent, velocity, balls, drifts, touching), touched
+
+
+def _bounce(
+    centre: Float[Array, "*balls 2"], velocity: Float[Array, "*balls 2"]
+) -> tuple[Float[Array, "*balls 2"], Float[Array, "*balls 2"]]:
+    held = jnp.clip(centre, water.RADIUS, water.ARENA - water.RADIUS)
+    return held, jnp.where(held == centre, velocity, -velocity)
+
+
+def observe(state: WaterState) -> Float[Array, "52"]:
+    """The 52 numbers of water.observe."""
+    own = jnp.concatenate([state.agent / water.ARENA, state.velocity / water.TOP_SPEED])
+    places = (state.balls - state.agent) / water.ARENA
+    speeds = (state.drifts - state.velocity) / (water.TOP_SPEED + water.BALL_SPEED)
+    return jnp.concatenate([own, jnp.concatenate([places, speeds], axis=1).ravel()])
