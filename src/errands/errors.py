@@ -1,0 +1,40 @@
+"""What can go wrong, by kind: every error says what came, what was wanted and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class ErrandsError(Exception):
+    """Any mistake that errands explains in a sentence; the command turns it into exit code 2."""
+
+
+class SpecError(ErrandsError):
+    """A machine, guard, phrase or task file is not well formed; `problems` lists every fault found."""
+
+    def __init__(self, message: str, problems: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.problems: tuple[str, ...] = tuple(problems) or (message,)
+
+
+class TaskError(ErrandsError):
+    """A task cannot be run as asked: world and machine do not fit, or it is too large."""
+
+
+class ConfigError(ErrandsError):
+    """A learner was given settings that it cannot use."""
+
+
+class StoreError(ErrandsError):
+    """A run folder cannot be read or written."""
+
+
+class UnknownName(ErrandsError):
+    """A name that is not in a closed list; the message proposes the nearest one that is."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+        hint = f"did you mean '{near[0]}'?" if near else f"choose from {', '.join(names)}"
+        super().__init__(f"no {kind} is called '{name}'; {hint}")

@@ -1,0 +1,304 @@
+"""Features and guards: Boolean features, the three values of a numeric one, and formulas over them (Section 3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+
+from errands.errors import SpecError
+
+MAX_DEPTH = 64
+MAX_FEATURES = 20
+MAX_LENGTH = 10_000
+
+
+class Change(Enum):
+    """The value of a numeric feature: what its count of uncompleted subtasks did in a step."""
+
+    UNCHANGED = "!"
+    DECREASED = "↓"
+    REACHED = "⤓"
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean:
+    """True when the feature of this name is true."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Numeric:
+    """True when the numeric feature of this name has this value."""
+
+    name: str
+    change: Change
+
+    def __str__(self) -> str:
+        return self.name + self.change.value
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """True when the inner guard is false."""
+
+    inner: Guard
+
+    def __str__(self) -> str:
+        return f"~({self.inner})" if isinstance(self.inner, And | Or) and self.inner.parts else f"~{self.inner}"
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """True when all parts are; without parts it is always true."""
+
+    parts: tuple[Guard, ...]
+
+    def __str__(self) -> str:
+        return " & ".join(f"({p})" if isinstance(p, Or) and p.parts else str(p) for p in self.parts) or "true"
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """True when some part is; without parts it is never true."""
+
+    parts: tuple[Guard, ...]
+
+    def __str__(self) -> str:
+        return " | ".join(str(p) for p in self.parts) or "false"
+
+
+Guard = Boolean | Numeric | Not | And | Or
+Atom = Boolean | Numeric
+TRUE, FALSE = And(()), Or(())
+
+
+def conjunction(parts: Sequence[Guard]) -> Guard:
+    """The conjunction in its plainest form: flat, without repetitions or constants."""
+    flat = dict.fromkeys(q for p in parts for q in (p.parts if isinstance(p, And) else (p,)))
+    if FALSE in flat:
+        return FALSE
+    return next(iter(flat)) if len(flat) == 1 else And(tuple(flat))
+
+
+def disjunction(parts: Sequence[Guard]) -> Guard:
+    """The disjunction in its plainest form: flat, without repetitions or constants."""
+    flat = dict.fromkeys(q for p in parts for q in (p.parts if isinstance(p, Or) else (p,)))
+    if TRUE in flat:
+        return TRUE
+    return next(iter(flat)) if len(flat) == 1 else Or(tuple(flat))
+
+
+def negation(guard: Guard) -> Guard:
+    """The negation in its plainest form."""
+    if guard == TRUE or guard == FALSE:
+        return FALSE if guard == TRUE else TRUE
+    return guard.inner if isinstance(guard, Not) else Not(guard)
+
+
+def atoms(guard: Guard) -> Iterator[Atom]:
+    """Every atom of the guard, from left to right."""
+    if isinstance(guard, Boolean | Numeric):
+        yield guard
+    elif isinstance(guard, Not):
+        yield from atoms(guard.inner)
+    else:
+        for part in guard.parts:
+            yield from atoms(part)
+
+
+def holds(guard: Guard, true: Set[str], changes: Mapping[str, Change]) -> bool:
+    """Whether the guard is true when exactly these Boolean features are true and numeric ones have these values."""
+    match guard:
+        case Boolean(name):
+            return name in true
+        case Numeric(name, change):
+            return changes[name] is change
+        case Not(inner):
+            return not holds(inner, true, changes)
+        case And(parts):
+            return all(holds(p, true, changes) for p in parts)
+        case Or(parts):
+            return any(holds(p, true, changes) for p in parts)
+
+
+def substitute(guard: Guard, true: Mapping[str, bool], changes: Mapping[str, Change]) -> Guard:
+    """The guard that is left when some features are known; an unknown atom stays as it is."""
+    match guard:
+        case Boolean(name):
+            return guard if name not in true else (TRUE if true[name] else FALSE)
+        case Numeric(name, change):
+            return guard if name not in changes else (TRUE if changes[name] is change else FALSE)
+        case Not(inner):
+            return negation(substitute(inner, true, changes))
+        case And(parts):
+            return conjunction([substitute(p, true, changes) for p in parts])
+        case Or(parts):
+            return disjunction([substitute(p, true, changes) for p in parts])
+
+
+def positive(guard: Guard) -> Guard:
+    """What must become true: the guard without its negative literals; the guard itself when nothing is left."""
+
+    def strip(g: Guard, sign: bool) -> Guard:
+        match g:
+            case Not(inner):
+                return strip(inner, not sign)
+            case And(parts) | Or(parts):
+                stripped = [strip(p, sign) for p in parts]
+                return conjunction(stripped) if isinstance(g, And) is sign else disjunction(stripped)
+        return g if sign else TRUE
+
+    left = strip(guard, True)
+    return guard if left in (TRUE, FALSE) else left
+
+
+@lru_cache(maxsize=4096)
+def columns(count: int) -> tuple[int, ...]:
+    """The truth-table column of each of `count` variables, as the bits of one integer per variable."""
+    rows = 1 << count
+    full = (1 << rows) - 1
+    return tuple(full // ((1 << (1 << i)) + 1) << (1 << i) for i in range(count))
+
+
+def truth_table(guard: Guard, names: Sequence[str]) -> int:
+    """The guard's truth table over these Boolean features: bit r is its value in row r, bit i of r being names[i]."""
+    column = dict(zip(names, columns(len(names)), strict=True))
+    full = (1 << (1 << len(names))) - 1
+
+    def value(g: Guard) -> int:
+        match g:
+            case Boolean(name):
+                return column[name]
+            case Not(inner):
+                return full ^ value(inner)
+            case And(parts):
+                table = full
+                for part in parts:
+                    table &= value(part)
+                return table
+            case Or(parts):
+                table = 0
+                for part in parts:
+                    table |= value(part)
+                return table
+            case Numeric():
+                raise SpecError(f"'{g}' has no column in a table of Boolean features; give its value first")
+
+    return value(guard)
+
+
+def satisfying(guard: Guard) -> frozenset[str] | None:
+    """A smallest-row set of Boolean features that makes a guard without numeric atoms true; None if there is none."""
+    names = sorted({atom.name for atom in atoms(guard)})
+    table = truth_table(guard, names)
+    if not table:
+        return None
+    row = (table & -table).bit_length() - 1
+    return frozenset(name for i, name in enumerate(names) if row >> i & 1)
+
+
+_TOKEN = re.compile(r"\s*(?:(?P<name>[^\W\d]\w*)(?P<change>\.(?:down|done|same)\b|[↓⤓!])?|(?P<sign>[~¬&∧|∨()]))")
+_WORDS = {"not": "~", "and": "&", "or": "|", "¬": "~", "∧": "&", "∨": "|"}
+_CHANGES = {".down": Change.DECREASED, ".done": Change.REACHED, ".same": Change.UNCHANGED} | {c.value: c for c in Change}
+RESERVED = frozenset({"not", "and", "or", "true", "false"})
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can be the name of a feature: letters, digits and underscores, and no reserved word."""
+    return re.fullmatch(r"[^\W\d]\w*", text) is not None and text not in RESERVED
+
+
+def parse_guard(text: str) -> Guard:
+    """The guard that a text means; a fault is reported with its column."""
+    if len(text) > MAX_LENGTH:
+        raise SpecError(f"a guard of {len(text)} characters is too long; at most {MAX_LENGTH} are read")
+    guard = _Parser(text).guard()
+    names = {atom.name for atom in atoms(guard)}
+    if len(names) > MAX_FEATURES:
+        raise SpecError(f"a guard mentions {len(names)} features; at most {MAX_FEATURES} can stand in one guard")
+    return guard
+
+
+class _Parser:
+    """Recursive descent over one guard; `~` binds tighter than `&`, and `&` tighter than `|`."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens: list[tuple[str, Guard | None, int]] = []
+        position, end = 0, len(text.rstrip())
+        while position < end:
+            found = _TOKEN.match(text, position)
+            if not found:
+                position += len(text[position:]) - len(text[position:].lstrip())
+                raise SpecError(f"column {position + 1}: '{text[position]}' cannot stand in the guard '{_short(text)}'")
+            self.tokens.append((*self._token(found), found.start(found.lastgroup or 0) + 1))
+            position = found.end()
+        self.at = 0
+
+    def _token(self, found: re.Match[str]) -> tuple[str, Guard | None]:
+        name, change, sign = found.group("name", "change", "sign")
+        if sign or name in _WORDS:
+            if change:
+                raise SpecError(f"column {found.start('change') + 1}: '{name}' is a reserved word, not a numeric feature")
+            return _WORDS.get(sign or name, sign or name), None
+        if name in RESERVED:
+            if change:
+                raise SpecError(f"column {found.start('change') + 1}: '{name}' is a reserved word, not a numeric feature")
+            return name, TRUE if name == "true" else FALSE
+        return name, Numeric(name, _CHANGES[change]) if change else Boolean(name)
+
+    def guard(self) -> Guard:
+        guard = self._or(0)
+        if self.at < len(self.tokens):
+            raise self._fault("the end of the guard or an operator")
+        return guard
+
+    def _fault(self, wanted: str) -> SpecError:
+        if self.at < len(self.tokens):
+            token, _, column = self.tokens[self.at]
+            return SpecError(f"column {column}: found '{token}' where {wanted} was wanted in the guard '{_short(self.text)}'")
+        return SpecError(f"column {len(self.text) + 1}: the guard '{_short(self.text)}' ends where {wanted} was wanted")
+
+    def _take(self, sign: str) -> bool:
+        if self.at < len(self.tokens) and self.tokens[self.at][:2] == (sign, None):
+            self.at += 1
+            return True
+        return False
+
+    def _or(self, depth: int) -> Guard:
+        parts = [self._and(depth)]
+        while self._take("|"):
+            parts.append(self._and(depth))
+        return disjunction(parts)
+
+    def _and(self, depth: int) -> Guard:
+        parts = [self._not(depth)]
+        while self._take("&"):
+            parts.append(self._not(depth))
+        return conjunction(parts)
+
+    def _not(self, depth: int) -> Guard:
+        if depth > MAX_DEPTH:
+            raise SpecError(f"the guard '{_short(self.text)}' is nested more than {MAX_DEPTH} deep; split it up")
+        if self._take("~"):
+            return negation(self._not(depth + 1))
+        if self._take("("):
+            inner = self._or(depth + 1)
+            if not self._take(")"):
+                raise self._fault("')'")
+            return inner
+        if self.at < len(self.tokens) and (atom := self.tokens[self.at][1]) is not None:
+            self.at += 1
+            return atom
+        raise self._fault("a feature, '~' or '('")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."

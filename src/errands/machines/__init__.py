@@ -1,0 +1,33 @@
+"""The paper's four reward machines, and the translations between them."""
+
+from __future__ import annotations
+
+from errands.machines.agenda import AgendaRM, unfold_agenda
+from errands.machines.boolean import BooleanRM, unfold_boolean
+from errands.machines.counting import Sizes, size
+from errands.machines.coupled import CoupledRM, couple
+from errands.machines.label import Label
+from errands.machines.numeric import NumericRM
+from errands.machines.outcome import Outcome
+from errands.machines.stepping import Stepper
+from errands.machines.transition import Reward, Transition
+
+Machine = NumericRM | BooleanRM | AgendaRM | CoupledRM
+
+__all__ = [
+    "AgendaRM",
+    "BooleanRM",
+    "CoupledRM",
+    "Label",
+    "Machine",
+    "NumericRM",
+    "Outcome",
+    "Reward",
+    "Sizes",
+    "Stepper",
+    "Transition",
+    "couple",
+    "size",
+    "unfold_agenda",
+    "unfold_boolean",
+]

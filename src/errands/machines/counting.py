@@ -1,0 +1,220 @@
+"""Machines counted, not built: how many subtasks of each variable remain is all that sizes and conflicts depend on."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from math import comb, perm, prod
+from typing import NamedTuple
+
+from errands.errors import SpecError
+from errands.features import Change, Guard, atoms, satisfying, substitute, truth_table
+from errands.machines.numeric import NumericRM
+from errands.machines.stepping import Stepper, Values
+from errands.machines.transition import Transition
+from errands.tables import FAILURE, RUNNING
+
+MAX_WORK = 100_000_000
+MAX_COUNTS = 500_000
+Counts = tuple[int, ...]
+Node = tuple[int, Counts]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The number of states of each machine, and of low-level policies that a coupled one needs."""
+
+    boolean: int
+    agenda: int
+    coupled: int
+    policies: int
+
+
+class Quotient:
+    """The machine with equal numbers of remaining subtasks taken as one: exact when subtasks are interchangeable."""
+
+    def __init__(self, machine: NumericRM) -> None:
+        self.stepper = Stepper(machine)
+        self.total: Counts = tuple(len(names) for _, names in machine.numeric)
+        start: Node = (self.stepper.start[0], self.total)
+        self.nodes: dict[Node, None] = {start: None}
+        queue = deque([start])
+        while queue:
+            if len(self.nodes) > MAX_COUNTS:
+                raise SpecError(f"the numeric features have more than {MAX_COUNTS:,} joint values; use fewer at a time")
+            for _, target in self.ways(queue.popleft()):
+                if target not in self.nodes:
+                    self.nodes[target] = None
+                    queue.append(target)
+
+    def values(self, u: int, counts: Counts, completed: int = -1) -> Values:
+        """The values of the features that u mentions, given the counts after the step and the variable completed."""
+        return tuple(
+            Change.REACHED if not counts[v] else Change.DECREASED if v == completed else Change.UNCHANGED
+            for v in self.stepper.mentioned[u]
+        )
+
+    def situations(self, node: Node) -> Iterator[tuple[int, Counts]]:
+        """What can happen to the counts in one step: nothing (-1), or one completion of an open variable."""
+        u, counts = node
+        yield -1, counts
+        for v, left in enumerate(counts):
+            if left and self.stepper.active[u] & self.stepper.variable_bits[v]:
+                yield v, counts[:v] + (left - 1,) + counts[v + 1 :]
+
+    def ways(self, node: Node) -> Iterator[tuple[int, Node]]:
+        """Every next node with the variable completed, or -1."""
+        u, _ = node
+        if self.stepper.status[u] != RUNNING:
+            return
+        for v, after in self.situations(node):
+            for chosen, _ in self.stepper.options(u, self.values(u, after, v)):
+                target = self.stepper.index[chosen.target] if chosen else u
+                failed = self.stepper.status[target] == FAILURE
+                yield v, (target, tuple(0 for _ in after) if failed else after)
+
+    @cached_property
+    def objectives(self) -> tuple[str, ...]:
+        """U': all subtasks, then the Boolean objectives in the order in which they come up."""
+        found = dict.fromkeys(self.stepper.machine.subtasks)
+        for u, counts in self.nodes:
+            if self.stepper.status[u] == RUNNING:
+                found.update(dict.fromkeys(self.stepper.boolean_objectives(u, self.values(u, counts))))
+        return tuple(found)
+
+
+def objectives(machine: NumericRM) -> tuple[str, ...]:
+    """U' of the paper: everything that a low-level policy is learnt for."""
+    return Quotient(machine).objectives
+
+
+def size(machine: NumericRM) -> Sizes:
+    """The sizes of all machines that this one unfolds to, without building any."""
+    quotient = Quotient(machine)
+    stepper = quotient.stepper
+    if not stepper.symmetric:
+        return _size_by_walking(machine)
+    agenda = coupled = 0
+    for u, counts in quotient.nodes:
+        ways = prod(comb(n, k) for n, k in zip(quotient.total, counts, strict=True))
+        ways = 1 if stepper.status[u] == FAILURE else ways
+        boolean = stepper.boolean_objectives(u, quotient.values(u, counts)) if stepper.status[u] == RUNNING else ()
+        open_ = sum(k for v, k in enumerate(counts) if stepper.active[u] & stepper.variable_bits[v])
+        agenda += ways
+        coupled += ways * max(1, (open_ if stepper.status[u] == RUNNING else 0) + len(boolean))
+    return Sizes(_orders(quotient), agenda, coupled, len(quotient.objectives))
+
+
+def _orders(quotient: Quotient) -> int:
+    """The number of (numeric state, completion order) pairs: a subset construction over words of variables."""
+    stepper = quotient.stepper
+    failures = {node for node in quotient.nodes if stepper.status[node[0]] == FAILURE}
+
+    def closure(members: set[Node]) -> frozenset[Node]:
+        stack = list(members)
+        while stack:
+            for v, target in quotient.ways(stack.pop()):
+                if v < 0 and target not in members and target not in failures:
+                    members.add(target)
+                    stack.append(target)
+        return frozenset(members)
+
+    layer = {closure({next(iter(quotient.nodes))}): 1}
+    total = len(failures)
+    while layer:
+        following: dict[frozenset[Node], int] = {}
+        for members, words in layer.items():
+            counts = next(iter(members))[1]
+            orders = prod(perm(n, n - k) for n, k in zip(quotient.total, counts, strict=True))
+            total += words * orders * len(members)
+            for v in range(len(counts)):
+                targets = {t for m in members for w, t in quotient.ways(m) if w == v and t not in failures}
+                if targets:
+                    key = closure(targets)
+                    following[key] = following.get(key, 0) + words
+        layer = following
+    return total
+
+
+def _size_by_walking(machine: NumericRM) -> Sizes:
+    """The sizes of a machine whose guards tell its subtasks apart: counted by walking, within the budget."""
+    from errands.machines.agenda import unfold_agenda
+    from errands.machines.boolean import unfold_boolean
+    from errands.machines.coupled import couple
+
+    agenda = unfold_agenda(machine)
+    coupled = couple(agenda)
+    return Sizes(len(unfold_boolean(machine)), len(agenda), len(coupled), len(coupled.objectives))
+
+
+class Overlap(NamedTuple):
+    """Two transitions out of one state that fire together, and the features that show it."""
+
+    first: Transition
+    second: Transition
+    features: tuple[str, ...]
+
+    @property
+    def agree(self) -> bool:
+        """Whether it does not matter which of the two is taken."""
+        return (self.first.target, self.first.reward) == (self.second.target, self.second.reward)
+
+
+def overlaps(machine: NumericRM) -> Iterator[Overlap]:
+    """Every pair of transitions that can fire together in a state that can be reached, once."""
+    quotient = Quotient(machine)
+    stepper = quotient.stepper
+    seen: set[tuple[int, Values]] = set()
+    told: set[tuple[int, int]] = set()
+    work = 0
+    for node in quotient.nodes:
+        u = node[0]
+        situations = quotient.situations(node) if stepper.status[u] == RUNNING else ()
+        for values in {quotient.values(u, after, v): None for v, after in situations}:
+            if (u, values) in seen:
+                continue
+            seen.add((u, values))
+            for (t1, g1), (t2, g2) in combinations([(t, g) for t, g in stepper.options(u, values) if t], 2):
+                if (id(t1), id(t2)) in told:
+                    continue
+                work += _work(g1) + _work(g2)
+                if work > MAX_WORK:
+                    raise SpecError("the guards out of one state are too many and too long to be compared; split the state")
+                if (witness := together(g1, g2)) is not None:
+                    told.add((id(t1), id(t2)))
+                    changes = zip(stepper.mentioned[u], values, strict=True)
+                    yield Overlap(t1, t2, (*sorted(witness), *(stepper.variables[m] + c.value for m, c in changes)))
+
+
+def conflicts(machine: NumericRM) -> Iterator[str]:
+    """Non-determinism, one sentence for each pair of transitions that fire together and disagree."""
+    for pair in overlaps(machine):
+        if not pair.agree:
+            shown = ", ".join(pair.features)
+            yield f"'{pair.first}' and '{pair.second}' both fire on {{{shown}}} and disagree; make their guards exclude each other"
+
+
+def _work(guard: Guard) -> int:
+    found = [a.name for a in atoms(guard)]
+    return (len(found) << len(set(found))) >> 6
+
+
+def together(first: Guard, second: Guard) -> frozenset[str] | None:
+    """Boolean features that make both guards true, or None: each guard is projected onto the features they share."""
+    names = [{a.name for a in atoms(g)} for g in (first, second)]
+    shared = sorted(names[0] & names[1])
+    table = -1
+    for guard, mentioned in zip((first, second), names, strict=True):
+        projected = truth_table(guard, shared + sorted(mentioned - set(shared)))
+        for free in reversed(range(len(shared), len(mentioned))):
+            projected = (projected | projected >> (1 << free)) & ((1 << (1 << free)) - 1)
+        table &= projected
+    if not table:
+        return None
+    row = (table & -table).bit_length() - 1
+    given = {n: bool(row >> i & 1) for i, n in enumerate(shared)}
+    found = [satisfying(substitute(g, given, {})) or frozenset() for g in (first, second)]
+    return found[0] | found[1] | {n for n, true in given.items() if true}

@@ -1,0 +1,160 @@
+"""Lowering: any machine to the flat tables that compiled loops read, against the labels of a world."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from itertools import product
+from typing import overload
+
+import numpy as np
+
+from errands.errors import TaskError
+from errands.features import Change, holds, substitute
+from errands.machines.agenda import AgendaRM
+from errands.machines.boolean import BooleanRM, extend, mask_of
+from errands.machines.counting import objectives
+from errands.machines.coupled import CoupledRM
+from errands.machines.numeric import NumericRM
+from errands.machines.stepping import Stepper, objective_of
+from errands.tables import AgendaTable, Ints, MachineTable, Masks
+
+CHANGES = (Change.UNCHANGED, Change.DECREASED, Change.REACHED)
+MAX_MENTIONED = 8
+Labels = Sequence[Set[str]]
+
+
+@overload
+def lower(machine: NumericRM | CoupledRM, labels: Labels, signals: Sequence[str] = ()) -> AgendaTable: ...
+@overload
+def lower(machine: AgendaRM | BooleanRM, labels: Labels, signals: Sequence[str] = ()) -> MachineTable: ...
+def lower(
+    machine: NumericRM | BooleanRM | AgendaRM | CoupledRM, labels: Labels, signals: Sequence[str] = ()
+) -> AgendaTable | MachineTable:
+    """The tables of a machine: stepping ones for numeric and coupled machines, enumerated ones for the other two."""
+    if isinstance(machine, CoupledRM):
+        machine = machine.agenda.numeric
+    if isinstance(machine, NumericRM):
+        return _stepping(Stepper(machine), labels, signals)
+    return _enumerated(machine, labels, signals)
+
+
+def _stepping(stepper: Stepper, labels: Labels, signals: Sequence[str]) -> AgendaTable:
+    machine = stepper.machine
+    if len(machine.subtasks) > 64:
+        raise TaskError(f"compiled loops hold at most 64 subtasks, this machine has {len(machine.subtasks)}; use 'scout'")
+    names = objectives(machine)
+    position = {name: i for i, name in enumerate(names)}
+    width = [3 ** len(m) for m in stepper.mentioned]
+    if max(map(len, stepper.mentioned)) > MAX_MENTIONED:
+        raise TaskError(f"the guards out of one state mention more than {MAX_MENTIONED} numeric features; split the state")
+    rows: list[tuple[int, float, int, int]] = []
+    open_: list[list[int]] = []
+    for u in range(len(machine)):
+        values = [tuple(reversed(v)) for v in product(CHANGES, repeat=len(stepper.mentioned[u]))]
+        rows.extend(_entry(stepper, u, label, v, position, signals) for label in labels for v in values)
+        open_.extend([position[n] for n in stepper.boolean_objectives(u, v) if n in position] for v in values)
+    blocks = np.cumsum([0, *(w * len(labels) for w in width)])
+    first = np.cumsum([0, *(len(m) for m in stepper.mentioned)])
+    return AgendaTable(
+        initial=stepper.start[0],
+        full=np.uint64(stepper.full),
+        active=np.array(stepper.active, np.uint64),
+        label_bits=np.array([_bits(stepper, label) for label in labels], np.uint64),
+        variable_bits=np.array(stepper.variable_bits, np.uint64),
+        first=first.astype(np.int32),
+        variables=np.array([v for m in stepper.mentioned for v in m], np.int32),
+        offset=blocks[:-1].astype(np.int32),
+        width=np.array(width, np.int32),
+        next=np.array([r[0] for r in rows], np.int32),
+        reward=np.array([r[1] for r in rows], np.float64),
+        signal=np.array([r[2] for r in rows], np.int32),
+        fired=np.array([r[3] for r in rows], np.int32),
+        status=np.array(stepper.status, np.int8),
+        subtask_objective=np.array([position[n] for n in machine.subtasks], np.int32),
+        alternative_first=np.cumsum([0, *map(len, open_)]).astype(np.int32),
+        alternative_row=np.cumsum([0, *width[:-1]]).astype(np.int32),
+        alternatives=np.array([k for row in open_ for k in row], np.int32),
+    )
+
+
+def _bits(stepper: Stepper, label: Set[str]) -> int:
+    bits = 0
+    for name in label:
+        bits |= stepper.bits_of.get(name, 0)
+    return bits
+
+
+def _entry(
+    stepper: Stepper,
+    u: int,
+    label: Set[str],
+    values: tuple[Change, ...],
+    position: dict[str, int],
+    signals: Sequence[str],
+) -> tuple[int, float, int, int]:
+    """(next numeric state, reward or factor, signal or -1, Boolean objective completed or -1) of one entry."""
+    changes = dict(zip((stepper.variables[v] for v in stepper.mentioned[u]), values, strict=True))
+    for t in stepper.leaving[u]:
+        if holds(t.guard, label, changes):
+            signal = -1
+            if t.reward.signal is not None:
+                if t.reward.signal not in signals:
+                    raise TaskError(f"the reward of '{t}' is the signal '{t.reward.signal}', which the world does not report")
+                signal = signals.index(t.reward.signal)
+            fired = position.get(objective_of(substitute(t.guard, {}, changes)), -1) if stepper.leads_on(u, t) else -1
+            return stepper.index[t.target], t.reward.value, signal, fired
+    return u, 0.0, -1, -1
+
+
+def entries(table: AgendaTable, u: int, mask: Masks, label: int) -> tuple[Ints, Masks, Ints]:
+    """For many masks at once: the entry of a step from (u, mask) with a label, the mask after it, the bit completed."""
+    hit = table.label_bits[label] & table.active[u] & mask
+    low = hit & (~hit + np.uint64(1))
+    after = mask & ~low
+    completed = np.full(len(mask), -1, np.int32)
+    for bit in range(64):
+        completed[low == np.uint64(1 << bit)] = bit
+    q = np.zeros(len(mask), np.int32)
+    scale = 1
+    for v in table.variables[table.first[u] : table.first[u + 1]]:
+        bits = table.variable_bits[v]
+        value = np.where(after & bits == 0, 2, np.where(low & bits != 0, 1, 0))
+        q += (scale * value).astype(np.int32)
+        scale *= 3
+    return table.offset[u] + label * table.width[u] + q, after, completed
+
+
+def _enumerated(machine: AgendaRM | BooleanRM, labels: Labels, signals: Sequence[str]) -> MachineTable:
+    stepper = machine.stepper
+    table = _stepping(stepper, labels, signals)
+    count = len(machine)
+    us = np.array([state[0] for state in machine.states], np.int32)
+    if isinstance(machine, AgendaRM):
+        masks = np.array([state[1] for state in machine.states], np.uint64)
+    else:
+        masks = np.array([mask_of(stepper, order) for _, order in machine.states], np.uint64)
+    shape = (count, len(labels))
+    following, reward = np.zeros(shape, np.int32), np.zeros(shape)
+    signal = np.full(shape, -1, np.int32)
+    for u in range(len(stepper.status)):
+        here = np.flatnonzero(us == u)
+        for label in range(len(labels)):
+            if stepper.status[u]:
+                following[here, label] = here
+                continue
+            entry, after, completed = entries(table, u, masks[here], label)
+            reward[here, label], signal[here, label] = table.reward[entry], table.signal[entry]
+            following[here, label] = _found(machine, here, table.next[entry], after, completed)
+    return MachineTable(0, following, reward, signal, np.array(stepper.status, np.int8)[us])
+
+
+def _found(machine: AgendaRM | BooleanRM, here: np.ndarray, u: Ints, after: Masks, completed: Ints) -> list[int]:
+    """The positions of the states reached."""
+    if isinstance(machine, AgendaRM):
+        failed = np.array(machine.stepper.status)[u] == 2
+        masks = np.where(failed, np.uint64(0), after)
+        return [machine.index[(int(t), int(m))] for t, m in zip(u, masks, strict=True)]
+    return [
+        machine.index[extend(machine.stepper, int(t), machine.states[i][1], int(c))]
+        for i, t, c in zip(here, u, completed, strict=True)
+    ]

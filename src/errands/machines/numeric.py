@@ -1,0 +1,148 @@
+"""Numeric reward machines (Definition 2): what a user writes, valid from birth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from errands.errors import SpecError
+from errands.features import Boolean, Change, Numeric, atoms, holds, is_name
+from errands.machines.outcome import Outcome, Signals, Trace
+from errands.machines.transition import Transition, parse_transition
+
+MAX_SUBTASKS = 4_096
+MAX_TRANSITIONS = 2_000
+
+
+@dataclass(frozen=True)
+class NumericRM:
+    """A machine over Boolean features and numeric ones that count uncompleted subtasks."""
+
+    initial: str
+    success: tuple[str, ...]
+    failure: tuple[str, ...]
+    numeric: tuple[tuple[str, tuple[str, ...]], ...]
+    """Each numeric feature with the subtasks that it counts, in declared order."""
+    transitions: tuple[Transition, ...]
+
+    def __post_init__(self) -> None:
+        problems = list(_faults(self))
+        if not problems:
+            from errands.machines.counting import conflicts
+
+            problems = list(conflicts(self))
+        if problems:
+            raise SpecError("; ".join(problems), problems)
+
+    @staticmethod
+    def of(
+        initial: str,
+        success: Iterable[str],
+        transitions: Iterable[str],
+        failure: Iterable[str] = (),
+        numeric: Mapping[str, Iterable[str]] | None = None,
+    ) -> NumericRM:
+        """A machine from transitions written as text."""
+        counted = tuple((name, tuple(subtasks)) for name, subtasks in (numeric or {}).items())
+        lines = tuple(parse_transition(line) for line in transitions)
+        return NumericRM(initial, tuple(success), tuple(failure), counted, lines)
+
+    @cached_property
+    def states(self) -> tuple[str, ...]:
+        """All machine states, the initial one first, then in the order of the transitions."""
+        named = (s for t in self.transitions for s in (t.source, t.target))
+        return tuple(dict.fromkeys((self.initial, *named)))
+
+    @cached_property
+    def subtasks(self) -> tuple[str, ...]:
+        """The feature of every subtask, variable by variable: bit i of a mask is subtasks[i]."""
+        return tuple(name for _, names in self.numeric for name in names)
+
+    @cached_property
+    def features(self) -> tuple[str, ...]:
+        """Every Boolean feature that the machine looks at: subtasks first, then those in guards."""
+        mentioned = (a.name for t in self.transitions for a in atoms(t.guard) if isinstance(a, Boolean))
+        return tuple(dict.fromkeys((*self.subtasks, *mentioned)))
+
+    @cached_property
+    def signals(self) -> tuple[str, ...]:
+        """Every signal that a reward uses."""
+        return tuple(dict.fromkeys(t.reward.signal for t in self.transitions if t.reward.signal))
+
+    @cached_property
+    def leaving(self) -> dict[str, tuple[Transition, ...]]:
+        """The transitions out of each state, in declared order."""
+        return {s: tuple(t for t in self.transitions if t.source == s) for s in self.states}
+
+    @cached_property
+    def completing(self) -> dict[str, frozenset[str]]:
+        """The numeric features whose subtasks are completed in each state: those with a guard that mentions a decrease."""
+        return {
+            s: frozenset(
+                a.name
+                for t in self.leaving[s]
+                for a in atoms(t.guard)
+                if isinstance(a, Numeric) and a.change is Change.DECREASED
+            )
+            for s in self.states
+        }
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def run(self, trace: Trace, signals: Signals | None = None) -> Outcome:
+        """What the machine pays for a trace, by the definition: one count of remaining subtasks per numeric feature."""
+        state, rewards = self.initial, []
+        left = {name: list(subtasks) for name, subtasks in self.numeric}
+        for i, true in enumerate(trace):
+            changes = {name: Change.UNCHANGED if names else Change.REACHED for name, names in left.items()}
+            done = [(v, n) for v, ns in left.items() if v in self.completing[state] for n in ns if n in true]
+            for variable, name in done[:1]:
+                left[variable].remove(name)
+                changes[variable] = Change.DECREASED if left[variable] else Change.REACHED
+            chosen = next((t for t in self.leaving[state] if holds(t.guard, true, changes)), None)
+            rewards.append(chosen.reward.paid(signals[i] if signals is not None else None) if chosen else 0.0)
+            state = chosen.target if chosen else state
+            if state in self.success or state in self.failure:
+                return Outcome(tuple(rewards), True, state in self.success)
+        return Outcome(tuple(rewards), False, False)
+
+
+def _faults(machine: NumericRM) -> Iterable[str]:
+    """Every fault of form, each as one sentence."""
+    if len(machine.subtasks) > MAX_SUBTASKS or len(machine.transitions) > MAX_TRANSITIONS:
+        yield f"a machine has at most {MAX_SUBTASKS:,} subtasks and {MAX_TRANSITIONS:,} transitions; split the task"
+        return
+    counted = dict(machine.numeric)
+    names = [*machine.states, *counted, *machine.success, *machine.failure, *(n for _, ns in machine.numeric for n in ns)]
+    for name in dict.fromkeys(names):
+        if not is_name(name):
+            yield f"'{name[:40]}' cannot be a name; use letters, digits and underscores, and no reserved word"
+    for variable, subtasks in machine.numeric:
+        if not subtasks:
+            yield f"the numeric feature '{variable}' counts no subtasks; name at least one"
+        if len(set(subtasks)) < len(subtasks):
+            yield f"the numeric feature '{variable}' names a subtask twice"
+        if variable in machine.features:
+            yield f"'{variable}' is a numeric feature and a Boolean one; write {variable}↓, {variable}⤓ or {variable}! in guards"
+    if len(counted) < len(machine.numeric):
+        yield "a numeric feature is declared twice"
+    yield from _terminal_faults(machine)
+    for atom in dict.fromkeys(a for t in machine.transitions for a in atoms(t.guard)):
+        if isinstance(atom, Numeric) and atom.name not in counted:
+            yield f"'{atom}' stands in a guard, but numeric has no '{atom.name}'; list its subtasks under numeric"
+
+
+def _terminal_faults(machine: NumericRM) -> Iterable[str]:
+    sources = {t.source for t in machine.transitions}
+    named = sources | {t.target for t in machine.transitions}
+    if machine.initial not in sources:
+        yield f"no transition leaves the initial state '{machine.initial}'"
+    for name in dict.fromkeys((*machine.success, *machine.failure)):
+        if name not in named:
+            yield f"no transition names the terminal state '{name}'; remove it or add a transition to it"
+        if name in sources:
+            yield f"a transition leaves the terminal state '{name}'; a terminal ends the task"
+        if name in machine.success and name in machine.failure:
+            yield f"'{name}' is a success and a failure; choose one"

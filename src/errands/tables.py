@@ -1,0 +1,90 @@
+"""Flat arrays that compiled loops read: a finite world, an enumerated machine, a stepping agenda."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int32]
+Floats = NDArray[np.float64]
+Masks = NDArray[np.uint64]
+Flags = NDArray[np.bool_]
+Codes = NDArray[np.int8]
+
+RUNNING, SUCCESS, FAILURE = 0, 1, 2
+
+
+class WorldTable(NamedTuple):
+    """A finite world: outcome o of action a in world state s; one outcome where moves are certain."""
+
+    starts: Ints
+    """[n] the states an episode can start in."""
+    start_cumulative: Floats
+    """[n] cumulative probability of the starts; the last entry is 1."""
+    start_label: Ints
+    """[n] the label (index of a feature set) of each start; reported, never consumed by a machine."""
+    next: Ints
+    """[S, A, O] the state reached."""
+    cumulative: Floats
+    """[S, A, O] cumulative probability over outcomes; padding outcomes repeat 1."""
+    label: Ints
+    """[S, A, O] the label of the step: an index into the world's list of feature sets."""
+    ends: Flags
+    """[S, A, O] whether the world itself ends the episode with this step."""
+    signal: Floats
+    """[K, S, A, O] the value of each signal that the world reports."""
+
+
+class MachineTable(NamedTuple):
+    """An enumerated machine (Boolean or agenda) lowered against a world's labels."""
+
+    initial: int
+    next: Ints
+    """[U, L] the machine state after a step with label l."""
+    reward: Floats
+    """[U, L] the constant reward, or the factor of the signal."""
+    signal: Ints
+    """[U, L] index of the signal that is paid, -1 for a constant."""
+    status: Codes
+    """[U] RUNNING, SUCCESS or FAILURE."""
+
+
+class AgendaTable(NamedTuple):
+    """An agenda machine that is stepped, never enumerated: state = (numeric state u, bit mask of remaining subtasks)."""
+
+    initial: int
+    full: np.uint64
+    """the mask of all subtasks."""
+    active: Masks
+    """[U] the subtasks that can be completed in u."""
+    label_bits: Masks
+    """[L] the subtasks whose feature is true in label l."""
+    variable_bits: Masks
+    """[V] the subtasks that numeric variable v counts."""
+    first: Ints
+    """[U + 1] slice of `variables` that u's guards mention."""
+    variables: Ints
+    offset: Ints
+    """[U] where u's block of entries begins; entry = offset[u] + l * 3**n_u + q, q the mentioned values in base 3."""
+    width: Ints
+    """[U] 3**n_u."""
+    next: Ints
+    """[E] the numeric state after the step."""
+    reward: Floats
+    """[E] the constant reward, or the factor of the signal."""
+    signal: Ints
+    """[E] index of the signal that is paid, -1 for a constant."""
+    fired: Ints
+    """[E] the Boolean objective that this transition completes, -1 for none (stay, self-loop, failure)."""
+    status: Codes
+    """[U] RUNNING, SUCCESS or FAILURE."""
+    subtask_objective: Ints
+    """[N] the objective (low-level policy) of each subtask bit."""
+    alternative_first: Ints
+    """[sum of widths + 1] slice of `alternatives` open in (u, q), at row_of_u + q."""
+    alternative_row: Ints
+    """[U] the first row of u."""
+    alternatives: Ints
+    """Boolean objectives open in (u, q), besides the remaining active subtasks."""
