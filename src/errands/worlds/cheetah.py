@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes.util
 import importlib.util
-import os
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +10,7 @@ import gymnasium as gym
 
 from errands.errors import ErrandsError
 from errands.worlds.maps import positive
+from errands.worlds.physics import choose_gl
 
 BACKWARD = (("B", -2.0),)
 FORWARD = (("C", 2.0), ("D", 4.0), ("E", 6.0))
@@ -55,23 +53,9 @@ class HalfCheetah:
 
     def finite(self) -> None:
         """None: the robot's states are continuous."""
-        return None
+        return
 
 
 def features_at(x: float) -> set[str]:
     """The features that hold at a distance x from the start."""
     return {name for name, bound in BACKWARD if x < bound} | {name for name, bound in FORWARD if x > bound}
-
-
-def choose_gl() -> None:
-    """On Linux without a screen, tell MuJoCo to draw through EGL, or OSMesa, unless the user has chosen."""
-    screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-    if os.environ.get("MUJOCO_GL") or screen or not sys.platform.startswith("linux"):
-        return
-    for backend, library in (("egl", "EGL"), ("osmesa", "OSMesa")):
-        if ctypes.util.find_library(library):
-            os.environ["MUJOCO_GL"] = backend
-            return
-    raise ErrandsError(
-        "rendering HalfCheetah without a screen needs EGL or OSMesa and neither is here; install libegl1 or libosmesa6"
-    )

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import mujoco
 import numpy as np
 from gymnasium.envs.mujoco.half_cheetah_v5 import HalfCheetahEnv as GymnasiumHalfCheetah
 from numpy.typing import NDArray
 
 from errands.worlds.cheetah import CONTROL_COST, HalfCheetah, features_at
+from errands.worlds.physics import restore_physics, save_physics
 from errands.worlds.saving import Saved, restore_random, save_random
-
-_FULL_STATE = int(mujoco.mjtState.mjSTATE_INTEGRATION)
 
 
 class HalfCheetahEnv(GymnasiumHalfCheetah):
@@ -38,11 +36,11 @@ class HalfCheetahEnv(GymnasiumHalfCheetah):
         self.origin = float(self.data.qpos[0])
         return self.observe(), {"features": features_at(self.distance), "signals": {"control_cost": 0.0}}
 
-    def step(self, action: Any) -> tuple[NDArray[np.float64], float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[NDArray[np.float64], Any, bool, bool, dict[str, Any]]:
         """One action of 0.05 seconds; never terminates, truncates at the limit."""
         self.do_simulation(action, self.frame_skip)
         self.steps += 1
-        signals = {"control_cost": float(self.control_cost(action))}
+        signals = {"control_cost": CONTROL_COST * float(np.sum(np.square(action)))}
         info = {"features": features_at(self.distance), "signals": signals}
         return self.observe(), 0.0, False, self.steps >= self.limit, info
 
@@ -62,20 +60,15 @@ class HalfCheetahEnv(GymnasiumHalfCheetah):
         if self.render_mode == "ansi":
             names = " ".join(sorted(features_at(self.distance))) or "-"
             return f"step {self.steps}  distance {self.distance:+.2f}  features {names}\n"
-        return None if self.render_mode is None else super().render()
+        return None if self.render_mode is None else self.mujoco_renderer.render(self.render_mode)
 
     def save(self) -> Saved:
-        """The full state as plain data, the solver's warm start included."""
-        full = np.empty(mujoco.mj_stateSize(self.model, _FULL_STATE))
-        mujoco.mj_getState(self.model, self.data, full, _FULL_STATE)
-        return {"physics": full.tolist(), "steps": self.steps, "origin": self.origin, "random": save_random(self)}
+        """The full state as plain data."""
+        physics = save_physics(self.model, self.data)
+        return {"physics": physics, "steps": self.steps, "origin": self.origin, "random": save_random(self)}
 
     def restore(self, saved: Saved) -> None:
         """Continue from a saved state."""
-        full = np.array(saved["physics"])
-        mujoco.mj_setState(self.model, self.data, full, _FULL_STATE)
-        mujoco.mj_forward(self.model, self.data)
-        # The forward pass is for the picture only and moves the warm start: set the state again.
-        mujoco.mj_setState(self.model, self.data, full, _FULL_STATE)
+        restore_physics(self.model, self.data, saved["physics"])
         self.steps, self.origin = saved["steps"], saved["origin"]
         restore_random(self, saved["random"])

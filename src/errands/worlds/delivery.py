@@ -22,7 +22,7 @@ MOST_STATES = 5_000_000
 
 @dataclass(frozen=True, init=False)
 class Delivery:
-    """Station `s`, boxes `b1`..`bN` and the start on distinct random cells; a map with more boxes adds to one with fewer.
+    """Station `s`, boxes `b1`..`bN` and the start on distinct random cells; more boxes on a map only add to it.
 
     The grid has 10 x 10 cells up to 30 boxes, then the smallest size with four cells to a box (64 boxes: 16 x 16).
     """
@@ -75,7 +75,7 @@ class Delivery:
         return DeliveryEnv(self, render_mode)
 
     def finite(self) -> FiniteWorld:
-        """The compact table over cells, with every box in its place: the task layer removes completed boxes by the machine."""
+        """The compact table over cells with every box in its place: the task layer removes what the machine completed."""
         return grid_table(self.layout)
 
     def expanded(self) -> FiniteWorld:
@@ -83,14 +83,14 @@ class Delivery:
         predicted = self.layout.cells << (self.boxes + 1)
         if predicted > MOST_STATES:
             raise TaskError(
-                f"delivery with {self.boxes} boxes expands to {predicted:,} states and at most {MOST_STATES:,} are built; "
-                "use the compact table of finite(), or fewer boxes"
+                f"delivery with {self.boxes} boxes expands to {predicted:,} states and at most {MOST_STATES:,} are "
+                "built; use the compact table of finite(), or fewer boxes"
             )
         return _expand(self)
 
 
 def enter(delivery: Delivery, cell: int, carrying: bool, left: int) -> tuple[frozenset[str], bool, int]:
-    """Delivery's rule on entering a cell: its features, whether a box is carried then, and the bit mask of boxes left."""
+    """Delivery's rule on entering a cell: its features, whether a box is carried then, and the mask of boxes left."""
     features = delivery.layout.features_at(cell)
     if "s" in features:
         return features, False, left
@@ -133,7 +133,7 @@ def _expand(delivery: Delivery) -> FiniteWorld:
 
 
 class DeliveryEnv(GridEnv):
-    """The grid with Delivery's own rule: entering a box's cell empty-handed takes it, entering the station delivers it."""
+    """The grid with Delivery's own rule: a box is taken by entering its cell empty-handed and delivered at the station."""
 
     def __init__(self, delivery: Delivery, render_mode: str | None = None) -> None:
         super().__init__(delivery.layout, delivery.limit, render_mode)

@@ -1,4 +1,4 @@
-"""Grid worlds as pure rules: cells, walls, slipping moves, and the table of what follows what (Section 6, Delivery and Office)."""
+"""Grid worlds as pure rules (Section 6): cells, walls, slipping moves, and the table of what follows what."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ class GridLayout:
         if not 0.0 <= self.slip < 1.0:
             raise SpecError(f"slip is {self.slip}, and must be at least 0 and below 1")
         if self.start not in inside or self.start in self.blocked:
-            raise SpecError(f"the start, cell {self.start}, is not a free cell of the {self.width} x {self.height} grid")
+            raise SpecError(
+                f"the start, cell {self.start}, is not a free cell of the {self.width} x {self.height} grid"
+            )
         for name, cell in self.places:
             if cell not in inside or cell in self.blocked:
                 raise SpecError(f"'{name}' stands on cell {cell}, which is not a free cell of the grid")

@@ -18,7 +18,7 @@ Info = dict[str, Any]
 
 
 class GridEnv(gym.Env[Any, Any]):
-    """An agent on a grid: observes its cell, moves up, right, down, left, earns nothing, and is truncated at the limit."""
+    """An agent on a grid: observes its cell, moves in four directions, earns nothing, is truncated at the limit."""
 
     metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 8}  # noqa: RUF012 (as in gymnasium)
     action_names: ClassVar[tuple[str, ...]] = ("up", "right", "down", "left")

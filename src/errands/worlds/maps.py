@@ -37,7 +37,7 @@ def distinct_cells(seed: int, cells: int, count: int) -> tuple[int, ...]:
 
 
 def grid_size(places: int, size: int | None = None) -> int:
-    """The side of a square grid for that many places: 10 up to 30 places, then the smallest with four cells to a place."""
+    """The side of a square grid: 10 up to 30 places, then the smallest side with four cells to a place."""
     if size is not None:
         if size * size < places + 2:
             raise SpecError(f"a grid of {size} x {size} cells cannot hold {places} places and a start; make it larger")

@@ -1,4 +1,4 @@
-"""Office (Section 6): twelve rooms joined by 17 doors, coffee at two places, six offices, decorations to keep away from."""
+"""Office (Section 6): twelve rooms joined by 17 doors, coffee at two places, six offices, decorations to avoid."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def save_random(env: gym.Env[Any, Any]) -> Saved:
     return dict(env.np_random.bit_generator.state)
 
 
-def restore_random(env: gym.Env[Any, Any], state: Saved) -> None:
+def restore_random(env: gym.Env[Any, Any], state: Any) -> None:
     """Give an environment a generator in that state."""
     bits = np.random.PCG64()
     bits.state = state

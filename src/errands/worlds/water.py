@@ -74,7 +74,7 @@ def step(state: WaterState, action: int) -> tuple[WaterState, NDArray[np.bool_]]
     balls, drifts = _bounce(state.balls + state.drifts, state.drifts)
     gap = balls - agent
     touching = gap[:, 0] * gap[:, 0] + gap[:, 1] * gap[:, 1] <= np.float32(4 * RADIUS * RADIUS)
-    touched = (touching & ~state.touching).reshape(len(COLOURS), BALLS_EACH).any(axis=1)
+    touched: NDArray[np.bool_] = np.any((touching & ~state.touching).reshape(len(COLOURS), BALLS_EACH), axis=1)
     return WaterState(agent, velocity, balls, drifts, touching), touched
 
 
@@ -85,7 +85,7 @@ def _bounce(centre: Singles, velocity: Singles) -> tuple[Singles, Singles]:
 
 
 def observe(state: WaterState) -> Singles:
-    """The 52 numbers: own position and velocity, then place and velocity of each ball relative to the agent, in [-1, 1]."""
+    """The 52 numbers: own position and velocity, then each ball's relative to the agent's, all in [-1, 1]."""
     own = np.concatenate([state.agent / np.float32(ARENA), state.velocity / np.float32(TOP_SPEED)])
     places = (state.balls - state.agent) / np.float32(ARENA)
     speeds = (state.drifts - state.velocity) / np.float32(TOP_SPEED + BALL_SPEED)

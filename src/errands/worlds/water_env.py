@@ -49,7 +49,7 @@ class Water:
 
     def finite(self) -> None:
         """None: Water is continuous."""
-        return None
+        return
 
 
 class WaterEnv(gym.Env[NDArray[np.float32], Any]):

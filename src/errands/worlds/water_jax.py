@@ -1,5 +1,7 @@
 """Water's rules in JAX: pure, to be jitted and vmapped over states; the same numbers as water.py in float32."""
 
+# ruff: noqa: F722, UP037 (shapes of jaxtyping look like broken code)
+
 from __future__ import annotations
 
 from typing import NamedTuple

@@ -1,0 +1,32 @@
+"""Worlds: Gymnasium environments around pure rules; importing this package registers them. None knows a machine."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from errands.worlds.base import FiniteWorld, World
+from errands.worlds.registry import KINDS, make_world, register_all
+
+_HOMES = {
+    **{name: module for module, name in KINDS.values()},
+    "GridLayout": "errands.worlds.grid",
+    "Restorable": "errands.worlds.saving",
+    "distances": "errands.worlds.grid",
+    "finite_from_p": "errands.worlds.published",
+    "grid_svg": "errands.worlds.grid_svg",
+    "grid_text": "errands.worlds.grid_svg",
+    "reachable": "errands.worlds.grid",
+    "unreachable_features": "errands.worlds.grid",
+}
+
+__all__ = ["FiniteWorld", "World", "make_world", *sorted(_HOMES)]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'errands.worlds' has no attribute '{name}'")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+register_all()

@@ -1,0 +1,132 @@
+"""Any registered Gymnasium environment as a world: its features are told by rules, its reward becomes a signal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from errands.errors import SpecError
+from errands.worlds.base import FiniteWorld
+from errands.worlds.foreign_state import restore_foreign, save_foreign
+from errands.worlds.maps import positive
+from errands.worlds.observed import Rule, read_rule
+from errands.worlds.physics import choose_gl
+from errands.worlds.published import finite_from_p
+from errands.worlds.saving import Saved
+
+_DEFAULT_LIMIT = 1000
+
+
+@dataclass(frozen=True, init=False)
+class GymnasiumWorld:
+    """A Gymnasium id with its settings, and a rule for each feature; `limit` is the id's own where none is given."""
+
+    id: str
+    features: tuple[str, ...]
+    rules: tuple[Rule, ...]
+    kwargs: Mapping[str, Any] = field(hash=False)
+    limit: int
+
+    def __init__(
+        self,
+        id: str,  # noqa: A002 (Gymnasium's own word)
+        features: Mapping[str, Any],
+        kwargs: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+    ) -> None:
+        settings = dict(kwargs or {})
+        base = _make(id, settings)
+        if not features:
+            raise SpecError(f"the world '{id}' names no feature; give at least one, for example goal = [15]")
+        rules = tuple(read_rule(name, spec, base.observation_space) for name, spec in features.items())
+        own = gym.spec(id).max_episode_steps or _DEFAULT_LIMIT
+        values = (id, tuple(features), rules, settings, positive("limit", own if limit is None else limit))
+        for name, value in zip(("id", "features", "rules", "kwargs", "limit"), values, strict=True):
+            object.__setattr__(self, name, value)
+        base.close()
+
+    @property
+    def kind(self) -> str:
+        """The word of task files: gymnasium."""
+        return "gymnasium"
+
+    @property
+    def signals(self) -> tuple[str, ...]:
+        """The reward of the base environment."""
+        return ("reward",)
+
+    def features_of(self, observation: Any) -> set[str]:
+        """The features that hold in an observation."""
+        return {name for name, rule in zip(self.features, self.rules, strict=True) if rule.holds(observation)}
+
+    def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
+        """A fresh environment of that id, which reports features and signals besides what it always did."""
+        return FeatureWrapper(_make(self.id, self.kwargs, render_mode), self)
+
+    def finite(self) -> FiniteWorld | None:
+        """The world as flat tables where the environment publishes P and where its episodes start."""
+        base = _make(self.id, self.kwargs)
+        inner = base.unwrapped
+        published, initial = getattr(inner, "P", None), getattr(inner, "initial_state_distrib", None)
+        # A fickle passenger of Taxi changes his mind outside of P, so P is not the whole truth then.
+        whole = not getattr(inner, "fickle_passenger", False)
+        discrete = isinstance(inner.observation_space, gym.spaces.Discrete) and inner.observation_space.start == 0
+        base.close()
+        if published is None or initial is None or not whole or not discrete:
+            return None
+        return finite_from_p(published, np.asarray(initial), self.features_of)
+
+
+class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any]):
+    """The base environment with `info["features"]` and `info["signals"]`, truncated at the world's limit."""
+
+    def __init__(self, env: gym.Env[Any, Any], world: GymnasiumWorld) -> None:
+        super().__init__(env)
+        self.world = world
+        self.steps = 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        """A new episode; the initial state is labelled too."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        self.steps = 0
+        return observation, self._report(observation, info, 0.0)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """One step of the base environment; the limit truncates and never terminates."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self.steps += 1
+        info = self._report(observation, info, float(reward))
+        return observation, reward, terminated, bool(truncated) or self.steps >= self.world.limit, info
+
+    def _report(self, observation: Any, info: dict[str, Any], reward: float) -> dict[str, Any]:
+        return {**info, "features": self.world.features_of(observation), "signals": {"reward": reward}}
+
+    def save(self) -> Saved:
+        """The full state as plain data, for environments that keep theirs in plain attributes or in MuJoCo."""
+        return {"steps": self.steps, **save_foreign(self.env.unwrapped)}
+
+    def restore(self, saved: Saved) -> None:
+        """Continue from a saved state."""
+        self.steps = saved["steps"]
+        restore_foreign(self.env.unwrapped, saved)
+
+
+def _make(name: str, kwargs: Mapping[str, Any], render_mode: str | None = None) -> gym.Env[Any, Any]:
+    if ":" in name:
+        raise SpecError(
+            f"the id '{name}' asks to import a module; register the environment first and give its id alone"
+        )
+    try:
+        if render_mode == "rgb_array" and ".mujoco" in str(gym.spec(name).entry_point):
+            choose_gl()
+        env: gym.Env[Any, Any] = gym.make(
+            name, max_episode_steps=-1, disable_env_checker=True, render_mode=render_mode, **kwargs
+        )
+    except (gym.error.Error, ImportError, TypeError, ValueError, OSError, AssertionError) as error:
+        given = f" with {dict(kwargs)}" if kwargs else ""
+        raise SpecError(f"gymnasium cannot make '{name}'{given}: {error}") from error
+    return env
