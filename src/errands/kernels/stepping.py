@@ -1,0 +1,90 @@
+"""One step of a finite world and one of an agenda machine, shared by every compiled loop."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from errands.kernels import jit
+from errands.tables import AgendaTable, WorldTable
+
+ONE, ZERO = np.uint64(1), np.uint64(0)
+
+
+@jit
+def lowest_bit(mask: np.uint64) -> int:
+    """The position of the lowest set bit; -1 for none."""
+    if mask == ZERO:
+        return -1
+    count = 0
+    for shift in (32, 16, 8, 4, 2, 1):
+        low = (ONE << np.uint64(shift)) - ONE
+        if mask & low == ZERO:
+            mask >>= np.uint64(shift)
+            count += shift
+    return count
+
+
+@jit
+def outcome(world: WorldTable, s: int, a: int, rng: np.random.Generator) -> int:
+    """Which outcome the move has; draws a number only where there is more than one."""
+    count = world.next.shape[2]
+    if count == 1:
+        return 0
+    x = rng.random()
+    o = 0
+    while o < count - 1 and x >= world.cumulative[s, a, o]:
+        o += 1
+    return o
+
+
+@jit
+def start(world: WorldTable, rng: np.random.Generator) -> int:
+    """The state in which an episode starts; draws a number only where there is more than one."""
+    count = world.starts.shape[0]
+    if count == 1:
+        return world.starts[0]
+    x = rng.random()
+    i = 0
+    while i < count - 1 and x >= world.start_cumulative[i]:
+        i += 1
+    return world.starts[i]
+
+
+@jit
+def advance(machine: AgendaTable, u: int, mask: np.uint64, label: int) -> tuple[int, np.uint64, int]:
+    """The entry that a step with this label reads, the mask after it, and the subtask completed or -1."""
+    completed = -1
+    hit = machine.label_bits[label] & machine.active[u] & mask
+    low = ZERO
+    if hit != ZERO:
+        completed = lowest_bit(hit)
+        low = ONE << np.uint64(completed)
+        mask &= ~low
+    q = 0
+    scale = 1
+    for i in range(machine.first[u], machine.first[u + 1]):
+        bits = machine.variable_bits[machine.variables[i]]
+        if mask & bits == ZERO:
+            q += 2 * scale
+        elif low & bits != ZERO:
+            q += scale
+        scale *= 3
+    return machine.offset[u] + label * machine.width[u] + q, mask, completed
+
+
+@jit
+def standing(machine: AgendaTable, u: int, mask: np.uint64) -> int:
+    """The row of Boolean alternatives open in (u, mask)."""
+    q = 0
+    scale = 1
+    for i in range(machine.first[u], machine.first[u + 1]):
+        if mask & machine.variable_bits[machine.variables[i]] == ZERO:
+            q += 2 * scale
+        scale *= 3
+    return machine.alternative_row[u] + q
+
+
+@jit
+def reward(world: WorldTable, factor: float, signal: int, s: int, a: int, o: int) -> float:
+    """The reward of an entry: its constant, or its factor times the signal of this outcome."""
+    return factor if signal < 0 else factor * world.signal[signal, s, a, o]

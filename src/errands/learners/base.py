@@ -1,0 +1,107 @@
+"""What every learner is: a value that trains in steps, yields evaluations, and can be saved and restored."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from errands.errors import ConfigError
+from errands.oracle.policy import Policy
+from errands.records import Evaluation
+from errands.tasks.task import Task
+
+Saved = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class LearnerConfig:
+    """Settings that every learner has."""
+
+    gamma: float = 0.9
+    """Discount factor."""
+    eval_every: int = 1_000
+    """Training steps between two evaluations; the last step is always evaluated."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.gamma <= 1:
+            raise ConfigError(f"gamma is {self.gamma}; it must lie above 0 and not above 1")
+        if self.eval_every < 1:
+            raise ConfigError(f"eval_every is {self.eval_every}; it must be at least 1")
+
+
+class Learner(ABC):
+    """One seed of one method on one task; nothing here writes files or prints."""
+
+    def __init__(self, task: Task, config: LearnerConfig, seed: int) -> None:
+        self.task = task
+        self.config = config
+        self.seed = seed
+        self.rng = np.random.Generator(np.random.PCG64(seed))
+        self.step = 0
+        self.evaluation_steps = 0
+
+    def train(self, steps: int) -> Iterator[Evaluation]:
+        """Train until `steps` steps were taken in all; one evaluation every `eval_every` steps and at the last."""
+        every = self.config.eval_every
+        while self.step < steps:
+            self.advance(min((self.step // every + 1) * every, steps) - self.step)
+            evaluation = self.evaluate()
+            self.evaluation_steps += evaluation.episode_length
+            yield evaluation
+
+    @abstractmethod
+    def advance(self, count: int) -> None:
+        """Take exactly `count` training steps (self.step grows by it), stopping in the middle of an episode if need be."""
+
+    @abstractmethod
+    def evaluate(self) -> Evaluation:
+        """One greedy episode from the start, without touching what training depends on."""
+
+    @property
+    @abstractmethod
+    def policy(self) -> Policy:
+        """The greedy policy learnt so far, as a value that later training does not change."""
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The subtasks and Boolean objectives in the order in which the greedy policy completes them."""
+        from errands.oracle.certificate import walk
+
+        return walk(self.policy, self.task).order
+
+    @property
+    def steps_to_go(self) -> Mapping[str, float]:
+        """The learnt steps to go by label, where the method keeps them."""
+        return {}
+
+    @abstractmethod
+    def save(self) -> Saved:
+        """Everything that the rest of the run depends on, as arrays."""
+
+    @abstractmethod
+    def restore(self, saved: Saved) -> None:
+        """Continue where `saved` was taken; the finished run is then equal to one that was never interrupted."""
+
+
+def pack_rng(rng: np.random.Generator) -> NDArray[np.uint64]:
+    """The state of a PCG64 generator as six words."""
+    state = rng.bit_generator.state
+    words = [state["state"]["state"], state["state"]["inc"]]
+    halves = [word >> shift & (2**64 - 1) for word in words for shift in (0, 64)]
+    return np.array([*halves, state["has_uint32"], state["uinteger"]], np.uint64)
+
+
+def unpack_rng(rng: np.random.Generator, words: NDArray[np.uint64]) -> None:
+    """Set a PCG64 generator to a packed state."""
+    low, high, inc_low, inc_high, has, value = (int(w) for w in words)
+    rng.bit_generator.state = {
+        "bit_generator": "PCG64",
+        "state": {"state": low | high << 64, "inc": inc_low | inc_high << 64},
+        "has_uint32": has,
+        "uinteger": value,
+    }

@@ -1,0 +1,159 @@
+"""The catalogue: tasks by name (figure-1, delivery-4, office-6, ...), each kept as a task file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from errands.errors import SpecError, UnknownName
+from errands.tasks.task import Task
+
+COLOURS = ("red", "green", "blue", "yellow", "cyan", "magenta")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One family of tasks: its name, the numbers it takes, what it is about, and how its file is written."""
+
+    name: str
+    low: int
+    high: int
+    about: str
+    write: Callable[[int, int], str]
+
+    @property
+    def shown(self) -> str:
+        """The name as it is listed: with N where a number goes."""
+        return f"{self.name}-N" if self.high else self.name
+
+
+def _figure_1(number: int, seed: int) -> str:
+    return """name = "figure-1"
+
+[world]
+kind = "grid"
+rows = ["1s.", "..A", "...", "2.."]
+legend = { 1 = "b1", 2 = "b2", s = "s" }
+removed = ["b1", "b2"]
+
+[machine]
+initial = "u0"
+success = ["u2"]
+failure = []
+numeric = { b = ["b1", "b2"] }
+transitions = [
+  "u0 -> u0 : b! ; 0",
+  "u0 -> u1 : b↓ | b⤓ ; 0",
+  "u1 -> u1 : ~s ; 0",
+  "u1 -> u2 : s & b⤓ ; 1",
+  "u1 -> u0 : s & b! ; 0",
+]
+"""
+
+
+def _corridor(number: int, seed: int) -> str:
+    return _file("corridor", 'kind = "grid"\nrows = ["c1....A.c.....2"]\nlegend = { c = "coffee", 1 = "o1", 2 = "o2" }',
+                 "any_order(o1, o2, before=coffee)")
+
+
+def _delivery(number: int, seed: int) -> str:
+    boxes = ", ".join(f"b{i + 1}" for i in range(number))
+    return _file(f"delivery-{number}", f'kind = "delivery"\nboxes = {number}\nmap_seed = {seed}', f"any_order({boxes}, after=s)")
+
+
+def _office(number: int, seed: int) -> str:
+    offices = ", ".join(f"o{i + 1}" for i in range(number))
+    phrase = f"avoid(decoration, any_order({offices}, before=coffee))"
+    return _file(f"office-{number}", f'kind = "office"\noffices = {number}', phrase)
+
+
+def _visit(number: int, seed: int) -> str:
+    places = ", ".join(f"v{i + 1}" for i in range(number))
+    return _file(f"visit-{number}", f'kind = "visit"\nplaces = {number}\nmap_seed = {seed}', f"any_order({places})")
+
+
+def _water(number: int, seed: int) -> str:
+    named, others = COLOURS[:number], COLOURS[number:]
+    phrase = f"any_order({', '.join(named)})"
+    phrase = f"avoid({', '.join(others)}, {phrase})" if others else phrase
+    return _file(f"water-{number}", f'kind = "water"\nmap_seed = {seed}', phrase)
+
+
+def _cheetah(places: str) -> Callable[[int, int], str]:
+    names = ", ".join(f'"{p}"' for p in places.upper())
+
+    def write(number: int, seed: int) -> str:
+        return f"""name = "cheetah-{places}"
+
+[world]
+kind = "cheetah"
+
+[machine]
+initial = "u0"
+success = ["u1"]
+numeric = {{ p = [{names}] }}
+transitions = [
+  "u0 -> u0 : p! ; -control_cost",
+  "u0 -> u0 : p↓ ; 1000",
+  "u0 -> u1 : p⤓ ; 1000",
+]
+"""
+
+    return write
+
+
+def _file(name: str, world: str, phrase: str) -> str:
+    return f'name = "{name}"\n\n[world]\n{world}\n\n[machine]\nphrase = "{phrase}"\n'
+
+
+CATALOGUE = (
+    Entry("figure-1", 0, 0, "two boxes to a station on a 3 x 4 grid, the paper's running example", _figure_1),
+    Entry("corridor", 0, 0, "15 cells, two coffees, two offices: the smallest case where one policy per subtask falls short", _corridor),
+    Entry("delivery", 1, 500, "N boxes to one station, one at a time, on a random grid", _delivery),
+    Entry("office", 1, 6, "a fresh coffee to each of N offices past fatal decorations", _office),
+    Entry("visit", 1, 1000, "N random cells in any order: a travelling salesman's path", _visit),
+    Entry("water", 1, 6, "touch moving balls of N colours and no others", _water),
+    Entry("cheetah-bcd", 0, 0, "HalfCheetah runs to B (back), C and D (ahead) in any order", _cheetah("bcd")),
+    Entry("cheetah-bcde", 0, 0, "the same with E, further ahead", _cheetah("bcde")),
+)
+
+
+def load(name: str | Path, map_seed: int = 0) -> Task:
+    """The task of a catalogue name, or of a task file's path; random maps are drawn from `map_seed`."""
+    if isinstance(name, Path) or name.endswith(".toml") or "/" in name or "\\" in name:
+        return load_file(Path(name))
+    return Task.from_toml(task_text(name, map_seed))
+
+
+def load_file(path: Path) -> Task:
+    """The task of a task file."""
+    from errands.tasks.spec import MAX_BYTES
+
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise SpecError(f"{path} is larger than {MAX_BYTES:,} bytes; a task file is smaller")
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SpecError(f"there is no file '{path}'; give the path of a task file or a name from 'errands tasks'") from None
+    except (OSError, UnicodeDecodeError) as fault:
+        raise SpecError(f"'{path}' cannot be read as a task file: {fault}") from None
+    return Task.from_toml(text)
+
+
+def task_text(name: str, map_seed: int = 0) -> str:
+    """The task file of a catalogue name."""
+    for entry in CATALOGUE:
+        if not entry.high and name == entry.name:
+            return entry.write(0, map_seed)
+        if entry.high and (found := re.fullmatch(rf"{entry.name}-([0-9]{{1,4}})", name)):
+            number = int(found[1])
+            if not entry.low <= number <= entry.high:
+                raise SpecError(f"'{name}': {entry.name} takes a number from {entry.low} to {entry.high}")
+            return entry.write(number, map_seed)
+    raise UnknownName("task", name, _examples())
+
+
+def _examples() -> list[str]:
+    return [n for e in CATALOGUE for n in ([f"{e.name}-{i}" for i in range(max(e.low, 1), min(e.high, 12) + 1)] or [e.name])]

@@ -1,0 +1,141 @@
+"""Phrases: tasks said in words (sequence, any_order, avoid), each a numeric machine that can stand inside another."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+
+from errands.errors import SpecError
+from errands.features import Boolean, Guard, Numeric, atoms, conjunction, disjunction, is_name, negation
+from errands.machines.numeric import NumericRM
+from errands.machines.transition import Reward, Transition
+
+Phrase = NumericRM | str
+LOST = "failed"
+
+
+def sequence(*phrases: Phrase) -> NumericRM:
+    """One phrase after the other."""
+    if not phrases:
+        raise SpecError("sequence() is empty; give it at least one feature or phrase")
+    parts = [_machine(p) for p in phrases]
+    transitions: list[Transition] = []
+    numeric: list[tuple[str, tuple[str, ...]]] = []
+    for i, part in enumerate(parts):
+        last = i == len(parts) - 1
+        names = _apart(part, numeric)
+        numeric += [(names[v], subtasks) for v, subtasks in part.numeric]
+        for t in part.transitions:
+            target = LOST if t.target in part.failure else "won" if t.target in part.success else f"{i}_{t.target}"
+            if target == "won" and not last:
+                target = f"{i + 1}_{parts[i + 1].initial}"
+            transitions.append(Transition(f"{i}_{t.source}", target, _renamed(t.guard, names), Reward(float(target == "won"))))
+    return _numbered(f"0_{parts[0].initial}", transitions, numeric)
+
+
+def any_order(*items: str, before: str | None = None, after: str | None = None) -> NumericRM:
+    """All items in any order, `before` each of them and `after` each of them a feature that must become true."""
+    for name in (*items, *(n for n in (before, after) if n is not None)):
+        _feature(name)
+    if not items:
+        raise SpecError("any_order() is empty; give it at least one feature")
+    if len({*items}) < len(items) or {before, after} & {*items}:
+        raise SpecError(f"any_order({', '.join(items)}) names a feature twice; items differ, also from before and after")
+    prefix = os.path.commonprefix(items)
+    name = prefix if is_name(prefix) and prefix not in {*items, before, after} else "todo"
+    while name in {*items, before, after}:
+        name += "_"
+    same, down, done = (f"{name}{sign}" for sign in "!↓⤓")
+    lines: list[str] = []
+    choose, first = "u0", "u0"
+    if before is not None:
+        choose = "u1"
+        lines += [f"u0 -> u0 : ~{before} ; 0", f"u0 -> u1 : {before} ; 0"]
+    if after is not None:
+        back, won = f"u{int(choose[1:]) + 1}", f"u{int(choose[1:]) + 2}"
+        lines += [f"{choose} -> {choose} : {same} ; 0", f"{choose} -> {back} : {down} | {done} ; 0"]
+        lines += [f"{back} -> {back} : ~{after} ; 0", f"{back} -> {won} : {after} & {done} ; 1"]
+        lines += [f"{back} -> {first} : {after} & {same} ; 0"]
+    else:
+        won = f"u{int(choose[1:]) + 1}"
+        lines += [f"{choose} -> {choose} : {same} ; 0"] * (before is not None)
+        lines += [f"{choose} -> {first} : {down} ; 0", f"{choose} -> {won} : {done} ; 1"]
+    return NumericRM.of(first, [won], lines, numeric={name: items})
+
+
+def avoid(*forbidden_then_phrase: Phrase) -> NumericRM:
+    """The last phrase, failing as soon as one of the features before it is true; failure wins over success."""
+    *forbidden, phrase = forbidden_then_phrase or (None,)
+    if not forbidden or phrase is None:
+        raise SpecError("avoid() needs the features to avoid and then a phrase, as in avoid(lava, sequence(a, b))")
+    bad = disjunction([Boolean(_feature(f)) for f in forbidden])
+    part = _machine(phrase)
+    transitions: list[Transition] = []
+    for state in part.states:
+        if state in part.success or state in part.failure:
+            continue
+        for t in part.leaving[state]:
+            target = LOST if t.target in part.failure else "won" if t.target in part.success else t.target
+            transitions.append(Transition(state, target, conjunction([t.guard, negation(bad)]), Reward(float(target == "won"))))
+        transitions.append(Transition(state, LOST, bad))
+    return _numbered(part.initial, transitions, part.numeric)
+
+
+def _feature(name: object) -> str:
+    if not isinstance(name, str):
+        raise SpecError("a feature was wanted where a phrase stands; phrases nest inside sequence and avoid only")
+    if not is_name(name):
+        raise SpecError(f"'{name[:40]}' cannot be a feature; use letters, digits and underscores, and no reserved word")
+    return name
+
+
+def _machine(phrase: Phrase) -> NumericRM:
+    if isinstance(phrase, NumericRM):
+        return phrase
+    _feature(phrase)
+    return NumericRM.of("u0", ["u1"], [f"u0 -> u0 : ~{phrase} ; 0", f"u0 -> u1 : {phrase} ; 1"])
+
+
+def _apart(part: NumericRM, taken: Iterable[tuple[str, tuple[str, ...]]]) -> dict[str, str]:
+    """New names for a part's numeric features where another part has taken them."""
+    used = {name for name, _ in taken}
+    names = {}
+    for name, _ in part.numeric:
+        new = name
+        while new in used or (new != name and new in part.features):
+            new += "_"
+        used.add(new)
+        names[name] = new
+    return names
+
+
+def _renamed(guard: Guard, names: dict[str, str]) -> Guard:
+    from errands.features import And, Not, Or
+
+    match guard:
+        case Numeric(name, change):
+            return Numeric(names[name], change)
+        case Not(inner):
+            return Not(_renamed(inner, names))
+        case And(parts):
+            return And(tuple(_renamed(p, names) for p in parts))
+        case Or(parts):
+            return Or(tuple(_renamed(p, names) for p in parts))
+    return guard
+
+
+def _numbered(initial: str, transitions: Sequence[Transition], numeric: Sequence[tuple[str, tuple[str, ...]]]) -> NumericRM:
+    """The machine with its states called u0, u1, ... in the order in which they come up, the success last."""
+    found = dict.fromkeys((initial, *(s for t in transitions for s in (t.source, t.target) if s not in ("won", LOST))))
+    names = {state: f"u{i}" for i, state in enumerate(found)}
+    names["won"] = f"u{len(found)}"
+    names[LOST] = LOST
+    failure = (LOST,) if any(t.target == LOST for t in transitions) else ()
+    features = {a.name for t in transitions for a in atoms(t.guard) if isinstance(a, Boolean)}
+    features |= {n for _, subtasks in numeric for n in subtasks}
+    if clash := features & {name for name, _ in numeric}:
+        apart = {name: name + "_" * (name in clash) for name, _ in numeric}
+        transitions = [Transition(t.source, t.target, _renamed(t.guard, apart), t.reward) for t in transitions]
+        numeric = [(apart[name], subtasks) for name, subtasks in numeric]
+    lines = tuple(Transition(names[t.source], names[t.target], t.guard, t.reward) for t in transitions)
+    return NumericRM(names[initial], (names["won"],), failure, tuple(numeric), lines)

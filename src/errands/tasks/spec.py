@@ -1,0 +1,242 @@
+"""Task files: TOML, checked by a schema that reports every problem at once."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from errands.errors import ErrandsError, SpecError
+from errands.machines.numeric import NumericRM
+from errands.tasks.phrase_text import parse_phrase
+from errands.tasks.task import Task
+from errands.worlds.base import World
+
+MAX_BYTES = 1_000_000
+Probability = Annotated[float, Field(ge=0, lt=1)]
+Limit = Annotated[int, Field(ge=1, le=10_000_000)]
+Count = Annotated[int, Field(ge=1, le=4_096)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class GridSpec(_Table):
+    """A grid drawn in letters, top row first: '.' free, '#' wall, 'A' start, others by the legend."""
+
+    kind: Literal["grid"]
+    rows: list[str] = Field(min_length=1, max_length=1000)
+    legend: dict[str, str] = {}
+    removed: list[str] = []
+    slip: Probability = 0.0
+    limit: Limit = 1000
+
+
+class DeliverySpec(_Table):
+    """Boxes b1..bN and a station s on a random grid."""
+
+    kind: Literal["delivery"]
+    boxes: Count
+    map_seed: Seed = 0
+    size: Count | None = None
+    slip: Probability = 0.0
+    limit: Limit | None = None
+
+
+class OfficeSpec(_Table):
+    """The paper's Office map: o1..o6, coffee, decoration."""
+
+    kind: Literal["office"]
+    offices: int = Field(6, ge=1, le=6)
+    slip: Probability = 0.0
+    limit: Limit = 1000
+
+
+class VisitSpec(_Table):
+    """Places v1..vN on a random grid."""
+
+    kind: Literal["visit"]
+    places: Count
+    map_seed: Seed = 0
+    size: Count | None = None
+    slip: Probability = 0.0
+    limit: Limit | None = None
+
+
+class WaterSpec(_Table):
+    """Twelve moving balls of six colours."""
+
+    kind: Literal["water"]
+    map_seed: Seed = 0
+    limit: Limit = 600
+
+
+class CheetahSpec(_Table):
+    """MuJoCo's HalfCheetah with the positions B, C, D and E."""
+
+    kind: Literal["cheetah"]
+    limit: Limit = 1000
+
+
+class Threshold(_Table):
+    """A feature of a Box observation: true while one of its numbers lies between bounds."""
+
+    index: int = Field(ge=0)
+    above: float | None = None
+    below: float | None = None
+
+
+class GymnasiumSpec(_Table):
+    """Any registered Gymnasium environment, with features read off its observations."""
+
+    kind: Literal["gymnasium"]
+    id: str = Field(min_length=1, max_length=200)
+    kwargs: dict[str, bool | int | float | str] = {}
+    features: dict[str, list[int] | Threshold]
+    limit: Limit | None = None
+
+
+class MachineSpec(_Table):
+    """A numeric machine: transitions in the paper's notation, or a phrase."""
+
+    phrase: str | None = None
+    initial: str | None = None
+    success: list[str] = []
+    failure: list[str] = []
+    numeric: dict[str, list[str]] = {}
+    transitions: list[str] = []
+
+    @model_validator(mode="after")
+    def _one_way(self) -> MachineSpec:
+        written = bool(self.initial or self.success or self.failure or self.numeric or self.transitions)
+        if (self.phrase is None) is not written:
+            raise ValueError("give either a phrase or initial, success and transitions")
+        if self.phrase is None and not (self.initial and self.transitions):
+            raise ValueError("initial and transitions are both needed")
+        return self
+
+
+class TaskSpec(_Table):
+    """One task file."""
+
+    name: str = Field(min_length=1, max_length=200)
+    world: Annotated[
+        GridSpec | DeliverySpec | OfficeSpec | VisitSpec | WaterSpec | CheetahSpec | GymnasiumSpec,
+        Field(discriminator="kind"),
+    ]
+    machine: MachineSpec
+
+
+def read_task(text: str) -> Task:
+    """The task that a text describes; every problem is reported at once."""
+    spec = read_spec(text)
+    problems: list[str] = []
+    machine, world = None, None
+    try:
+        machine = make_machine(spec.machine)
+    except SpecError as fault:
+        problems += [f"machine: {p}" for p in fault.problems]
+    try:
+        world = make_world(spec.world)
+    except SpecError as fault:
+        problems += [f"world: {p}" for p in fault.problems]
+    if machine is None or world is None:
+        raise SpecError("; ".join(problems), problems)
+    removed = tuple(spec.world.removed) if isinstance(spec.world, GridSpec) else ()
+    return Task(spec.name, world, machine, removed, text)
+
+
+def read_spec(text: str) -> TaskSpec:
+    """The checked tables of a task file, before anything is made of them."""
+    if len(text.encode(errors="surrogatepass")) > MAX_BYTES:
+        raise SpecError(f"a task file has at most {MAX_BYTES:,} bytes; this one is larger")
+    try:
+        data = tomllib.loads(text)
+    except (ValueError, RecursionError) as fault:
+        raise SpecError(f"the file is not TOML: {str(fault)[:200]}") from None
+    try:
+        return TaskSpec.model_validate(data)
+    except ValidationError as fault:
+        problems = list(dict.fromkeys(_sentences(fault)))
+        raise SpecError("; ".join(problems), problems) from None
+    except RecursionError:
+        raise SpecError("the file is nested too deeply; a task file has three levels") from None
+
+
+def _sentences(fault: ValidationError) -> Iterator[str]:
+    kinds = {"grid", "delivery", "office", "visit", "water", "cheetah", "gymnasium"}
+    for error in fault.errors(include_url=False, include_context=False):
+        where = ".".join(str(p)[:60] for p in error["loc"] if p not in kinds)
+        came = "" if error["type"] in ("missing", "value_error") else f" (came: {str(error['input'])[:60]!r})"
+        message = str(error["msg"]).removeprefix("Value error, ")
+        message = message.replace("Extra inputs are not permitted", "this key is not known here; remove it or check its spelling")
+        yield f"{where or 'the file'}: {message[:1].lower()}{message[1:]}{came}"
+
+
+def make_machine(spec: MachineSpec) -> NumericRM:
+    """The numeric machine of a checked table."""
+    if spec.phrase is not None:
+        return parse_phrase(spec.phrase)
+    return NumericRM.of(spec.initial or "", spec.success, spec.transitions, spec.failure, spec.numeric)
+
+
+def make_world(spec: BaseModel) -> World:
+    """The world of a checked table."""
+    from errands import worlds
+
+    given: dict[str, Any] = {name: getattr(spec, name) for name in type(spec).model_fields if name not in ("kind", "removed")}
+    if isinstance(spec, GymnasiumSpec):
+        given["features"] = {
+            name: value if isinstance(value, list) else value.model_dump(exclude_none=True)
+            for name, value in spec.features.items()
+        }
+    makers: Mapping[type, Any] = {
+        GridSpec: worlds.GridWorld,
+        DeliverySpec: worlds.Delivery,
+        OfficeSpec: worlds.Office,
+        VisitSpec: worlds.Visit,
+        WaterSpec: worlds.Water,
+        CheetahSpec: worlds.HalfCheetah,
+        GymnasiumSpec: worlds.GymnasiumWorld,
+    }
+    try:
+        world: World = makers[type(spec)](**given)
+    except SpecError:
+        raise
+    except ErrandsError as fault:
+        raise SpecError(str(fault)) from None
+    return world
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of task files, for editors."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TaskSpec.model_json_schema()}
+
+
+def write_task(task: Task) -> str:
+    """A task file for a task that was made in Python."""
+    from dataclasses import fields
+    from json import dumps
+
+    def toml(value: object) -> str:
+        if isinstance(value, Mapping):
+            return "{ " + ", ".join(f"{dumps(str(k))} = {toml(v)}" for k, v in value.items() if v is not None) + " }"
+        if isinstance(value, list | tuple):
+            return "[" + ", ".join(toml(v) for v in value) + "]"
+        return dumps(value, ensure_ascii=False)
+
+    machine = task.machine
+    lines = [f"name = {toml(task.name)}", "", "[world]", f"kind = {toml(task.world.kind)}"]
+    for field in fields(task.world):  # type: ignore[arg-type]
+        if (value := getattr(task.world, field.name)) is not None:
+            lines.append(f"{field.name} = {toml(value)}")
+    if task.removed:
+        lines.append(f"removed = {toml(task.removed)}")
+    lines += ["", "[machine]", f"initial = {toml(machine.initial)}", f"success = {toml(machine.success)}"]
+    lines += [f"failure = {toml(machine.failure)}", f"numeric = {toml(dict(machine.numeric))}", "transitions = ["]
+    lines += [f"  {toml(str(t))}," for t in machine.transitions]
+    return "\n".join([*lines, "]", ""])

@@ -1,0 +1,140 @@
+"""A task: a world, a numeric machine over its features, and which subtasks vanish once they are completed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from errands.errors import SpecError
+from errands.machines.lower import lower
+from errands.machines.numeric import NumericRM
+from errands.machines.stepping import Stepper
+from errands.tables import AgendaTable
+from errands.tasks.phrases import any_order
+from errands.worlds.base import FiniteWorld, World
+from errands.worlds.delivery import Delivery
+from errands.worlds.grid import GridLayout, unreachable_features
+
+if TYPE_CHECKING:
+    import gymnasium as gym
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be done where; everything that learners, the oracle and pictures need follows from it."""
+
+    name: str
+    world: World
+    machine: NumericRM
+    removed: tuple[str, ...] = ()
+    """Subtasks whose cell is empty once the machine has completed them."""
+    text: str = field(default="", compare=False, repr=False)
+    """The task file that it was read from."""
+
+    def __post_init__(self) -> None:
+        problems = list(_faults(self))
+        if problems:
+            raise SpecError("; ".join(problems), problems)
+
+    @staticmethod
+    def from_toml(text: str) -> Task:
+        """The task that a task file describes."""
+        from errands.tasks.spec import read_task
+
+        return read_task(text)
+
+    def to_toml(self) -> str:
+        """The task file of this task; reading it gives the same task."""
+        from errands.tasks.spec import write_task
+
+        return self.text or write_task(self)
+
+    @cached_property
+    def layout(self) -> GridLayout | None:
+        """The plan of a grid world; None for other worlds."""
+        layout = getattr(self.world, "layout", None)
+        return layout if isinstance(layout, GridLayout) else None
+
+    @cached_property
+    def lockstep(self) -> bool:
+        """Whether Delivery's own rule (taken when empty-handed, one at a time) and the machine always agree."""
+        if not isinstance(self.world, Delivery):
+            return False
+        boxes = self.world.features[:-1]
+        return set(self.machine.subtasks) == set(boxes) and alike(self.machine, any_order(*self.machine.subtasks, after="s"))
+
+    @cached_property
+    def vanishing(self) -> tuple[str, ...]:
+        """The subtasks whose feature is no longer reported once completed, in a finite world's tables."""
+        return self.machine.subtasks if self.lockstep else self.removed
+
+    @cached_property
+    def finite(self) -> FiniteWorld | None:
+        """The world as tables for this machine: cells where that is exact, else with what it has lost; None if continuous."""
+        if isinstance(self.world, Delivery) and not self.lockstep:
+            return self.world.expanded()
+        return self.world.finite()
+
+    @cached_property
+    def agenda_table(self) -> AgendaTable:
+        """The machine lowered against the finite world's labels, to be stepped by compiled loops."""
+        if self.finite is None:
+            raise SpecError(f"the world of '{self.name}' is not finite; tables exist for finite worlds only")
+        return lower(self.machine, self.finite.labels, self.finite.signals)
+
+    def env(self, machine: str = "agenda", render_mode: str | None = None) -> gym.Env[Any, Any]:
+        """The Gymnasium environment of the task: the world crossed with a machine."""
+        from errands.tasks.product import task_env
+
+        return task_env(self, machine, render_mode)
+
+
+def _faults(task: Task) -> Iterable[str]:
+    """Where world and machine do not fit, one sentence each."""
+    known = set(task.world.features)
+    for name in task.machine.features:
+        if name not in known:
+            kind = "subtask" if name in task.machine.subtasks else "feature"
+            yield f"the world cannot report the {kind} '{name}'; it reports {_listed(task.world.features)}"
+    for name in task.machine.signals:
+        if name not in task.world.signals:
+            yield f"the world does not report the signal '{name}'; it reports {_listed(task.world.signals)}"
+    looked = Stepper(task.machine)
+    for name in task.removed:
+        if name not in task.machine.subtasks:
+            yield f"removed names '{name}', which is not a subtask of the machine; it must be one of {_listed(task.machine.subtasks)}"
+        elif task.machine.subtasks.count(name) > 1 or any(looked.bits_of[name] & bits for bits in looked.looked_at):
+            yield f"'{name}' is removed once completed, but the machine uses it in more than one way; do not list it under removed"
+    layout = getattr(task.world, "layout", None)
+    if isinstance(layout, GridLayout):
+        for name in unreachable_features(layout):
+            if name in task.machine.subtasks:
+                yield f"the subtask '{name}' cannot be reached from the start; open a way to its cell"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(names) or "none"
+
+
+def alike(first: NumericRM, second: NumericRM) -> bool:
+    """Whether two machines are the same but for the names of their states and numeric features."""
+
+    def plain(machine: NumericRM) -> object:
+        from errands.features import parse_guard
+
+        names = {name: f"n{i}" for i, (name, _) in enumerate(machine.numeric)}
+        states = {name: i for i, name in enumerate(machine.states)}
+
+        def renamed(guard: str) -> str:
+            for old, new in names.items():
+                for sign in "↓⤓!":
+                    guard = guard.replace(old + sign, "\0" + new + sign)
+            return str(parse_guard(guard.replace("\0", "")))
+
+        lines = frozenset((states[t.source], states[t.target], renamed(str(t.guard)), t.reward) for t in machine.transitions)
+        terminals = [frozenset(states[s] for s in group) for group in (machine.success, machine.failure)]
+        return lines, terminals, tuple(subtasks for _, subtasks in machine.numeric)
+
+    return plain(first) == plain(second)
