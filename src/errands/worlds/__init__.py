@@ -14,8 +14,8 @@ _HOMES = {
     "Restorable": "errands.worlds.saving",
     "distances": "errands.worlds.grid",
     "finite_from_p": "errands.worlds.published",
-    "grid_svg": "errands.worlds.grid_svg",
-    "grid_text": "errands.worlds.grid_svg",
+    "grid_svg": "errands.worlds.grid_picture",
+    "grid_text": "errands.worlds.grid_picture",
     "reachable": "errands.worlds.grid",
     "unreachable_features": "errands.worlds.grid",
 }

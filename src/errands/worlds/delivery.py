@@ -75,7 +75,7 @@ class Delivery:
         return DeliveryEnv(self, render_mode)
 
     def finite(self) -> FiniteWorld:
-        """The compact table over cells with every box in its place: the task layer removes what the machine completed."""
+        """The compact table over cells with every box in place: the task layer removes what the machine completed."""
         return grid_table(self.layout)
 
     def expanded(self) -> FiniteWorld:
@@ -133,7 +133,7 @@ def _expand(delivery: Delivery) -> FiniteWorld:
 
 
 class DeliveryEnv(GridEnv):
-    """The grid with Delivery's own rule: a box is taken by entering its cell empty-handed and delivered at the station."""
+    """The grid with Delivery's own rule: entering a box empty-handed takes it, the station receives it."""
 
     def __init__(self, delivery: Delivery, render_mode: str | None = None) -> None:
         super().__init__(delivery.layout, delivery.limit, render_mode)

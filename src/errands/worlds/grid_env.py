@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from errands.worlds.drawing import pixels
 from errands.worlds.grid import GridLayout, outcomes
-from errands.worlds.grid_svg import grid_drawing, grid_text
+from errands.worlds.grid_picture import grid_drawing, grid_text
 from errands.worlds.saving import Saved, restore_random, save_random
 
 Info = dict[str, Any]
@@ -49,7 +49,8 @@ class GridEnv(gym.Env[Any, Any]):
             outcome = bisect_right(self._cumulative[self.cell][action], self.np_random.random())
         self.cell = self._next[self.cell][action][outcome]
         self.steps += 1
-        return self.observe(), 0.0, False, self.steps >= self.limit, self._info(self.enter())
+        info = self._info(self.enter())
+        return self.observe(), 0.0, False, self.steps >= self.limit, info
 
     def _info(self, features: frozenset[str]) -> Info:
         return {"features": set(features), "signals": {}}

@@ -81,11 +81,12 @@ class GymnasiumWorld:
         return finite_from_p(published, np.asarray(initial), self.features_of)
 
 
-class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any]):
+class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
     """The base environment with `info["features"]` and `info["signals"]`, truncated at the world's limit."""
 
     def __init__(self, env: gym.Env[Any, Any], world: GymnasiumWorld) -> None:
-        super().__init__(env)
+        gym.utils.RecordConstructorArgs.__init__(self, world=world)
+        gym.Wrapper.__init__(self, env)
         self.world = world
         self.steps = 0
 

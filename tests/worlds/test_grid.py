@@ -1,0 +1,75 @@
+"""Moves on a grid, by pencil on a 3 x 2 plan: cells 0 1 2 above 3 4 5, a wall between 0 and 1, cell 5 blocked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from errands.errors import SpecError
+from errands.worlds.grid import DOWN, LEFT, RIGHT, UP, GridLayout, distances, grid_table, moves, outcomes, reachable
+from errands.worlds.grid import unreachable_features as lost
+
+PLAN = GridLayout(
+    3, 2, start=0, places=(("p", 2), ("q", 2), ("p", 3)), blocked=frozenset({5}), walls=frozenset({(0, 1)})
+)
+
+
+def test_moves_by_pencil() -> None:
+    assert moves(PLAN)[0].tolist() == [0, 0, 3, 0]
+    assert moves(PLAN)[1].tolist() == [1, 2, 4, 1]
+    assert moves(PLAN)[4].tolist() == [1, 4, 4, 3]
+    assert moves(PLAN)[5].tolist() == [5, 5, 5, 5]
+
+
+def test_without_slip_every_move_has_one_outcome() -> None:
+    world = grid_table(PLAN)
+    assert world.certain
+    assert (world.states, world.actions) == (6, 4)
+    assert world.table.start_label.tolist() == [0]
+
+
+def test_a_slip_goes_to_either_side_with_half_its_probability() -> None:
+    open_grid = GridLayout(3, 3, start=4, slip=0.2)
+    reached, cumulative = outcomes(open_grid)
+    assert reached[4, UP].tolist() == [1, 3, 5]
+    assert reached[4, RIGHT].tolist() == [5, 1, 7]
+    assert reached[4, DOWN].tolist() == [7, 5, 3]
+    assert reached[4, LEFT].tolist() == [3, 7, 1]
+    np.testing.assert_allclose(cumulative[4, UP], [0.8, 0.9, 1.0])
+
+
+def test_the_label_of_a_step_is_the_feature_set_of_its_last_cell() -> None:
+    world = grid_table(PLAN)
+    assert world.labels[world.table.label[1, RIGHT, 0]] == {"p", "q"}
+    assert world.labels[world.table.label[0, DOWN, 0]] == {"p"}
+    assert world.labels[world.table.label[0, UP, 0]] == frozenset()
+    assert PLAN.features == ("p", "q")
+
+
+def test_distances_go_round_walls_and_round_cells_to_avoid() -> None:
+    assert distances(PLAN, 0).tolist() == [0, 3, 4, 1, 2, -1]
+    assert distances(PLAN, 0, avoid=[4]).tolist() == [0, -1, -1, 1, -1, -1]
+
+
+def test_reachable_cells_and_features_that_nothing_reaches() -> None:
+    assert reachable(PLAN) == {0, 1, 2, 3, 4}
+    cut = GridLayout(3, 1, start=0, places=(("near", 0), ("far", 2), ("both", 2), ("both", 0)), blocked=frozenset({1}))
+    assert lost(cut) == ("far",)
+
+
+@pytest.mark.parametrize(
+    ("faulty", "sentence"),
+    [
+        ({"slip": 1.0}, "slip is 1.0, and must be at least 0 and below 1"),
+        ({"slip": -0.1}, "slip is -0.1"),
+        ({"slip": float("nan")}, "slip is nan"),
+        ({"start": 6}, "the start, cell 6, is not a free cell"),
+        ({"start": 1, "blocked": frozenset({1})}, "the start, cell 1, is not a free cell"),
+        ({"places": (("p", 9),)}, "'p' stands on cell 9, which is not a free cell"),
+        ({"walls": frozenset({(2, 3)})}, r"the wall \(2, 3\) is not between two neighbouring cells"),
+        ({"width": 0}, "a grid of 0 x 2 cells is empty"),
+    ],
+)
+def test_a_faulty_plan_is_refused_in_one_sentence(faulty: dict[str, object], sentence: str) -> None:
+    with pytest.raises(SpecError, match=sentence):
+        GridLayout(**{"width": 3, "height": 2, "start": 0, **faulty})  # type: ignore[arg-type]

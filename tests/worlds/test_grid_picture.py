@@ -1,0 +1,57 @@
+"""Pictures of grids: valid SVG with a mark for everything that is there."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+from errands.worlds import Delivery, GridWorld, Office, grid_svg, grid_text
+from errands.worlds.grid_picture import grid_drawing
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def read(svg: str) -> ET.Element:
+    return ET.fromstring(svg)  # noqa: S314 (our own text)
+
+
+def texts(svg: str) -> list[str]:
+    return [str(element.text) for element in read(svg).iter(SVG + "text")]
+
+
+def test_the_office_shows_every_sign_and_its_start() -> None:
+    assert sorted(texts(grid_svg(Office().layout))) == sorted(
+        ["*"] * 6 + ["f"] * 2 + [f"o{i}" for i in range(1, 7)] + ["A"]
+    )
+
+
+def test_every_wall_is_a_thick_line_and_the_border_too() -> None:
+    layout = Office().layout
+    lines = read(grid_svg(layout)).iter(SVG + "polyline")
+    assert sum(line.get("stroke-width") == "3.5" for line in lines) == len(layout.walls) + 1
+
+
+def test_agent_and_path_are_drawn_where_they_are() -> None:
+    root = read(grid_svg(GridWorld(["A..", "..."], {}).layout, agent=4, path=[0, 1, 4]))
+    (agent,) = root.iter(SVG + "circle")
+    assert (agent.get("cx"), agent.get("cy")) == ("70", "70")
+    assert root.findall(SVG + "polyline")[-1].get("points") == "30,30 70,30 70,70"
+
+
+def test_names_are_escaped() -> None:
+    assert "<&>" in texts(grid_svg(GridWorld(["Ax"], {"x": "<&>"}).layout))
+
+
+def test_hidden_boxes_are_left_out() -> None:
+    layout = Delivery(3).layout
+    shown = grid_drawing(layout, hidden={"b2"}).shapes
+    assert {shape.text for shape in shown if hasattr(shape, "text")} == {"A", "b1", "b3", "s"}
+    assert "b2" not in grid_text(layout, hidden={"b2"})
+
+
+def test_text_of_a_walled_grid_shows_walls_and_doors() -> None:
+    lines = grid_text(Office().layout).splitlines()
+    assert lines[1] == "|.  .  . |.  .  . |.  .  . |.  .  . |"
+    assert lines[2] == "|.  o3 .  .  *  .  .  *  .  .  o4 . |"
+    assert lines[4] == "|--    -- --    -- --    -- --    --|"
+    assert lines[10] == "|.  o6 A  .  *  .  .  *  .  .  o5 . |"
+    assert "#" in grid_text(GridWorld(["A#"], {}).layout)

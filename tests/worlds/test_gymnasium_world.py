@@ -1,0 +1,118 @@
+"""Foreign environments as worlds: toy text beside its tables, classic control, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from errands.errors import SpecError
+from errands.worlds import GymnasiumWorld, World
+
+Walk = Callable[..., dict[str, int]]
+
+
+@pytest.mark.parametrize(
+    ("name", "kwargs", "features", "steps"),
+    [
+        ("FrozenLake-v1", {"is_slippery": True}, {"goal": [15], "hole": [5, 7, 11, 12]}, 100_000),
+        ("FrozenLake-v1", {"is_slippery": False, "map_name": "8x8"}, {"goal": [63]}, 20_000),
+        ("Taxi-v4", {}, {"home": [0, 85, 410, 475]}, 50_000),
+        ("CliffWalking-v1", {}, {"goal": [47]}, 20_000),
+    ],
+)
+def test_the_published_table_and_the_shell_agree(
+    walk: Walk, name: str, kwargs: dict[str, Any], features: dict[str, Any], steps: int
+) -> None:
+    world = GymnasiumWorld(name, features, kwargs, limit=300)
+    assert isinstance(world, World)
+    finite = world.finite()
+    assert finite is not None
+    seen = walk(world.env(), finite, int, draws=True, steps=steps)
+    assert seen["episodes"] > 60
+
+
+def test_cliff_walking_has_one_start_and_certain_moves() -> None:
+    finite = GymnasiumWorld("CliffWalking-v1", {"goal": [47]}).finite()
+    assert finite is not None
+    assert finite.certain
+    assert finite.table.starts.tolist() == [36]
+    assert finite.table.ends[35, 2].tolist() == [True]
+
+
+def test_a_fickle_taxi_is_not_in_its_table() -> None:
+    assert GymnasiumWorld("Taxi-v4", {"home": [0]}, {"fickle_passenger": True}).finite() is None
+
+
+def test_continuous_observations_and_the_reward_as_a_signal() -> None:
+    world = GymnasiumWorld("CartPole-v1", {"right": {"index": 0, "above": 0.0}})
+    assert (world.limit, world.signals, world.finite()) == (500, ("reward",), None)
+    env = world.env()
+    seen, info = env.reset(seed=0)
+    assert info["signals"] == {"reward": 0.0}
+    for _ in range(5):
+        assert info["features"] == ({"right"} if seen[0] > 0 else set())
+        seen, reward, _, _, info = env.step(1)
+        assert info["signals"]["reward"] == reward == 1.0
+
+
+def test_the_limit_truncates_and_does_not_terminate() -> None:
+    env = GymnasiumWorld("MountainCar-v0", {"top": {"index": 0, "above": 0.5}}, limit=4).env()
+    env.reset(seed=0)
+    assert [env.step(1)[2:4] for _ in range(4)] == [(False, False)] * 3 + [(False, True)]
+
+
+def test_the_base_environment_ends_its_own_episodes() -> None:
+    env = GymnasiumWorld("FrozenLake-v1", {"hole": [5]}, {"is_slippery": False}).env()
+    env.reset(seed=0)
+    env.step(1)
+    _, _, terminated, truncated, info = env.step(2)
+    assert (terminated, truncated, info["features"]) == (True, False, {"hole"})
+
+
+@pytest.mark.parametrize(
+    ("name", "features", "kwargs", "sentence"),
+    [
+        ("NoSuchLake-v1", {"goal": [1]}, {}, "gymnasium cannot make 'NoSuchLake-v1'"),
+        ("FrozenLake-v1", {"goal": [1]}, {"size": 3}, "gymnasium cannot make 'FrozenLake-v1' with .'size': 3."),
+        ("FrozenLake-v1", {}, {}, "the world 'FrozenLake-v1' names no feature"),
+        ("os:FrozenLake-v1", {"goal": [1]}, {}, "the id 'os:FrozenLake-v1' asks to import a module"),
+        ("FrozenLake-v1", {"goal": [16]}, {}, "feature 'goal' lists 16"),
+    ],
+)
+def test_what_cannot_be_made_is_one_sentence(
+    name: str, features: dict[str, Any], kwargs: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(SpecError, match=sentence):
+        GymnasiumWorld(name, features, kwargs)
+
+
+def test_restoring_reproduces_the_future() -> None:
+    for name, features in (
+        ("FrozenLake-v1", {"goal": [15]}),
+        ("Taxi-v4", {"home": [0]}),
+        ("CartPole-v1", {"right": {"index": 0, "above": 0.0}}),
+        ("MountainCar-v0", {"top": {"index": 0, "above": 0.5}}),
+    ):
+        world = GymnasiumWorld(name, features)
+        env, twin = world.env(), world.env()
+        env.reset(seed=1)
+        twin.reset(seed=2)
+        env.step(0)
+        saved = env.save()  # type: ignore[attr-defined]
+        for each in (env, twin):
+            each.action_space.seed(0)
+            each.restore(saved)  # type: ignore[attr-defined]
+        for _ in range(100):
+            ours, theirs = (_step_on(each) for each in (env, twin))
+            assert np.array_equal(ours[0], theirs[0])
+            assert ours[1] == theirs[1]
+
+
+def _step_on(env: gym.Env[Any, Any]) -> tuple[Any, Any]:
+    seen, reward, terminated, truncated, info = env.step(env.action_space.sample())
+    rest = (reward, terminated, truncated, info["features"])
+    return (env.reset()[0], rest) if terminated or truncated else (seen, rest)
