@@ -77,6 +77,7 @@ def test_the_base_environment_ends_its_own_episodes() -> None:
     ("name", "features", "kwargs", "sentence"),
     [
         ("NoSuchLake-v1", {"goal": [1]}, {}, "gymnasium cannot make 'NoSuchLake-v1'"),
+        ("FrozenLake", {"goal": [1]}, {}, "gymnasium cannot make 'FrozenLake': No registered env with id"),
         ("FrozenLake-v1", {"goal": [1]}, {"size": 3}, "gymnasium cannot make 'FrozenLake-v1' with .'size': 3."),
         ("FrozenLake-v1", {}, {}, "the world 'FrozenLake-v1' names no feature"),
         ("os:FrozenLake-v1", {"goal": [1]}, {}, "the id 'os:FrozenLake-v1' asks to import a module"),

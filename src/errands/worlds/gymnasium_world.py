@@ -122,10 +122,11 @@ def _make(name: str, kwargs: Mapping[str, Any], render_mode: str | None = None) 
             f"the id '{name}' asks to import a module; register the environment first and give its id alone"
         )
     try:
-        if render_mode == "rgb_array" and ".mujoco" in str(gym.spec(name).entry_point):
+        spec = gym.spec(name)
+        if render_mode == "rgb_array" and ".mujoco" in str(spec.entry_point):
             choose_gl()
         env: gym.Env[Any, Any] = gym.make(
-            name, max_episode_steps=-1, disable_env_checker=True, render_mode=render_mode, **kwargs
+            spec, max_episode_steps=-1, disable_env_checker=True, render_mode=render_mode, **kwargs
         )
     except (gym.error.Error, ImportError, TypeError, ValueError, OSError, AssertionError) as error:
         given = f" with {dict(kwargs)}" if kwargs else ""
