@@ -1,0 +1,1 @@
+"""Figures: each one is first computed as a value, then drawn."""
