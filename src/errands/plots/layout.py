@@ -10,38 +10,17 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from errands.machines.graph import MachineGraph
-from errands.plots.blocks import LABEL_LIMIT, Member, Shape, is_round, shape
+from errands.plots.blocks import LABEL_LIMIT, Shape, is_round, shape
 from errands.plots.layering import Layers, Slot, layers
 from errands.plots.measure import LINE, text_width, wrap
 from errands.plots.ordering import order
 from errands.plots.rows import Pull, rows
+from errands.plots.wires import Box, Wire, wires
 from errands.tables import FAILURE
 
 _MARGIN = 14.0
 _STUB = 13.0
 """Level piece of line beside a column of states: room for an arrow head."""
-_PORT = 7.0
-
-
-@dataclass(frozen=True)
-class Box:
-    """A state as drawn: the middle of its box or circle, and its self-loop if it has one."""
-
-    member: Member
-    x: float
-    y: float
-
-
-@dataclass(frozen=True)
-class Wire:
-    """An arrow as drawn: level spans (from x, to x, y) joined by bends, and its label lines centred above `label`."""
-
-    source: int
-    target: int
-    labels: tuple[str, ...]
-    spans: tuple[tuple[float, float, float], ...]
-    label: tuple[float, float]
-    lines: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -73,11 +52,13 @@ def layout(graph: MachineGraph) -> Picture:
     labels = [tuple(line for text in arrow.labels for line in wrap(text, LABEL_LIMIT)) for arrow in cut.arrows]
     shapes = _shapes(graph, cut, columns)
     room = [_room(cut, slot, shapes, labels) for slot in range(len(cut.slots))]
-    height = rows(columns, room, _pulls(graph, cut, shapes))
+    pulls = _pulls(graph, cut, shapes)
+    height = rows(columns, room, pulls)
     top = min((y - above for y, (above, _) in zip(height, room, strict=True)), default=0.0) - _MARGIN
     height = [round(y - top, 1) for y in height]
     bottom = max((y + below for y, (_, below) in zip(height, room, strict=True)), default=0.0) + _MARGIN
-    bounds = _bounds(cut, columns, height, [_half_width(cut, slot, shapes, labels) for slot in range(len(cut.slots))])
+    half_width = [_half_width(cut, slot, shapes, labels) for slot in range(len(cut.slots))]
+    bounds = _bounds(cut, columns, height, pulls, half_width)
 
     boxes: dict[int, Box] = {}
     rings = []
@@ -87,9 +68,9 @@ def layout(graph: MachineGraph) -> Picture:
         boxes |= {m.node: Box(m, x, round(height[block] + m.offset, 1)) for m in outline.members}
         if outline.ring is not None:
             rings.append(Ring(x, height[block], *outline.ring))
-    wires = _wires(cut, boxes, height, bounds, labels, is_round(graph))
+    drawn = wires(cut, boxes, height, bounds, labels, is_round(graph))
     width = (bounds[-1][1] if bounds else 0.0) + _MARGIN
-    return Picture(width, bottom, is_round(graph), tuple(boxes[i] for i in range(len(boxes))), wires, tuple(rings))
+    return Picture(width, bottom, is_round(graph), tuple(boxes[i] for i in range(len(boxes))), drawn, tuple(rings))
 
 
 def _shapes(graph: MachineGraph, cut: Layers, columns: list[list[int]]) -> list[Shape]:
@@ -151,13 +132,13 @@ def _offset(shapes: list[Shape], slot: Slot, member: int) -> float:
 
 
 def _bounds(
-    cut: Layers, columns: list[list[int]], height: list[float], half_width: list[float]
+    cut: Layers, columns: list[list[int]], height: list[float], pulls: list[Pull], half_width: list[float]
 ) -> list[tuple[float, float]]:
     """Left and right edge of each column; a gap is wider where lines in it climb more."""
     climb = [0.0] * (len(columns) + 1)
-    for link in cut.links:
-        column = cut.slots[link.left].column
-        climb[column] = max(climb[column], abs(height[link.left] - height[link.right]))
+    for pull in pulls:
+        rise = height[pull.left] + pull.left_offset - height[pull.right] - pull.right_offset
+        climb[cut.slots[pull.left].column] = max(climb[cut.slots[pull.left].column], abs(rise))
     bounds = []
     x = _MARGIN + 12
     for c, column in enumerate(columns):
@@ -165,54 +146,3 @@ def _bounds(
         bounds.append((round(x, 1), round(x + width, 1)))
         x += width + (min(18 + 0.22 * climb[c], 110) if climb[c] > 0.5 else 8)
     return bounds
-
-
-def _wires(
-    cut: Layers,
-    boxes: dict[int, Box],
-    height: list[float],
-    bounds: list[tuple[float, float]],
-    labels: list[tuple[str, ...]],
-    circles: bool,
-) -> tuple[Wire, ...]:
-    ports = _ports(cut, boxes, height)
-    wires = []
-    for number, (arrow, route) in enumerate(zip(cut.arrows, cut.routes, strict=True)):
-        step = 1 if cut.slots[route[0]].column < cut.slots[route[-1]].column else -1
-        spans = []
-        for slot in route[1:-1]:
-            left, right = bounds[cut.slots[slot].column]
-            spans.append((left, right, height[slot]) if step > 0 else (right, left, height[slot]))
-        start, end = boxes[arrow.source], boxes[arrow.target]
-        (y0, y1) = ports[arrow.source, step, "out"], ports[arrow.target, -step, "in"]
-        x0 = start.x + step * _border(start, y0, circles)
-        x1 = end.x - step * _border(end, y1, circles)
-        edge = bounds[cut.slots[route[0]].column][step > 0], bounds[cut.slots[route[-1]].column][step < 0]
-        spans = [(x0, edge[0], y0), *spans, (edge[1], x1, y1)]
-        left, right = bounds[cut.slots[route[1]].column]
-        label = (left + right) / 2, height[route[1]]
-        wires.append(Wire(arrow.source, arrow.target, arrow.labels, tuple(spans), label, labels[number]))
-    return tuple(wires)
-
-
-def _border(box: Box, y: float, circles: bool) -> float:
-    """Half the width of a box or circle at height y."""
-    half = box.member.half_width
-    return float((half**2 - (y - box.y) ** 2) ** 0.5) if circles else half
-
-
-def _ports(cut: Layers, boxes: dict[int, Box], height: list[float]) -> dict[tuple[int, int, str], float]:
-    """The height at which lines leave and enter each side of each state: apart where a side has both kinds."""
-    reached: dict[tuple[int, int, str], list[float]] = defaultdict(list)
-    for arrow, route in zip(cut.arrows, cut.routes, strict=True):
-        step = 1 if cut.slots[route[0]].column < cut.slots[route[-1]].column else -1
-        reached[arrow.source, step, "out"].append(height[route[1]])
-        reached[arrow.target, -step, "in"].append(height[route[-2]])
-    ports = {key: boxes[key[0]].y for key in reached}
-    for (node, side, kind), far in reached.items():
-        if kind == "out" and (node, side, "in") in reached:
-            entering = reached[node, side, "in"]
-            sign = _PORT if sum(far) / len(far) >= sum(entering) / len(entering) else -_PORT
-            ports[node, side, "out"] += sign
-            ports[node, side, "in"] -= sign
-    return ports

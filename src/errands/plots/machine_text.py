@@ -30,7 +30,7 @@ def as_text(graph: MachineGraph) -> str:
     return "\n".join(listing) + "\n"
 
 
-def _name(node: Node, groups: list[int | None]) -> str:
+def _name(node: Node, groups: list[int]) -> str:
     return clean(node.text) if node.group is None else f"{clean(node.text)} ∥{groups.index(node.group) + 1}"
 
 
