@@ -29,7 +29,9 @@ def holes(observation: Any, action: Any, following: Any, info: dict[str, Any]) -
     return {"goal"} if following == 15 else {"hole"} if following in (5, 7, 11, 12) else set()
 
 
-@pytest.mark.parametrize("name", ["figure-1", "corridor", "delivery-3", "office-3", "visit-4", "water-3", "cheetah-bcd"])
+@pytest.mark.parametrize(
+    "name", ["figure-1", "corridor", "delivery-3", "office-3", "visit-4", "water-3", "cheetah-bcd"]
+)
 @pytest.mark.parametrize("machine", ["numeric", "boolean", "agenda", "coupled"])
 def test_products_of_shipped_worlds_pass_gymnasiums_own_checker(name: str, machine: str) -> None:
     env = task_env(load(name), machine, None)
@@ -57,7 +59,10 @@ def test_the_optimal_walk_of_figure_1_is_paid_once_at_its_end() -> None:
         rewards.append(reward)
     assert rewards == [0.0] * 9 + [1.0]
     assert list(dict.fromkeys(labels)) == ["0{b1,b2}{b1,b2}", "1{b1}s", "2{b1}b1", "3{}s", "4{}"]
-    assert terminated and not truncated and info["success"] and info["remaining"] == ()
+    assert terminated
+    assert not truncated
+    assert info["success"]
+    assert info["remaining"] == ()
     with pytest.raises(gym.error.ResetNeeded):
         env.step(UP)
 
@@ -68,7 +73,8 @@ def test_a_removed_box_is_no_longer_reported_nor_drawn_once_it_is_completed() ->
     assert "b2" in env.render()
     seen = [env.step(action)[4]["features"] for action in (DOWN, DOWN, LEFT, LEFT, RIGHT, LEFT)]
     assert seen == [set(), set(), set(), {"b2"}, set(), set()]
-    assert "b2" not in env.render() and "b1" in env.render()
+    assert "b2" not in env.render()
+    assert "b1" in env.render()
 
 
 @pytest.mark.parametrize("unfold", [lambda m: m, unfold_boolean, unfold_agenda, lambda m: couple(unfold_agenda(m))])
@@ -96,8 +102,10 @@ def test_a_vector_is_followed_by_the_one_hot_of_the_machine_state() -> None:
     env = task_env(load("water-2"), "agenda")
     observation, info = env.reset(seed=0)
     states = len(unfold_agenda(load("water-2").machine))
-    assert observation.shape == (52 + states,) and observation.dtype == np.float32
-    assert observation[52:].tolist() == [1.0] + [0.0] * (states - 1) and info["machine_state"] == 0
+    assert observation.shape == (52 + states,)
+    assert observation.dtype == np.float32
+    assert observation[52:].tolist() == [1.0] + [0.0] * (states - 1)
+    assert info["machine_state"] == 0
 
 
 def test_a_number_becomes_world_state_times_machine_states_plus_machine_state() -> None:
@@ -108,20 +116,23 @@ def test_a_number_becomes_world_state_times_machine_states_plus_machine_state() 
     for action in (UP, UP, RIGHT):
         observation, _, _, _, info = env.step(action)
         world, machine = divmod(observation, states)
-        assert world == env.env.unwrapped.cell and machine == info["machine_state"]
+        assert world == env.env.unwrapped.cell
+        assert machine == info["machine_state"]
 
 
 def test_other_observations_are_kept_whole_beside_the_machine_state() -> None:
     env = task_env(load("delivery-2"))
     observation, _ = env.reset(seed=0)
-    assert set(observation) == {"world", "machine"} and set(observation["world"]) == {"cell", "carrying", "boxes"}
+    assert set(observation) == {"world", "machine"}
+    assert set(observation["world"]) == {"cell", "carrying", "boxes"}
     assert env.observation_space["machine"] == gym.spaces.Discrete(7)
 
 
 def test_in_a_coupled_machine_all_occupied_states_are_marked() -> None:
     env = product(load("figure-1").world.env(), couple(unfold_agenda(load("figure-1").machine)), observation="flat")
     observation, _ = env.reset(seed=0)
-    assert observation.shape == (12 + 8,) and observation[12:].tolist() == [1, 1, 0, 0, 0, 0, 0, 0]
+    assert observation.shape == (12 + 8,)
+    assert observation[12:].tolist() == [1, 1, 0, 0, 0, 0, 0, 0]
 
 
 def test_a_machine_with_too_many_states_is_coded_by_numeric_state_and_remaining_subtasks() -> None:
@@ -130,7 +141,8 @@ def test_a_machine_with_too_many_states_is_coded_by_numeric_state_and_remaining_
     observation, info = env.reset(seed=0)
     assert observation["machine"].tolist() == [1, 0] + [1] * 40
     assert env.walker.position(info["machine_state"]) == env.position
-    assert len(info["remaining"]) == 40 and info["label"].startswith("u0{v1,")
+    assert len(info["remaining"]) == 40
+    assert info["label"].startswith("u0{v1,")
     with pytest.raises(TaskError, match="too many to be numbered"):
         product(task.world.env(), task.machine, observation="index")
 
@@ -139,9 +151,11 @@ def test_the_initial_label_is_reported_and_not_consumed() -> None:
     at_start = NumericRM.of("u0", ["u1"], ["u0 -> u1 : start ; 1"])
     env = product(frozen_lake(is_slippery=False), at_start, lambda o, a, n, i: {"start"} if n == 0 else set())
     _, info = env.reset(seed=0)
-    assert info["features"] == {"start"} and info["machine_state"] == 0
+    assert info["features"] == {"start"}
+    assert info["machine_state"] == 0
     _, reward, terminated, _, _ = env.step(LEFT)
-    assert reward == 1.0 and terminated
+    assert reward == 1.0
+    assert terminated
 
 
 def test_the_worlds_own_end_ends_the_episode_without_success() -> None:
@@ -150,7 +164,11 @@ def test_the_worlds_own_end_ends_the_episode_without_success() -> None:
     env.reset(seed=0)
     env.step(2)
     _, reward, terminated, truncated, info = env.step(1)
-    assert info["features"] == {"hole"} and terminated and not truncated and not info["success"] and reward == 0.0
+    assert info["features"] == {"hole"}
+    assert terminated
+    assert not truncated
+    assert not info["success"]
+    assert reward == 0.0
 
 
 def test_the_worlds_truncation_stays_a_truncation() -> None:
@@ -158,7 +176,9 @@ def test_the_worlds_truncation_stays_a_truncation() -> None:
     env.reset(seed=0)
     env.step(0)
     _, _, terminated, truncated, info = env.step(0)
-    assert truncated and not terminated and not info["success"]
+    assert truncated
+    assert not terminated
+    assert not info["success"]
 
 
 def test_the_base_reward_is_the_signal_reward() -> None:

@@ -149,7 +149,9 @@ def read_features(features: Features | None, observation: Any, action: Any, foll
     else:
         true, origin = features(observation, action, following, info), "the features function's result"
     if not isinstance(true, Set) or not all(isinstance(name, str) for name in true):
-        raise TaskError(f"{origin} is {str(true)[:60]!r} ({type(true).__name__}); it must be a set of names, such as {{'goal'}}")
+        raise TaskError(
+            f"{origin} is {str(true)[:60]!r} ({type(true).__name__}); it must be a set of names, such as {{'goal'}}"
+        )
     return set(true)
 
 

@@ -38,7 +38,8 @@ class Walker:
         self.boolean = machine if isinstance(machine, BooleanRM) else None
         self.coupled = machine if isinstance(machine, CoupledRM) else None
         self.agenda = _agenda(machine)
-        self.numeric = machine if isinstance(machine, NumericRM) else (self.boolean or cast(AgendaRM, self.agenda)).numeric
+        listed = self.boolean or self.agenda
+        self.numeric = machine if isinstance(machine, NumericRM) else cast(AgendaRM | BooleanRM, listed).numeric
         self.stepper = Stepper(self.numeric)
         self.start: Position = (self.stepper.start[0], ()) if self.boolean else self.stepper.start
         self._reachable: dict[Position, tuple[Position, ...]] = {}
@@ -92,7 +93,7 @@ class Walker:
         return found
 
     def code(self, position: Position) -> Code:
-        """One-hot of the position (coupled: all occupied states), or one-hot of the numeric state and remaining bits."""
+        """One-hot of the position (coupled: all occupied states), or of the numeric state, followed by remaining bits."""
         code = np.zeros(self.width, np.int8)
         if self.coupled:
             code[list(self.coupled.groups[self.index(position)])] = 1

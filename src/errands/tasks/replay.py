@@ -1,0 +1,163 @@
+"""Counterfactual (CRM) and coupled (lifted, grounding) transitions of a step, for other libraries' replay buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from typing import Any, Literal, NamedTuple, get_args
+
+import gymnasium as gym
+import numpy as np
+
+from errands.errors import TaskError, UnknownName
+from errands.features import substitute
+from errands.machines import Machine
+from errands.machines.counting import objectives
+from errands.machines.stepping import State, Step, objective_of
+from errands.tables import FAILURE
+from errands.tasks.crossing import Crossing, Observation
+from errands.tasks.product import ProductEnv
+from errands.tasks.walker import Position, Walker
+
+Kind = Literal["counterfactual", "coupled"]
+
+
+class ReplayTransition(NamedTuple):
+    """One transition for a replay buffer; `terminated` is never a truncation."""
+
+    observation: Any
+    action: Any
+    reward: float
+    next_observation: Any
+    terminated: bool
+    of: int | str
+    """The machine state that it was imagined in (counterfactual), or the objective (coupled)."""
+
+
+class RewardMachineReplay:
+    """Turns one step of the world into the transitions that every machine state, or every open objective, learns from.
+
+    Counterfactual transitions have the product's observations. Coupled ones are for one policy per objective: world and
+    number of the objective; they end when the objective is completed, with `full_reward`.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        kind: Kind = "counterfactual",
+        *,
+        space: gym.Space[Any],
+        observation: Observation = "auto",
+        reachable_only: bool = False,
+        full_reward: float = 1.0,
+    ) -> None:
+        if kind not in get_args(Kind):
+            raise UnknownName("kind of replay", str(kind), get_args(Kind))
+        self.kind = kind
+        self.walker = Walker(machine)
+        self.reachable_only = reachable_only
+        self.full_reward = full_reward
+        self.objectives = objectives(self.walker.numeric)
+        count, width = self.walker.count, self.walker.width
+        if kind == "coupled":
+            count = width = len(self.objectives)
+        else:
+            self.walker.running()
+        self.crossing = Crossing(space, count, width, observation)
+
+    @staticmethod
+    def of(
+        env: ProductEnv, kind: Kind = "counterfactual", *, reachable_only: bool | None = None
+    ) -> RewardMachineReplay:
+        """The replay of a product environment; where it removes things, only states that can still come are replayed."""
+        only = bool(env.removed) if reachable_only is None else reachable_only
+        space, observation = env.env.observation_space, env.crossing.kind
+        return RewardMachineReplay(env.walker.machine, kind, space=space, observation=observation, reachable_only=only)
+
+    def transitions(
+        self,
+        observation: Any,
+        action: Any,
+        next_observation: Any,
+        features: Set[str],
+        signals: Mapping[str, float] | None = None,
+        terminated: bool = False,
+        machine_state: int | None = None,
+    ) -> list[ReplayTransition]:
+        """The transitions of one step; observations and `terminated` are the world's, `machine_state` is from before."""
+        position = None if machine_state is None else self.walker.position(machine_state)
+        if position is None and (self.kind == "coupled" or self.reachable_only):
+            raise TaskError(
+                f"{self.kind} transitions depend on where the machine is; pass machine_state= from before the step"
+            )
+        step = _World(observation, action, next_observation, features, signals, terminated)
+        if self.kind == "counterfactual":
+            imagined = self.walker.running(position if self.reachable_only else None)
+            return [self._counterfactual(step, there) for there in imagined]
+        return self._coupled(step, self.walker.plain(position or self.walker.start))
+
+    def choices(self, observation: Any, machine_state: int) -> dict[str, Any]:
+        """The observation of each objective open in a machine state, from which a coupled agent chooses."""
+        state = self.walker.plain(self.walker.position(machine_state))
+        return {name: self._lifted(observation, name) for name in self.walker.stepper.alternatives(state)}
+
+    def _product(self, observation: Any, position: Position) -> Any:
+        return self.crossing.join(observation, self.walker.index(position), self.walker.code(position))
+
+    def _lifted(self, observation: Any, objective: str) -> Any:
+        k = self.objectives.index(objective)
+        code = np.zeros(len(self.objectives), np.int8)
+        code[k] = 1
+        return self.crossing.join(observation, k, code)
+
+    def _counterfactual(self, world: _World, position: Position) -> ReplayTransition:
+        after, reward, terminal, _ = self.walker.step(position, world.features, world.signals)
+        before, following = self._product(world.observation, position), self._product(world.following, after)
+        ended = terminal or world.ended
+        return ReplayTransition(before, world.action, reward, following, ended, self.walker.index(position))
+
+    def _coupled(self, world: _World, state: State) -> list[ReplayTransition]:
+        stepper = self.walker.stepper
+        open_ = stepper.alternatives(state)
+        step = stepper.step(state, world.features)
+        done = self._completed(state, step)
+        failed = stepper.status[step.state[0]] == FAILURE
+        if not failed and done is not None:
+            # What the others would have been paid for this step, had nothing been completed.
+            step = stepper.step(state, set(world.features) - set(open_))
+        paid = step.transition.reward.paid(world.signals) if step.transition else 0.0
+        going_on = failed or step.state == state
+        return [
+            ReplayTransition(
+                self._lifted(world.observation, name),
+                world.action,
+                self.full_reward if name == done else paid if going_on else 0.0,
+                self._lifted(world.following, name),
+                failed or name == done or world.ended,
+                name,
+            )
+            for name in open_
+        ]
+
+    def _completed(self, state: State, step: Step) -> str | None:
+        """The objective that a step completed: a subtask, or the Boolean one whose transition led on."""
+        stepper, (u, mask) = self.walker.stepper, state
+        if stepper.status[step.state[0]] == FAILURE:
+            return None
+        if step.completed >= 0:
+            return self.walker.numeric.subtasks[step.completed]
+        if step.transition is None or not stepper.leads_on(u, step.transition):
+            return None
+        names = (stepper.variables[v] for v in stepper.mentioned[u])
+        changes = dict(zip(names, stepper.values(u, mask), strict=True))
+        return objective_of(substitute(step.transition.guard, {}, changes))
+
+
+class _World(NamedTuple):
+    """One step of the world, before any machine."""
+
+    observation: Any
+    action: Any
+    following: Any
+    features: Set[str]
+    signals: Mapping[str, float] | None
+    ended: bool
