@@ -94,7 +94,9 @@ def test_an_ellipse_holds_the_boxes_of_its_group_and_no_others(samples: dict[str
         assert sorted(map(sorted, held)) == sorted(map(sorted, wanted))
 
 
-def test_the_rows_of_figure_2_are_straight(samples: dict[str, MachineGraph]) -> None:
+def test_the_rows_of_a_boolean_machine_are_straight(samples: dict[str, MachineGraph]) -> None:
+    tree = layout(samples["boolean-3"])
+    assert all(len({tree.boxes[u].y for u in (k, k + 6, k + 12, k + 18)}) == 1 for k in range(7, 13))
     picture = layout(samples["figure-2a"])
     upper = {picture.boxes[u].y for u in (1, 3, 5, 7)}
     lower = {picture.boxes[u].y for u in (2, 4, 6, 8)}

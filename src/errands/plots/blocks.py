@@ -84,12 +84,13 @@ def _bounded(members: tuple[Member, ...], ring: tuple[float, float] | None) -> S
 def _member(graph: MachineGraph, node: int, labels: tuple[str, ...], above: bool) -> Member:
     state = graph.nodes[node]
     lines = wrap(state.text, _BOX_LIMIT)
+    # A second border lies inside: states of all kinds are equally tall, which keeps their rows straight.
     border = 0.0 if state.status == RUNNING else 3.0
     if is_round(graph):
-        half_width = half_height = 17.0 + border
+        half_width = half_height = 18.0
     else:
         half_width = max(_half(lines) + 9, 16.0) + border
-        half_height = len(lines) * LINE / 2 + 7 + border
+        half_height = len(lines) * LINE / 2 + 8
     broken = tuple(line for text in labels for line in wrap(text, LABEL_LIMIT))
     return Member(node, 0.0, half_width, half_height, lines, labels, broken, above, _LOOP_REACH)
 
