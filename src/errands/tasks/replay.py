@@ -68,7 +68,7 @@ class RewardMachineReplay:
     def of(
         env: ProductEnv, kind: Kind = "counterfactual", *, reachable_only: bool | None = None
     ) -> RewardMachineReplay:
-        """The replay of a product environment; where it removes things, only states that can still come are replayed."""
+        """The replay of a product environment; where things are removed, only for states still to come."""
         only = bool(env.removed) if reachable_only is None else reachable_only
         space, observation = env.env.observation_space, env.crossing.kind
         return RewardMachineReplay(env.walker.machine, kind, space=space, observation=observation, reachable_only=only)
@@ -83,7 +83,7 @@ class RewardMachineReplay:
         terminated: bool = False,
         machine_state: int | None = None,
     ) -> list[ReplayTransition]:
-        """The transitions of one step; observations and `terminated` are the world's, `machine_state` is from before."""
+        """The transitions of one step; observations and `terminated` are the world's, `machine_state` from before."""
         position = None if machine_state is None else self.walker.position(machine_state)
         if position is None and (self.kind == "coupled" or self.reachable_only):
             raise TaskError(

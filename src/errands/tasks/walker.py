@@ -93,7 +93,7 @@ class Walker:
         return found
 
     def code(self, position: Position) -> Code:
-        """One-hot of the position (coupled: all occupied states), or of the numeric state, followed by remaining bits."""
+        """One-hot of the position (coupled: of all occupied), or of the numeric state, followed by remaining bits."""
         code = np.zeros(self.width, np.int8)
         if self.coupled:
             code[list(self.coupled.groups[self.index(position)])] = 1
