@@ -1,0 +1,154 @@
+"""The exact optimum of a finite task: the shortest successful episode, or the least expected steps of sure success."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from errands.kernels.search import breadth_first
+from errands.machines.stepping import State
+from errands.oracle.orders import count_orders
+from errands.oracle.policy import Policy
+from errands.oracle.product import BUDGET, RANDOM_BYTES, Product, product
+from errands.oracle.stepping import Landing, Pair
+from errands.oracle.values import TOLERANCE, best_return, least_steps, most_success
+from errands.tables import RUNNING, SUCCESS, Ints
+from errands.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A policy without memory, by product state; made by the oracle."""
+
+    product: Product = field(repr=False)
+    best: Mapping[int, int] | Ints = field(repr=False)
+
+    def act(self, world_state: int, machine_state: State, memory: Hashable) -> tuple[int, Hashable]:
+        """The planned action."""
+        return int(self.best[self.product.number[machine_state] * self.product.world.states + world_state]), None
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """How good a policy can be; `length` is None where that is unknown or no policy succeeds surely, `reason` says why."""
+
+    length: float | None
+    """The steps of the shortest successful episode; where moves are random, the least expected number of them."""
+    order: tuple[str, ...] = ()
+    """The subtasks and Boolean objectives as they are completed on the path."""
+    path: tuple[int, ...] = ()
+    """World states from start to end; where moves are random, by likeliest outcomes (empty if those go in circles)."""
+    actions: tuple[int, ...] = ()
+    orders: int | None = None
+    """How many orders of subtasks shortest episodes have; None where that was not counted."""
+    discounted: float | None = None
+    """The optimal discounted return under the task's rewards; None where that was too large to compute."""
+    success: float | None = None
+    """The greatest probability of success; None where that is unknown."""
+    reason: str = ""
+    method: str = ""
+    policy: Policy | None = field(default=None, repr=False, compare=False)
+    """A policy that reaches `length`."""
+
+
+def optimum(task: Task, gamma: float = 0.99, budget: int = BUDGET) -> Optimum:
+    """The exact optimum; a TaskError where it would take more than `budget` bytes."""
+    if task.finite is None:
+        return Optimum(None, reason="the world is continuous; the optimum of such a task cannot be computed")
+    crossed = product(task, budget)
+    return _certain(crossed, gamma, budget) if crossed.world.certain else _random(crossed, gamma)
+
+
+def _certain(crossed: Product, gamma: float, budget: int) -> Optimum:
+    world, origin = crossed.world.table, crossed.starts[0][0]
+    origin_of, last = breadth_first(world, crossed.following, origin, np.empty(0, np.int32), False)
+    method = f"breadth-first search over {len(crossed):,} product states"
+    if last < 0:
+        discounted = _discounted(crossed, gamma, None, budget)
+        return Optimum(None, (), (), (), 0, discounted, 0.0, "no successful episode exists", method)
+    states = [last]
+    while states[-1] != origin:
+        states.append(int(origin_of[states[-1]]))
+    del origin_of
+    plan = _retrace(crossed, states[::-1])
+    path, actions, order = follow(crossed, plan, len(plan) + 1)
+    length = len(actions)
+    discounted = _discounted(crossed, gamma, length, budget)
+    policy = Plan(crossed, plan)
+    return Optimum(length, order, path, actions, count_orders(crossed), discounted, 1.0, "", method, policy)
+
+
+def _retrace(crossed: Product, states: list[int]) -> dict[int, int]:
+    """The first action that leads from each state to the next one, and to success from the last."""
+    pair = Pair(crossed.task)
+    plan: dict[int, int] = {}
+    for here, there in zip(states, [*states[1:], -1], strict=True):
+        m, s = divmod(here, crossed.world.states)
+        for action in range(crossed.world.actions):
+            if _index(crossed, pair.step(s, crossed.state(m), action)) == there:
+                plan[here] = action
+                break
+    return plan
+
+
+def _index(crossed: Product, landing: Landing) -> int:
+    """The product state of a landing: -1 for success, -2 for failure."""
+    if landing.status != RUNNING:
+        return -1 if landing.status == SUCCESS else -2
+    return crossed.number[landing.machine_state] * crossed.world.states + landing.world_state
+
+
+def follow(
+    crossed: Product, best: Mapping[int, int] | Ints, limit: int
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]:
+    """World states, actions and completed objectives by likeliest outcomes; all empty if `limit` steps do not succeed."""
+    pair, chance = Pair(crossed.task), crossed.chance
+    here = max(crossed.starts, key=lambda start: start[1])[0]
+    path, actions, order = [here % crossed.world.states], list[int](), list[str]()
+    while here >= 0 and len(actions) < limit:
+        m, s = divmod(here, crossed.world.states)
+        action = int(best[here])
+        landing = pair.step(s, crossed.state(m), action, int(np.argmax(chance[s, action])))
+        here = _index(crossed, landing)
+        path.append(landing.world_state)
+        actions.append(action)
+        order.extend(landing.completed)
+    return (tuple(path), tuple(actions), tuple(order)) if here == -1 else ((), (), ())
+
+
+def _discounted(crossed: Product, gamma: float, length: int | None, budget: int) -> float | None:
+    """The optimal return of a certain world: a power of gamma where only success pays, else by value iteration."""
+    prize = _prize(crossed)
+    if prize is not None:
+        return 0.0 if length is None else prize * gamma ** (length - 1)
+    if len(crossed) * RANDOM_BYTES > budget:
+        return None
+    return float(best_return(crossed, gamma)[crossed.starts[0][0]])
+
+
+def _prize(crossed: Product) -> float | None:
+    """The reward of success where that is the only one and every success pays the same; otherwise None."""
+    machine = crossed.task.agenda_table
+    reached = machine.status[machine.next] == SUCCESS
+    prizes = np.unique(machine.reward[reached])
+    sparse = not machine.reward[~reached].any() and (machine.signal < 0).all()
+    return float(prizes[0]) if sparse and len(prizes) == 1 and prizes[0] >= 0 else None
+
+
+def _random(crossed: Product, gamma: float) -> Optimum:
+    steps, best = least_steps(crossed)
+    method = f"value iteration over {len(crossed):,} product states, relative error at most {TOLERANCE:g}"
+    value = best_return(crossed, gamma)
+    discounted = float(sum(p * value[x] for x, p in crossed.starts))
+    length = float(sum(p * steps[x] for x, p in crossed.starts))
+    if not np.isfinite(length):
+        chance = most_success(crossed)
+        success = float(sum(p * chance[x] for x, p in crossed.starts))
+        reason = f"no policy succeeds surely; the greatest probability of success is {success:.6g}"
+        return Optimum(None, (), (), (), None, discounted, success, reason, method)
+    path, actions, order = follow(crossed, best, crossed.task.world.limit)
+    return Optimum(length, order, path, actions, None, discounted, 1.0, "", method, Plan(crossed, best))
+
+

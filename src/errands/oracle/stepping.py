@@ -1,0 +1,72 @@
+"""One step of world and machine together, in Python, for any number of subtasks: what walks and chains are made of."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+from errands.errors import TaskError
+from errands.features import substitute
+from errands.machines.counting import objectives
+from errands.machines.stepping import State, Step, Stepper, objective_of
+from errands.tables import FAILURE, RUNNING
+from errands.tasks.task import Task
+from errands.worlds.base import FiniteWorld
+
+
+class Landing(NamedTuple):
+    """Where a step ended: the states, the reward, RUNNING or how the episode ended, the objectives it completed."""
+
+    world_state: int
+    machine_state: State
+    reward: float
+    status: int
+    completed: tuple[str, ...]
+
+
+class Pair:
+    """A finite world and its agenda machine side by side; machine steps are remembered by state and label."""
+
+    def __init__(self, task: Task) -> None:
+        if task.finite is None:
+            raise TaskError(f"the world of '{task.name}' is continuous; exact evaluation is for finite worlds only")
+        self.world: FiniteWorld = task.finite
+        self.table = task.finite.table
+        self.stepper = Stepper(task.machine)
+        self._steps: dict[tuple[State, int], tuple[Step, tuple[str, ...]]] = {}
+
+    @cached_property
+    def objectives(self) -> frozenset[str]:
+        """Everything that a low-level policy can be learnt for."""
+        return frozenset(objectives(self.stepper.machine))
+
+    def step(self, world_state: int, machine_state: State, action: int, outcome: int = 0) -> Landing:
+        """Take an action with one of its outcomes."""
+        where = (world_state, action, outcome)
+        (state, transition, _), names = self._machine_step(machine_state, int(self.table.label[where]))
+        status = self.stepper.status[state[0]]
+        if status == RUNNING and self.table.ends[where]:
+            status = FAILURE
+        paid = 0.0
+        if transition is not None:
+            signals = {name: float(self.table.signal[(k, *where)]) for k, name in enumerate(self.world.signals)}
+            paid = transition.reward.paid(signals)
+        return Landing(int(self.table.next[where]), state, paid, status, names)
+
+    def _machine_step(self, state: State, label: int) -> tuple[Step, tuple[str, ...]]:
+        key = (state, label)
+        if key not in self._steps:
+            step = self.stepper.step(state, self.world.labels[label])
+            self._steps[key] = (step, self._completed(state, step))
+        return self._steps[key]
+
+    def _completed(self, state: State, step: Step) -> tuple[str, ...]:
+        """The subtask, then the Boolean objective that a step completes."""
+        names = (self.stepper.machine.subtasks[step.completed],) if step.completed >= 0 else ()
+        if step.transition is None or not self.stepper.leads_on(state[0], step.transition):
+            return names
+        values = self.stepper.values(state[0], step.state[1], step.completed)
+        changes = dict(zip((self.stepper.variables[v] for v in self.stepper.mentioned[state[0]]), values, strict=True))
+        fired = objective_of(substitute(step.transition.guard, {}, changes))
+        return names if fired not in self.objectives or fired in names else (*names, fired)
+
