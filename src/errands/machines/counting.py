@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from errands.errors import SpecError
 from errands.features import Change, Guard, atoms, satisfying, substitute, truth_table
+from errands.machines.label import Label
 from errands.machines.numeric import NumericRM
-from errands.machines.stepping import Stepper, Values
+from errands.machines.stepping import State, Stepper, Values
 from errands.machines.transition import Transition
 from errands.tables import FAILURE, RUNNING
 
@@ -40,14 +41,16 @@ class Quotient:
         self.stepper = Stepper(machine)
         self.total: Counts = tuple(len(names) for _, names in machine.numeric)
         start: Node = (self.stepper.start[0], self.total)
-        self.nodes: dict[Node, None] = {start: None}
+        self.nodes: dict[Node, int] = {start: 0}
+        """Every node that can be reached, with its depth: that of all agenda states which it stands for."""
         queue = deque([start])
         while queue:
             if len(self.nodes) > MAX_COUNTS:
                 raise SpecError(f"the numeric features have more than {MAX_COUNTS:,} joint values; use fewer at a time")
-            for _, target in self.ways(queue.popleft()):
+            node = queue.popleft()
+            for _, target in self.ways(node):
                 if target not in self.nodes:
-                    self.nodes[target] = None
+                    self.nodes[target] = self.nodes[node] + 1
                     queue.append(target)
 
     def values(self, u: int, counts: Counts, completed: int = -1) -> Values:
@@ -75,6 +78,13 @@ class Quotient:
                 target = self.stepper.index[chosen.target] if chosen else u
                 failed = self.stepper.status[target] == FAILURE
                 yield v, (target, tuple(0 for _ in after) if failed else after)
+
+    def label(self, state: State, *objectives: str) -> Label:
+        """The label of an agenda state, or of a coupled one when one objective is given; no machine is built."""
+        u, mask = state
+        counts = tuple((mask & bits).bit_count() for bits in self.stepper.variable_bits)
+        names = tuple(name for i, name in enumerate(self.stepper.machine.subtasks) if mask >> i & 1)
+        return Label(self.nodes[(u, counts)], names, objectives or self.stepper.alternatives(state))
 
     @cached_property
     def objectives(self) -> tuple[str, ...]:

@@ -1,0 +1,343 @@
+"""QCoRM: low-level policies per objective, learnt in all coupled states at once, under a steps-to-go bandit (Section 4)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from errands.kernels import jit
+from errands.kernels.choice import explore, greedy
+from errands.kernels.steps_to_go import StepsToGo, insert, slot
+from errands.kernels.stepping import ONE, ZERO, advance, lowest_bit, outcome, reward, standing, start
+from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Floats, Ints, Masks, WorldTable
+
+STATE, NUMERIC, TIME, ACTION, OUTCOME = range(5)
+CHOICE, EXPLOITED, ENTERED, OPEN, GROUNDED, PASSED, CLEAN, CHOICES, STEP, FIELDS = range(5, 15)
+EVERY, CHOSEN, WHOLE = 0, 1, 2
+UNKNOWN = -1
+
+
+class Coefficients(NamedTuple):
+    """The settings that a step of QCoRM reads."""
+
+    alpha: float
+    gamma: float
+    epsilon: float
+    alpha_eta: float
+    alpha_k: float
+    xi_start: float
+    xi_step: float
+    xi_end: float
+    full_reward: float
+    min_step_reward: float
+    joint: bool
+    replay: int
+    """EVERY grounding transition, those of CHOSEN exploitations, or those of WHOLE episodes of exploitation."""
+    replay_failed: bool
+    bias: bool
+    limit: int
+    epsilon_from: int
+    epsilon_to: int
+    xi_from: int
+    xi_to: int
+
+
+class CoupledValues(NamedTuple):
+    """What QCoRM learns, and where it is."""
+
+    q: Floats
+    """[S, A, K] low-level values of each objective."""
+    v: Floats
+    """[S, K] their maximum over actions."""
+    shortest_episode: Floats
+    """[1] running K_mi."""
+    best_duration: Floats
+    """[K] running K_op of each objective."""
+    where: NDArray[np.int64]
+    mask: Masks
+    """[1] remaining subtasks."""
+    open: Ints
+    """[K] the objectives of the coupled states occupied now: the first where[OPEN]."""
+    ground: NDArray[np.int64]
+    """[limit, 5] grounding transitions of the episode: s, a, objective, duration, exploited."""
+    passed: NDArray[np.int64]
+    """[limit, 2] coupled states left in the episode: key, time of entry."""
+    passed_mask: Masks
+
+
+@jit
+def annealed(value: float, step: int, from_: int, to: int) -> float:
+    """A rate that falls linearly to zero between two steps; constant when they are equal."""
+    if to <= from_ or step <= from_:
+        return value
+    return 0.0 if step >= to else value * (to - step) / (to - from_)
+
+
+@jit
+def occupy(machine: AgendaTable, values: CoupledValues) -> None:
+    """List the objectives of all coupled states of the current agenda state."""
+    where = values.where
+    u, mask = where[NUMERIC], values.mask[0]
+    count = 0
+    bits = machine.active[u] & mask
+    while bits != ZERO:
+        bit = lowest_bit(bits)
+        bits &= ~(ONE << np.uint64(bit))
+        k = machine.subtask_objective[bit]
+        known = False
+        for i in range(count):
+            known = known or values.open[i] == k
+        if not known:
+            values.open[count] = k
+            count += 1
+    row = standing(machine, u, mask)
+    for at in range(machine.alternative_first[row], machine.alternative_first[row + 1]):
+        k = machine.alternatives[at]
+        known = False
+        for i in range(count):
+            known = known or values.open[i] == k
+        if not known:
+            values.open[count] = k
+            count += 1
+    where[OPEN] = count
+    where[CHOICE] = -1
+    where[ENTERED] = where[TIME]
+
+
+@jit
+def begin(world: WorldTable, machine: AgendaTable, values: CoupledValues, rng: np.random.Generator) -> None:
+    """Put the agent at the start of an episode."""
+    where = values.where
+    where[STATE] = start(world, rng)
+    where[NUMERIC] = machine.initial
+    values.mask[0] = machine.full
+    where[TIME] = where[GROUNDED] = where[PASSED] = 0
+    where[CLEAN] = 1
+    occupy(machine, values)
+
+
+@jit
+def lowest(table: StepsToGo, values: CoupledValues) -> int:
+    """The place in `open` of the coupled state with the fewest steps to go; -1 when none is known."""
+    where, mask, width = values.where, values.mask[0], values.best_duration.shape[0]
+    best, fewest = -1, np.inf
+    for i in range(where[OPEN]):
+        at = slot(table, mask, where[NUMERIC] * width + values.open[i])
+        if table.key[at] >= 0 and table.eta[at] < fewest:
+            best, fewest = i, table.eta[at]
+    return best
+
+
+@jit
+def choose(table: StepsToGo, values: CoupledValues, rates: Coefficients, rng: np.random.Generator) -> None:
+    """Choose the objective: the fewest steps to go, or with probability xi another, unused ones first."""
+    where, mask, width = values.where, values.mask[0], values.best_duration.shape[0]
+    count = where[OPEN]
+    pick, where[EXPLOITED] = 0, 1
+    if count > 1:
+        xi = max(rates.xi_end, rates.xi_start - rates.xi_step * where[CHOICES])
+        xi = annealed(xi, where[STEP], rates.xi_from, rates.xi_to)
+        where[CHOICES] += 1
+        x = rng.random()
+        if x < xi:
+            where[EXPLOITED] = where[CLEAN] = 0
+            unused = 0
+            for i in range(count):
+                at = slot(table, mask, where[NUMERIC] * width + values.open[i])
+                unused += table.key[at] < 0 or table.used[at] == 0
+            among = unused if rates.bias and unused > 0 else count
+            pick = min(int(x / xi * among), among - 1)
+            if among < count:
+                for i in range(count):
+                    at = slot(table, mask, where[NUMERIC] * width + values.open[i])
+                    if table.key[at] < 0 or table.used[at] == 0:
+                        if pick == 0:
+                            pick = i
+                            break
+                        pick -= 1
+        else:
+            pick = lowest(table, values)
+            if pick < 0:
+                pick = min(int((x - xi) / (1.0 - xi) * count), count - 1)
+    where[CHOICE] = values.open[pick]
+    table.used[insert(table, mask, where[NUMERIC] * width + where[CHOICE])] += 1
+
+
+@jit
+def act(
+    values: CoupledValues, table: StepsToGo, rates: Coefficients, rng: np.random.Generator
+) -> int:
+    """The next training action: epsilon-greedy in the low-level policy of the chosen objective."""
+    where = values.where
+    epsilon = annealed(rates.epsilon, where[STEP], rates.epsilon_from, rates.epsilon_to)
+    if where[OPEN] == 0:
+        return min(int(rng.random() * values.q.shape[1]), values.q.shape[1] - 1)
+    if where[CHOICE] < 0:
+        choose(table, values, rates, rng)
+    return explore(values.q[where[STATE], :, where[CHOICE]], epsilon, rng)
+
+
+@jit
+def pull(values: CoupledValues, s: int, a: int, k: int, target: float, alpha: float) -> None:
+    """Move one value towards its target and keep the maximum over actions."""
+    q, v = values.q, values.v
+    old = q[s, a, k]
+    new = old + alpha * (target - old)
+    q[s, a, k] = new
+    if new >= v[s, k]:
+        v[s, k] = new
+    elif old == v[s, k]:
+        best = q[s, 0, k]
+        for b in range(1, q.shape[1]):
+            best = max(best, q[s, b, k])
+        v[s, k] = best
+
+
+@jit
+def final_reward(values: CoupledValues, rates: Coefficients, k: int, duration: int, length: int) -> float:
+    """R(K, tau) of Theorem 1, the difference clamped at 0; the full reward without joint optimisation."""
+    if not rates.joint:
+        return rates.full_reward
+    excess = max(values.best_duration[k] - duration, length - values.shortest_episode[0])
+    if not (0.0 < excess < np.inf):
+        return rates.full_reward
+    r = rates.gamma ** (excess + 1.0) * rates.full_reward
+    if rates.min_step_reward != 0.0 and rates.gamma < 1.0:
+        scale = rates.gamma ** min(1.0 - duration, 0.0) - rates.gamma**excess
+        r += min(scale, 1e12) / (1.0 - rates.gamma) * rates.min_step_reward
+    return r
+
+
+@jit
+def finish(values: CoupledValues, table: StepsToGo, rates: Coefficients, success: bool) -> None:
+    """The end of an episode: steps to go, the running estimates, and the replay of grounding transitions."""
+    where, length = values.where, values.where[TIME]
+    if success:
+        for i in range(where[PASSED]):
+            at = insert(table, values.passed_mask[i], values.passed[i, 0])
+            togo = float(length - values.passed[i, 1])
+            if table.eta[at] == np.inf:
+                table.eta[at] = togo
+            else:
+                table.eta[at] += rates.alpha_eta * (togo - table.eta[at])
+        if where[CLEAN] == 1 and length <= values.shortest_episode[0]:
+            if values.shortest_episode[0] == np.inf:
+                values.shortest_episode[0] = length
+            else:
+                values.shortest_episode[0] += rates.alpha_k * (length - values.shortest_episode[0])
+    elif not rates.replay_failed:
+        return
+    for i in range(where[GROUNDED]):
+        s, a, k, duration, exploited = values.ground[i]
+        gate = rates.replay == EVERY or (exploited == 1 and (rates.replay == CHOSEN or where[CLEAN] == 1))
+        if gate:
+            pull(values, s, a, k, final_reward(values, rates, k, duration, length), rates.alpha)
+        if exploited == 1 and success:
+            if values.best_duration[k] == np.inf:
+                values.best_duration[k] = duration
+            else:
+                values.best_duration[k] += rates.alpha_k * (duration - values.best_duration[k])
+
+
+@jit
+def learn(
+    machine: AgendaTable, values: CoupledValues, table: StepsToGo, rates: Coefficients,
+    a: int, s2: int, label: int, ends: bool, signals: Floats,
+) -> bool:
+    """Learn from one world step and move on; True when the episode is over."""
+    where = values.where
+    s, u, mask, width = where[STATE], where[NUMERIC], values.mask[0], values.best_duration.shape[0]
+    entry, mask2, completed = advance(machine, u, mask, label)
+    u2 = machine.next[entry]
+    failed = machine.status[u2] == FAILURE or (ends and machine.status[u2] != SUCCESS)
+    moved = u2 != u or mask2 != mask
+    finished = -1
+    if completed >= 0:
+        finished = machine.subtask_objective[completed]
+    elif moved:
+        finished = machine.fired[entry]
+    r = 0.0
+    if not moved and (machine.reward[entry] != 0.0):
+        r = machine.reward[entry] if machine.signal[entry] < 0 else machine.reward[entry] * signals[machine.signal[entry]]
+    for i in range(where[OPEN]):
+        k = values.open[i]
+        if k != finished or failed:
+            pull(values, s, a, k, 0.0 if failed else r + rates.gamma * values.v[s2, k], rates.alpha)
+    where[TIME] += 1
+    where[STEP] += 1
+    if finished >= 0 and not failed and where[GROUNDED] < values.ground.shape[0]:
+        row = values.ground[where[GROUNDED]]
+        row[0], row[1], row[2], row[3], row[4] = s, a, finished, where[TIME] - where[ENTERED], where[EXPLOITED]
+        where[GROUNDED] += 1
+        values.passed[where[PASSED], 0], values.passed[where[PASSED], 1] = u * width + finished, where[ENTERED]
+        values.passed_mask[where[PASSED]] = mask
+        where[PASSED] += 1
+    where[STATE], where[NUMERIC], values.mask[0] = s2, u2, mask2
+    if failed or machine.status[u2] != RUNNING or where[TIME] >= rates.limit:
+        finish(values, table, rates, machine.status[u2] == SUCCESS)
+        return True
+    if moved:
+        occupy(machine, values)
+    return False
+
+
+@jit
+def qcorm_loop(
+    world: WorldTable,
+    machine: AgendaTable,
+    values: CoupledValues,
+    table: StepsToGo,
+    rates: Coefficients,
+    count: int,
+    rng: np.random.Generator,
+) -> int:
+    """Train for `count` steps, or until the table is too full or an outcome missing; returns the steps taken."""
+    where = values.where
+    for done in range(count):
+        if 2 * (table.size[0] + where[PASSED] + 2) > table.key.shape[0]:
+            return done
+        s = where[STATE]
+        if where[ACTION] < 0:
+            where[ACTION] = act(values, table, rates, rng)
+            where[OUTCOME] = outcome(world, s, where[ACTION], rng)
+        a, o = where[ACTION], where[OUTCOME]
+        s2 = world.next[s, a, o]
+        if s2 == UNKNOWN:
+            return done
+        where[ACTION] = -1
+        signals = world.signal[:, s, a, o]
+        over = learn(machine, values, table, rates, a, s2, world.label[s, a, o], world.ends[s, a, o], signals)
+        if over:
+            begin(world, machine, values, rng)
+    return count
+
+
+@jit
+def coupled_episode(
+    world: WorldTable, machine: AgendaTable, values: CoupledValues, table: StepsToGo, limit: int,
+    rng: np.random.Generator,
+) -> tuple[int, float, bool]:
+    """Length, total reward and success of one greedy episode; `values` is a copy whose `where` may be written to."""
+    where = values.where
+    begin(world, machine, values, rng)
+    total = 0.0
+    for t in range(limit):
+        if where[OPEN] == 0:
+            return limit, total, False
+        if where[CHOICE] < 0:
+            where[CHOICE] = values.open[max(lowest(table, values), 0)]
+        s = where[STATE]
+        a = greedy(values.q[s, :, where[CHOICE]])
+        o = outcome(world, s, a, rng)
+        entry, mask2, _ = advance(machine, where[NUMERIC], values.mask[0], world.label[s, a, o])
+        u2 = machine.next[entry]
+        total += reward(world, machine.reward[entry], machine.signal[entry], s, a, o)
+        if machine.status[u2] != RUNNING or world.ends[s, a, o]:
+            return t + 1, total, machine.status[u2] == SUCCESS
+        moved = u2 != where[NUMERIC] or mask2 != values.mask[0]
+        where[STATE], where[NUMERIC], values.mask[0] = world.next[s, a, o], u2, mask2
+        if moved:
+            occupy(machine, values)
+    return limit, total, False

@@ -1,0 +1,59 @@
+"""CRM: QRM with counterfactual steps in every machine state."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from errands.kernels.crm import crm_loop
+from errands.kernels.qrm import FIELDS, Rates, begin, greedy_episode
+from errands.learners.base import Saved
+from errands.learners.tabular.base import room
+from errands.learners.tabular.counterfactual import CounterfactualLearner
+from errands.learners.tabular.lazy import Kind
+from errands.learners.tabular.policies import MachinePolicy
+from errands.learners.tabular.qrm import QRMConfig
+from errands.tasks.task import Task
+
+
+class CRM(CounterfactualLearner):
+    """One seed of CRM; the table is [world state, action, machine state]."""
+
+    config: QRMConfig
+
+    def __init__(self, task: Task, config: QRMConfig, seed: int, machine: Kind = "agenda") -> None:
+        super().__init__(task, config, seed, machine, FIELDS)
+        shape = (self.world.states, self.world.actions, len(self.enumerated))
+        self.q = np.full(shape, config.q_init)
+        self.v = np.full((shape[0], shape[2]), config.q_init)
+        begin(self.world.table, self.machine, self.where, self.rng)
+
+    def check_size(self, states: int) -> None:
+        """Refuse a machine whose tables would not fit."""
+        room("the tables of CRM", self.world.states, self.world.actions + 1, states)
+
+    def loop(self, count: int) -> int:
+        """Run the compiled loop."""
+        rates = Rates(self.config.alpha, self.config.gamma, self.config.epsilon, self.world.limit)
+        table = self.world.table
+        return int(crm_loop(table, self.machine, self.alive, self.q, self.v, self.where, rates, count, self.rng))
+
+    def supply(self) -> None:
+        """Nothing is ever missing: the machine is enumerated."""
+
+    def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
+        """One compiled greedy episode."""
+        return greedy_episode(self.world.table, self.machine, self.q.transpose(2, 0, 1), self.world.limit, rng)
+
+    @property
+    def policy(self) -> MachinePolicy:
+        """The greedy policy learnt so far."""
+        return self.policy_over(self.q.argmax(axis=1).T)
+
+    def save(self) -> Saved:
+        """Everything that the rest of the run depends on."""
+        return {**super().save(), "q": self.q.copy(), "v": self.v.copy()}
+
+    def restore(self, saved: Saved) -> None:
+        """Continue where `saved` was taken."""
+        super().restore(saved)
+        self.q[:], self.v[:] = saved["q"], saved["v"]

@@ -1,0 +1,120 @@
+"""HRM: options for machine transitions, all learnt at once, and a controller that chooses among them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from errands.kernels.hrm import FIELDS, OPTION, OptionRates, Options, OptionValues, greedy_options, hrm_loop
+from errands.kernels.qrm import begin
+from errands.learners.base import Saved
+from errands.learners.tabular.base import room
+from errands.learners.tabular.counterfactual import CounterfactualLearner
+from errands.learners.tabular.lazy import Kind
+from errands.learners.tabular.policies import OptionPolicy
+from errands.learners.tabular.qrm import QRMConfig
+from errands.tables import FAILURE
+from errands.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class HRMConfig(QRMConfig):
+    """Settings of HRM; alpha, epsilon and q_init are those of the options."""
+
+    alpha: float = 0.5
+    """Learning rate of the options."""
+    alpha_controller: float = 0.5
+    """Learning rate of the controller."""
+    epsilon_controller: float = 0.1
+    """Probability that the controller takes a random option."""
+    option_limit: int = 200
+    """Steps after which an option ends although its transition did not happen."""
+    full_reward: float = 1.0
+    """What an option is paid for making its transition happen."""
+
+
+class HRM(CounterfactualLearner):
+    """One seed of HRM."""
+
+    config: HRMConfig
+
+    def __init__(self, task: Task, config: HRMConfig, seed: int, machine: Kind = "agenda") -> None:
+        super().__init__(task, config, seed, machine, FIELDS)
+        self.where[OPTION] = -1
+        states, edges = self.world.states, len(self.options.target)
+        room("the tables of HRM", states, self.world.actions + 2, edges)
+        self.values = OptionValues(
+            q=np.full((states, self.world.actions, edges), config.q_init),
+            v=np.full((states, edges), config.q_init),
+            controller=np.full((states, edges), config.q_init),
+            gain=np.array([0.0, 1.0]),
+        )
+        begin(self.world.table, self.machine, self.where, self.rng)
+
+    def check_size(self, states: int) -> None:
+        """Refuse a machine whose tables would not fit: each state has at least one option."""
+        room("the tables of HRM", self.world.states, self.world.actions + 2, states)
+
+    def relabel(self) -> None:
+        """Lower the machine and list its options: one per transition between two states, none into a failure."""
+        super().relabel()
+        if not hasattr(self, "options"):
+            first, target = [0], []
+            stepper = self.enumerated.stepper
+            for i, outgoing in enumerate(self._outgoing()):
+                target += [j for j in outgoing if j != i and stepper.status[self.enumerated.states[j][0]] != FAILURE]
+                first.append(len(target))
+            self.options = Options(np.array(first, np.int32), np.array(target, np.int32))
+
+    def _outgoing(self) -> list[list[int]]:
+        """The states one move away from each, by the machine itself rather than by the labels seen so far."""
+        from errands.machines.boolean import BooleanRM, extend, mask_of
+
+        machine, stepper = self.enumerated, self.enumerated.stepper
+        if isinstance(machine, BooleanRM):
+            moves = [
+                [extend(stepper, m.target[0], order, m.completed) for m in stepper.moves((u, mask_of(stepper, order)))]
+                for u, order in machine.states
+            ]
+            return [sorted({machine.index[t] for t in row}) for row in moves]
+        return [sorted({machine.index[m.target] for m in stepper.moves(state)}) for state in machine.states]
+
+    def _rates(self) -> OptionRates:
+        c = self.config
+        return OptionRates(
+            c.alpha, c.gamma, c.epsilon, c.alpha_controller, c.epsilon_controller, c.full_reward, c.option_limit, self.world.limit
+        )
+
+    def loop(self, count: int) -> int:
+        """Run the compiled loop."""
+        table, where = self.world.table, self.where
+        return int(hrm_loop(table, self.machine, self.alive, self.options, self.values, where, self._rates(), count, self.rng))
+
+    def supply(self) -> None:
+        """Nothing is ever missing: the machine is enumerated."""
+
+    def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
+        """One compiled greedy episode."""
+        return greedy_options(self.world.table, self.machine, self.options, self.values, self._rates(), rng)
+
+    @property
+    def policy(self) -> OptionPolicy:
+        """The greedy policy learnt so far."""
+        first, states = self.options.first, self.world.states
+        controller = np.zeros((states, len(self.enumerated)), np.int32)
+        for i, (low, high) in enumerate(zip(first[:-1], first[1:], strict=True)):
+            if high > low:
+                controller[:, i] = low + self.values.controller[:, low:high].argmax(axis=1)
+        actions = self.values.q.argmax(axis=1).astype(np.int8)
+        return OptionPolicy(self.policy_over(actions[:0].T), first.copy(), controller, actions, self.config.option_limit)
+
+    def save(self) -> Saved:
+        """Everything that the rest of the run depends on."""
+        return {**super().save(), **{name: x.copy() for name, x in self.values._asdict().items()}}
+
+    def restore(self, saved: Saved) -> None:
+        """Continue where `saved` was taken."""
+        super().restore(saved)
+        for name, x in self.values._asdict().items():
+            x[:] = saved[name]

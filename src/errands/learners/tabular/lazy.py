@@ -1,0 +1,94 @@
+"""An enumerated machine whose states are born when first visited, so that tables grow with experience, not with 2^N."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from typing import Literal
+
+import numpy as np
+
+from errands.machines.boolean import extend, mask_of
+from errands.machines.numeric import NumericRM
+from errands.machines.stepping import Stepper
+from errands.tables import MachineTable
+
+UNBORN = -1
+Kind = Literal["boolean", "agenda"]
+
+
+class LazyMachine:
+    """A Boolean machine (states tell completion orders apart) or an agenda machine, unfolded on demand."""
+
+    def __init__(self, machine: NumericRM, kind: Kind, labels: Sequence[Set[str]], signals: Sequence[str]) -> None:
+        self.stepper = Stepper(machine)
+        self.kind = kind
+        self.labels, self.signals = labels, signals
+        self.states: list[tuple[int, tuple[int, ...]]] = [(self.stepper.start[0], ())]
+        self.index = {self._key(*self.states[0]): 0}
+        self.table = self._blank(64)
+
+    def _key(self, u: int, order: tuple[int, ...]) -> tuple[int, object]:
+        return (u, order if self.kind == "boolean" else mask_of(self.stepper, order))
+
+    def _blank(self, capacity: int) -> MachineTable:
+        shape = (capacity, len(self.labels))
+        following, signal = np.full(shape, UNBORN, np.int32), np.full(shape, -1, np.int32)
+        return MachineTable(0, following, np.zeros(shape), signal, np.zeros(capacity, np.int8))
+
+    @property
+    def capacity(self) -> int:
+        """How many states the tables have room for."""
+        return int(self.table.next.shape[0])
+
+    def _grow(self, capacity: int) -> None:
+        """Make room for more states or labels; what is known stays."""
+        old, self.table = self.table, self._blank(capacity)
+        u, width = old.next.shape
+        for new, kept in zip(self.table[1:4], old[1:4], strict=True):
+            new[:u, :width] = kept
+        self.table.status[:u] = old.status
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def birth(self, i: int, label: int) -> int:
+        """Fill in the transition of state i on a label, with a new state if it leads to one; returns that state."""
+        u, order = self.states[i]
+        (target, _), chosen, completed = self.stepper.step((u, mask_of(self.stepper, order)), self.labels[label])
+        state = extend(self.stepper, target, order, completed)
+        key = self._key(*state)
+        if key not in self.index:
+            if len(self.states) == self.capacity:
+                self._grow(2 * self.capacity)
+            self.index[key] = len(self.states)
+            self.states.append(state)
+            self.table.status[self.index[key]] = self.stepper.status[target]
+        j = self.index[key]
+        self.table.next[i, label] = j
+        if chosen is not None:
+            self.table.reward[i, label] = chosen.reward.value
+            if chosen.reward.signal is not None:
+                self.table.signal[i, label] = self.signals.index(chosen.reward.signal)
+        return j
+
+    def widen(self) -> None:
+        """Make room for labels that were added."""
+        self._grow(self.capacity)
+
+    def pack(self) -> tuple[np.ndarray, np.ndarray]:
+        """All states as two arrays: (numeric state, length of order) rows, and the orders end to end."""
+        heads = np.array([(u, len(order)) for u, order in self.states], np.int32)
+        return heads, np.array([bit for _, order in self.states for bit in order], np.int32)
+
+    def unpack(self, heads: np.ndarray, orders: np.ndarray) -> None:
+        """The states of a packed machine, with every transition to be found again."""
+        self.states, at = [], 0
+        for u, length in heads.tolist():
+            self.states.append((u, tuple(orders[at : at + length].tolist())))
+            at += length
+        self.index = {self._key(*state): i for i, state in enumerate(self.states)}
+        self.table = self._blank(max(64, 1 << (len(self.states) - 1).bit_length()))
+        for i, (u, _) in enumerate(self.states):
+            self.table.status[i] = self.stepper.status[u]
+
+

@@ -1,0 +1,159 @@
+"""QCoRM: the paper's method (Section 4), with every choice that the paper leaves open as a field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from errands.errors import ConfigError
+from errands.kernels import qcorm as kernel
+from errands.kernels.steps_to_go import empty, refill
+from errands.learners.base import LearnerConfig, Saved
+from errands.learners.tabular.base import TabularLearner, room
+from errands.learners.tabular.policies import ObjectivePolicy
+from errands.machines.counting import Quotient
+from errands.machines.lower import lower
+from errands.tasks.task import Task
+
+REPLAYS = {"all": kernel.EVERY, "exploited_choices": kernel.CHOSEN, "exploited_episodes": kernel.WHOLE}
+
+
+@dataclass(frozen=True)
+class QCoRMConfig(LearnerConfig):
+    """Settings of QCoRM and, with joint=False, of QCoRM-0."""
+
+    alpha: float = 1e-6
+    """Learning rate of the low-level policies."""
+    epsilon: float = 0.1
+    """Probability of a random action while training."""
+    q_init: float = 0.0
+    """Initial value of every entry of the table."""
+    alpha_eta: float = 0.05
+    """Learning rate of the steps to go."""
+    alpha_k: float = 0.005
+    """Learning rate of the running shortest episode and best durations."""
+    xi_start: float = 1.0
+    """Probability of exploring the order at the first choice."""
+    xi_step: float = 0.001
+    """How much that probability falls with each choice between coupled states."""
+    xi_end: float = 0.1
+    """Where it stops falling."""
+    joint: bool = True
+    """Pay the reward of Theorem 1 for a completed subtask; without it (QCoRM-0) the full reward."""
+    full_reward: float = 1.0
+    """The reward of a completed subtask."""
+    min_step_reward: float = 0.0
+    """The smallest reward of a step, as Theorem 1 needs it."""
+    replay: Literal["exploited_choices", "exploited_episodes", "all"] = "exploited_choices"
+    """Which grounding transitions are replayed when the episode ends."""
+    replay_failed: bool = True
+    """Whether episodes that failed or ran out of time are replayed too."""
+    bias: bool = True
+    """Whether exploring the order prefers transitions that were never chosen."""
+    epsilon_anneal: tuple[int, int] = (0, 0)
+    """Steps between which epsilon falls to zero; never when they are equal."""
+    xi_anneal: tuple[int, int] = (0, 0)
+    """Steps between which the exploration of the order falls to zero; never when they are equal."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("alpha", "epsilon", "alpha_eta", "alpha_k", "xi_start", "xi_step", "xi_end"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
+        if self.full_reward <= 0 or self.min_step_reward > 0:
+            raise ConfigError("full_reward must be positive and min_step_reward not positive, as Theorem 1 assumes")
+        if self.replay not in REPLAYS:
+            raise ConfigError(f"replay is '{self.replay}'; choose from {', '.join(REPLAYS)}")
+
+
+class QCoRM(TabularLearner):
+    """One seed of QCoRM; works with the stepping machine, so nothing grows with 2^N but the states visited."""
+
+    config: QCoRMConfig
+
+    def __init__(self, task: Task, config: QCoRMConfig, seed: int) -> None:
+        super().__init__(task, config, seed, kernel.FIELDS)
+        self.quotient = Quotient(task.machine)
+        self.objectives = self.quotient.objectives
+        states, count, rows = self.world.states, len(self.objectives), min(self.world.limit, 1_000_000)
+        self.relabel()
+        self.table = empty(1024)
+        self.values = kernel.CoupledValues(
+            q=np.full(room("the table of QCoRM", states, self.world.actions, count), config.q_init),
+            v=np.full((states, count), config.q_init),
+            shortest_episode=np.array([np.inf]),
+            best_duration=np.full(count, np.inf),
+            where=self.where,
+            mask=np.zeros(1, np.uint64),
+            open=np.zeros(count, np.int32),
+            ground=np.zeros((rows, 5), np.int64),
+            passed=np.zeros((rows, 2), np.int64),
+            passed_mask=np.zeros(rows, np.uint64),
+        )
+        kernel.begin(self.world.table, self.machine, self.values, self.rng)
+
+    def relabel(self) -> None:
+        """Lower the machine against the labels known now."""
+        self.machine = lower(self.task.machine, self.world.labels, self.world.signals)
+
+    def _rates(self) -> kernel.Coefficients:
+        c = self.config
+        return kernel.Coefficients(
+            c.alpha, c.gamma, c.epsilon, c.alpha_eta, c.alpha_k, c.xi_start, c.xi_step, c.xi_end,
+            c.full_reward, c.min_step_reward, c.joint, REPLAYS[c.replay], c.replay_failed, c.bias,
+            self.world.limit, *c.epsilon_anneal, *c.xi_anneal,
+        )  # fmt: skip
+
+    def loop(self, count: int) -> int:
+        """Run the compiled loop."""
+        arguments = (self.world.table, self.machine, self.values, self.table, self._rates())
+        return int(kernel.qcorm_loop(*arguments, count, self.rng))
+
+    def supply(self) -> None:
+        """Make the steps-to-go table larger."""
+        larger = empty(4 * len(self.table.key))
+        refill(self.table, larger)
+        self.table = larger
+
+    def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
+        """One compiled greedy episode, on copies of what tells where the agent is."""
+        v = self.values
+        twin = v._replace(where=v.where.copy(), mask=v.mask.copy(), open=v.open.copy())
+        return kernel.coupled_episode(self.world.table, self.machine, twin, self.table, self.world.limit, rng)
+
+    def known(self) -> dict[tuple[int, int, str], float]:
+        """The steps to go by numeric state, remaining mask and objective, where an episode has reached the goal."""
+        width = len(self.objectives)
+        slots = np.flatnonzero((self.table.key >= 0) & np.isfinite(self.table.eta))
+        return {
+            (int(self.table.key[i]) // width, int(self.table.mask[i]), self.objectives[int(self.table.key[i]) % width]):
+            float(self.table.eta[i])
+            for i in slots
+        }  # fmt: skip
+
+    @property
+    def steps_to_go(self) -> Mapping[str, float]:
+        """The learnt steps to go of every coupled state that an episode has passed on its way to the goal."""
+        return {str(self.quotient.label((u, mask), name)): eta for (u, mask, name), eta in sorted(self.known().items())}
+
+    @property
+    def policy(self) -> ObjectivePolicy:
+        """The greedy policy learnt so far."""
+        actions = self.values.q.argmax(axis=1).astype(np.int8)
+        return ObjectivePolicy(actions, self.objectives, self.known(), self.quotient.stepper)
+
+    def save(self) -> Saved:
+        """Everything that the rest of the run depends on."""
+        values = {f"values_{k}": x.copy() for k, x in self.values._asdict().items() if k != "where"}
+        return {**super().save(), **values, **{f"eta_{k}": x.copy() for k, x in self.table._asdict().items()}}
+
+    def restore(self, saved: Saved) -> None:
+        """Continue where `saved` was taken."""
+        super().restore(saved)
+        for name, x in self.values._asdict().items():
+            if name != "where":
+                x[:] = saved[f"values_{name}"]
+        self.table = self.table._replace(**{name: saved[f"eta_{name}"].copy() for name in self.table._fields})

@@ -1,0 +1,88 @@
+"""QRM: Q-learning over world state x machine state, on the Boolean or the agenda machine, unfolded as it is met."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from errands.errors import ConfigError
+from errands.kernels.qrm import FIELDS, MACHINE, OUTCOME, Rates, begin, greedy_episode, qrm_loop
+from errands.learners.base import LearnerConfig, Saved
+from errands.learners.tabular.base import ACTION, STATE, TabularLearner, room
+from errands.learners.tabular.lazy import Kind, LazyMachine
+from errands.learners.tabular.policies import MachinePolicy
+from errands.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class QRMConfig(LearnerConfig):
+    """Settings of QRM and CRM."""
+
+    alpha: float = 1.0
+    """Learning rate."""
+    epsilon: float = 0.1
+    """Probability of a random action while training."""
+    q_init: float = 0.0
+    """Initial value of every entry of the table."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("alpha", "epsilon"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
+
+
+class QRM(TabularLearner):
+    """One seed of QRM."""
+
+    config: QRMConfig
+
+    def __init__(self, task: Task, config: QRMConfig, seed: int, machine: Kind = "agenda") -> None:
+        super().__init__(task, config, seed, FIELDS)
+        self.machine = LazyMachine(task.machine, machine, self.world.labels, self.world.signals)
+        self.q = np.full(self._shape(), config.q_init)
+        begin(self.world.table, self.machine.table, self.where, self.rng)
+
+    def _shape(self) -> tuple[int, ...]:
+        return room("the table of QRM", self.machine.capacity, self.world.states, self.world.actions)
+
+    def loop(self, count: int) -> int:
+        """Run the compiled loop."""
+        rates = Rates(self.config.alpha, self.config.gamma, self.config.epsilon, self.world.limit)
+        return int(qrm_loop(self.world.table, self.machine.table, self.q, self.where, rates, count, self.rng))
+
+    def supply(self) -> None:
+        """Give birth to the machine state that was met."""
+        s, a, o = (int(self.where[field]) for field in (STATE, ACTION, OUTCOME))
+        self.machine.birth(int(self.where[MACHINE]), int(self.world.table.label[s, a, o]))
+        if self.machine.capacity > len(self.q):
+            old, self.q = self.q, np.full(self._shape(), self.config.q_init)
+            self.q[: len(old)] = old
+
+    def relabel(self) -> None:
+        """Widen the machine's tables."""
+        self.machine.widen()
+
+    def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
+        """One compiled greedy episode; machine states that it meets first are born and keep their initial values."""
+        return greedy_episode(self.world.table, self.machine.table, self.q, self.world.limit, rng)
+
+    @property
+    def policy(self) -> MachinePolicy:
+        """The greedy policy learnt so far."""
+        actions = self.q[: len(self.machine)].argmax(axis=2).astype(np.int8)
+        machine = self.machine
+        return MachinePolicy(actions, dict(machine.index), machine.stepper.full, machine.kind == "boolean")
+
+    def save(self) -> Saved:
+        """Everything that the rest of the run depends on."""
+        heads, orders = self.machine.pack()
+        return {**super().save(), "q": self.q[: len(self.machine)].copy(), "heads": heads, "orders": orders}
+
+    def restore(self, saved: Saved) -> None:
+        """Continue where `saved` was taken."""
+        super().restore(saved)
+        self.machine.unpack(saved["heads"], saved["orders"])
+        self.q = np.full(self._shape(), self.config.q_init)
+        self.q[: len(self.machine)] = saved["q"]
