@@ -1,0 +1,158 @@
+"""Lint reads a task aloud, measures it, and warns about what is allowed but hardly meant."""
+
+from __future__ import annotations
+
+import pytest
+
+from errands.errors import SpecError
+from errands.machines import NumericRM, Sizes
+from errands.machines.text2022 import parse_text2022
+from errands.tasks import any_order, avoid, sequence
+from errands.tasks.catalogue import task_text
+from errands.tasks.lint import lint, lint_machine
+
+NAMES = ["figure-1", "corridor", "delivery-2", "delivery-40", "office-6", "visit-8", "water-3", "cheetah-bcde"]
+
+
+def grid(rows: str, legend: str, machine: str) -> str:
+    return f'name = "x"\n[world]\nkind = "grid"\nrows = [{rows}]\nlegend = {{ {legend} }}\n[machine]\n{machine}\n'
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_catalogue_gives_no_warning(name: str) -> None:
+    assert lint(task_text(name)).warnings == ()
+
+
+def test_figure_1_is_read_and_measured_as_the_paper_tells_it() -> None:
+    report = lint(task_text("figure-1"))
+    assert report.reading == (
+        "Start in u0: do one of b1, b2, then go to u1.",
+        "In u1: reach s, then if some of b1, b2 remain go back to u0, else the task is done with reward 1.",
+    )
+    assert report.sizes == Sizes(9, 7, 8, 3)
+    assert report.task is not None
+    assert report.task.name == "figure-1"
+
+
+def test_what_fails_everywhere_is_said_once_and_what_fails_somewhere_where_it_does() -> None:
+    assert lint_machine(avoid("lava", sequence("a", "b"))).reading == (
+        "Start in u0: reach a, then go to u1.",
+        "In u1: reach b, then the task is done with reward 1.",
+        "Always: lava fails the task.",
+    )
+    assert lint_machine(sequence("a", avoid("lava", "b"))).reading[1] == (
+        "In u1: reach b, then the task is done with reward 1; but lava fails the task."
+    )
+
+
+def test_rewards_conditions_and_alternatives_are_said() -> None:
+    machine = NumericRM.of(
+        "u0",
+        ["end"],
+        [
+            "u0 -> u0 : p! ; -cost",
+            "u0 -> u0 : p↓ ; 10",
+            "u0 -> u1 : p⤓ ; 10",
+            "u1 -> end : a & ~b ; 2",
+            "u1 -> u2 : b ; 0",
+        ],
+        numeric={"p": ["x", "y"]},
+    )
+    assert lint_machine(machine).reading == (
+        "Start in u0: do one of x, y, then if others remain stay in u0 with reward 10, else go to u1 with reward 10.",
+        "In u0, each step pays -cost while none of x, y is completed.",
+        "In u1: reach a and no b, then the task is done with reward 2; or reach b, then go to u2.",
+        "In u2: nothing leads on from here.",
+    )
+
+
+def test_many_subtasks_and_a_single_one_are_named_briefly() -> None:
+    assert "b1, b2, ..., b40 (40 subtasks)" in lint(task_text("delivery-40")).reading[0]
+    assert lint(task_text("visit-1")).reading == ("Start in u0: do v1, then the task is done with reward 1.",)
+
+
+def test_states_and_terminals_that_are_never_reached_are_named() -> None:
+    machine = NumericRM.of("u0", ["won"], ["u0 -> won : a ; 1", "u5 -> lost : b ; 0"], failure=["lost"])
+    assert [w.split(";")[0] for w in lint_machine(machine).warnings] == [
+        "the machine state 'u5' is never reached",
+        "the terminal 'lost' is never reached",
+    ]
+
+
+def test_a_terminal_behind_a_guard_that_cannot_hold_is_never_reached() -> None:
+    machine = NumericRM.of("u0", ["won"], ["u0 -> u1 : b↓ | b⤓ ; 0", "u1 -> won : b! & a ; 1"], numeric={"b": ["x"]})
+    assert any("can never succeed" in w for w in lint_machine(machine).warnings)
+
+
+def test_a_machine_without_success_is_told() -> None:
+    assert any("can never succeed" in w for w in lint_machine(NumericRM.of("u0", [], ["u0 -> u1 : a ; 1"])).warnings)
+
+
+def test_guards_that_overlap_and_agree_are_told_with_the_features_that_show_it() -> None:
+    machine = NumericRM.of("u0", ["u1"], ["u0 -> u1 : a ; 1", "u0 -> u1 : b ; 1"])
+    (warning,) = lint_machine(machine).warnings
+    assert "both fire on {a, b} and do the same" in warning
+
+
+def test_labels_that_coincide_are_named_with_the_states_behind_them() -> None:
+    machine = NumericRM.of(
+        "u0",
+        ["win"],
+        ["u0 -> u1 : a ; 0", "u0 -> u2 : b & ~a ; 0", "u1 -> win : c ; 1", "u2 -> lose : c ; 0"],
+        ["lose"],
+    )
+    assert lint_machine(machine).warnings == ()
+    both = NumericRM.of(
+        "u0", ["win"], ["u0 -> u1 : a ; 0", "u0 -> u2 : b & ~a ; 0", "u1 -> win : c ; 1", "u2 -> win : c ; 2"]
+    )
+    (warning,) = lint_machine(both).warnings
+    assert warning.startswith("the label 1{}c stands for two states, u1 and u2")
+
+
+def test_numeric_features_that_count_for_nothing_are_told() -> None:
+    unused = NumericRM.of("u0", ["u1"], ["u0 -> u1 : a ; 1"], numeric={"b": ["x", "y"]})
+    assert any("'b' stands in no guard" in w for w in lint_machine(unused).warnings)
+    never = NumericRM.of("u0", ["u1"], ["u0 -> u1 : b⤓ ; 1"], numeric={"b": ["x", "y"]})
+    assert any("no guard mentions b↓" in w for w in lint_machine(never).warnings)
+
+
+def test_two_subtasks_on_one_cell_are_told_where_both_are_open() -> None:
+    world = """name = "x"
+[world]
+kind = "gymnasium"
+id = "FrozenLake-v1"
+features = { a = [3, 4], b = [4, 6] }
+"""
+    (warning,) = lint(world + '[machine]\nphrase = "any_order(b, a)"\n').warnings
+    assert warning.startswith("b and a hold at once and are both open in u0; one step completes only b")
+    assert lint(world + '[machine]\nphrase = "sequence(a, b)"\n').warnings == ()
+
+
+def test_features_of_guards_that_the_grid_cannot_reach_are_told() -> None:
+    (warning,) = lint(grid('"A1#2"', '1 = "a", 2 = "b"', 'phrase = "avoid(b, a)"')).warnings
+    assert warning.startswith("guards mention 'b'")
+
+
+def test_many_warnings_of_one_kind_are_counted() -> None:
+    lines = [f"u0 -> u1 : f{i} ; 1" for i in range(6)]
+    warnings = lint_machine(NumericRM.of("u0", ["u1"], lines)).warnings
+    assert len(warnings) == 6
+    assert warnings[-1] == "and 10 more warnings like the last one"
+
+
+def test_a_file_that_is_not_well_formed_is_refused_with_all_problems() -> None:
+    with pytest.raises(SpecError) as fault:
+        lint(grid('"A1", "."', '1 = "a"', 'phrase = "any_order(a, a)"'))
+    assert len(fault.value.problems) == 2
+
+
+def test_a_machine_of_the_2022_format_is_linted_alone() -> None:
+    report = lint_machine(parse_text2022("0\n[1]\n(0,1,'a',ConstantRewardFunction(1))"))
+    assert (report.task, report.warnings) == (None, ())
+    assert report.sizes == Sizes(2, 2, 2, 1)
+
+
+def test_large_tasks_are_measured_without_being_built() -> None:
+    report = lint_machine(any_order(*(f"b{i}" for i in range(200)), after="s"))
+    assert report.sizes is not None
+    assert report.sizes.agenda == 2**201 - 1
