@@ -120,8 +120,8 @@ def _crowded(task: Task) -> Iterator[str]:
             both = list(dict.fromkeys(name for i, name in enumerate(names) if (hits & active) >> i & 1))
             if len(both) > 1:
                 yield (
-                    f"{' and '.join(both)} hold at once and are both open in {task.machine.states[u]}; one step completes "
-                    f"only {both[0]}, the first in declared order, so put them on different cells if that is not meant"
+                    f"{' and '.join(both)} hold at once and are both open in {task.machine.states[u]}; one step "
+                    f"completes only {both[0]}, the first in declared order, so put them apart if that is not meant"
                 )
 
 

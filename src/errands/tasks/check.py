@@ -1,0 +1,149 @@
+"""Check: does an environment with its features keep what reward machines need, and what Gymnasium asks for."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from gymnasium.utils.env_checker import check_env
+
+from errands.errors import TaskError
+from errands.tasks.check_task import against_task
+from errands.tasks.check_walk import EnvFactory, Episode, Recorder, numbers, repeated, same_observations
+from errands.tasks.product import Features
+from errands.tasks.task import Task
+
+_HARMLESS = ("infinity", "different from the unwrapped version")
+"""Remarks of Gymnasium's checker on observations without bounds and on wrappers, which are no faults here."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong, and what to change."""
+
+    level: Literal["error", "warning"]
+    code: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found, and on how much evidence."""
+
+    findings: tuple[Finding, ...]
+    steps: int
+    episodes: int
+    seen: Mapping[str, int]
+    """In how many steps each feature was true."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong; warnings do not count."""
+        return all(finding.level != "error" for finding in self.findings)
+
+
+def check(
+    env_factory: EnvFactory, features: Features | None = None, task: Task | None = None, steps: int = 1000
+) -> Report:
+    """Gymnasium's own checker, then random walks and their repetition in fresh environments."""
+    findings = list(_gymnasium(env_factory))
+    episodes: list[Episode] = []
+    try:
+        env = env_factory()
+        episodes += Recorder(env, features).walk(steps)
+        findings += [*_observations(episodes), *_repetition(env_factory, features, episodes), *_constant(episodes)]
+        if task is not None:
+            findings += [Finding(*found) for found in against_task(task, env, features, episodes)]
+        env.close()
+    except Exception as fault:  # noqa: BLE001 (the code under check may raise anything)
+        findings.append(Finding("error", *_crash(fault)))
+    count = Counter(name for e in episodes for true in e.features for name in true)
+    return Report(tuple(findings), sum(len(e.steps) for e in episodes), len(episodes), dict(count.most_common()))
+
+
+def _gymnasium(factory: EnvFactory) -> Iterator[Finding]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            env = factory()
+            check_env(env, skip_render_check=True)
+            env.close()
+        except Exception as fault:  # noqa: BLE001 (the code under check may raise anything)
+            told = _plain(str(fault)) or type(fault).__name__
+            yield Finding("error", "gymnasium", f"Gymnasium's own checker refuses the environment: {told}")
+    for text in dict.fromkeys(_plain(str(warning.message)) for warning in caught):
+        if not any(harmless in text for harmless in _HARMLESS):
+            yield Finding("warning", "gymnasium", f"Gymnasium's own checker warns: {text}")
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\x1b\[[0-9;]*m", "", text).removeprefix("WARN: ").strip()
+
+
+def _crash(fault: Exception) -> tuple[str, str]:
+    if isinstance(fault, TaskError):
+        return "features", str(fault)
+    told = f"{type(fault).__name__}: {fault}"
+    return "crash", f"the environment or the features function raised {told}; it must survive random actions"
+
+
+def _observations(episodes: Sequence[Episode]) -> Iterator[Finding]:
+    if any(np.isnan(part).any() for e in episodes for o in e.observations for part in numbers(o)):
+        yield Finding("error", "nan", "an observation contains NaN; bound what it is computed from, or end the episode")
+    elif not all(seen.inside for e in episodes for seen in e.steps):
+        outside = next(seen for e in episodes for seen in e.steps if not seen.inside)
+        sentence = f"the observation {str(outside.observation)[:80]} is not in the observation space; widen the space"
+        yield Finding("error", "outside", sentence)
+
+
+def _repetition(factory: EnvFactory, features: Features | None, episodes: Sequence[Episode]) -> Iterator[Finding]:
+    """The same transition, the same seed, and an episode after others must give the same again."""
+    for episode in episodes:
+        for i, seen in enumerate(episode.steps):
+            if seen.features != seen.repeated:
+                first, second = _names(seen.features), _names(seen.repeated)
+                yield Finding(
+                    "error",
+                    "not-deterministic",
+                    f"the same transition (step {i + 1} of seed {episode.seed}) has features {first}, then {second}; "
+                    "compute them from the transition alone, without chance or memory",
+                )
+                return
+    for episode in episodes[:5]:
+        fresh, again = repeated(factory, features, episode), repeated(factory, features, episode)
+        if not same_observations(fresh, again):
+            yield Finding(
+                "error",
+                "seed-ignored",
+                f"two fresh environments with seed {episode.seed} and the same actions differ; "
+                "call super().reset(seed=seed) and draw random numbers from self.np_random only",
+            )
+            return
+        if not same_observations(fresh, episode) or fresh.features != episode.features:
+            what = "features" if same_observations(fresh, episode) else "observations"
+            yield Finding(
+                "error",
+                "leak",
+                f"an episode with seed {episode.seed} has other {what} after earlier ones than in a fresh environment; "
+                "set every attribute in reset(), and keep no memory in the features function",
+            )
+            return
+
+
+def _constant(episodes: Sequence[Episode]) -> Iterator[Finding]:
+    labels = [seen.features for e in episodes for seen in e.steps]
+    for name in sorted(set.intersection(*labels)) if labels else ():
+        yield Finding(
+            "warning",
+            "always-true",
+            f"'{name}' was true in all {len(labels):,} steps, so it tells the machine nothing; check its condition",
+        )
+
+
+def _names(features: set[str]) -> str:
+    return "{" + ", ".join(sorted(features)) + "}"
