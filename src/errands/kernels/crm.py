@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.kernels import jit
-from errands.kernels.choice import explore
+from errands.kernels import hot, jit
+from errands.kernels.choice import best_value, explore
 from errands.kernels.qrm import ACTION, MACHINE, OUTCOME, STATE, TIME, UNKNOWN, Rates, begin
-from errands.kernels.stepping import outcome
-from errands.tables import RUNNING, Codes, Floats, Ints, MachineTable, WorldTable
+from errands.kernels.stepping import outcome, reward
+from errands.tables import RUNNING, Codes, Flags, Floats, Ints, MachineTable, WorldTable
 
 
 class Alive(NamedTuple):
@@ -24,12 +24,14 @@ class Alive(NamedTuple):
     signal: Ints
     """[L, U]."""
     status: Codes
+    quiet: Flags
+    """[L] whether no machine state moves or is paid on this label."""
     slice: NDArray[np.int64]
     """[U, 2]."""
     running: Ints
 
 
-@jit
+@hot
 def count_reachable(following: Ints, status: Codes, seen: NDArray[np.int32], stack: Ints, source: int) -> int:
     """How many running states can be reached from `source`, itself included; they are left in stack[:count]."""
     count = 0
@@ -71,33 +73,41 @@ def reachable_lists(following: Ints, status: Codes, first: NDArray[np.int64], ru
         running[first[i] : first[i] + found] = np.sort(stack[:found])
 
 
-@jit
+@hot
+def pull(q: Floats, v: Floats, s: int, a: int, k: int, target: float, alpha: float) -> None:
+    """Move q[s, a, k] towards its target and keep v[s, k], its maximum over actions."""
+    old = q[s, a, k]
+    if target == old:
+        return
+    new = old + alpha * (target - old)
+    q[s, a, k] = new
+    if new >= v[s, k]:
+        v[s, k] = new
+    elif old == v[s, k]:
+        v[s, k] = best_value(q, s, k)
+
+
+@hot
 def crm_learn(
-    alive: Alive, q: Floats, v: Floats, s: int, a: int, s2: int, label: int, ends: bool, signals: Floats, i: int,
-    alpha: float, gamma: float,
+    world: WorldTable, alive: Alive, q: Floats, v: Floats, s: int, a: int, o: int, i: int, alpha: float, gamma: float
 ) -> None:
-    """One world step replayed in every machine state alive in i; v is the maximum of q over actions."""
+    """One world step replayed in every machine state alive in i."""
+    s2, label, ends = world.next[s, a, o], world.label[s, a, o], world.ends[s, a, o]
+    if alive.quiet[label] and not ends:
+        for at in range(alive.slice[i, 0], alive.slice[i, 1]):
+            k = alive.running[at]
+            pull(q, v, s, a, k, gamma * v[s2, k], alpha)
+        return
     for at in range(alive.slice[i, 0], alive.slice[i, 1]):
         k = alive.running[at]
         j = alive.next[label, k]
-        r = alive.reward[label, k]
-        if alive.signal[label, k] >= 0:
-            r *= signals[alive.signal[label, k]]
+        r = reward(world, alive.reward[label, k], alive.signal[label, k], s, a, o)
         if not ends and alive.status[j] == RUNNING:
             r += gamma * v[s2, j]
-        old = q[s, a, k]
-        new = old + alpha * (r - old)
-        q[s, a, k] = new
-        if new >= v[s, k]:
-            v[s, k] = new
-        elif old == v[s, k]:
-            best = q[s, 0, k]
-            for b in range(1, q.shape[1]):
-                best = max(best, q[s, b, k])
-            v[s, k] = best
+        pull(q, v, s, a, k, r, alpha)
 
 
-@jit
+@hot
 def crm_loop(
     world: WorldTable,
     machine: MachineTable,
@@ -113,17 +123,17 @@ def crm_loop(
     for done in range(count):
         s, i = where[STATE], where[MACHINE]
         if where[ACTION] < 0:
-            where[ACTION] = explore(q[s, :, i], rates.epsilon, rng)
+            where[ACTION] = explore(q, s, i, rates.epsilon, rng)
             where[OUTCOME] = outcome(world, s, where[ACTION], rng)
         a, o = where[ACTION], where[OUTCOME]
-        label, s2, ends = world.label[s, a, o], world.next[s, a, o], world.ends[s, a, o]
+        s2 = world.next[s, a, o]
         if s2 == UNKNOWN:
             return done
         where[ACTION] = -1
-        crm_learn(alive, q, v, s, a, s2, label, ends, world.signal[:, s, a, o], i, rates.alpha, rates.gamma)
-        j = machine.next[i, label]
+        crm_learn(world, alive, q, v, s, a, o, i, rates.alpha, rates.gamma)
+        j = machine.next[i, world.label[s, a, o]]
         where[STATE], where[MACHINE] = s2, j
         where[TIME] += 1
-        if ends or machine.status[j] != RUNNING or where[TIME] >= rates.limit:
+        if world.ends[s, a, o] or machine.status[j] != RUNNING or where[TIME] >= rates.limit:
             begin(world, machine, where, rng)
     return count

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.kernels import jit
-from errands.kernels.choice import explore, greedy
-from errands.kernels.crm import Alive
+from errands.kernels import hot
+from errands.kernels.choice import best_action, explore
+from errands.kernels.crm import Alive, pull
 from errands.kernels.qrm import ACTION, MACHINE, OUTCOME, STATE, TIME, UNKNOWN, begin
 from errands.kernels.stepping import outcome, reward, start
 from errands.tables import RUNNING, SUCCESS, Floats, Ints, MachineTable, WorldTable
@@ -50,39 +50,55 @@ class OptionValues(NamedTuple):
     """[2] the discounted reward collected by the option in hand, and the discount so far."""
 
 
-@jit
+@hot
 def hrm_learn(
-    alive: Alive, options: Options, values: OptionValues, rates: OptionRates,
-    s: int, a: int, s2: int, label: int, ends: bool, signals: Floats, i: int,
+    world: WorldTable, alive: Alive, options: Options, values: OptionValues, rates: OptionRates, s: int, a: int, o: int, i: int
 ) -> None:
     """One world step replayed for every option of every machine state alive in i."""
-    q, v = values.q, values.v
+    s2, label, ends = world.next[s, a, o], world.label[s, a, o], world.ends[s, a, o]
     for at in range(alive.slice[i, 0], alive.slice[i, 1]):
         k = alive.running[at]
         j = alive.next[label, k]
         r = 0.0
         if alive.signal[label, k] >= 0:
-            r = alive.reward[label, k] * signals[alive.signal[label, k]]
+            r = reward(world, alive.reward[label, k], alive.signal[label, k], s, a, o)
         for e in range(options.first[k], options.first[k + 1]):
-            if j == options.target[e]:
-                target = rates.full_reward
-            elif j != k or ends:
-                target = 0.0
+            if j == k and not ends:
+                target = r + rates.gamma * values.v[s2, e]
             else:
-                target = r + rates.gamma * v[s2, e]
-            old = q[s, a, e]
-            new = old + rates.alpha * (target - old)
-            q[s, a, e] = new
-            if new >= v[s, e]:
-                v[s, e] = new
-            elif old == v[s, e]:
-                best = q[s, 0, e]
-                for b in range(1, q.shape[1]):
-                    best = max(best, q[s, b, e])
-                v[s, e] = best
+                target = rates.full_reward if j == options.target[e] else 0.0
+            pull(values.q, values.v, s, a, e, target, rates.alpha)
 
 
-@jit
+@hot
+def foremost(controller: Floats, s: int, first: int, last: int) -> int:
+    """The first option of highest value among first..last-1."""
+    best = first
+    for e in range(first + 1, last):
+        if controller[s, e] > controller[s, best]:
+            best = e
+    return best
+
+
+@hot
+def pick(controller: Floats, s: int, first: int, last: int, epsilon: float, rng: np.random.Generator) -> int:
+    """A random option with probability epsilon, else one of highest value, ties broken at random."""
+    x = rng.random()
+    if x < epsilon:
+        return first + min(int(x / epsilon * (last - first)), last - first - 1)
+    best, ties = foremost(controller, s, first, last), 0
+    for e in range(best, last):
+        ties += controller[s, e] == controller[s, best]
+    rank = min(int((x - epsilon) / (1.0 - epsilon) * ties), ties - 1)
+    for e in range(best, last):
+        if controller[s, e] == controller[s, best]:
+            if rank == 0:
+                return e
+            rank -= 1
+    return best
+
+
+@hot
 def settle(
     options: Options, values: OptionValues, rates: OptionRates, where: NDArray[np.int64], s2: int, j: int, over: bool
 ) -> None:
@@ -91,13 +107,13 @@ def settle(
     if not over:
         first, last = options.first[j], options.first[j + 1]
         if last > first:
-            target += values.gain[1] * values.controller[s2, first:last].max()
+            target += values.gain[1] * values.controller[s2, foremost(values.controller, s2, first, last)]
     e, s = where[OPTION], where[FROM]
     values.controller[s, e] += rates.alpha_controller * (target - values.controller[s, e])
     where[OPTION] = -1
 
 
-@jit
+@hot
 def hrm_loop(
     world: WorldTable,
     machine: MachineTable,
@@ -114,12 +130,12 @@ def hrm_loop(
         s, i = where[STATE], where[MACHINE]
         first, last = options.first[i], options.first[i + 1]
         if where[OPTION] < 0 and last > first:
-            where[OPTION] = first + explore(values.controller[s, first:last], rates.epsilon_controller, rng)
+            where[OPTION] = pick(values.controller, s, first, last, rates.epsilon_controller, rng)
             where[FROM], where[SINCE] = s, 0
             values.gain[0], values.gain[1] = 0.0, 1.0
         if where[ACTION] < 0:
             if last > first:
-                where[ACTION] = explore(values.q[s, :, where[OPTION]], rates.epsilon, rng)
+                where[ACTION] = explore(values.q, s, where[OPTION], rates.epsilon, rng)
             else:
                 where[ACTION] = min(int(rng.random() * world.next.shape[1]), world.next.shape[1] - 1)
             where[OUTCOME] = outcome(world, s, where[ACTION], rng)
@@ -128,7 +144,7 @@ def hrm_loop(
         if s2 == UNKNOWN:
             return done
         where[ACTION] = -1
-        hrm_learn(alive, options, values, rates, s, a, s2, label, ends, world.signal[:, s, a, o], i)
+        hrm_learn(world, alive, options, values, rates, s, a, o, i)
         j = machine.next[i, label]
         values.gain[0] += values.gain[1] * reward(world, machine.reward[i, label], machine.signal[i, label], s, a, o)
         values.gain[1] *= rates.gamma
@@ -144,7 +160,7 @@ def hrm_loop(
     return count
 
 
-@jit
+@hot
 def greedy_options(
     world: WorldTable, machine: MachineTable, options: Options, values: OptionValues, rates: OptionRates,
     rng: np.random.Generator,
@@ -157,8 +173,8 @@ def greedy_options(
         if last == first:
             return rates.limit, total, False
         if e < 0:
-            e, since = first + greedy(values.controller[s, first:last]), 0
-        a = greedy(values.q[s, :, e])
+            e, since = foremost(values.controller, s, first, last), 0
+        a = best_action(values.q, s, e)
         o = outcome(world, s, a, rng)
         label = world.label[s, a, o]
         j = machine.next[i, label]

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.kernels import jit
-from errands.kernels.choice import explore, greedy
+from errands.kernels import hot
+from errands.kernels.choice import best_action, explore
+from errands.kernels.crm import pull
 from errands.kernels.steps_to_go import StepsToGo, insert, slot
 from errands.kernels.stepping import ONE, ZERO, advance, lowest_bit, outcome, reward, standing, start
 from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Floats, Ints, Masks, WorldTable
@@ -67,7 +68,7 @@ class CoupledValues(NamedTuple):
     passed_mask: Masks
 
 
-@jit
+@hot
 def annealed(value: float, step: int, from_: int, to: int) -> float:
     """A rate that falls linearly to zero between two steps; constant when they are equal."""
     if to <= from_ or step <= from_:
@@ -75,7 +76,7 @@ def annealed(value: float, step: int, from_: int, to: int) -> float:
     return 0.0 if step >= to else value * (to - step) / (to - from_)
 
 
-@jit
+@hot
 def occupy(machine: AgendaTable, values: CoupledValues) -> None:
     """List the objectives of all coupled states of the current agenda state."""
     where = values.where
@@ -106,7 +107,7 @@ def occupy(machine: AgendaTable, values: CoupledValues) -> None:
     where[ENTERED] = where[TIME]
 
 
-@jit
+@hot
 def begin(world: WorldTable, machine: AgendaTable, values: CoupledValues, rng: np.random.Generator) -> None:
     """Put the agent at the start of an episode."""
     where = values.where
@@ -118,7 +119,7 @@ def begin(world: WorldTable, machine: AgendaTable, values: CoupledValues, rng: n
     occupy(machine, values)
 
 
-@jit
+@hot
 def lowest(table: StepsToGo, values: CoupledValues) -> int:
     """The place in `open` of the coupled state with the fewest steps to go; -1 when none is known."""
     where, mask, width = values.where, values.mask[0], values.best_duration.shape[0]
@@ -130,7 +131,7 @@ def lowest(table: StepsToGo, values: CoupledValues) -> int:
     return best
 
 
-@jit
+@hot
 def choose(table: StepsToGo, values: CoupledValues, rates: Coefficients, rng: np.random.Generator) -> None:
     """Choose the objective: the fewest steps to go, or with probability xi another, unused ones first."""
     where, mask, width = values.where, values.mask[0], values.best_duration.shape[0]
@@ -165,7 +166,7 @@ def choose(table: StepsToGo, values: CoupledValues, rates: Coefficients, rng: np
     table.used[insert(table, mask, where[NUMERIC] * width + where[CHOICE])] += 1
 
 
-@jit
+@hot
 def act(
     values: CoupledValues, table: StepsToGo, rates: Coefficients, rng: np.random.Generator
 ) -> int:
@@ -176,26 +177,10 @@ def act(
         return min(int(rng.random() * values.q.shape[1]), values.q.shape[1] - 1)
     if where[CHOICE] < 0:
         choose(table, values, rates, rng)
-    return explore(values.q[where[STATE], :, where[CHOICE]], epsilon, rng)
+    return explore(values.q, where[STATE], where[CHOICE], epsilon, rng)
 
 
-@jit
-def pull(values: CoupledValues, s: int, a: int, k: int, target: float, alpha: float) -> None:
-    """Move one value towards its target and keep the maximum over actions."""
-    q, v = values.q, values.v
-    old = q[s, a, k]
-    new = old + alpha * (target - old)
-    q[s, a, k] = new
-    if new >= v[s, k]:
-        v[s, k] = new
-    elif old == v[s, k]:
-        best = q[s, 0, k]
-        for b in range(1, q.shape[1]):
-            best = max(best, q[s, b, k])
-        v[s, k] = best
-
-
-@jit
+@hot
 def final_reward(values: CoupledValues, rates: Coefficients, k: int, duration: int, length: int) -> float:
     """R(K, tau) of Theorem 1, the difference clamped at 0; the full reward without joint optimisation."""
     if not rates.joint:
@@ -210,7 +195,7 @@ def final_reward(values: CoupledValues, rates: Coefficients, k: int, duration: i
     return r
 
 
-@jit
+@hot
 def finish(values: CoupledValues, table: StepsToGo, rates: Coefficients, success: bool) -> None:
     """The end of an episode: steps to go, the running estimates, and the replay of grounding transitions."""
     where, length = values.where, values.where[TIME]
@@ -230,10 +215,11 @@ def finish(values: CoupledValues, table: StepsToGo, rates: Coefficients, success
     elif not rates.replay_failed:
         return
     for i in range(where[GROUNDED]):
-        s, a, k, duration, exploited = values.ground[i]
+        s, a, k = values.ground[i, 0], values.ground[i, 1], values.ground[i, 2]
+        duration, exploited = values.ground[i, 3], values.ground[i, 4]
         gate = rates.replay == EVERY or (exploited == 1 and (rates.replay == CHOSEN or where[CLEAN] == 1))
         if gate:
-            pull(values, s, a, k, final_reward(values, rates, k, duration, length), rates.alpha)
+            pull(values.q, values.v, s, a, k, final_reward(values, rates, k, duration, length), rates.alpha)
         if exploited == 1 and success:
             if values.best_duration[k] == np.inf:
                 values.best_duration[k] = duration
@@ -241,15 +227,15 @@ def finish(values: CoupledValues, table: StepsToGo, rates: Coefficients, success
                 values.best_duration[k] += rates.alpha_k * (duration - values.best_duration[k])
 
 
-@jit
+@hot
 def learn(
-    machine: AgendaTable, values: CoupledValues, table: StepsToGo, rates: Coefficients,
-    a: int, s2: int, label: int, ends: bool, signals: Floats,
+    world: WorldTable, machine: AgendaTable, values: CoupledValues, table: StepsToGo, rates: Coefficients, a: int, o: int
 ) -> bool:
     """Learn from one world step and move on; True when the episode is over."""
     where = values.where
     s, u, mask, width = where[STATE], where[NUMERIC], values.mask[0], values.best_duration.shape[0]
-    entry, mask2, completed = advance(machine, u, mask, label)
+    s2, ends = world.next[s, a, o], world.ends[s, a, o]
+    entry, mask2, completed = advance(machine, u, mask, world.label[s, a, o])
     u2 = machine.next[entry]
     failed = machine.status[u2] == FAILURE or (ends and machine.status[u2] != SUCCESS)
     moved = u2 != u or mask2 != mask
@@ -260,16 +246,17 @@ def learn(
         finished = machine.fired[entry]
     r = 0.0
     if not moved and (machine.reward[entry] != 0.0):
-        r = machine.reward[entry] if machine.signal[entry] < 0 else machine.reward[entry] * signals[machine.signal[entry]]
+        r = reward(world, machine.reward[entry], machine.signal[entry], s, a, o)
     for i in range(where[OPEN]):
         k = values.open[i]
         if k != finished or failed:
-            pull(values, s, a, k, 0.0 if failed else r + rates.gamma * values.v[s2, k], rates.alpha)
+            pull(values.q, values.v, s, a, k, 0.0 if failed else r + rates.gamma * values.v[s2, k], rates.alpha)
     where[TIME] += 1
     where[STEP] += 1
     if finished >= 0 and not failed and where[GROUNDED] < values.ground.shape[0]:
-        row = values.ground[where[GROUNDED]]
-        row[0], row[1], row[2], row[3], row[4] = s, a, finished, where[TIME] - where[ENTERED], where[EXPLOITED]
+        at = where[GROUNDED]
+        values.ground[at, 0], values.ground[at, 1], values.ground[at, 2] = s, a, finished
+        values.ground[at, 3], values.ground[at, 4] = where[TIME] - where[ENTERED], where[EXPLOITED]
         where[GROUNDED] += 1
         values.passed[where[PASSED], 0], values.passed[where[PASSED], 1] = u * width + finished, where[ENTERED]
         values.passed_mask[where[PASSED]] = mask
@@ -283,7 +270,7 @@ def learn(
     return False
 
 
-@jit
+@hot
 def qcorm_loop(
     world: WorldTable,
     machine: AgendaTable,
@@ -303,18 +290,16 @@ def qcorm_loop(
             where[ACTION] = act(values, table, rates, rng)
             where[OUTCOME] = outcome(world, s, where[ACTION], rng)
         a, o = where[ACTION], where[OUTCOME]
-        s2 = world.next[s, a, o]
-        if s2 == UNKNOWN:
+        if world.next[s, a, o] == UNKNOWN:
             return done
         where[ACTION] = -1
-        signals = world.signal[:, s, a, o]
-        over = learn(machine, values, table, rates, a, s2, world.label[s, a, o], world.ends[s, a, o], signals)
+        over = learn(world, machine, values, table, rates, a, o)
         if over:
             begin(world, machine, values, rng)
     return count
 
 
-@jit
+@hot
 def coupled_episode(
     world: WorldTable, machine: AgendaTable, values: CoupledValues, table: StepsToGo, limit: int,
     rng: np.random.Generator,
@@ -329,7 +314,7 @@ def coupled_episode(
         if where[CHOICE] < 0:
             where[CHOICE] = values.open[max(lowest(table, values), 0)]
         s = where[STATE]
-        a = greedy(values.q[s, :, where[CHOICE]])
+        a = best_action(values.q, s, where[CHOICE])
         o = outcome(world, s, a, rng)
         entry, mask2, _ = advance(machine, where[NUMERIC], values.mask[0], world.label[s, a, o])
         u2 = machine.next[entry]

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.kernels import jit
-from errands.kernels.choice import explore, greedy
+from errands.kernels import hot
+from errands.kernels.choice import best_action, best_value, explore
 from errands.kernels.stepping import outcome, reward, start
 from errands.tables import RUNNING, SUCCESS, Floats, MachineTable, WorldTable
 
@@ -25,7 +25,7 @@ class Rates(NamedTuple):
     limit: int
 
 
-@jit
+@hot
 def begin(world: WorldTable, machine: MachineTable, where: NDArray[np.int64], rng: np.random.Generator) -> None:
     """Put the agent at the start of an episode."""
     where[STATE] = start(world, rng)
@@ -33,7 +33,7 @@ def begin(world: WorldTable, machine: MachineTable, where: NDArray[np.int64], rn
     where[TIME] = 0
 
 
-@jit
+@hot
 def qrm_loop(
     world: WorldTable,
     machine: MachineTable,
@@ -47,7 +47,7 @@ def qrm_loop(
     for done in range(count):
         s, i = where[STATE], where[MACHINE]
         if where[ACTION] < 0:
-            where[ACTION] = explore(q[i, s], rates.epsilon, rng)
+            where[ACTION] = explore(q, s, i, rates.epsilon, rng)
             where[OUTCOME] = outcome(world, s, where[ACTION], rng)
         a, o = where[ACTION], where[OUTCOME]
         label = world.label[s, a, o]
@@ -60,8 +60,8 @@ def qrm_loop(
         where[ACTION] = -1
         r = reward(world, machine.reward[i, label], machine.signal[i, label], s, a, o)
         over = machine.status[j] != RUNNING or world.ends[s, a, o]
-        target = r if over else r + rates.gamma * q[j, s2].max()
-        q[i, s, a] += rates.alpha * (target - q[i, s, a])
+        target = r if over else r + rates.gamma * best_value(q, s2, j)
+        q[s, a, i] += rates.alpha * (target - q[s, a, i])
         where[STATE], where[MACHINE] = s2, j
         where[TIME] += 1
         if over or where[TIME] >= rates.limit:
@@ -69,7 +69,7 @@ def qrm_loop(
     return count
 
 
-@jit
+@hot
 def greedy_episode(
     world: WorldTable, machine: MachineTable, q: Floats, limit: int, rng: np.random.Generator
 ) -> tuple[int, float, bool]:
@@ -77,7 +77,7 @@ def greedy_episode(
     s, i = start(world, rng), machine.initial
     total = 0.0
     for t in range(limit):
-        a = greedy(q[i, s])
+        a = best_action(q, s, i)
         o = outcome(world, s, a, rng)
         label = world.label[s, a, o]
         j = machine.next[i, label]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from errands.kernels import jit
+from errands.kernels import hot
 from errands.tables import AgendaTable, WorldTable
 
 ONE, ZERO = np.uint64(1), np.uint64(0)
 
 
-@jit
+@hot
 def lowest_bit(mask: np.uint64) -> int:
     """The position of the lowest set bit; -1 for none."""
     if mask == ZERO:
@@ -24,7 +24,7 @@ def lowest_bit(mask: np.uint64) -> int:
     return count
 
 
-@jit
+@hot
 def outcome(world: WorldTable, s: int, a: int, rng: np.random.Generator) -> int:
     """Which outcome the move has; draws a number only where there is more than one."""
     count = world.next.shape[2]
@@ -37,7 +37,7 @@ def outcome(world: WorldTable, s: int, a: int, rng: np.random.Generator) -> int:
     return o
 
 
-@jit
+@hot
 def start(world: WorldTable, rng: np.random.Generator) -> int:
     """The state in which an episode starts; draws a number only where there is more than one."""
     count = world.starts.shape[0]
@@ -50,7 +50,7 @@ def start(world: WorldTable, rng: np.random.Generator) -> int:
     return world.starts[i]
 
 
-@jit
+@hot
 def advance(machine: AgendaTable, u: int, mask: np.uint64, label: int) -> tuple[int, np.uint64, int]:
     """The entry that a step with this label reads, the mask after it, and the subtask completed or -1."""
     completed = -1
@@ -72,7 +72,7 @@ def advance(machine: AgendaTable, u: int, mask: np.uint64, label: int) -> tuple[
     return machine.offset[u] + label * machine.width[u] + q, mask, completed
 
 
-@jit
+@hot
 def standing(machine: AgendaTable, u: int, mask: np.uint64) -> int:
     """The row of Boolean alternatives open in (u, mask)."""
     q = 0
@@ -84,7 +84,7 @@ def standing(machine: AgendaTable, u: int, mask: np.uint64) -> int:
     return machine.alternative_row[u] + q
 
 
-@jit
+@hot
 def reward(world: WorldTable, factor: float, signal: int, s: int, a: int, o: int) -> float:
     """The reward of an entry: its constant, or its factor times the signal of this outcome."""
     return factor if signal < 0 else factor * world.signal[signal, s, a, o]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.kernels import jit
+from errands.kernels import hot
 from errands.tables import Floats, Masks
 
 _LOW = np.uint64(0x7FFFFFFF)
@@ -27,7 +27,7 @@ class StepsToGo(NamedTuple):
     """[1] slots taken."""
 
 
-@jit
+@hot
 def slot(table: StepsToGo, mask: np.uint64, key: int) -> int:
     """The slot of a coupled state, or of the empty place where it belongs."""
     low = np.int64(mask & _LOW)
@@ -42,7 +42,7 @@ def slot(table: StepsToGo, mask: np.uint64, key: int) -> int:
     return at
 
 
-@jit
+@hot
 def insert(table: StepsToGo, mask: np.uint64, key: int) -> int:
     """The slot of a coupled state, taken if it was empty."""
     at = slot(table, mask, key)
@@ -55,7 +55,7 @@ def insert(table: StepsToGo, mask: np.uint64, key: int) -> int:
     return at
 
 
-@jit
+@hot
 def refill(old: StepsToGo, new: StepsToGo) -> None:
     """Copy every slot into a larger table."""
     for i in range(old.key.shape[0]):

@@ -1,0 +1,110 @@
+"""Learners by name: one literal mapping from the names of the front door to where each method lives."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from errands.errors import ConfigError, TaskError, UnknownName
+from errands.learners.base import Learner, LearnerConfig
+from errands.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a method lives and what it can be run on."""
+
+    about: str
+    tabular: str | None
+    """module:Class for finite worlds."""
+    deep: str | None
+    """module:function for continuous worlds."""
+    machines: tuple[str, ...] = ()
+    """The machines it can be run on, the default first; empty when it has its own."""
+
+
+LEARNERS: Mapping[str, Entry] = {
+    "qrm": Entry(
+        "Q-learning over world x machine", "errands.learners.tabular.qrm:QRM", None, ("agenda", "boolean")
+    ),
+    "crm": Entry(
+        "QRM with counterfactual steps in every machine state",
+        "errands.learners.tabular.crm:CRM", None, ("agenda", "boolean"),
+    ),
+    "hrm": Entry(
+        "options for machine transitions under a controller",
+        "errands.learners.tabular.hrm:HRM", None, ("agenda", "boolean"),
+    ),
+    "qcorm": Entry("the paper's method on the coupled machine", "errands.learners.tabular.qcorm:QCoRM", None),
+    "qcorm-0": Entry("QCoRM without joint optimisation", "errands.learners.tabular.qcorm:QCoRM", None),
+    "qcorm-plus": Entry(
+        "ours: exact orders from learnt values", "errands.learners.tabular.qcorm_plus:QCoRMPlus", None
+    ),
+    "scout": Entry("ours: learn the world once, plan, stop with a certificate", "errands.learners.scout:Scout", None),
+}  # fmt: skip
+
+
+def default_learner(task: Task) -> str:
+    """The learner used when none is named: scout on finite worlds, qcorm-plus elsewhere."""
+    return "scout" if is_finite(task) else "qcorm-plus"
+
+
+def is_finite(task: Task) -> bool:
+    """Whether tabular learners can be run: the world has tables, or Discrete spaces."""
+    if task.finite is not None:
+        return True
+    if task.world.kind != "gymnasium":
+        return False
+    import gymnasium as gym
+
+    env = task.world.env()
+    discrete = isinstance(env.observation_space, gym.spaces.Discrete) and isinstance(env.action_space, gym.spaces.Discrete)
+    env.close()
+    return discrete
+
+
+def entry_of(name: str) -> Entry:
+    """The entry of a learner's name."""
+    if name not in LEARNERS:
+        raise UnknownName("learner", name, LEARNERS)
+    return LEARNERS[name]
+
+
+def machine_of(name: str, machine: str | None) -> str | None:
+    """The machine that a learner is run on: the one asked for, or its default; None when it has its own."""
+    machines = entry_of(name).machines
+    if machine is None:
+        return machines[0] if machines else None
+    if machine not in machines:
+        wanted = f"it runs on {' or '.join(machines)}" if machines else "it uses its own machine; leave --machine out"
+        raise ConfigError(f"learner '{name}' cannot be run on machine '{machine}'; {wanted}")
+    return machine
+
+
+def make_learner(
+    task: Task,
+    name: str,
+    seed: int = 0,
+    machine: str | None = None,
+    config: LearnerConfig | None = None,
+    preset: str = "tuned",
+) -> Learner:
+    """A learner ready to train."""
+    from errands.learners.presets import config_of
+
+    entry = entry_of(name)
+    kind = machine_of(name, machine)
+    home = entry.tabular if is_finite(task) else entry.deep
+    if home is None:
+        world = "finite" if is_finite(task) else "continuous"
+        able = [n for n, e in LEARNERS.items() if (e.tabular if world == "finite" else e.deep)]
+        raise TaskError(f"learner '{name}' cannot be run on the {world} world of '{task.name}'; use {', '.join(able) or 'none yet'}")
+    wanted = config_of(name, preset, task)
+    if config is not None and not isinstance(config, type(wanted)):
+        raise ConfigError(f"learner '{name}' takes a {type(wanted).__name__}, and was given a {type(config).__name__}")
+    module, made = home.split(":")
+    keywords: dict[str, Any] = {} if kind is None else {"machine": kind}
+    learner: Learner = getattr(importlib.import_module(module), made)(task, config or wanted, seed, **keywords)
+    return learner

@@ -43,10 +43,12 @@ class CounterfactualLearner(TabularLearner):
     def _alive(self, vanishing: bool) -> Alive:
         following, reward, signal = (np.ascontiguousarray(x.T) for x in self.machine[1:4])
         status = self.machine.status
+        still = (self.machine.next == np.arange(len(status))[:, None]) & (self.machine.reward == 0)
+        quiet = (still | (status != RUNNING)[:, None]).all(axis=0)
         if not vanishing:
             running = np.flatnonzero(status == RUNNING).astype(np.int32)
             everywhere = np.tile(np.array([0, len(running)], np.int64), (len(status), 1))
-            return Alive(following, reward, signal, status, everywhere, running)
+            return Alive(following, reward, signal, status, quiet, everywhere, running)
         first = np.concatenate([[0], np.cumsum(reachable_counts(self.machine.next, status))])
         if first[-1] > MAX_ALIVE:
             raise TaskError(
@@ -55,7 +57,7 @@ class CounterfactualLearner(TabularLearner):
             )
         running = np.zeros(first[-1], np.int32)
         reachable_lists(self.machine.next, status, first, running)
-        return Alive(following, reward, signal, status, np.stack([first[:-1], first[1:]], axis=1), running)
+        return Alive(following, reward, signal, status, quiet, np.stack([first[:-1], first[1:]], axis=1), running)
 
     def policy_over(self, actions: np.ndarray) -> MachinePolicy:
         """A policy with these greedy actions per machine and world state."""

@@ -42,7 +42,7 @@ class CRM(CounterfactualLearner):
 
     def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
         """One compiled greedy episode."""
-        return greedy_episode(self.world.table, self.machine, self.q.transpose(2, 0, 1), self.world.limit, rng)
+        return greedy_episode(self.world.table, self.machine, self.q, self.world.limit, rng)
 
     @property
     def policy(self) -> MachinePolicy:

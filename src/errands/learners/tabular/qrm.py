@@ -47,10 +47,15 @@ class QRM(TabularLearner):
     def _shape(self) -> tuple[int, ...]:
         return room("the table of QRM", self.machine.capacity, self.world.states, self.world.actions)
 
+    @property
+    def _by_state(self) -> np.ndarray:
+        """The table as [world state, action, machine state], the order in which kernels index it."""
+        return self.q.transpose(1, 2, 0)
+
     def loop(self, count: int) -> int:
         """Run the compiled loop."""
         rates = Rates(self.config.alpha, self.config.gamma, self.config.epsilon, self.world.limit)
-        return int(qrm_loop(self.world.table, self.machine.table, self.q, self.where, rates, count, self.rng))
+        return int(qrm_loop(self.world.table, self.machine.table, self._by_state, self.where, rates, count, self.rng))
 
     def supply(self) -> None:
         """Give birth to the machine state that was met."""
@@ -66,7 +71,7 @@ class QRM(TabularLearner):
 
     def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
         """One compiled greedy episode; machine states that it meets first are born and keep their initial values."""
-        return greedy_episode(self.world.table, self.machine.table, self.q, self.world.limit, rng)
+        return greedy_episode(self.world.table, self.machine.table, self._by_state, self.world.limit, rng)
 
     @property
     def policy(self) -> MachinePolicy:

@@ -1,0 +1,100 @@
+"""errands: reinforcement learning on long tasks whose parts can be done in any order."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from errands.errors import ConfigError, ErrandsError, SpecError, StoreError, TaskError, UnknownName
+    from errands.experiments.run import Run, train
+    from errands.features import Change
+    from errands.learners.base import LearnerConfig
+    from errands.machines import (
+        AgendaRM,
+        BooleanRM,
+        CoupledRM,
+        Label,
+        NumericRM,
+        Outcome,
+        Sizes,
+        couple,
+        size,
+        unfold_agenda,
+        unfold_boolean,
+    )
+    from errands.machines.lower import lower
+    from errands.oracle.certificate import Certificate, certificate
+    from errands.oracle.optimum import Optimum, optimum
+    from errands.records import Evaluation
+    from errands.tasks import Task, any_order, avoid, load, sequence
+    from errands.tasks.product import product
+    from errands.tasks.replay import RewardMachineReplay
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "errands.errors": ["ConfigError", "ErrandsError", "SpecError", "StoreError", "TaskError", "UnknownName"],
+    "errands.experiments.run": ["Run", "train"],
+    "errands.features": ["Change"],
+    "errands.learners.base": ["LearnerConfig"],
+    "errands.machines": [
+        "AgendaRM", "BooleanRM", "CoupledRM", "Label", "NumericRM", "Outcome", "Sizes",
+        "couple", "size", "unfold_agenda", "unfold_boolean",
+    ],
+    "errands.machines.lower": ["lower"],
+    "errands.oracle.certificate": ["Certificate", "certificate"],
+    "errands.oracle.optimum": ["Optimum", "optimum"],
+    "errands.records": ["Evaluation"],
+    "errands.tasks": ["Task", "any_order", "avoid", "load", "sequence"],
+    "errands.tasks.product": ["product"],
+    "errands.tasks.replay": ["RewardMachineReplay"],
+}  # fmt: skip
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "AgendaRM",
+    "BooleanRM",
+    "Certificate",
+    "Change",
+    "ConfigError",
+    "CoupledRM",
+    "ErrandsError",
+    "Evaluation",
+    "Label",
+    "LearnerConfig",
+    "NumericRM",
+    "Optimum",
+    "Outcome",
+    "RewardMachineReplay",
+    "Run",
+    "Sizes",
+    "SpecError",
+    "StoreError",
+    "Task",
+    "TaskError",
+    "UnknownName",
+    "any_order",
+    "avoid",
+    "certificate",
+    "couple",
+    "load",
+    "lower",
+    "optimum",
+    "product",
+    "sequence",
+    "size",
+    "train",
+    "unfold_agenda",
+    "unfold_boolean",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'errands' has no attribute '{name}'")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,112 @@
+"""The command `errands`: one verb, one module; errors are one sentence and exit code 2."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from collections.abc import Sequence
+from typing import TypeVar
+
+from errands.cli.verbs import GROUPS, VERBS, Verb
+from errands.errors import ErrandsError, UnknownName
+
+T = TypeVar("T")
+COMMON = """  --json    print exactly one JSON document          --quiet   no progress
+  --debug   a traceback instead of one sentence      --help    of a verb: its options and an example"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    as_json = "--json" in words
+    words = [w for w in words if w not in ("--debug", "--json")]
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(help_text())
+        return 0
+    if words[0] in ("--version", "version"):
+        from errands import __version__
+
+        print(f"errands {__version__}")
+        return 0
+    try:
+        return _verb(words[0], words[1:], as_json)
+    except ErrandsError as fault:
+        if debug:
+            raise
+        print(f"errands: {fault}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("errands: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+
+
+def _verb(name: str, words: list[str], as_json: bool) -> int:
+    if name not in VERBS:
+        raise UnknownName("verb", name, VERBS)
+    from importlib import import_module
+
+    verb = VERBS[name]
+    module = import_module(f"errands.cli.{verb.module}")
+    given = parse(module.Arguments, name, verb, words)
+    answer = module.run(given)
+    if as_json:
+        import json
+
+        print(json.dumps(answer.document, ensure_ascii=False, indent=1, allow_nan=False))
+    elif isinstance(answer.shown, str):
+        print(answer.shown)
+    else:
+        from rich.console import Console
+
+        Console().print(answer.shown)
+    return int(answer.code)
+
+
+def parse(kind: type[T], name: str, verb: Verb, words: list[str]) -> T:
+    """The arguments of a verb; a mistake is told in one sentence."""
+    import dataclasses
+
+    import tyro
+
+    known = {f"--{f.name.replace('_', '-').strip('-')}" for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    known |= {f"--no-{k[2:]}" for k in known} | {"--help"}
+    for word in words:
+        option = word.split("=")[0].replace("_", "-")
+        if option.startswith("--") and option not in known and not option[2:3].isdigit():
+            raise UnknownName(f"option of 'errands {name}'", option, (k for k in known if not k.startswith("--no-")))
+    heard = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(heard):
+            return tyro.cli(
+                kind,
+                prog=f"errands {name}",
+                description=f"{verb.about[0].upper()}{verb.about[1:]}.\n\nExample: {verb.example}",
+                args=words,
+            )
+    except SystemExit as stop:
+        if not stop.code:
+            raise
+        raise ErrandsError(f"{_sentence(heard.getvalue())}; type 'errands {name} --help' to see what it takes") from None
+
+
+def _sentence(text: str) -> str:
+    """What a parser's error box says, on one line."""
+    lines = [line.strip("│╭╰╮╯─ \t") for line in text.splitlines()]
+    said = [line for line in lines if line and "--help" not in line and not line.lower().startswith("parsing error")]
+    return " ".join(said)[:300].strip().rstrip(".;") or "the arguments could not be read"
+
+
+def help_text() -> str:
+    """One screen: the verbs by what a user wants."""
+    lines = ["errands: reinforcement learning on long tasks whose parts can be done in any order", ""]
+    lines.append("usage: errands VERB [TASK] [OPTIONS]         start with: errands demo")
+    for group, title in GROUPS.items():
+        verbs = [(name, verb) for name, verb in VERBS.items() if verb.group == group]
+        if verbs:
+            lines += ["", title] + [f"  {name:10} {verb.about}" for name, verb in verbs]
+    return "\n".join([*lines, "", "Every verb", COMMON])

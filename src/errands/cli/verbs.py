@@ -1,0 +1,38 @@
+"""The verbs of the command, in the groups that its help shows; each lives in a module of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Verb:
+    """Where a verb lives (a module with `Arguments` and `run`), what it does, and an example."""
+
+    module: str
+    group: str
+    about: str
+    example: str
+
+
+VERBS: Mapping[str, Verb] = {
+    "tasks": Verb("tasks", "look", "list the catalogue of tasks", "errands tasks"),
+    "show": Verb("show", "look", "draw a task's machine", "errands show figure-1 --as coupled"),
+    "size": Verb("size", "look", "count the states of its four machines", "errands size delivery-12"),
+    "lint": Verb("lint", "look", "check a task file and read it back in English", "errands lint mine.toml"),
+    "play": Verb("play", "look", "walk a grid world with the arrow keys", "errands play office-3"),
+    "check": Verb("check", "look", "check your own environment", "errands check pkg.envs:MyEnv --features pkg.envs:label"),
+    "solve": Verb("solve", "solve", "the exact optimum of a task", "errands solve office-6 --one-policy-per-subtask"),
+    "learners": Verb("learners", "learn", "list the learners and their settings", "errands learners qcorm"),
+    "train": Verb("train", "learn", "train a learner and judge it", "errands train delivery-4 qcorm --steps 200000 --seeds 5"),
+}
+
+GROUPS: Mapping[str, str] = {
+    "look": "Look at tasks",
+    "solve": "Know the truth",
+    "learn": "Learn",
+    "many": "Many runs",
+    "see": "See what was learnt",
+    "house": "This machine",
+}

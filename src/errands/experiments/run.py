@@ -1,0 +1,128 @@
+"""One run: a task, a learner and a seed, trained and judged."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from errands.errors import ConfigError
+from errands.learners import default_learner, machine_of, make_learner
+from errands.learners.base import Learner, LearnerConfig
+from errands.oracle.certificate import Certificate
+from errands.oracle.optimum import Optimum, optimum
+from errands.oracle.policy import Policy
+from errands.records import Evaluation
+from errands.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a finished run found."""
+
+    task: Task = field(repr=False)
+    learner: str
+    machine: str | None
+    preset: str
+    config: LearnerConfig
+    seed: int
+    steps: int
+    evaluations: tuple[Evaluation, ...] = field(repr=False)
+    order: tuple[str, ...]
+    """The objectives in the order in which the greedy policy completes them."""
+    steps_to_go: Mapping[str, float] = field(repr=False)
+    """The learnt steps to go, by label."""
+    policy: Policy = field(repr=False)
+    certificate: Certificate | None
+    """How far the policy is from the optimum; None on continuous worlds."""
+    evaluation_steps: int
+    """Steps taken in evaluations, not counted among the training steps."""
+    wall_seconds: float
+
+    def summary(self, best: float | None) -> dict[str, Any]:
+        """The row of `errands train --json`."""
+        last = self.evaluations[-1] if self.evaluations else None
+        return {
+            "seed": self.seed,
+            "steps": self.steps,
+            "final_length": last.episode_length if last else None,
+            "final_success": last.success if last else False,
+            "first_optimal_step": first_optimal_step(self.evaluations, best),
+            "order": list(self.order),
+            "wall_seconds": round(self.wall_seconds, 3),
+            "evaluation_steps": self.evaluation_steps,
+            "certificate": self.certificate.words if self.certificate else None,
+        }
+
+
+def first_optimal_step(evaluations: tuple[Evaluation, ...], best: float | None) -> int | None:
+    """The step of the first evaluation that succeeded in the optimal number of steps."""
+    if best is None:
+        return None
+    return next((e.step for e in evaluations if e.success and e.episode_length <= best), None)
+
+
+def train(
+    task: Task,
+    learner: str | None = None,
+    steps: int = 1_000_000,
+    seed: int = 0,
+    machine: str | None = None,
+    config: LearnerConfig | None = None,
+    preset: str = "tuned",
+) -> Run:
+    """Train one seed and judge the result by the exact optimum where there is one."""
+    name = learner or default_learner(task)
+    for_steps(steps)
+    started = time.perf_counter()
+    made = make_learner(task, name, seed, machine, config, preset)
+    evaluations = tuple(made.train(steps))
+    return judge(made, name, machine, preset, evaluations, time.perf_counter() - started)
+
+
+def for_steps(steps: int) -> int:
+    """The number of steps itself, when it can be trained for."""
+    if steps < 1:
+        raise ConfigError(f"steps is {steps}; train for at least 1 step")
+    return steps
+
+
+def judge(
+    made: Learner, name: str, machine: str | None, preset: str, evaluations: tuple[Evaluation, ...], seconds: float
+) -> Run:
+    """The run of a trained learner, with its certificate."""
+    from errands.oracle.certificate import certificate
+
+    policy = made.policy
+    judged = certificate(policy, made.task) if made.task.finite is not None else None
+    claim = getattr(made, "claim", None)
+    if judged is not None and claim is not None:
+        judged = judged.with_claim(claim)
+    return Run(
+        task=made.task,
+        learner=name,
+        machine=machine_of(name, machine),
+        preset=preset,
+        config=made.config,
+        seed=made.seed,
+        steps=made.step,
+        evaluations=evaluations,
+        order=made.order,
+        steps_to_go=dict(made.steps_to_go),
+        policy=policy,
+        certificate=judged,
+        evaluation_steps=made.evaluation_steps,
+        wall_seconds=seconds,
+    )
+
+
+def best_length(task: Task) -> Optimum | None:
+    """The exact optimum where it can be computed; None where it cannot."""
+    from errands.errors import TaskError
+
+    try:
+        return optimum(task)
+    except TaskError:
+        return None
+

@@ -1,0 +1,55 @@
+"""Presets: `tuned` works, `paper` has the numbers that the paper prints (Section 5, Parameters)."""
+
+from __future__ import annotations
+
+from errands.errors import UnknownName
+from errands.learners.base import LearnerConfig
+from errands.tasks.task import Task
+
+PRESETS = ("tuned", "paper")
+
+
+def config_of(learner: str, preset: str, task: Task) -> LearnerConfig:
+    """The settings of a learner under a preset; `tuned` knows the worlds of the catalogue."""
+    if preset not in PRESETS:
+        raise UnknownName("preset", preset, PRESETS)
+    if learner == "scout":
+        from errands.learners.scout import ScoutConfig
+
+        return ScoutConfig()
+    if learner == "qcorm-plus":
+        from errands.learners.tabular.qcorm_plus import QCoRMPlusConfig
+
+        return QCoRMPlusConfig()
+    return _paper(learner) if preset == "paper" else _tuned(learner, task)
+
+
+def _paper(learner: str) -> LearnerConfig:
+    from errands.learners.tabular.hrm import HRMConfig
+    from errands.learners.tabular.qcorm import QCoRMConfig
+    from errands.learners.tabular.qrm import QRMConfig
+
+    if learner in ("qcorm", "qcorm-0"):
+        return QCoRMConfig(alpha=1e-5, alpha_eta=0.005, alpha_k=0.005, joint=learner == "qcorm")
+    if learner == "hrm":
+        return HRMConfig(alpha=1e-5, alpha_controller=1e-5)
+    return QRMConfig(alpha=1e-5)
+
+
+def _tuned(learner: str, task: Task) -> LearnerConfig:
+    from errands.learners.tabular.hrm import HRMConfig
+    from errands.learners.tabular.qcorm import QCoRMConfig
+    from errands.learners.tabular.qrm import QRMConfig
+
+    office = task.world.kind == "office"
+    delivery = task.world.kind == "delivery"
+    certain = task.finite is None or task.finite.certain
+    if learner == "qcorm":
+        return QCoRMConfig(epsilon=0.3 if office else 0.1)
+    if learner == "qcorm-0":
+        return QCoRMConfig(joint=False, alpha=1.0 if certain else 0.1, q_init=1.0, epsilon=0.3 if office else 0.1)
+    if learner == "hrm":
+        return HRMConfig(alpha=0.5 if certain else 0.1, alpha_controller=0.5 if certain else 0.1)
+    if learner == "crm" and not delivery:
+        return QRMConfig(alpha=1.0 if certain else 0.1, q_init=1.0)
+    return QRMConfig(alpha=1.0 if certain else 0.1, epsilon=0.3 if delivery and learner == "crm" else 0.1)
