@@ -26,7 +26,7 @@ class Payment(NamedTuple):
 
 @jit
 def within(world: WorldTable, chance: Floats, row: Ints, s: int, a: int, inside: Flags) -> bool:
-    """Whether no outcome of an action fails or leaves the set `inside`; `row` is the agenda state's row of `following`."""
+    """Whether no outcome of an action fails or leaves the set `inside`; `row` is one agenda state's `following`."""
     count = world.next.shape[0]
     for o in range(world.next.shape[2]):
         if chance[s, a, o] > 0.0:
@@ -54,7 +54,7 @@ def nearing(world: WorldTable, chance: Floats, row: Ints, s: int, a: int, near: 
 
 @jit
 def surely(world: WorldTable, chance: Floats, following: Ints) -> Flags:
-    """The states from which some policy succeeds with probability 1: the greatest set that can stay in itself and end."""
+    """The states from which some policy succeeds with probability 1: the greatest set that can keep to itself."""
     count, actions = world.next.shape[0], world.next.shape[1]
     inside = np.ones(following.shape[0] * count, np.bool_)
     shrinking = True

@@ -13,7 +13,7 @@ from errands.oracle.orders import count_orders
 from errands.oracle.policy import Policy
 from errands.oracle.product import BUDGET, RANDOM_BYTES, Product, product
 from errands.oracle.stepping import Landing, Pair
-from errands.oracle.values import TOLERANCE, best_return, least_steps, most_success
+from errands.oracle.values import TOLERANCE, best_return, check_discount, least_steps, most_success
 from errands.tables import RUNNING, SUCCESS, Ints
 from errands.tasks.task import Task
 
@@ -32,7 +32,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Optimum:
-    """How good a policy can be; `length` is None where that is unknown or no policy succeeds surely, `reason` says why."""
+    """How good a policy can be; where that is unknown or none succeeds surely, `length` is None and `reason` says why."""
 
     length: float | None
     """The steps of the shortest successful episode; where moves are random, the least expected number of them."""
@@ -53,15 +53,16 @@ class Optimum:
     """A policy that reaches `length`."""
 
 
-def optimum(task: Task, gamma: float = 0.99, budget: int = BUDGET) -> Optimum:
-    """The exact optimum; a TaskError where it would take more than `budget` bytes."""
+def optimum(task: Task, gamma: float = 0.99, budget: int = BUDGET, orders: bool = True) -> Optimum:
+    """The exact optimum; a TaskError where it would take more than `budget` bytes; `orders` asks to count them."""
+    check_discount(gamma)
     if task.finite is None:
         return Optimum(None, reason="the world is continuous; the optimum of such a task cannot be computed")
     crossed = product(task, budget)
-    return _certain(crossed, gamma, budget) if crossed.world.certain else _random(crossed, gamma)
+    return _certain(crossed, gamma, budget, orders) if crossed.world.certain else _random(crossed, gamma)
 
 
-def _certain(crossed: Product, gamma: float, budget: int) -> Optimum:
+def _certain(crossed: Product, gamma: float, budget: int, orders: bool) -> Optimum:
     world, origin = crossed.world.table, crossed.starts[0][0]
     origin_of, last = breadth_first(world, crossed.following, origin, np.empty(0, np.int32), False)
     method = f"breadth-first search over {len(crossed):,} product states"
@@ -76,8 +77,8 @@ def _certain(crossed: Product, gamma: float, budget: int) -> Optimum:
     path, actions, order = follow(crossed, plan, len(plan) + 1)
     length = len(actions)
     discounted = _discounted(crossed, gamma, length, budget)
-    policy = Plan(crossed, plan)
-    return Optimum(length, order, path, actions, count_orders(crossed), discounted, 1.0, "", method, policy)
+    counted = count_orders(crossed) if orders else None
+    return Optimum(length, order, path, actions, counted, discounted, 1.0, "", method, Plan(crossed, plan))
 
 
 def _retrace(crossed: Product, states: list[int]) -> dict[int, int]:
@@ -103,7 +104,7 @@ def _index(crossed: Product, landing: Landing) -> int:
 def follow(
     crossed: Product, best: Mapping[int, int] | Ints, limit: int
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]:
-    """World states, actions and completed objectives by likeliest outcomes; all empty if `limit` steps do not succeed."""
+    """World states, actions and completed objectives by likeliest outcomes; empty if `limit` steps do not succeed."""
     pair, chance = Pair(crossed.task), crossed.chance
     here = max(crossed.starts, key=lambda start: start[1])[0]
     path, actions, order = [here % crossed.world.states], list[int](), list[str]()
@@ -130,10 +131,10 @@ def _discounted(crossed: Product, gamma: float, length: int | None, budget: int)
 
 def _prize(crossed: Product) -> float | None:
     """The reward of success where that is the only one and every success pays the same; otherwise None."""
-    machine = crossed.task.agenda_table
-    reached = machine.status[machine.next] == SUCCESS
-    prizes = np.unique(machine.reward[reached])
-    sparse = not machine.reward[~reached].any() and (machine.signal < 0).all()
+    machine, used = crossed.task.agenda_table, np.unique(crossed.entry)
+    reached = machine.status[machine.next[used]] == SUCCESS
+    prizes = np.unique(machine.reward[used][reached])
+    sparse = not machine.reward[used][~reached].any() and (machine.signal[used] < 0).all()
     return float(prizes[0]) if sparse and len(prizes) == 1 and prizes[0] >= 0 else None
 
 
@@ -150,5 +151,3 @@ def _random(crossed: Product, gamma: float) -> Optimum:
         return Optimum(None, (), (), (), None, discounted, success, reason, method)
     path, actions, order = follow(crossed, best, crossed.task.world.limit)
     return Optimum(length, order, path, actions, None, discounted, 1.0, "", method, Plan(crossed, best))
-
-

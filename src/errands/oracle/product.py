@@ -67,7 +67,7 @@ class Product:
 
 
 def product(task: Task, budget: int = BUDGET, each: int | None = None) -> Product:
-    """Number the agenda states; refused where the search would need more than `budget` bytes, `each` a product state."""
+    """Number the agenda states; refused where that many product states of `each` bytes exceed the budget."""
     world = task.finite
     if world is None:
         raise TaskError(f"the world of '{task.name}' is continuous; an exact optimum exists for finite worlds only")

@@ -14,6 +14,12 @@ TOLERANCE = 1e-10
 _NO_FACTOR, _NO_SIGNAL, _EVERYWHERE = np.empty((0, 0)), np.empty((0, 0), np.int32), np.empty(0, np.bool_)
 
 
+def check_discount(gamma: float) -> None:
+    """Refuse a discount that leaves endless returns without a value."""
+    if not 0.0 < gamma < 1.0:
+        raise ConfigError(f"gamma is {gamma}; exact discounted returns need a number between 0 and 1, both excluded")
+
+
 def least_steps(product: Product) -> tuple[Floats, Ints]:
     """The least expected steps to success of each product state among policies that succeed surely, and their actions.
 
@@ -30,8 +36,6 @@ def least_steps(product: Product) -> tuple[Floats, Ints]:
 
 def best_return(product: Product, gamma: float) -> Floats:
     """The optimal discounted return of each product state under the machine's rewards, failures included."""
-    if not 0.0 < gamma < 1.0:
-        raise ConfigError(f"gamma is {gamma}; a discounted optimum needs it between 0 and 1")
     table = product.task.agenda_table
     factor, signal = table.reward[product.entry], table.signal[product.entry]
     signals = product.world.table.signal

@@ -1,0 +1,221 @@
+"""The best that one policy per subtask can do: the paper's class, which its optimality claim overlooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from errands.errors import TaskError
+from errands.kernels.search import DEAD, DONE, breadth_first
+from errands.oracle.product import Product, product
+from errands.oracle.stepping import Pair
+from errands.oracle.values import least_steps
+from errands.tables import Flags, Ints
+from errands.tasks.task import Task
+
+MOST_STATES, MOST_NODES, MOST_DETOUR = 1_000_000, 2_000_000, 1_000
+FREE = "one policy for each"
+CHOICE = "the objective chosen in agenda state"
+Binding = tuple[str, int]
+"""(objective, cell) or (CHOICE, agenda state)."""
+Bound = tuple[tuple[Binding, int | str], ...]
+
+
+@dataclass(frozen=True)
+class OnePolicy:
+    """The shortest episode whose actions depend on (objective, cell) only, and its objectives on the agenda state."""
+
+    length: int | None
+    """None where no such episode exists."""
+    optimum: int | None
+    """The length of the shortest episode of any kind."""
+    path: tuple[int, ...] = ()
+    actions: tuple[int, ...] = ()
+    objectives: tuple[str, ...] = ()
+    """The objective pursued in each step."""
+    nodes: int = 0
+    """How many steps the search tried."""
+
+
+def one_policy_per_subtask(task: Task, nodes: int = MOST_NODES) -> OnePolicy:
+    """Lengthen the optimum step by step until a walk exists that never needs two actions for one (objective, cell).
+
+    An objective is chosen for each agenda state; a subtask completed on the way counts. Exact, for certain worlds; a
+    TaskError where more than `nodes` steps would have to be tried.
+    """
+    crossed = product(task, MOST_STATES * 16, each=16)
+    if not crossed.world.certain:
+        raise TaskError(f"moves are random in '{task.name}'; one policy per subtask is solved for certain worlds only")
+    search = _Search(crossed, nodes)
+    if not np.isfinite(search.least):
+        return OnePolicy(None, None)
+    shortest = int(search.least)
+    for bound in range(shortest, shortest + MOST_DETOUR):
+        if found := search.within(bound):
+            return _result(search, found)
+        if not search.cut:
+            break
+    return OnePolicy(None, shortest, nodes=search.tried)
+
+
+def _result(search: _Search, found: list[tuple[int, int, str]]) -> OnePolicy:
+    """The walk in words; a FREE leg is named after the subtask that it completes."""
+    crossed, pair = search.crossed, search.pair
+    path, objectives, unnamed = [found[0][0] % crossed.world.states], list[str](), 0
+    for here, action, label in found:
+        m, s = divmod(here, crossed.world.states)
+        landing = pair.step(s, crossed.state(m), action)
+        path.append(landing.world_state)
+        objectives.append(label)
+        unnamed += label == FREE
+        if unnamed and landing.completed:
+            objectives[-unnamed:] = [landing.completed[0]] * unnamed
+            unnamed = 0
+    actions = tuple(action for _, action, _ in found)
+    return OnePolicy(len(found), int(search.least), tuple(path), actions, tuple(objectives), search.tried)
+
+
+class _Way(NamedTuple):
+    """A step that may be tried: the action, the product state reached, the objective pursued there, what it binds."""
+
+    action: int
+    there: int
+    label: str
+    bound: Bound
+
+
+class _Search:
+    """Depth-first search within a length; what was decided for (objective, cell) stays decided further down."""
+
+    def __init__(self, crossed: Product, nodes: int) -> None:
+        self.crossed, self.limit, self.tried, self.cut = crossed, nodes, 0, False
+        self.pair = Pair(crossed.task)
+        self.togo, _ = least_steps(crossed)
+        self.origin = crossed.starts[0][0]
+        self.least = float(self.togo[self.origin])
+        self.level = np.full(len(crossed), -1, np.int32)
+        breadth_first(crossed.world.table, crossed.following, self.origin, self.level, True)
+
+    @cached_property
+    def labels(self) -> list[tuple[str, ...]]:
+        """The objectives that can be pursued in each agenda state.
+
+        A subtask with a feature of its own is completed once, so its policy serves one leg and cannot be in conflict:
+        where all objectives are such subtasks one FREE objective stands for them. That is exact unless some state
+        offers both kinds; then every objective binds.
+        """
+        stepper = self.pair.stepper
+        own = {name for name, bits in stepper.bits_of.items() if bits & (bits - 1) == 0}
+        open_ = [stepper.alternatives(self.crossed.state(m)) for m in range(len(self.crossed.u))]
+        if any(own & set(names) and not own >= set(names) for names in open_):
+            return open_
+        return [(FREE,) if own >= set(names) else names for names in open_]
+
+    def within(self, bound: int) -> list[tuple[int, int, str]] | None:
+        """A consistent walk of at most `bound` steps as (product state, action, objective) triples, or None."""
+        matters = self._matters(bound)
+        decided: dict[Binding, int | str] = {}
+        failed: dict[object, int] = {}
+        self.cut = False
+        stack = [_Frame(iter(self._enter(-1, self.origin, decided)), None, None)]
+        while stack:
+            steps = len(stack) - 1
+            way = next(stack[-1].ways, None)
+            if way is None:
+                frame = stack.pop()
+                failed[frame.key] = min(steps - 1, failed.get(frame.key, bound))
+                for binding, _ in frame.came.bound if frame.came else ():
+                    del decided[binding]
+                continue
+            if way.there == DONE:
+                return _walked(stack, way.action)
+            self._count()
+            before = failed.get(key := self._key(way, decided, matters), bound + 1)
+            if steps < before:
+                decided.update(way.bound)
+                stack.append(_Frame(self._ways(way, steps, bound, decided), way, key))
+        return None
+
+    def _count(self) -> None:
+        self.tried += 1
+        if self.tried > self.limit:
+            raise TaskError(
+                f"more than {self.limit:,} steps would have to be tried to find the best single policy per subtask "
+                f"of '{self.crossed.task.name}'; give it fewer subtasks or raise nodes="
+            )
+
+    def _key(self, way: _Way, decided: dict[Binding, int | str], matters: dict[str, Flags]) -> object:
+        """What the rest of the walk depends on: where it is, and the decisions that it can still meet."""
+        m = way.there // self.crossed.world.states
+        met = [d for d in (*decided.items(), *way.bound) if d[0][0] == CHOICE or matters[d[0][0]][m, d[0][1]]]
+        return way.there, way.label, frozenset(met)
+
+    def _ways(self, came: _Way, steps: int, bound: int, decided: dict[Binding, int | str]) -> Iterator[_Way]:
+        """The steps on from a product state under an objective that keep within the bound, the nearest first."""
+        table, count, label = self.crossed.world.table, self.crossed.world.states, came.label
+        m, s = divmod(came.there, count)
+        fixed = decided.get((label, s))
+        found: dict[int, int] = {}
+        for a in range(self.crossed.world.actions) if fixed is None else (int(fixed),):
+            target = int(self.crossed.following[m, table.label[s, a, 0]])
+            if target == DONE:
+                found.setdefault(DONE, a)
+            elif target != DEAD and not table.ends[s, a, 0]:
+                found.setdefault(target * count + int(table.next[s, a, 0]), a)
+        far = {there: steps + 1 + (0.0 if there == DONE else float(self.togo[there])) for there in found}
+        self.cut |= any(bound < f < np.inf for f in far.values())
+        for there in sorted((t for t in found if far[t] <= bound), key=lambda t: far[t]):
+            bind: Bound = () if label == FREE or fixed is not None else (((label, s), found[there]),)
+            if there != DONE and there // count == m:
+                yield _Way(found[there], there, label, bind)
+            else:
+                yield from self._enter(found[there], there, decided, bind)
+
+    def _enter(self, action: int, there: int, decided: dict[Binding, int | str], bind: Bound = ()) -> list[_Way]:
+        """The step into another agenda state, once for each objective that can be pursued there."""
+        if there == DONE:
+            return [_Way(action, DONE, "", bind)]
+        m = there // self.crossed.world.states
+        if len(self.labels[m]) == 1:
+            return [_Way(action, there, self.labels[m][0], bind)]
+        if (chosen := decided.get((CHOICE, m))) is not None:
+            return [_Way(action, there, str(chosen), bind)]
+        return [_Way(action, there, label, (*bind, ((CHOICE, m), label))) for label in self.labels[m]]
+
+    def _matters(self, bound: int) -> dict[str, Flags]:
+        """[M, S] for each objective that binds: whether a walk within the bound can still come to a cell under it."""
+        shape = (len(self.crossed.u), self.crossed.world.states)
+        near = ((self.level >= 0) & (self.level + self.togo <= bound)).reshape(shape)
+        matters = {}
+        for label in {name for names in self.labels for name in names} - {FREE}:
+            flags = near & np.array([label in names for names in self.labels])[:, None]
+            changed = True
+            while changed:
+                before = flags.copy()
+                for m in reversed(range(shape[0])):
+                    flags[m] |= flags[self.following_states[m]].any(axis=0)
+                changed = bool((flags != before).any())
+            matters[label] = flags
+        return matters
+
+    @cached_property
+    def following_states(self) -> list[Ints]:
+        """The agenda states that one label leads to from each."""
+        return [np.unique(row[row >= 0]) for row in self.crossed.following]
+
+
+class _Frame(NamedTuple):
+    ways: Iterator[_Way]
+    came: _Way | None
+    key: object
+
+
+def _walked(stack: list[_Frame], last: int) -> list[tuple[int, int, str]]:
+    """The walk that a stack of steps and one last action make."""
+    steps = [frame.came for frame in stack if frame.came is not None]
+    actions = [*(way.action for way in steps[1:]), last]
+    return [(way.there, action, way.label) for way, action in zip(steps, actions, strict=True)]

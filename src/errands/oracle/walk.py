@@ -1,0 +1,54 @@
+"""One greedy episode of a policy in a finite world: where it went, what it did, what it completed in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+from errands.oracle.policy import Policy
+from errands.oracle.stepping import Pair
+from errands.tables import RUNNING, SUCCESS, Floats
+from errands.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class Walk:
+    """One episode, cut off at the world's limit."""
+
+    order: tuple[str, ...]
+    """The subtasks and Boolean objectives as they were completed."""
+    path: tuple[int, ...]
+    """World states, the start first."""
+    actions: tuple[int, ...]
+    rewards: tuple[float, ...]
+    success: bool
+
+    @property
+    def length(self) -> int:
+        """The number of steps."""
+        return len(self.actions)
+
+
+def walk(policy: Policy, task: Task, seed: int = 0) -> Walk:
+    """Let the policy act for one episode; where moves are random, their outcomes are drawn from the seed."""
+    pair = Pair(task)
+    table, rng = pair.table, np.random.Generator(np.random.PCG64(seed))
+    s, state = int(table.starts[_draw(table.start_cumulative, rng)]), pair.stepper.start
+    memory: Hashable = None
+    order, path, actions, rewards = list[str](), [s], list[int](), list[float]()
+    status = RUNNING
+    while status == RUNNING and len(actions) < task.world.limit:
+        action, memory = policy.act(s, state, memory)
+        s, state, reward, status, completed = pair.step(s, state, action, _draw(table.cumulative[s, action], rng))
+        order.extend(completed)
+        path.append(s)
+        actions.append(action)
+        rewards.append(reward)
+    return Walk(tuple(order), tuple(path), tuple(actions), tuple(rewards), status == SUCCESS)
+
+
+def _draw(cumulative: Floats, rng: np.random.Generator) -> int:
+    """Which outcome happens; draws a number only where there is more than one."""
+    return 0 if len(cumulative) == 1 else int(np.searchsorted(cumulative[:-1], rng.random(), side="right"))
