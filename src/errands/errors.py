@@ -35,6 +35,6 @@ class UnknownName(ErrandsError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
-        near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+        near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
         hint = f"did you mean '{near[0]}'?" if near else f"choose from {', '.join(names)}"
         super().__init__(f"no {kind} is called '{name}'; {hint}")

@@ -73,7 +73,8 @@ def parse(kind: type[T], name: str, verb: Verb, words: list[str]) -> T:
 
     import tyro
 
-    known = {f"--{f.name.replace('_', '-').strip('-')}" for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    options = [f for f in dataclasses.fields(kind) if "Positional" not in str(f.type)]  # type: ignore[arg-type]
+    known = {f"--{f.name.replace('_', '-').strip('-')}" for f in options}
     known |= {f"--no-{k[2:]}" for k in known} | {"--help"}
     for word in words:
         option = word.split("=")[0].replace("_", "-")
@@ -96,9 +97,9 @@ def parse(kind: type[T], name: str, verb: Verb, words: list[str]) -> T:
 
 def _sentence(text: str) -> str:
     """What a parser's error box says, on one line."""
-    lines = [line.strip("│╭╰╮╯─ \t") for line in text.splitlines()]
-    said = [line for line in lines if line and "--help" not in line and not line.lower().startswith("parsing error")]
-    return " ".join(said)[:300].strip().rstrip(".;") or "the arguments could not be read"
+    lines = [line.strip("│─ \t") for line in text.splitlines() if not line.startswith(("╭", "╰"))]
+    said = " ".join(line for line in lines if line).split("For full helptext")[0].strip()
+    return f"{said[:1].lower()}{said[1:300]}".strip().rstrip(".;") or "the arguments could not be read"
 
 
 def help_text() -> str:

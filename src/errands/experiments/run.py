@@ -89,16 +89,20 @@ def for_steps(steps: int) -> int:
 
 
 def judge(
-    made: Learner, name: str, machine: str | None, preset: str, evaluations: tuple[Evaluation, ...], seconds: float
+    made: Learner,
+    name: str,
+    machine: str | None,
+    preset: str,
+    evaluations: tuple[Evaluation, ...],
+    seconds: float,
+    best: Optimum | None = None,
 ) -> Run:
     """The run of a trained learner, with its certificate."""
     from errands.oracle.certificate import certificate
 
     policy = made.policy
-    judged = certificate(policy, made.task) if made.task.finite is not None else None
-    claim = getattr(made, "claim", None)
-    if judged is not None and claim is not None:
-        judged = judged.with_claim(claim)
+    finite = made.task.finite is not None
+    judged = certificate(policy, made.task, best=best, claim=getattr(made, "claim", None)) if finite else None
     return Run(
         task=made.task,
         learner=name,

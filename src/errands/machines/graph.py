@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from errands.features import Boolean, Guard, Not, conjunction, negation, parse_guard
+from errands.machines.agenda import AgendaRM
+from errands.machines.boolean import BooleanRM, extend, mask_of
+from errands.machines.coupled import CoupledRM
+from errands.machines.numeric import NumericRM
+from errands.machines.stepping import Move, State, Stepper, objective_of
+from errands.tables import FAILURE
+
 
 @dataclass(frozen=True)
 class Node:
@@ -34,3 +42,86 @@ class MachineGraph:
     title: str
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
+
+
+def graph_of(machine: NumericRM | BooleanRM | AgendaRM | CoupledRM) -> MachineGraph:
+    """The boxes and arrows of any machine, as the paper draws it."""
+    if isinstance(machine, NumericRM):
+        return _numeric(machine)
+    if isinstance(machine, BooleanRM):
+        return _boolean(machine)
+    if isinstance(machine, AgendaRM):
+        texts = [str(label) for label in machine.labels]
+        moves = [(i, machine.index[m.target], m) for i, state in enumerate(machine.states) for m in machine.stepper.moves(state)]
+        nodes = _nodes(texts, [machine.stepper.status[u] for u, _ in machine.states])
+        edges = (Edge(i, j, _guard(machine.stepper, machine.states[i], m), _reward(m)) for i, j, m in moves)
+        return MachineGraph("agenda machine", nodes, tuple(dict.fromkeys(edges)))
+    return _coupled(machine)
+
+
+def _numeric(machine: NumericRM) -> MachineGraph:
+    index = {name: i for i, name in enumerate(machine.states)}
+    status = [1 if s in machine.success else 2 if s in machine.failure else 0 for s in machine.states]
+    edges = tuple(Edge(index[t.source], index[t.target], str(t.guard), str(t.reward)) for t in machine.transitions)
+    return MachineGraph("numeric machine", _nodes(list(machine.states), status), edges)
+
+
+def _boolean(machine: BooleanRM) -> MachineGraph:
+    stepper = machine.stepper
+    edges: dict[Edge, None] = {}
+    for i, (u, order) in enumerate(machine.states):
+        state = (u, mask_of(stepper, order))
+        for m in stepper.moves(state):
+            j = machine.index[extend(stepper, m.target[0], order, m.completed)]
+            edges[Edge(i, j, _guard(stepper, state, m), _reward(m))] = None
+    nodes = _nodes([f"u{i}" for i in range(len(machine))], [stepper.status[u] for u, _ in machine.states])
+    return MachineGraph("Boolean machine", nodes, tuple(edges))
+
+
+def _coupled(machine: CoupledRM) -> MachineGraph:
+    agenda, stepper = machine.agenda, machine.agenda.stepper
+    split = {i for i, group in enumerate(machine.groups) if len(group) > 1}
+    nodes = tuple(
+        Node(str(label), stepper.status[agenda.states[i][0]], i == 0, i if i in split else None)
+        for label, (i, _) in zip(machine.labels, machine.states, strict=True)
+    )
+    edges: dict[Edge, None] = {}
+    for here, (i, objective) in enumerate(machine.states):
+        for m in stepper.moves(agenda.states[i]):
+            name = agenda.numeric.subtasks[m.completed] if m.completed >= 0 else None
+            j = agenda.index[m.target]
+            leads = name is None and m.transition is not None and stepper.leads_on(agenda.states[i][0], m.transition)
+            mine = name == objective if name is not None else not leads or objective_of(m.guard) == objective
+            if mine and i == j:
+                edges[Edge(here, here, _loop(m, objective), _reward(m))] = None
+            elif mine:
+                for there in machine.groups[j]:
+                    edges[Edge(here, there, _guard(stepper, agenda.states[i], m), _reward(m))] = None
+    return MachineGraph("coupled machine", nodes, tuple(edges))
+
+
+def _nodes(texts: list[str], status: list[int]) -> tuple[Node, ...]:
+    return tuple(Node(text, code, i == 0) for i, (text, code) in enumerate(zip(texts, status, strict=True)))
+
+
+def _guard(stepper: Stepper, state: State, move: Move) -> str:
+    """The Boolean guard of a move: the subtask that it completes, or that none of the open ones is completed."""
+    u, mask = state
+    parts: list[Guard] = []
+    if stepper.status[move.target[0]] == FAILURE:
+        return str(move.guard)
+    if move.completed >= 0:
+        parts.append(Boolean(stepper.machine.subtasks[move.completed]))
+    elif move.target == state:
+        open_ = stepper.active[u] & mask
+        parts += [Not(Boolean(n)) for i, n in enumerate(stepper.machine.subtasks) if open_ >> i & 1]
+    return str(conjunction([*parts, move.guard]))
+
+
+def _loop(move: Move, objective: str | None) -> str:
+    """The guard of a self-loop in a coupled state: its own objective does not become true."""
+    return str(conjunction([*([negation(parse_guard(objective))] if objective else []), move.guard]))
+
+
+def _reward(move: Move) -> str:
+    return str(move.transition.reward) if move.transition else "0"

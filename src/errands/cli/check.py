@@ -1,0 +1,35 @@
+"""`errands check`: does your own environment fit a task?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import tyro
+
+from errands.cli.answer import Answer
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Check an environment and its features."""
+
+    env: tyro.conf.Positional[str]
+    """MODULE:ENV (a class or a function that makes one), a Gymnasium id, or a catalogue task."""
+    features: str | None = None
+    """MODULE:FUNCTION taking (observation, action, next_observation, info) and returning a set of names."""
+    task: Path | None = None
+    """A task file whose machine the features are for."""
+    steps: int = 1000
+    """Steps that are walked."""
+
+
+def run(arguments: Arguments) -> Answer:
+    """Walk it and report what was found."""
+    from errands.tasks.check_spec import run_check
+
+    report = run_check(arguments.env, arguments.features, arguments.task, arguments.steps)
+    findings = [asdict(f) for f in report.findings]
+    lines = [f"{f.level}: {f.sentence}" for f in report.findings] or ["No findings: the environment fits."]
+    failed = any(f.level == "error" for f in report.findings)
+    return Answer({"env": arguments.env, "ok": not failed, "findings": findings}, "\n".join(lines), int(failed))

@@ -1,0 +1,77 @@
+"""`errands learners`: the methods, and the settings of one."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from dataclasses import dataclass, fields
+from typing import Any
+
+import tyro
+
+from errands.cli.answer import Answer
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """List the learners, or the settings of one."""
+
+    learner: tyro.conf.Positional[str | None] = None
+    """The learner whose settings are shown."""
+    task: str = "delivery-2"
+    """The task for which the presets are shown."""
+
+
+def run(arguments: Arguments) -> Answer:
+    """List them."""
+    from rich.table import Table
+
+    from errands.learners import LEARNERS, entry_of
+
+    if arguments.learner is None:
+        table = Table()
+        for column in ("learner", "machines", "worlds", "what it is"):
+            table.add_column(column)
+        rows = []
+        for name, entry in LEARNERS.items():
+            worlds = [w for w, home in (("finite", entry.tabular), ("continuous", entry.deep)) if home]
+            rows.append({"learner": name, "machines": list(entry.machines), "worlds": worlds, "about": entry.about})
+            table.add_row(name, ", ".join(entry.machines) or "its own", ", ".join(worlds), entry.about)
+        return Answer({"learners": rows}, table)
+    entry_of(arguments.learner)
+    return _settings(arguments.learner, arguments.task)
+
+
+def _settings(name: str, task_name: str) -> Answer:
+    from rich.table import Table
+
+    from errands.learners.presets import PRESETS, config_of
+    from errands.tasks.catalogue import load
+
+    task = load(task_name)
+    configs = {preset: config_of(name, preset, task) for preset in PRESETS}
+    kind = type(configs["tuned"])
+    said = sentences(kind)
+    table = Table(title=f"{name} on {task_name}: {kind.__name__}", title_justify="left")
+    for column in ("setting", *PRESETS, "what it is"):
+        table.add_column(column)
+    rows: list[dict[str, Any]] = []
+    for field in fields(kind):
+        values = {preset: getattr(config, field.name) for preset, config in configs.items()}
+        rows.append({"setting": field.name, **values, "about": said.get(field.name, "")})
+        table.add_row(field.name, *(str(v) for v in values.values()), said.get(field.name, ""))
+    return Answer({"learner": name, "task": task_name, "settings": rows}, table)
+
+
+def sentences(kind: type) -> dict[str, str]:
+    """The sentence under each field of a config, its parents' included: the one place where it is written."""
+    found: dict[str, str] = {}
+    for parent in reversed(kind.__mro__[:-1]):
+        tree = ast.parse(textwrap.dedent(inspect.getsource(parent))).body[0]
+        body = tree.body if isinstance(tree, ast.ClassDef) else []
+        for line, after in zip(body, body[1:], strict=False):
+            is_field = isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)
+            if is_field and isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+                found[line.target.id] = str(after.value.value)  # type: ignore[union-attr]
+    return found

@@ -1,0 +1,59 @@
+"""`errands show`: a task's machine as text, picture or data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from errands.cli.answer import Answer
+from errands.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Draw a machine."""
+
+    task: tyro.conf.Positional[str]
+    """A catalogue name, the path of a task file, or of a machine in the 2022 text format (.txt)."""
+    as_: Annotated[Literal["numeric", "boolean", "agenda", "coupled"], tyro.conf.arg(name="as")] = "numeric"
+    """Which of the four machines."""
+    format: Literal["text", "svg", "dot", "mermaid", "json"] = "text"
+    """How it is written."""
+    output: Path | None = None
+    """Write to this file instead of printing."""
+    map_seed: int = 0
+    """The seed of random maps."""
+
+
+def run(arguments: Arguments) -> Answer:
+    """Draw the machine that was asked for."""
+    from errands.cli.loading import machine_named
+    from errands.machines import couple, unfold_agenda, unfold_boolean
+    from errands.machines.graph import graph_of
+    from errands.plots.machine import FORMATS
+
+    numeric = machine_named(arguments.task, arguments.map_seed)
+    kinds = {
+        "numeric": lambda: numeric,
+        "boolean": lambda: unfold_boolean(numeric),
+        "agenda": lambda: unfold_agenda(numeric),
+        "coupled": lambda: couple(unfold_agenda(numeric)),
+    }
+    machine = kinds[arguments.as_]()
+    graph = graph_of(machine)
+    drawn = FORMATS[arguments.format](graph)
+    if not isinstance(drawn, str):
+        import json
+
+        drawn = json.dumps(drawn, ensure_ascii=False, indent=1)
+    document = {"task": arguments.task, "as": arguments.as_, "states": len(machine), "machine": FORMATS["json"](graph)}
+    if arguments.output is not None:
+        try:
+            arguments.output.write_text(drawn, encoding="utf-8")
+        except OSError as fault:
+            raise ConfigError(f"'{arguments.output}' cannot be written: {fault.strerror}; choose another --output") from None
+        return Answer({**document, "file": str(arguments.output)}, f"wrote {arguments.output}")
+    return Answer(document, drawn)

@@ -1,0 +1,28 @@
+"""`errands size`: how many states each machine of a task has, without building any."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import tyro
+
+from errands.cli.answer import Answer
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Count the states of a task's machines."""
+
+    task: tyro.conf.Positional[str]
+    """A catalogue name or the path of a task file."""
+
+
+def run(arguments: Arguments) -> Answer:
+    """Count them."""
+    from errands.cli.loading import machine_named
+    from errands.machines import size
+
+    machine = machine_named(arguments.task)
+    sizes = size(machine)
+    lines = [f"{'numeric':10} {len(machine):,}", *(f"{name:10} {count:,}" for name, count in asdict(sizes).items())]
+    return Answer({"task": arguments.task, "numeric": len(machine), **asdict(sizes)}, "\n".join(lines))

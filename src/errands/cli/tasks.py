@@ -1,0 +1,62 @@
+"""`errands tasks`: the catalogue, with sizes and optima."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from errands.cli.answer import Answer
+
+SHOWN = ("figure-1", "corridor", "delivery-2", "delivery-8", "office-3", "office-6", "visit-5", "visit-12",
+         "water-3", "water-5", "cheetah-bcd", "cheetah-bcde")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """List the catalogue."""
+
+    map_seed: int = 0
+    """The seed of random maps."""
+
+
+def run(arguments: Arguments) -> Answer:
+    """List every family of tasks, and examples with what is known of them."""
+    from rich.table import Table
+
+    from errands.tasks.catalogue import CATALOGUE
+
+    rows = [_row(name, arguments.map_seed) for name in SHOWN]
+    families = [
+        {"name": e.shown, "from": e.low or None, "to": e.high or None, "about": e.about} for e in CATALOGUE
+    ]
+    table = Table(title="Tasks by name; N is any number in the range", title_justify="left")
+    for column in ("name", "N", "what it is"):
+        table.add_column(column, no_wrap=column != "what it is")
+    for family in families:
+        table.add_row(family["name"], f"{family['from']}-{family['to']}" if family["from"] else "", family["about"])
+    examples = Table(title="Examples", title_justify="left")
+    for column in ("task", "world", "agenda states", "coupled", "policies", "optimum"):
+        examples.add_column(column, justify="left" if column in ("task", "world") else "right")
+    for row in rows:
+        optimum = "continuous world" if row["optimum"] is None else f"{row['optimum']:g}"
+        examples.add_row(row["task"], row["world"], f"{row['agenda']:,}", f"{row['coupled']:,}", str(row["policies"]), optimum)
+    from rich.console import Group
+
+    return Answer({"families": families, "examples": rows}, Group(table, examples))
+
+
+def _row(name: str, map_seed: int) -> dict[str, Any]:
+    from errands.machines import size
+    from errands.oracle.optimum import optimum
+    from errands.tasks.catalogue import load
+
+    task = load(name, map_seed)
+    sizes = size(task.machine)
+    return {
+        "task": name,
+        "world": task.world.kind,
+        "agenda": sizes.agenda,
+        "coupled": sizes.coupled,
+        "policies": sizes.policies,
+        "optimum": optimum(task).length,
+    }
