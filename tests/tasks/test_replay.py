@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gymnasium as gym
 import pytest
+from gymnasium.utils.env_checker import data_equivalence
 
 from errands.errors import TaskError, UnknownName
 from errands.machines import unfold_agenda
 from errands.tasks import any_order, load, sequence
-from errands.tasks.product import task_env
+from errands.tasks.product import product, task_env
 from errands.tasks.replay import ReplayTransition, RewardMachineReplay
 
 CELLS = gym.spaces.Discrete(12)
@@ -30,18 +33,32 @@ def test_a_step_is_replayed_in_every_running_state_of_figure_1() -> None:
     assert (stays.reward, stays.next_observation, stays.terminated) == (0.0, 7 + number["2{b2}b2"], False)
 
 
-def test_the_transition_of_the_actual_state_is_the_one_that_the_product_made() -> None:
-    env = task_env(load("office-2"))
+@pytest.mark.parametrize("kind", ["flat", "dict", "index"])
+def test_the_transition_of_the_actual_state_is_the_one_that_the_product_made(kind: Any) -> None:
+    task = load("office-2")
+    env = product(task.world.env(), unfold_agenda(task.machine), observation=kind)
     replay = RewardMachineReplay.of(env)
     observation, info = env.reset(seed=0)
-    for step in range(3_000):
-        state, world = info["machine_state"], env.env.unwrapped.cell
-        following, reward, terminated, truncated, info = env.step(action := step * step % 4)
-        made = replay.transitions(world, action, env.env.unwrapped.cell, info["features"], info["signals"])
-        assert ReplayTransition(observation, action, reward, following, terminated, state) in made
+    for step in range(1_000):
+        state = info["machine_state"]
+        following, reward, terminated, truncated, info = env.step(action := step * step % 7 % 4)
+        made = {t.of: t for t in replay.of_step(observation, action, following, info)}
+        assert len(made) == 6
+        assert data_equivalence(tuple(made[state]), (observation, action, reward, following, terminated, state))
         observation = following
         if terminated or truncated:
             observation, info = env.reset()
+
+
+def test_a_step_of_the_product_gives_the_coupled_transitions_too() -> None:
+    env = task_env(load("figure-1"))
+    replay = RewardMachineReplay.of(env, "coupled")
+    before, _ = env.reset(seed=0)
+    after, _, _, _, info = env.step(2)
+    assert replay.of_step(before, 2, after, info) == [
+        ReplayTransition(15, 2, 0.0, 24, False, "b1"),
+        ReplayTransition(16, 2, 0.0, 25, False, "b2"),
+    ]
 
 
 def test_where_boxes_vanish_only_states_that_can_still_come_are_imagined() -> None:

@@ -43,6 +43,14 @@ class Crossing:
         flat = np.asarray(gym.spaces.flatten(self.world, observation))
         return np.concatenate([flat, code]).astype(self.space.dtype)
 
+    def world_of(self, joined: Any) -> Any:
+        """The world's part of a product observation."""
+        if self.kind == "index":
+            return int(joined) // int(self.count or 1) + int(self.world.start)  # type: ignore[attr-defined]
+        if self.kind == "dict":
+            return joined["world"]
+        return gym.spaces.unflatten(self.world, joined[: gym.spaces.flatdim(self.world)])
+
 
 def _kind(world: gym.Space[Any], count: int | None) -> Observation:
     """Flat for vectors, one number for numbers; images and everything else keep their shape in a Dict."""

@@ -69,9 +69,14 @@ class ProductEnv(gym.Env[Any, Any]):
         before, (self._world, base, ended, truncated, info) = self._world, self.env.step(action)
         true = self._present(read_features(self.features, before, action, self._world, info))
         signals = _signals(info, float(base))
+        was = self.walker.index(self.position)
         self.position, reward, terminal, success = self.walker.step(self.position, true, signals)
         self.over = bool(terminal or ended)
-        return self._joined(), float(reward), self.over, bool(truncated), self._report(info, true, signals, success)
+        info = self._report(info, true, signals, success) | {
+            "machine_state_before": was,
+            "world_terminated": bool(ended),
+        }
+        return self._joined(), float(reward), self.over, bool(truncated), info
 
     def _present(self, true: set[str]) -> set[str]:
         """The features less those of removed subtasks that the machine has completed."""

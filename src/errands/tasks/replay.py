@@ -57,12 +57,12 @@ class RewardMachineReplay:
         self.reachable_only = reachable_only
         self.full_reward = full_reward
         self.objectives = objectives(self.walker.numeric)
-        count, width = self.walker.count, self.walker.width
+        self.product = Crossing(space, self.walker.count, self.walker.width, observation)
+        self.crossing = self.product
         if kind == "coupled":
-            count = width = len(self.objectives)
+            self.crossing = Crossing(space, len(self.objectives), len(self.objectives), observation)
         else:
             self.walker.running()
-        self.crossing = Crossing(space, count, width, observation)
 
     @staticmethod
     def of(
@@ -94,6 +94,21 @@ class RewardMachineReplay:
             imagined = self.walker.running(position if self.reachable_only else None)
             return [self._counterfactual(step, there) for there in imagined]
         return self._coupled(step, self.walker.plain(position or self.walker.start))
+
+    def of_step(
+        self, observation: Any, action: Any, next_observation: Any, info: Mapping[str, Any]
+    ) -> list[ReplayTransition]:
+        """The transitions of one step of the product environment: its own observations, and its info after the step."""
+        world = self.product.world_of
+        return self.transitions(
+            world(observation),
+            action,
+            world(next_observation),
+            info["features"],
+            info["signals"],
+            info["world_terminated"],
+            info["machine_state_before"],
+        )
 
     def choices(self, observation: Any, machine_state: int) -> dict[str, Any]:
         """The observation of each objective open in a machine state, from which a coupled agent chooses."""
