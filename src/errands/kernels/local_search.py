@@ -1,0 +1,159 @@
+"""The order of many subtasks: an open path by 2-opt and Or-opt moves with random kicks, on any cost matrix."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from errands.kernels import jit
+from errands.tables import Flags, Floats, Ints
+
+WINDOW = 30
+LONGEST = 3
+SLACK = 1e-9
+
+
+@jit
+def nearest(cost: Floats) -> Ints:
+    """The path 0, then always the cheapest next item, then the end (the last index)."""
+    size = cost.shape[0]
+    path = np.zeros(size, np.int32)
+    used = np.zeros(size, np.bool_)
+    for i in range(1, size - 1):
+        best = -1
+        for j in range(1, size - 1):
+            if not used[j] and (best < 0 or cost[path[i - 1], j] < cost[path[i - 1], best]):
+                best = j
+        path[i] = best
+        used[best] = True
+    path[size - 1] = size - 1
+    return path
+
+
+@jit
+def prefix(cost: Floats, path: Ints, ahead: Floats, back: Floats) -> None:
+    """Costs along the path up to each position, forwards and backwards."""
+    ahead[0], back[0] = 0.0, 0.0
+    for i in range(1, path.shape[0]):
+        ahead[i] = ahead[i - 1] + cost[path[i - 1], path[i]]
+        back[i] = back[i - 1] + cost[path[i], path[i - 1]]
+
+
+@jit
+def reverse(path: Ints, i: int, j: int) -> None:
+    """Reverse the positions i..j."""
+    while i < j:
+        path[i], path[j] = path[j], path[i]
+        i += 1
+        j -= 1
+
+
+@jit
+def swap(path: Ints, i: int, j: int, k: int) -> None:
+    """Exchange the neighbouring segments i..j and j+1..k."""
+    reverse(path, i, j)
+    reverse(path, j + 1, k)
+    reverse(path, i, k)
+
+
+@jit
+def try_reversal(cost: Floats, path: Ints, ahead: Floats, back: Floats, p: int) -> int:
+    """Apply the first reversal that shortens the path and has p at one of its two ends: the other end, or -1."""
+    last = path.shape[0] - 2
+    for q in range(1, last + 1):
+        i, j = (p, q) if p < q else (q, p)
+        if i == j:
+            continue
+        before, after = path[i - 1], path[j + 1]
+        gain = cost[before, path[i]] + cost[path[j], after] - cost[before, path[j]] - cost[path[i], after]
+        gain += (ahead[j] - ahead[i]) - (back[j] - back[i])
+        if gain > SLACK:
+            reverse(path, i, j)
+            return q
+    return -1
+
+
+@jit
+def try_shift(cost: Floats, path: Ints, ahead: Floats, back: Floats, p: int) -> int:
+    """Apply the first move of up to three items around p, either way round, that shortens the path: where to, or -1."""
+    last = path.shape[0] - 2
+    for length in range(1, LONGEST + 1):
+        for i in range(max(1, p - length + 1), p + 1):
+            j = i + length - 1
+            if j > last:
+                break
+            first, final = path[i], path[j]
+            freed = cost[path[i - 1], first] + cost[final, path[j + 1]] - cost[path[i - 1], path[j + 1]]
+            turned = (back[j] - back[i]) - (ahead[j] - ahead[i])
+            for q in range(last + 1):
+                if i - 1 <= q <= j:
+                    continue
+                left, right = path[q], path[q + 1]
+                straight = freed + cost[left, right] - cost[left, first] - cost[final, right]
+                flipped = freed + cost[left, right] - cost[left, final] - cost[first, right] - turned
+                if straight > SLACK or flipped > SLACK:
+                    if flipped > straight:
+                        reverse(path, i, j)
+                    if q < i:
+                        swap(path, q + 1, i - 1, j)
+                    else:
+                        swap(path, i, j, q)
+                    return q
+    return -1
+
+
+@jit
+def improve(cost: Floats, path: Ints, ahead: Floats, back: Floats, dirty: Flags) -> None:
+    """Local search to an optimum of both moves, starting with the items marked dirty."""
+    size = path.shape[0]
+    prefix(cost, path, ahead, back)
+    again = True
+    while again:
+        again = False
+        for p in range(1, size - 1):
+            while dirty[path[p]]:
+                item = path[p]
+                dirty[item] = False
+                other = try_reversal(cost, path, ahead, back, p)
+                if other < 0:
+                    other = try_shift(cost, path, ahead, back, p)
+                if other >= 0:
+                    prefix(cost, path, ahead, back)
+                    dirty[item] = True
+                    for q in range(max(1, p - LONGEST), min(size - 1, p + LONGEST + 1)):
+                        dirty[path[q]] = True
+                    for q in range(max(1, other - LONGEST), min(size - 1, other + LONGEST + 1)):
+                        dirty[path[q]] = True
+                    again = True
+
+
+@jit
+def tour(first: Floats, between: Floats, last: Floats, kicks: int, rng: np.random.Generator) -> Ints:
+    """A short order of n items: first[i] to begin with i, between[i, j] from i to j, last[i] to end with i.
+
+    Costs need not be symmetric. A kick exchanges two random neighbouring segments; what is not longer is kept.
+    """
+    n = first.shape[0]
+    cost = np.zeros((n + 2, n + 2))
+    cost[0, 1:-1], cost[1:-1, 1:-1], cost[1:-1, -1] = first, between, last
+    path = nearest(cost)
+    if n < 2:
+        return path[1:-1] - np.int32(1)
+    ahead, back = np.zeros(n + 2), np.zeros(n + 2)
+    dirty = np.ones(n + 2, np.bool_)
+    improve(cost, path, ahead, back, dirty)
+    best, length = path.copy(), ahead[n + 1]
+    for _ in range(kicks if n > 2 else 0):
+        i = 1 + int(rng.random() * (n - 1))
+        width = min(WINDOW, n + 1 - i)
+        k = i + 1 + int(rng.random() * (width - 1))
+        j = i + int(rng.random() * (k - i))
+        swap(path, i, j, k)
+        for p in (i - 1, i, i + k - j - 1, i + k - j, k, k + 1):
+            dirty[path[min(p, n + 1)]] = True
+        improve(cost, path, ahead, back, dirty)
+        if ahead[n + 1] <= length + SLACK:
+            length = ahead[n + 1]
+            best[:] = path
+        else:
+            path[:] = best
+    return best[1:-1] - np.int32(1)

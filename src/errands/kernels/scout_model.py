@@ -1,0 +1,105 @@
+"""Scout's model of a random world: what a pair did itself, filled up with what all cells teach about its action."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from errands.kernels import jit
+from errands.kernels.scout_explore import Known
+from errands.tables import Flags, Floats, Ints
+
+
+class Model(NamedTuple):
+    """Outcomes of every tried pair with their probabilities; an untried pair has none."""
+
+    count: Ints
+    """[S, A] the number of outcomes."""
+    target: Ints
+    """[S, A, M]"""
+    label: Ints
+    """[S, A, M]"""
+    ends: Flags
+    """[S, A, M]"""
+    share: Floats
+    """[S, A, M]"""
+
+
+@jit
+def confusion(known: Known) -> Floats:
+    """[A, A] how often action a does what b mostly does, over cells where all actions do different things.
+
+    Where no such cell was tried enough, the share of unusual outcomes is spread over the other actions.
+    """
+    cells, actions = known.tried.shape
+    table = np.zeros((actions, actions))
+    usual, total = 0.0, 0.0
+    for s in range(cells):
+        plain = True
+        for a in range(actions):
+            plain = plain and known.tried[s, a] > 0
+            if known.tried[s, a] >= 3:
+                usual += known.hits[s, a, known.mode[s, a]]
+                total += known.tried[s, a]
+            for b in range(a):
+                plain = plain and known.target[s, a, known.mode[s, a]] != known.target[s, b, known.mode[s, b]]
+        if not plain:
+            continue
+        for a in range(actions):
+            if known.tried[s, a] < 3:
+                continue
+            for o in range(known.hits.shape[2]):
+                for b in range(actions):
+                    if known.hits[s, a, o] > 0 and known.target[s, a, o] == known.target[s, b, known.mode[s, b]]:
+                        table[a, b] += known.hits[s, a, o]
+    odd = (total - usual) / total if total > 0 else 0.0
+    for a in range(actions):
+        weight = table[a].sum()
+        for b in range(actions):
+            spread = 1.0 - odd if a == b else odd / max(actions - 1, 1)
+            table[a, b] = (table[a, b] + 10.0 * spread) / (weight + 10.0)
+    return table
+
+
+@jit
+def build(known: Known, table: Floats, prior: float) -> Model:
+    """The model: counts of each pair plus `prior` steps as the confusion table expects them."""
+    cells, actions, kept = known.hits.shape
+    room = kept + actions
+    count = np.zeros((cells, actions), np.int32)
+    target, label = np.zeros((cells, actions, room), np.int32), np.zeros((cells, actions, room), np.int32)
+    ends, share = np.zeros((cells, actions, room), np.bool_), np.zeros((cells, actions, room))
+    for s in range(cells):
+        for a in range(actions):
+            if known.tried[s, a] == 0:
+                continue
+            expected = 0.0
+            for b in range(actions):
+                if known.tried[s, b] > 0:
+                    expected += table[a, b]
+            n = 0
+            while n < kept and known.hits[s, a, n] > 0:
+                target[s, a, n], label[s, a, n], ends[s, a, n] = known.target[s, a, n], known.label[s, a, n], known.ends[s, a, n]
+                share[s, a, n] = known.hits[s, a, n]
+                n += 1
+            for b in range(actions):
+                if known.tried[s, b] == 0:
+                    continue
+                o = known.mode[s, b]
+                k = 0
+                while k < n and (
+                    target[s, a, k] != known.target[s, b, o]
+                    or label[s, a, k] != known.label[s, b, o]
+                    or ends[s, a, k] != known.ends[s, b, o]
+                ):
+                    k += 1
+                if k == n:
+                    target[s, a, k], label[s, a, k] = known.target[s, b, o], known.label[s, b, o]
+                    ends[s, a, k] = known.ends[s, b, o]
+                    n += 1
+                share[s, a, k] += prior * table[a, b] / expected
+            count[s, a] = n
+            for k in range(n):
+                share[s, a, k] /= known.tried[s, a] + prior
+    return Model(count, target, label, ends, share)

@@ -1,0 +1,6 @@
+"""Scout (ours): learn the world once, plan on it, stop when the plan is proved; see docs/scout.md."""
+
+from errands.learners.scout.config import ScoutConfig
+from errands.learners.scout.learner import Scout
+
+__all__ = ["Scout", "ScoutConfig"]

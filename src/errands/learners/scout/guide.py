@@ -1,0 +1,50 @@
+"""What every planner of Scout gives: a walk from any state; and the greedy policy that follows such walks."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Protocol
+
+from errands.machines.stepping import State
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Actions to success over known steps, with the cell and the agenda state before each."""
+
+    actions: tuple[int, ...]
+    cells: tuple[int, ...]
+    states: tuple[State, ...]
+
+
+class Guide(Protocol):
+    """A planner on a fixed piece of knowledge."""
+
+    def walk(self, state: State, cell: int) -> Walk | None:
+        """The way to success that it would take from here; None where it knows none."""
+        ...
+
+
+class GuidedPolicy:
+    """Follows the guide's walks; where the guide knows none it takes action 0."""
+
+    def __init__(self, guide: Guide) -> None:
+        self.guide = guide
+        self.walks: dict[tuple[int, State], Walk | None] = {}
+        self.planned: dict[tuple[int, State], int] = {}
+
+    def walk(self, state: State, cell: int) -> Walk | None:
+        """The guide's walk from here, planned once."""
+        if (cell, state) not in self.walks:
+            self.walks[cell, state] = self.guide.walk(state, cell)
+        return self.walks[cell, state]
+
+    def act(self, world_state: int, machine_state: tuple[int, int], memory: Hashable) -> tuple[int, Hashable]:
+        """The action of the walk from here, and no memory."""
+        here = (int(world_state), (int(machine_state[0]), int(machine_state[1])))
+        if here not in self.planned:
+            walk = self.walk(here[1], here[0])
+            found = zip(zip(walk.cells, walk.states, strict=True), walk.actions, strict=True) if walk else ()
+            self.planned = {here: 0, **dict(found), **self.planned}
+        return self.planned[here], None

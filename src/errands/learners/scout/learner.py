@@ -1,0 +1,248 @@
+"""Scout (ours): explore the frontier of what is known, plan on what is known, stop with a certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import numpy as np
+
+from errands.errors import ConfigError
+from errands.kernels import scout_explore as ex
+from errands.kernels.scout_bounds import FAR, measure
+from errands.kernels.scout_explore import plan_path
+from errands.kernels.scout_rollout import rehearse
+from errands.kernels.scout_search import NONE
+from errands.learners.base import Learner, LearnerConfig, Saved
+from errands.learners.scout.chance import ChancePolicy, Prospect
+from errands.learners.scout.claims import bounds_so_far, proof
+from errands.learners.scout.config import ScoutConfig
+from errands.learners.scout.env_world import make_sampler
+from errands.learners.scout.guide import Guide, GuidedPolicy, Walk
+from errands.learners.scout.lowering import Lowering
+from errands.learners.scout.memory import new_agent, new_known, roomier, snapshot
+from errands.learners.scout.mind import Mind
+from errands.learners.scout.planner import Planner
+from errands.learners.scout.saving import load_scout, save_scout
+from errands.learners.scout.world import NEWS, TableSampler
+from errands.machines.agenda import unfold_agenda
+from errands.machines.counting import size
+from errands.machines.stepping import State
+from errands.oracle.certificate import Claim
+from errands.oracle.policy import Policy
+from errands.records import Evaluation
+from errands.tables import RUNNING, SUCCESS, Ints
+from errands.tasks.task import Task
+
+NEVER = 1 << 60
+MOST_LABELS = 5_000
+
+
+class Scout(Learner):
+    """Learns a finite world step by step and plans on what it knows; `claim` says what is proved."""
+
+    config: ScoutConfig
+    planner_type: type[Planner] = Planner
+
+    def __init__(self, task: Task, config: LearnerConfig, seed: int) -> None:
+        super().__init__(task, config, seed)
+        if not isinstance(config, ScoutConfig):
+            raise ConfigError(f"Scout was given a {type(config).__name__}; give it a ScoutConfig")
+        self.sampler = make_sampler(task, seed, config.host)
+        world = task.finite if isinstance(self.sampler, TableSampler) else None
+        self.lowering = Lowering(task.machine, world.labels if world else (), task.world.signals)
+        self.mind = Mind(self.lowering, config, seed, self.planner_type)
+        self.known = new_known(self.sampler.states, self.sampler.actions, 1 if self.sampler.certain else 4)
+        self.agent = new_agent(self.sampler.states, task.world.limit, self.lowering.words, len(self.lowering.labels))
+        self.route: Ints = np.zeros(self.sampler.states, np.int32)
+        self.frozen = snapshot(self.known)
+        self.frozen_step = 0
+        self.proof: Claim | None = None
+        self._cached: tuple[tuple[int, ...], Guide | Prospect, Policy] | None = None
+
+    @property
+    def random(self) -> bool:
+        """Whether moves are random: declared so, or seen."""
+        return self.sampler.certain is False or bool(self.known.facts[ex.RANDOM])
+
+    @property
+    def starts(self) -> list[int]:
+        """The cells in which episodes have started."""
+        return [int(s) for s in np.flatnonzero(self.known.started)]
+
+    @property
+    def here(self) -> State:
+        """The agenda state that the agent is in."""
+        return int(self.agent.at[ex.STATE]), self.lowering.mask_of(self.agent.mask)
+
+    def advance(self, count: int) -> None:
+        """Take `count` steps; once all is proved or explored the world is left alone and steps are only counted."""
+        goal = self.step + count
+        while self.step < goal and self.proof is None:
+            due = NEVER if self.random else self.mind.due or NEVER
+            taken, why = self.sampler.explore(
+                self.known, self.lowering, self.agent, self.route, goal - self.step, due, self.random, self.rng
+            )
+            self.step += taken
+            if why == ex.FULL:
+                self.known = roomier(self.known)
+            elif why == NEWS:
+                self._meet_label()
+            elif self.random:
+                self._venture(why)
+            elif why in (ex.DUE, ex.DRY):
+                self._reason(why)
+        self.step = goal
+
+    def _meet_label(self) -> None:
+        """Lower the machine against the feature set that the environment has just shown."""
+        news = getattr(self.sampler, "news", None)
+        if news is not None:
+            self.lowering.add([news[1]])
+            self.agent = self.agent._replace(fatal=np.zeros(len(self.lowering.labels), np.int8))
+            if self.agent.at[ex.CLOCK] >= 0:
+                ex.refresh(self.lowering.machine, self.agent)
+
+    def _reason(self, why: int) -> None:
+        """Certain moves: look for a certificate; when nothing untried is near, follow a plan or wait for the limit."""
+        self.agent.at[ex.FRESH] = 0
+        if len(self.starts) == 1 and not self.known.facts[ex.EVENTS]:
+            self.proof = self._settled(self.starts[0])
+        if self.proof is None and why == ex.DRY:
+            guide, cell = self.guide, int(self.agent.at[ex.CELL])
+            actions: Ints | None = None
+            if isinstance(guide, Planner):
+                plan = guide.plan(guide.agenda.number(self.here), cell, hopeful=True)
+                actions = None if plan.kind == NONE else plan.actions
+            elif (walk := guide.walk(self.here, cell)) is not None:
+                actions = np.array(walk.actions, np.int32)
+            self._commit(actions)
+
+    def _settled(self, start: int) -> Claim | None:
+        """The claim that ends the run: a plan that nothing untried can beat, or nothing left to try."""
+        guide, first = self.guide, self.lowering.stepper.start
+        if isinstance(guide, Planner):
+            plan = guide.certified(guide.agenda.number(first), start)
+            return None if plan is None else proof(plan, self.step, self.sampler.certain)
+        marks = measure(self.known, self.mind.fatal, np.zeros(0, np.int32), np.zeros(0, np.int32), True)
+        return self._bounds() if marks.exit[start] >= FAR else None
+
+    def _commit(self, actions: Ints | None) -> None:
+        """Make these actions the path ahead; None: pass the time until the episode ends."""
+        agent, limit = self.agent, self.task.world.limit
+        way = np.zeros(limit, np.int32) if actions is None else actions
+        length = min(len(way), limit - int(agent.at[ex.CLOCK]), len(agent.path))
+        agent.path[:length], agent.expect[:length] = way[:length], -1
+        agent.at[ex.AT], agent.at[ex.END], agent.at[ex.GUIDED] = 0, length, 1
+
+    def _venture(self, why: int) -> None:
+        """Random moves: renew the plan as experience grows, and share episodes between exploring and following it."""
+        at = self.agent.at
+        if self.step >= 1.1 * self.frozen_step + 20:
+            self.frozen, self.frozen_step = snapshot(self.known), self.step
+        if at[ex.CLOCK] == 0:
+            at[ex.FOLLOWING] = at[ex.LEVEL] > self.config.level and self.known.started.sum() % 2 == 0
+        if why == ex.DRY:
+            if self._scarce_from_start():
+                at[ex.FOLLOWING] = 1
+            else:
+                at[ex.LEVEL] = max(at[ex.LEVEL] + 1, at[ex.LEVEL] * 3 // 2)
+                at[ex.FOLLOWING] = at[ex.FOLLOWING] or at[ex.LEVEL] > 2 * self.known.tried.max() + 2
+        if at[ex.FOLLOWING] and at[ex.CLOCK] >= 0:
+            self.route = np.maximum(self.prospect.route(self.here), 0)
+
+    def _scarce_from_start(self) -> bool:
+        """Whether an episode's start offers something scarce that cannot be reached from here."""
+        kept = self.agent.at.copy()
+        for start in self.starts:
+            self.agent.at[ex.CELL] = start
+            if ex.scarce(self.known, self.agent, start) >= 0 or plan_path(self.known, self.agent):
+                break
+        else:
+            start = -1
+        kept[ex.STAMP] = self.agent.at[ex.STAMP]
+        self.agent.at[:] = kept
+        return start >= 0
+
+    # What was learnt
+
+    def _greedy(self) -> tuple[Guide | Prospect, Policy]:
+        """The planner on what is known now (random moves: when the plan was last renewed), and its policy."""
+        key = (1, self.frozen_step) if self.random else (0, int(self.known.facts[ex.PAIRS]))
+        if self._cached is None or self._cached[0] != key:
+            if self.random:
+                prospect = self.mind.prospect(self.frozen)
+                self._cached = key, prospect, ChancePolicy(prospect)
+            else:
+                guide = self.mind.guide(snapshot(self.known))
+                self._cached = key, guide, GuidedPolicy(guide)
+        return self._cached[1:]
+
+    @property
+    def guide(self) -> Guide:
+        """The planner for certain moves on what is known now."""
+        return cast(Guide, self._greedy()[0])
+
+    @property
+    def prospect(self) -> Prospect:
+        """The planner for random moves as last renewed."""
+        return cast(Prospect, self._greedy()[0])
+
+    @property
+    def policy(self) -> Policy:
+        """The greedy policy learnt so far, as a value that later training does not change."""
+        return self._greedy()[1]
+
+    def evaluate(self) -> Evaluation:
+        """One greedy episode from the start; without a plan it takes action 0 until the episode ends."""
+        trial = self.sampler.trial((self.seed, self.step))
+        cell, limit = trial.start(), self.task.world.limit
+        state, policy = self.lowering.stepper.start, self.policy
+        if isinstance(policy, GuidedPolicy) and isinstance(self.sampler, TableSampler):
+            walk = policy.walk(state, cell)
+            actions = np.array(walk.actions if walk else (), np.int32)
+            length, total, success = rehearse(
+                self.sampler.world.table, self.lowering.machine, cell, actions, limit, self.rng
+            )
+            return Evaluation(self.step, int(length), float(total), bool(success))
+        total, status = 0.0, self.lowering.stepper.status
+        for step in range(1, limit + 1):
+            cell, features, ends, signals = trial.step(policy.act(cell, state, None)[0])
+            state, transition, _ = self.lowering.stepper.step(state, features)
+            total += transition.reward.paid(signals) if transition else 0.0
+            if ends or status[state[0]] != RUNNING:
+                return Evaluation(self.step, step, total, status[state[0]] == SUCCESS)
+        return Evaluation(self.step, limit, total, False)
+
+    @property
+    def claim(self) -> Claim:
+        """What is proved by now: the optimum, or bounds of it."""
+        return self.proof or self._bounds()
+
+    def _bounds(self) -> Claim:
+        starts = {s: int(self.known.started[s]) for s in self.starts}
+        guide = None if self.random or not starts else self.guide
+        events = bool(self.known.facts[ex.EVENTS])
+        return bounds_so_far(guide, self.lowering.stepper.start, starts, events, self.step)
+
+    @property
+    def steps_to_go(self) -> Mapping[str, float]:
+        """Steps to go along the plan, by the label of the agenda state in which they are left; for small machines."""
+        policy = self.policy
+        if not isinstance(policy, GuidedPolicy) or not self.starts or size(self.task.machine).agenda > MOST_LABELS:
+            return {}
+        walk: Walk | None = policy.walk(self.lowering.stepper.start, self.starts[0])
+        agenda = unfold_agenda(self.task.machine)
+        togo: dict[str, float] = {}
+        for done, state in enumerate(walk.states if walk else ()):
+            togo.setdefault(str(agenda.labels[agenda.index[state]]), float(len(walk.actions) - done if walk else 0))
+        return togo
+
+    def save(self) -> Saved:
+        """Everything that the rest of the run depends on, as arrays."""
+        return save_scout(self)
+
+    def restore(self, saved: Saved) -> None:
+        """Continue where `saved` was taken; the finished run is then equal to one that was never interrupted."""
+        load_scout(self, saved)
+        self._cached = None
