@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from errands.errors import TaskError
@@ -54,24 +53,25 @@ def certificate(
         except TaskError as refusal:
             best = Optimum(None, reason=str(refusal))
     sure = solved.failure == 0.0 and solved.never == 0.0
-    length = float(round(solved.length)) if task.finite is not None and task.finite.certain and sure else solved.length
+    certain = task.finite is not None and task.finite.certain
+    length = float(round(solved.length)) if sure and certain else solved.length
     gap = length - best.length if sure and best.length is not None else None
     success = 1.0 if sure else solved.success
-    words = _words(solved, length, gap, best, task.world.limit)
+    unit = "steps" if certain else "expected steps"
+    words = _compared(f"{_shown(length)} {unit}", length, gap, best, task.world.limit) if sure else _uncertain(solved)
     return Certificate(length, success, solved.discounted, best.length, gap, words, claim)
 
 
-def _words(solved: Solved, length: float, gap: float | None, best: Optimum, limit: int) -> str:
-    if solved.never > 0.0 or solved.failure > 0.0:
-        ways = [(solved.failure, "fails"), (solved.never, "never ends")]
-        said = [how if p == 1.0 else f"{how} with probability {_shown(p)}" for p, how in ways if p > 0.0]
-        return " and ".join(said) + (f"; succeeds with probability {_shown(solved.success)}" if solved.success else "")
-    kind = "step" if length == 1 else "steps" if length.is_integer() else "expected steps"
+def _uncertain(solved: Solved) -> str:
+    ways = [(solved.failure, "fails"), (solved.never, "never ends"), (solved.success, "succeeds")]
+    return ", ".join(how if p == 1.0 else f"{how} with probability {_shown(p)}" for p, how in ways if p > 0.0)
+
+
+def _compared(steps: str, length: float, gap: float | None, best: Optimum, limit: int) -> str:
     late = f" (an episode ends after {limit})" if length > limit else ""
     if gap is None:
-        return f"{_shown(length)} {kind}{late}; the optimum is not known: {best.reason}"
-    gap = 0.0 if math.isclose(gap, 0.0, abs_tol=1e-6 * length) else gap
-    return f"{_shown(length)} {kind}{late}, {_shown(gap)} more than the optimum"
+        return f"{steps}{late}; the optimum is not known: {best.reason}"
+    return f"{steps}{late}, {_shown(0.0 if abs(gap) < 1e-6 * length else gap)} more than the optimum"
 
 
 def _shown(number: float) -> str:

@@ -126,8 +126,8 @@ def solve(chain: Chain, gamma: float) -> Solved:
     for group in groups(chain.ways):
         if len(group) > LARGEST_GROUP:
             raise TaskError(
-                f"the policy goes to and fro between {len(group):,} situations, and at most {LARGEST_GROUP:,} are solved "
-                "exactly; evaluate it by episodes"
+                f"the policy goes to and fro between {len(group):,} situations, and at most {LARGEST_GROUP:,} are "
+                "solved exactly; evaluate it by episodes"
             )
         values[group] = _solve_group(chain.ways, group, values, gamma)
     total = np.zeros(5)

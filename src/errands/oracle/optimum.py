@@ -32,7 +32,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Optimum:
-    """How good a policy can be; where that is unknown or none succeeds surely, `length` is None and `reason` says why."""
+    """How good a policy can be; `length` is None where that is unknown or none succeeds surely: `reason` says why."""
 
     length: float | None
     """The steps of the shortest successful episode; where moves are random, the least expected number of them."""

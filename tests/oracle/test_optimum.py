@@ -1,0 +1,279 @@
+"""Exact optima against the paper, closed forms, Held-Karp, and plain value iteration on matrices."""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import pairwise, permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
+from numba import config
+
+from errands.errors import ConfigError, SpecError, TaskError
+from errands.machines import Stepper
+from errands.oracle.optimum import optimum
+from errands.oracle.walk import walk
+from errands.tables import FAILURE, SUCCESS
+from errands.tasks import Task, load
+from errands.worlds.grid import distances
+
+compiled = pytest.mark.skipif(bool(config.DISABLE_JIT), reason="millions of states need the compiled loop")
+
+
+def test_figure_1_takes_ten_steps_and_box_two_first():
+    best = optimum(load("figure-1"))
+    assert (best.length, best.order, best.orders) == (10, ("b2", "s", "b1", "s"), 1)
+    assert len(best.path) == 11
+    assert best.discounted == pytest.approx(0.99**9)
+
+
+@pytest.mark.parametrize(("offices", "length"), enumerate([11, 20, 26, 38, 44, 60], 1))
+def test_office_has_the_lengths_of_the_facts(offices, length):
+    assert optimum(load(f"office-{offices}"), orders=False).length == length
+
+
+def test_one_coffee_for_all_offices_is_shorter():
+    for offices, length in enumerate([11, 14, 20, 26, 34, 42], 1):
+        names = ", ".join(f"o{i + 1}" for i in range(offices))
+        phrase = f"avoid(decoration, sequence(coffee, any_order({names})))"
+        text = f'name="one"\n[world]\nkind="office"\n[machine]\nphrase="{phrase}"'
+        assert optimum(Task.from_toml(text), orders=False).length == length
+
+
+def test_the_corridor_takes_twenty():
+    assert optimum(load("corridor")).length == 20
+
+
+def test_delivery_has_its_closed_form():
+    for seed in range(500):
+        boxes = 1 + seed % 6
+        task = load(f"delivery-{boxes}", seed)
+        layout = task.layout
+        places = dict(layout.places)
+        station = distances(layout, places["s"])
+        start = distances(layout, layout.start)
+        cells = [places[f"b{i + 1}"] for i in range(boxes)]
+        expected = sum(2 * station[c] for c in cells) + min(start[c] - station[c] for c in cells)
+        assert optimum(task, orders=False).length == expected
+
+
+def _held_karp(start, between) -> int:
+    count = len(start)
+    cost = np.full((1 << count, count), 10**6)
+    cost[[1 << i for i in range(count)], range(count)] = start
+    for mask in range(1, 1 << count):
+        row = cost[mask]
+        for j in range(count):
+            if not mask >> j & 1:
+                cost[mask | 1 << j, j] = min(cost[mask | 1 << j, j], (row + between[:, j]).min())
+    return int(cost[-1].min())
+
+
+def test_visit_agrees_with_held_karp():
+    for seed in range(200):
+        places = 1 + seed % 10
+        task = load(f"visit-{places}", 1000 + seed)
+        cells = [cell for _, cell in task.layout.places]
+        between = np.array([distances(task.layout, c)[cells] for c in cells])
+        start = distances(task.layout, task.layout.start)[cells]
+        assert optimum(task, orders=False).length == _held_karp(start, between)
+
+
+def test_optimal_orders_are_counted_once_each():
+    for seed in range(12):
+        task = load("visit-4", seed)
+        cells = [cell for _, cell in task.layout.places]
+        steps = {c: distances(task.layout, c) for c in [task.layout.start, *cells]}
+        # Going straight may touch a cell early; an order counts only if it is the order in which cells are touched.
+        best = optimum(task)
+        fitting = set()
+        for order in permutations(range(4)):
+            stops = [task.layout.start, *(cells[i] for i in order)]
+            if sum(steps[a][b] for a, b in pairwise(stops)) == best.length and _unspoilt(task, stops):
+                fitting.add(order)
+        assert best.orders == len(fitting)
+
+
+def _unspoilt(task, stops) -> bool:
+    layout = task.layout
+    for i, (here, there) in enumerate(pairwise(stops)):
+        if distances(layout, here, avoid=stops[i + 2 :])[there] != distances(layout, here)[there]:
+            return False
+    return True
+
+
+def _by_hand(task) -> int | None:
+    """Breadth-first search in plain Python, straight from the layout and the machine's definition."""
+    layout, stepper = task.layout, Stepper(task.machine)
+    start = (layout.start, stepper.start)
+    steps, queue = {start: 0}, deque([start])
+    while queue:
+        cell, state = here = queue.popleft()
+        for action in range(4):
+            there = layout.move(cell, action)
+            reached = stepper.step(state, layout.features_at(there)).state
+            if stepper.status[reached[0]] == SUCCESS:
+                return steps[here] + 1
+            if stepper.status[reached[0]] != FAILURE and (there, reached) not in steps:
+                steps[there, reached] = steps[here] + 1
+                queue.append((there, reached))
+    return None
+
+
+PHRASES = (
+    "any_order(a, b, c)",
+    "any_order(a, b, before=c)",
+    "any_order(a, b, after=c)",
+    "avoid(c, any_order(a, b))",
+    "sequence(a, any_order(b, c), a)",
+    "sequence(any_order(a, b), any_order(b, c))",
+)
+
+
+@settings(max_examples=100)
+@given(st.lists(st.sampled_from("....abc#"), min_size=8, max_size=8), st.randoms(), st.sampled_from(PHRASES))
+def test_any_drawn_grid_agrees_with_a_search_by_hand(others, rng, phrase):
+    cells = [*"Aabc", *others]
+    rng.shuffle(cells)
+    rows = ["".join(cells[i : i + 4]) for i in (0, 4, 8)]
+    world = f'kind="grid"\nrows={rows}\nlegend={{ a="a", b="b", c="c" }}'.replace("'", '"')
+    try:
+        task = Task.from_toml(f'name="x"\n[world]\n{world}\n[machine]\nphrase="{phrase}"')
+    except SpecError:
+        reject()
+    best = optimum(task, orders=False)
+    assert best.length == _by_hand(task)
+    if best.policy is not None:
+        assert walk(best.policy, task).order == best.order
+
+
+def test_no_successful_episode_is_said(grid):
+    best = optimum(grid(["AXg"], "avoid(X, g)", {"X": "X", "g": "g"}))
+    assert (best.length, best.success, best.orders) == (None, 0.0, 0)
+    assert best.reason == "no successful episode exists"
+
+
+def test_a_slippery_corridor_takes_its_closed_form(grid):
+    best = optimum(grid(["A...g"], "g", slip=0.2), gamma=0.9)
+    assert best.length == pytest.approx(4 / 0.8, rel=1e-9)
+    leg = 0.8 * 0.9 / (1 - 0.2 * 0.9)
+    assert best.discounted == pytest.approx(leg**4 / 0.9, rel=1e-8)
+    assert best.path == (0, 1, 2, 3, 4)
+
+
+def test_safety_first_only_slips_lead_on_along_the_lava(grid):
+    # Up is the one safe move: it drifts sideways with 0.1 each way, and 3 / 0.1 steps lead over two cells.
+    best = optimum(grid(["A.g", "XXX"], "avoid(X, g)", slip=0.2))
+    assert best.length == pytest.approx(30, rel=1e-9)
+    assert best.success == 1.0
+    assert best.path == ()
+
+
+def test_where_nothing_is_sure_the_greatest_chance_is_told(grid):
+    best = optimum(grid(["XXX", "A.g", "XXX"], "avoid(X, g)", slip=0.2))
+    assert best.length is None
+    assert best.success == pytest.approx(0.64)
+    assert "0.64" in best.reason
+
+
+@pytest.mark.parametrize(
+    "phrase", ["any_order(a, b, after=c)", "avoid(d, any_order(a, b))", "sequence(c, any_order(a, b))"]
+)
+def test_random_worlds_agree_with_value_iteration_on_matrices(grid, explicit, phrase):
+    task = grid(["a.cA", ".#..", "..b.", "d..."], phrase, slip=0.3)
+    best = optimum(task, gamma=0.95)
+    _, moves, success, reward = explicit(task)
+    dead = 1 - moves.sum(axis=2) - success > 1e-9
+    safe = np.ones(moves.shape[1], bool)
+    for _ in range(len(safe)):
+        allowed = ~dead & ~(moves[:, :, ~safe].sum(axis=2) > 0)
+        safe &= allowed.any(axis=0)
+    value = np.zeros(moves.shape[1])
+    for _ in range(3000):
+        value = np.where(allowed, 1 + moves @ np.where(safe, value, 0.0), np.inf).min(axis=0)
+    assert best.length == pytest.approx(value[0], rel=1e-8)
+    value[:] = 0
+    for _ in range(1000):
+        value = (reward + 0.95 * (moves @ value)).max(axis=0)
+    assert best.discounted == pytest.approx(value[0], rel=1e-8)
+
+
+LAKE = """name = "lake"
+[world]
+kind = "gymnasium"
+id = "FrozenLake-v1"
+kwargs = { is_slippery = SLIPPERY }
+features = { goal = [15], hole = [5, 7, 11, 12] }
+[machine]
+phrase = "avoid(hole, goal)"
+"""
+
+
+def test_the_frozen_lake_is_crossed_surely_only_when_it_is_not_slippery():
+    assert optimum(Task.from_toml(LAKE.replace("SLIPPERY", "false"))).length == 6
+    slippery = optimum(Task.from_toml(LAKE.replace("SLIPPERY", "true")))
+    assert slippery.length is None
+    assert slippery.success == pytest.approx(14 / 17, abs=1e-9)
+
+
+def test_a_world_that_ends_by_itself_fails_the_task():
+    text = LAKE.replace("SLIPPERY", "false").replace("avoid(hole, goal)", "sequence(hole, goal)")
+    assert optimum(Task.from_toml(text)).length is None
+
+
+def test_the_cliff_is_walked_in_thirteen_steps():
+    world = 'kind="gymnasium"\nid="CliffWalking-v1"\nfeatures={ goal=[47] }'
+    assert optimum(Task.from_toml(f'name="cliff"\n[world]\n{world}\n[machine]\nphrase="goal"')).length == 13
+
+
+def test_rewards_on_the_way_count_in_the_discounted_optimum():
+    text = """name = "paid"
+[world]
+kind = "grid"
+rows = ["b.Aa"]
+legend = { a = "a", b = "b" }
+[machine]
+initial = "u0"
+success = ["u1"]
+numeric = { n = ["a", "b"] }
+transitions = ["u0 -> u0 : n! ; -1", "u0 -> u0 : n↓ ; 10", "u0 -> u1 : n⤓ ; 10"]
+"""
+    best = optimum(Task.from_toml(text), gamma=0.5)
+    assert best.length == 4
+    assert best.discounted == pytest.approx(10 + 0.5 * -1 + 0.25 * -1 + 0.125 * 10)
+
+
+def test_what_does_not_fit_is_refused_with_its_size():
+    with pytest.raises(TaskError, match=r"'delivery-40' needs .* product states .* GB"):
+        optimum(load("delivery-40"))
+    with pytest.raises(TaskError, match="at most 64 subtasks"):
+        optimum(load("visit-100"))
+
+
+@compiled
+def test_sixteen_boxes_have_the_closed_form_too():
+    task = load("delivery-16")
+    places = dict(task.layout.places)
+    station, start = distances(task.layout, places["s"]), distances(task.layout, task.layout.start)
+    cells = [places[f"b{i + 1}"] for i in range(16)]
+    assert optimum(task).length == sum(2 * station[c] for c in cells) + min(start[c] - station[c] for c in cells)
+
+
+def test_machines_that_reach_few_agendas_need_no_room_for_all(grid):
+    # 2^26 masks and more than 2 GB, were they all counted; in sequence only 27 states occur.
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    best = optimum(grid(["A" + letters], f"sequence({', '.join(f'any_order({c})' for c in letters)})"))
+    assert best.length == 26
+
+
+def test_continuous_worlds_have_no_exact_optimum():
+    best = optimum(load("water-2"))
+    assert best.length is None
+    assert "continuous" in best.reason
+
+
+def test_gamma_must_discount():
+    with pytest.raises(ConfigError, match="gamma is 1"):
+        optimum(load("figure-1"), gamma=1.0)
