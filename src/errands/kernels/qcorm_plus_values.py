@@ -1,0 +1,103 @@
+"""The values of landmarks: found when their label is first seen, all updated by every step, replayed afterwards."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from errands.kernels import jit
+from errands.kernels.qcorm_plus_memory import (
+    FULL, LANDMARKS, LEAST, MARKS, STALE, STEP, TIME, TOUCHED, Memory, Settings,
+)
+from errands.tables import Floats, Ints
+
+
+@jit
+def arrival(head: Ints, mark_label: Ints, mark_next: Ints, mark_landmark: Ints, s: int, label: int) -> int:
+    """The landmark reached by entering a cell with this label; 0 where none is known."""
+    m = head[s]
+    while m >= 0 and mark_label[m] != label:
+        m = mark_next[m]
+    return mark_landmark[m] if m >= 0 else 0
+
+
+@jit
+def sight(memory: Memory, most: int, s: int, label: int, ended: bool) -> int:
+    """Mark a cell whose useful label is seen for the first time; the landmark that stands for it."""
+    where, k = memory.where, 0
+    for j in range(1, where[LANDMARKS]):
+        if memory.label[j] == label:
+            k = j
+    if k == 0 or where[LANDMARKS] < most:
+        k = where[LANDMARKS]
+        where[LANDMARKS] += 1
+        memory.label[k], memory.ends[k] = label, ended
+    memory.ends[k] = memory.ends[k] and ended
+    m = where[MARKS]
+    where[MARKS] += 1
+    memory.mark_cell[m], memory.mark_label[m], memory.mark_landmark[m] = s, label, k
+    memory.mark_next[m] = memory.head[s]
+    memory.head[s] = m
+    where[STALE] = 1
+    if where[LANDMARKS] == memory.label.shape[0] or where[MARKS] == memory.mark_cell.shape[0]:
+        where[FULL] = 1
+    return k
+
+
+@jit
+def lift(
+    q: Floats, v: Floats, count: int, s: int, a: int, s2: int, reached: int, fatal: bool,
+    gamma: float, rate: float, least: float,
+) -> bool:
+    """Pull the pair's values of all landmarks to what the step showed; True where one of them changed."""
+    changed = False
+    factor = 0.0 if fatal else gamma
+    for k in range(count):
+        target = factor * v[s2, k]
+        if k == reached and k > 0:
+            target = gamma
+        old = q[s, a, k]
+        new = target if rate == 1.0 else old + rate * (target - old)
+        if new < least:
+            new = 0.0
+        if new != old:
+            q[s, a, k] = new
+            changed = True
+    if changed:
+        for k in range(count):
+            best = q[s, 0, k]
+            for b in range(1, q.shape[1]):
+                best = max(best, q[s, b, k])
+            v[s, k] = best
+    return changed
+
+
+@jit
+def replay_backwards(memory: Memory, settings: Settings) -> None:
+    """Learn from the episode again, last step first, until nothing changes: for worlds whose moves are certain."""
+    where, trace, q, v = memory.where, memory.trace, memory.q, memory.v
+    size, count, least = trace.shape[0], where[LANDMARKS], memory.numbers[LEAST]
+    steps = min(where[TIME], size)
+    for _ in range(settings.passes):
+        changed = False
+        for i in range(1, steps + 1):
+            t = (where[STEP] - i) & (size - 1)
+            s, a, s2 = trace[t, 0], trace[t, 1], trace[t, 2]
+            if lift(q, v, count, s, a, s2, trace[t, 3], trace[t, 4] != 0, settings.gamma, 1.0, least):
+                changed = True
+        if not changed:
+            break
+        where[TOUCHED] = 1
+
+
+@jit
+def replay_some(
+    q: Floats, v: Floats, updates: Ints, trace: Ints, count: int, have: int, replays: int, gamma: float,
+    horizon: float, rng: np.random.Generator,
+) -> None:
+    """Learn again from some recent steps, drawn at random: for random worlds."""
+    for _ in range(replays):
+        t = min(int(rng.random() * have), have - 1)
+        s, a, s2 = trace[t, 0], trace[t, 1], trace[t, 2]
+        updates[s, a] += 1
+        rate = (horizon + 1.0) / (horizon + updates[s, a])
+        lift(q, v, count, s, a, s2, trace[t, 3], trace[t, 4] != 0, gamma, rate, 0.0)
