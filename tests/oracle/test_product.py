@@ -33,7 +33,7 @@ def test_labels_lead_where_the_stepper_goes(name):
 
 
 def test_a_small_budget_is_refused_with_the_size_that_was_needed():
-    with pytest.raises(TaskError, match=r"needs 51,100 product states of 4 bytes"):
+    with pytest.raises(TaskError, match=r"needs 51,100 product states and 0.0 GB"):
         product(load("delivery-8"), budget=1000)
 
 

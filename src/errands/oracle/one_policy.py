@@ -11,7 +11,7 @@ import numpy as np
 
 from errands.errors import TaskError
 from errands.kernels.search import DEAD, DONE, breadth_first
-from errands.oracle.product import Product, product
+from errands.oracle.product import RANDOM_BYTES, Product, product
 from errands.oracle.stepping import Pair
 from errands.oracle.values import least_steps
 from errands.tables import Flags, Ints
@@ -47,7 +47,7 @@ def one_policy_per_subtask(task: Task, nodes: int = MOST_NODES) -> OnePolicy:
     An objective is chosen for each agenda state; a subtask completed on the way counts. Exact, for certain worlds; a
     TaskError where more than `nodes` steps would have to be tried.
     """
-    crossed = product(task, MOST_STATES * 16, each=16)
+    crossed = product(task, MOST_STATES * RANDOM_BYTES, RANDOM_BYTES)
     if not crossed.world.certain:
         raise TaskError(f"moves are random in '{task.name}'; one policy per subtask is solved for certain worlds only")
     search = _Search(crossed, nodes)

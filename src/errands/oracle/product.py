@@ -17,8 +17,8 @@ from errands.worlds.base import FiniteWorld
 
 BUDGET = 2_000_000_000
 """Bytes that an exact method may take unless told otherwise."""
-CERTAIN_BYTES, RANDOM_BYTES = 4, 16
-"""Bytes that a product state takes in breadth-first search, and in value iteration."""
+CERTAIN_BYTES, RANDOM_BYTES, LABEL_BYTES = 4, 40, 24
+"""Bytes for a product state in breadth-first search, and in value iteration; for an agenda state with a label."""
 DUST = 1e-12
 """Probabilities below this are rounding errors of cumulated ones."""
 
@@ -67,22 +67,22 @@ class Product:
 
 
 def product(task: Task, budget: int = BUDGET, each: int | None = None) -> Product:
-    """Number the agenda states; refused where that many product states of `each` bytes exceed the budget."""
+    """Number the agenda states; refused where they exceed the budget with `each` bytes for a product state."""
     world = task.finite
     if world is None:
         raise TaskError(f"the world of '{task.name}' is continuous; an exact optimum exists for finite worlds only")
-    bytes_each = each or (CERTAIN_BYTES if world.certain else RANDOM_BYTES)
-    most = min(budget // bytes_each, 2**31 - 1) // world.states
+    row = world.states * (each or (CERTAIN_BYTES if world.certain else RANDOM_BYTES)) + LABEL_BYTES * len(world.labels)
+    most = min(budget // row, (2**31 - 1) // world.states)
     table = task.agenda_table
     if Stepper(task.machine).symmetric and (predicted := size(task.machine).agenda) > most:
-        raise _refused(task, predicted * world.states, bytes_each, budget)
+        raise _refused(task, predicted, world.states, row, budget)
     layers = [(np.array([table.initial], np.int32), np.array([table.full], np.uint64))]
     known = [np.empty(0, np.uint64) for _ in table.status]
     known[table.initial] = layers[0][1]
     while len(layers[-1][0]):
         layers.append(_next_layer(table, layers[-1], known))
         if (count := sum(map(len, known))) > most:
-            raise _refused(task, count * world.states, bytes_each, budget)
+            raise _refused(task, count, world.states, row, budget)
     u, masks = (np.concatenate([layer[i] for layer in layers]) for i in (0, 1))
     return Product(task, world, 0, u, masks, *_lead(table, u, masks, known))
 
@@ -121,9 +121,9 @@ def _lead(table: AgendaTable, u: Ints, masks: Masks, known: list[Masks]) -> tupl
     return entry, following
 
 
-def _refused(task: Task, predicted: int, each: int, budget: int) -> TaskError:
+def _refused(task: Task, agendas: int, cells: int, row: int, budget: int) -> TaskError:
     return TaskError(
-        f"the exact optimum of '{task.name}' needs {predicted:,} product states of {each} bytes, "
-        f"{predicted * each / 1e9:,.1f} GB and more than the budget of {budget / 1e9:,.1f} GB; "
-        "use fewer subtasks, or the learner 'scout', which needs no such table"
+        f"the exact optimum of '{task.name}' needs {agendas * cells:,} product states and {agendas * row / 1e9:,.1f} GB, "
+        f"more than the budget of {budget / 1e9:,.1f} GB; use fewer subtasks, or the learner 'scout', which needs no "
+        "such table"
     )

@@ -10,7 +10,7 @@ from errands.errors import TaskError
 from errands.kernels.search import DEAD, DONE, breadth_first
 from errands.machines.agenda import unfold_agenda
 from errands.machines.coupled import couple
-from errands.oracle.product import Product, product
+from errands.oracle.product import RANDOM_BYTES, Product, product
 from errands.oracle.stepping import Pair
 from errands.oracle.values import least_steps
 from errands.tables import SUCCESS, Floats, Ints
@@ -26,7 +26,7 @@ def steps_to_go(task: Task) -> dict[str, float]:
     that state (the start for the first one; the lowest such cell where several are equal). States that no successful
     episode passes are left out; a success has 0. For certain worlds of at most 5,000,000 product states.
     """
-    crossed = product(task, MOST_STATES * 16, each=16)
+    crossed = product(task, MOST_STATES * RANDOM_BYTES, RANDOM_BYTES)
     if not crossed.world.certain:
         raise TaskError(f"moves are random in '{task.name}'; exact steps to go by label are for certain worlds, slip 0")
     togo, _ = least_steps(crossed)
