@@ -1,0 +1,72 @@
+import math
+
+import numpy as np
+import pytest
+
+from errands.errors import ConfigError
+from errands.records import Evaluation
+from errands.results.curve import curve_of
+
+
+def seed(*rows):
+    return [Evaluation(step, length, float(success), success) for step, length, success in rows]
+
+
+@pytest.fixture
+def uneven():
+    """Three seeds: one complete, one that stopped early at the optimum, one that fails and is evaluated elsewhere."""
+    return curve_of(
+        "method",
+        "task",
+        [
+            seed((10, 9, False), (20, 14, True), (30, 10, True), (40, 11, True)),
+            seed((10, 12, True), (20, 10, True)),
+            seed((15, 30, False), (40, 3, False)),
+        ],
+        optimum=10,
+    )
+
+
+def test_a_failed_episode_is_infinitely_long_however_short_it_was(uneven):
+    assert uneven.lengths[2].tolist() == [math.inf] * 5
+
+
+def test_the_last_value_is_carried_forward_and_nothing_is_known_before_the_first(uneven):
+    assert uneven.steps.tolist() == [10, 15, 20, 30, 40]
+    assert uneven.lengths[0].tolist() == [math.inf, math.inf, 14, 10, 11]
+    assert uneven.lengths[1].tolist() == [12, 12, 10, 10, 10]
+
+
+def test_seeds_that_ended_early_are_told(uneven):
+    assert uneven.note == "1 of 3 seeds ended before step 40; their last value is carried forward"
+
+
+def test_first_steps_at_the_optimum_and_within_ten_percent(uneven):
+    assert uneven.first(0.0, 10).tolist() == [30, 20, math.inf]
+    assert uneven.first(0.1, 10).tolist() == [30, 20, math.inf]
+    assert uneven.first(0.2, 10).tolist() == [30, 10, math.inf]
+
+
+def test_the_median_curve_settles_where_it_enters_for_good(uneven):
+    assert uneven.quantiles(0.5)[0].tolist() == [math.inf, math.inf, 14, 10, 11]
+    assert uneven.settled(0.1, 10) == 30
+    assert uneven.settled(0.0, 10) == math.inf
+
+
+def test_scores_are_one_at_the_optimum_and_nought_for_a_failure(uneven):
+    assert uneven.scores(10).tolist() == [pytest.approx(10 / 11), 1.0, 0.0]
+
+
+def test_a_thinned_curve_keeps_its_ends(uneven):
+    thin = uneven.thinned(3)
+    assert thin.steps.tolist() == [10, 20, 40]
+    assert np.array_equal(thin.final, uneven.final)
+
+
+def test_json_has_null_for_failures(uneven):
+    assert uneven.as_json()["lengths"][0] == [None, None, 14.0, 10.0, 11.0]
+
+
+def test_a_seed_without_evaluations_is_refused():
+    with pytest.raises(ConfigError, match="without evaluations"):
+        curve_of("m", "t", [[]])
