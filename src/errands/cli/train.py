@@ -1,0 +1,68 @@
+"""`errands train`: train a learner on a task, store the run, and judge it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from errands.cli.answer import Answer
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Train a learner; the run is stored in runs/<name>/ and can be resumed at any time."""
+
+    task: tyro.conf.Positional[str]
+    """A catalogue name or the path of a task file."""
+    learner: tyro.conf.Positional[str | None] = None
+    """A name from 'errands learners'; without one: scout on finite worlds, qcorm-plus elsewhere."""
+    steps: int | None = None
+    """Training steps of each seed; 1,000,000 unless said otherwise, 20,000 for scout."""
+    seeds: int | None = None
+    """Train the seeds 0 to SEEDS-1."""
+    seed: int = 0
+    """Train this seed only."""
+    machine: Literal["agenda", "boolean"] | None = None
+    """The machine of qrm, crm and hrm; agenda unless said otherwise."""
+    preset: str = "tuned"
+    """Settings that work (tuned) or those that the paper prints (paper)."""
+    set: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
+    """A setting of the learner, such as --set alpha=0.1; may be repeated."""
+    eval_every: int | None = None
+    """Training steps between two evaluations."""
+    map_seed: int = 0
+    """The seed of random maps."""
+    name: str | None = None
+    """The name of the folder under runs/; task, learner, date and time unless said otherwise."""
+    jobs: int | None = None
+    """How many seeds are trained at the same time; all cores unless said otherwise."""
+    checkpoint_every: float = 10.0
+    """Seconds between two checkpoints."""
+    quiet: bool = False
+    """No progress on standard error."""
+
+
+def run(arguments: Arguments) -> Answer:
+    """Create the folder, train, and tell what came out."""
+    from errands.cli.trained import answer
+    from errands.errors import ConfigError
+    from errands.experiments.engine_local import train_runs
+    from errands.experiments.setup import fresh_name, prepare
+    from errands.results.run_folder import RUNS, create
+    from errands.tasks.catalogue import load
+
+    if arguments.seeds is not None and arguments.seeds < 1:
+        raise ConfigError(f"--seeds {arguments.seeds} trains nothing; ask for at least 1")
+    task = load(arguments.task, arguments.map_seed)
+    settings = list(arguments.set) + ([] if arguments.eval_every is None else [f"eval_every={arguments.eval_every}"])
+    seeds = [arguments.seed] if arguments.seeds is None else range(arguments.seeds)
+    document = prepare(
+        task, arguments.learner, arguments.machine, arguments.preset, settings, arguments.steps, seeds,
+        arguments.checkpoint_every,
+    )  # fmt: skip
+    folder = create(Path(RUNS) / (arguments.name or fresh_name(document, RUNS)), document, task)
+    train_runs([folder], arguments.jobs, arguments.quiet)
+    return answer(folder)

@@ -1,0 +1,67 @@
+"""From what was asked for to the document of a run folder: defaults filled in, settings read, versions noted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from errands.errors import ConfigError
+from errands.experiments.run import for_steps
+from errands.experiments.settings import as_document, with_words
+from errands.learners import default_learner, entry_of, is_finite, machine_of
+from errands.learners.presets import config_of
+from errands.results.documents import RunDocument
+from errands.results.files import digest
+from errands.results.provenance import computer, git_state, versions
+from errands.tasks.task import Task
+
+CHECKPOINT_SECONDS = 10.0
+SCOUT_STEPS, STEPS = 20_000, 1_000_000
+
+
+def prepare(
+    task: Task,
+    learner: str | None = None,
+    machine: str | None = None,
+    preset: str = "tuned",
+    settings: Sequence[str] = (),
+    steps: int | None = None,
+    seeds: Sequence[int] = (0,),
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    git: dict[str, str] | None = None,
+) -> RunDocument:
+    """The document of a run; whatever cannot be trained is refused here, before anything is written."""
+    name = learner or default_learner(task)
+    entry_of(name)
+    if not seeds:
+        raise ConfigError("no seed was asked for; train at least one")
+    if any(not 0 <= seed < 2**63 for seed in seeds):
+        raise ConfigError(f"seed {next(s for s in seeds if not 0 <= s < 2**63)} was asked for; seeds are 0 or more")
+    if not checkpoint_seconds > 0:
+        raise ConfigError(f"checkpoints every {checkpoint_seconds} seconds were asked for; give a positive number")
+    config = with_words(config_of(name, preset, task), settings)
+    return RunDocument(
+        task=task.name,
+        task_sha256=digest(task.to_toml().encode()),
+        learner=name,
+        machine=machine_of(name, machine),
+        preset=preset,
+        config=as_document(config),
+        steps=for_steps(steps if steps is not None else SCOUT_STEPS if name == "scout" else STEPS),
+        seeds=list(seeds),
+        checkpoint_seconds=float(checkpoint_seconds),
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        versions=versions(task.world.kind, not is_finite(task)),
+        git=git_state(Path.cwd()) if git is None else git,
+        computer=computer(),
+    )
+
+
+def fresh_name(document: RunDocument, runs: Path) -> str:
+    """A name that no run has: task, learner, date and time."""
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+    plain = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in document.task).strip("-.") or "task"
+    machine = f"-{document.machine}" if document.machine == "boolean" else ""
+    name = f"{plain[:50]}-{document.learner}{machine}-{stamp}"
+    return next(n for i in range(1, 10_000) if not (runs / (n := name if i == 1 else f"{name}-{i}")).exists())

@@ -1,0 +1,85 @@
+"""Files that survive: written under another name, forced to disk and renamed; read whole, within bounds, never a link."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+from errands.errors import StoreError
+
+NEW = ".new"
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_CLOSED = {errno.EROFS, errno.EACCES, errno.EPERM}
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Replace a file in one move: whenever the machine stops, there is the old file or the new one."""
+    temporary = path.with_name(f".{path.name}{NEW}")
+    try:
+        with open(temporary, "wb") as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(temporary, path)
+        sync_folder(path.parent)
+    except OSError as fault:
+        temporary.unlink(missing_ok=True)
+        raise refusal(path, fault) from None
+
+
+def sync_folder(folder: Path) -> None:
+    """Force a folder's list of names to disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(path: Path) -> None:
+    """Create a folder that must not exist yet; FileExistsError when it does."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir()
+    except FileExistsError:
+        raise
+    except OSError as fault:
+        raise refusal(path, fault) from None
+
+
+def read_file(path: Path, limit: int) -> bytes:
+    """The bytes of a regular file of at most `limit` bytes."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise StoreError(f"{path} is missing; this is not a complete run folder") from None
+    except OSError as fault:
+        why = "it is a link" if fault.errno == errno.ELOOP else (fault.strerror or "error")
+        raise StoreError(f"{path} cannot be read ({why.lower()}); restore it from a copy or remove its folder") from None
+    with os.fdopen(descriptor, "rb") as source:
+        found = os.fstat(source.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise StoreError(f"{path} is not a plain file; restore it from a copy or remove its folder")
+        if found.st_size > limit:
+            raise StoreError(f"{path} has {found.st_size:,} bytes, more than the {limit:,} expected; it is not of errands")
+        data = source.read(found.st_size + 1)
+    if len(data) != found.st_size:
+        raise StoreError(f"{path} changed while it was read; try again")
+    return data
+
+
+def digest(data: bytes) -> str:
+    """The SHA-256 of some bytes, in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def refusal(path: Path, fault: OSError) -> StoreError:
+    """What an operating system's refusal to write means, and what to do."""
+    if fault.errno in _FULL:
+        return StoreError(f"{path} could not be written because the disk is full; free some space, then 'errands resume latest'")
+    if fault.errno in _CLOSED:
+        return StoreError(f"{path} could not be written because its folder is read-only for you; run where you may write")
+    return StoreError(f"{path} could not be written ({(fault.strerror or str(fault)).lower()}); mend that, then 'errands resume latest'")
