@@ -111,7 +111,7 @@ def worth(
 def iterate(
     world: WorldTable, chance: Floats, following: Ints, pay: Payment, inside: Flags, tolerance: float
 ) -> tuple[Floats, Ints]:
-    """The values and best actions by Gauss-Seidel sweeps from 0 until a pass changes no value by more than `tolerance`.
+    """Values and best actions by Gauss-Seidel sweeps to and fro, from 0 until none changes by more than `tolerance`.
 
     Where `inside` has entries, only its states and the actions that cannot leave it are used.
     """
@@ -124,9 +124,12 @@ def iterate(
         passing = False
         for m in range(following.shape[0] - 1, -1, -1):
             change = tolerance + 1.0
+            back = False
             while change > tolerance:
                 change = 0.0
-                for s in range(count):
+                back = not back
+                for i in range(count):
+                    s = count - 1 - i if back else i
                     here = m * count + s
                     if limited and not inside[here]:
                         continue

@@ -123,7 +123,7 @@ def _lead(table: AgendaTable, u: Ints, masks: Masks, known: list[Masks]) -> tupl
 
 def _refused(task: Task, agendas: int, cells: int, row: int, budget: int) -> TaskError:
     return TaskError(
-        f"the exact optimum of '{task.name}' needs {agendas * cells:,} product states and {agendas * row / 1e9:,.1f} GB, "
-        f"more than the budget of {budget / 1e9:,.1f} GB; use fewer subtasks, or the learner 'scout', which needs no "
-        "such table"
+        f"the exact optimum of '{task.name}' needs {agendas * cells:,} product states and "
+        f"{agendas * row / 1e9:,.1f} GB, more than the budget of {budget / 1e9:,.1f} GB; "
+        "use fewer subtasks, or the learner 'scout', which needs no such table"
     )
