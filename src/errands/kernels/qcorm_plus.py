@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from errands.kernels import jit
+from errands.kernels import hot, jit
 from errands.kernels.qcorm_plus_agenda import Agenda
 from errands.kernels.qcorm_plus_corrections import best_believed, settle
 from errands.kernels.qcorm_plus_memory import (
-    ACTION, CHANGED, CORRECTED, FULL, LANDMARKS, LEAST, NODE, OPEN, OUTCOME, PROMISED, RANDOM, STALE, STATE, STEP,
+    ACTION, CHANGED, CORRECTED, FULL, LANDMARKS, LEAST, NODE, NUMERIC, OPEN, OUTCOME, PLANNED, PROMISED, RANDOM, STALE, STATE, STEP,
     TIME, TOUCHED, UNTRIED, Memory, Settings,
 )
 from errands.kernels.qcorm_plus_plan import TINY, due, plan, weigh
+from errands.kernels.qcorm_plus_tour import aim, leap, plan_tour
 from errands.kernels.qcorm_plus_values import arrival, lift, replay_backwards, replay_some, sight
 from errands.kernels.stepping import outcome, start
-from errands.tables import RUNNING, SUCCESS, Floats, Ints, WorldTable
+from errands.tables import RUNNING, SUCCESS, AgendaTable, Floats, Ints, WorldTable
 
 UNKNOWN = -1
+LEISURE = 5_000
+"""Steps between two local searches in a random world, where values never stand still."""
 
 
-@jit
+@hot
 def greedy(q: Floats, v: Floats, weight: Floats, open_: Ints, count: int, s: int) -> tuple[float, int]:
     """The value of the landmark that is worth most from here, and the first action on the way; -1 for none."""
     best, goal = 0.0, -1
@@ -37,14 +40,22 @@ def greedy(q: Floats, v: Floats, weight: Floats, open_: Ints, count: int, s: int
 
 
 @jit
-def decide(agenda: Agenda, memory: Memory, n: int, s: int) -> float:
+def decide(
+    agenda: Agenda, machine: AgendaTable, memory: Memory, settings: Settings, n: int, s: int, rng: np.random.Generator
+) -> float:
     """Weigh what to go for in node n from cell s, planning anew where that is due; what it promises."""
+    where = memory.where
+    if not agenda.listed:
+        rest = LEISURE if where[RANDOM] == 1 else 0
+        if where[TIME] == 0 and where[STALE] + where[TOUCHED] > 0 and where[STEP] - where[PLANNED] >= rest:
+            plan_tour(machine, memory, settings, s, rng)
+        return aim(machine, memory, s)
     following, status, bound = agenda.next, agenda.status, agenda.bound
     label, ends, worth, v = memory.label, memory.ends, memory.worth, memory.v
-    best = weigh(following, status, bound, label, ends, worth, v, memory.weight, memory.open, memory.where, n, s)
+    best = weigh(following, status, bound, label, ends, worth, v, memory.weight, memory.open, where, n, s)
     if due(agenda, memory, n):
         plan(agenda, memory)
-        best = weigh(following, status, bound, label, ends, worth, v, memory.weight, memory.open, memory.where, n, s)
+        best = weigh(following, status, bound, label, ends, worth, v, memory.weight, memory.open, where, n, s)
     return best
 
 
@@ -66,28 +77,26 @@ def notice(memory: Memory, s: int, a: int, s2: int) -> None:
 
 
 @jit
-def begin(memory: Memory, settings: Settings, s: int) -> None:
-    """Close the episode, learning it again backwards where that can change something, and go to the start s."""
+def close(memory: Memory, settings: Settings) -> None:
+    """After an episode: learn it again backwards where that can change something, else plan on what was learnt."""
     where = memory.where
     if where[RANDOM] == 0 and where[CHANGED] == 1:
         replay_backwards(memory, settings)
     elif where[TOUCHED] == 1:
         where[STALE] = 1
-    if not memory.seen[s]:
-        memory.seen[s] = True
-        where[UNTRIED] += memory.q.shape[1]
     where[CHANGED] = 0
 
 
 @jit
 def run(
-    world: WorldTable, agenda: Agenda, memory: Memory, settings: Settings, count: int, rng: np.random.Generator
+    world: WorldTable, agenda: Agenda, machine: AgendaTable, memory: Memory, settings: Settings, count: int,
+    rng: np.random.Generator,
 ) -> int:
     """Train for `count` steps, or until a table is full or an outcome missing; returns the steps taken."""
     q, v, last, updates, seen, trace = memory.q, memory.v, memory.last, memory.updates, memory.seen, memory.trace
     head, mark_label, mark_next, mark_landmark = memory.head, memory.mark_label, memory.mark_next, memory.mark_landmark
     weight, open_, flagged, where, numbers = memory.weight, memory.open, memory.flagged, memory.where, memory.numbers
-    label_, ends_, worth = memory.label, memory.ends, memory.worth
+    label_, ends_, worth, listed = memory.label, memory.ends, memory.worth, agenda.listed
     following, status, bound, useful, fatal = agenda.next, agenda.status, agenda.bound, agenda.useful, agenda.fatal
     gamma, horizon, actions, ring = settings.gamma, settings.horizon, q.shape[1], trace.shape[0] - 1
     for done in range(count):
@@ -95,6 +104,9 @@ def run(
             return done
         s, n, a = where[STATE], where[NODE], where[ACTION]
         if a < 0:
+            if not seen[s]:
+                seen[s] = True
+                where[UNTRIED] += actions
             x = rng.random() if where[RANDOM] == 1 else 1.0
             if x < settings.epsilon:
                 a = min(int(x / settings.epsilon * actions), actions - 1)
@@ -134,28 +146,58 @@ def run(
         if where[RANDOM] == 1:
             have = min(where[STEP], ring + 1)
             replay_some(q, v, updates, trace, where[LANDMARKS], have, settings.replays, gamma, horizon, rng)
-        m = following[n, label]
+        m = following[n, label] if listed else leap(machine, memory, n, label)
         over = ended or status[m] != RUNNING
         given = numbers[PROMISED]
         if over:
             given = gamma if status[m] == SUCCESS else 0.0
         elif m != n:
-            if where[STALE] + where[TOUCHED] + where[RANDOM] > 0:
-                given = gamma * decide(agenda, memory, m, s2)
+            if not listed or where[STALE] + where[TOUCHED] + where[RANDOM] > 0:
+                given = gamma * decide(agenda, machine, memory, settings, m, s2, rng)
             else:
                 given = gamma * weigh(following, status, bound, label_, ends_, worth, v, weight, open_, where, m, s2)
-        if where[RANDOM] == 0:
+        if settings.correct and listed and where[RANDOM] == 0:
             short = where[CHANGED] == 0 and given < numbers[PROMISED] * (1.0 - TINY)
             if short or flagged[n] or flagged[m]:
                 settle(agenda, memory, gamma, n, s, a, m, s2, ended)
         if over or where[TIME] >= settings.limit:
-            m, s2 = 0, start(world, rng)
-            if where[CHANGED] + where[TOUCHED] > 0 or not seen[s2]:
-                begin(memory, settings, s2)
-            where[TIME] = 0
-            if where[STALE] + where[TOUCHED] + where[RANDOM] > 0:
-                decide(agenda, memory, m, s2)
+            if where[CHANGED] + where[TOUCHED] > 0:
+                close(memory, settings)
+            m, s2, where[TIME] = 0, start(world, rng), 0
+            where[NUMERIC], memory.mask[0] = machine.initial, machine.full
+            if not listed or where[STALE] + where[TOUCHED] + where[RANDOM] > 0:
+                decide(agenda, machine, memory, settings, m, s2, rng)
             else:
                 weigh(following, status, bound, label_, ends_, worth, v, weight, open_, where, m, s2)
         where[STATE], where[NODE] = s2, m
     return count
+
+
+@jit
+def begin(
+    agenda: Agenda, machine: AgendaTable, memory: Memory, settings: Settings, s: int, rng: np.random.Generator
+) -> None:
+    """Put the agent at the start s of an episode."""
+    where = memory.where
+    where[STATE], where[NODE], where[TIME], where[ACTION] = s, 0, 0, -1
+    where[NUMERIC], memory.mask[0] = machine.initial, machine.full
+    decide(agenda, machine, memory, settings, 0, s, rng)
+
+
+@jit
+def actions_of(agenda: Agenda, machine: AgendaTable, memory: Memory, n: int, out: Ints) -> None:
+    """The greedy action of every cell in node n, or in the numeric state and mask of the memory; 0 where none leads on."""
+    where = memory.where
+    if agenda.listed:
+        weigh(
+            agenda.next, agenda.status, agenda.bound, memory.label, memory.ends, memory.worth, memory.v,
+            memory.weight, memory.open, where, n, 0,
+        )  # fmt: skip
+    else:
+        aim(machine, memory, 0)
+    for s in range(out.shape[0]):
+        if memory.flagged[n]:
+            a = best_believed(agenda, memory, n, s)[1]
+        else:
+            a = greedy(memory.q, memory.v, memory.weight, memory.open, where[OPEN], s)[1]
+        out[s] = max(a, 0)

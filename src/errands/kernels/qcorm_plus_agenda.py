@@ -10,17 +10,23 @@ from errands.kernels import jit
 from errands.kernels.stepping import ZERO, advance
 from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Codes, Flags, Floats, Ints, Masks
 
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
-_FOLD = np.uint64(29)
+_SPREAD, _OTHER = np.uint64(0x9E3779B1), np.uint64(0x85EBCA6B)
+_HALF, _LOW, _FOLD = np.uint64(32), np.uint64(0xFFFFFFFF), np.uint64(15)
 
 
 class Agenda(NamedTuple):
-    """Nodes (numeric state, remaining subtasks) in breadth-first order; none where there are too many to list."""
+    """Nodes (numeric state, remaining subtasks) in breadth-first order.
 
+    Where there are too many to list, four nodes stand for them: two running ones that take turns, success, failure.
+    """
+
+    listed: bool
     numeric: Ints
     """[n] the numeric state."""
     mask: Masks
     """[n] the subtasks that remain; none after a failure."""
+    slots: Ints
+    """[h] open hash table of node numbers, -1 for a free slot."""
     next: Ints
     """[n, L] the node after a step with label l; a terminal stays."""
     status: Codes
@@ -36,28 +42,28 @@ class Agenda(NamedTuple):
 
 
 @jit
-def find(keys_u: Ints, keys_mask: Masks, table: Ints, u: int, mask: np.uint64) -> int:
+def find(numeric: Ints, masks: Masks, slots: Ints, u: int, mask: np.uint64) -> int:
     """The slot of a node in an open hash table of node numbers: its own, or the free one where it belongs."""
-    size = np.uint64(table.shape[0] - 1)
-    mixed = (mask ^ (np.uint64(u) << np.uint64(58))) * _SPREAD
+    size = np.uint64(slots.shape[0] - 1)
+    mixed = ((mask & _LOW) * _SPREAD) ^ ((mask >> _HALF) * _OTHER) ^ np.uint64(u)
     slot = (mixed ^ (mixed >> _FOLD)) & size
-    while table[slot] >= 0 and (keys_u[table[slot]] != u or keys_mask[table[slot]] != mask):
+    while slots[slot] >= 0 and (numeric[slots[slot]] != u or masks[slots[slot]] != mask):
         slot = (slot + np.uint64(1)) & size
     return int(slot)
 
 
 @jit
-def list_nodes(machine: AgendaTable, most: int) -> tuple[Ints, Masks, Ints]:
-    """Numeric states, masks and next nodes of all reachable nodes; empty arrays where there are more than `most`."""
+def list_nodes(machine: AgendaTable, most: int) -> tuple[Ints, Masks, Ints, Ints]:
+    """Numeric states, masks, hash table and next nodes of all reachable nodes; nothing where there are over `most`."""
     labels = machine.label_bits.shape[0]
     numeric, mask = np.zeros(most, np.int32), np.zeros(most, np.uint64)
     following = np.zeros((most, labels), np.int32)
     size = 4
     while size < 2 * most:
         size *= 2
-    table = np.full(size, -1, np.int32)
+    slots = np.full(size, -1, np.int32)
     numeric[0], mask[0] = machine.initial, machine.full
-    table[find(numeric, mask, table, machine.initial, machine.full)] = 0
+    slots[find(numeric, mask, slots, machine.initial, machine.full)] = 0
     count, n = 1, 0
     while n < count:
         for label in range(labels):
@@ -68,15 +74,15 @@ def list_nodes(machine: AgendaTable, most: int) -> tuple[Ints, Masks, Ints]:
             u = machine.next[entry]
             if machine.status[u] == FAILURE:
                 left = ZERO
-            slot = find(numeric, mask, table, u, left)
-            if table[slot] < 0:
+            slot = find(numeric, mask, slots, u, left)
+            if slots[slot] < 0:
                 if count == most:
-                    return numeric[:0], mask[:0], following[:0]
-                numeric[count], mask[count], table[slot] = u, left, count
+                    return numeric[:0], mask[:0], slots[:0], following[:0]
+                numeric[count], mask[count], slots[slot] = u, left, count
                 count += 1
-            following[n, label] = table[slot]
+            following[n, label] = slots[slot]
         n += 1
-    return numeric[:count].copy(), mask[:count].copy(), following[:count].copy()
+    return numeric[:count].copy(), mask[:count].copy(), slots, following[:count].copy()
 
 
 @jit
@@ -101,13 +107,32 @@ def fewest_steps(following: Ints, status: Codes) -> tuple[Ints, bool]:
     return steps, layered
 
 
-def list_agenda(machine: AgendaTable, gamma: float, most: int) -> Agenda:
-    """The agenda of a lowered machine as a graph, with what follows from it for planning."""
-    numeric, mask, following = list_nodes(machine, most)
+def list_agenda(machine: AgendaTable, gamma: float, most: int, whole: bool = True) -> Agenda:
+    """The agenda of a lowered machine as a graph; `whole` says that the world has no labels but the machine's."""
+    numeric, mask, slots, following = list_nodes(machine, most)
+    if not len(numeric):
+        return _unlisted(machine)
     status = machine.status[numeric]
     steps, layered = fewest_steps(following, status)
-    bound = np.where(steps > 0, gamma ** (steps - 1.0), 0.0)
+    # A label still unknown may lead to success at once, so nothing below 1 bounds what an untried pair can give.
+    bound = np.where(steps > 0, gamma ** (steps - 1.0), 0.0) if whole else np.where(status == RUNNING, 1.0, 0.0)
     running = np.flatnonzero(status == RUNNING)
     moved = following[running] != running[:, None]
     failed = status[following[running]] == FAILURE
-    return Agenda(numeric, mask, following, status, bound, layered, (moved & ~failed).any(0), failed.all(0))
+    useful, fatal = (moved & ~failed).any(0), failed.all(0)
+    return Agenda(True, numeric, mask, slots, following, status, bound, layered, useful, fatal)
+
+
+def _unlisted(machine: AgendaTable) -> Agenda:
+    labels = machine.label_bits.shape[0]
+    useful, fatal = np.zeros(labels, np.bool_), np.ones(labels, np.bool_)
+    for u in np.flatnonzero(machine.status == RUNNING):
+        block = machine.next[machine.offset[u] :][: labels * machine.width[u]].reshape(labels, -1)
+        failed = machine.status[block] == FAILURE
+        useful |= ((block != u) & ~failed).any(1) | (machine.label_bits & machine.active[u] != 0)
+        fatal &= failed.all(1)
+    status = np.array([RUNNING, RUNNING, SUCCESS, FAILURE], np.int8)
+    return Agenda(
+        False, np.zeros(0, np.int32), np.zeros(0, np.uint64), np.zeros(0, np.int32), np.zeros((4, labels), np.int32),
+        status, np.array([1.0, 1.0, 0.0, 0.0]), False, useful & ~fatal, fatal,
+    )  # fmt: skip

@@ -4,23 +4,10 @@ from __future__ import annotations
 
 from errands.kernels import jit
 from errands.kernels.qcorm_plus_agenda import Agenda
-from errands.kernels.qcorm_plus_memory import CORRECTED, FULL, LANDMARKS, UNTRIED, Longs, Memory
+from errands.kernels.qcorm_plus_hash import slot_of
+from errands.kernels.qcorm_plus_memory import CORRECTED, FULL, LANDMARKS, UNTRIED, Memory
 from errands.kernels.qcorm_plus_plan import TINY, after
 from errands.tables import RUNNING, SUCCESS
-
-_SPREAD = 0x9E3779B1
-
-
-@jit
-def slot_of(keys: Longs, key: int) -> int:
-    """The slot of a key in an open hash table: its own, or the free one where it belongs."""
-    size = keys.shape[0] - 1
-    mixed = key * _SPREAD
-    slot = (mixed ^ (mixed >> 17)) & size
-    while keys[slot] >= 0 and keys[slot] != key:
-        slot = (slot + 1) & size
-    return slot
-
 
 @jit
 def believed(agenda: Agenda, memory: Memory, n: int, s: int, a: int) -> float:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from errands.kernels.qcorm_plus_hash import slot_of
 from errands.tables import Flags, Floats, Ints, Masks
 
 Longs = NDArray[np.int64]
 
-STATE, NODE, NUMERIC, TIME, STEP, ACTION, OUTCOME, OPEN, GOAL = range(9)
+STATE, NODE, TIME, ACTION, OUTCOME, STEP, NUMERIC, OPEN, GOAL = range(9)
 LANDMARKS, MARKS, CORRECTED, UNTRIED, RANDOM, STALE, TOUCHED, CHANGED, PLANNED, FULL, FIELDS = range(9, 20)
 PROMISED, LEAST, NUMBERS = range(3)
+FIRST = 16
+"""Room for landmarks, marks and corrections in a new memory."""
 STAR = 0
 """The landmark that stands for all pairs not yet tried."""
 
@@ -33,6 +36,10 @@ class Settings(NamedTuple):
     limit: int
     most: int
     """Landmarks with tables of their own; later ones share the table of their label."""
+    correct: bool
+    """Whether values by node are kept where landmarks promise too much."""
+    kicks: int
+    """Kicks of the local search for the order where the agenda is too large to be listed."""
 
 
 class Memory(NamedTuple):
@@ -83,4 +90,84 @@ class Memory(NamedTuple):
     numbers: Floats
     """[NUMBERS] the value promised to the action in hand, and the least that a reachable landmark can be worth."""
     mask: Masks
-    """[1] the remaining subtasks."""
+    """[1] the remaining subtasks, where nodes are not listed."""
+    order: Ints
+    """[N] the subtasks in planned order, where nodes are not listed; -1 behind the last."""
+
+
+def new_memory(states: int, actions: int, nodes: int, subtasks: int, trace: int, gamma: float) -> Memory:
+    """A memory in which everything is one step away; `trace` is a power of two."""
+    return Memory(
+        q=np.full((states, actions, FIRST), gamma),
+        v=np.full((states, FIRST), gamma),
+        last=np.full((states, actions), -1, np.int32),
+        updates=np.zeros((states, actions), np.int32),
+        seen=np.zeros(states, np.bool_),
+        head=np.full(states, -1, np.int32),
+        mark_cell=np.zeros(FIRST, np.int32),
+        mark_label=np.zeros(FIRST, np.int32),
+        mark_next=np.zeros(FIRST, np.int32),
+        mark_landmark=np.zeros(FIRST, np.int32),
+        label=np.zeros(FIRST, np.int32),
+        ends=np.zeros(FIRST, np.bool_),
+        worth=np.full((nodes, FIRST), -1.0),
+        choice=np.zeros((nodes, FIRST), np.int32),
+        weight=np.zeros(FIRST),
+        open=np.zeros(FIRST, np.int32),
+        keys=np.full(FIRST, -1, np.int64),
+        values=np.zeros(FIRST),
+        flagged=np.zeros(nodes, np.bool_),
+        trace=np.zeros((trace, 5), np.int32),
+        where=_where(),
+        numbers=np.array([0.0, gamma ** (states + 1)]),
+        mask=np.zeros(1, np.uint64),
+        order=np.full(subtasks, -1, np.int32),
+    )
+
+
+def _where() -> Longs:
+    where = np.zeros(FIELDS, np.int64)
+    where[ACTION], where[LANDMARKS], where[STALE] = -1, 1, 1
+    return where
+
+
+def on_agenda(memory: Memory, nodes: int) -> Memory:
+    """The memory for another list of nodes: the plan is to be made again, corrections are forgotten."""
+    memory.where[STALE], memory.where[CORRECTED] = 1, 0
+    memory.keys[:] = -1
+    width = memory.label.shape[0]
+    return memory._replace(
+        worth=np.full((nodes, width), -1.0), choice=np.zeros((nodes, width), np.int32), flagged=np.zeros(nodes, np.bool_)
+    )
+
+
+def grown(memory: Memory, gamma: float) -> Memory:
+    """The memory with twice the room in each table that is full."""
+    where = memory.where
+    where[FULL] = 0
+    if where[LANDMARKS] == memory.label.shape[0]:
+        memory = memory._replace(
+            q=_wider(memory.q, gamma), v=_wider(memory.v, gamma), label=_wider(memory.label, 0),
+            ends=_wider(memory.ends, False), worth=_wider(memory.worth, -1.0), choice=_wider(memory.choice, 0),
+            weight=_wider(memory.weight, 0.0), open=_wider(memory.open, 0),
+        )  # fmt: skip
+    if where[MARKS] == memory.mark_cell.shape[0]:
+        marks = ("mark_cell", "mark_label", "mark_next", "mark_landmark")
+        memory = memory._replace(**{name: _wider(getattr(memory, name), 0) for name in marks})
+    if 2 * where[CORRECTED] + 2 > memory.keys.shape[0]:
+        memory = _rehashed(memory)
+    return memory
+
+
+def _wider(array: NDArray[Any], filling: float) -> NDArray[Any]:
+    """The array with twice its last axis."""
+    return np.concatenate([array, np.full_like(array, filling)], axis=-1)
+
+
+def _rehashed(memory: Memory) -> Memory:
+    keys, values = np.full(2 * memory.keys.shape[0], -1, np.int64), np.zeros(2 * memory.keys.shape[0])
+    for key, value in zip(memory.keys, memory.values, strict=True):
+        if key >= 0:
+            slot = slot_of(keys, key)
+            keys[slot], values[slot] = key, value
+    return memory._replace(keys=keys, values=values)

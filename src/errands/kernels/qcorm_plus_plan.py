@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from errands.kernels import jit
+from errands.kernels import hot, jit
 from errands.kernels.qcorm_plus_agenda import Agenda
 from errands.kernels.qcorm_plus_memory import (
     GOAL, LANDMARKS, MARKS, OPEN, PLANNED, RANDOM, STALE, STAR, STEP, TOUCHED, UNTRIED, Longs, Memory,
@@ -15,7 +15,7 @@ TINY = 1e-12
 WORK = 16
 
 
-@jit
+@hot
 def after(following: Ints, status: Codes, label: Ints, ends: Flags, worth: Floats, n: int, k: int) -> float:
     """What arriving at a landmark is worth in node n: nothing where the node ignores it."""
     m = following[n, label[k]]
@@ -80,7 +80,7 @@ def plan(agenda: Agenda, memory: Memory) -> None:
     where[PLANNED] = where[STEP]
 
 
-@jit
+@hot
 def weigh(
     following: Ints, status: Codes, bound: Floats, label: Ints, ends: Flags, worth: Floats, v: Floats,
     weight: Floats, open_: Ints, where: Longs, n: int, s: int,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from errands.kernels import jit
+from errands.kernels import hot, jit
 from errands.kernels.qcorm_plus_memory import (
     FULL, LANDMARKS, LEAST, MARKS, STALE, STEP, TIME, TOUCHED, Memory, Settings,
 )
 from errands.tables import Floats, Ints
 
 
-@jit
+@hot
 def arrival(head: Ints, mark_label: Ints, mark_next: Ints, mark_landmark: Ints, s: int, label: int) -> int:
     """The landmark reached by entering a cell with this label; 0 where none is known."""
     m = head[s]
@@ -43,7 +43,7 @@ def sight(memory: Memory, most: int, s: int, label: int, ended: bool) -> int:
     return k
 
 
-@jit
+@hot
 def lift(
     q: Floats, v: Floats, count: int, s: int, a: int, s2: int, reached: int, fatal: bool,
     gamma: float, rate: float, least: float,
@@ -89,7 +89,7 @@ def replay_backwards(memory: Memory, settings: Settings) -> None:
         where[TOUCHED] = 1
 
 
-@jit
+@hot
 def replay_some(
     q: Floats, v: Floats, updates: Ints, trace: Ints, count: int, have: int, replays: int, gamma: float,
     horizon: float, rng: np.random.Generator,

@@ -1,0 +1,156 @@
+"""The order where the agenda is too large to be listed: a local search over subtasks, legs through Boolean gates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from errands.kernels import jit
+from errands.kernels.local_search import tour
+from errands.kernels.qcorm_plus_memory import (
+    GOAL, LANDMARKS, NUMERIC, OPEN, PLANNED, STALE, STAR, STEP, TOUCHED, UNTRIED, Memory, Settings,
+)
+from errands.kernels.qcorm_plus_plan import legs
+from errands.kernels.stepping import ONE, ZERO, advance
+from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Floats, Ints
+
+ANY = -1
+FAR = 1e6
+GRAIN = 1e6
+
+
+@jit
+def steps(value: float, gamma: float) -> float:
+    """The steps that a value stands for, rounded: logarithms differ in their last bit between compilers."""
+    return np.floor(np.log(value) / np.log(gamma) * GRAIN + 0.5) / GRAIN
+
+
+@jit
+def gates(machine: AgendaTable, label: Ints, u: int, mask: np.uint64, k: int) -> tuple[int, int]:
+    """What landmark k does in (u, mask): the numeric state it leads to (-1 for none or failure), the subtask completed."""
+    entry, _, completed = advance(machine, u, mask, label[k])
+    target = machine.next[entry]
+    if machine.status[target] == FAILURE or (target == u and completed < 0):
+        return -1, -1
+    return target, completed
+
+
+@jit
+def ways(machine: AgendaTable, memory: Memory, reach: Floats, mask: np.uint64, wanted: int) -> Floats:
+    """[U, K] the value of completing a subtask from each landmark in each numeric state, passing Boolean gates only.
+
+    For ANY, success and states in which some subtask can be completed count as well.
+    """
+    count, label = memory.where[LANDMARKS], memory.label
+    states = machine.status.shape[0]
+    value = np.zeros((states, count))
+    changed = True
+    while changed:
+        changed = False
+        for u in range(states):
+            if machine.status[u] != RUNNING:
+                continue
+            for k in range(1, count):
+                w = arriving(machine, value, label, u, mask, wanted, k)
+                if w == 0.0:
+                    continue
+                for x in range(1, count):
+                    if w * reach[x, k] > value[u, x]:
+                        value[u, x] = w * reach[x, k]
+                        changed = True
+    return value
+
+
+@jit
+def arriving(machine: AgendaTable, value: Floats, label: Ints, u: int, mask: np.uint64, wanted: int, k: int) -> float:
+    """What arriving at landmark k in (u, mask) is worth for completing the wanted subtask."""
+    target, completed = gates(machine, label, u, mask, k)
+    if target < 0 or (completed >= 0 and wanted != ANY and completed != wanted):
+        return 0.0
+    if completed >= 0:
+        return 1.0
+    if wanted == ANY and (machine.status[target] == SUCCESS or machine.active[target] & mask != ZERO):
+        return 1.0
+    return value[target, k]
+
+
+@jit
+def next_subtask(memory: Memory) -> int:
+    """The first planned subtask that remains; ANY where there is none."""
+    for j in memory.order:
+        if j >= 0 and memory.mask[0] & (ONE << np.uint64(j)) != ZERO:
+            return j
+    return ANY
+
+
+@jit
+def aim(machine: AgendaTable, memory: Memory, s: int) -> float:
+    """Weigh the landmarks on the way to the next planned subtask from cell s; the best value."""
+    where, mask = memory.where, memory.mask[0]
+    reach = legs(memory)
+    best = 0.0
+    for wanted in (next_subtask(memory), ANY):
+        value = ways(machine, memory, reach, mask, wanted)
+        some, where[GOAL] = 0, STAR
+        for k in range(where[LANDMARKS]):
+            w = arriving(machine, value, memory.label, where[NUMERIC], mask, wanted, k) if k != STAR else 0.0
+            if k == STAR and where[UNTRIED] > 0:
+                w = 1.0
+            memory.weight[k] = w
+            if w > 0.0:
+                memory.open[some] = k
+                some += 1
+                if w * memory.v[s, k] > best:
+                    best, where[GOAL] = w * memory.v[s, k], k
+        where[OPEN] = some
+        if best > 0.0:
+            break
+    return best
+
+
+@jit
+def plan_tour(
+    machine: AgendaTable, memory: Memory, settings: Settings, s: int, rng: np.random.Generator
+) -> None:
+    """Order the subtasks that can be completed from here on by the learnt values of the legs between them."""
+    where, label, mask = memory.where, memory.label, memory.mask[0]
+    count, total = where[LANDMARKS], memory.order.shape[0]
+    reach = legs(memory)
+    place, after = np.full(total, -1, np.int64), np.zeros(total, np.int64)
+    for u in range(machine.status.shape[0]):
+        for k in range(1, count):
+            target, completed = gates(machine, label, u, mask, k) if machine.status[u] == RUNNING else (-1, -1)
+            if completed >= 0 and place[completed] < 0:
+                place[completed], after[completed] = k, target
+    items = np.flatnonzero(place >= 0)
+    first, between = np.full(items.shape[0], FAR), np.full((items.shape[0], items.shape[0]), FAR)
+    for j in range(items.shape[0]):
+        value = ways(machine, memory, reach, mask, items[j])
+        for k in range(1, count):
+            x = arriving(machine, value, label, where[NUMERIC], mask, items[j], k) * memory.v[s, k]
+            if x > 0.0:
+                first[j] = min(first[j], steps(x, settings.gamma))
+        for i in range(items.shape[0]):
+            x = value[after[items[i]], place[items[i]]]
+            if i != j and x > 0.0:
+                between[i, j] = steps(x, settings.gamma)
+    memory.order[:] = -1
+    kicks = settings.kicks if where[UNTRIED] == 0 else 0
+    path = tour(first, between, np.zeros(items.shape[0]), kicks, rng)
+    for i in range(path.shape[0]):
+        memory.order[i] = items[path[i]]
+    where[STALE] = where[TOUCHED] = 0
+    where[PLANNED] = where[STEP]
+
+
+@jit
+def leap(machine: AgendaTable, memory: Memory, n: int, label: int) -> int:
+    """The machine's step where nodes are not listed: n itself, the other running node, success 2 or failure 3."""
+    u, mask = memory.where[NUMERIC], memory.mask[0]
+    entry, left, _ = advance(machine, u, mask, label)
+    target = machine.next[entry]
+    memory.where[NUMERIC], memory.mask[0] = target, left
+    if machine.status[target] == SUCCESS:
+        return 2
+    if machine.status[target] == FAILURE:
+        return 3
+    return n if target == u and left == mask else 1 - n
