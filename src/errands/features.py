@@ -97,7 +97,7 @@ def disjunction(parts: Sequence[Guard]) -> Guard:
 
 def negation(guard: Guard) -> Guard:
     """The negation in its plainest form."""
-    if guard == TRUE or guard == FALSE:
+    if guard in (TRUE, FALSE):
         return FALSE if guard == TRUE else TRUE
     return guard.inner if isinstance(guard, Not) else Not(guard)
 
@@ -206,7 +206,9 @@ def satisfying(guard: Guard) -> frozenset[str] | None:
 
 _TOKEN = re.compile(r"\s*(?:(?P<name>[^\W\d]\w*)(?P<change>\.(?:down|done|same)\b|[↓⤓!])?|(?P<sign>[~¬&∧|∨()]))")
 _WORDS = {"not": "~", "and": "&", "or": "|", "¬": "~", "∧": "&", "∨": "|"}
-_CHANGES = {".down": Change.DECREASED, ".done": Change.REACHED, ".same": Change.UNCHANGED} | {c.value: c for c in Change}
+_CHANGES = {".down": Change.DECREASED, ".done": Change.REACHED, ".same": Change.UNCHANGED} | {
+    c.value: c for c in Change
+}
 RESERVED = frozenset({"not", "and", "or", "true", "false"})
 
 
@@ -246,11 +248,15 @@ class _Parser:
         name, change, sign = found.group("name", "change", "sign")
         if sign or name in _WORDS:
             if change:
-                raise SpecError(f"column {found.start('change') + 1}: '{name}' is a reserved word, not a numeric feature")
+                raise SpecError(
+                    f"column {found.start('change') + 1}: '{name}' is a reserved word, not a numeric feature"
+                )
             return _WORDS.get(sign or name, sign or name), None
         if name in RESERVED:
             if change:
-                raise SpecError(f"column {found.start('change') + 1}: '{name}' is a reserved word, not a numeric feature")
+                raise SpecError(
+                    f"column {found.start('change') + 1}: '{name}' is a reserved word, not a numeric feature"
+                )
             return name, TRUE if name == "true" else FALSE
         return name, Numeric(name, _CHANGES[change]) if change else Boolean(name)
 
@@ -263,7 +269,9 @@ class _Parser:
     def _fault(self, wanted: str) -> SpecError:
         if self.at < len(self.tokens):
             token, _, column = self.tokens[self.at]
-            return SpecError(f"column {column}: found '{token}' where {wanted} was wanted in the guard '{_short(self.text)}'")
+            return SpecError(
+                f"column {column}: found '{token}' where {wanted} was wanted in the guard '{_short(self.text)}'"
+            )
         return SpecError(f"column {len(self.text) + 1}: the guard '{_short(self.text)}' ends where {wanted} was wanted")
 
     def _take(self, sign: str) -> bool:

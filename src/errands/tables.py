@@ -52,7 +52,7 @@ class MachineTable(NamedTuple):
 
 
 class AgendaTable(NamedTuple):
-    """An agenda machine that is stepped, never enumerated: state = (numeric state u, bit mask of remaining subtasks)."""
+    """An agenda machine that is stepped, never enumerated: state = (numeric state u, mask of remaining subtasks)."""
 
     initial: int
     full: np.uint64

@@ -92,7 +92,9 @@ def parse(kind: type[T], name: str, verb: Verb, words: list[str]) -> T:
     except SystemExit as stop:
         if not stop.code:
             raise
-        raise ErrandsError(f"{_sentence(heard.getvalue())}; type 'errands {name} --help' to see what it takes") from None
+        raise ErrandsError(
+            f"{_sentence(heard.getvalue())}; type 'errands {name} --help' to see what it takes"
+        ) from None
 
 
 def _sentence(text: str) -> str:

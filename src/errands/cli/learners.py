@@ -6,6 +6,7 @@ import ast
 import inspect
 import textwrap
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any
 
 import tyro
@@ -70,8 +71,9 @@ def sentences(kind: type) -> dict[str, str]:
     for parent in reversed(kind.__mro__[:-1]):
         tree = ast.parse(textwrap.dedent(inspect.getsource(parent))).body[0]
         body = tree.body if isinstance(tree, ast.ClassDef) else []
-        for line, after in zip(body, body[1:], strict=False):
-            is_field = isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name)
-            if is_field and isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
-                found[line.target.id] = str(after.value.value)  # type: ignore[union-attr]
+        for line, after in pairwise(body):
+            if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
+                said = after.value if isinstance(after, ast.Expr) else None
+                if isinstance(said, ast.Constant):
+                    found[line.target.id] = str(said.value)
     return found

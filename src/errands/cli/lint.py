@@ -52,8 +52,14 @@ def _report(name: str) -> Answer:
     else:
         is_file = name.endswith(".toml") or "/" in name
         report = lint(read_text(Path(name)) if is_file else task_text(name))
-    sizes = asdict(report.sizes)
+    sizes = asdict(report.sizes) if report.sizes else {}
     lines = [*report.reading, "", "States: " + ", ".join(f"{kind} {count:,}" for kind, count in sizes.items())]
     lines += ["", *(f"warning: {w}" for w in report.warnings)] if report.warnings else ["No warnings."]
-    document = {"file": name, "ok": True, "reading": list(report.reading), "sizes": sizes, "warnings": list(report.warnings)}
+    document = {
+        "file": name,
+        "ok": True,
+        "reading": list(report.reading),
+        "sizes": sizes,
+        "warnings": list(report.warnings),
+    }
     return Answer(document, "\n".join(lines))

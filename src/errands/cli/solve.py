@@ -43,7 +43,9 @@ def run(arguments: Arguments) -> Answer:
     }
     lines = [f"{task.name}: {_length(best.length, best.reason)}"]
     if best.order:
-        lines.append(f"order: {' '.join(best.order)}" + (f"   (one of {best.orders:,} optimal orders)" if best.orders else ""))
+        lines.append(
+            f"order: {' '.join(best.order)}" + (f"   (one of {best.orders:,} optimal orders)" if best.orders else "")
+        )
     lines += [f"method: {best.method}"] if best.method else []
     if arguments.one_policy_per_subtask:
         from errands.oracle.one_policy import one_policy_per_subtask
@@ -59,4 +61,10 @@ def run(arguments: Arguments) -> Answer:
 
 
 def _length(length: float | None, reason: str) -> str:
-    return reason if length is None else f"{length:g} steps" if float(length).is_integer() else f"{length:.4f} expected steps"
+    return (
+        reason
+        if length is None
+        else f"{length:g} steps"
+        if float(length).is_integer()
+        else f"{length:.4f} expected steps"
+    )

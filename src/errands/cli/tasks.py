@@ -26,9 +26,7 @@ def run(arguments: Arguments) -> Answer:
     from errands.tasks.catalogue import CATALOGUE
 
     rows = [_row(name, arguments.map_seed) for name in SHOWN]
-    families = [
-        {"name": e.shown, "from": e.low or None, "to": e.high or None, "about": e.about} for e in CATALOGUE
-    ]
+    families: list[dict[str, Any]] = [{"name": e.shown, "from": e.low or None, "to": e.high or None, "about": e.about} for e in CATALOGUE]
     table = Table(title="Tasks by name; N is any number in the range", title_justify="left")
     for column in ("name", "N", "what it is"):
         table.add_column(column, no_wrap=column != "what it is")
@@ -39,7 +37,9 @@ def run(arguments: Arguments) -> Answer:
         examples.add_column(column, justify="left" if column in ("task", "world") else "right")
     for row in rows:
         optimum = "continuous world" if row["optimum"] is None else f"{row['optimum']:g}"
-        examples.add_row(row["task"], row["world"], f"{row['agenda']:,}", f"{row['coupled']:,}", str(row["policies"]), optimum)
+        examples.add_row(
+            row["task"], row["world"], f"{row['agenda']:,}", f"{row['coupled']:,}", str(row["policies"]), optimum
+        )
     from rich.console import Group
 
     return Answer({"families": families, "examples": rows}, Group(table, examples))

@@ -24,5 +24,5 @@ from numba import njit  # noqa: E402
 jit = njit(cache=True, nogil=True, error_model="numpy")
 """Compile with a cache and without the interpreter's lock; plain Python when NUMBA_DISABLE_JIT is set."""
 
-hot = njit(cache=True, nogil=True, error_model="numpy", forceinline=True, _nrt=False)
-"""The same for inner loops: no reference counts, hence no new arrays and no slices; counts cost 2 to 8 times the work."""
+hot = njit(cache=True, nogil=True, error_model="numpy", forceinline=True, _nrt=False)  # type: ignore[call-overload]
+"""The same for inner loops: no reference counts (they cost 2 to 8 times the work), so no new arrays or slices."""

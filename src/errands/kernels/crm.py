@@ -15,7 +15,7 @@ from errands.tables import RUNNING, Codes, Flags, Floats, Ints, MachineTable, Wo
 
 
 class Alive(NamedTuple):
-    """Which machine states may learn counterfactually while the machine is in state i: running[slice[i, 0]:slice[i, 1]]."""
+    """Which machine states learn counterfactually while the machine is in state i: running[slice[i, 0]:slice[i, 1]]."""
 
     next: Ints
     """[L, U] the machine's transitions, label by label."""

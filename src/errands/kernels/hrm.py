@@ -52,7 +52,15 @@ class OptionValues(NamedTuple):
 
 @hot
 def hrm_learn(
-    world: WorldTable, alive: Alive, options: Options, values: OptionValues, rates: OptionRates, s: int, a: int, o: int, i: int
+    world: WorldTable,
+    alive: Alive,
+    options: Options,
+    values: OptionValues,
+    rates: OptionRates,
+    s: int,
+    a: int,
+    o: int,
+    i: int,
 ) -> None:
     """One world step replayed for every option of every machine state alive in i."""
     s2, label, ends = world.next[s, a, o], world.label[s, a, o], world.ends[s, a, o]
@@ -162,7 +170,11 @@ def hrm_loop(
 
 @hot
 def greedy_options(
-    world: WorldTable, machine: MachineTable, options: Options, values: OptionValues, rates: OptionRates,
+    world: WorldTable,
+    machine: MachineTable,
+    options: Options,
+    values: OptionValues,
+    rates: OptionRates,
     rng: np.random.Generator,
 ) -> tuple[int, float, bool]:
     """Length, total reward and success of one greedy episode."""

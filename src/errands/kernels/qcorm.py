@@ -1,4 +1,4 @@
-"""QCoRM: low-level policies per objective, learnt in all coupled states at once, under a steps-to-go bandit (Section 4)."""
+"""QCoRM: a policy per objective, learnt in all coupled states at once, under a steps-to-go bandit (Section 4)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from errands.kernels import hot
 from errands.kernels.choice import best_action, explore
 from errands.kernels.crm import pull
-from errands.kernels.steps_to_go import StepsToGo, insert, slot
 from errands.kernels.stepping import ONE, ZERO, advance, lowest_bit, outcome, reward, standing, start
+from errands.kernels.steps_to_go import StepsToGo, insert, slot
 from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Floats, Ints, Masks, WorldTable
 
 STATE, NUMERIC, TIME, ACTION, OUTCOME = range(5)
@@ -167,9 +167,7 @@ def choose(table: StepsToGo, values: CoupledValues, rates: Coefficients, rng: np
 
 
 @hot
-def act(
-    values: CoupledValues, table: StepsToGo, rates: Coefficients, rng: np.random.Generator
-) -> int:
+def act(values: CoupledValues, table: StepsToGo, rates: Coefficients, rng: np.random.Generator) -> int:
     """The next training action: epsilon-greedy in the low-level policy of the chosen objective."""
     where = values.where
     epsilon = annealed(rates.epsilon, where[STEP], rates.epsilon_from, rates.epsilon_to)
@@ -229,7 +227,13 @@ def finish(values: CoupledValues, table: StepsToGo, rates: Coefficients, success
 
 @hot
 def learn(
-    world: WorldTable, machine: AgendaTable, values: CoupledValues, table: StepsToGo, rates: Coefficients, a: int, o: int
+    world: WorldTable,
+    machine: AgendaTable,
+    values: CoupledValues,
+    table: StepsToGo,
+    rates: Coefficients,
+    a: int,
+    o: int,
 ) -> bool:
     """Learn from one world step and move on; True when the episode is over."""
     where = values.where
@@ -301,7 +305,11 @@ def qcorm_loop(
 
 @hot
 def coupled_episode(
-    world: WorldTable, machine: AgendaTable, values: CoupledValues, table: StepsToGo, limit: int,
+    world: WorldTable,
+    machine: AgendaTable,
+    values: CoupledValues,
+    table: StepsToGo,
+    limit: int,
     rng: np.random.Generator,
 ) -> tuple[int, float, bool]:
     """Length, total reward and success of one greedy episode; `values` is a copy whose `where` may be written to."""

@@ -56,7 +56,7 @@ class Learner(ABC):
 
     @abstractmethod
     def advance(self, count: int) -> None:
-        """Take exactly `count` training steps (self.step grows by it), stopping in the middle of an episode if need be."""
+        """Take exactly `count` training steps (self.step grows by it), stopping inside an episode if need be."""
 
     @abstractmethod
     def evaluate(self) -> Evaluation:

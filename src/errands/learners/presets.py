@@ -21,6 +21,11 @@ def config_of(learner: str, preset: str, task: Task) -> LearnerConfig:
         from errands.learners.tabular.qcorm_plus import QCoRMPlusConfig
 
         return QCoRMPlusConfig()
+    if learner == "dirl":
+        from errands.learners.dirl import DiRLConfig
+
+        alpha = 1e-5 if preset == "paper" else 1.0 if _certain(task) else 0.1
+        return DiRLConfig(alpha=alpha)
     return _paper(learner) if preset == "paper" else _tuned(learner, task)
 
 
@@ -43,7 +48,7 @@ def _tuned(learner: str, task: Task) -> LearnerConfig:
 
     office = task.world.kind == "office"
     delivery = task.world.kind == "delivery"
-    certain = task.finite is None or task.finite.certain
+    certain = _certain(task)
     if learner == "qcorm":
         return QCoRMConfig(epsilon=0.3 if office else 0.1)
     if learner == "qcorm-0":
@@ -53,3 +58,7 @@ def _tuned(learner: str, task: Task) -> LearnerConfig:
     if learner == "crm" and not delivery:
         return QRMConfig(alpha=1.0 if certain else 0.1, q_init=1.0)
     return QRMConfig(alpha=1.0 if certain else 0.1, epsilon=0.3 if delivery and learner == "crm" else 0.1)
+
+
+def _certain(task: Task) -> bool:
+    return task.finite is None or task.finite.certain

@@ -15,7 +15,7 @@ from errands.tables import FAILURE
 
 @dataclass(frozen=True)
 class AgendaRM:
-    """A Boolean machine whose states are (numeric state, remaining subtasks), labelled by depth, agenda and objective."""
+    """A Boolean machine of (numeric state, remaining subtasks), labelled by depth, agenda and objective."""
 
     numeric: NumericRM
     states: tuple[State, ...]
@@ -33,7 +33,7 @@ class AgendaRM:
     def labels(self) -> tuple[Label, ...]:
         """The label of each state; two states can share one (lint reports it)."""
         return tuple(
-            Label(depth, self.remaining(state), self.stepper.alternatives(state))
+            Label(depth, self.remaining(state), self.stepper.shown(state))
             for state, depth in zip(self.states, self.depths, strict=True)
         )
 

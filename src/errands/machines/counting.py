@@ -11,7 +11,7 @@ from math import comb, perm, prod
 from typing import NamedTuple
 
 from errands.errors import SpecError
-from errands.features import Change, Guard, atoms, satisfying, substitute, truth_table
+from errands.features import And, Change, Guard, atoms, negation, satisfying, substitute, truth_table
 from errands.machines.label import Label
 from errands.machines.numeric import NumericRM
 from errands.machines.stepping import State, Stepper, Values
@@ -19,7 +19,7 @@ from errands.machines.transition import Transition
 from errands.tables import FAILURE, RUNNING
 
 MAX_WORK = 100_000_000
-MAX_COUNTS = 500_000
+MAX_COUNTS = 100_000
 Counts = tuple[int, ...]
 Node = tuple[int, Counts]
 
@@ -66,7 +66,7 @@ class Quotient:
         yield -1, counts
         for v, left in enumerate(counts):
             if left and self.stepper.active[u] & self.stepper.variable_bits[v]:
-                yield v, counts[:v] + (left - 1,) + counts[v + 1 :]
+                yield v, (*counts[:v], left - 1, *counts[v + 1 :])
 
     def ways(self, node: Node) -> Iterator[tuple[int, Node]]:
         """Every next node with the variable completed, or -1."""
@@ -84,7 +84,7 @@ class Quotient:
         u, mask = state
         counts = tuple((mask & bits).bit_count() for bits in self.stepper.variable_bits)
         names = tuple(name for i, name in enumerate(self.stepper.machine.subtasks) if mask >> i & 1)
-        return Label(self.nodes[(u, counts)], names, objectives or self.stepper.alternatives(state))
+        return Label(self.nodes[(u, counts)], names, objectives or self.stepper.shown(state))
 
     @cached_property
     def objectives(self) -> tuple[str, ...]:
@@ -188,11 +188,13 @@ def overlaps(machine: NumericRM) -> Iterator[Overlap]:
                 continue
             seen.add((u, values))
             for (t1, g1), (t2, g2) in combinations([(t, g) for t, g in stepper.options(u, values) if t], 2):
-                if (id(t1), id(t2)) in told:
+                if (id(t1), id(t2)) in told or apart(g1, g2):
                     continue
                 work += _work(g1) + _work(g2)
                 if work > MAX_WORK:
-                    raise SpecError("the guards out of one state are too many and too long to be compared; split the state")
+                    raise SpecError(
+                        "the guards out of one state are too many and too long to be compared; split the state"
+                    )
                 if (witness := together(g1, g2)) is not None:
                     told.add((id(t1), id(t2)))
                     changes = zip(stepper.mentioned[u], values, strict=True)
@@ -203,8 +205,14 @@ def conflicts(machine: NumericRM) -> Iterator[str]:
     """Non-determinism, one sentence for each pair of transitions that fire together and disagree."""
     for pair in overlaps(machine):
         if not pair.agree:
-            shown = ", ".join(pair.features)
-            yield f"'{pair.first}' and '{pair.second}' both fire on {{{shown}}} and disagree; make their guards exclude each other"
+            both = f"'{pair.first}' and '{pair.second}' both fire on {{{', '.join(pair.features)}}}"
+            yield f"{both} and disagree; make their guards exclude each other"
+
+
+def apart(first: Guard, second: Guard) -> bool:
+    """Whether two guards exclude each other at a glance: a part of one is the negation of a part of the other."""
+    ours, theirs = (set(g.parts) if isinstance(g, And) else {g} for g in (first, second))
+    return any(negation(part) in theirs for part in ours)
 
 
 def _work(guard: Guard) -> int:

@@ -26,7 +26,7 @@ class CoupledRM:
         split = []
         for i, objective in self.states:
             whole = self.agenda.labels[i]
-            split.append(Label(whole.depth, whole.remaining, () if objective is None else (objective,)))
+            split.append(Label(whole.depth, whole.remaining, whole.objective if objective is None else (objective,)))
         return tuple(split)
 
     @cached_property

@@ -52,7 +52,11 @@ def graph_of(machine: NumericRM | BooleanRM | AgendaRM | CoupledRM) -> MachineGr
         return _boolean(machine)
     if isinstance(machine, AgendaRM):
         texts = [str(label) for label in machine.labels]
-        moves = [(i, machine.index[m.target], m) for i, state in enumerate(machine.states) for m in machine.stepper.moves(state)]
+        moves = [
+            (i, machine.index[m.target], m)
+            for i, state in enumerate(machine.states)
+            for m in machine.stepper.moves(state)
+        ]
         nodes = _nodes(texts, [machine.stepper.status[u] for u, _ in machine.states])
         edges = (Edge(i, j, _guard(machine.stepper, machine.states[i], m), _reward(m)) for i, j, m in moves)
         return MachineGraph("agenda machine", nodes, tuple(dict.fromkeys(edges)))

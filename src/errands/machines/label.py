@@ -16,4 +16,6 @@ class Label:
 
     def __str__(self) -> str:
         objective = ",".join(self.objective)
-        return f"{self.depth}{{{','.join(self.remaining)}}}" + (f"{{{objective}}}" if len(self.objective) > 1 else objective)
+        return f"{self.depth}{{{','.join(self.remaining)}}}" + (
+            f"{{{objective}}}" if len(self.objective) > 1 else objective
+        )

@@ -41,12 +41,16 @@ def lower(
 def _stepping(stepper: Stepper, labels: Labels, signals: Sequence[str]) -> AgendaTable:
     machine = stepper.machine
     if len(machine.subtasks) > 64:
-        raise TaskError(f"compiled loops hold at most 64 subtasks, this machine has {len(machine.subtasks)}; use 'scout'")
+        raise TaskError(
+            f"compiled loops hold at most 64 subtasks, this machine has {len(machine.subtasks)}; use 'scout'"
+        )
     names = objectives(machine)
     position = {name: i for i, name in enumerate(names)}
     width = [3 ** len(m) for m in stepper.mentioned]
     if max(map(len, stepper.mentioned)) > MAX_MENTIONED:
-        raise TaskError(f"the guards out of one state mention more than {MAX_MENTIONED} numeric features; split the state")
+        raise TaskError(
+            f"the guards out of one state mention more than {MAX_MENTIONED} numeric features; split the state"
+        )
     rows: list[tuple[int, float, int, int]] = []
     open_: list[list[int]] = []
     for u in range(len(machine)):
@@ -99,7 +103,9 @@ def _entry(
             signal = -1
             if t.reward.signal is not None:
                 if t.reward.signal not in signals:
-                    raise TaskError(f"the reward of '{t}' is the signal '{t.reward.signal}', which the world does not report")
+                    raise TaskError(
+                        f"the reward of '{t}' is the signal '{t.reward.signal}', which the world does not report"
+                    )
                 signal = signals.index(t.reward.signal)
             fired = position.get(objective_of(substitute(t.guard, {}, changes)), -1) if stepper.leads_on(u, t) else -1
             return stepper.index[t.target], t.reward.value, signal, fired

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from errands.errors import SpecError
-from errands.features import Boolean, Change, Numeric, atoms, holds, is_name
+from errands.features import MAX_FEATURES, Boolean, Change, Numeric, atoms, holds, is_name
 from errands.machines.outcome import Outcome, Signals, Trace
 from errands.machines.transition import Transition, parse_transition
 
@@ -73,11 +73,14 @@ class NumericRM:
     @cached_property
     def leaving(self) -> dict[str, tuple[Transition, ...]]:
         """The transitions out of each state, in declared order."""
-        return {s: tuple(t for t in self.transitions if t.source == s) for s in self.states}
+        found: dict[str, list[Transition]] = {s: [] for s in self.states}
+        for t in self.transitions:
+            found[t.source].append(t)
+        return {s: tuple(ts) for s, ts in found.items()}
 
     @cached_property
     def completing(self) -> dict[str, frozenset[str]]:
-        """The numeric features whose subtasks are completed in each state: those with a guard that mentions a decrease."""
+        """The numeric features whose subtasks are completed in each state: those whose decrease a guard mentions."""
         return {
             s: frozenset(
                 a.name
@@ -115,23 +118,37 @@ def _faults(machine: NumericRM) -> Iterable[str]:
         yield f"a machine has at most {MAX_SUBTASKS:,} subtasks and {MAX_TRANSITIONS:,} transitions; split the task"
         return
     counted = dict(machine.numeric)
-    names = [*machine.states, *counted, *machine.success, *machine.failure, *(n for _, ns in machine.numeric for n in ns)]
+    names = [
+        *machine.states,
+        *counted,
+        *machine.success,
+        *machine.failure,
+        *(n for _, ns in machine.numeric for n in ns),
+    ]
     for name in dict.fromkeys(names):
         if not is_name(name):
             yield f"'{name[:40]}' cannot be a name; use letters, digits and underscores, and no reserved word"
+    yield from _numeric_faults(machine)
+    for t in machine.transitions:
+        if (count := len({a.name for a in atoms(t.guard)})) > MAX_FEATURES:
+            yield f"a guard out of '{t.source}' mentions {count} features; it can have at most {MAX_FEATURES}"
+    yield from _terminal_faults(machine)
+    for atom in dict.fromkeys(a for t in machine.transitions for a in atoms(t.guard)):
+        if isinstance(atom, Numeric) and atom.name not in counted:
+            yield f"'{atom}' stands in a guard, but numeric has no '{atom.name}'; list its subtasks under numeric"
+
+
+def _numeric_faults(machine: NumericRM) -> Iterable[str]:
     for variable, subtasks in machine.numeric:
         if not subtasks:
             yield f"the numeric feature '{variable}' counts no subtasks; name at least one"
         if len(set(subtasks)) < len(subtasks):
             yield f"the numeric feature '{variable}' names a subtask twice"
         if variable in machine.features:
-            yield f"'{variable}' is a numeric feature and a Boolean one; write {variable}↓, {variable}⤓ or {variable}! in guards"
-    if len(counted) < len(machine.numeric):
+            signs = f"{variable}↓, {variable}⤓ or {variable}!"
+            yield f"'{variable}' is a numeric feature and a Boolean one; write {signs} in guards"
+    if len(dict(machine.numeric)) < len(machine.numeric):
         yield "a numeric feature is declared twice"
-    yield from _terminal_faults(machine)
-    for atom in dict.fromkeys(a for t in machine.transitions for a in atoms(t.guard)):
-        if isinstance(atom, Numeric) and atom.name not in counted:
-            yield f"'{atom}' stands in a guard, but numeric has no '{atom.name}'; list its subtasks under numeric"
 
 
 def _terminal_faults(machine: NumericRM) -> Iterable[str]:

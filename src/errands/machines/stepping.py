@@ -85,7 +85,7 @@ class Stepper:
 
     @cached_property
     def symmetric(self) -> bool:
-        """Whether subtasks of one variable are interchangeable: no guard looks at one, no two open ones share a feature."""
+        """Whether subtasks of one variable are interchangeable: none is looked at, no two open ones share a feature."""
         names = self.machine.subtasks
         open_ = [[names[i] for i in range(bits.bit_length()) if bits >> i & 1] for bits in set(self.active)]
         return not any(self.looked_at) and all(len(set(group)) == len(group) for group in open_)
@@ -111,7 +111,9 @@ class Stepper:
         completed = (hit & -hit).bit_length() - 1
         if hit:
             mask &= ~(hit & -hit)
-        changes = dict(zip((self.variables[v] for v in self.mentioned[u]), self.values(u, mask, completed), strict=True))
+        changes = dict(
+            zip((self.variables[v] for v in self.mentioned[u]), self.values(u, mask, completed), strict=True)
+        )
         chosen = next((t for t in self.leaving[u] if holds(t.guard, true, changes)), None)
         return Step(self._land(u, chosen, mask), chosen, completed)
 
@@ -177,6 +179,14 @@ class Stepper:
         open_ = self.active[u] & mask
         found = [self.machine.subtasks[i] for i in range(open_.bit_length()) if open_ >> i & 1]
         return tuple(dict.fromkeys((*found, *self.boolean_objectives(u, self.values(u, mask)))))
+
+    def shown(self, state: State) -> tuple[str, ...]:
+        """The objectives that a label names: the open ones, or in a doomed state what leads to its failure."""
+        u, mask = state
+        if (found := self.alternatives(state)) or self.status[u] != RUNNING:
+            return found
+        doom = (objective_of(g) for t, g in self.options(u, self.values(u, mask)) if t and self.index[t.target] != u)
+        return tuple(dict.fromkeys(doom))
 
     def boolean_objectives(self, u: int, values: Values) -> tuple[str, ...]:
         """The Boolean objectives that lead on from u under these values: what must become true, each once."""

@@ -54,13 +54,18 @@ transitions = [
 
 
 def _corridor(number: int, seed: int) -> str:
-    return _file("corridor", 'kind = "grid"\nrows = ["c1....A.c.....2"]\nlegend = { c = "coffee", 1 = "o1", 2 = "o2" }',
-                 "any_order(o1, o2, before=coffee)")
+    return _file(
+        "corridor",
+        'kind = "grid"\nrows = ["c1....A.c.....2"]\nlegend = { c = "coffee", 1 = "o1", 2 = "o2" }',
+        "any_order(o1, o2, before=coffee)",
+    )
 
 
 def _delivery(number: int, seed: int) -> str:
     boxes = ", ".join(f"b{i + 1}" for i in range(number))
-    return _file(f"delivery-{number}", f'kind = "delivery"\nboxes = {number}\nmap_seed = {seed}', f"any_order({boxes}, after=s)")
+    return _file(
+        f"delivery-{number}", f'kind = "delivery"\nboxes = {number}\nmap_seed = {seed}', f"any_order({boxes}, after=s)"
+    )
 
 
 def _office(number: int, seed: int) -> str:
@@ -110,7 +115,13 @@ def _file(name: str, world: str, phrase: str) -> str:
 
 CATALOGUE = (
     Entry("figure-1", 0, 0, "two boxes to a station on a 3 x 4 grid, the paper's running example", _figure_1),
-    Entry("corridor", 0, 0, "15 cells, two coffees, two offices: the smallest case where one policy per subtask falls short", _corridor),
+    Entry(
+        "corridor",
+        0,
+        0,
+        "15 cells, two coffees, two offices: the smallest case where one policy per subtask falls short",
+        _corridor,
+    ),
     Entry("delivery", 1, 500, "N boxes to one station, one at a time, on a random grid", _delivery),
     Entry("office", 1, 6, "a fresh coffee to each of N offices past fatal decorations", _office),
     Entry("visit", 1, 1000, "N random cells in any order: a travelling salesman's path", _visit),
@@ -136,7 +147,9 @@ def load_file(path: Path) -> Task:
             raise SpecError(f"{path} is larger than {MAX_BYTES:,} bytes; a task file is smaller")
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise SpecError(f"there is no file '{path}'; give the path of a task file or a name from 'errands tasks'") from None
+        raise SpecError(
+            f"there is no file '{path}'; give the path of a task file or a name from 'errands tasks'"
+        ) from None
     except (OSError, UnicodeDecodeError) as fault:
         raise SpecError(f"'{path}' cannot be read as a task file: {fault}") from None
     return Task.from_toml(text)
@@ -156,4 +169,6 @@ def task_text(name: str, map_seed: int = 0) -> str:
 
 
 def _examples() -> list[str]:
-    return [n for e in CATALOGUE for n in ([f"{e.name}-{i}" for i in range(max(e.low, 1), min(e.high, 12) + 1)] or [e.name])]
+    return [
+        n for e in CATALOGUE for n in ([f"{e.name}-{i}" for i in range(max(e.low, 1), min(e.high, 12) + 1)] or [e.name])
+    ]

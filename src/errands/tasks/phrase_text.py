@@ -79,7 +79,9 @@ class _Reader:
             column = self.tokens[self.at][1]
             key = self._next()
             if name != "any_order" or key not in ("before", "after") or key in named:
-                raise SpecError(f"column {column}: '{key}=' cannot stand here; any_order takes before= and after=, once each")
+                raise SpecError(
+                    f"column {column}: '{key}=' cannot stand here; any_order takes before= and after=, once each"
+                )
             self._next("=")
             named[key] = self._next()
         else:

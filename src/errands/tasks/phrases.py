@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 from errands.errors import SpecError
 from errands.features import Boolean, Guard, Numeric, atoms, conjunction, disjunction, is_name, negation
-from errands.machines.numeric import NumericRM
+from errands.machines.numeric import MAX_TRANSITIONS, NumericRM
 from errands.machines.transition import Reward, Transition
 
 Phrase = NumericRM | str
@@ -18,6 +18,8 @@ def sequence(*phrases: Phrase) -> NumericRM:
     """One phrase after the other."""
     if not phrases:
         raise SpecError("sequence() is empty; give it at least one feature or phrase")
+    if len(phrases) > MAX_TRANSITIONS:
+        raise SpecError(f"sequence() of {len(phrases):,} parts is too long; at most {MAX_TRANSITIONS:,} are read")
     parts = [_machine(p) for p in phrases]
     transitions: list[Transition] = []
     numeric: list[tuple[str, tuple[str, ...]]] = []
@@ -29,7 +31,9 @@ def sequence(*phrases: Phrase) -> NumericRM:
             target = LOST if t.target in part.failure else "won" if t.target in part.success else f"{i}_{t.target}"
             if target == "won" and not last:
                 target = f"{i + 1}_{parts[i + 1].initial}"
-            transitions.append(Transition(f"{i}_{t.source}", target, _renamed(t.guard, names), Reward(float(target == "won"))))
+            transitions.append(
+                Transition(f"{i}_{t.source}", target, _renamed(t.guard, names), Reward(float(target == "won")))
+            )
     return _numbered(f"0_{parts[0].initial}", transitions, numeric)
 
 
@@ -40,8 +44,10 @@ def any_order(*items: str, before: str | None = None, after: str | None = None) 
     if not items:
         raise SpecError("any_order() is empty; give it at least one feature")
     if len({*items}) < len(items) or {before, after} & {*items}:
-        raise SpecError(f"any_order({', '.join(items)}) names a feature twice; items differ, also from before and after")
-    prefix = os.path.commonprefix(items)
+        raise SpecError(
+            f"any_order({', '.join(items)}) names a feature twice; items differ, also from before and after"
+        )
+    prefix = "".join(c[0] for c in takewhile(lambda c: len(set(c)) == 1, zip(*items, strict=False)))
     name = prefix if is_name(prefix) and prefix not in {*items, before, after} else "todo"
     while name in {*items, before, after}:
         name += "_"
@@ -76,7 +82,9 @@ def avoid(*forbidden_then_phrase: Phrase) -> NumericRM:
             continue
         for t in part.leaving[state]:
             target = LOST if t.target in part.failure else "won" if t.target in part.success else t.target
-            transitions.append(Transition(state, target, conjunction([t.guard, negation(bad)]), Reward(float(target == "won"))))
+            transitions.append(
+                Transition(state, target, conjunction([t.guard, negation(bad)]), Reward(float(target == "won")))
+            )
         transitions.append(Transition(state, LOST, bad))
     return _numbered(part.initial, transitions, part.numeric)
 
@@ -124,7 +132,9 @@ def _renamed(guard: Guard, names: dict[str, str]) -> Guard:
     return guard
 
 
-def _numbered(initial: str, transitions: Sequence[Transition], numeric: Sequence[tuple[str, tuple[str, ...]]]) -> NumericRM:
+def _numbered(
+    initial: str, transitions: Sequence[Transition], numeric: Sequence[tuple[str, tuple[str, ...]]]
+) -> NumericRM:
     """The machine with its states called u0, u1, ... in the order in which they come up, the success last."""
     found = dict.fromkeys((initial, *(s for t in transitions for s in (t.source, t.target) if s not in ("won", LOST))))
     names = {state: f"u{i}" for i, state in enumerate(found)}

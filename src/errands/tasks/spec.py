@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
@@ -15,6 +16,7 @@ from errands.tasks.task import Task
 from errands.worlds.base import World
 
 MAX_BYTES = 1_000_000
+MAX_DOTS = 64
 Probability = Annotated[float, Field(ge=0, lt=1)]
 Limit = Annotated[int, Field(ge=1, le=10_000_000)]
 Count = Annotated[int, Field(ge=1, le=4_096)]
@@ -154,6 +156,8 @@ def read_spec(text: str) -> TaskSpec:
     """The checked tables of a task file, before anything is made of them."""
     if len(text.encode(errors="surrogatepass")) > MAX_BYTES:
         raise SpecError(f"a task file has at most {MAX_BYTES:,} bytes; this one is larger")
+    if _most_dots(text) > MAX_DOTS:
+        raise SpecError(f"the file has a key with more than {MAX_DOTS} dots; a task file has three levels")
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as fault:
@@ -171,10 +175,22 @@ def _sentences(fault: ValidationError) -> Iterator[str]:
     kinds = {"grid", "delivery", "office", "visit", "water", "cheetah", "gymnasium"}
     for error in fault.errors(include_url=False, include_context=False):
         where = ".".join(str(p)[:60] for p in error["loc"] if p not in kinds)
-        came = "" if error["type"] in ("missing", "value_error") else f" (came: {str(error['input'])[:60]!r})"
+        came = "" if error["type"] in ("missing", "value_error") else f" (came: {_shown(error['input'])})"
         message = str(error["msg"]).removeprefix("Value error, ")
-        message = message.replace("Extra inputs are not permitted", "this key is not known here; remove it or check its spelling")
+        message = message.replace(
+            "Extra inputs are not permitted", "this key is not known here; remove it or check its spelling"
+        )
         yield f"{where or 'the file'}: {message[:1].lower()}{message[1:]}{came}"
+
+
+def _shown(value: object) -> str:
+    return "a table" if isinstance(value, dict) else "a list" if isinstance(value, list) else repr(str(value)[:60])
+
+
+def _most_dots(text: str) -> int:
+    """The length of the longest dotted key, roughly: reading one takes the square of it."""
+    plain = re.sub(r'"[^"\n]*"|\'[^\'\n]*\'', "", text)
+    return max(part.count(".") for part in re.split(r"[^\w.\- \t]", plain))
 
 
 def make_machine(spec: MachineSpec) -> NumericRM:
@@ -188,7 +204,9 @@ def make_world(spec: BaseModel) -> World:
     """The world of a checked table."""
     from errands import worlds
 
-    given: dict[str, Any] = {name: getattr(spec, name) for name in type(spec).model_fields if name not in ("kind", "removed")}
+    given: dict[str, Any] = {
+        name: getattr(spec, name) for name in type(spec).model_fields if name not in ("kind", "removed")
+    }
     if isinstance(spec, GymnasiumSpec):
         given["features"] = {
             name: value if isinstance(value, list) else value.model_dump(exclude_none=True)

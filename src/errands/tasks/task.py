@@ -63,7 +63,9 @@ class Task:
         if not isinstance(self.world, Delivery):
             return False
         boxes = self.world.features[:-1]
-        return set(self.machine.subtasks) == set(boxes) and alike(self.machine, any_order(*self.machine.subtasks, after="s"))
+        return set(self.machine.subtasks) == set(boxes) and alike(
+            self.machine, any_order(*self.machine.subtasks, after="s")
+        )
 
     @cached_property
     def vanishing(self) -> tuple[str, ...]:
@@ -72,7 +74,7 @@ class Task:
 
     @cached_property
     def finite(self) -> FiniteWorld | None:
-        """The world as tables for this machine: cells where that is exact, else with what it has lost; None if continuous."""
+        """The world as tables for this machine: its cells where that is exact, else its states; None if continuous."""
         if isinstance(self.world, Delivery) and not self.lockstep:
             return self.world.expanded()
         return self.world.finite()
@@ -104,9 +106,9 @@ def _faults(task: Task) -> Iterable[str]:
     looked = Stepper(task.machine)
     for name in task.removed:
         if name not in task.machine.subtasks:
-            yield f"removed names '{name}', which is not a subtask of the machine; it must be one of {_listed(task.machine.subtasks)}"
+            yield f"removed names '{name}', which is not a subtask; it must be one of {_listed(task.machine.subtasks)}"
         elif task.machine.subtasks.count(name) > 1 or any(looked.bits_of[name] & bits for bits in looked.looked_at):
-            yield f"'{name}' is removed once completed, but the machine uses it in more than one way; do not list it under removed"
+            yield f"'{name}' is removed once completed, but the machine uses it in more than one way; unlist it"
     layout = getattr(task.world, "layout", None)
     if isinstance(layout, GridLayout):
         for name in unreachable_features(layout):
@@ -133,7 +135,9 @@ def alike(first: NumericRM, second: NumericRM) -> bool:
                     guard = guard.replace(old + sign, "\0" + new + sign)
             return str(parse_guard(guard.replace("\0", "")))
 
-        lines = frozenset((states[t.source], states[t.target], renamed(str(t.guard)), t.reward) for t in machine.transitions)
+        lines = frozenset(
+            (states[t.source], states[t.target], renamed(str(t.guard)), t.reward) for t in machine.transitions
+        )
         terminals = [frozenset(states[s] for s in group) for group in (machine.success, machine.failure)]
         return lines, terminals, tuple(subtasks for _, subtasks in machine.numeric)
 

@@ -41,8 +41,8 @@ class CounterfactualLearner(TabularLearner):
         self.alive = self._alive(bool(self.task.vanishing))
 
     def _alive(self, vanishing: bool) -> Alive:
-        following, reward, signal = (np.ascontiguousarray(x.T) for x in self.machine[1:4])
-        status = self.machine.status
+        following, status = np.ascontiguousarray(self.machine.next.T), self.machine.status
+        reward, signal = np.ascontiguousarray(self.machine.reward.T), np.ascontiguousarray(self.machine.signal.T)
         still = (self.machine.next == np.arange(len(status))[:, None]) & (self.machine.reward == 0)
         quiet = (still | (status != RUNNING)[:, None]).all(axis=0)
         if not vanishing:
@@ -63,5 +63,4 @@ class CounterfactualLearner(TabularLearner):
         """A policy with these greedy actions per machine and world state."""
         machine = self.enumerated
         ordered = isinstance(machine, BooleanRM)
-        return MachinePolicy(actions.astype(np.int8), machine.index, machine.stepper.full, ordered)
-
+        return MachinePolicy(actions.astype(np.int8), {**machine.index}, machine.stepper.full, ordered)

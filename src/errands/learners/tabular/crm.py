@@ -42,7 +42,8 @@ class CRM(CounterfactualLearner):
 
     def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
         """One compiled greedy episode."""
-        return greedy_episode(self.world.table, self.machine, self.q, self.world.limit, rng)
+        found: tuple[int, float, bool] = greedy_episode(self.world.table, self.machine, self.q, self.world.limit, rng)
+        return found
 
     @property
     def policy(self) -> MachinePolicy:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -83,31 +84,43 @@ class HRM(CounterfactualLearner):
     def _rates(self) -> OptionRates:
         c = self.config
         return OptionRates(
-            c.alpha, c.gamma, c.epsilon, c.alpha_controller, c.epsilon_controller, c.full_reward, c.option_limit, self.world.limit
+            c.alpha,
+            c.gamma,
+            c.epsilon,
+            c.alpha_controller,
+            c.epsilon_controller,
+            c.full_reward,
+            c.option_limit,
+            self.world.limit,
         )
 
     def loop(self, count: int) -> int:
         """Run the compiled loop."""
         table, where = self.world.table, self.where
-        return int(hrm_loop(table, self.machine, self.alive, self.options, self.values, where, self._rates(), count, self.rng))
+        return int(
+            hrm_loop(table, self.machine, self.alive, self.options, self.values, where, self._rates(), count, self.rng)
+        )
 
     def supply(self) -> None:
         """Nothing is ever missing: the machine is enumerated."""
 
     def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
         """One compiled greedy episode."""
-        return greedy_options(self.world.table, self.machine, self.options, self.values, self._rates(), rng)
+        found: tuple[int, float, bool] = greedy_options(self.world.table, self.machine, self.options, self.values, self._rates(), rng)
+        return found
 
     @property
     def policy(self) -> OptionPolicy:
         """The greedy policy learnt so far."""
         first, states = self.options.first, self.world.states
         controller = np.zeros((states, len(self.enumerated)), np.int32)
-        for i, (low, high) in enumerate(zip(first[:-1], first[1:], strict=True)):
+        for i, (low, high) in enumerate(pairwise(first.tolist())):
             if high > low:
                 controller[:, i] = low + self.values.controller[:, low:high].argmax(axis=1)
         actions = self.values.q.argmax(axis=1).astype(np.int8)
-        return OptionPolicy(self.policy_over(actions[:0].T), first.copy(), controller, actions, self.config.option_limit)
+        return OptionPolicy(
+            self.policy_over(actions[:0].T), first.copy(), controller, actions, self.config.option_limit
+        )
 
     def save(self) -> Saved:
         """Everything that the rest of the run depends on."""

@@ -44,8 +44,9 @@ class LazyMachine:
         """Make room for more states or labels; what is known stays."""
         old, self.table = self.table, self._blank(capacity)
         u, width = old.next.shape
-        for new, kept in zip(self.table[1:4], old[1:4], strict=True):
-            new[:u, :width] = kept
+        self.table.next[:u, :width] = old.next
+        self.table.reward[:u, :width] = old.reward
+        self.table.signal[:u, :width] = old.signal
         self.table.status[:u] = old.status
 
     def __len__(self) -> int:
@@ -90,5 +91,3 @@ class LazyMachine:
         self.table = self._blank(max(64, 1 << (len(self.states) - 1).bit_length()))
         for i, (u, _) in enumerate(self.states):
             self.table.status[i] = self.stepper.status[u]
-
-

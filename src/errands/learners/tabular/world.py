@@ -39,7 +39,7 @@ class Tables:
 
 
 class Asked(Tables):
-    """A Gymnasium environment with Discrete spaces: each row of its table is asked for when needed and then forgotten."""
+    """A Gymnasium environment with Discrete spaces: each row of its table is asked for, used and forgotten."""
 
     def __init__(self, task: Task, seed: int) -> None:
         self.env: gym.Env[Any, Any] = task.world.env()

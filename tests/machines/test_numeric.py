@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import pytest
+
+from errands.errors import SpecError, TaskError
+from errands.machines import NumericRM, Outcome
+
+from .examples import FIGURE_1B, boxes
+
+
+def test_figure_1b_pays_one_for_two_delivered_boxes() -> None:
+    trace = [{"b2"}, set(), {"s"}, {"b1"}, {"b2"}, {"s"}, {"b1"}]
+    assert boxes(2).run(trace) == Outcome((0.0, 0.0, 0.0, 0.0, 0.0, 1.0), True, True)
+
+
+def test_a_second_box_is_ignored_while_one_is_carried() -> None:
+    assert boxes(2).run([{"b1"}, {"b2"}, {"s"}, {"s"}]) == Outcome((0.0, 0.0, 0.0, 0.0), False, False)
+
+
+def test_two_subtasks_in_one_step_the_first_declared_is_completed_and_the_other_waits() -> None:
+    machine = NumericRM.of("u0", ["won"], ["u0 -> u0 : n↓ ; 2", "u0 -> won : n⤓ ; 5"], numeric={"n": ["x", "y"]})
+    assert machine.run([{"x", "y"}, {"x"}, {"x", "y"}]).rewards == (2.0, 0.0, 5.0)
+
+
+def test_with_nothing_remaining_a_numeric_feature_stands_at_its_bound() -> None:
+    """Proposition 1, case 3: unchanged at the bound is `reached`."""
+    lines = ["u0 -> u1 : n↓ | n⤓ ; 0", "u1 -> won : n⤓ & key ; 1", "u1 -> u0 : n! & key ; 0"]
+    machine = NumericRM.of("u0", ["won"], lines, numeric={"n": ["x"]})
+    assert machine.run([{"x"}, set(), {"key"}]) == Outcome((0.0, 0.0, 1.0), True, True)
+
+
+def test_no_matching_transition_stays_with_reward_zero() -> None:
+    machine = NumericRM.of("u0", ["won"], ["u0 -> won : a & b ; 3"])
+    assert machine.run([{"a"}, {"b"}, set()]) == Outcome((0.0, 0.0, 0.0), False, False)
+
+
+def test_success_and_failure_are_different_ends() -> None:
+    machine = NumericRM.of("u0", ["won"], ["u0 -> won : a & ~d ; 1", "u0 -> lost : d ; -1"], failure=["lost"])
+    assert machine.run([{"a"}]) == Outcome((1.0,), True, True)
+    assert machine.run([{"a", "d"}]) == Outcome((-1.0,), True, False)
+
+
+def test_several_transitions_between_two_states_all_count() -> None:
+    machine = NumericRM.of("u0", ["won"], ["u0 -> won : a & ~b ; 1", "u0 -> won : b & ~a ; 7"])
+    assert machine.run([{"a"}]).rewards == (1.0,)
+    assert machine.run([{"b"}]).rewards == (7.0,)
+
+
+def test_a_signal_is_paid_with_its_sign_and_its_lack_is_told() -> None:
+    machine = NumericRM.of("u0", ["won"], ["u0 -> u0 : ~a ; -cost", "u0 -> won : a ; 10"])
+    assert machine.run([set(), {"a"}], [{"cost": 0.25}, {"cost": 9.0}]).rewards == (-0.25, 10.0)
+    with pytest.raises(TaskError, match="signal 'cost'"):
+        machine.run([set()])
+
+
+def test_non_determinism_names_both_transitions_and_the_features_that_show_it() -> None:
+    with pytest.raises(SpecError) as fault:
+        NumericRM.of("u0", ["won"], ["u0 -> won : a & ~c ; 1", "u0 -> u1 : b ; 0", "u1 -> won : a ; 1"])
+    assert "'u0 -> won : a & ~c ; 1' and 'u0 -> u1 : b ; 0' both fire on {a, b}" in str(fault.value)
+
+
+def test_equal_targets_with_different_rewards_disagree_and_equal_rewards_agree() -> None:
+    with pytest.raises(SpecError, match="disagree"):
+        NumericRM.of("u0", ["won"], ["u0 -> won : a ; 1", "u0 -> won : b ; 2"])
+    assert len(NumericRM.of("u0", ["won"], ["u0 -> won : a ; 1", "u0 -> won : b ; 1"])) == 2
+
+
+def test_a_conflict_that_needs_unreachable_counts_is_none() -> None:
+    """In u0 something always remains, so `n⤓` there means a completion: the two guards never hold together."""
+    lines = [
+        "u0 -> u0 : n↓ & ~a ; 0",
+        "u0 -> u1 : n⤓ ; 0",
+        "u0 -> u2 : n↓ & a ; 0",
+        "u1 -> won : a ; 1",
+        "u2 -> won : a ; 1",
+    ]
+    NumericRM.of("u0", ["won"], lines, numeric={"n": ["x", "y"]})
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"initial": "u9"}, "no transition leaves the initial state 'u9'"),
+        ({"success": ["u2", "u7"]}, "no transition names the terminal state 'u7'"),
+        ({"success": ["u1"]}, "a transition leaves the terminal state 'u1'"),
+        ({"failure": ["u2"]}, "'u2' is a success and a failure"),
+        ({"numeric": {}}, "numeric has no 'b'"),
+        ({"numeric": {"b": []}}, "counts no subtasks"),
+        ({"numeric": {"b": ["b1", "b1"]}}, "names a subtask twice"),
+        ({"numeric": {"b": ["b1"], "s": ["x"]}}, "'s' is a numeric feature and a Boolean one"),
+        ({"numeric": {"b": ["b 1"]}}, "'b 1' cannot be a name"),
+        ({"transitions": ["u0 u1 : a ; 0"]}, "is not a transition"),
+        ({"transitions": ["u0 -> u1 : a ; nan"]}, "not a finite number"),
+        ({"transitions": ["u0 -> u1 : a ; 1e999"]}, "not a finite number"),
+        ({"transitions": ["u0 -> u1 : a ; 3 apples"]}, "neither a number nor the name of a signal"),
+    ],
+)
+def test_a_faulty_machine_cannot_be_made(change: dict[str, object], sentence: str) -> None:
+    given: dict[str, object] = {
+        "initial": "u0", "success": ["u2"], "failure": [], "numeric": {"b": ["b1", "b2"]}, "transitions": FIGURE_1B
+    }  # fmt: skip
+    with pytest.raises(SpecError, match=sentence):
+        NumericRM.of(**(given | change))  # type: ignore[arg-type]
+
+
+def test_guards_of_many_features_are_compared_in_no_time_and_exactly() -> None:
+    """Two guards of 20 features that share 10: 30 features in all, decided by projecting each onto the shared ones."""
+    first = " & ".join(f"f{i}" for i in range(20))
+    clash = " & ".join(f"f{i}" for i in range(10, 30))
+    with pytest.raises(SpecError, match="both fire on"):
+        NumericRM.of("u0", ["won"], [f"u0 -> won : {first} ; 1", f"u0 -> u0 : {clash} ; 2"])
+    apart = " & ".join(["~f10", *(f"f{i}" for i in range(11, 30))])
+    NumericRM.of("u0", ["won"], [f"u0 -> won : {first} ; 1", f"u0 -> u0 : {apart} ; 2"])

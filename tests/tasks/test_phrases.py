@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import pytest
+
+from errands.errors import SpecError
+from errands.machines import NumericRM, couple, size, unfold_agenda
+from errands.tasks import any_order, avoid, sequence
+from errands.tasks.phrase_text import parse_phrase
+
+FIGURE_1B = NumericRM.of(
+    "u0",
+    ["u2"],
+    [
+        "u0 -> u0 : b! ; 0",
+        "u0 -> u1 : b↓ | b⤓ ; 0",
+        "u1 -> u1 : ~s ; 0",
+        "u1 -> u2 : s & b⤓ ; 1",
+        "u1 -> u0 : s & b! ; 0",
+    ],
+    numeric={"b": ["b1", "b2"]},
+)
+
+
+def test_the_phrase_of_figure_1b_is_figure_1b() -> None:
+    assert any_order("b1", "b2", after="s") == FIGURE_1B
+    assert parse_phrase("any_order(b1, b2, after=s)") == FIGURE_1B
+
+
+def test_before_holds_for_each_item() -> None:
+    machine = any_order("o1", "o2", before="coffee")
+    assert machine.run([{"o1"}, {"coffee"}, {"o1"}, {"o2"}, {"coffee"}, {"o2"}]).rewards == (0, 0, 0, 0, 0, 1)
+
+
+def test_before_and_after_hold_for_each_item() -> None:
+    machine = any_order("x", "y", before="f", after="g")
+    assert machine.run([{"f"}, {"y"}, {"g"}, {"f"}, {"x"}, {"g"}]).success
+    assert not machine.run([{"f"}, {"y"}, {"f"}, {"x"}, {"g"}]).terminal
+
+
+def test_two_groups_of_unordered_subtasks_come_one_after_the_other() -> None:
+    machine = sequence(any_order("a", "b"), any_order("c", "d"))
+    assert machine.run([{"b"}, {"c"}, {"a"}, {"d"}, {"c"}]).rewards == (0, 0, 0, 0, 1)
+    assert str(unfold_agenda(machine).labels[0]) == "0{a,b,c,d}{a,b}"
+
+
+def test_the_same_group_twice_is_done_twice() -> None:
+    machine = sequence(any_order("a", "b"), any_order("a", "b"))
+    assert machine.run([{"a"}, {"b"}, {"b"}, {"a"}]).success
+    assert not machine.run([{"a"}, {"b"}]).terminal
+    assert size(machine).policies == 2
+
+
+def test_failure_wins_when_both_happen_in_one_step() -> None:
+    machine = avoid("lava", "acid", sequence("a", "b"))
+    outcome = machine.run([{"a"}, {"b", "acid"}])
+    assert (outcome.terminal, outcome.success, outcome.rewards) == (True, False, (0.0, 0.0))
+    assert machine.run([{"a"}, {"b"}]).success
+
+
+def test_avoid_inside_a_sequence_ends_with_its_part() -> None:
+    machine = sequence(avoid("d", "a"), "b")
+    assert machine.run([{"a"}, {"d"}, {"b"}]).success
+    assert not machine.run([{"d"}]).success
+
+
+def test_a_feature_is_a_phrase_and_text_nests_as_python_does() -> None:
+    text = "sequence(a, avoid(x, any_order(b, c, before=f)), a)"
+    assert parse_phrase(text) == sequence("a", avoid("x", any_order("b", "c", before="f")), "a")
+    assert parse_phrase("a") == sequence("a")
+    assert couple(unfold_agenda(parse_phrase("sequence(a, b, a)"))).objectives == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("any_order(a, a)", "names a feature twice"),
+        ("any_order(a, before=a)", "names a feature twice"),
+        ("any_order()", "is empty"),
+        ("sequence()", "is empty"),
+        ("seqence(a)", "did you mean 'sequence'"),
+        ("any_order(sequence(a, b), c)", "phrases nest inside sequence and avoid only"),
+        ("avoid(a)", "avoid"),
+        ("avoid(sequence(a), b)", "phrases nest inside"),
+        ("sequence(a,, b)", "column 12"),
+        ("sequence(a b)", "column 12"),
+        ("sequence(a", "column 11"),
+        ("sequence(a))", "column 12"),
+        ("any_order(a, befor=c)", "'befor=' cannot stand here"),
+        ("sequence(a, after=c)", "'after=' cannot stand here"),
+        ("any_order(a, before=b, before=c)", "once each"),
+        ("sequence(true)", "cannot be a feature"),
+        ("sequence(1)", "column 10"),
+        ("", "column 1"),
+        ("sequence(" * 80 + "a" + ")" * 80, "nested more than 64 deep"),
+    ],
+)
+def test_a_faulty_phrase_is_told_in_a_sentence(text: str, sentence: str) -> None:
+    with pytest.raises(SpecError, match=sentence):
+        parse_phrase(text)
