@@ -26,7 +26,9 @@ def run(arguments: Arguments) -> Answer:
     from errands.tasks.catalogue import CATALOGUE
 
     rows = [_row(name, arguments.map_seed) for name in SHOWN]
-    families: list[dict[str, Any]] = [{"name": e.shown, "from": e.low or None, "to": e.high or None, "about": e.about} for e in CATALOGUE]
+    families: list[dict[str, Any]] = [
+        {"name": e.shown, "from": e.low or None, "to": e.high or None, "about": e.about} for e in CATALOGUE
+    ]
     table = Table(title="Tasks by name; N is any number in the range", title_justify="left")
     for column in ("name", "N", "what it is"):
         table.add_column(column, no_wrap=column != "what it is")

@@ -63,4 +63,5 @@ class CounterfactualLearner(TabularLearner):
         """A policy with these greedy actions per machine and world state."""
         machine = self.enumerated
         ordered = isinstance(machine, BooleanRM)
-        return MachinePolicy(actions.astype(np.int8), {**machine.index}, machine.stepper.full, ordered)
+        index: dict[tuple[int, object], int] = {(u, rest): i for (u, rest), i in machine.index.items()}
+        return MachinePolicy(actions.astype(np.int8), index, machine.stepper.full, ordered)

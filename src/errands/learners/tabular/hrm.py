@@ -106,7 +106,9 @@ class HRM(CounterfactualLearner):
 
     def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
         """One compiled greedy episode."""
-        found: tuple[int, float, bool] = greedy_options(self.world.table, self.machine, self.options, self.values, self._rates(), rng)
+        found: tuple[int, float, bool] = greedy_options(
+            self.world.table, self.machine, self.options, self.values, self._rates(), rng
+        )
         return found
 
     @property

@@ -122,7 +122,9 @@ class QCoRM(TabularLearner):
         """One compiled greedy episode, on copies of what tells where the agent is."""
         v = self.values
         twin = v._replace(where=v.where.copy(), mask=v.mask.copy(), open=v.open.copy())
-        found: tuple[int, float, bool] = kernel.coupled_episode(self.world.table, self.machine, twin, self.table, self.world.limit, rng)
+        found: tuple[int, float, bool] = kernel.coupled_episode(
+            self.world.table, self.machine, twin, self.table, self.world.limit, rng
+        )
         return found
 
     def known(self) -> dict[tuple[int, int, str], float]:

@@ -71,7 +71,9 @@ class QRM(TabularLearner):
 
     def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
         """One compiled greedy episode; machine states that it meets first are born and keep their initial values."""
-        found: tuple[int, float, bool] = greedy_episode(self.world.table, self.machine.table, self._by_state, self.world.limit, rng)
+        found: tuple[int, float, bool] = greedy_episode(
+            self.world.table, self.machine.table, self._by_state, self.world.limit, rng
+        )
         return found
 
     @property
