@@ -42,6 +42,7 @@ LEARNERS: Mapping[str, Entry] = {
     "qcorm-plus": Entry(
         "ours: exact orders from learnt values", "errands.learners.tabular.qcorm_plus:QCoRMPlus", None
     ),
+    "dirl": Entry("edges of an abstract graph learnt one by one", "errands.learners.dirl:DiRL", None),
     "scout": Entry("ours: learn the world once, plan, stop with a certificate", "errands.learners.scout:Scout", None),
 }  # fmt: skip
 

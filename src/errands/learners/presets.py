@@ -24,7 +24,9 @@ def config_of(learner: str, preset: str, task: Task) -> LearnerConfig:
     if learner == "dirl":
         from errands.learners.dirl import DiRLConfig
 
-        return DiRLConfig(alpha=1e-5, q_init=0.0) if preset == "paper" else DiRLConfig(alpha=1.0 if _certain(task) else 0.1)
+        if preset == "paper":
+            return DiRLConfig(alpha=1e-5, q_init=0.0)
+        return DiRLConfig(alpha=1.0 if _certain(task) else 0.1)
     return _paper(learner) if preset == "paper" else _tuned(learner, task)
 
 

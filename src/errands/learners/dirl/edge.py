@@ -1,0 +1,97 @@
+"""What learns an edge, and what is known of an edge that was learnt; the seam for tabular and deep edge learners."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from errands.learners.dirl.graph import AbstractEdge
+from errands.tables import Floats
+
+Rows = NDArray[Any]
+"""World states, one a row: numbers of a finite world, or all that a continuous world's future depends on."""
+Learnt = NDArray[Any]
+"""What an edge learner remembers of its policy: an action per world state, or the weights of a network."""
+
+
+class Starts(NamedTuple):
+    """The world states in which attempts at an edge begin, and their cumulative probabilities."""
+
+    rows: Rows
+    cumulative: Floats
+
+
+class Attempts(NamedTuple):
+    """What attempts at an edge came to: how many were made in how many steps, and where the successful ones ended."""
+
+    made: int
+    steps: int
+    ends: Rows
+
+
+class EdgeLearner(Protocol):
+    """Learns edges one by one, each from nothing; the random numbers of an edge are all drawn from `rng`."""
+
+    def starts(self) -> Starts:
+        """Where episodes of the task start."""
+        ...
+
+    def learn(self, edge: AbstractEdge, starts: Starts, steps: int, rng: np.random.Generator) -> Learnt:
+        """Train for exactly `steps` steps with reward 1 at the goal; ending up elsewhere ends an attempt."""
+        ...
+
+    def attempt(
+        self, edge: AbstractEdge, learnt: Learnt, starts: Starts, count: int, most: int, rng: np.random.Generator
+    ) -> Attempts:
+        """At most `count` greedy attempts in at most `most` steps; one that `most` cut short was not made."""
+        ...
+
+
+@dataclass(frozen=True)
+class EdgeResult:
+    """What was spent on an edge and how often it succeeded."""
+
+    edge: int
+    training_steps: int
+    rollout_steps: int
+    attempts: int
+    successes: int
+
+    @property
+    def probability(self) -> float:
+        """The estimated probability of success; 0 where no attempt was made."""
+        return self.successes / self.attempts if self.attempts else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95% confidence interval of the probability."""
+        return wilson(self.successes, self.attempts)
+
+
+def wilson(successes: int, attempts: int, z: float = 1.959964) -> tuple[float, float]:
+    """Wilson's score interval of a probability; everything is possible when nothing was tried."""
+    if attempts == 0:
+        return 0.0, 1.0
+    p, spread = successes / attempts, z * z / attempts
+    middle = (p + spread / 2) / (1 + spread)
+    half = z / (1 + spread) * math.sqrt(p * (1 - p) / attempts + spread / (4 * attempts))
+    return max(0.0, middle - half) if successes else 0.0, min(1.0, middle + half) if successes < attempts else 1.0
+
+
+def gathered(ends: Rows) -> Starts:
+    """The states in which attempts ended as starts of the next ones, each as likely as it was frequent."""
+    rows, counts = np.unique(ends, axis=0, return_counts=True)
+    cumulative = np.cumsum(counts) / counts.sum()
+    cumulative[-1] = 1.0
+    return Starts(rows, cumulative)
+
+
+def joined(groups: Sequence[Rows]) -> tuple[Rows, NDArray[np.int64]]:
+    """Groups of rows end to end, and how long each is."""
+    lengths = np.array([len(group) for group in groups], np.int64)
+    return (np.concatenate(groups) if groups else np.zeros(0)), lengths
