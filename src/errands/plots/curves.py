@@ -1,0 +1,121 @@
+"""Learning curves: greedy episode length against training steps, the median of the seeds in a band of quartiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from errands.plots.style import GREY, blank, looks, styled
+from errands.results.curve import Curve
+from errands.results.summary import reference_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Values = tuple[float | None, ...]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One method: median and quartiles of the length; None where that many seeds fail."""
+
+    name: str
+    seeds: int
+    steps: tuple[int, ...]
+    low: Values
+    median: Values
+    high: Values
+
+
+@dataclass(frozen=True)
+class LearningCurves:
+    """Everything that a figure of learning curves shows."""
+
+    task: str
+    optimum: float | None
+    """The exact optimum, or None where it is unknown."""
+    ceiling: float
+    """Where failures are drawn: above every length that was met."""
+    lines: tuple[Line, ...]
+    notes: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return {"kind": "curves", **asdict(self)}
+
+
+def learning_curves(curves: Sequence[Curve], title: str | None = None, points: int = 300) -> LearningCurves:
+    """What is drawn of some curves on one task; all of them reach to the last step of the longest."""
+    last = max(c.ends_last for c in curves)
+    lines = tuple(_line(curve, points, last) for curve in curves)
+    met = [x for line in lines for x in (*line.median, *line.high, *line.low) if x is not None]
+    optimum = reference_of(curves) if any(c.optimum is not None for c in curves) else None
+    ceiling = 1.6 * max([*met, optimum or 1.0])
+    notes = tuple(f"{c.name}: {c.note}" for c in curves if c.note)
+    short = [c for c in curves if c.ends_last < last]
+    ended = tuple(f"{c.name} ended at step {c.ends_last:,}; its last value is drawn on" for c in short)
+    return LearningCurves(title or curves[0].task, optimum, ceiling, lines, notes + ended)
+
+
+def _line(curve: Curve, points: int, last: int) -> Line:
+    """A curve on steps evenly spread on a logarithmic axis, where most changes happen early."""
+    first = int(curve.steps[0])
+    wanted = np.unique(np.geomspace(first, max(last, first), points).round().astype(np.int64))
+    at = np.searchsorted(curve.steps, wanted, side="right") - 1
+    rows = curve.quantiles(0.25, 0.5, 0.75)[:, at]
+    low, median, high = (tuple(None if np.isinf(x) else float(x) for x in row) for row in rows)
+    return Line(curve.name, curve.seeds, tuple(wanted.tolist()), low, median, high)
+
+
+def draw_curves(value: LearningCurves) -> Figure:
+    """The figure."""
+    with styled():
+        figure = blank(7.2, 4.2)
+        axes = figure.add_subplot()
+        paint_curves(axes, value)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def paint_curves(axes: Axes, value: LearningCurves) -> None:
+    """Draw into axes that someone else has made."""
+    chosen = looks([line.name for line in value.lines])
+    for line in value.lines:
+        look = chosen[line.name]
+        low, median, high = (_drawn(row, value.ceiling) for row in (line.low, line.median, line.high))
+        axes.fill_between(line.steps, low, high, step="post", color=look.colour, alpha=0.15, linewidth=0)
+        axes.step(
+            line.steps, median, where="post", color=look.colour, linestyle=look.dashes, linewidth=1.7,
+            marker=look.mark, markevery=(0.05 + 0.02 * value.lines.index(line), 0.25), markersize=5, label=line.name,
+        )  # fmt: skip
+    if value.optimum is not None:
+        axes.axhline(value.optimum, color=GREY, linewidth=1, linestyle=(0, (1, 2)))
+        axes.text(0.995, 0.97 * value.optimum, f"optimum {value.optimum:g}", transform=axes.get_yaxis_transform(),
+                  ha="right", va="top", fontsize=8, color="#555555")  # fmt: skip
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    floor = min([value.optimum or value.ceiling, *(x for line in value.lines for x in line.low if x is not None)])
+    axes.set_ylim(0.8 * floor, 1.12 * value.ceiling)
+    _length_axis(axes, 0.8 * floor, value.ceiling)
+    axes.set_title(value.task)
+    axes.set_xlabel("training steps")
+    axes.set_ylabel("length of the greedy episode")
+
+
+def _drawn(row: Values, ceiling: float) -> list[float]:
+    return [ceiling if x is None else x for x in row]
+
+
+def _length_axis(axes: Axes, low: float, ceiling: float) -> None:
+    """Plain numbers on the axis of lengths, and the word 'fails' where failures are drawn."""
+    from matplotlib.ticker import NullFormatter, NullLocator
+
+    steps = [m * 10**e for e in range(7) for m in (1, 1.5, 2, 3, 5, 7)]
+    ticks = [t for t in steps if low <= t < 0.8 * ceiling]
+    axes.set_yticks([*ticks, ceiling], [*(f"{t:,g}" for t in ticks), "fails"])
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_minor_formatter(NullFormatter())

@@ -1,0 +1,135 @@
+"""Routes: the way that a learnt policy takes, drawn on the map next to the optimal one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from errands.oracle.optimum import Optimum
+from errands.oracle.policy import Policy
+from errands.oracle.stepping import Pair
+from errands.oracle.walk import walk
+from errands.plots.grid_map import centre, layout_of, paint_map
+from errands.plots.style import blank, styled
+from errands.tables import RUNNING, SUCCESS
+from errands.tasks.task import Task
+from errands.worlds.grid import GridLayout
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MOST_SHOWN = 400
+
+
+@dataclass(frozen=True)
+class Leg:
+    """The cells from one completed objective to the next."""
+
+    cells: tuple[int, ...]
+    objective: str | None
+    """What was completed at its end; None where the episode ended before."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """One episode on the map."""
+
+    title: str
+    length: int
+    success: bool
+    legs: tuple[Leg, ...]
+
+
+@dataclass(frozen=True)
+class Routes:
+    """Everything that a figure of routes shows."""
+
+    task: str
+    routes: tuple[Route, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return {"kind": "route", **asdict(self)}
+
+
+def route(title: str, task: Task, path: Sequence[int], actions: Sequence[int]) -> Route:
+    """A path of cells cut into legs where something was completed."""
+    pair = Pair(task)
+    state, status = pair.stepper.start, RUNNING
+    legs, begun = list[Leg](), 0
+    for i, action in enumerate(actions):
+        outcome = int(np.argmax(pair.table.next[path[i], action] == path[i + 1]))
+        landing = pair.step(path[i], state, action, outcome)
+        state, status = landing.machine_state, landing.status
+        if landing.completed:
+            legs.append(Leg(tuple(path[begun : i + 2]), " ".join(landing.completed)))
+            begun = i + 1
+    if begun < len(actions):
+        legs.append(Leg(tuple(path[begun:]), None))
+    return Route(title, len(actions), status == SUCCESS, tuple(legs))
+
+
+def routes(task: Task, best: Optimum | None, policy: Policy | None = None, name: str = "learnt") -> Routes:
+    """What is drawn: the route of a policy where there is one, and the optimal route where that is known."""
+    layout_of(task)
+    found = []
+    if policy is not None:
+        way = walk(policy, task)
+        found.append(route(name, task, way.path, way.actions))
+    if best is not None and best.path:
+        found.append(route("optimal", task, best.path, best.actions))
+    return Routes(task.name, tuple(found))
+
+
+def draw_routes(value: Routes, task: Task) -> Figure:
+    """The figure: one map for each route."""
+    layout = layout_of(task)
+    with styled():
+        wide = min(6.0, max(2.4, 0.42 * layout.width))
+        tall = max(1.0, wide * layout.height / layout.width) + 0.7
+        figure = blank(max(wide * len(value.routes), 4.0), tall)
+        for i, shown in enumerate(value.routes):
+            axes = figure.add_subplot(1, len(value.routes), i + 1)
+            paint_map(axes, layout)
+            _paint_route(axes, layout, shown)
+            ending = f"{shown.length} steps" if shown.success else f"no success in {shown.length} steps"
+            axes.set_title(f"{value.task}, {shown.title}: {ending}", fontsize=10)
+    return figure
+
+
+def _paint_route(axes: Axes, layout: GridLayout, shown: Route) -> None:
+    import matplotlib
+
+    colours = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.85, max(len(shown.legs), 2)))
+    x, y = centre(layout, layout.start)
+    axes.plot([x], [y], marker="o", markersize=7, color="#c0392b", zorder=7)
+    ends: dict[int, int] = {}
+    for k, leg in enumerate(shown.legs):
+        shift = 0.44 * ((k + 0.5) / len(shown.legs) - 0.5)
+        points = np.array([centre(layout, c) for c in leg.cells[: _MOST_SHOWN + 1]]) + shift
+        style = "-" if leg.objective else ":"
+        axes.plot(points[:, 0], points[:, 1], color=colours[k], linewidth=1.6, linestyle=style, zorder=5)
+        _arrow(axes, points, colours[k])
+        if leg.objective:
+            cell = leg.cells[-1]
+            right, up = centre(layout, cell)
+            place = ends[cell] = ends.get(cell, -1) + 1
+            axes.text(
+                right + 0.47 - 0.31 * (place // 3), up + 0.46 - 0.31 * (place % 3), str(k + 1), ha="right", va="bottom",
+                fontsize=6.5, fontweight="bold", color=colours[k], zorder=8,
+            )  # fmt: skip
+
+
+def _arrow(axes: Axes, points: np.ndarray, colour: Any) -> None:
+    """An arrowhead in the middle of a leg that moves."""
+    middle = max(1, len(points) // 2)
+    steps = [i for i in range(1, len(points)) if (points[i] != points[i - 1]).any()]
+    if steps:
+        i = min(steps, key=lambda j: abs(j - middle))
+        start, end = points[i - 1], points[i]
+        axes.annotate("", tuple(start + 0.75 * (end - start)), tuple(start), zorder=6,
+                      arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": 1.2})  # fmt: skip

@@ -1,0 +1,76 @@
+"""Runtimes: time per million steps against the number of subtasks, on a logarithmic axis (the runtime panels)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from errands.plots.style import blank, looks, styled
+from errands.results.statistics import spread
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Point:
+    """The seconds of one million training steps on a task with this many subtasks."""
+
+    subtasks: int
+    low: float
+    median: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Runtimes:
+    """Everything that a figure of runtimes shows."""
+
+    title: str
+    lines: Mapping[str, tuple[Point, ...]]
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        lines = {name: [asdict(point) for point in points] for name, points in self.lines.items()}
+        return {"kind": "runtimes", "title": self.title, "lines": lines}
+
+
+def runtimes(title: str, measured: Iterable[tuple[str, int, float]]) -> Runtimes:
+    """What is drawn of measurements (method, number of subtasks, seconds per million steps)."""
+    grouped: dict[str, dict[int, list[float]]] = {}
+    for name, subtasks, seconds in measured:
+        grouped.setdefault(name, {}).setdefault(subtasks, []).append(seconds)
+    lines = {}
+    for name, by_size in grouped.items():
+        spreads = [(n, spread(by_size[n])) for n in sorted(by_size)]
+        lines[name] = tuple(Point(n, s.low, s.median, s.high) for n, s in spreads)
+    return Runtimes(title, lines)
+
+
+def draw_runtimes(value: Runtimes) -> Figure:
+    """The figure."""
+    with styled():
+        figure = blank(7.2, 4.2)
+        axes = figure.add_subplot()
+        paint_runtimes(axes, value)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def paint_runtimes(axes: Axes, value: Runtimes) -> None:
+    """Draw into axes that someone else has made."""
+    chosen = looks(list(value.lines))
+    for name, points in value.lines.items():
+        look, x = chosen[name], [p.subtasks for p in points]
+        low, high = [p.low for p in points], [p.high for p in points]
+        axes.fill_between(x, low, high, color=look.colour, alpha=0.15, linewidth=0)
+        axes.plot(x, [p.median for p in points], color=look.colour, linestyle=look.dashes, marker=look.mark,
+                  markersize=5, linewidth=1.7, label=name)  # fmt: skip
+    sizes = sorted({p.subtasks for points in value.lines.values() for p in points})
+    axes.set_yscale("log")
+    axes.set_xticks(sizes, [str(n) for n in sizes])
+    axes.set_title(value.title)
+    axes.set_xlabel("number of subtasks")
+    axes.set_ylabel("seconds per million steps")

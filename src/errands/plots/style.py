@@ -1,0 +1,126 @@
+"""How figures look and how they are kept: colours for all eyes, one hand for all figures, the data beside the file."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from errands.errors import ConfigError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's eight colours are told apart with any common colour vision; dashes and marks tell them apart in grey.
+BLUE, ORANGE, GREEN, VERMILION = "#0072b2", "#e69f00", "#009e73", "#d55e00"
+SKY, PURPLE, YELLOW, BLACK = "#56b4e9", "#cc79a7", "#b8a600", "#222222"
+GREY = "#8a8a8a"
+FORMATS = ("svg", "pdf", "png")
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one method is drawn, in every figure the same."""
+
+    colour: str
+    dashes: str
+    mark: str
+
+
+LOOKS: Mapping[str, Look] = {
+    "qcorm": Look(VERMILION, "-", "o"),
+    "qcorm-0": Look(ORANGE, "--", "s"),
+    "qcorm-plus": Look(PURPLE, "-", "D"),
+    "scout": Look(BLACK, "-", "*"),
+    "crm agenda": Look(BLUE, "-", "^"),
+    "crm boolean": Look(BLUE, ":", "v"),
+    "hrm agenda": Look(GREEN, "-", "P"),
+    "hrm boolean": Look(GREEN, ":", "X"),
+    "qrm agenda": Look(SKY, "-", "<"),
+    "qrm boolean": Look(SKY, ":", ">"),
+    "dirl": Look(YELLOW, "-.", "h"),
+}
+_COLOURS = (VERMILION, BLUE, GREEN, ORANGE, PURPLE, SKY, YELLOW, BLACK)
+_OTHERS = [Look(c, d, m) for d in ("-", "--", ":") for c, m in zip(_COLOURS, "o^PsD<h*", strict=True)]
+RULES: dict[Any, Any] = {
+    "font.size": 10,
+    "font.family": "DejaVu Sans",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 11,
+    "axes.titleweight": "bold",
+    "axes.grid": True,
+    "grid.color": "#e4e4e4",
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "errands",
+    "pdf.fonttype": 42,
+}
+
+
+def looks(names: list[str]) -> dict[str, Look]:
+    """The look of each name: methods have their own, other names take one that no one else has."""
+    taken = {LOOKS[name] for name in names if name in LOOKS}
+    free = iter([look for look in _OTHERS if look not in taken] * (1 + len(names) // 8))
+    return {name: LOOKS[name] if name in LOOKS else next(free) for name in names}
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw by these rules, without changing anyone else's."""
+    import matplotlib
+
+    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **RULES}):
+        yield
+
+
+def blank(width: float, height: float) -> Figure:
+    """An empty figure that belongs to no window."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def as_svg(figure: Figure) -> str:
+    """The figure as the text of an SVG file; the same figure always gives the same text."""
+    kept = io.StringIO()
+    with styled():
+        figure.savefig(kept, format="svg", metadata={"Date": None})
+    return kept.getvalue()
+
+
+def save(figure: Figure, path: Path, value: Mapping[str, Any], command: str) -> Path:
+    """Write the figure, and beside it FILE.json with what it shows and the command that made it; returns that path."""
+    kind = format_of(path)
+    beside = path.with_name(f"{path.name}.json")
+    from errands.results.provenance import versions
+
+    described = {"figure": path.name, "command": command, "versions": versions("", deep=False), "data": value}
+    try:
+        with styled():
+            figure.savefig(path, format=kind, dpi=150, metadata=_metadata(kind, command))
+        beside.write_text(json.dumps(described, ensure_ascii=False, allow_nan=False, indent=1) + "\n", encoding="utf-8")
+    except OSError as fault:
+        raise ConfigError(f"'{path}' cannot be written ({fault.strerror}); choose another --output") from None
+    return beside
+
+
+def format_of(path: Path) -> str:
+    """The format that a file's ending asks for."""
+    kind = path.suffix.lower().lstrip(".")
+    if kind not in FORMATS:
+        raise ConfigError(f"'{path.name}' does not say which picture is wanted; let it end in .svg, .pdf or .png")
+    return kind
+
+
+def _metadata(kind: str, command: str) -> dict[str, Any]:
+    if kind == "svg":
+        return {"Date": None, "Description": command, "Creator": "errands"}
+    if kind == "pdf":
+        return {"CreationDate": None, "Subject": command, "Creator": "errands"}
+    return {"Description": command, "Software": "errands"}

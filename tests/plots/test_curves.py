@@ -1,0 +1,50 @@
+import pytest
+
+from errands.plots.curves import draw_curves, learning_curves
+from errands.records import Evaluation
+from errands.results.curve import curve_of
+
+
+def curve(name, *seeds, optimum=10.0):
+    rows = [[Evaluation(100 * (i + 1), n or 5, 0.0, n is not None) for i, n in enumerate(seed)] for seed in seeds]
+    return curve_of(name, "delivery-2", rows, optimum)
+
+
+@pytest.fixture
+def value():
+    long = curve("qcorm", [None, 20, 10, 10], [None, 30, 12, 10], [None, None, None, 10])
+    short = curve("scout", [10, 10])
+    return learning_curves([long, short])
+
+
+def test_a_line_is_the_median_in_a_band_of_quartiles(value):
+    line = value.lines[0]
+    at = {step: i for i, step in enumerate(line.steps)}
+    assert line.median[at[100]] is None
+    assert (line.low[at[400]], line.median[at[400]], line.high[at[400]]) == (10, 10, 10)
+    last_before = max(s for s in line.steps if 200 <= s < 300)
+    assert (line.low[at[last_before]], line.median[at[last_before]], line.high[at[last_before]]) == (25, 30, None)
+
+
+def test_a_method_that_ended_early_is_drawn_on_and_that_is_said(value):
+    assert value.lines[1].steps[-1] == 400
+    assert value.notes == ("scout ended at step 200; its last value is drawn on",)
+
+
+def test_failures_lie_above_every_length(value):
+    assert value.ceiling > 30
+    assert value.optimum == 10
+
+
+def test_the_figure_names_axes_methods_and_the_optimum(value):
+    axes = draw_curves(value).axes[0]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["qcorm", "scout"]
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("training steps", "length of the greedy episode")
+    assert "optimum 10" in [text.get_text() for text in axes.texts]
+    assert axes.get_yticklabels()[-1].get_text() == "fails"
+
+
+def test_without_an_optimum_no_line_claims_one():
+    value = learning_curves([curve("a", [None, 20], optimum=None)])
+    assert value.optimum is None
+    assert not draw_curves(value).axes[0].texts

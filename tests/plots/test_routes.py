@@ -1,0 +1,40 @@
+import pytest
+
+import errands
+from errands.errors import TaskError
+from errands.plots.routes import Leg, draw_routes, routes
+
+FIGURE_1 = errands.load("figure-1")
+
+
+def test_the_optimal_route_of_figure_1_has_four_legs():
+    value = routes(FIGURE_1, errands.optimum(FIGURE_1))
+    (best,) = value.routes
+    assert (best.length, best.success) == (10, True)
+    assert [leg.objective for leg in best.legs] == ["b2", "s", "b1", "s"]
+    assert [len(leg.cells) - 1 for leg in best.legs] == [4, 4, 1, 1]
+    assert best.legs[-1] == Leg((0, 1), "s")
+
+
+def test_legs_join_where_they_end():
+    task = errands.load("office-3")
+    (best,) = routes(task, errands.optimum(task)).routes
+    assert sum(len(leg.cells) - 1 for leg in best.legs) == 26
+    assert all(a.cells[-1] == b.cells[0] for a, b in zip(best.legs, best.legs[1:], strict=False))
+
+
+class Stubborn:
+    def act(self, world_state, machine_state, memory):
+        return 0, None
+
+
+def test_a_policy_that_fails_has_an_unfinished_leg_and_the_title_says_so():
+    value = routes(FIGURE_1, errands.optimum(FIGURE_1), Stubborn(), "stubborn")
+    assert value.routes[0].legs[-1].objective is None
+    titles = [axes.get_title() for axes in draw_routes(value, FIGURE_1).axes]
+    assert titles == [f"figure-1, stubborn: no success in {FIGURE_1.world.limit} steps", "figure-1, optimal: 10 steps"]
+
+
+def test_a_world_without_a_map_is_refused():
+    with pytest.raises(TaskError, match="grid worlds only"):
+        routes(errands.load("water-2"), None, Stubborn())

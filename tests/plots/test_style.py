@@ -1,0 +1,57 @@
+import json
+
+import pytest
+
+from errands.errors import ConfigError
+from errands.plots.style import LOOKS, as_svg, blank, looks, save, styled
+
+
+def drawn():
+    with styled():
+        figure = blank(2, 2)
+        figure.add_subplot().plot([1, 2], [3, 4], label="word")
+    return figure
+
+
+@pytest.mark.parametrize("ending", ["svg", "pdf", "png"])
+def test_a_figure_is_kept_with_its_data_and_command_beside_it(tmp_path, ending):
+    path = tmp_path / f"figure.{ending}"
+    beside = save(drawn(), path, {"kind": "test", "numbers": [1, None]}, "errands plot test")
+    kept = json.loads(beside.read_text())
+    assert beside.name == f"figure.{ending}.json"
+    assert kept["command"] == "errands plot test"
+    assert kept["data"] == {"kind": "test", "numbers": [1, None]}
+    assert "numpy" in kept["versions"]
+    assert {"svg": b"<?xml", "pdf": b"%PDF", "png": b"\x89PNG"}[ending] in path.read_bytes()[:8]
+    assert b"errands plot test" in path.read_bytes() or ending == "pdf"
+
+
+def test_the_same_figure_gives_the_same_svg_and_its_words_stay_text():
+    first, second = as_svg(drawn()), as_svg(drawn())
+    assert first == second
+    assert ">1.00</text>" in first
+
+
+def test_another_ending_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match=r"\.svg, \.pdf or \.png"):
+        save(drawn(), tmp_path / "figure.bmp", {}, "")
+
+
+def test_a_folder_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be written"):
+        save(drawn(), tmp_path / "no" / "figure.svg", {}, "")
+
+
+def test_no_two_methods_look_alike():
+    assert len(set(LOOKS.values())) == len(LOOKS)
+    named = looks(["qcorm", "mine", "yours", "crm agenda"])
+    assert len(set(named.values())) == 4
+    assert named["qcorm"] == LOOKS["qcorm"]
+
+
+def test_drawing_leaves_no_rule_behind():
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    drawn()
+    assert dict(matplotlib.rcParams) == before
