@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from errands.errors import ConfigError
+from errands.errors import ConfigError, TaskError
 from errands.learners import default_learner, machine_of, make_learner
 from errands.learners.base import Learner, LearnerConfig
 from errands.oracle.certificate import Certificate
@@ -15,6 +15,9 @@ from errands.oracle.optimum import Optimum, optimum
 from errands.oracle.policy import Policy
 from errands.records import Evaluation
 from errands.tasks.task import Task
+
+OPTIMUM_BYTES = 150_000_000
+"""How large an exact search may grow when a run is judged: some seconds; `errands solve` goes further."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ def train(
     started = time.perf_counter()
     made = make_learner(task, name, seed, machine, config, preset)
     evaluations = tuple(made.train(steps))
-    return judge(made, name, machine, preset, evaluations, time.perf_counter() - started)
+    return judge(made, name, machine, preset, evaluations, time.perf_counter() - started, best_length(task))
 
 
 def for_steps(steps: int) -> int:
@@ -121,12 +124,9 @@ def judge(
     )
 
 
-def best_length(task: Task) -> Optimum | None:
-    """The exact optimum where it can be computed; None where it cannot."""
-    from errands.errors import TaskError
-
+def best_length(task: Task, budget: int = OPTIMUM_BYTES) -> Optimum:
+    """The exact optimum where it takes seconds; elsewhere one without a length, and the reason."""
     try:
-        return optimum(task)
-    except TaskError:
-        return None
-
+        return optimum(task, budget=budget, orders=False)
+    except TaskError as refusal:
+        return Optimum(None, reason=str(refusal))
