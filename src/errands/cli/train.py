@@ -47,15 +47,16 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Create the folder, train, and tell what came out."""
-    from errands.cli.trained import answer
+    from errands.cli.trained import finish
     from errands.errors import ConfigError
-    from errands.experiments.engine_local import train_runs
+    from errands.experiments.job import learner_of
     from errands.experiments.setup import fresh_name, prepare
     from errands.results.run_folder import RUNS, create
     from errands.tasks.catalogue import load
 
-    if arguments.seeds is not None and arguments.seeds < 1:
-        raise ConfigError(f"--seeds {arguments.seeds} trains nothing; ask for at least 1")
+    for name, given in (("seeds", arguments.seeds), ("jobs", arguments.jobs)):
+        if given is not None and not 1 <= given <= 100_000:
+            raise ConfigError(f"--{name} is {given}; it must lie between 1 and 100000")
     task = load(arguments.task, arguments.map_seed)
     settings = list(arguments.set) + ([] if arguments.eval_every is None else [f"eval_every={arguments.eval_every}"])
     seeds = [arguments.seed] if arguments.seeds is None else range(arguments.seeds)
@@ -63,6 +64,6 @@ def run(arguments: Arguments) -> Answer:
         task, arguments.learner, arguments.machine, arguments.preset, settings, arguments.steps, seeds,
         arguments.checkpoint_every,
     )  # fmt: skip
+    learner_of(document, task, document.seeds[0])  # what cannot be trained is refused before a folder is made
     folder = create(Path(RUNS) / (arguments.name or fresh_name(document, RUNS)), document, task)
-    train_runs([folder], arguments.jobs, arguments.quiet)
-    return answer(folder)
+    return finish(folder, arguments.jobs, arguments.quiet)

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from errands.cli.answer import Answer
 from errands.results.documents import ResultDocument
 from errands.results.run_folder import RunFolder
+
+
+def finish(folder: RunFolder, jobs: int | None, quiet: bool) -> Answer:
+    """Train what is left of a run and tell what came out; when interrupted, say how to go on."""
+    from errands.experiments.many import train_run
+
+    try:
+        train_run(folder, jobs, quiet)
+    except KeyboardInterrupt:
+        print(f"errands: stopped; type 'errands resume {folder.name}' to go on", file=sys.stderr)
+        raise
+    return answer(folder)
 
 
 def answer(folder: RunFolder) -> Answer:
@@ -53,8 +66,8 @@ class _Shown:
         for r in self.results:
             first = "-" if r.first_optimal_step is None else f"{r.first_optimal_step:,}"
             length = "-" if r.final_length is None else str(r.final_length)
-            order = r.error or " ".join(r.order)
-            table.add_row(str(r.seed), f"{r.steps:,}", length, "yes" if r.final_success else "no", first, f"{r.wall_seconds:.2f}", order)
+            success, order = "yes" if r.final_success else "no", r.error or " ".join(r.order)
+            table.add_row(str(r.seed), f"{r.steps:,}", length, success, first, f"{r.wall_seconds:.2f}", order)
         yield table
         yield sentence(self.results)
         yield f"stored in {self.folder.path}"

@@ -1,0 +1,1 @@
+"""Experiments: what to run, one run, many runs on one machine or a cluster, and how it is told."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 from errands.errors import StoreError
 from errands.experiments.run import Run, best_length, judge
@@ -29,20 +30,37 @@ BEAT = 0.2
 
 
 @dataclass(frozen=True)
+class Job:
+    """One seed of one run folder, and what it is called."""
+
+    path: Path
+    seed: int
+    task: str
+    learner: str
+
+
+@dataclass(frozen=True)
 class Beat:
     """Where a seed stands."""
 
-    key: str
-    seed: int
     step: int
     steps: int
     length: int | None
     success: bool
     rate: float
     """Training steps per second since it was begun or resumed."""
+    best: float | None
+    """The optimum, where it is known."""
 
 
 Report = Callable[[Beat], None]
+
+
+def jobs_of(run: RunFolder) -> list[Job]:
+    """One job for each seed of a run."""
+    known = run.document
+    name = f"{known.learner} ({known.machine})" if known.machine else known.learner
+    return [Job(run.path, seed, known.task, name) for seed in known.seeds]
 
 
 def learner_of(document: RunDocument, task: Task, seed: int) -> Learner:
@@ -52,20 +70,33 @@ def learner_of(document: RunDocument, task: Task, seed: int) -> Learner:
 
 
 @lru_cache(maxsize=64)
-def known_optimum(text: str) -> Optimum | None:
-    """The optimum of a task file, computed once in a process; None where it cannot be computed."""
+def known_optimum(text: str) -> Optimum:
+    """The optimum of a task file, computed once in a process."""
     return best_length(Task.from_toml(text))
 
 
-def train_seed(run: RunFolder, seed: int, report: Report, key: str = "") -> ResultDocument:
+@lru_cache(maxsize=256)
+def _warm(learner: str, machine: str | None, text: str) -> None:
+    """Have the kernels of a tabular learner compiled before any clock runs."""
+    task = Task.from_toml(text)
+    if task.finite is not None:
+        made = make_learner(task, learner, 0, machine)
+        made.advance(1)
+        made.evaluate()
+
+
+def train_seed(run: RunFolder, seed: int, report: Report) -> ResultDocument:
     """Train one seed to its end, from where it was left; an ended seed is only checked."""
     place = run.seed(seed)
     with place.locked():
-        ended = _ended(place)
-        return ended or _continue(run, place, report, key or run.name)
+        ended = ended_well(place)
+        if ended is not None:
+            return ended
+        _warm(run.document.learner, run.document.machine, run.task.to_toml())
+        return _Training(run, place, report).finish()
 
 
-def _ended(place: SeedFolder) -> ResultDocument | None:
+def ended_well(place: SeedFolder) -> ResultDocument | None:
     """The result of a seed that needs no more work: it ended without an error and its files are good."""
     try:
         result = place.result()
@@ -77,48 +108,62 @@ def _ended(place: SeedFolder) -> ResultDocument | None:
     return result
 
 
-def _continue(run: RunFolder, place: SeedFolder, report: Report, key: str) -> ResultDocument:
-    document, began = run.document, time.perf_counter()
-    found = place.newest()
-    learner = learner_of(document, run.task, place.seed)
-    evaluations = list(found.evaluations) if found else []
-    if found:
-        _restore(learner, found, place)
-    spent, first = (found.document.seconds if found else 0.0), learner.step
-    stored = found.document if found else None
-    saved_at = shown_at = began
+class _Training:
+    """A seed under way."""
 
-    def save(table: Table, before: CheckpointDocument | None) -> CheckpointDocument:
+    def __init__(self, run: RunFolder, place: SeedFolder, report: Report) -> None:
+        self.document, self.place, self.report = run.document, place, report
+        found = place.newest()
+        self.best = known_optimum(run.task.to_toml())
+        self.began = time.perf_counter()
+        self.learner = learner_of(run.document, run.task, place.seed)
+        self.evaluations = list(found.evaluations) if found else []
+        self.stored = found.document if found else None
+        self.before = found.document.seconds if found else 0.0
+        if found:
+            _restore(self.learner, found, place)
+        self.first = self.learner.step
+
+    @property
+    def seconds(self) -> float:
+        """The time spent on this seed, interruptions left out."""
+        return self.before + time.perf_counter() - self.began
+
+    def finish(self) -> ResultDocument:
+        """Train to the end, judge, and store the result."""
+        steps, shown, saved = self.document.steps, self.began, self.began
+        with self.place.table_from(self.evaluations) as table:
+            for evaluation in self.learner.train(steps):
+                self.evaluations.append(evaluation)
+                table.add(evaluation)
+                now = time.perf_counter()
+                if now - shown >= BEAT:
+                    shown = now
+                    table.show()
+                    self.report(self._beat(evaluation))
+                if now - saved >= self.document.checkpoint_seconds and self.learner.step < steps:
+                    self._save(table)
+                    saved = time.perf_counter()
+            if self.stored is None or self.stored.step != self.learner.step:
+                self._save(table)
+        known = self.document
+        rows, seconds = tuple(self.evaluations), self.seconds
+        run = judge(self.learner, known.learner, known.machine, known.preset, rows, seconds, self.best)
+        result = _result(run, self.best.length, self.stored)
+        self.place.end(result)
+        return result
+
+    def _save(self, table: Table) -> None:
         table.sync()
-        seconds = spent + time.perf_counter() - began
-        return write_checkpoint(place.path, place.seed, learner.step, learner.save(), evaluations, seconds, before)
+        place, learner = self.place, self.learner
+        self.stored = write_checkpoint(
+            place.path, place.seed, learner.step, learner.save(), self.evaluations, self.seconds, self.stored
+        )
 
-    with place.table_from(evaluations) as table:
-        for evaluation in learner.train(document.steps):
-            evaluations.append(evaluation)
-            table.add(evaluation)
-            now = time.perf_counter()
-            if now - shown_at >= BEAT:
-                shown_at = now
-                table.show()
-                rate = (learner.step - first) / (now - began)
-                report(_beat(key, place.seed, document.steps, evaluation, rate))
-            if now - saved_at >= document.checkpoint_seconds and learner.step < document.steps:
-                stored = save(table, stored)
-                saved_at = time.perf_counter()
-        if stored is None or stored.step != learner.step:
-            stored = save(table, stored)
-    seconds = spent + time.perf_counter() - began
-    best = known_optimum(run.task.to_toml())
-    judged = judge(learner, document.learner, document.machine, document.preset, tuple(evaluations), seconds, best)
-    result = _result(judged, best, stored)
-    place.end(result)
-    report(_beat(key, place.seed, learner.step, evaluations[-1], (learner.step - first) / max(1e-9, seconds - spent)))
-    return result
-
-
-def _beat(key: str, seed: int, steps: int, evaluation: Evaluation, rate: float) -> Beat:
-    return Beat(key, seed, evaluation.step, steps, evaluation.episode_length, evaluation.success, rate)
+    def _beat(self, evaluation: Evaluation) -> Beat:
+        rate = (self.learner.step - self.first) / (time.perf_counter() - self.began)
+        length, success = evaluation.episode_length, evaluation.success
+        return Beat(evaluation.step, self.document.steps, length, success, rate, self.best.length)
 
 
 def _restore(learner: Learner, found: Checkpoint, place: SeedFolder) -> None:
@@ -126,26 +171,26 @@ def _restore(learner: Learner, found: Checkpoint, place: SeedFolder) -> None:
         learner.restore(found.arrays)
     except (KeyError, ValueError, IndexError, TypeError, OverflowError) as fault:
         raise StoreError(
-            f"{place.path} has a checkpoint that does not fit its settings ({type(fault).__name__}: {str(fault)[:100]}); "
+            f"the checkpoint in {place.path} does not fit the settings ({type(fault).__name__}: {str(fault)[:100]}); "
             "remove that folder to train the seed from the start"
         ) from None
 
 
-def _result(run: Run, best: Optimum | None, stored: CheckpointDocument) -> ResultDocument:
+def _result(run: Run, length: float | None, stored: CheckpointDocument | None) -> ResultDocument:
     table = render(run.evaluations)
-    row = run.summary(best.length if best else None)
     claim = run.certificate.claim if run.certificate else None
     return ResultDocument(
-        **row,
-        optimum=best.length if best and best.length is not None and math.isfinite(best.length) else None,
+        **run.summary(length),
+        optimum=length if length is not None and math.isfinite(length) else None,
         proved=bool(claim and claim.proved),
         proved_step=claim.step if claim and claim.proved else None,
         evaluations_bytes=len(table),
         evaluations_sha256=digest(table),
-        checkpoint_sha256=stored.arrays_sha256,
+        checkpoint_sha256=stored.arrays_sha256 if stored else None,
     )
 
 
 def failed(seed: int, fault: BaseException, seconds: float = 0.0) -> ResultDocument:
     """The record of a seed that could not be trained."""
-    return ResultDocument(seed=seed, steps=0, wall_seconds=seconds, error=f"{type(fault).__name__}: {fault}"[:2000])
+    said = str(fault) if isinstance(fault, StoreError) else f"{type(fault).__name__}: {fault}"
+    return ResultDocument(seed=seed, steps=0, wall_seconds=seconds, error=said[:2000])

@@ -61,7 +61,12 @@ def prepare(
 def fresh_name(document: RunDocument, runs: Path) -> str:
     """A name that no run has: task, learner, date and time."""
     stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
-    plain = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in document.task).strip("-.") or "task"
     machine = f"-{document.machine}" if document.machine == "boolean" else ""
-    name = f"{plain[:50]}-{document.learner}{machine}-{stamp}"
+    name = f"{plain(document.task)}-{document.learner}{machine}-{stamp}"
     return next(n for i in range(1, 10_000) if not (runs / (n := name if i == 1 else f"{name}-{i}")).exists())
+
+
+def plain(text: str) -> str:
+    """A text as part of a folder's name."""
+    kept = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in text)
+    return kept.strip("-.")[:50] or "task"

@@ -18,7 +18,8 @@ def pack(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """The bytes of a safetensors file; names in order, numbers little-endian."""
     from safetensors.numpy import save
 
-    return bytes(save({name: np.ascontiguousarray(arrays[name]).reshape(arrays[name].shape) for name in sorted(arrays)}))
+    plain = {name: np.ascontiguousarray(x).reshape(x.shape) for name, x in sorted(arrays.items())}
+    return bytes(save(plain))
 
 
 def unpack(data: bytes, path: Path) -> Arrays:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from errands.results.files import digest, read_file, write_file
 MAX_ARRAYS = 1 << 38
 _NAME = re.compile(r"checkpoint-(0|[1-9][0-9]{0,15})\.json")
 _ROWS = "evaluations"
+_COLUMNS = ("step", "episode_length", "total_reward", "success")
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def newest(folder: Path, seed: int) -> Checkpoint | None:
         except StoreError as fault:
             faults.append(str(fault))
     if faults:
-        raise StoreError(f"{faults[0]}; no other checkpoint of this seed is good: remove {folder} to train it from the start")
+        raise StoreError(f"{faults[0]}; no other checkpoint is good: remove {folder} to train it from the start")
     return None
 
 
@@ -104,7 +105,7 @@ def steps(folder: Path) -> list[int]:
     return sorted((int(found[1]) for found in names if found), reverse=True)
 
 
-def drop(folder: Path, unwanted: Any) -> None:
+def drop(folder: Path, unwanted: Callable[[int], bool]) -> None:
     """Remove the checkpoints whose step is unwanted, and arrays that no document names; documents go first."""
     for step in steps(folder):
         if unwanted(step):
@@ -119,13 +120,14 @@ def _read(folder: Path, seed: int, step: int, notes: tuple[str, ...]) -> Checkpo
     path = _arrays(folder, step)
     document = read_document(_document(folder, step), CheckpointDocument)
     if document.step != step or document.seed != seed:
-        raise StoreError(f"{_document(folder, step)} belongs to seed {document.seed}, step {document.step}; put it back there")
+        owner = f"seed {document.seed}, step {document.step}"
+        raise StoreError(f"{_document(folder, step)} belongs to {owner}; put it back there")
     data = read_file(path, min(MAX_ARRAYS, document.arrays_bytes))
     if len(data) != document.arrays_bytes or digest(data) != document.arrays_sha256:
         raise damaged(path)
     arrays = unpack(data, path)
     try:
-        columns = [arrays.pop(f"{_ROWS}.{name}").tolist() for name in ("step", "episode_length", "total_reward", "success")]
+        columns = [arrays.pop(f"{_ROWS}.{name}").tolist() for name in _COLUMNS]
         evaluations = tuple(Evaluation(*row) for row in zip(*columns, strict=True))
     except (KeyError, ValueError, TypeError):
         raise StoreError(f"{path} has no evaluations; it was not written by errands") from None

@@ -1,4 +1,4 @@
-"""The JSON files of a run folder: each has a schema and carries a checksum of itself, so that no changed bit is believed."""
+"""The JSON files of a run folder: each has a schema and a checksum of itself, so that no changed bit is believed."""
 
 from __future__ import annotations
 
@@ -111,7 +111,8 @@ def read_document(path: Path, kind: type[D]) -> D:
     except ValidationError as fault:
         first = fault.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(p)[:60] for p in first["loc"]) or "the file"
-        raise StoreError(f"{path} was not written by this version of errands ({where}: {first['msg'].lower()})") from None
+        said = f"{where}: {first['msg'].lower()}"
+        raise StoreError(f"{path} is not of this version of errands ({said}); use the one that wrote it") from None
 
 
 def damaged(path: Path) -> StoreError:
@@ -122,7 +123,10 @@ def damaged(path: Path) -> StoreError:
 def _render(body: dict[str, Any]) -> bytes:
     """The bytes of a document: there is one way to write each, and the checksum covers all of them."""
     try:
-        plain = json.dumps(body, indent=1, ensure_ascii=True, allow_nan=False).encode()
-        return json.dumps({**body, "sha256": digest(plain)}, indent=1, ensure_ascii=True, allow_nan=False).encode() + b"\n"
+        return _dumped({**body, "sha256": digest(_dumped(body))})
     except (ValueError, RecursionError):
         return b""
+
+
+def _dumped(body: dict[str, Any]) -> bytes:
+    return json.dumps(body, indent=1, ensure_ascii=True, allow_nan=False).encode() + b"\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 
 from errands.errors import StoreError
@@ -30,8 +31,9 @@ def parse(data: bytes, path: Path) -> list[Evaluation]:
     """The evaluations of a table; `path` is named where a line cannot be read."""
     if not data.startswith(HEADER):
         raise StoreError(f"{path} is not a table of evaluations: its first line is not '{HEADER.decode().strip()}'")
-    found = [_parsed(text, number, path) for number, text in enumerate(data[len(HEADER) :].splitlines(keepends=True), 2)]
-    if any(later.step <= earlier.step for earlier, later in zip(found, found[1:], strict=False)):
+    lines = data[len(HEADER) :].splitlines(keepends=True)
+    found = [_parsed(text, number, path) for number, text in enumerate(lines, 2)]
+    if any(later.step <= earlier.step for earlier, later in pairwise(found)):
         raise StoreError(f"{path} is damaged: its steps do not grow; type 'errands resume' to write it again")
     return found
 

@@ -1,4 +1,4 @@
-"""Files that survive: written under another name, forced to disk and renamed; read whole, within bounds, never a link."""
+"""Files that survive: written under another name, forced to disk, renamed; read whole, within bounds, never a link."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ from pathlib import Path
 from errands.errors import StoreError
 
 NEW = ".new"
+_PLAIN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+class WriteError(StoreError):
+    """Nothing more can be written: the disk is full, read-only or gone."""
+
+
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _CLOSED = {errno.EROFS, errno.EACCES, errno.EPERM}
 
@@ -53,18 +58,19 @@ def make_folder(path: Path) -> None:
 def read_file(path: Path, limit: int) -> bytes:
     """The bytes of a regular file of at most `limit` bytes."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        descriptor = os.open(path, _PLAIN)
     except FileNotFoundError:
         raise StoreError(f"{path} is missing; this is not a complete run folder") from None
     except OSError as fault:
         why = "it is a link" if fault.errno == errno.ELOOP else (fault.strerror or "error")
-        raise StoreError(f"{path} cannot be read ({why.lower()}); restore it from a copy or remove its folder") from None
+        raise StoreError(f"{path} cannot be read ({why.lower()}); restore it or remove its folder") from None
     with os.fdopen(descriptor, "rb") as source:
         found = os.fstat(source.fileno())
         if not stat.S_ISREG(found.st_mode):
             raise StoreError(f"{path} is not a plain file; restore it from a copy or remove its folder")
         if found.st_size > limit:
-            raise StoreError(f"{path} has {found.st_size:,} bytes, more than the {limit:,} expected; it is not of errands")
+            sizes = f"{found.st_size:,} bytes, and at most {limit:,} were expected"
+            raise StoreError(f"{path} has {sizes}; restore it from a copy or remove its folder")
         data = source.read(found.st_size + 1)
     if len(data) != found.st_size:
         raise StoreError(f"{path} changed while it was read; try again")
@@ -76,10 +82,11 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def refusal(path: Path, fault: OSError) -> StoreError:
+def refusal(path: Path, fault: OSError) -> WriteError:
     """What an operating system's refusal to write means, and what to do."""
     if fault.errno in _FULL:
-        return StoreError(f"{path} could not be written because the disk is full; free some space, then 'errands resume latest'")
+        return WriteError(f"{path} was not written: the disk is full; free some space, then 'errands resume latest'")
     if fault.errno in _CLOSED:
-        return StoreError(f"{path} could not be written because its folder is read-only for you; run where you may write")
-    return StoreError(f"{path} could not be written ({(fault.strerror or str(fault)).lower()}); mend that, then 'errands resume latest'")
+        return WriteError(f"{path} was not written: you may not write there; run in a folder where you may")
+    why = (fault.strerror or str(fault)).lower()
+    return WriteError(f"{path} was not written ({why}); mend that, then type 'errands resume latest'")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -38,7 +37,7 @@ def computer() -> dict[str, str | int]:
 
 
 def git_state(folder: Path) -> dict[str, str]:
-    """Commit and whether files differ from it, for the code and for the folder it was run in; empty where there is no git."""
+    """Commit, and whether files differ from it, of the code and of the folder it was run in; empty without git."""
     found = {}
     for name, place in (("errands", Path(__file__).parent), ("here", folder)):
         commit = _git(place, "rev-parse", "HEAD")
@@ -55,8 +54,3 @@ def _git(folder: Path, *words: str) -> str:
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
-
-
-def command_line() -> str:
-    """The command as it was typed."""
-    return " ".join(["errands", *sys.argv[1:]])[:2000]

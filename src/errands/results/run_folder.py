@@ -59,7 +59,8 @@ def create(path: Path, document: RunDocument, task: Task) -> RunFolder:
     except FileExistsError:
         begun = path.is_dir() and {p.name for p in path.iterdir()} <= {TASK, f".{TASK}{NEW}", f".{HEAD}{NEW}"}
         if not begun:
-            raise StoreError(f"{path} exists and is never overwritten; choose another --name, or 'errands resume {path.name}'") from None
+            hint = f"choose another --name, or type 'errands resume {path.name}'"
+            raise StoreError(f"{path} exists and is never overwritten; {hint}") from None
     write_file(path / TASK, text)
     write_document(path / HEAD, document.model_copy(update={"task_sha256": digest(text)}))
     return open_run(path)

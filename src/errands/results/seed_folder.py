@@ -41,12 +41,12 @@ class SeedFolder:
     def begun(self) -> bool:
         """Whether anything was stored for this seed; a link in its place is refused."""
         if self.path.is_symlink():
-            raise StoreError(f"{self.path} is a link; a run's seeds are kept in its own folder: put the real folder there")
+            raise StoreError(f"{self.path} is a link; a run keeps its seeds in its own folder: put the real one there")
         return self.path.is_dir()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes out; the lock is on the open folder, so that it ends with the process and leaves no file."""
+        """Keep other processes out; the lock is on the open folder: it ends with the process and leaves no file."""
         if not self.begun:
             try:
                 make_folder(self.path)
@@ -141,7 +141,7 @@ class Table:
 
 
 def live(folder: SeedFolder) -> list[Evaluation]:
-    """What can be read of a seed in progress, without checksums; a last line that is still being written is left out."""
+    """What can be read of a seed in progress, without checksums; a last line still being written is left out."""
     data = read_file(folder.table, MAX_TABLE)
     whole = data[: data.rfind(b"\n") + 1]
     return parse(whole, folder.table) if len(whole) >= len(HEADER) else []
@@ -152,12 +152,12 @@ def _lock(descriptor: int, path: Path) -> None:
     try:
         from fcntl import LOCK_EX, LOCK_NB, flock
     except ImportError:  # only where the system has no such locks
-        return
+        return None
     patience = time.monotonic() + PATIENCE
     while True:
         try:
             return flock(descriptor, LOCK_EX | LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > patience:
-                raise StoreError(f"another process is training in {path}; wait for it or stop it, then try again") from None
+                raise StoreError(f"another process is training in {path}; wait for it or stop it") from None
             time.sleep(0.05)
