@@ -1,0 +1,216 @@
+"""The high level of deep QCoRM: steps to go over coupled states, and grounding transitions replayed with R (Section 4)."""
+
+# ruff: noqa: F722 (shapes of jaxtyping look like broken code)
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from errands.learners.deep.config import DeepQCoRMConfig
+from errands.learners.deep.high import Extra, Note
+
+ROW, COUPLED, ENTERED, DURATION, EXPLOITED = range(5)
+
+
+class BanditMemory(NamedTuple):
+    """What QCoRM remembers besides values."""
+
+    eta: Float[Array, "states objectives"]
+    """Steps to go, infinite until known."""
+    used: Bool[Array, "states objectives"]
+    """Which transitions were ever chosen."""
+    shortest: Float[Array, ""]
+    """K_mi."""
+    best: Float[Array, " objectives"]
+    """K_op of each objective."""
+    choice: Int[Array, ""]
+    exploited: Bool[Array, ""]
+    clean: Bool[Array, ""]
+    """Whether every choice of the episode exploited."""
+    entered: Int[Array, ""]
+    choices: Int[Array, ""]
+    pending: Int[Array, "pending 5"]
+    """Grounding transitions of the episode."""
+    count: Int[Array, ""]
+    ground: Int[Array, "capacity 2"]
+    """The step and the objective of grounding transitions of past episodes."""
+    payoff: Float[Array, "capacity 2"]
+    """Their reward, and whether they are replayed."""
+    grounded: Int[Array, ""]
+    replayed: Int[Array, ""]
+
+
+@dataclass(frozen=True, eq=False)
+class Bandit:
+    """Chooses among coupled states by steps to go, with xi-exploration."""
+
+    config: DeepQCoRMConfig
+    open: Bool[Array, "states objectives"]
+
+    @property
+    def objectives(self) -> int:
+        """K."""
+        return int(self.open.shape[1])
+
+    @property
+    def uniforms(self) -> int:
+        """One to explore, one per objective to break ties, and one per extra row."""
+        return 1 + self.objectives + self.extra
+
+    @property
+    def extra(self) -> int:
+        """Grounding rows in each update."""
+        return self.config.ground_batch if self.config.dedicated else 0
+
+    def start(self, key: Array) -> BanditMemory:
+        """Nothing known."""
+        size, room = self.config.ground_capacity, 4 * self.objectives + 4
+        zero = jnp.int32(0)
+        return BanditMemory(
+            eta=jnp.full(self.open.shape, jnp.inf),
+            used=jnp.zeros(self.open.shape, jnp.bool_),
+            shortest=jnp.float32(jnp.inf),
+            best=jnp.full(self.objectives, jnp.inf),
+            choice=jnp.int32(-1),
+            exploited=jnp.bool_(True),
+            clean=jnp.bool_(True),
+            entered=zero,
+            choices=zero,
+            pending=jnp.zeros((room, 5), jnp.int32),
+            count=zero,
+            ground=jnp.zeros((size, 2), jnp.int32),
+            payoff=jnp.zeros((size, 2)),
+            grounded=zero,
+            replayed=zero,
+        )
+
+    def pick(
+        self, memory: BanditMemory, state: Array, now: Array, worth: Array, uniforms: Array
+    ) -> tuple[BanditMemory, Array]:
+        """The objective in hand, or a new choice: fewest steps to go, or with probability xi another, unused first."""
+        c = self.config
+        open_ = self.open[state]
+        several = jnp.sum(open_) > 1
+        xi = jnp.maximum(c.xi_end, c.xi_start - c.xi_step * memory.choices)
+        explore = several & (uniforms[0] < xi)
+        ties = uniforms[1 : 1 + self.objectives]
+        unused = open_ & ~memory.used[state]
+        among = jnp.where(unused.any(), unused, open_)
+        other = jnp.argmax(jnp.where(among, ties, -1.0))
+        fresh = jnp.where(explore, other, self._lowest(memory, state, open_, worth, ties)).astype(jnp.int32)
+        new = memory.choice < 0
+        choice = jnp.where(new, fresh, memory.choice)
+        chosen = new & (jnp.arange(self.objectives) == choice)
+        here = (jnp.arange(len(self.open)) == state)[:, None] & chosen
+        return memory._replace(
+            choice=choice,
+            exploited=jnp.where(new, ~explore, memory.exploited),
+            clean=memory.clean & ~(new & explore),
+            choices=memory.choices + (new & several),
+            used=memory.used | here,
+        ), choice
+
+    def _lowest(self, memory: BanditMemory, state: Array, open_: Array, worth: Array, ties: Array) -> Array:
+        """The open objective with the fewest steps to go (or the largest value); any open one where none is known."""
+        if self.config.choice == "value":
+            return jnp.argmax(jnp.where(open_, worth, -jnp.inf))
+        eta = jnp.where(open_, memory.eta[state], jnp.inf)
+        known = jnp.isfinite(eta)
+        return jnp.where(known.any(), jnp.argmin(eta), jnp.argmax(jnp.where(open_, ties, -1.0)))
+
+    def best(self, memory: BanditMemory, held: Array, since: Array, state: Array, now: Array, worth: Array) -> Array:
+        """The open objective that the high level exploits."""
+        open_ = self.open[state]
+        return self._lowest(memory, state, open_, worth, -jnp.arange(self.objectives) / self.objectives).astype(jnp.int32)
+
+    def replay(self, memory: BanditMemory, step: Array, uniforms: Array) -> tuple[BanditMemory, Extra]:
+        """Grounding rows for the next update: drawn from all that are kept, or the next that were not replayed yet."""
+        c = self.config
+        kept = jnp.minimum(memory.grounded, c.ground_capacity)
+        if c.ground_replay == "always":
+            at = jnp.floor(uniforms[1 + self.objectives :] * kept).astype(jnp.int32)
+            there = jnp.broadcast_to(kept > 0, at.shape)
+        else:
+            number = jnp.maximum(memory.replayed, memory.grounded - c.ground_capacity) + jnp.arange(c.ground_batch)
+            there, at = number < memory.grounded, number % c.ground_capacity
+            memory = memory._replace(replayed=jnp.minimum(number[-1] + 1, memory.grounded))
+        rows, payoff = memory.ground[at], memory.payoff[at]
+        fresh = there & (step - rows[:, 0] < c.capacity)
+        return memory, Extra(rows[:, 0], rows[:, 1], payoff[:, 0], payoff[:, 1] * fresh)
+
+    def note(self, memory: BanditMemory, note: Note) -> BanditMemory:
+        """Keep a grounding transition; when the episode is over, settle steps to go, estimates and rewards."""
+        failed = note.terminal & ~note.success
+        ground = (note.completed >= 0) & ~failed
+        coupled = note.state * self.objectives + note.completed
+        entry = jnp.stack([note.step, coupled, memory.entered, note.time - memory.entered, memory.exploited.astype(jnp.int32)])
+        slot = jnp.where(ground, memory.count, len(memory.pending))
+        memory = memory._replace(
+            pending=memory.pending.at[slot].set(entry, mode="drop"),
+            count=jnp.minimum(memory.count + ground, len(memory.pending)),
+        )
+        moved = note.reached != note.state
+        memory = self._settle(memory, note)
+        again = jnp.where(note.over, True, memory.clean)
+        return memory._replace(
+            choice=jnp.where(moved | note.over, -1, memory.choice),
+            entered=jnp.where(note.over, 0, jnp.where(moved, note.time, memory.entered)),
+            clean=again,
+            count=jnp.where(note.over, 0, memory.count),
+        )
+
+    def _settle(self, memory: BanditMemory, note: Note) -> BanditMemory:
+        c = self.config
+        pending, length = memory.pending, note.time.astype(jnp.float32)
+        listed = (jnp.arange(len(pending)) < memory.count) & note.over
+        won = listed & note.success
+        coupled = jnp.where(won, pending[:, COUPLED], memory.eta.size)
+        togo = length - pending[:, ENTERED]
+        flat = memory.eta.ravel()
+        old = flat[jnp.minimum(coupled, flat.size - 1)]
+        eta = flat.at[coupled].set(jnp.where(jnp.isfinite(old), old + c.alpha_eta * (togo - old), togo), mode="drop")
+        lower = note.over & note.success & memory.clean & (length <= memory.shortest)
+        nearer = jnp.where(jnp.isfinite(memory.shortest), memory.shortest + c.alpha_k * (length - memory.shortest), length)
+        memory = memory._replace(eta=eta.reshape(memory.eta.shape), shortest=jnp.where(lower, nearer, memory.shortest))
+        exploited = pending[:, EXPLOITED] == 1
+        reward = self._reward(memory, pending, length)
+        memory = memory._replace(best=self._durations(memory, pending, won & exploited))
+        if not c.dedicated:
+            return memory
+        at = jnp.where(listed, (memory.grounded + jnp.arange(len(pending))) % c.ground_capacity, c.ground_capacity)
+        keep = (exploited | c.replay_explored).astype(jnp.float32)
+        rows = jnp.stack([pending[:, ROW], pending[:, COUPLED] % self.objectives], axis=1)
+        return memory._replace(
+            ground=memory.ground.at[at].set(rows, mode="drop"),
+            payoff=memory.payoff.at[at].set(jnp.stack([reward, keep], axis=1), mode="drop"),
+            grounded=memory.grounded + jnp.sum(listed),
+        )
+
+    def _reward(self, memory: BanditMemory, pending: Array, length: Array) -> Float[Array, " pending"]:
+        """R(K, tau) of Theorem 1, the difference clamped at 0; the full reward without joint optimisation."""
+        c = self.config
+        full = jnp.full(len(pending), c.full_reward)
+        if not c.joint:
+            return full
+        duration = pending[:, DURATION].astype(jnp.float32)
+        best = memory.best[pending[:, COUPLED] % self.objectives]
+        excess = jnp.maximum(best - duration, length - memory.shortest)
+        some = (excess > 0) & jnp.isfinite(excess)
+        excess = jnp.where(some, excess, 0.0)
+        reward = c.gamma ** (excess + 1.0) * c.full_reward
+        if c.min_step_reward and c.gamma < 1:
+            scale = jnp.minimum(c.gamma ** jnp.minimum(1.0 - duration, 0.0) - c.gamma**excess, 1e12)
+            reward = reward + scale / (1.0 - c.gamma) * c.min_step_reward
+        return jnp.where(some, reward, full)
+
+    def _durations(self, memory: BanditMemory, pending: Array, counts: Array) -> Float[Array, " objectives"]:
+        """K_op after exploited completions; several of one objective pull together, by their mean."""
+        own = (pending[:, COUPLED] % self.objectives)[:, None] == jnp.arange(self.objectives)
+        number = jnp.sum(own & counts[:, None], axis=0)
+        mean = jnp.sum(jnp.where(own & counts[:, None], pending[:, DURATION, None], 0), axis=0) / jnp.maximum(number, 1)
+        pulled = memory.best + (1 - (1 - self.config.alpha_k) ** number) * (mean - memory.best)
+        return jnp.where(number > 0, jnp.where(jnp.isfinite(memory.best), pulled, mean), memory.best)

@@ -1,0 +1,157 @@
+"""Settings of the deep learners, one frozen class per method (Section 5, Parameters)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from errands.errors import ConfigError
+from errands.learners.base import LearnerConfig
+
+
+@dataclass(frozen=True)
+class DeepConfig(LearnerConfig):
+    """Settings that every deep learner has; QRM and CRM need no others."""
+
+    eval_every: int = 10_000
+    """Training steps between two evaluations; the last step is always evaluated."""
+    alpha: float = 1e-4
+    """Step size of Adam."""
+    polyak: float = 0.01
+    """How far the target network follows in each update."""
+    batch: int = 32
+    """Environment steps sampled for an update; each is expanded over all heads."""
+    capacity: int = 50_000
+    """Environment steps that the replay buffer holds."""
+    warmup: int = 100
+    """Environment steps before the first update; TD3 acts at random until then."""
+    width: int = 512
+    """Units of each hidden layer."""
+    depth: int = 3
+    """Hidden layers."""
+    network: Literal["heads", "one-hot"] = "heads"
+    """One trunk with a head per objective or machine state, or the paper's one-hot input."""
+    epsilon_start: float = 1.0
+    """Probability of a random action at the first step (DDQN)."""
+    epsilon_step: float = 3e-5
+    """How much that probability falls each time."""
+    epsilon_end: float = 0.1
+    """Where it stops falling."""
+    epsilon_per: Literal["step", "episode"] = "step"
+    """Whether it falls with every step or with every episode."""
+    action_noise: float = 0.1
+    """Standard deviation of the noise on actions while training, for actions in [-1, 1] (TD3)."""
+    target_noise: float = 0.2
+    """Standard deviation of the noise on target actions (TD3)."""
+    noise_clip: float = 0.5
+    """Where the noise on target actions is cut off (TD3)."""
+    policy_delay: int = 2
+    """Updates of the critics to one of actor and targets (TD3)."""
+    reward_scale: float = 1.0
+    """What the machine's rewards are multiplied with before they are learnt from."""
+    platform: Literal["any", "cpu", "gpu"] = "any"
+    """Where the arrays live; `any` takes the GPU where there is one."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("alpha", "polyak", "epsilon_start", "epsilon_step", "epsilon_end"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
+        for name in ("batch", "capacity", "width", "depth", "policy_delay", "warmup"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        for name in ("action_noise", "target_noise", "noise_clip"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must not be negative")
+        if self.reward_scale <= 0:
+            raise ConfigError(f"reward_scale is {self.reward_scale}; it must be positive")
+        if self.network not in ("heads", "one-hot"):
+            raise ConfigError(f"network is '{self.network}'; choose 'heads' or 'one-hot'")
+        if self.epsilon_per not in ("step", "episode"):
+            raise ConfigError(f"epsilon_per is '{self.epsilon_per}'; choose 'step' or 'episode'")
+        if self.platform not in ("any", "cpu", "gpu"):
+            raise ConfigError(f"platform is '{self.platform}'; choose 'any', 'cpu' or 'gpu'")
+
+
+@dataclass(frozen=True)
+class DeepHRMConfig(DeepConfig):
+    """Settings of deep HRM; those above are of the options."""
+
+    full_reward: float = 1.0
+    """What an option is paid for making its transition happen, after scaling."""
+    option_limit: int = 200
+    """Steps after which an option ends although its transition did not happen."""
+    epsilon_controller: float = 0.1
+    """Probability that the controller takes a random option."""
+    controller_capacity: int = 10_000
+    """Ended options that the controller's buffer holds."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.full_reward <= 0 or self.option_limit < 1 or self.controller_capacity < 1:
+            raise ConfigError("full_reward, option_limit and controller_capacity must be positive")
+        if not 0 <= self.epsilon_controller <= 1:
+            raise ConfigError(f"epsilon_controller is {self.epsilon_controller}; it must lie between 0 and 1")
+
+
+@dataclass(frozen=True)
+class DeepQCoRMConfig(DeepConfig):
+    """Settings of deep QCoRM and, with joint=False, of QCoRM-0."""
+
+    full_reward: float = 1.0
+    """The reward of a completed subtask, after scaling."""
+    min_step_reward: float = 0.0
+    """The smallest reward of a step after scaling, as Theorem 1 needs it."""
+    joint: bool = True
+    """Pay the reward of Theorem 1 for a completed subtask; without it (QCoRM-0) the full reward."""
+    dedicated: bool = True
+    """Grounding transitions wait in a buffer of their own for the end of the episode; else they are learnt from at once."""
+    ground_batch: int = 8
+    """Rows of that buffer which join each update."""
+    ground_capacity: int = 1_024
+    """Grounding transitions that it holds."""
+    ground_replay: Literal["always", "once"] = "always"
+    """Whether they are sampled in every update, or replayed once when their episode has ended."""
+    relabel: bool = True
+    """Learn from each step for every objective, as if it were open, rather than for those that are."""
+    replay_explored: bool = False
+    """Whether grounding transitions of choices that explored the order are replayed too."""
+    alpha_eta: float = 0.05
+    """Learning rate of the steps to go."""
+    alpha_k: float = 0.05
+    """Learning rate of the running shortest episode and best durations."""
+    xi_start: float = 1.0
+    """Probability of exploring the order at the first choice."""
+    xi_step: float = 0.001
+    """How much that probability falls with each choice between coupled states."""
+    xi_end: float = 0.1
+    """Where it stops falling."""
+    choice: Literal["steps-to-go", "value"] = "steps-to-go"
+    """How the next objective is chosen: by the bandit over steps to go, or by the largest value."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("alpha_eta", "alpha_k", "xi_start", "xi_step", "xi_end"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
+        if self.full_reward <= 0 or self.min_step_reward > 0:
+            raise ConfigError("full_reward must be positive and min_step_reward not positive, as Theorem 1 assumes")
+        if self.ground_batch < 1 or self.ground_capacity < self.ground_batch:
+            raise ConfigError("ground_batch must be at least 1 and ground_capacity not smaller than it")
+        if self.joint and not self.dedicated:
+            raise ConfigError("the reward of Theorem 1 is known at the end of the episode only; set dedicated=True or joint=False")
+
+
+@dataclass(frozen=True)
+class DeepPlusConfig(DeepConfig):
+    """Settings of deep QCoRM+: the agenda enters as a factor on the features of the trunk."""
+
+    contexts: int = 16
+    """Machine states drawn for each update, the same for the whole batch."""
+    code_width: int = 64
+    """Hidden units of the small network that turns an agenda into a factor."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.contexts < 1 or self.code_width < 1:
+            raise ConfigError("contexts and code_width must be at least 1")

@@ -1,0 +1,132 @@
+"""The high level of deep HRM: options for machine transitions under a controller that is a DDQN of its own (Section 2)."""
+
+# ruff: noqa: F722 (shapes of jaxtyping look like broken code)
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from errands.learners.deep.adam import Trained, descend, fresh, l1_beyond_one
+from errands.learners.deep.config import DeepHRMConfig
+from errands.learners.deep.high import Extra, Note
+from errands.learners.deep.network import Layers, Stack, pack, through
+
+
+class ControllerMemory(NamedTuple):
+    """The controller's weights, its buffer of ended options, and the option in hand."""
+
+    trained: Trained
+    buffer: Float[Array, "capacity row"]
+    """Observations where the option began and ended, gain, discount (0 at an end), option, machine state reached."""
+    count: Int[Array, ""]
+    option: Int[Array, ""]
+    since: Int[Array, ""]
+    begun: Float[Array, " inputs"]
+    gain: Float[Array, ""]
+    discount: Float[Array, ""]
+
+
+@dataclass(frozen=True, eq=False)
+class Controller:
+    """Chooses options by SMDP Q-learning over observations and machine states."""
+
+    config: DeepHRMConfig
+    inputs: int
+    offered: Bool[Array, "states options"]
+    """Which options start in a machine state."""
+    extra: int = 0
+
+    @property
+    def uniforms(self) -> int:
+        """Rows of the controller's batch, whether to explore, and which option."""
+        return self.config.batch + 2
+
+    @property
+    def stack(self) -> Stack:
+        """The controller's network: one output per option."""
+        hidden = (self.config.width,) * self.config.depth
+        return Stack(tuple(zip((self.inputs, *hidden), (*hidden, self.offered.shape[1]), strict=True)))
+
+    def start(self, key: Array) -> ControllerMemory:
+        """Fresh weights, nothing in hand."""
+        rows = jnp.zeros((self.config.controller_capacity, 2 * self.inputs + 4))
+        return ControllerMemory(
+            fresh(self.stack.init(key)), rows, jnp.int32(0), jnp.int32(-1), jnp.int32(0),
+            jnp.zeros(self.inputs), jnp.float32(0), jnp.float32(1),
+        )  # fmt: skip
+
+    def pick(
+        self, memory: ControllerMemory, state: Array, now: Array, worth: Array, uniforms: Array
+    ) -> tuple[ControllerMemory, Array]:
+        """One update of the controller, then the option in hand or a new one."""
+        c = self.config
+        kept = jnp.minimum(memory.count, c.controller_capacity)
+        rows = memory.buffer[jnp.floor(uniforms[: c.batch] * kept).astype(jnp.int32)]
+        trained, values = self._learn(memory.trained, now, rows, kept > 0)
+        offered = self.offered[state]
+        number = jnp.cumsum(offered)
+        other = jnp.argmax(number > jnp.floor(uniforms[c.batch + 1] * number[-1]))
+        best = jnp.argmax(jnp.where(offered, values, -jnp.inf))
+        fresh_ = jnp.where(uniforms[c.batch] < c.epsilon_controller, other, best).astype(jnp.int32)
+        new = memory.option < 0
+        option = jnp.where(new, fresh_, memory.option)
+        return memory._replace(
+            trained=trained,
+            option=option,
+            since=jnp.where(new, 0, memory.since),
+            begun=jnp.where(new, now, memory.begun),
+            gain=jnp.where(new, 0.0, memory.gain),
+            discount=jnp.where(new, 1.0, memory.discount),
+        ), option
+
+    def _learn(self, trained: Trained, now: Array, rows: Array, go: Array) -> tuple[Trained, Array]:
+        n = self.inputs
+        begun, ended, tail = rows[:, :n], rows[:, n : 2 * n], rows[:, 2 * n :]
+        gain, discount, option, state = (tail[:, i] for i in range(4))
+        offered = self.offered[state.astype(jnp.int32)]
+        later = through(self.stack.unpack(trained.target), ended)
+
+        def loss(layers: Layers) -> tuple[Array, Array]:
+            q = through(layers, jnp.concatenate([begun, ended, now[None]]))
+            online = jax.lax.stop_gradient(jnp.where(offered, q[len(rows) : -1], -jnp.inf))
+            value = jnp.take_along_axis(later, jnp.argmax(online, axis=1)[:, None], axis=1)[:, 0]
+            goal = gain + discount * jnp.where(offered.any(axis=1), value, 0.0)
+            chosen = jnp.take_along_axis(q[: len(rows)], option.astype(jnp.int32)[:, None], axis=1)[:, 0]
+            return jnp.mean(l1_beyond_one(chosen - goal)), q[-1]
+
+        gradient, values = jax.grad(loss, has_aux=True)(self.stack.unpack(trained.weights))
+        return descend(trained, pack(gradient), self.config.alpha, self.config.polyak, go), values
+
+    def replay(self, memory: ControllerMemory, step: Array, uniforms: Array) -> tuple[ControllerMemory, Extra]:
+        """No rows."""
+        none = jnp.zeros(0, jnp.int32)
+        return memory, Extra(none, none, jnp.zeros(0), jnp.zeros(0))
+
+    def note(self, memory: ControllerMemory, note: Note) -> ControllerMemory:
+        """Collect the reward; an option ends with its machine state, at its limit and with the episode."""
+        gain = memory.gain + memory.discount * note.reward
+        discount = memory.discount * self.config.gamma
+        since = memory.since + 1
+        over = note.over | (note.reached != note.state) | (since >= self.config.option_limit)
+        tail = [gain, jnp.where(note.terminal, 0.0, discount), memory.option, note.reached]
+        row = jnp.concatenate([memory.begun, note.following, jnp.stack([jnp.asarray(x, jnp.float32) for x in tail])])
+        at = jnp.where(over, memory.count % self.config.controller_capacity, self.config.controller_capacity)
+        return memory._replace(
+            buffer=memory.buffer.at[at].set(row, mode="drop"),
+            count=memory.count + over,
+            option=jnp.where(over, -1, memory.option),
+            since=since,
+            gain=gain,
+            discount=discount,
+        )
+
+    def best(self, memory: ControllerMemory, held: Array, since: Array, state: Array, now: Array, worth: Array) -> Array:
+        """The option in hand until it ends, then the best that is offered."""
+        values = through(self.stack.unpack(memory.trained.weights), now[None])[0]
+        best = jnp.argmax(jnp.where(self.offered[state], values, -jnp.inf)).astype(jnp.int32)
+        return jnp.where((since > 0) & (since % self.config.option_limit != 0), held, best)

@@ -1,0 +1,98 @@
+"""DDQN for any set of heads: acting, online values and next values in one pass, one flat update (Section 5)."""
+
+# ruff: noqa: F722 (shapes of jaxtyping look like broken code)
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from errands.learners.deep.adam import Trained, descend, fresh, l1_beyond_one
+from errands.learners.deep.batch import Batch
+from errands.learners.deep.config import DeepConfig
+from errands.learners.deep.network import Headed, Layers, pack
+
+
+@dataclass(frozen=True)
+class DDQN:
+    """Values of discrete actions for each head; pure functions of what is handed in."""
+
+    net: Headed
+    config: DeepConfig
+    action_width = 1
+    normals = 0
+
+    @staticmethod
+    def of(inputs: int, heads: int, actions: int, config: DeepConfig) -> DDQN:
+        """The learner for observations of this length and this many heads and actions."""
+        return DDQN(Headed(inputs, heads, actions, config.width, config.depth, config.network), config)
+
+    def init(self, key: Array) -> Trained:
+        """Fresh weights."""
+        return fresh(self.net.stack.init(key))
+
+    def learn(
+        self,
+        trained: Trained,
+        now: Float[Array, " inputs"],
+        batch: Batch,
+        normals: Float[Array, " normals"],
+        step: Int[Array, ""],
+    ) -> tuple[Trained, Float[Array, "heads actions"]]:
+        """One update, and the values of the observation that is to be acted on."""
+        later = self.net.every(self.net.stack.unpack(trained.target), batch.following)
+        gradient, acting = jax.grad(self._loss, has_aux=True)(self.net.stack.unpack(trained.weights), later, now, batch)
+        return descend(trained, pack(gradient), self.config.alpha, self.config.polyak, step >= self.config.warmup), acting
+
+    def _loss(
+        self, layers: Layers, later: Float[Array, "rows heads actions"], now: Float[Array, " inputs"], batch: Batch
+    ) -> tuple[Float[Array, ""], Float[Array, "heads actions"]]:
+        count = len(batch.observations)
+        q = self.net.every(layers, jnp.concatenate([batch.observations, batch.following, now[None]]))
+        following = jax.lax.stop_gradient(q[count : 2 * count])
+        value = jnp.where(following == following.max(axis=2, keepdims=True), later, -jnp.inf).max(axis=2)
+        if batch.follow is not None:
+            value = jnp.take_along_axis(value, batch.follow, axis=1)
+        goal = batch.reward + self.config.gamma * batch.goes_on * value
+        taken = batch.actions[:, 0].astype(jnp.int32)
+        chosen = jnp.sum(q[:count] * jax.nn.one_hot(taken, self.net.outputs)[:, None], axis=2)
+        loss = jnp.sum(batch.weight * l1_beyond_one(chosen - goal)) / jnp.maximum(jnp.sum(batch.weight), 1.0)
+        return loss, q[-1]
+
+    def act(
+        self,
+        acting: Float[Array, " actions"],
+        uniforms: Float[Array, "2"],
+        normals: Float[Array, " normals"],
+        epsilon: Float[Array, ""],
+        go: Bool[Array, ""],
+    ) -> Float[Array, "1"]:
+        """Epsilon-greedy; at random before the first update."""
+        return explored(acting, uniforms, epsilon, go)
+
+    def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, "1"]:
+        """The best action."""
+        return jnp.argmax(acting).astype(jnp.float32)[None]
+
+    def view(self, trained: Trained, now: Float[Array, " inputs"], code: Array) -> Float[Array, "heads actions"]:
+        """The values of one observation."""
+        return self.net.every(self.net.stack.unpack(trained.weights), now[None])[0]
+
+    def worth(self, trained: Trained, now: Array, acting: Float[Array, "heads actions"]) -> Float[Array, " heads"]:
+        """What each head expects."""
+        return acting.max(axis=1)
+
+
+def annealed(config: DeepConfig, steps: Int[Array, ""], episodes: Int[Array, ""]) -> Float[Array, ""]:
+    """The probability of a random action."""
+    count = (steps if config.epsilon_per == "step" else episodes).astype(jnp.float32)
+    return jnp.maximum(config.epsilon_end, config.epsilon_start - config.epsilon_step * count)
+
+
+def explored(acting: Float[Array, " actions"], uniforms: Array, epsilon: Array, go: Array) -> Float[Array, "1"]:
+    """The best action, or any with probability epsilon and before the first update."""
+    other = jnp.floor(uniforms[1] * len(acting))
+    return jnp.where((uniforms[0] < epsilon) | ~go, other, jnp.argmax(acting).astype(jnp.float32))[None]

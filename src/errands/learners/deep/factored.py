@@ -1,0 +1,190 @@
+"""Deep QCoRM+: DDQN and TD3 whose values take the agenda as a factor, so that nothing has 2^N parts."""
+
+# ruff: noqa: F722 (shapes of jaxtyping look like broken code)
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from errands.learners.deep.adam import Trained, descend, fresh, l1_beyond_one
+from errands.learners.deep.config import DeepPlusConfig
+from errands.learners.deep.ddqn import explored
+from errands.learners.deep.expansions import ContextBatch
+from errands.learners.deep.network import Factored, Flat, Layers, pack
+from errands.learners.deep.td3 import ActorCritic, noisy
+
+
+@dataclass(frozen=True)
+class FactoredDDQN:
+    """Values of discrete actions under a machine state; pure functions of what is handed in."""
+
+    net: Factored
+    config: DeepPlusConfig
+    action_width = 1
+    normals = 0
+
+    @staticmethod
+    def of(inputs: int, codes: int, actions: int, config: DeepPlusConfig) -> FactoredDDQN:
+        """The learner for observations and codes of these lengths."""
+        return FactoredDDQN(Factored(inputs, codes, actions, config.width, config.depth, config.code_width), config)
+
+    def init(self, key: Array) -> Trained:
+        """Fresh weights."""
+        return fresh(self.net.stack.init(key))
+
+    def learn(
+        self, trained: Trained, now: Float[Array, " inputs"], batch: ContextBatch, normals: Array, step: Int[Array, ""]
+    ) -> tuple[Trained, Float[Array, "1 actions"]]:
+        """One update, and the values of the observation that is to be acted on."""
+        target = self.net.stack.unpack(trained.target)
+        features = self.net.trunk(target, batch.following)[:, None]
+        later = self.net.join(target, features, self.net.factor(target, batch.later))
+        layers = self.net.stack.unpack(trained.weights)
+        gradient, acting = jax.grad(self._loss, has_aux=True)(layers, later, now, batch)
+        c = self.config
+        return descend(trained, pack(gradient), c.alpha, c.polyak, step >= c.warmup), acting
+
+    def _loss(
+        self, layers: Layers, later: Float[Array, "rows contexts actions"], now: Array, batch: ContextBatch
+    ) -> tuple[Float[Array, ""], Float[Array, "1 actions"]]:
+        net, count = self.net, len(batch.observations)
+        features = net.trunk(layers, jnp.concatenate([batch.observations, batch.following, now[None]]))
+        # All rows share the contexts that were drawn; only the last is a row's own.
+        shared = net.factor(layers, jnp.concatenate([batch.codes[0, :-1], batch.codes[:, -1], batch.code[None]]))
+        drawn = len(batch.codes[0]) - 1
+        factors = jnp.concatenate(
+            [jnp.broadcast_to(shared[:drawn], (count, drawn, shared.shape[1])), shared[drawn:-1, None]], axis=1
+        )
+        q = net.join(layers, features[:count, None], factors)
+        frozen = jax.lax.stop_gradient(layers)
+        following = jax.lax.stop_gradient(features[count : 2 * count, None])
+        online = net.join(frozen, following, net.factor(frozen, batch.later))
+        value = jnp.where(online == online.max(axis=2, keepdims=True), later, -jnp.inf).max(axis=2)
+        goal = batch.reward + self.config.gamma * batch.goes_on * value
+        taken = jax.nn.one_hot(batch.actions[:, 0].astype(jnp.int32), net.outputs)[:, None]
+        error = jnp.sum(q * taken, axis=2) - goal
+        loss = jnp.sum(batch.weight * l1_beyond_one(error)) / jnp.maximum(jnp.sum(batch.weight), 1.0)
+        return loss, net.join(layers, features[-1:], shared[-1:])
+
+    def view(self, trained: Trained, now: Float[Array, " inputs"], code: Array) -> Float[Array, "1 actions"]:
+        """The values of one observation under one code."""
+        layers = self.net.stack.unpack(trained.weights)
+        return self.net.join(layers, self.net.trunk(layers, now[None]), self.net.factor(layers, code[None]))
+
+    def act(
+        self, acting: Float[Array, " actions"], uniforms: Array, normals: Array, epsilon: Array, go: Bool[Array, ""]
+    ) -> Float[Array, "1"]:
+        """Epsilon-greedy; at random before the first update."""
+        return explored(acting, uniforms, epsilon, go)
+
+    def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, "1"]:
+        """The best action."""
+        return jnp.argmax(acting).astype(jnp.float32)[None]
+
+    def worth(self, trained: Trained, now: Array, acting: Float[Array, "1 actions"]) -> Float[Array, "1"]:
+        """What the machine state expects."""
+        return acting.max(axis=1)
+
+
+@dataclass(frozen=True)
+class FactoredTD3:
+    """Actions in [-1, 1] under a machine state; pure functions of what is handed in."""
+
+    actor: Factored
+    critic: Factored
+    config: DeepPlusConfig
+
+    @staticmethod
+    def of(inputs: int, codes: int, actions: int, config: DeepPlusConfig) -> FactoredTD3:
+        """The learner for observations, codes and actions of these lengths."""
+        shape = (config.width, config.depth, config.code_width)
+        return FactoredTD3(Factored(inputs, codes, actions, *shape), Factored(inputs + actions, codes, 1, *shape), config)
+
+    @property
+    def action_width(self) -> int:
+        """Numbers in an action."""
+        return self.actor.outputs
+
+    @property
+    def normals(self) -> int:
+        """Normal numbers per step: one action, and one per row for the targets."""
+        return self.action_width * (1 + self.config.batch)
+
+    def init(self, key: Array) -> ActorCritic:
+        """Fresh weights."""
+        first, second, third = jax.random.split(key, 3)
+        critics = jnp.concatenate([self.critic.stack.init(second), self.critic.stack.init(third)])
+        return ActorCritic(fresh(self.actor.stack.init(first)), fresh(critics))
+
+    def _actions(self, layers: Layers, rows: Array, codes: Array) -> Float[Array, "rows contexts actions"]:
+        return jnp.tanh(self.actor.join(layers, self.actor.trunk(layers, rows)[:, None], self.actor.factor(layers, codes)))
+
+    def _judge(self, flat: Flat, rows: Array, actions: Array, codes: Array) -> Float[Array, "2 rows contexts"]:
+        """Both critics on each context's own action."""
+        wide = jnp.broadcast_to(rows[:, None], (*codes.shape[:2], rows.shape[1]))
+        joined = jnp.concatenate([wide, jnp.broadcast_to(actions, (*codes.shape[:2], actions.shape[2]))], axis=2)
+        return jax.vmap(lambda layers: self._one(layers, joined, codes))(self._critics(flat))
+
+    def _critics(self, flat: Flat) -> Layers:
+        return jax.vmap(self.critic.stack.unpack)(flat.reshape(2, -1))
+
+    def _one(self, layers: Layers, rows: Array, codes: Array) -> Float[Array, "rows contexts"]:
+        return self.critic.join(layers, self.critic.trunk(layers, rows), self.critic.factor(layers, codes))[..., 0]
+
+    def learn(
+        self, trained: ActorCritic, now: Array, batch: ContextBatch, normals: Array, step: Int[Array, ""]
+    ) -> tuple[ActorCritic, Float[Array, "1 actions"]]:
+        """One update of the critics, every `policy_delay` steps one of the actor, and the action for `now`."""
+        c = self.config
+        go, both = step >= c.warmup, step % c.policy_delay == 0
+        acting = self.view(trained, now, batch.code)
+        noise = normals[self.action_width :].reshape(c.batch, 1, self.action_width)
+        noise = jnp.clip(noise * c.target_noise, -c.noise_clip, c.noise_clip)
+        target = self.actor.stack.unpack(trained.actor.target)
+        later = jnp.clip(self._actions(target, batch.following, batch.later) + noise, -1.0, 1.0)
+        value = self._judge(trained.critics.target, batch.following, later, batch.later).min(axis=0)
+        goal = batch.reward + c.gamma * batch.goes_on * value
+        total = jnp.maximum(jnp.sum(batch.weight), 1.0)
+
+        def critic_loss(layers: Layers) -> Float[Array, ""]:
+            rows = jnp.concatenate([batch.observations, batch.actions], axis=1)[:, None]
+            q = jax.vmap(lambda one: self._one(one, rows, batch.codes))(layers)
+            return jnp.sum(batch.weight * jnp.square(q - goal)) / total
+
+        gradient = jax.grad(critic_loss)(self._critics(trained.critics.weights))
+        critics = descend(trained.critics, jax.vmap(pack)(gradient).ravel(), c.alpha, c.polyak, go, both)
+
+        def actor_loss(layers: Layers) -> Float[Array, ""]:
+            actions = self._actions(layers, batch.observations, batch.codes)
+            wide = jnp.broadcast_to(batch.observations[:, None], (*actions.shape[:2], batch.observations.shape[1]))
+            first = self.critic.stack.unpack(critics.weights[: self.critic.stack.count])
+            q = self._one(first, jnp.concatenate([wide, actions], axis=2), batch.codes)
+            return -jnp.sum(batch.weight * q) / total
+
+        def improve(actor: Trained) -> Trained:
+            gradient = jax.grad(actor_loss)(self.actor.stack.unpack(actor.weights))
+            return descend(actor, pack(gradient), c.alpha, c.polyak, go)
+
+        return ActorCritic(jax.lax.cond(both, improve, lambda actor: actor, trained.actor), critics), acting
+
+    def view(self, trained: ActorCritic, now: Float[Array, " inputs"], code: Array) -> Float[Array, "1 actions"]:
+        """The action of one observation under one code."""
+        return self._actions(self.actor.stack.unpack(trained.actor.weights), now[None], code[None, None])[0]
+
+    def act(
+        self, acting: Float[Array, " actions"], uniforms: Array, normals: Array, epsilon: Array, go: Bool[Array, ""]
+    ) -> Float[Array, " actions"]:
+        """The actor's action with noise; uniform before the first update."""
+        return noisy(acting, normals, self.config.action_noise, go)
+
+    def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, " actions"]:
+        """The actor's action."""
+        return acting
+
+    def worth(self, trained: ActorCritic, now: Array, acting: Array) -> Float[Array, "1"]:
+        """Not needed: the machine state alone decides."""
+        return jnp.zeros(1)

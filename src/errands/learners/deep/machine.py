@@ -1,0 +1,124 @@
+"""A machine as arrays for compiled learners: states listed, feature sets numbered, what a step completes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, combinations
+from typing import Literal
+
+import numpy as np
+
+from errands.errors import TaskError
+from errands.machines.agenda import AgendaRM, unfold_agenda
+from errands.machines.boolean import BooleanRM, mask_of, unfold_boolean
+from errands.machines.counting import objectives
+from errands.machines.lower import entries, lower
+from errands.tables import RUNNING, Flags, Ints, MachineTable
+from errands.tasks.task import Task
+
+Kind = Literal["boolean", "agenda"]
+MOST_FEATURES = 10
+MOST_STATES = 70_000
+MOST_ENTRIES = 20_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Listed:
+    """An enumerated machine against numbered labels, with what each step completes and what is open."""
+
+    task: Task
+    rm: AgendaRM | BooleanRM
+    labels: tuple[frozenset[str], ...]
+    """The feature set behind each label."""
+    table: MachineTable
+    objectives: tuple[str, ...]
+    """U': what low-level policies are learnt for."""
+    completed: Ints
+    """[U, L] the objective that a step completes, -1 for none."""
+    open: Flags
+    """[U, K] the objectives of the coupled states that are occupied together."""
+    masks: Ints
+    """[U] the remaining subtasks."""
+    numeric: Ints
+    """[U] the numeric state."""
+
+    @cached_property
+    def numbers(self) -> dict[frozenset[str], int]:
+        """The label of each set of features that the machine looks at."""
+        known = frozenset(self.task.machine.features)
+        return {label & known: i for i, label in reversed(list(enumerate(self.labels)))}
+
+    @cached_property
+    def reachable(self) -> Flags:
+        """[U, U] whether the second state can still be reached from the first, itself included."""
+        count = len(self.rm)
+        reach = np.eye(count, dtype=np.bool_)
+        edges = np.zeros_like(reach)
+        edges[np.arange(count)[:, None], self.table.next] = True
+        while True:
+            wider = reach | (edges.astype(np.float32) @ reach.astype(np.float32) > 0)
+            if (wider == reach).all():
+                return reach
+            reach = wider
+
+    @property
+    def running(self) -> Flags:
+        """[U] whether the task goes on."""
+        flags: Flags = self.table.status == RUNNING
+        return flags
+
+
+def listed(task: Task, kind: Kind = "agenda") -> Listed:
+    """The machine of a task, unfolded and lowered against the labels that can occur."""
+    rm: AgendaRM | BooleanRM
+    rm = unfold_boolean(task.machine, MOST_STATES) if kind == "boolean" else unfold_agenda(task.machine, MOST_STATES)
+    labels = labels_of(task)
+    if len(rm) * len(labels) > MOST_ENTRIES:
+        raise TaskError(f"{len(rm):,} machine states times {len(labels):,} labels are too many for a deep learner; use 'scout'")
+    signals = task.finite.signals if task.finite else task.world.signals
+    names = objectives(task.machine)
+    stepper = rm.stepper
+    masks = [s[1] if isinstance(s[1], int) else mask_of(stepper, s[1]) for s in rm.states]
+    numeric = np.array([s[0] for s in rm.states], np.int32)
+    table = lower(rm, labels, signals)
+    open_ = np.zeros((len(rm), len(names)), np.bool_)
+    position = {name: k for k, name in enumerate(names)}
+    for i, (u, mask) in enumerate(zip(numeric, masks, strict=True)):
+        if table.status[i] == RUNNING:
+            open_[i, [position[n] for n in stepper.alternatives((int(u), mask)) if n in position]] = True
+    completed = _completed(rm, labels, signals, table, numeric, np.array(masks, np.uint64))
+    return Listed(task, rm, labels, table, names, completed, open_, np.array(masks, np.int64).astype(np.int32), numeric)
+
+
+def labels_of(task: Task) -> tuple[frozenset[str], ...]:
+    """The labels of a finite world, else every set of the features that the machine looks at, as a bit pattern."""
+    if task.finite is not None:
+        return task.finite.labels
+    names = task.machine.features
+    if len(names) > MOST_FEATURES:
+        raise TaskError(f"the machine looks at {len(names)} features; without tables a deep learner takes {MOST_FEATURES} at most")
+    sets = chain.from_iterable(combinations(range(len(names)), n) for n in range(len(names) + 1))
+    ordered = sorted(sets, key=lambda bits: sum(1 << i for i in bits))
+    return tuple(frozenset(names[i] for i in bits) for bits in ordered)
+
+
+def _completed(
+    rm: AgendaRM | BooleanRM,
+    labels: tuple[frozenset[str], ...],
+    signals: tuple[str, ...],
+    table: MachineTable,
+    numeric: Ints,
+    masks: np.ndarray,
+) -> Ints:
+    stepping = lower(rm.numeric, labels, signals)
+    done = np.full(table.next.shape, -1, np.int32)
+    for u in range(len(stepping.status)):
+        here = np.flatnonzero((numeric == u) & (table.status == RUNNING))
+        for label in range(len(labels)):
+            entry, _, bit = entries(stepping, u, masks[here], label)
+            moved = table.next[here, label] != here
+            fired = np.where(moved, stepping.fired[entry], -1)
+            subtask = stepping.subtask_objective[np.maximum(bit, 0)] if len(stepping.subtask_objective) else fired
+            done[here, label] = np.where(bit >= 0, subtask, fired)
+    return done

@@ -1,0 +1,87 @@
+"""From a learner's name to its brain: which heads there are, who picks them, and how rows are expanded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+
+from errands.errors import ConfigError, TaskError, UnknownName
+from errands.learners.deep.bandit import Bandit
+from errands.learners.deep.batch import RowShape, rule_arrays
+from errands.learners.deep.brain import Brain, Expansion, Low
+from errands.learners.deep.config import DeepConfig, DeepHRMConfig, DeepPlusConfig, DeepQCoRMConfig
+from errands.learners.deep.controller import Controller
+from errands.learners.deep.ddqn import DDQN
+from errands.learners.deep.expansions import OverContexts, OverHeads
+from errands.learners.deep.factored import FactoredDDQN, FactoredTD3
+from errands.learners.deep.high import High, Own
+from errands.learners.deep.machine import Listed
+from errands.learners.deep.rules import Rule, by_objective, by_option, by_state, options_of
+from errands.learners.deep.td3 import TD3
+
+CONFIGS: dict[str, type[DeepConfig]] = {
+    "qrm": DeepConfig,
+    "crm": DeepConfig,
+    "hrm": DeepHRMConfig,
+    "qcorm": DeepQCoRMConfig,
+    "qcorm-0": DeepQCoRMConfig,
+    "qcorm-plus": DeepPlusConfig,
+}
+"""The settings of each deep learner."""
+MOST_OUTPUTS = 200_000
+
+
+@dataclass(frozen=True)
+class Spaces:
+    """What a learner sees and does: lengths of observations and actions, and how many signals there are."""
+
+    observation: int
+    actions: int
+    """How many discrete actions, or numbers in a continuous one."""
+    continuous: bool
+    signals: int
+
+
+def brain_of(learner: str, machine: Listed, config: DeepConfig, spaces: Spaces) -> Brain:
+    """The brain of a learner on a machine."""
+    if learner not in CONFIGS:
+        raise UnknownName("deep learner", learner, CONFIGS)
+    if not isinstance(config, CONFIGS[learner]):
+        raise ConfigError(f"'{learner}' takes a {CONFIGS[learner].__name__}, not a {type(config).__name__}")
+    shape = RowShape(spaces.observation, spaces.actions if spaces.continuous else 1, spaces.signals)
+    if isinstance(config, DeepPlusConfig):
+        return _plus(machine, config, spaces, shape)
+    rule, high = _parts(learner, machine, config, spaces)
+    if rule.heads * spaces.actions > MOST_OUTPUTS:
+        raise TaskError(
+            f"'{learner}' would need {rule.heads:,} heads of {spaces.actions} outputs; use 'qcorm-plus', whose network does not grow"
+        )
+    build = TD3.of if spaces.continuous else DDQN.of
+    low: Low = build(spaces.observation, rule.heads, spaces.actions, config)
+    expansion: Expansion = OverHeads(shape, rule_arrays(rule), rule.stays)
+    return Brain(machine, low, high, expansion, shape, config)
+
+
+def _parts(learner: str, machine: Listed, config: DeepConfig, spaces: Spaces) -> tuple[Rule, High]:
+    if isinstance(config, DeepHRMConfig):
+        source, _ = options_of(machine)
+        offered = source == np.arange(len(machine.rm))[:, None]
+        return by_option(machine, config), Controller(config, spaces.observation, jnp.asarray(offered))
+    if isinstance(config, DeepQCoRMConfig):
+        if config.joint is (learner == "qcorm-0"):
+            raise ConfigError("'qcorm' takes joint=True and 'qcorm-0' takes joint=False; change one of them")
+        return by_objective(machine, config), Bandit(config, jnp.asarray(machine.open))
+    return by_state(machine, config, learner == "crm"), Own()
+
+
+def _plus(machine: Listed, config: DeepPlusConfig, spaces: Spaces, shape: RowShape) -> Brain:
+    expansion = OverContexts(shape, machine, config.contexts, config.reward_scale)
+    codes = expansion.codes.shape[1]
+    low: Low
+    if spaces.continuous:
+        low = FactoredTD3.of(spaces.observation, codes, spaces.actions, config)
+    else:
+        low = FactoredDDQN.of(spaces.observation, codes, spaces.actions, config)
+    return Brain(machine, low, Own(single=True), expansion, shape, config)

@@ -1,0 +1,134 @@
+"""Networks whose weights lie in one flat vector: a trunk with heads, the paper's one-hot input, agenda as factor."""
+
+# ruff: noqa: F722 (shapes of jaxtyping look like broken code)
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+Flat = Float[Array, " weights"]
+Layer = tuple[Float[Array, "inputs outputs"], Float[Array, " outputs"]]
+Layers = list[Layer]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Dense layers of these sizes, ReLU between them; the weights are slices of one flat vector."""
+
+    sizes: tuple[tuple[int, int], ...]
+    """(inputs, outputs) of each layer."""
+
+    @property
+    def count(self) -> int:
+        """The number of weights."""
+        return sum(i * o + o for i, o in self.sizes)
+
+    def unpack(self, flat: Flat) -> Layers:
+        """The layers in a flat vector."""
+        layers, at = [], 0
+        for i, o in self.sizes:
+            layers.append((flat[at : at + i * o].reshape(i, o), flat[at + i * o : at + i * o + o]))
+            at += i * o + o
+        return layers
+
+    def init(self, key: Array) -> Flat:
+        """Uniform weights within one over the root of the number of inputs, as PyTorch draws them."""
+        bounds = np.concatenate([np.full(i * o + o, i**-0.5, np.float32) for i, o in self.sizes])
+        return jax.random.uniform(key, (self.count,), minval=-1.0, maxval=1.0) * bounds
+
+
+def pack(layers: Layers) -> Flat:
+    """The flat vector of layers."""
+    return jnp.concatenate([part.ravel() for layer in layers for part in layer])
+
+
+def through(layers: Layers, rows: Float[Array, "*rows inputs"], last: bool = True) -> Float[Array, "*rows outputs"]:
+    """The output of a stack; `last` tells whether its last layer has no ReLU."""
+    for n, (weights, bias) in enumerate(layers):
+        rows = rows @ weights + bias
+        if not (last and n == len(layers) - 1):
+            rows = jax.nn.relu(rows)
+    return rows
+
+
+@dataclass(frozen=True)
+class Headed:
+    """A function of observations with `outputs` numbers for each of `heads` heads."""
+
+    inputs: int
+    heads: int
+    outputs: int
+    width: int
+    depth: int
+    kind: Literal["heads", "one-hot"]
+
+    @property
+    def stack(self) -> Stack:
+        """Its layers: the heads share all but the last, or the head is told by a one-hot input."""
+        wide = self.kind == "heads"
+        hidden = (self.width,) * self.depth
+        ends = (self.inputs + (0 if wide else self.heads), self.outputs * (self.heads if wide else 1))
+        return Stack(tuple(zip((ends[0], *hidden), (*hidden, ends[1]), strict=True)))
+
+    def every(self, layers: Layers, rows: Float[Array, "rows inputs"]) -> Float[Array, "rows heads outputs"]:
+        """All heads for each row."""
+        if self.kind == "heads":
+            return through(layers, rows).reshape(len(rows), self.heads, self.outputs)
+        weights, bias = layers[0]
+        first = (rows @ weights[: self.inputs])[:, None] + weights[self.inputs :] + bias
+        return through(layers[1:], jax.nn.relu(first))
+
+    def own(
+        self, layers: Layers, rows: Float[Array, "rows heads inputs"], head: Int[Array, "rows heads"] | None = None
+    ) -> Float[Array, "rows heads outputs"]:
+        """One head for each entry, the one of its own place unless `head` says otherwise."""
+        place = jnp.arange(self.heads) if head is None else head
+        if self.kind == "heads":
+            inner = through(layers[:-1], rows, last=False)
+            weights = layers[-1][0].reshape(-1, self.heads, self.outputs)
+            bias = layers[-1][1].reshape(self.heads, self.outputs)
+            if head is None:
+                return jnp.einsum("rhw,who->rho", inner, weights) + bias
+            return jnp.einsum("rhw,wrho->rho", inner, weights[:, place]) + bias[place]
+        weights, bias = layers[0]
+        first = rows @ weights[: self.inputs] + weights[self.inputs :][place] + bias
+        return through(layers[1:], jax.nn.relu(first))
+
+
+@dataclass(frozen=True)
+class Factored:
+    """Q(s, T) = (trunk(s) * code(T)) W: one trunk, and a small network that turns a context into a factor."""
+
+    inputs: int
+    codes: int
+    outputs: int
+    width: int
+    depth: int
+    code_width: int
+
+    @property
+    def stack(self) -> Stack:
+        """The trunk's layers, the two of the code, the last one."""
+        trunk = tuple(zip((self.inputs, *(self.width,) * (self.depth - 1)), (self.width,) * self.depth, strict=True))
+        return Stack((*trunk, (self.codes, self.code_width), (self.code_width, self.width), (self.width, self.outputs)))
+
+    def trunk(self, layers: Layers, rows: Float[Array, "*rows inputs"]) -> Float[Array, "*rows width"]:
+        """The features of observations."""
+        return through(layers[: self.depth], rows, last=False)
+
+    def factor(self, layers: Layers, codes: Float[Array, "*contexts codes"]) -> Float[Array, "*contexts width"]:
+        """The factor of contexts, around 1 at the start."""
+        return 1.0 + through(layers[self.depth : self.depth + 2], codes)
+
+    def join(
+        self, layers: Layers, features: Float[Array, "*rows width"], factors: Float[Array, "*rows width"]
+    ) -> Float[Array, "*rows outputs"]:
+        """The values of features under factors."""
+        weights, bias = layers[-1]
+        return (features * factors) @ weights + bias

@@ -1,0 +1,146 @@
+"""TD3 for any set of heads: an actor and two critics, each with its weights in one flat vector (Section 5)."""
+
+# ruff: noqa: F722 (shapes of jaxtyping look like broken code)
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from errands.learners.deep.adam import Trained, descend, fresh
+from errands.learners.deep.batch import Batch
+from errands.learners.deep.config import DeepConfig
+from errands.learners.deep.network import Flat, Headed, Layers, pack
+
+
+class ActorCritic(NamedTuple):
+    """The weights of the actor, and of both critics one behind the other."""
+
+    actor: Trained
+    critics: Trained
+
+
+@dataclass(frozen=True)
+class TD3:
+    """Actions in [-1, 1] for each head; pure functions of what is handed in."""
+
+    actor: Headed
+    critic: Headed
+    config: DeepConfig
+
+    @staticmethod
+    def of(inputs: int, heads: int, actions: int, config: DeepConfig) -> TD3:
+        """The learner for observations of this length and this many heads and numbers in an action."""
+        shape = (config.width, config.depth, config.network)
+        return TD3(Headed(inputs, heads, actions, *shape), Headed(inputs + actions, heads, 1, *shape), config)
+
+    @property
+    def action_width(self) -> int:
+        """Numbers in an action."""
+        return self.actor.outputs
+
+    @property
+    def normals(self) -> int:
+        """Normal numbers per step: one action, and one per row for the targets."""
+        return self.action_width * (1 + self.config.batch)
+
+    def init(self, key: Array) -> ActorCritic:
+        """Fresh weights."""
+        first, second, third = jax.random.split(key, 3)
+        critics = jnp.concatenate([self.critic.stack.init(second), self.critic.stack.init(third)])
+        return ActorCritic(fresh(self.actor.stack.init(first)), fresh(critics))
+
+    def _critics(self, flat: Flat) -> Layers:
+        return jax.vmap(self.critic.stack.unpack)(flat.reshape(2, -1))
+
+    def _actions(self, layers: Layers, rows: Float[Array, "rows inputs"]) -> Float[Array, "rows heads actions"]:
+        return jnp.tanh(self.actor.every(layers, rows))
+
+    def _judge(
+        self, critics: Layers, rows: Float[Array, "rows inputs"], actions: Float[Array, "rows heads actions"]
+    ) -> Float[Array, "2 rows heads"]:
+        """Both critics on each head's own action."""
+        wide = jnp.broadcast_to(rows[:, None], (*actions.shape[:2], rows.shape[1]))
+        joined = jnp.concatenate([wide, actions], axis=2)
+        return jax.vmap(self.critic.own, in_axes=(0, None))(critics, joined)[..., 0]
+
+    def learn(
+        self,
+        trained: ActorCritic,
+        now: Float[Array, " inputs"],
+        batch: Batch,
+        normals: Float[Array, " normals"],
+        step: Int[Array, ""],
+    ) -> tuple[ActorCritic, Float[Array, "heads actions"]]:
+        """One update of the critics, every `policy_delay` steps one of the actor, and the actions for `now`."""
+        c = self.config
+        go, both = step >= c.warmup, step % c.policy_delay == 0
+        acting = self._actions(self.actor.stack.unpack(trained.actor.weights), now[None])[0]
+        goal = self._goal(trained, batch, normals[self.action_width :].reshape(c.batch, self.action_width))
+        gradient = jax.grad(self._critic_loss)(self._critics(trained.critics.weights), batch, goal)
+        flat = jax.vmap(pack)(gradient).ravel()
+        critics = descend(trained.critics, flat, c.alpha, c.polyak, go, both)
+
+        def improve(actor: Trained) -> Trained:
+            layers = self.actor.stack.unpack(actor.weights)
+            first = self.critic.stack.unpack(critics.weights[: self.critic.stack.count])
+            gradient = jax.grad(self._actor_loss)(layers, first, batch)
+            return descend(actor, pack(gradient), c.alpha, c.polyak, go)
+
+        actor = jax.lax.cond(both, improve, lambda actor: actor, trained.actor)
+        return ActorCritic(actor, critics), acting
+
+    def _goal(
+        self, trained: ActorCritic, batch: Batch, normals: Float[Array, "batch actions"]
+    ) -> Float[Array, "rows heads"]:
+        c = self.config
+        noise = jnp.clip(normals * c.target_noise, -c.noise_clip, c.noise_clip)
+        noise = jnp.resize(noise, (len(batch.following), self.action_width))[:, None]
+        actions = jnp.clip(self._actions(self.actor.stack.unpack(trained.actor.target), batch.following) + noise, -1.0, 1.0)
+        value = self._judge(self._critics(trained.critics.target), batch.following, actions).min(axis=0)
+        if batch.follow is not None:
+            value = jnp.take_along_axis(value, batch.follow, axis=1)
+        return batch.reward + c.gamma * batch.goes_on * value
+
+    def _critic_loss(self, critics: Layers, batch: Batch, goal: Float[Array, "rows heads"]) -> Float[Array, ""]:
+        rows = jnp.concatenate([batch.observations, batch.actions], axis=1)
+        q = jax.vmap(self.critic.every, in_axes=(0, None))(critics, rows)[..., 0]
+        return jnp.sum(batch.weight * jnp.square(q - goal)) / jnp.maximum(jnp.sum(batch.weight), 1.0)
+
+    def _actor_loss(self, layers: Layers, critic: Layers, batch: Batch) -> Float[Array, ""]:
+        actions = self._actions(layers, batch.observations)
+        q = self._judge([(w[None], b[None]) for w, b in critic], batch.observations, actions)[0]
+        return -jnp.sum(batch.weight * q) / jnp.maximum(jnp.sum(batch.weight), 1.0)
+
+    def act(
+        self,
+        acting: Float[Array, " actions"],
+        uniforms: Float[Array, "2"],
+        normals: Float[Array, " normals"],
+        epsilon: Float[Array, ""],
+        go: Bool[Array, ""],
+    ) -> Float[Array, " actions"]:
+        """The actor's action with noise; uniform before the first update."""
+        return noisy(acting, normals, self.config.action_noise, go)
+
+    def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, " actions"]:
+        """The actor's action."""
+        return acting
+
+    def view(self, trained: ActorCritic, now: Float[Array, " inputs"], code: Array) -> Float[Array, "heads actions"]:
+        """The actions of one observation."""
+        return self._actions(self.actor.stack.unpack(trained.actor.weights), now[None])[0]
+
+    def worth(self, trained: ActorCritic, now: Array, acting: Float[Array, "heads actions"]) -> Float[Array, " heads"]:
+        """What each head expects of its own action."""
+        return self._judge(self._critics(trained.critics.weights), now[None], acting[None]).min(axis=0)[0]
+
+
+def noisy(acting: Float[Array, " actions"], normals: Array, size: float, go: Array) -> Float[Array, " actions"]:
+    """An action with normal noise; a uniform one before the first update."""
+    own = normals[: len(acting)]
+    return jnp.where(go, jnp.clip(acting + size * own, -1.0, 1.0), jax.lax.erf(own * 0.5**0.5))
