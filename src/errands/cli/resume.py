@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import tyro
 
@@ -17,14 +18,22 @@ class Arguments:
     """The name of a run or sweep under runs/, its path, or 'latest'."""
     jobs: int | None = None
     """How many seeds are trained at the same time; all cores unless said otherwise."""
+    engine: Literal["local", "ray"] = "local"
+    """Where a sweep goes on: in processes of this machine, or on a Ray cluster."""
+    address: str | None = None
+    """Where the Ray cluster is: host:port or auto."""
     quiet: bool = False
     """No progress on standard error."""
 
 
 def run(arguments: Arguments) -> Answer:
     """Find it, finish it, and print what `train` prints."""
-    from errands.cli.trained import finish
-    from errands.results.finding import find
+    from errands.cli import swept, trained
+    from errands.results.finding import SWEEP, find
     from errands.results.run_folder import open_run
+    from errands.results.sweep_folder import open_sweep
 
-    return finish(open_run(find(arguments.run)), arguments.jobs, arguments.quiet)
+    path = find(arguments.run)
+    if (path / SWEEP).is_file():
+        return swept.finish(open_sweep(path), arguments.jobs, arguments.quiet, arguments.engine, arguments.address)
+    return trained.finish(open_run(path), arguments.jobs, arguments.quiet)

@@ -26,6 +26,11 @@ VERBS: Mapping[str, Verb] = {
     "solve": Verb("solve", "solve", "the exact optimum of a task", "errands solve office-6 --one-policy-per-subtask"),
     "learners": Verb("learners", "learn", "list the learners and their settings", "errands learners qcorm"),
     "train": Verb("train", "learn", "train a learner and judge it", "errands train delivery-4 qcorm --steps 200000 --seeds 5"),
+    "sweep": Verb(
+        "sweep", "many", "train many tasks, learners and seeds",
+        "errands sweep --task delivery-2..4 --learner qcorm,crm --seeds 10 --steps 100000",
+    ),
+    "verify": Verb("verify", "many", "repeat a part of a run and compare every byte", "errands verify latest"),
     "resume": Verb("resume", "learn", "go on with a run or sweep that was stopped", "errands resume latest"),
 }
 

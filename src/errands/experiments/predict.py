@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -28,16 +28,6 @@ class Cost:
     seconds: float
     bytes: int
     measured: bool
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """The expected cost of many seeds on some processes."""
-
-    seconds: float
-    bytes: int
-    """The most memory that is needed at a time."""
-    runs: int
 
 
 def cost(document: RunDocument, task: Task) -> Cost:
@@ -70,21 +60,9 @@ def _measured(document: RunDocument, task: Task) -> Cost:
     return Cost(spent / done * document.steps if done else spent, held, True)
 
 
-def forecast(costs: Iterable[tuple[Cost, int]], workers: int) -> Forecast:
-    """The cost of all: pairs of a seed's cost and the number of such seeds, on `workers` processes."""
-    listed = list(costs)
-    runs = sum(count for _, count in listed)
-    total = sum(each.seconds * count for each, count in listed)
-    longest = max((each.seconds for each, _ in listed), default=0.0)
-    largest = sorted((each.bytes for each, count in listed for _ in range(min(count, workers))), reverse=True)
-    return Forecast(max(longest, total / max(1, min(workers, runs))), sum(largest[:workers]), runs)
-
-
 @lru_cache(maxsize=1)
 def memory() -> int:
     """The memory of this machine in bytes."""
-    import os
-
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 

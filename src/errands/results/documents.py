@@ -97,9 +97,9 @@ def write_document(path: Path, document: Document) -> None:
     write_file(path, _render(document.model_dump()))
 
 
-def read_document(path: Path, kind: type[D]) -> D:
-    """The document of a file; a StoreError says what is wrong with it."""
-    data = read_file(path, MAX_DOCUMENT)
+def read_document(path: Path, kind: type[D], limit: int = MAX_DOCUMENT) -> D:
+    """The document of a file of at most `limit` bytes; a StoreError says what is wrong with it."""
+    data = read_file(path, limit)
     try:
         found = json.loads(data)
     except (ValueError, RecursionError):

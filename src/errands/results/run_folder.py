@@ -57,13 +57,17 @@ def create(path: Path, document: RunDocument, task: Task) -> RunFolder:
     try:
         make_folder(path)
     except FileExistsError:
-        begun = path.is_dir() and {p.name for p in path.iterdir()} <= {TASK, f".{TASK}{NEW}", f".{HEAD}{NEW}"}
-        if not begun:
+        if not path.is_dir() or not all(_leftover(p.name) for p in path.iterdir()):
             hint = f"choose another --name, or type 'errands resume {path.name}'"
             raise StoreError(f"{path} exists and is never overwritten; {hint}") from None
     write_file(path / TASK, text)
     write_document(path / HEAD, document.model_copy(update={"task_sha256": digest(text)}))
     return open_run(path)
+
+
+def _leftover(name: str) -> bool:
+    """Whether a file may lie in a folder whose run was never begun: it was killed before run.json, or refused."""
+    return name in (TASK, f".{TASK}{NEW}", f".{HEAD}{NEW}") or name.startswith("seed-")
 
 
 def open_run(path: Path) -> RunFolder:

@@ -110,6 +110,7 @@ class SeedFolder:
 
     def end(self, result: ResultDocument) -> None:
         """Store how the seed ended."""
+        self.path.mkdir(parents=True, exist_ok=True)
         write_document(self.finish, result)
 
 

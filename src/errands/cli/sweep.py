@@ -1,0 +1,121 @@
+"""`errands sweep`: many tasks, learners and seeds, planned, predicted, trained and kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from errands.cli.answer import Answer
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Train every combination of lists and ranges; a killed sweep goes on with 'errands resume NAME'."""
+
+    plan: tyro.conf.Positional[str | None] = None
+    """A plan file (TOML with the same names as these options); options given here replace its values."""
+    task: str | None = None
+    """Tasks, such as delivery-2..8,office-3 or a task file."""
+    learner: str | None = None
+    """Learners, such as qcorm,crm,hrm."""
+    machine: str | None = None
+    """Machines of qrm, crm and hrm: agenda, boolean or both; other learners have their own."""
+    preset: str | None = None
+    """Presets: tuned, paper or both."""
+    map_seed: str | None = None
+    """Seeds of random maps, such as 0..9."""
+    seeds: int | None = None
+    """Seeds 0 to SEEDS-1 of each; 10 unless said otherwise."""
+    steps: int | None = None
+    """Training steps of each seed; as for 'errands train' unless said otherwise."""
+    eval_every: int | None = None
+    """Training steps between two evaluations."""
+    set: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
+    """A setting for all, such as --set alpha=0.1; may be repeated."""
+    vary: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
+    """A setting with several values, such as --vary alpha=0.1,0.5; may be repeated."""
+    name: str | None = None
+    """The name of the folder under runs/; 'sweep', date and time unless said otherwise."""
+    jobs: int | None = None
+    """How many seeds are trained at the same time; all cores unless said otherwise."""
+    engine: Literal["local", "ray"] = "local"
+    """Processes of this machine, or a Ray cluster."""
+    address: str | None = None
+    """Where the Ray cluster is: host:port or auto."""
+    checkpoint_every: float = 10.0
+    """Seconds between two checkpoints of a seed."""
+    dry_run: bool = False
+    """Show the plan with its predicted time and memory, and stop."""
+    quiet: bool = False
+    """No plan and no progress on standard error."""
+
+
+def run(arguments: Arguments) -> Answer:
+    """Plan, predict, train, and tell."""
+    import shutil
+    import tempfile
+    from datetime import datetime
+
+    from errands.cli.swept import finish
+    from errands.errors import ConfigError
+    from errands.experiments.sweep import begin
+    from errands.results.run_folder import RUNS
+
+    if not arguments.checkpoint_every > 0:
+        raise ConfigError(f"--checkpoint-every is {arguments.checkpoint_every}; give a positive number of seconds")
+    blocks = _blocks(arguments)
+    if arguments.dry_run:
+        scratch = tempfile.mkdtemp(prefix="errands-")
+        try:
+            return _outlook(begin(blocks, Path(scratch) / "sweep", arguments.checkpoint_every), arguments.jobs)
+        finally:
+            shutil.rmtree(scratch)
+    name = arguments.name or f"sweep-{datetime.now():%Y%m%d-%H%M%S}"
+    sweep = begin(blocks, RUNS / name, arguments.checkpoint_every)
+    return finish(sweep, arguments.jobs, arguments.quiet, arguments.engine, arguments.address)
+
+
+def _outlook(sweep: Any, jobs: int | None) -> Answer:
+    from errands.experiments.engine_local import cores
+    from errands.experiments.outlook import look_ahead
+
+    ahead = look_ahead(sweep, jobs or cores())
+    cells = [cell.model_dump(exclude={"folder"}) for cell, _ in ahead.waiting]
+    return Answer({"predicted": ahead.document(), "cells": cells}, ahead.table())
+
+
+def _blocks(arguments: Arguments) -> list[Any]:
+    """The blocks of the plan file, or one, with what was given as options."""
+    from errands.errors import ConfigError
+    from errands.experiments.plan import Block, make_block, read_plan, spread
+
+    names = ("task", "learner", "machine", "preset", "map_seed", "seeds", "steps", "eval_every")
+    given: dict[str, Any] = {name: value for name in names if (value := getattr(arguments, name)) is not None}
+    if arguments.set:
+        given["set"] = list(arguments.set)
+    for word in arguments.vary:
+        name, equals, values = word.partition("=")
+        if not equals or not spread(values):
+            raise ConfigError(f"--vary {word[:100]} varies nothing; write it as --vary alpha=0.1,0.5")
+        given.setdefault("vary", {})[name.strip()] = spread(values)
+    if arguments.plan is None:
+        if missing := [f"--{name}" for name in ("task", "learner") if name not in given]:
+            raise ConfigError(f"a sweep needs a plan file, or --task and --learner; {' and '.join(missing)} is missing")
+        return [make_block(given)]
+    blocks: list[Block] = read_plan(_text(Path(arguments.plan)))
+    return [make_block({**block.model_dump(), **given}) for block in blocks]
+
+
+def _text(path: Path) -> str:
+    from errands.errors import ConfigError
+    from errands.experiments.plan import MAX_BYTES
+
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise ConfigError(f"'{path}' is larger than {MAX_BYTES:,} bytes; a plan is smaller")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as fault:
+        raise ConfigError(f"the plan '{path}' cannot be read: {fault}") from None

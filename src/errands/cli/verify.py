@@ -1,0 +1,61 @@
+"""`errands verify`: train a part of a stored run again and compare every byte."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import tyro
+
+from errands.cli.answer import Answer
+
+if TYPE_CHECKING:
+    from errands.experiments.verify import Verdict
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Repeat a part of a run and compare it with what was stored; exit code 1 when something differs."""
+
+    run: tyro.conf.Positional[str]
+    """The name of a run under runs/, its path, or 'latest'."""
+    seed: int | None = None
+    """Repeat this seed; all seeds unless said otherwise."""
+    steps: int | None = None
+    """Repeat this many steps; up to the first checkpoint unless said otherwise."""
+
+
+def run(arguments: Arguments) -> Answer:
+    """Repeat, compare, and tell."""
+    from errands.errors import ConfigError
+    from errands.experiments.verify import changed_versions, verify_seed
+    from errands.results.finding import find
+    from errands.results.run_folder import open_run
+
+    folder = open_run(find(arguments.run))
+    seeds = folder.document.seeds if arguments.seed is None else [arguments.seed]
+    if arguments.seed is not None and arguments.seed not in folder.document.seeds:
+        raise ConfigError(f"{folder.name} has no seed {arguments.seed}; it has {_listed(folder.document.seeds)}")
+    if arguments.steps is not None and arguments.steps < 1:
+        raise ConfigError(f"--steps is {arguments.steps}; repeat at least 1 step")
+    verdicts = [verify_seed(folder, seed, arguments.steps) for seed in seeds]
+    same = not any(v.differences for v in verdicts)
+    changed = changed_versions(folder)
+    document = {
+        "run": folder.name,
+        "same": same,
+        "seeds": [asdict(v) for v in verdicts],
+        "changed_versions": changed,
+    }
+    lines = [f"seed {v.seed}: {'; '.join(v.differences) or _words(v)}" for v in verdicts]
+    lines += [f"versions have changed: {'; '.join(changed)}"] if changed else []
+    return Answer(document, "\n".join(lines), 0 if same else 1)
+
+
+def _words(verdict: Verdict) -> str:
+    compared = f"{verdict.evaluations} evaluations" + (" and the tables" if verdict.tables else "")
+    return f"the same for {verdict.steps:,} steps ({compared})"
+
+
+def _listed(seeds: list[int]) -> str:
+    return ", ".join(map(str, seeds[:10])) + (" and others" if len(seeds) > 10 else "")

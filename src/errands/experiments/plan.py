@@ -1,0 +1,146 @@
+"""Plans: lists and ranges of tasks, learners, machines, presets and settings, and the runs that they stand for."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from errands.errors import ConfigError, UnknownName
+from errands.learners import entry_of
+from errands.learners.presets import PRESETS
+from errands.tasks.catalogue import load_file, task_text
+
+MAX_BYTES, MAX_CELLS, MAX_RANGE = 1_000_000, 200_000, 100_000
+_RANGE = re.compile(r"(.*?)([0-9]{1,18})\.\.([0-9]{1,18})")
+
+
+def spread(text: str) -> list[str]:
+    """The words of a list with ranges: 'delivery-2..4,office-3' gives four names, '0..9' ten numbers."""
+    words: list[str] = []
+    for word in (part.strip() for part in text.split(",")):
+        found = _RANGE.fullmatch(word)
+        if found is None:
+            words += [word] if word else []
+            continue
+        low, high = int(found[2]), int(found[3])
+        if high < low or high - low >= MAX_RANGE:
+            raise ConfigError(f"the range '{word}' cannot be swept; it must go up, over at most {MAX_RANGE:,} numbers")
+        words += [f"{found[1]}{number}" for number in range(low, high + 1)]
+    return words
+
+
+def _listed(value: Any) -> Any:
+    """A word, a number or a list of them as a list of words, ranges written out."""
+    items = value if isinstance(value, list | tuple) else [value]
+    return [word for item in items for word in (spread(item) if isinstance(item, str) else [item])]
+
+
+def _numbers(value: Any) -> Any:
+    words = _listed(value)
+    if any(isinstance(w, str) and not w.isdecimal() for w in words):
+        raise ValueError("write whole numbers, lists like 0,3 or ranges like 0..9")
+    return [int(w) if isinstance(w, str) else w for w in words]
+
+
+Words = Annotated[list[Annotated[str, Field(max_length=1000)]], BeforeValidator(_listed)]
+Numbers = Annotated[list[Annotated[int, Field(ge=0, lt=2**63)]], BeforeValidator(_numbers)]
+Settings = Annotated[list[str], BeforeValidator(lambda v: [v] if isinstance(v, str) else v)]
+
+
+class Block(BaseModel):
+    """One grid of runs: every task with every learner, machine, preset and setting."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    task: Words = Field(min_length=1)
+    learner: Words = Field(min_length=1)
+    machine: Words = ["agenda"]
+    preset: Words = ["tuned"]
+    map_seed: Numbers = [0]
+    seeds: int = Field(default=10, ge=1, le=100_000)
+    steps: int | None = Field(default=None, ge=1, lt=2**53)
+    eval_every: int | None = Field(default=None, ge=1)
+    set: Settings = []
+    vary: dict[str, list[bool | int | float | str]] = {}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run folder of a sweep: one learner on one task, for seeds 0..seeds-1."""
+
+    task: str
+    map_seed: int
+    learner: str
+    machine: str | None
+    preset: str
+    settings: tuple[str, ...]
+    steps: int | None
+    seeds: int
+
+
+def read_plan(text: str) -> list[Block]:
+    """The blocks of a plan file: keys at the top hold for every [[runs]]; without [[runs]] they are the one block."""
+    if len(text.encode(errors="surrogatepass")) > MAX_BYTES:
+        raise ConfigError(f"a plan has at most {MAX_BYTES:,} bytes; this one is larger")
+    try:
+        data = tomllib.loads(text)
+    except (ValueError, RecursionError) as fault:
+        raise ConfigError(f"the plan is not TOML: {str(fault)[:200]}") from None
+    runs = data.pop("runs", [{}])
+    if not isinstance(runs, list) or not all(isinstance(block, dict) for block in runs):
+        raise ConfigError("'runs' in the plan is not a list of tables; write [[runs]] above each block")
+    return [make_block({**data, **block}) for block in runs]
+
+
+def make_block(given: Mapping[str, Any]) -> Block:
+    """A checked block."""
+    try:
+        return Block.model_validate(dict(given))
+    except ValidationError as fault:
+        said = [f"{'.'.join(map(str, e['loc']))[:60]}: {e['msg'].lower()}" for e in fault.errors(include_url=False)]
+        raise ConfigError(f"the plan cannot be read: {'; '.join(dict.fromkeys(said))[:500]}") from None
+
+
+def expand(blocks: Sequence[Block]) -> list[Cell]:
+    """Every run folder that the blocks stand for, in order, each once; names are checked, nothing is built."""
+    cells = dict.fromkeys(islice((cell for block in blocks for cell in _cells(block)), MAX_CELLS + 1))
+    if len(cells) > MAX_CELLS:
+        raise ConfigError(f"the plan has more than {MAX_CELLS:,} combinations; sweep it in parts")
+    return list(cells)
+
+
+def _cells(block: Block) -> Iterator[Cell]:
+    for preset in block.preset:
+        if preset not in PRESETS:
+            raise UnknownName("preset", preset, PRESETS)
+    for learner in block.learner:
+        entry_of(learner)
+    for machine in block.machine:
+        if machine not in ("agenda", "boolean"):
+            raise UnknownName("machine", machine, ("agenda", "boolean"))
+    fixed = [*block.set, *([f"eval_every={block.eval_every}"] if block.eval_every else [])]
+    varied = [[f"{name}={value}" for value in values] for name, values in block.vary.items()]
+    for task, map_seed in product(block.task, block.map_seed):
+        _check_task(task)
+        for learner, preset, chosen in product(block.learner, block.preset, product(*varied)):
+            for kind in block.machine if entry_of(learner).machines else [None]:
+                yield Cell(task, map_seed, learner, kind, preset, (*fixed, *chosen), block.steps, block.seeds)
+
+
+def _check_task(name: str) -> None:
+    if is_file(name):
+        load_file(Path(name))
+    else:
+        task_text(name)
+
+
+def is_file(name: str) -> bool:
+    """Whether a task is named by its file."""
+    return name.endswith(".toml") or "/" in name or "\\" in name
