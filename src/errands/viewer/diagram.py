@@ -1,0 +1,106 @@
+"""A machine as the page draws it: the layout of Figures 1b and 2 as plain values, of all its states or of some."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from errands.errors import TaskError
+from errands.features import Boolean, conjunction
+from errands.machines import AgendaRM, BooleanRM, CoupledRM, NumericRM, couple, unfold_agenda, unfold_boolean
+from errands.machines.counting import Quotient, size
+from errands.machines.graph import Edge, MachineGraph, Node, graph_of
+from errands.machines.stepping import Move, State
+from errands.plots.layout import layout
+from errands.plots.measure import clean
+from errands.tables import FAILURE
+
+MOST = 60
+"""A machine with more states is drawn only in part: the states that the shown episodes pass."""
+KINDS = ("numeric", "boolean", "agenda", "coupled")
+Diagram = dict[str, Any]
+Machine = NumericRM | BooleanRM | AgendaRM | CoupledRM
+
+
+def diagram(graph: MachineGraph) -> Diagram:
+    """Boxes, wires and rings with their places, and the text on each."""
+    picture = layout(graph)
+    states = []
+    for node, box in zip(graph.nodes, picture.boxes, strict=True):
+        member = box.member
+        states.append({
+            "text": clean(node.text), "status": node.status, "initial": node.initial, "group": node.group,
+            "x": box.x, "y": box.y, "w": member.half_width, "h": member.half_height,
+            "lines": list(member.lines), "loop": list(member.loop), "above": member.loop_above,
+            "reach": member.reach,
+        })  # fmt: skip
+    wires = [
+        {
+            "source": wire.source, "target": wire.target, "spans": [list(span) for span in wire.spans],
+            "label": list(wire.label), "lines": list(wire.lines),
+            "fails": graph.nodes[wire.target].status == FAILURE,
+        }
+        for wire in picture.wires
+    ]  # fmt: skip
+    rings = [[ring.x, ring.y, ring.half_width, ring.half_height] for ring in picture.rings]
+    edges = [[e.source, e.target, e.guard, e.reward] for e in graph.edges]
+    return {
+        "title": graph.title, "width": picture.width, "height": picture.height, "round": picture.round,
+        "states": states, "wires": wires, "rings": rings, "edges": edges,
+    }  # fmt: skip
+
+
+def small_machines(numeric: NumericRM, most: int = MOST) -> dict[str, Machine]:
+    """Those of the four machines that have few enough states to be drawn whole, by kind."""
+    found: dict[str, Machine] = {"numeric": numeric}
+    try:
+        sizes = size(numeric)
+        if sizes.boolean <= most:
+            found["boolean"] = unfold_boolean(numeric, most)
+        if sizes.agenda <= most:
+            agenda = unfold_agenda(numeric, most)
+            found["agenda"] = agenda
+            if sizes.coupled <= most:
+                found["coupled"] = couple(agenda)
+    except TaskError:
+        pass
+    return found
+
+
+def whole(machine: Machine) -> Diagram:
+    """The diagram of a whole machine."""
+    return diagram(graph_of(machine))
+
+
+def part(numeric: NumericRM, states: Iterable[State], coupled: bool) -> tuple[Diagram, dict[State, tuple[int, ...]]]:
+    """The agenda or coupled machine on some of its states, and where each of them is drawn; nothing is unfolded."""
+    quotient = Quotient(numeric)
+    stepper = quotient.stepper
+    nodes: list[Node] = []
+    place: dict[State, tuple[int, ...]] = {}
+    objectives: list[str | None] = []
+    for state in dict.fromkeys(states):
+        names: tuple[str | None, ...] = stepper.alternatives(state) if coupled else ()
+        group = len(place) if len(names) > 1 else None
+        status = stepper.status[state[0]]
+        place[state] = tuple(range(len(nodes), len(nodes) + max(1, len(names))))
+        for name in names or (None,):
+            text = str(quotient.label(state) if name is None else quotient.label(state, name))
+            nodes.append(Node(text, status, state == stepper.start, group))
+            objectives.append(name)
+    edges: dict[Edge, None] = {}
+    for state in place:
+        for move in stepper.moves(state):
+            done = stepper.machine.subtasks[move.completed] if move.completed >= 0 else None
+            for here in place[state]:
+                other = coupled and done is not None and done != objectives[here]
+                for there in () if other or move.target == state else place.get(move.target, ()):
+                    paid = str(move.transition.reward) if move.transition else "0"
+                    edges[Edge(here, there, _guard(numeric, move), paid)] = None
+    kind = "coupled" if coupled else "agenda"
+    return diagram(MachineGraph(f"part of the {kind} machine", tuple(nodes), tuple(edges))), place
+
+
+def _guard(numeric: NumericRM, move: Move) -> str:
+    done = [Boolean(numeric.subtasks[move.completed])] if move.completed >= 0 else []
+    return str(conjunction([*done, move.guard]))

@@ -1,0 +1,222 @@
+"""A replay: everything that the page shows of a run, as one value of plain data; server and exported file share it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from errands.machines import AgendaRM, BooleanRM, CoupledRM, NumericRM
+from errands.machines.boolean import Ordered, extend
+from errands.machines.counting import Quotient, size
+from errands.machines.stepping import State
+from errands.tasks.task import Task
+from errands.viewer.diagram import Diagram, part, small_machines, whole
+from errands.viewer.recording import Recording
+from errands.viewer.scene import Scene, scene
+
+MOST_PART = 150
+Frame = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One coupled state of a group: its objective, and the steps to go that were learnt and that are exact."""
+
+    label: str
+    objective: str
+    learnt: float | None
+    exact: float | None
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One greedy episode, frame by frame."""
+
+    title: str
+    step: int | None
+    """After how many training steps; None for the optimum."""
+    length: int
+    success: bool
+    cut: bool
+    order: tuple[str, ...]
+    frames: tuple[Frame, ...] = field(repr=False)
+    groups: Mapping[str, tuple[Bar, ...]] = field(default_factory=dict, repr=False)
+    """The coupled group of every agenda state passed, by the agenda state's label."""
+    maps: tuple[dict[str, Any], ...] = field(default=(), repr=False)
+    """What the policy does in every cell, one map for each objective or stage."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A run as the page shows it."""
+
+    title: str
+    task: str
+    learner: str
+    facts: Mapping[str, Any]
+    """Small things to be told in words: optimum, certificate, seed, settings."""
+    scene: Scene
+    subtasks: tuple[str, ...]
+    machines: Mapping[str, Diagram]
+    sizes: Mapping[str, int]
+    stands: tuple[dict[str, Any], ...]
+    """Where the machines can stand: label, numeric state, occupied states by kind of machine, remaining subtasks."""
+    moves: tuple[dict[str, Any], ...]
+    """What the machines can do in a step: the guard of the transition and the edges taken by kind of machine."""
+    episodes: tuple[Episode, ...]
+    """By training step, the last one learnt at the end."""
+    optimal: Episode | None
+    curves: Mapping[str, Any] | None
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return asdict(self)
+
+
+class Once:
+    """A list in which equal things stand once."""
+
+    def __init__(self) -> None:
+        self.items: list[dict[str, Any]] = []
+        self._at: dict[str, int] = {}
+
+    def place(self, item: dict[str, Any]) -> int:
+        """Where an item stands, now at the latest."""
+        key = repr(item)
+        if key not in self._at:
+            self._at[key] = len(self.items)
+            self.items.append(item)
+        return self._at[key]
+
+
+class Places:
+    """Where the states of an episode lie in the drawn machines."""
+
+    def __init__(self, task: Task, recordings: Iterable[Recording]) -> None:
+        self.numeric = task.machine
+        self.quotient = Quotient(task.machine)
+        self.machines = small_machines(task.machine)
+        passed = list(dict.fromkeys(moment.state for r in recordings for moment in r.moments))
+        self.diagrams = {kind: whole(machine) for kind, machine in self.machines.items()}
+        self.stands = Once()
+        self.moves = Once()
+        self.parts: dict[str, dict[State, tuple[int, ...]]] = {}
+        for kind in ("agenda", "coupled"):
+            if kind not in self.machines and len(passed) <= MOST_PART:
+                self.diagrams[kind], self.parts[kind] = part(task.machine, passed, kind == "coupled")
+
+    def lit(self, state: State, ordered: Ordered) -> dict[str, list[int]]:
+        """The occupied states by kind of machine; several of a coupled one."""
+        found = {kind: list(place[state]) for kind, place in self.parts.items()}
+        for kind, machine in self.machines.items():
+            if isinstance(machine, NumericRM):
+                found[kind] = [state[0]]
+            elif isinstance(machine, BooleanRM):
+                found[kind] = [machine.index[ordered]]
+            elif isinstance(machine, AgendaRM):
+                found[kind] = [machine.index[state]]
+            elif isinstance(machine, CoupledRM):
+                found[kind] = list(machine.groups[machine.agenda.index[state]])
+        return found
+
+    def taken(
+        self, before: Mapping[str, list[int]], after: Mapping[str, list[int]], state: State, done: Sequence[str]
+    ) -> dict[str, list[list[int]]]:
+        """The edges taken by kind; out of a coupled group the one whose objective was completed."""
+        edges = {}
+        for kind, sources in before.items():
+            targets = after[kind]
+            if kind == "coupled" and len(sources) > 1:
+                if sources == targets:
+                    edges[kind] = [[s, s] for s in sources]
+                    continue
+                names = self.quotient.stepper.alternatives(state)
+                sources = [s for s, name in zip(sources, names, strict=False) if name in done] or sources
+            edges[kind] = [[s, t] for s in sources for t in targets]
+        return edges
+
+    def label(self, state: State) -> str:
+        """The label of an agenda state."""
+        return str(self.quotient.label(state))
+
+
+def episode(
+    title: str,
+    step: int | None,
+    task: Task,
+    recording: Recording,
+    places: Places,
+    learnt: Mapping[str, float],
+    exact: Mapping[str, float],
+    maps: Sequence[dict[str, Any]] = (),
+) -> Episode:
+    """The frames of a recording, with the machines' states and the groups of steps to go."""
+    stepper = places.quotient.stepper
+    frames: list[Frame] = []
+    groups: dict[str, tuple[Bar, ...]] = {}
+    total = 0.0
+    ordered: Ordered = (stepper.start[0], ())
+    before: dict[str, list[int]] = {}
+    was = stepper.start
+    for moment in recording.moments:
+        if moment.action is not None:
+            ordered = extend(stepper, moment.state[0], ordered[1], moment.completed)
+        lit = places.lit(moment.state, ordered)
+        edges = places.taken(before, lit, was, moment.objectives) if moment.action is not None else {}
+        total += moment.reward
+        label = places.label(moment.state)
+        left = [moment.state[1] >> i & 1 for i in range(len(task.machine.subtasks))]
+        stand = {"label": label, "state": task.machine.states[moment.state[0]], "lit": lit, "remaining": left}
+        frames.append({
+            "at": moment.at, "action": moment.action, "features": list(moment.features), "status": moment.status,
+            "reward": moment.reward, "total": total, "done": list(moment.objectives), "next": None,
+            "stand": places.stands.place(stand), "move": places.moves.place({"guard": moment.guard, "edges": edges}),
+        })  # fmt: skip
+        if label not in groups:
+            groups[label] = _bars(places, moment.state, learnt, exact)
+        before, was = lit, moment.state
+    following: str | None = None
+    for i in reversed(range(len(frames))):
+        frames[i]["next"] = following
+        if frames[i]["done"]:
+            following = frames[i]["done"][0]
+    kept = (recording.length, recording.success, recording.cut, recording.order)
+    return Episode(title, step, *kept, tuple(frames), groups, tuple(maps))
+
+
+def _bars(places: Places, state: State, learnt: Mapping[str, float], exact: Mapping[str, float]) -> tuple[Bar, ...]:
+    bars = []
+    names = places.quotient.stepper.alternatives(state)
+    for name in names:
+        label = str(places.quotient.label(state, name))
+        known = learnt.get(label)
+        if known is None and len(names) == 1:
+            known = learnt.get(places.label(state))
+        bars.append(Bar(label, name, known, exact.get(label)))
+    return tuple(bars)
+
+
+def replay_of(
+    task: Task,
+    learner: str,
+    shown: Sequence[tuple[int, Recording, Mapping[str, float], Sequence[dict[str, Any]]]],
+    optimal: Recording | None,
+    exact: Mapping[str, float],
+    facts: Mapping[str, Any],
+    curves: Mapping[str, Any] | None = None,
+    title: str | None = None,
+) -> Replay:
+    """The replay of some recordings: (training step, recording, learnt steps to go, policy maps) for each."""
+    places = Places(task, [r for _, r, _, _ in shown] + ([optimal] if optimal else []))
+    episodes = tuple(
+        episode(f"after {step:,} steps", step, task, recording, places, learnt, exact, maps)
+        for step, recording, learnt, maps in shown
+    )
+    best = episode("optimum", None, task, optimal, places, {}, exact) if optimal else None
+    counted = asdict(size(task.machine)) | {"numeric": len(task.machine.states)}
+    return Replay(
+        title or f"{task.name}, {learner}", task.name, learner, dict(facts), scene(task),
+        tuple(task.machine.subtasks), places.diagrams, counted, tuple(places.stands.items),
+        tuple(places.moves.items), episodes, best, curves,
+    )  # fmt: skip

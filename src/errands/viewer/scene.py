@@ -1,0 +1,88 @@
+"""A world as the page draws it: what stands still, and what a frame shows of its state (grid, Water, HalfCheetah)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from errands.tasks.task import Task
+from errands.worlds import water
+from errands.worlds.cheetah import BACKWARD, FORWARD
+from errands.worlds.grid import ACTIONS, GridLayout
+
+Scene = dict[str, Any]
+
+
+def scene(task: Task) -> Scene:
+    """What stands still: the plan of a grid, Water's arena, HalfCheetah's marks; other worlds are told in words."""
+    if task.layout is not None:
+        return {**grid_scene(task.layout), "removed": list(task.vanishing if task.lockstep else task.removed)}
+    if task.world.kind == "water":
+        wanted = [c for c in water.COLOURS if c in task.machine.features]
+        each = [c for c in water.COLOURS for _ in range(water.BALLS_EACH)]
+        return {"kind": "water", "size": water.ARENA, "radius": water.RADIUS, "balls": each, "wanted": wanted}
+    if task.world.kind == "cheetah":
+        marks = [[name, x] for name, x in BACKWARD + FORWARD if name in task.machine.features]
+        return {"kind": "cheetah", "marks": marks}
+    return {"kind": "words", "name": task.world.kind}
+
+
+def grid_scene(layout: GridLayout) -> Scene:
+    """The plan of a grid."""
+    families = list(dict.fromkeys(name.rstrip("0123456789") for name in layout.features))
+    places = [
+        [name, layout.sign(name), cell, families.index(name.rstrip("0123456789"))] for name, cell in layout.places
+    ]
+    return {
+        "kind": "grid", "width": layout.width, "height": layout.height, "start": layout.start, "places": places,
+        "blocked": sorted(layout.blocked), "walls": [list(w) for w in sorted(layout.walls)],
+    }  # fmt: skip
+
+
+def cell_of(task: Task, world_state: int) -> int:
+    """The cell of a finite world's state: Delivery expanded by its own rule counts cells last."""
+    return world_state % task.layout.cells if task.layout is not None else world_state
+
+
+def posture(env: Any) -> Any:
+    """What a frame shows of an environment: numbers for Water and HalfCheetah, the cell of a grid, else a few words."""
+    inner = env.unwrapped
+    if isinstance(getattr(inner, "state", None), water.WaterState):
+        state = inner.state
+        return _rounded(np.vstack([state.agent[None], state.balls]), 1)
+    if hasattr(inner, "data") and hasattr(inner, "model"):
+        return _stick(inner)
+    if isinstance(cell := getattr(inner, "cell", None), int):
+        return cell
+    return str(getattr(inner, "s", ""))[:200]
+
+
+def _stick(env: Any) -> list[list[float]]:
+    """The capsules of a MuJoCo robot seen from its side: both ends and the radius of each, the start at x = 0."""
+    model, data, found = env.model, env.data, []
+    origin = float(getattr(env, "origin", 0.0))
+    for g in range(model.ngeom):
+        if int(model.geom_type[g]) != 3:  # mjGEOM_CAPSULE
+            continue
+        (x, _, z), axis = data.geom_xpos[g], data.geom_xmat[g].reshape(3, 3)[:, 2]
+        radius, half = model.geom_size[g][:2]
+        right, up = half * axis[0], half * axis[2]
+        ends = (x - right - origin, z - up, x + right - origin, z + up, radius)
+        found.append([round(float(v), 3) for v in ends])
+    return found
+
+
+def action_name(task: Task, action: Any) -> str:
+    """An action as people read it."""
+    if task.layout is not None:
+        return ACTIONS[int(action)]
+    if task.world.kind == "water":
+        return water.ACTIONS[int(action)]
+    if np.ndim(action):
+        return " ".join(f"{float(x):+.2f}" for x in np.ravel(action)[:8])
+    return str(action)
+
+
+def _rounded(values: Any, digits: int) -> list[list[float]]:
+    return [[round(float(v), digits) for v in row] for row in values]

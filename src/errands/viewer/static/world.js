@@ -1,0 +1,151 @@
+// The world: a grid with routes, arrows and a heat map, Water's arena, or HalfCheetah as a stick figure.
+import { el, svg, clear } from "./dom.js";
+
+const CELL = 40;
+const MARGIN = 6;
+
+export function worldView(scene) {
+  if (scene.kind === "grid") return gridView(scene);
+  if (scene.kind === "water") return waterView(scene);
+  if (scene.kind === "cheetah") return cheetahView(scene);
+  const words = el("p", { class: "words" });
+  return { root: el("div", { class: "world" }, words), show: (frame) => { words.textContent = `state ${frame.at}`; } };
+}
+
+function gridView(scene) {
+  const wide = scene.width * CELL, tall = scene.height * CELL;
+  const root = svg("svg", {
+    class: "world grid", viewBox: `${-MARGIN} ${-MARGIN} ${wide + 2 * MARGIN} ${tall + 2 * MARGIN}`, role: "img",
+    "aria-label": `a grid of ${scene.width} by ${scene.height} cells`,
+  });
+  const centre = (cell) => [(cell % scene.width + 0.5) * CELL, (Math.floor(cell / scene.width) + 0.5) * CELL];
+  const corner = (cell) => [cell % scene.width * CELL, Math.floor(cell / scene.width) * CELL];
+  const heat = svg("g", { class: "heat" }), arrows = svg("g", { class: "arrows" }), routes = svg("g", { class: "routes" });
+  const signs = svg("g");
+  const places = svg("g"), walls = svg("g", { class: "walls" }), lines = svg("g", { class: "lines" });
+  root.append(svg("rect", { class: "floor", width: wide, height: tall }));
+  const marks = scene.places.map(([name, sign, cell, family]) => {
+    const [x, y] = corner(cell);
+    const shown = sign.length > 5 ? `${sign.slice(0, 4)}…` : sign;
+    const tint = svg("g", { class: `place tint${family % 6}` }, svg("title", { text: name }), svg("rect", { x, y, width: CELL, height: CELL }));
+    const sizeOf = Math.min(15, 60 / Math.max(shown.length, 1));
+    const text = svg("text", { class: "sign", x: x + CELL / 2, y: y + CELL / 2, text: shown });
+    text.style.fontSize = `${sizeOf}px`;
+    places.append(tint);
+    signs.append(text);
+    return [name, tint, text];
+  });
+  for (let i = 1; i < scene.width; i++) lines.append(svg("path", { d: `M${i * CELL} 0V${tall}` }));
+  for (let i = 1; i < scene.height; i++) lines.append(svg("path", { d: `M0 ${i * CELL}H${wide}` }));
+  for (const cell of scene.blocked) {
+    const [x, y] = corner(cell);
+    walls.append(svg("rect", { x, y, width: CELL, height: CELL }));
+  }
+  for (const [low, high] of scene.walls) {
+    const [x, y] = corner(high);
+    walls.append(svg("path", { d: high - low === 1 && scene.width > 1 ? `M${x} ${y}v${CELL}` : `M${x} ${y}h${CELL}` }));
+  }
+  walls.append(svg("rect", { class: "border", width: wide, height: tall }));
+  const agent = svg("g", { class: "agent" }, svg("circle", { r: 9 }));
+  root.append(places, heat, lines, walls, arrows, routes, signs, agent);
+  root.style.maxWidth = `${scene.width * 84}px`;
+
+  function route(cells, name, shift) {
+    if (!cells || cells.length < 2) return null;
+    const points = cells.map((cell) => centre(cell).map((v) => v + shift).join(","));
+    return svg("polyline", { class: `route ${name}`, points: points.join(" ") });
+  }
+  const removed = new Set(scene.removed ?? []);
+  return {
+    root,
+    show(frame, stand, subtasks) {
+      const [x, y] = centre(frame.at);
+      agent.style.transform = `translate(${x}px, ${y}px)`;
+      const gone = new Set(subtasks.filter((name, i) => removed.has(name) && !stand.remaining[i]));
+      for (const [name, ...parts] of marks) for (const node of parts) node.classList.toggle("gone", gone.has(name));
+    },
+    routes(learnt, optimal) {
+      clear(routes, ...[route(optimal, "optimal", -4), route(learnt, "learnt", 4)].filter(Boolean));
+    },
+    policy(map, withArrows, withHeat) {
+      clear(arrows);
+      clear(heat);
+      if (!map) return;
+      const closed = new Set(scene.blocked);
+      const free = map.actions.map((_, cell) => cell).filter((cell) => !closed.has(cell));
+      if (withHeat && map.values) paintHeat(map.values, free);
+      if (withArrows) for (const cell of free) arrows.append(arrow(cell, map.actions[cell]));
+    },
+  };
+
+  function arrow(cell, action) {
+    const [x, y] = centre(cell);
+    return svg("path", { d: "M-7 0H5M1 -4L6 0L1 4", transform: `translate(${x} ${y}) rotate(${[-90, 0, 90, 180][action]})` });
+  }
+  function paintHeat(values, free) {
+    const known = free.map((c) => values[c]).filter((v) => v !== null);
+    if (!known.length) return;
+    const positive = known.every((v) => v > 0);
+    const scale = (v) => (positive ? Math.log(v) : v);
+    const low = Math.min(...known.map(scale)), high = Math.max(...known.map(scale));
+    for (const cell of free) {
+      if (values[cell] === null) continue;
+      const [x, y] = corner(cell);
+      const share = high > low ? (scale(values[cell]) - low) / (high - low) : 1;
+      heat.append(svg("rect", { x, y, width: CELL, height: CELL, "fill-opacity": (0.05 + 0.6 * share).toFixed(3) },
+        svg("title", { text: `value ${values[cell]}` })));
+    }
+  }
+}
+
+function waterView(scene) {
+  const size = scene.size;
+  const root = svg("svg", { class: "world water", viewBox: `-4 -4 ${size + 8} ${size + 8}`, role: "img", "aria-label": "an arena with balls" });
+  root.append(svg("rect", { class: "floor border", width: size, height: size, rx: 6 }));
+  const wanted = new Set(scene.wanted);
+  const balls = scene.balls.map((colour) =>
+    svg("circle", { class: `ball ${colour}${wanted.has(colour) ? "" : " other"}`, r: scene.radius }, svg("title", { text: colour })));
+  const trail = svg("polyline", { class: "route learnt" });
+  const agent = svg("g", { class: "swimmer" }, svg("circle", { r: scene.radius }), svg("circle", { class: "inner", r: scene.radius - 4 }));
+  root.append(trail, ...balls, agent);
+  let path = [];
+  return {
+    root,
+    routes(learnt) { path = learnt ?? []; },
+    show(frame, stand, subtasks, index) {
+      const [[ax, ay], ...rest] = frame.at;
+      const left = new Set(subtasks.filter((_, i) => stand.remaining[i]));
+      rest.forEach(([x, y], i) => {
+        balls[i].setAttribute("cx", x);
+        balls[i].setAttribute("cy", size - y);
+        balls[i].classList.toggle("done", wanted.has(scene.balls[i]) && !left.has(scene.balls[i]));
+      });
+      agent.setAttribute("transform", `translate(${ax} ${size - ay})`);
+      trail.setAttribute("points", path.slice(0, index + 1).map((at) => `${at[0][0]},${size - at[0][1]}`).join(" "));
+    },
+  };
+}
+
+function cheetahView(scene) {
+  const half = 1.9, top = 1.7;
+  const root = svg("svg", { class: "world cheetah", role: "img", "aria-label": "a robot seen from its side" });
+  const limbs = svg("g", { class: "limbs" }), marks = svg("g", { class: "marks" });
+  const ground = svg("path", { class: "ground" });
+  root.append(ground, marks, limbs);
+  for (const [name, x] of scene.marks) {
+    marks.append(svg("path", { d: `M${x} 0V${-top + 0.35}` }), svg("text", { x, y: -top + 0.28, text: name, "data-name": name }));
+  }
+  for (let x = -12; x <= 12; x++) marks.append(svg("path", { class: "tick", d: `M${x} 0v0.05` }), svg("text", { class: "tick", x, y: 0.17, text: `${x}` }));
+  return {
+    root,
+    routes() {},
+    show(frame, stand, subtasks) {
+      const x = frame.at.length ? (frame.at[0][0] + frame.at[0][2]) / 2 : 0;
+      root.setAttribute("viewBox", `${x - half} ${-top} ${2 * half} ${top + 0.25}`);
+      ground.setAttribute("d", `M${x - half} 0H${x + half}`);
+      clear(limbs, ...frame.at.map(([x1, z1, x2, z2, r]) => svg("path", { d: `M${x1} ${-z1}L${x2} ${-z2}`, "stroke-width": 2 * r })));
+      const left = new Set(subtasks.filter((_, i) => stand.remaining[i]));
+      for (const text of marks.querySelectorAll("[data-name]")) text.classList.toggle("done", !left.has(text.dataset.name));
+    },
+  };
+}
