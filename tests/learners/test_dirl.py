@@ -121,7 +121,7 @@ def test_the_first_objectives_of_a_way_that_was_not_finished_are_still_done() ->
 
 def test_each_edge_starts_where_its_parent_ended() -> None:
     task = drawn(["aA.a.b"], phrase("sequence(a, b)"), slip=0.3)
-    learner = run(task, DiRLConfig(alpha=0.1, gamma=1.0))
+    learner = run(task, DiRLConfig(alpha=0.1))
     first, second = learner.results
     assert learner.ends[first.edge].rows.tolist() == [0]
     assert learner.ends[second.edge].rows.tolist() == [5]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -45,7 +46,7 @@ def test_it_finds_the_most_probable_of_all_ways(task: str, seed: int) -> None:
         assert math.prod(probability[e] for e in way) == pytest.approx(best)
         assert search.cost[search.goal] == pytest.approx(-math.log(best))
         assert graph.edges[way[0]].source == 0
-        assert all(graph.edges[a].target == graph.edges[b].source for a, b in zip(way, way[1:], strict=False))
+        assert all(graph.edges[a].target == graph.edges[b].source for a, b in pairwise(way))
 
 
 def test_sure_edges_leave_no_choice_so_every_edge_is_learnt_and_the_declared_order_wins() -> None:
