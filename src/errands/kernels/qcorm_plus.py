@@ -94,7 +94,7 @@ def run(
 ) -> int:
     """Train for `count` steps, or until a table is full or an outcome missing; returns the steps taken."""
     q, v, last, updates, seen, trace = memory.q, memory.v, memory.last, memory.updates, memory.seen, memory.trace
-    head, mark_label, mark_next, mark_landmark = memory.head, memory.mark_label, memory.mark_next, memory.mark_landmark
+    head, mark_code, mark_next, mark_landmark = memory.head, memory.mark_code, memory.mark_next, memory.mark_landmark
     weight, open_, flagged, where, numbers = memory.weight, memory.open, memory.flagged, memory.where, memory.numbers
     label_, ends_, worth, listed = memory.label, memory.ends, memory.worth, agenda.listed
     following, status, bound, useful, fatal = agenda.next, agenda.status, agenda.bound, agenda.useful, agenda.fatal
@@ -118,7 +118,7 @@ def run(
                 a = min(int(rng.random() * actions), actions - 1)
             where[ACTION], where[OUTCOME] = a, outcome(world, s, a, rng)
         o = where[OUTCOME]
-        s2, label, ended = world.next[s, a, o], world.label[s, a, o], world.ends[s, a, o]
+        s2, label, ended = int(world.next[s, a, o]), int(world.label[s, a, o]), world.ends[s, a, o]
         if s2 == UNKNOWN:
             return done
         where[ACTION] = -1
@@ -130,9 +130,9 @@ def run(
             notice(memory, s, a, s2)
         reached = 0
         if useful[label]:
-            reached = arrival(head, mark_label, mark_next, mark_landmark, s2, label)
+            reached = int(arrival(head, mark_code, mark_next, mark_landmark, s2, 2 * label + ended))
             if reached == 0:
-                reached = sight(memory, settings.most, s2, label, ended)
+                reached = sight(memory, settings.most, s2, 2 * label + ended)
         updates[s, a] += 1
         rate = (horizon + 1.0) / (horizon + updates[s, a]) if where[RANDOM] == 1 else 1.0
         if lift(q, v, where[LANDMARKS], s, a, s2, reached, dead, gamma, rate, numbers[LEAST]):
@@ -146,7 +146,7 @@ def run(
         if where[RANDOM] == 1:
             have = min(where[STEP], ring + 1)
             replay_some(q, v, updates, trace, where[LANDMARKS], have, settings.replays, gamma, horizon, rng)
-        m = following[n, label] if listed else leap(machine, memory, n, label)
+        m = int(following[n, label]) if listed else int(leap(machine, memory, n, label))
         over = ended or status[m] != RUNNING
         given = numbers[PROMISED]
         if over:
@@ -163,7 +163,7 @@ def run(
         if over or where[TIME] >= settings.limit:
             if where[CHANGED] + where[TOUCHED] > 0:
                 close(memory, settings)
-            m, s2, where[TIME] = 0, start(world, rng), 0
+            m, s2, where[TIME] = 0, int(start(world, rng)), 0
             where[NUMERIC], memory.mask[0] = machine.initial, machine.full
             if not listed or where[STALE] + where[TOUCHED] + where[RANDOM] > 0:
                 decide(agenda, machine, memory, settings, m, s2, rng)

@@ -59,8 +59,8 @@ class Memory(NamedTuple):
     """[S] the first mark of a cell, -1 for none; a mark is a cell with a useful label."""
     mark_cell: Ints
     """[M] the cell of each mark."""
-    mark_label: Ints
-    """[M] its label."""
+    mark_code: Ints
+    """[M] twice its label, and one more where the world ends the episode with the step."""
     mark_next: Ints
     """[M] the next mark of the same cell, -1 for none."""
     mark_landmark: Ints
@@ -105,7 +105,7 @@ def new_memory(states: int, actions: int, nodes: int, subtasks: int, trace: int,
         seen=np.zeros(states, np.bool_),
         head=np.full(states, -1, np.int32),
         mark_cell=np.zeros(FIRST, np.int32),
-        mark_label=np.zeros(FIRST, np.int32),
+        mark_code=np.zeros(FIRST, np.int32),
         mark_next=np.zeros(FIRST, np.int32),
         mark_landmark=np.zeros(FIRST, np.int32),
         label=np.zeros(FIRST, np.int32),
@@ -152,7 +152,7 @@ def grown(memory: Memory, gamma: float) -> Memory:
             weight=_wider(memory.weight, 0.0), open=_wider(memory.open, 0),
         )  # fmt: skip
     if where[MARKS] == memory.mark_cell.shape[0]:
-        marks = ("mark_cell", "mark_label", "mark_next", "mark_landmark")
+        marks = ("mark_cell", "mark_code", "mark_next", "mark_landmark")
         memory = memory._replace(**{name: _wider(getattr(memory, name), 0) for name in marks})
     if 2 * where[CORRECTED] + 2 > memory.keys.shape[0]:
         memory = _rehashed(memory)

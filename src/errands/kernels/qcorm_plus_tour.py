@@ -28,10 +28,10 @@ def steps(value: float, gamma: float) -> float:
 def gates(machine: AgendaTable, label: Ints, u: int, mask: np.uint64, k: int) -> tuple[int, int]:
     """What landmark k does in (u, mask): the numeric state it leads to (-1 for none or failure), the subtask completed."""
     entry, _, completed = advance(machine, u, mask, label[k])
-    target = machine.next[entry]
+    target = int(machine.next[entry])
     if machine.status[target] == FAILURE or (target == u and completed < 0):
         return -1, -1
-    return target, completed
+    return int(target), int(completed)
 
 
 @jit
@@ -78,7 +78,7 @@ def next_subtask(memory: Memory) -> int:
     """The first planned subtask that remains; ANY where there is none."""
     for j in memory.order:
         if j >= 0 and memory.mask[0] & (ONE << np.uint64(j)) != ZERO:
-            return j
+            return int(j)
     return ANY
 
 

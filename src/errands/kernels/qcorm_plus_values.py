@@ -12,29 +12,29 @@ from errands.tables import Floats, Ints
 
 
 @hot
-def arrival(head: Ints, mark_label: Ints, mark_next: Ints, mark_landmark: Ints, s: int, label: int) -> int:
-    """The landmark reached by entering a cell with this label; 0 where none is known."""
+def arrival(head: Ints, mark_code: Ints, mark_next: Ints, mark_landmark: Ints, s: int, code: int) -> int:
+    """The landmark reached by entering a cell with this label code; 0 where none is known."""
     m = head[s]
-    while m >= 0 and mark_label[m] != label:
+    while m >= 0 and mark_code[m] != code:
         m = mark_next[m]
     return mark_landmark[m] if m >= 0 else 0
 
 
 @jit
-def sight(memory: Memory, most: int, s: int, label: int, ended: bool) -> int:
+def sight(memory: Memory, most: int, s: int, code: int) -> int:
     """Mark a cell whose useful label is seen for the first time; the landmark that stands for it."""
     where, k = memory.where, 0
+    label, ended = code // 2, code % 2 == 1
     for j in range(1, where[LANDMARKS]):
-        if memory.label[j] == label:
+        if memory.label[j] == label and memory.ends[j] == ended:
             k = j
     if k == 0 or where[LANDMARKS] < most:
         k = where[LANDMARKS]
         where[LANDMARKS] += 1
         memory.label[k], memory.ends[k] = label, ended
-    memory.ends[k] = memory.ends[k] and ended
     m = where[MARKS]
     where[MARKS] += 1
-    memory.mark_cell[m], memory.mark_label[m], memory.mark_landmark[m] = s, label, k
+    memory.mark_cell[m], memory.mark_code[m], memory.mark_landmark[m] = s, code, k
     memory.mark_next[m] = memory.head[s]
     memory.head[s] = m
     where[STALE] = 1
@@ -81,7 +81,7 @@ def replay_backwards(memory: Memory, settings: Settings) -> None:
         changed = False
         for i in range(1, steps + 1):
             t = (where[STEP] - i) & (size - 1)
-            s, a, s2 = trace[t, 0], trace[t, 1], trace[t, 2]
+            s, a, s2 = int(trace[t, 0]), int(trace[t, 1]), int(trace[t, 2])
             if lift(q, v, count, s, a, s2, trace[t, 3], trace[t, 4] != 0, settings.gamma, 1.0, least):
                 changed = True
         if not changed:
@@ -97,7 +97,7 @@ def replay_some(
     """Learn again from some recent steps, drawn at random: for random worlds."""
     for _ in range(replays):
         t = min(int(rng.random() * have), have - 1)
-        s, a, s2 = trace[t, 0], trace[t, 1], trace[t, 2]
+        s, a, s2 = int(trace[t, 0]), int(trace[t, 1]), int(trace[t, 2])
         updates[s, a] += 1
         rate = (horizon + 1.0) / (horizon + updates[s, a])
         lift(q, v, count, s, a, s2, trace[t, 3], trace[t, 4] != 0, gamma, rate, 0.0)

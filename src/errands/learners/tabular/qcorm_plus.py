@@ -40,13 +40,13 @@ class QCoRMPlusConfig(LearnerConfig):
     """Cells with a value table of their own; further ones share that of their features. 0 takes what memory allows."""
     kicks: int = 1_000
     """Kicks of the local search for the order, above about 18 subtasks."""
-    epsilon: float = 0.1
+    epsilon: float = 0.2
     """Share of random actions in a world whose moves have proved random."""
-    horizon: float = 10.0
-    """h of the learning rate (h + 1) / (h + n) in a random world, n counting the updates of a pair."""
-    replays: int = 8
+    replays: int = 32
     """Recent steps learnt from again with each step in a random world."""
-    recent: int = 1 << 16
+    horizon: float = 32.0
+    """h of the learning rate (h + 1) / (h + n) in a random world, n counting the updates of a pair; about `replays`."""
+    recent: int = 1 << 19
     """How many recent steps are kept for that, and at most of an episode; a power of two."""
 
     def __post_init__(self) -> None:
@@ -59,7 +59,7 @@ class QCoRMPlusConfig(LearnerConfig):
             if getattr(self, name) < 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must not be negative")
         if self.recent < 1 or self.recent & (self.recent - 1):
-            raise ConfigError(f"recent is {self.recent}; it must be a power of two, for example {1 << 16}")
+            raise ConfigError(f"recent is {self.recent}; it must be a power of two, for example {1 << 19}")
 
 
 class QCoRMPlus(TabularLearner):
@@ -72,7 +72,7 @@ class QCoRMPlus(TabularLearner):
         states, actions = self.world.states, self.world.actions
         self.machine, self.agenda = self._listed()
         room("the tables of QCoRM+", states, actions, len(self.world.labels) + 1)
-        recent = min(config.recent, 1 << max(4, (max(self.world.limit, 1 << 14) - 1).bit_length()))
+        recent = config.recent
         nodes, subtasks = len(self.agenda.status), len(task.machine.subtasks)
         self.memory = new_memory(states, actions, nodes, subtasks, recent, config.gamma)
         self.where = self.memory.where
@@ -83,7 +83,7 @@ class QCoRMPlus(TabularLearner):
         return machine, list_agenda(machine, self.config.gamma, MOST_NODES, not isinstance(self.world, Asked))
 
     def _begin(self) -> None:
-        first = start(self.world.table, self.rng)
+        first = int(start(self.world.table, self.rng))
         begin(self.agenda, self.machine, self.memory, self.settings, first, self.rng)
 
     @property
