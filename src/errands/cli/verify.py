@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import tyro
@@ -29,10 +30,17 @@ def run(arguments: Arguments) -> Answer:
     """Repeat, compare, and tell."""
     from errands.errors import ConfigError
     from errands.experiments.verify import changed_versions, verify_seed
-    from errands.results.finding import find
+    from errands.results.finding import SWEEP, find
+    from errands.results.inspect import faults
     from errands.results.run_folder import open_run
 
-    folder = open_run(find(arguments.run))
+    path = find(arguments.run)
+    damaged = list(faults(path))
+    if damaged:
+        return Answer({"run": path.name, "same": False, "damaged": damaged, "seeds": []}, "\n".join(damaged), 1)
+    if (path / SWEEP).is_file():
+        raise ConfigError(f"{path.name} is a sweep, and its files are good; verify one of its runs, such as {_example(path)}")
+    folder = open_run(path)
     seeds = folder.document.seeds if arguments.seed is None else [arguments.seed]
     if arguments.seed is not None and arguments.seed not in folder.document.seeds:
         raise ConfigError(f"{folder.name} has no seed {arguments.seed}; it has {_listed(folder.document.seeds)}")
@@ -44,6 +52,7 @@ def run(arguments: Arguments) -> Answer:
     document = {
         "run": folder.name,
         "same": same,
+        "damaged": [],
         "seeds": [asdict(v) for v in verdicts],
         "changed_versions": changed,
     }
@@ -55,6 +64,10 @@ def run(arguments: Arguments) -> Answer:
 def _words(verdict: Verdict) -> str:
     compared = f"{verdict.evaluations} evaluations" + (" and the tables" if verdict.tables else "")
     return f"the same for {verdict.steps:,} steps ({compared})"
+
+
+def _example(sweep: Path) -> Path:
+    return next((p for p in sorted(sweep.iterdir()) if p.is_dir()), sweep)
 
 
 def _listed(seeds: list[int]) -> str:

@@ -51,6 +51,8 @@ class Beat:
     """Training steps per second since it was begun or resumed."""
     best: float | None
     """The optimum, where it is known."""
+    note: str = ""
+    """Something that the user should know."""
 
 
 Report = Callable[[Beat], None]
@@ -123,6 +125,9 @@ class _Training:
         if found:
             _restore(self.learner, found, place)
         self.first = self.learner.step
+        for note in found.notes if found else ():
+            said = f"{note}; going on from step {self.first:,} instead"
+            report(Beat(self.first, run.document.steps, None, False, 0.0, self.best.length, said))
 
     @property
     def seconds(self) -> float:

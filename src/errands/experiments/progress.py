@@ -35,6 +35,8 @@ class Progress:
     def beat(self, job: Job, beat: Beat) -> None:
         """A seed has come further."""
         self.beats[job] = beat
+        if beat.note:
+            self.note(beat.note)
         if self.screen is not None:
             self.screen.update(self.table())
         elif not self.quiet and time.monotonic() - self.told >= EVERY:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,7 @@ def newest(folder: Path, seed: int) -> Checkpoint | None:
     faults: list[str] = []
     for step in steps(folder):
         try:
-            return _read(folder, seed, step, tuple(faults))
+            return replace(read_checkpoint(folder, seed, step), notes=tuple(faults))
         except StoreError as fault:
             faults.append(str(fault))
     if faults:
@@ -116,7 +116,8 @@ def drop(folder: Path, unwanted: Callable[[int], bool]) -> None:
             path.unlink(missing_ok=True)
 
 
-def _read(folder: Path, seed: int, step: int, notes: tuple[str, ...]) -> Checkpoint:
+def read_checkpoint(folder: Path, seed: int, step: int) -> Checkpoint:
+    """The checkpoint of one step; a StoreError when a byte of it is not as it was written."""
     path = _arrays(folder, step)
     document = read_document(_document(folder, step), CheckpointDocument)
     if document.step != step or document.seed != seed:
@@ -131,7 +132,7 @@ def _read(folder: Path, seed: int, step: int, notes: tuple[str, ...]) -> Checkpo
         evaluations = tuple(Evaluation(*row) for row in zip(*columns, strict=True))
     except (KeyError, ValueError, TypeError):
         raise StoreError(f"{path} has no evaluations; it was not written by errands") from None
-    return Checkpoint(document, arrays, evaluations, notes)
+    return Checkpoint(document, arrays, evaluations)
 
 
 def _document(folder: Path, step: int) -> Path:

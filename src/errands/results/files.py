@@ -6,6 +6,7 @@ import errno
 import hashlib
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from errands.errors import StoreError
@@ -24,14 +25,16 @@ def write_file(path: Path, data: bytes) -> None:
     """Replace a file in one move: whenever the machine stops, there is the old file or the new one."""
     temporary = path.with_name(f".{path.name}{NEW}")
     try:
-        with open(temporary, "wb") as out:
+        temporary.unlink(missing_ok=True)
+        with open(temporary, "xb") as out:
             out.write(data)
             out.flush()
             os.fsync(out.fileno())
         os.replace(temporary, path)
         sync_folder(path.parent)
     except OSError as fault:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
         raise refusal(path, fault) from None
 
 
@@ -64,10 +67,11 @@ def read_file(path: Path, limit: int) -> bytes:
     except OSError as fault:
         why = "it is a link" if fault.errno == errno.ELOOP else (fault.strerror or "error")
         raise StoreError(f"{path} cannot be read ({why.lower()}); restore it or remove its folder") from None
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        raise StoreError(f"{path} is not a plain file; restore it from a copy or remove its folder")
     with os.fdopen(descriptor, "rb") as source:
-        found = os.fstat(source.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            raise StoreError(f"{path} is not a plain file; restore it from a copy or remove its folder")
         if found.st_size > limit:
             sizes = f"{found.st_size:,} bytes, and at most {limit:,} were expected"
             raise StoreError(f"{path} has {sizes}; restore it from a copy or remove its folder")

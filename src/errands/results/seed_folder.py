@@ -110,7 +110,10 @@ class SeedFolder:
 
     def end(self, result: ResultDocument) -> None:
         """Store how the seed ended."""
-        self.path.mkdir(parents=True, exist_ok=True)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as fault:
+            raise refusal(self.path, fault) from None
         write_document(self.finish, result)
 
 
