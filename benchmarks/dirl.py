@@ -1,6 +1,6 @@
 """DiRL against the paper's claims: one complete run per budget, ten seeds, printed as the tables of docs/dirl.md.
 
-python benchmarks/dirl.py published    300 rollouts an edge, as published code does; total whatever it takes
+python benchmarks/dirl.py published    a fixed number of steps and 300 rollouts an edge, as published code does
 python benchmarks/dirl.py shared       the total given, shared among the edges (the defaults of `errands train`)
 python benchmarks/dirl.py maps         delivery-2 on 100 maps: how often the declared order is the optimal one
 """

@@ -276,11 +276,10 @@ def test_settings_that_cannot_work_are_refused(wrong: dict[str, float]) -> None:
         DiRLConfig(**wrong)
 
 
-def test_presets_differ_in_their_edge_learner_only() -> None:
+def test_the_paper_preset_has_the_printed_rates_and_spends_on_rollouts_what_published_code_does() -> None:
     paper = make_learner(load("office-2"), "dirl", preset="paper").config
-    tuned = make_learner(load("office-2"), "dirl").config
     assert (paper.alpha, paper.q_init, paper.epsilon, paper.gamma) == (1e-5, 0.0, 0.1, 0.9)
-    assert (tuned.rollouts, tuned.edge_limit) == (paper.rollouts, paper.edge_limit)
+    assert (paper.rollouts, paper.training_share) == (300, pytest.approx(1 - 0.62))
 
 
 def test_an_abstract_edge_reads_as_a_sentence() -> None:

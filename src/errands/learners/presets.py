@@ -25,7 +25,7 @@ def config_of(learner: str, preset: str, task: Task) -> LearnerConfig:
         from errands.learners.dirl import DiRLConfig
 
         if preset == "paper":
-            return DiRLConfig(alpha=1e-5, q_init=0.0)
+            return DiRLConfig(alpha=1e-5, q_init=0.0, rollouts=300, training_share=0.38)
         return DiRLConfig(alpha=1.0 if _certain(task) else 0.1)
     return _paper(learner) if preset == "paper" else _tuned(learner, task)
 
@@ -48,17 +48,16 @@ def _tuned(learner: str, task: Task) -> LearnerConfig:
     from errands.learners.tabular.qrm import QRMConfig
 
     office = task.world.kind == "office"
-    delivery = task.world.kind == "delivery"
-    certain = _certain(task)
+    alpha = 1.0 if _certain(task) else 0.1
     if learner == "qcorm":
         return QCoRMConfig(epsilon=0.3 if office else 0.1)
     if learner == "qcorm-0":
-        return QCoRMConfig(joint=False, alpha=1.0 if certain else 0.1, q_init=1.0, epsilon=0.3 if office else 0.1)
+        return QCoRMConfig(joint=False, alpha=alpha, q_init=1.0, alpha_eta=0.2 if office else 0.05)
     if learner == "hrm":
-        return HRMConfig(alpha=0.5 if certain else 0.1, alpha_controller=0.5 if certain else 0.1)
-    if learner == "crm" and not delivery:
-        return QRMConfig(alpha=1.0 if certain else 0.1, q_init=1.0)
-    return QRMConfig(alpha=1.0 if certain else 0.1, epsilon=0.3 if delivery and learner == "crm" else 0.1)
+        return HRMConfig(alpha=alpha / 2, alpha_controller=alpha / 2)
+    if learner == "qrm" and task.world.kind == "visit":
+        return QRMConfig(alpha=alpha, epsilon=0.3)
+    return QRMConfig(alpha=alpha, q_init=1.0)
 
 
 def _certain(task: Task) -> bool:
