@@ -77,10 +77,10 @@ def _mark(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def write_text(path: Path, text: str) -> Path:
+def write_bytes(path: Path, data: bytes) -> Path:
     """Write a file that a user asked for; a ConfigError says why it cannot be."""
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(data)
     except OSError as fault:
         raise ConfigError(f"'{path}' cannot be written: {fault.strerror}; choose another file") from None
     return path
@@ -88,4 +88,4 @@ def write_text(path: Path, text: str) -> Path:
 
 def export_html(run: Run | Replay, path: Path | str) -> Path:
     """Write a run, or a replay that was made of one, as a file that plays without a server or a network."""
-    return write_text(Path(path), page(run if isinstance(run, Replay) else replay_run(run)))
+    return write_bytes(Path(path), page(run if isinstance(run, Replay) else replay_run(run)).encode())

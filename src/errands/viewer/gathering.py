@@ -41,8 +41,8 @@ def replay_run(run: Run, marks: int = MARKS) -> Replay:
     last: Shown = (run.steps, recorded, run.steps_to_go, drawn)
     shown = [*shown, last] if not shown or shown[-1][0] < run.steps else shown
     said = run.certificate.words if run.certificate else None
-    facts = {"seed": run.seed, "steps": run.steps, "optimum": best.length if best else None, "certificate": said}
-    curve = curve_of(run.learner, run.task.name, [run.evaluations], best.length if best else None)
+    facts = {"seed": run.seed, "steps": run.steps, "optimum": best.length, "certificate": said}
+    curve = curve_of(run.learner, run.task.name, [run.evaluations], best.length)
     curves = curves_document([(curve, [run.wall_seconds])])
     return replay_of(run.task, run.learner, shown, optimal_of(run.task, best), exact_of(run.task), facts, curves)
 
@@ -86,19 +86,21 @@ def maps_of(task: Task, policy: Any, learner: Learner | None) -> list[dict[str, 
     if task.layout is None or task.finite is None or task.finite.states != task.layout.cells:
         return []
     found = policy_maps(task, policy, learner)
+    dead = set(found.deadly)
     return [
-        {"name": m.name, "actions": list(m.actions), "values": None if m.values is None else _plain(m.values)}
+        {"name": m.name, "actions": [-1 if c in dead else a for c, a in enumerate(m.actions)],
+         "values": None if m.values is None else _plain(m.values, dead)}
         for m in found.maps
-    ]
+    ]  # fmt: skip
 
 
-def _plain(values: Sequence[float]) -> list[float | None]:
-    return [float(f"{v:.4g}") if np.isfinite(v) else None for v in values]
+def _plain(values: Sequence[float], dead: set[int]) -> list[float | None]:
+    return [float(f"{v:.4g}") if np.isfinite(v) and c not in dead else None for c, v in enumerate(values)]
 
 
-def optimal_of(task: Task, best: Optimum | None) -> Recording | None:
+def optimal_of(task: Task, best: Optimum) -> Recording | None:
     """The optimum as an episode, where it is known."""
-    if best is None or best.policy is None or best.length is None:
+    if best.policy is None or best.length is None:
         return None
     return record(task, best.policy)
 

@@ -33,7 +33,9 @@ export function machineView(diagram) {
 function follow(root, diagram, lit) {
   const stage = root.parentNode;
   if (!stage || !stage.clientWidth) return;
-  const scale = Math.min(1.25, Math.max(0.72, Math.min((stage.clientWidth - 4) / diagram.width, (stage.clientHeight || 400) / diagram.height)));
+  const most = 0.48 * window.innerHeight;
+  const scale = Math.min(1.25, Math.max(0.72, Math.min((stage.clientWidth - 4) / diagram.width, most / diagram.height)));
+  stage.style.height = `${Math.max(180, Math.min(most, diagram.height * scale + 16))}px`;
   root.setAttribute("width", diagram.width * scale);
   root.setAttribute("height", diagram.height * scale);
   const places = lit.map((i) => diagram.states[i]);

@@ -149,7 +149,8 @@ export function replayView(replay, initial, changed) {
     acts[event.key]();
   }
   drawEpisode();
-  return { root, key, pause: () => setPlaying(false), play: () => setPlaying(true), view };
+  requestAnimationFrame(draw);
+  return { root, key, step: () => replay.episodes[last].step, pause: () => setPlaying(false), play: () => setPlaying(true), view };
 }
 
 function drawFlash(flash, frame, move, stand) {

@@ -74,7 +74,7 @@ function gridView(scene) {
       const closed = new Set(scene.blocked);
       const free = map.actions.map((_, cell) => cell).filter((cell) => !closed.has(cell));
       if (withHeat && map.values) paintHeat(map.values, free);
-      if (withArrows) for (const cell of free) arrows.append(arrow(cell, map.actions[cell]));
+      if (withArrows) for (const cell of free) if (map.actions[cell] >= 0) arrows.append(arrow(cell, map.actions[cell]));
     },
   };
 

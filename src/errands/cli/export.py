@@ -1,0 +1,62 @@
+"""`errands export`: a run as one HTML file that plays anywhere, as an animation, a picture or a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from errands.cli.answer import Answer
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Write what a run learnt into files that need neither a server nor a network."""
+
+    run: tyro.conf.Positional[str] = "latest"
+    """The name of a run under runs/, its path, or 'latest'."""
+    html: Path | None = None
+    """A self-contained page that plays the episode."""
+    gif: Path | None = None
+    """An animation of the last episode."""
+    png: Path | None = None
+    """A picture of the world at the end of the last episode."""
+    csv: Path | None = None
+    """The last episode as a table."""
+    seed: int | None = None
+    """Which seed; the first that was trained unless said otherwise."""
+
+
+def run(arguments: Arguments) -> Answer:
+    """Write the files that were asked for."""
+    from errands.errors import ConfigError
+    from errands.results.finding import find
+    from errands.results.run_folder import HEAD, open_run
+    from errands.viewer.exporting import page, write_bytes
+    from errands.viewer.pictures import as_csv, as_gif, as_png
+    from errands.viewer.stored import replay_stored
+
+    wanted = {kind: path for kind in ("html", "gif", "png", "csv") if (path := getattr(arguments, kind)) is not None}
+    if not wanted:
+        raise ConfigError(f"nothing was asked for; type for example: errands export {arguments.run} --html run.html")
+    path = find(arguments.run)
+    if not (path / HEAD).is_file():
+        raise ConfigError(f"'{arguments.run}' is a sweep; export one of its runs, such as {_first(path)}")
+    folder = open_run(path)
+    replay = replay_stored(folder, arguments.seed)
+    makers = {
+        "html": lambda: page(replay).encode(),
+        "gif": lambda: as_gif(folder.task, replay),
+        "png": lambda: as_png(folder.task, replay),
+        "csv": lambda: as_csv(replay),
+    }
+    for kind, file in wanted.items():
+        write_bytes(file, makers[kind]())
+    files = {kind: str(file) for kind, file in wanted.items()}
+    shown = "\n".join(f"wrote {file} ({Path(file).stat().st_size:,} bytes)" for file in files.values())
+    return Answer({"run": folder.name, "seed": replay.facts["seed"], "files": files}, shown)
+
+
+def _first(sweep: Path) -> str:
+    return next((str(p) for p in sorted(sweep.iterdir()) if p.is_dir()), str(sweep))

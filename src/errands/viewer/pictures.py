@@ -1,0 +1,117 @@
+"""Replays as pictures without a browser: an animation (GIF) or one picture (PNG) of the world, and a table (CSV)."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from errands.tasks.task import Task
+from errands.viewer.replay import Episode, Replay
+from errands.worlds import water
+from errands.worlds.drawing import Box, Disc, Drawing, Shape, Stroke, Word, pixels
+from errands.worlds.grid_picture import grid_drawing
+
+MOST_IMAGES = 300
+_PAINT = dict(
+    zip(water.COLOURS, ("#d9483b", "#3f9b4f", "#3b6fd9", "#e5c229", "#35b6c4", "#c04fb3"), strict=True)
+)
+_METRE = 150.0
+
+
+def frame_drawing(task: Task, replay: Replay, episode: Episode, index: int) -> Drawing:
+    """The world in one frame, with the way so far and one line of text under it."""
+    at = episode.frames[index]["at"]
+    if task.layout is not None:
+        left = replay.stands[episode.frames[index]["stand"]]["remaining"]
+        gone = {n for n, kept in zip(replay.subtasks, left, strict=True) if not kept and n in replay.scene["removed"]}
+        path = [frame["at"] for frame in episode.frames[: index + 1]]
+        drawn = grid_drawing(task.layout, at, path, gone)
+    elif replay.scene["kind"] == "water":
+        drawn = _water(at)
+    elif replay.scene["kind"] == "cheetah":
+        drawn = _cheetah(at, replay.scene["marks"])
+    else:
+        drawn = Drawing(320, 60, (Word(160, 30, f"state {at}", 14, "#222222"),))
+    return _captioned(drawn, f"step {index}   {replay.stands[episode.frames[index]['stand']]['label']}")
+
+
+def _captioned(drawn: Drawing, text: str) -> Drawing:
+    most = max(8, int(drawn.width / 7))
+    shown = text if len(text) <= most else text[: most - 1] + "…"
+    word = Word(drawn.width / 2, drawn.height + 9, shown, 12, "#444444")
+    return Drawing(drawn.width, drawn.height + 22, (*drawn.shapes, word))
+
+
+def _water(at: Any) -> Drawing:
+    (ax, ay), *balls = at
+    shapes: list[Shape] = [Box(0, 0, water.ARENA, water.ARENA, "#f4f8fb")]
+    for i, (x, y) in enumerate(balls):
+        shapes.append(Disc(x, water.ARENA - y, water.RADIUS, _PAINT[water.COLOURS[i // water.BALLS_EACH]]))
+    shapes += [Disc(ax, water.ARENA - ay, r, fill) for r, fill in ((water.RADIUS, "#222222"), (11.0, "#ffffff"))]
+    return Drawing(water.ARENA, water.ARENA, tuple(shapes))
+
+
+def _cheetah(at: Any, marks: Any) -> Drawing:
+    wide, tall, floor = 560.0, 260.0, 232.0
+    middle = (at[0][0] + at[0][2]) / 2 if at else 0.0
+    shapes: list[Shape] = [Stroke(((0, floor), (wide, floor)), "#b9c0c4", 2)]
+    for name, x in marks:
+        right = wide / 2 + (x - middle) * _METRE
+        shapes += [Stroke(((right, 30), (right, floor)), "#e08e2b", 1), Word(right, 18, name, 15, "#e08e2b")]
+    for x1, z1, x2, z2, radius in at:
+        ends = tuple((wide / 2 + (x - middle) * _METRE, floor - z * _METRE) for x, z in ((x1, z1), (x2, z2)))
+        shapes.append(Stroke(ends, "#1f6f78", 2 * radius * _METRE))
+    return Drawing(wide, tall, tuple(shapes))
+
+
+def images(task: Task, replay: Replay) -> list[NDArray[np.uint8]]:
+    """The last episode as images, thinned where it is long, its end included."""
+    episode = replay.episodes[-1]
+    last = len(episode.frames) - 1
+    chosen = np.unique(np.linspace(0, last, min(last + 1, MOST_IMAGES)).round().astype(int))
+    return [pixels(frame_drawing(task, replay, episode, int(i))) for i in chosen]
+
+
+def as_gif(task: Task, replay: Replay, seconds: float = 0.2) -> bytes:
+    """The last episode as an animation that repeats and rests at its end."""
+    from PIL import Image
+
+    pictures = [Image.fromarray(image).quantize(64) for image in images(task, replay)]
+    pace = seconds if replay.scene["kind"] == "grid" else 0.05
+    times = [int(1000 * pace)] * (len(pictures) - 1) + [1500]
+    out = io.BytesIO()
+    pictures[0].save(out, "GIF", save_all=True, append_images=pictures[1:], duration=times, loop=0, optimize=False)
+    return out.getvalue()
+
+
+def as_png(task: Task, replay: Replay) -> bytes:
+    """The end of the last episode, with the way that led there."""
+    from PIL import Image
+
+    episode = replay.episodes[-1]
+    out = io.BytesIO()
+    Image.fromarray(pixels(frame_drawing(task, replay, episode, len(episode.frames) - 1))).save(out, "PNG")
+    return out.getvalue()
+
+
+def as_csv(replay: Replay) -> bytes:
+    """The last episode as a table: one row for each step; texts that a spreadsheet would run are made harmless."""
+    out = io.StringIO()
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(["step", "at", "action", "features", "state", "label", "guard", "reward", "total", "completed"])
+    for i, frame in enumerate(replay.episodes[-1].frames):
+        stand, move = replay.stands[frame["stand"]], replay.moves[frame["move"]]
+        seen, guard = " ".join(frame["features"]), move["guard"] or ""
+        words = [frame["action"] or "", seen, stand["state"], stand["label"], guard]
+        at = frame["at"] if isinstance(frame["at"], int) else ""
+        done = _harmless(" ".join(frame["done"]))
+        table.writerow([i, at, *map(_harmless, words), frame["reward"], frame["total"], done])
+    return out.getvalue().encode()
+
+
+def _harmless(text: str) -> str:
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
