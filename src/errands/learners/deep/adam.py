@@ -1,4 +1,4 @@
-"""Adam and the soft update on flat vectors: one pass over weights, moments and target."""
+"""Adam and the soft update: one pass over the weights, moments and target of each layer."""
 
 # ruff: noqa: F722 (shapes of jaxtyping look like broken code)
 
@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from errands.learners.deep.network import Flat
+from errands.learners.deep.network import Layers
 
 BETA_1, BETA_2, TINY = 0.9, 0.999, 1e-8
 
@@ -17,35 +18,39 @@ BETA_1, BETA_2, TINY = 0.9, 0.999, 1e-8
 class Trained(NamedTuple):
     """Weights in training: themselves, Adam's two moments, the target that follows, and the updates so far."""
 
-    weights: Flat
-    mean: Flat
-    square: Flat
-    target: Flat
+    weights: Layers
+    mean: Layers
+    square: Layers
+    target: Layers
     updates: Int[Array, ""]
 
 
-def fresh(weights: Flat) -> Trained:
+def fresh(weights: Layers) -> Trained:
     """Weights before their first update; the target starts equal."""
-    return Trained(weights, jnp.zeros_like(weights), jnp.zeros_like(weights), jnp.array(weights), jnp.int32(0))
+    zeros = [jax.tree.map(jnp.zeros_like, weights) for _ in range(2)]
+    return Trained(weights, *zeros, jax.tree.map(jnp.array, weights), jnp.int32(0))
 
 
 def descend(
     trained: Trained,
-    gradient: Flat,
+    gradient: Layers,
     alpha: float,
     polyak: float,
     go: Bool[Array, ""],
     follow: Bool[Array, ""] | bool = True,
 ) -> Trained:
     """One step of Adam where `go` holds, and one of the target where `follow` does too."""
-    updates = trained.updates + go
+    updates = trained.updates + go.astype(jnp.int32)
     count = jnp.maximum(updates, 1).astype(jnp.float32)
-    mean = jnp.where(go, BETA_1 * trained.mean + (1 - BETA_1) * gradient, trained.mean)
-    square = jnp.where(go, BETA_2 * trained.square + (1 - BETA_2) * gradient * gradient, trained.square)
-    rate = jnp.where(go, alpha / (1 - BETA_1**count), 0.0)
-    weights = trained.weights - rate * mean / (jnp.sqrt(square / (1 - BETA_2**count)) + TINY)
+    some = go.astype(jnp.float32)
+    first, second = some * (1 - BETA_1), some * (1 - BETA_2)
+    rate = some * alpha / (1 - BETA_1**count)
+    scale = 1 / (1 - BETA_2**count)
     pull = jnp.where(jnp.logical_and(go, follow), polyak, 0.0)
-    target = trained.target + pull * (weights - trained.target)
+    mean = jax.tree.map(lambda m, g: m + first * (g - m), trained.mean, gradient)
+    square = jax.tree.map(lambda v, g: v + second * (g * g - v), trained.square, gradient)
+    weights = jax.tree.map(lambda w, m, v: w - rate * m / (jnp.sqrt(v * scale) + TINY), trained.weights, mean, square)
+    target = jax.tree.map(lambda t, w: t + pull * (w - t), trained.target, weights)
     return Trained(weights, mean, square, target, updates)
 
 

@@ -36,10 +36,8 @@ class BanditMemory(NamedTuple):
     pending: Int[Array, "pending 5"]
     """Grounding transitions of the episode."""
     count: Int[Array, ""]
-    ground: Int[Array, "capacity 2"]
-    """The step and the objective of grounding transitions of past episodes."""
-    payoff: Float[Array, "capacity 2"]
-    """Their reward, and whether they are replayed."""
+    ground: Float[Array, "capacity 4"]
+    """Step, objective, reward and weight of grounding transitions of past episodes; steps are exact up to 2^24."""
     grounded: Int[Array, ""]
     replayed: Int[Array, ""]
 
@@ -82,8 +80,7 @@ class Bandit:
             choices=zero,
             pending=jnp.zeros((room, 5), jnp.int32),
             count=zero,
-            ground=jnp.zeros((size, 2), jnp.int32),
-            payoff=jnp.zeros((size, 2)),
+            ground=jnp.zeros((size, 4)),
             grounded=zero,
             replayed=zero,
         )
@@ -98,10 +95,9 @@ class Bandit:
         xi = jnp.maximum(c.xi_end, c.xi_start - c.xi_step * memory.choices)
         explore = several & (uniforms[0] < xi)
         ties = uniforms[1 : 1 + self.objectives]
-        unused = open_ & ~memory.used[state]
-        among = jnp.where(unused.any(), unused, open_)
-        other = jnp.argmax(jnp.where(among, ties, -1.0))
-        fresh = jnp.where(explore, other, self._lowest(memory, state, open_, worth, ties)).astype(jnp.int32)
+        other = ties + ~memory.used[state]
+        rank = jnp.where(explore, other, self._rank(memory, state, worth, ties))
+        fresh = jnp.argmax(jnp.where(open_, rank, -jnp.inf)).astype(jnp.int32)
         new = memory.choice < 0
         choice = jnp.where(new, fresh, memory.choice)
         chosen = new & (jnp.arange(self.objectives) == choice)
@@ -114,18 +110,18 @@ class Bandit:
             used=memory.used | here,
         ), choice
 
-    def _lowest(self, memory: BanditMemory, state: Array, open_: Array, worth: Array, ties: Array) -> Array:
-        """The open objective with the fewest steps to go (or the largest value); any open one where none is known."""
+    def _rank(self, memory: BanditMemory, state: Array, worth: Array, ties: Array) -> Float[Array, " objectives"]:
+        """The highest is exploited: fewest steps to go, then any that is not known; or the largest value."""
         if self.config.choice == "value":
-            return jnp.argmax(jnp.where(open_, worth, -jnp.inf))
-        eta = jnp.where(open_, memory.eta[state], jnp.inf)
-        known = jnp.isfinite(eta)
-        return jnp.where(known.any(), jnp.argmin(eta), jnp.argmax(jnp.where(open_, ties, -1.0)))
+            return worth
+        eta = memory.eta[state]
+        return jnp.where(jnp.isfinite(eta), 1.0 / (1.0 + eta), ties - 2.0)
 
     def best(self, memory: BanditMemory, held: Array, since: Array, state: Array, now: Array, worth: Array) -> Array:
-        """The open objective that the high level exploits."""
-        open_ = self.open[state]
-        return self._lowest(memory, state, open_, worth, -jnp.arange(self.objectives) / self.objectives).astype(jnp.int32)
+        """The objective in hand, or the open one that the high level exploits."""
+        rank = self._rank(memory, state, worth, -jnp.arange(self.objectives) / self.objectives)
+        best = jnp.argmax(jnp.where(self.open[state], rank, -jnp.inf)).astype(jnp.int32)
+        return jnp.where(since > 0, held, best)
 
     def replay(self, memory: BanditMemory, step: Array, uniforms: Array) -> tuple[BanditMemory, Extra]:
         """Grounding rows for the next update: drawn from all that are kept, or the next that were not replayed yet."""
@@ -138,9 +134,10 @@ class Bandit:
             number = jnp.maximum(memory.replayed, memory.grounded - c.ground_capacity) + jnp.arange(c.ground_batch)
             there, at = number < memory.grounded, number % c.ground_capacity
             memory = memory._replace(replayed=jnp.minimum(number[-1] + 1, memory.grounded))
-        rows, payoff = memory.ground[at], memory.payoff[at]
-        fresh = there & (step - rows[:, 0] < c.capacity)
-        return memory, Extra(rows[:, 0], rows[:, 1], payoff[:, 0], payoff[:, 1] * fresh)
+        rows = memory.ground[at]
+        when, head = rows[:, 0].astype(jnp.int32), rows[:, 1].astype(jnp.int32)
+        fresh = there & (step - when < c.capacity)
+        return memory, Extra(when, head, rows[:, 2], rows[:, 3] * fresh)
 
     def note(self, memory: BanditMemory, note: Note) -> BanditMemory:
         """Keep a grounding transition; when the episode is over, settle steps to go, estimates and rewards."""
@@ -183,10 +180,9 @@ class Bandit:
             return memory
         at = jnp.where(listed, (memory.grounded + jnp.arange(len(pending))) % c.ground_capacity, c.ground_capacity)
         keep = (exploited | c.replay_explored).astype(jnp.float32)
-        rows = jnp.stack([pending[:, ROW], pending[:, COUPLED] % self.objectives], axis=1)
+        rows = jnp.stack([pending[:, ROW], pending[:, COUPLED] % self.objectives, reward, keep], axis=1)
         return memory._replace(
             ground=memory.ground.at[at].set(rows, mode="drop"),
-            payoff=memory.payoff.at[at].set(jnp.stack([reward, keep], axis=1), mode="drop"),
             grounded=memory.grounded + jnp.sum(listed),
         )
 

@@ -146,21 +146,38 @@ class Brain:
         index = jnp.concatenate([index, extra.step % self.config.capacity])
         return mind._replace(high=high), index, extra
 
-    def think(
+    def study(
         self, mind: Mind, place: Place, rows: Array, extra: Extra, step: Array, uniforms: Array, normals: Array
-    ) -> tuple[Mind, Float[Array, " action"]]:
-        """Learn from the rows and choose an action."""
-        c = self.config
-        acting_uniforms = uniforms[c.batch : c.batch + 2]
-        rest = uniforms[c.batch + 4 :]
-        batch = self.expansion.batch(rows, place.state, rest[self.high.uniforms :])
+    ) -> tuple[Mind, Array]:
+        """Learn from the rows; what the present observation is acted on with comes for nothing."""
+        batch = self.expansion.batch(rows, place.state, uniforms[self.config.batch + 4 + self.high.uniforms :])
         if self.high.extra:
             batch = self.expansion.with_extra(batch, extra)
         trained, acting = self.low.learn(mind.trained, place.observation, batch, normals, step)
+        return mind._replace(trained=trained), acting
+
+    def choose(
+        self, mind: Mind, place: Place, step: Array, uniforms: Array, normals: Array, acting: Array | None = None
+    ) -> tuple[Mind, Float[Array, " action"]]:
+        """The action in training, from `acting` where an update has given it already."""
+        c = self.config
+        if acting is None:
+            acting = self.low.view(mind.trained, place.observation, self.expansion.code(place.state))
         worth = self.low.worth(mind.trained, place.observation, acting)
-        high, head = self.high.pick(mind.high, place.state, place.observation, worth, rest[: self.high.uniforms])
+        own = uniforms[c.batch + 4 :][: self.high.uniforms]
+        high, head = self.high.pick(mind.high, place.state, place.observation, worth, own)
         epsilon = annealed(c, step, place.episodes)
-        return Mind(trained, high), self.low.act(acting[head], acting_uniforms, normals, epsilon, step >= c.warmup)
+        action = self.low.act(acting[head], uniforms[c.batch : c.batch + 2], normals, epsilon, step >= c.warmup)
+        return mind._replace(high=high), action
+
+    def think(
+        self, mind: Mind, place: Place, rows: Array, extra: Extra, step: Array, uniforms: Array, normals: Array
+    ) -> tuple[Mind, Float[Array, " action"]]:
+        """Learn from the rows and choose an action, with the values from before the update."""
+        before = mind.trained
+        mind, acting = self.study(mind, place, rows, extra, step, uniforms, normals)
+        held, action = self.choose(Mind(before, mind.high), place, step, uniforms, normals, acting)
+        return mind._replace(high=held.high), action
 
     def tell(self, state: Array, time: Array, outcome: Outcome) -> Told:
         """One machine step; `time` counts the steps of the episode, this one included."""

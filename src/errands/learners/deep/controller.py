@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 from errands.learners.deep.adam import Trained, descend, fresh, l1_beyond_one
 from errands.learners.deep.config import DeepHRMConfig
 from errands.learners.deep.high import Extra, Note
-from errands.learners.deep.network import Layers, Stack, pack, through
+from errands.learners.deep.network import Layers, init_layers, through
 
 
 class ControllerMemory(NamedTuple):
@@ -47,16 +47,16 @@ class Controller:
         return self.config.batch + 2
 
     @property
-    def stack(self) -> Stack:
+    def sizes(self) -> tuple[tuple[int, int], ...]:
         """The controller's network: one output per option."""
         hidden = (self.config.width,) * self.config.depth
-        return Stack(tuple(zip((self.inputs, *hidden), (*hidden, self.offered.shape[1]), strict=True)))
+        return tuple(zip((self.inputs, *hidden), (*hidden, self.offered.shape[1]), strict=True))
 
     def start(self, key: Array) -> ControllerMemory:
         """Fresh weights, nothing in hand."""
         rows = jnp.zeros((self.config.controller_capacity, 2 * self.inputs + 4))
         return ControllerMemory(
-            fresh(self.stack.init(key)), rows, jnp.int32(0), jnp.int32(-1), jnp.int32(0),
+            fresh(init_layers(key, self.sizes)), rows, jnp.int32(0), jnp.int32(-1), jnp.int32(0),
             jnp.zeros(self.inputs), jnp.float32(0), jnp.float32(1),
         )  # fmt: skip
 
@@ -89,7 +89,7 @@ class Controller:
         begun, ended, tail = rows[:, :n], rows[:, n : 2 * n], rows[:, 2 * n :]
         gain, discount, option, state = (tail[:, i] for i in range(4))
         offered = self.offered[state.astype(jnp.int32)]
-        later = through(self.stack.unpack(trained.target), ended)
+        later = through(trained.target, ended)
 
         def loss(layers: Layers) -> tuple[Array, Array]:
             q = through(layers, jnp.concatenate([begun, ended, now[None]]))
@@ -99,8 +99,8 @@ class Controller:
             chosen = jnp.take_along_axis(q[: len(rows)], option.astype(jnp.int32)[:, None], axis=1)[:, 0]
             return jnp.mean(l1_beyond_one(chosen - goal)), q[-1]
 
-        gradient, values = jax.grad(loss, has_aux=True)(self.stack.unpack(trained.weights))
-        return descend(trained, pack(gradient), self.config.alpha, self.config.polyak, go), values
+        gradient, values = jax.grad(loss, has_aux=True)(trained.weights)
+        return descend(trained, gradient, self.config.alpha, self.config.polyak, go), values
 
     def replay(self, memory: ControllerMemory, step: Array, uniforms: Array) -> tuple[ControllerMemory, Extra]:
         """No rows."""
@@ -127,6 +127,6 @@ class Controller:
 
     def best(self, memory: ControllerMemory, held: Array, since: Array, state: Array, now: Array, worth: Array) -> Array:
         """The option in hand until it ends, then the best that is offered."""
-        values = through(self.stack.unpack(memory.trained.weights), now[None])[0]
+        values = through(memory.trained.weights, now[None])[0]
         best = jnp.argmax(jnp.where(self.offered[state], values, -jnp.inf)).astype(jnp.int32)
         return jnp.where((since > 0) & (since % self.config.option_limit != 0), held, best)

@@ -1,4 +1,4 @@
-"""DDQN for any set of heads: acting, online values and next values in one pass, one flat update (Section 5)."""
+"""DDQN for any set of heads: acting, online values and next values in one pass, one update (Section 5)."""
 
 # ruff: noqa: F722 (shapes of jaxtyping look like broken code)
 
@@ -13,7 +13,7 @@ from jaxtyping import Array, Bool, Float, Int
 from errands.learners.deep.adam import Trained, descend, fresh, l1_beyond_one
 from errands.learners.deep.batch import Batch
 from errands.learners.deep.config import DeepConfig
-from errands.learners.deep.network import Headed, Layers, pack
+from errands.learners.deep.network import Headed, Layers, init_layers
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class DDQN:
 
     def init(self, key: Array) -> Trained:
         """Fresh weights."""
-        return fresh(self.net.stack.init(key))
+        return fresh(init_layers(key, self.net.sizes))
 
     def learn(
         self,
@@ -43,9 +43,9 @@ class DDQN:
         step: Int[Array, ""],
     ) -> tuple[Trained, Float[Array, "heads actions"]]:
         """One update, and the values of the observation that is to be acted on."""
-        later = self.net.every(self.net.stack.unpack(trained.target), batch.following)
-        gradient, acting = jax.grad(self._loss, has_aux=True)(self.net.stack.unpack(trained.weights), later, now, batch)
-        return descend(trained, pack(gradient), self.config.alpha, self.config.polyak, step >= self.config.warmup), acting
+        later = self.net.every(trained.target, batch.following)
+        gradient, acting = jax.grad(self._loss, has_aux=True)(trained.weights, later, now, batch)
+        return descend(trained, gradient, self.config.alpha, self.config.polyak, step >= self.config.warmup), acting
 
     def _loss(
         self, layers: Layers, later: Float[Array, "rows heads actions"], now: Float[Array, " inputs"], batch: Batch
@@ -79,7 +79,7 @@ class DDQN:
 
     def view(self, trained: Trained, now: Float[Array, " inputs"], code: Array) -> Float[Array, "heads actions"]:
         """The values of one observation."""
-        return self.net.every(self.net.stack.unpack(trained.weights), now[None])[0]
+        return self.net.every(trained.weights, now[None])[0]
 
     def worth(self, trained: Trained, now: Array, acting: Float[Array, "heads actions"]) -> Float[Array, " heads"]:
         """What each head expects."""

@@ -31,11 +31,13 @@ class Fleet(NamedTuple):
 
 def launch(brain: Brain, world: DeviceWorld, seeds: tuple[int, ...]) -> Fleet:
     """The fleet before its first step."""
+
+    def first(key: Array) -> tuple[Mind, Place, Any]:
+        state = world.start(jax.random.uniform(jax.random.fold_in(key, 2**31 - 1)))
+        return brain.init(key), Place(world.observe(state), *(jnp.int32(0) for _ in range(3))), state
+
     keys = jnp.stack([jax.random.PRNGKey(seed) for seed in seeds])
-    minds = jax.jit(jax.vmap(brain.init))(keys)
-    worlds = jax.vmap(lambda key: world.start(jax.random.uniform(jax.random.fold_in(key, 2**31 - 1))))(keys)
-    zeros = [jnp.zeros(len(seeds), jnp.int32) for _ in range(3)]
-    places = Place(jax.vmap(world.observe)(worlds), *zeros)
+    minds, places, worlds = jax.jit(jax.vmap(first))(keys)
     buffer = jnp.zeros((brain.config.capacity, len(seeds), brain.shape.width))
     return Fleet(minds, places, worlds, buffer, keys, jnp.int32(0))
 
@@ -63,8 +65,8 @@ def learn_and_act(
 
 
 @partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
-def advance(brain: Brain, world: DeviceWorld, fleet: Fleet, stop: Array) -> Fleet:
-    """Train up to step `stop`, which lies in the same chunk as the next step or at its end."""
+def advance(brain: Brain, world: DeviceWorld, fleet: Fleet, stop: Array | None = None) -> Fleet:
+    """Train to step `stop` in the chunk of the next step; without it, through a whole chunk from its beginning."""
     chunk = fleet.step // CHUNK
     uniforms, normals = randoms(brain, fleet.keys, chunk)
     chance = brain.config.batch + 2
@@ -79,6 +81,9 @@ def advance(brain: Brain, world: DeviceWorld, fleet: Fleet, stop: Array) -> Flee
         buffer = jax.lax.dynamic_update_slice(now.buffer, rows[None], (now.step % brain.config.capacity, 0, 0))
         return Fleet(minds, places, worlds, buffer, now.keys, now.step + 1)
 
+    if stop is None:
+        # A known number of turns: a GPU then need not ask the host before each whether to go on.
+        return jax.lax.fori_loop(0, CHUNK, lambda _, now: body(now), fleet)
     return jax.lax.while_loop(lambda now: now.step < stop, body, fleet)
 
 

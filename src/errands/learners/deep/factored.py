@@ -14,8 +14,8 @@ from errands.learners.deep.adam import Trained, descend, fresh, l1_beyond_one
 from errands.learners.deep.config import DeepPlusConfig
 from errands.learners.deep.ddqn import explored
 from errands.learners.deep.expansions import ContextBatch
-from errands.learners.deep.network import Factored, Flat, Layers, pack
-from errands.learners.deep.td3 import ActorCritic, noisy
+from errands.learners.deep.network import Factored, Layers, init_layers
+from errands.learners.deep.td3 import ActorCritic, actor_critic, noisy
 
 
 @dataclass(frozen=True)
@@ -34,19 +34,18 @@ class FactoredDDQN:
 
     def init(self, key: Array) -> Trained:
         """Fresh weights."""
-        return fresh(self.net.stack.init(key))
+        return fresh(init_layers(key, self.net.sizes))
 
     def learn(
         self, trained: Trained, now: Float[Array, " inputs"], batch: ContextBatch, normals: Array, step: Int[Array, ""]
     ) -> tuple[Trained, Float[Array, "1 actions"]]:
         """One update, and the values of the observation that is to be acted on."""
-        target = self.net.stack.unpack(trained.target)
+        target = trained.target
         features = self.net.trunk(target, batch.following)[:, None]
         later = self.net.join(target, features, self.net.factor(target, batch.later))
-        layers = self.net.stack.unpack(trained.weights)
-        gradient, acting = jax.grad(self._loss, has_aux=True)(layers, later, now, batch)
+        gradient, acting = jax.grad(self._loss, has_aux=True)(trained.weights, later, now, batch)
         c = self.config
-        return descend(trained, pack(gradient), c.alpha, c.polyak, step >= c.warmup), acting
+        return descend(trained, gradient, c.alpha, c.polyak, step >= c.warmup), acting
 
     def _loss(
         self, layers: Layers, later: Float[Array, "rows contexts actions"], now: Array, batch: ContextBatch
@@ -72,7 +71,7 @@ class FactoredDDQN:
 
     def view(self, trained: Trained, now: Float[Array, " inputs"], code: Array) -> Float[Array, "1 actions"]:
         """The values of one observation under one code."""
-        layers = self.net.stack.unpack(trained.weights)
+        layers = trained.weights
         return self.net.join(layers, self.net.trunk(layers, now[None]), self.net.factor(layers, code[None]))
 
     def act(
@@ -116,21 +115,16 @@ class FactoredTD3:
 
     def init(self, key: Array) -> ActorCritic:
         """Fresh weights."""
-        first, second, third = jax.random.split(key, 3)
-        critics = jnp.concatenate([self.critic.stack.init(second), self.critic.stack.init(third)])
-        return ActorCritic(fresh(self.actor.stack.init(first)), fresh(critics))
+        return actor_critic(key, self.actor.sizes, self.critic.sizes)
 
     def _actions(self, layers: Layers, rows: Array, codes: Array) -> Float[Array, "rows contexts actions"]:
         return jnp.tanh(self.actor.join(layers, self.actor.trunk(layers, rows)[:, None], self.actor.factor(layers, codes)))
 
-    def _judge(self, flat: Flat, rows: Array, actions: Array, codes: Array) -> Float[Array, "2 rows contexts"]:
+    def _judge(self, critics: Layers, rows: Array, actions: Array, codes: Array) -> Float[Array, "2 rows contexts"]:
         """Both critics on each context's own action."""
         wide = jnp.broadcast_to(rows[:, None], (*codes.shape[:2], rows.shape[1]))
         joined = jnp.concatenate([wide, jnp.broadcast_to(actions, (*codes.shape[:2], actions.shape[2]))], axis=2)
-        return jax.vmap(lambda layers: self._one(layers, joined, codes))(self._critics(flat))
-
-    def _critics(self, flat: Flat) -> Layers:
-        return jax.vmap(self.critic.stack.unpack)(flat.reshape(2, -1))
+        return jax.vmap(lambda layers: self._one(layers, joined, codes))(critics)
 
     def _one(self, layers: Layers, rows: Array, codes: Array) -> Float[Array, "rows contexts"]:
         return self.critic.join(layers, self.critic.trunk(layers, rows), self.critic.factor(layers, codes))[..., 0]
@@ -144,7 +138,7 @@ class FactoredTD3:
         acting = self.view(trained, now, batch.code)
         noise = normals[self.action_width :].reshape(c.batch, 1, self.action_width)
         noise = jnp.clip(noise * c.target_noise, -c.noise_clip, c.noise_clip)
-        target = self.actor.stack.unpack(trained.actor.target)
+        target = trained.actor.target
         later = jnp.clip(self._actions(target, batch.following, batch.later) + noise, -1.0, 1.0)
         value = self._judge(trained.critics.target, batch.following, later, batch.later).min(axis=0)
         goal = batch.reward + c.gamma * batch.goes_on * value
@@ -155,25 +149,25 @@ class FactoredTD3:
             q = jax.vmap(lambda one: self._one(one, rows, batch.codes))(layers)
             return jnp.sum(batch.weight * jnp.square(q - goal)) / total
 
-        gradient = jax.grad(critic_loss)(self._critics(trained.critics.weights))
-        critics = descend(trained.critics, jax.vmap(pack)(gradient).ravel(), c.alpha, c.polyak, go, both)
+        gradient = jax.grad(critic_loss)(trained.critics.weights)
+        critics = descend(trained.critics, gradient, c.alpha, c.polyak, go, both)
 
         def actor_loss(layers: Layers) -> Float[Array, ""]:
             actions = self._actions(layers, batch.observations, batch.codes)
             wide = jnp.broadcast_to(batch.observations[:, None], (*actions.shape[:2], batch.observations.shape[1]))
-            first = self.critic.stack.unpack(critics.weights[: self.critic.stack.count])
+            first = jax.tree.map(lambda part: part[0], critics.weights)
             q = self._one(first, jnp.concatenate([wide, actions], axis=2), batch.codes)
             return -jnp.sum(batch.weight * q) / total
 
         def improve(actor: Trained) -> Trained:
-            gradient = jax.grad(actor_loss)(self.actor.stack.unpack(actor.weights))
-            return descend(actor, pack(gradient), c.alpha, c.polyak, go)
+            gradient = jax.grad(actor_loss)(actor.weights)
+            return descend(actor, gradient, c.alpha, c.polyak, go)
 
         return ActorCritic(jax.lax.cond(both, improve, lambda actor: actor, trained.actor), critics), acting
 
     def view(self, trained: ActorCritic, now: Float[Array, " inputs"], code: Array) -> Float[Array, "1 actions"]:
         """The action of one observation under one code."""
-        return self._actions(self.actor.stack.unpack(trained.actor.weights), now[None], code[None, None])[0]
+        return self._actions(trained.actor.weights, now[None], code[None, None])[0]
 
     def act(
         self, acting: Float[Array, " actions"], uniforms: Array, normals: Array, epsilon: Array, go: Bool[Array, ""]

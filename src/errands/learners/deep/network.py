@@ -1,51 +1,29 @@
-"""Networks whose weights lie in one flat vector: a trunk with heads, the paper's one-hot input, agenda as factor."""
+"""Networks as plain lists of layers: a trunk with heads, the paper's one-hot input, the agenda as a factor."""
 
 # ruff: noqa: F722 (shapes of jaxtyping look like broken code)
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Int
 
-Flat = Float[Array, " weights"]
 Layer = tuple[Float[Array, "inputs outputs"], Float[Array, " outputs"]]
 Layers = list[Layer]
 
 
-@dataclass(frozen=True)
-class Stack:
-    """Dense layers of these sizes, ReLU between them; the weights are slices of one flat vector."""
-
-    sizes: tuple[tuple[int, int], ...]
-    """(inputs, outputs) of each layer."""
-
-    @property
-    def count(self) -> int:
-        """The number of weights."""
-        return sum(i * o + o for i, o in self.sizes)
-
-    def unpack(self, flat: Flat) -> Layers:
-        """The layers in a flat vector."""
-        layers, at = [], 0
-        for i, o in self.sizes:
-            layers.append((flat[at : at + i * o].reshape(i, o), flat[at + i * o : at + i * o + o]))
-            at += i * o + o
-        return layers
-
-    def init(self, key: Array) -> Flat:
-        """Uniform weights within one over the root of the number of inputs, as PyTorch draws them."""
-        bounds = np.concatenate([np.full(i * o + o, i**-0.5, np.float32) for i, o in self.sizes])
-        return jax.random.uniform(key, (self.count,), minval=-1.0, maxval=1.0) * bounds
-
-
-def pack(layers: Layers) -> Flat:
-    """The flat vector of layers."""
-    return jnp.concatenate([part.ravel() for layer in layers for part in layer])
+def init_layers(key: Array, sizes: tuple[tuple[int, int], ...]) -> Layers:
+    """Layers of these (inputs, outputs); uniform within one over the root of the inputs, as PyTorch draws them."""
+    layers = []
+    for n, (i, o) in enumerate(sizes):
+        first, second = jax.random.split(jax.random.fold_in(key, n))
+        draw = partial(jax.random.uniform, minval=-(i**-0.5), maxval=i**-0.5)
+        layers.append((draw(first, (i, o)), draw(second, (o,))))
+    return layers
 
 
 def through(layers: Layers, rows: Float[Array, "*rows inputs"], last: bool = True) -> Float[Array, "*rows outputs"]:
@@ -69,12 +47,12 @@ class Headed:
     kind: Literal["heads", "one-hot"]
 
     @property
-    def stack(self) -> Stack:
+    def sizes(self) -> tuple[tuple[int, int], ...]:
         """Its layers: the heads share all but the last, or the head is told by a one-hot input."""
         wide = self.kind == "heads"
         hidden = (self.width,) * self.depth
         ends = (self.inputs + (0 if wide else self.heads), self.outputs * (self.heads if wide else 1))
-        return Stack(tuple(zip((ends[0], *hidden), (*hidden, ends[1]), strict=True)))
+        return tuple(zip((ends[0], *hidden), (*hidden, ends[1]), strict=True))
 
     def every(self, layers: Layers, rows: Float[Array, "rows inputs"]) -> Float[Array, "rows heads outputs"]:
         """All heads for each row."""
@@ -113,10 +91,10 @@ class Factored:
     code_width: int
 
     @property
-    def stack(self) -> Stack:
+    def sizes(self) -> tuple[tuple[int, int], ...]:
         """The trunk's layers, the two of the code, the last one."""
         trunk = tuple(zip((self.inputs, *(self.width,) * (self.depth - 1)), (self.width,) * self.depth, strict=True))
-        return Stack((*trunk, (self.codes, self.code_width), (self.code_width, self.width), (self.width, self.outputs)))
+        return (*trunk, (self.codes, self.code_width), (self.code_width, self.width), (self.width, self.outputs))
 
     def trunk(self, layers: Layers, rows: Float[Array, "*rows inputs"]) -> Float[Array, "*rows width"]:
         """The features of observations."""

@@ -1,4 +1,4 @@
-"""TD3 for any set of heads: an actor and two critics, each with its weights in one flat vector (Section 5)."""
+"""TD3 for any set of heads: an actor and two critics, the critics side by side (Section 5)."""
 
 # ruff: noqa: F722 (shapes of jaxtyping look like broken code)
 
@@ -14,11 +14,11 @@ from jaxtyping import Array, Bool, Float, Int
 from errands.learners.deep.adam import Trained, descend, fresh
 from errands.learners.deep.batch import Batch
 from errands.learners.deep.config import DeepConfig
-from errands.learners.deep.network import Flat, Headed, Layers, pack
+from errands.learners.deep.network import Headed, Layers, init_layers
 
 
 class ActorCritic(NamedTuple):
-    """The weights of the actor, and of both critics one behind the other."""
+    """The weights of the actor, and of both critics stacked on a first axis."""
 
     actor: Trained
     critics: Trained
@@ -50,12 +50,7 @@ class TD3:
 
     def init(self, key: Array) -> ActorCritic:
         """Fresh weights."""
-        first, second, third = jax.random.split(key, 3)
-        critics = jnp.concatenate([self.critic.stack.init(second), self.critic.stack.init(third)])
-        return ActorCritic(fresh(self.actor.stack.init(first)), fresh(critics))
-
-    def _critics(self, flat: Flat) -> Layers:
-        return jax.vmap(self.critic.stack.unpack)(flat.reshape(2, -1))
+        return actor_critic(key, self.actor.sizes, self.critic.sizes)
 
     def _actions(self, layers: Layers, rows: Float[Array, "rows inputs"]) -> Float[Array, "rows heads actions"]:
         return jnp.tanh(self.actor.every(layers, rows))
@@ -79,17 +74,15 @@ class TD3:
         """One update of the critics, every `policy_delay` steps one of the actor, and the actions for `now`."""
         c = self.config
         go, both = step >= c.warmup, step % c.policy_delay == 0
-        acting = self._actions(self.actor.stack.unpack(trained.actor.weights), now[None])[0]
+        acting = self._actions(trained.actor.weights, now[None])[0]
         goal = self._goal(trained, batch, normals[self.action_width :].reshape(c.batch, self.action_width))
-        gradient = jax.grad(self._critic_loss)(self._critics(trained.critics.weights), batch, goal)
-        flat = jax.vmap(pack)(gradient).ravel()
-        critics = descend(trained.critics, flat, c.alpha, c.polyak, go, both)
+        gradient = jax.grad(self._critic_loss)(trained.critics.weights, batch, goal)
+        critics = descend(trained.critics, gradient, c.alpha, c.polyak, go, both)
 
         def improve(actor: Trained) -> Trained:
-            layers = self.actor.stack.unpack(actor.weights)
-            first = self.critic.stack.unpack(critics.weights[: self.critic.stack.count])
-            gradient = jax.grad(self._actor_loss)(layers, first, batch)
-            return descend(actor, pack(gradient), c.alpha, c.polyak, go)
+            first = jax.tree.map(lambda part: part[:1], critics.weights)
+            gradient = jax.grad(self._actor_loss)(actor.weights, first, batch)
+            return descend(actor, gradient, c.alpha, c.polyak, go)
 
         actor = jax.lax.cond(both, improve, lambda actor: actor, trained.actor)
         return ActorCritic(actor, critics), acting
@@ -100,8 +93,8 @@ class TD3:
         c = self.config
         noise = jnp.clip(normals * c.target_noise, -c.noise_clip, c.noise_clip)
         noise = jnp.resize(noise, (len(batch.following), self.action_width))[:, None]
-        actions = jnp.clip(self._actions(self.actor.stack.unpack(trained.actor.target), batch.following) + noise, -1.0, 1.0)
-        value = self._judge(self._critics(trained.critics.target), batch.following, actions).min(axis=0)
+        actions = jnp.clip(self._actions(trained.actor.target, batch.following) + noise, -1.0, 1.0)
+        value = self._judge(trained.critics.target, batch.following, actions).min(axis=0)
         if batch.follow is not None:
             value = jnp.take_along_axis(value, batch.follow, axis=1)
         return batch.reward + c.gamma * batch.goes_on * value
@@ -113,7 +106,7 @@ class TD3:
 
     def _actor_loss(self, layers: Layers, critic: Layers, batch: Batch) -> Float[Array, ""]:
         actions = self._actions(layers, batch.observations)
-        q = self._judge([(w[None], b[None]) for w, b in critic], batch.observations, actions)[0]
+        q = self._judge(critic, batch.observations, actions)[0]
         return -jnp.sum(batch.weight * q) / jnp.maximum(jnp.sum(batch.weight), 1.0)
 
     def act(
@@ -133,14 +126,21 @@ class TD3:
 
     def view(self, trained: ActorCritic, now: Float[Array, " inputs"], code: Array) -> Float[Array, "heads actions"]:
         """The actions of one observation."""
-        return self._actions(self.actor.stack.unpack(trained.actor.weights), now[None])[0]
+        return self._actions(trained.actor.weights, now[None])[0]
 
     def worth(self, trained: ActorCritic, now: Array, acting: Float[Array, "heads actions"]) -> Float[Array, " heads"]:
         """What each head expects of its own action."""
-        return self._judge(self._critics(trained.critics.weights), now[None], acting[None]).min(axis=0)[0]
+        return self._judge(trained.critics.weights, now[None], acting[None]).min(axis=0)[0]
 
 
 def noisy(acting: Float[Array, " actions"], normals: Array, size: float, go: Array) -> Float[Array, " actions"]:
     """An action with normal noise; a uniform one before the first update."""
     own = normals[: len(acting)]
     return jnp.where(go, jnp.clip(acting + size * own, -1.0, 1.0), jax.lax.erf(own * 0.5**0.5))
+
+
+def actor_critic(key: Array, actor: tuple[tuple[int, int], ...], critic: tuple[tuple[int, int], ...]) -> ActorCritic:
+    """Fresh weights of an actor and two critics with layers of these sizes."""
+    first, second = jax.random.split(key)
+    critics = jax.vmap(lambda one: init_layers(one, critic))(jax.random.split(second))
+    return ActorCritic(fresh(init_layers(first, actor)), fresh(critics))

@@ -140,7 +140,8 @@ class DeviceTeam(Team):
         end = step + count
         while step < end:
             stop = min(end, (step // device.CHUNK + 1) * device.CHUNK)
-            self._fleet = device.advance(self.brain, self.world, self._fleet, jnp.int32(stop))
+            whole = stop - step == device.CHUNK
+            self._fleet = device.advance(self.brain, self.world, self._fleet, None if whole else jnp.int32(stop))
             step = stop
 
     def trials(self) -> device.Trial:

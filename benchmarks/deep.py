@@ -1,0 +1,111 @@
+"""Deep learners side by side: microseconds per step, distance to the memory bound, and greedy lengths.
+
+python benchmarks/deep.py speed --runs qcorm:10,qcorm:100      one line of JSON per run (learner[/variant]:seeds)
+python benchmarks/deep.py learn --runs crm:15 --steps 300000   greedy lengths on the way
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
+
+import jax
+
+from errands.learners.deep.methods import CONFIGS
+from errands.learners.deep.presets import deep_preset
+from errands.learners.deep.team import Team, team_of
+from errands.tasks import load
+
+BANDWIDTH = 4.3e12
+"""Bytes per second that a copy moves on an H200, read and written together."""
+VARIANTS: dict[str, dict[str, Any]] = {"one-hot": {"network": "one-hot"}, "value": {"choice": "value"}}
+
+
+def make(run: str, args: argparse.Namespace) -> Team:
+    """The team of `learner[/variant]:seeds`."""
+    name, seeds = run.split(":")
+    learner, *variants = name.split("/")
+    task = load(args.task, args.map_seed)
+    config = deep_preset(learner, args.preset, task)
+    changes = dict(eval_every=args.eval_every)
+    for variant in variants:
+        field, _, value = variant.partition("=")
+        changes.update({field: json.loads(value)} if value else VARIANTS[variant])
+    config = dataclasses.replace(config, **changes)
+    return team_of(task, learner, config, range(int(seeds)), args.machine)
+
+
+def weights(team: Team) -> int:
+    """Weights of all networks of all seeds."""
+    return sum(leaf.size for name, leaf in jax.tree_util.tree_leaves_with_path(team.minds) if "weights" in str(name))
+
+
+def speed(run: str, args: argparse.Namespace) -> dict[str, Any]:
+    """Microseconds per step, compilation apart."""
+    before = time.perf_counter()
+    team = make(run, args)
+    team.advance(args.warm)
+    jax.block_until_ready(team.state.step)
+    compiled = time.perf_counter() - before
+    times = []
+    for _ in range(args.repeats):
+        before = time.perf_counter()
+        team.advance(args.count)
+        jax.block_until_ready(team.state.step)
+        times.append((time.perf_counter() - before) / args.count * 1e6)
+    count = weights(team)
+    # weights, two moments and target are read and written once; gradients are left out
+    bound = count * 4 * 8 / BANDWIDTH * 1e6
+    shown = {"run": run, "task": args.task, "us_per_step": round(min(times), 1), "all": [round(t, 1) for t in times]}
+    return shown | {"compile_s": round(compiled, 1), "weights": count, "bound_us": round(bound, 1)}
+
+
+def learn(run: str, args: argparse.Namespace) -> dict[str, Any]:
+    """Greedy lengths of every seed on the way to `steps`."""
+    before = time.perf_counter()
+    team = make(run, args)
+    rows = []
+    for evaluations in team.train(args.steps):
+        lengths = [e.episode_length if e.success else -e.episode_length for e in evaluations]
+        rows.append([evaluations[0].step, lengths])
+        print(json.dumps({"run": run, "step": rows[-1][0], "lengths": lengths}), file=sys.stderr, flush=True)
+        if time.perf_counter() - before > args.seconds:
+            break
+    shown = {"run": run, "task": args.task, "map_seed": args.map_seed, "preset": args.preset, "rows": rows}
+    return shown | {"orders": team.orders, "seconds": round(time.perf_counter() - before, 1)}
+
+
+def main() -> None:
+    """Read the command line and print one line of JSON per run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["speed", "learn"])
+    parser.add_argument("--runs", default=",".join(f"{name}:1" for name in CONFIGS))
+    parser.add_argument("--task", default="water-5")
+    parser.add_argument("--map-seed", type=int, default=0)
+    parser.add_argument("--machine", default="agenda")
+    parser.add_argument("--preset", default="tuned")
+    parser.add_argument("--warm", type=int, default=500)
+    parser.add_argument("--count", type=int, default=1_000)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=300_000)
+    parser.add_argument("--eval-every", type=int, default=20_000)
+    parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    for run in args.runs.split(","):
+        row = json.dumps((speed if args.what == "speed" else learn)(run, args))
+        print(row, flush=True)
+        if args.out:
+            with args.out.open("a") as file:
+                file.write(row + "\n")
+
+
+if __name__ == "__main__":
+    main()

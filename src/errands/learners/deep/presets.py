@@ -1,0 +1,59 @@
+"""Presets of the deep learners: `paper` has the printed numbers (Section 5, Parameters), `tuned` those that learn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from errands.errors import UnknownName
+from errands.learners.deep.config import DeepConfig, DeepQCoRMConfig
+from errands.learners.deep.methods import CONFIGS
+from errands.tasks.task import Task
+
+PRESETS = ("tuned", "paper")
+COST = 0.6
+"""The largest control cost of a step of HalfCheetah: 0.1 times six squared actions of size 1."""
+
+
+def deep_preset(learner: str, preset: str, task: Task) -> DeepConfig:
+    """The settings of a deep learner under a preset, for discrete actions or, on HalfCheetah, for TD3."""
+    if preset not in PRESETS:
+        raise UnknownName("preset", preset, PRESETS)
+    if learner not in CONFIGS:
+        raise UnknownName("deep learner", learner, CONFIGS)
+    continuous = task.world.kind == "cheetah"
+    values = _td3(learner, preset) if continuous else _ddqn(learner, preset, task)
+    if learner == "qcorm-0":
+        values["joint"] = False
+    return CONFIGS[learner](**values)
+
+
+def _ddqn(learner: str, preset: str, task: Task) -> dict[str, Any]:
+    if preset == "paper":
+        values: dict[str, Any] = {"alpha": 1e-5, "polyak": 0.1, "epsilon_step": 0.01, "epsilon_per": "episode"}
+        if CONFIGS[learner] is DeepQCoRMConfig:
+            values |= {"alpha_eta": 0.005, "relabel": False}
+        return values
+    small = task.finite is not None
+    values = {"width": 128} if small else {}
+    if learner == "qcorm-0":
+        values["dedicated"] = False
+    return values
+
+
+def _td3(learner: str, preset: str) -> dict[str, Any]:
+    values: dict[str, Any] = {"gamma": 0.99, "alpha": 3e-4, "polyak": 0.005, "batch": 256, "capacity": 1_000_000}
+    full = 1000.0
+    if preset == "tuned":
+        values |= {"reward_scale": 0.01, "warmup": 10_000}
+        full = 10.0
+    if learner in ("qcorm", "qcorm-0", "hrm"):
+        values["full_reward"] = full
+    if learner in ("qcorm", "qcorm-0"):
+        values["min_step_reward"] = -COST * full / 1000.0
+        values["ground_batch"] = 32
+        if preset == "paper":
+            values |= {"alpha_eta": 0.005, "relabel": False}
+    if learner == "qcorm-0" and preset == "tuned":
+        values["dedicated"] = False
+    return values
+
