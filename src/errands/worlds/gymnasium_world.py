@@ -125,9 +125,8 @@ def _make(name: str, kwargs: Mapping[str, Any], render_mode: str | None = None) 
         spec = gym.spec(name)
         if render_mode == "rgb_array" and ".mujoco" in str(spec.entry_point):
             choose_gl()
-        env: gym.Env[Any, Any] = gym.make(
-            spec, max_episode_steps=-1, disable_env_checker=True, render_mode=render_mode, **kwargs
-        )
+        shown = {} if render_mode is None else {"render_mode": render_mode}
+        env: gym.Env[Any, Any] = gym.make(spec, max_episode_steps=-1, disable_env_checker=True, **shown, **kwargs)
     except (gym.error.Error, ImportError, TypeError, ValueError, OSError, AssertionError) as error:
         given = f" with {dict(kwargs)}" if kwargs else ""
         raise SpecError(f"gymnasium cannot make '{name}'{given}: {error}") from error

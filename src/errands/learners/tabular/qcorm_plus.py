@@ -15,12 +15,13 @@ from errands.kernels.stepping import start
 from errands.learners.base import LearnerConfig, Saved
 from errands.learners.tabular.base import TabularLearner, room
 from errands.learners.tabular.qcorm_plus_policy import LandmarkPolicy, episode, settled
+from errands.learners.tabular.qcorm_plus_steps import MOST_NODES, learnt_steps_to_go, walked_steps_to_go
 from errands.learners.tabular.world import Asked
 from errands.machines.lower import lower
 from errands.tables import AgendaTable
 from errands.tasks.task import Task
 
-MOST_NODES = 1 << 19
+MOST_LISTED = 1 << 19
 """Agenda states that are listed: 18 subtasks with a phase between them."""
 MOST_VALUES = 1 << 25
 """Numbers in the tables of all landmarks."""
@@ -80,7 +81,7 @@ class QCoRMPlus(TabularLearner):
 
     def _listed(self) -> tuple[AgendaTable, Agenda]:
         machine = lower(self.task.machine, self.world.labels, self.world.signals)
-        return machine, list_agenda(machine, self.config.gamma, MOST_NODES, not isinstance(self.world, Asked))
+        return machine, list_agenda(machine, self.config.gamma, MOST_LISTED, not isinstance(self.world, Asked))
 
     def _begin(self) -> None:
         first = int(start(self.world.table, self.rng))
@@ -129,11 +130,11 @@ class QCoRMPlus(TabularLearner):
 
     @property
     def steps_to_go(self) -> Mapping[str, float]:
-        """The learnt steps to go of the coupled states that lie on successful orders."""
-        from errands.learners.tabular.qcorm_plus_steps import learnt_steps_to_go
-
+        """The learnt steps to go: of all coupled states on a way to success, or of those that a greedy episode passes."""
+        if not self.agenda.listed or len(self.agenda.status) > MOST_NODES:
+            return walked_steps_to_go(self.task, self.policy)
         frozen = settled(self.agenda, self.machine, self.memory, self.settings, self._first)
-        return learnt_steps_to_go(self.task, self.agenda, frozen, self._first, self.config.gamma)
+        return learnt_steps_to_go(self.task, self.agenda, self.machine, frozen, self._first, self.config.gamma)
 
     def save(self) -> Saved:
         """Everything that the rest of the run depends on."""

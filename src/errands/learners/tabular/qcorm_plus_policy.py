@@ -12,7 +12,7 @@ from errands.kernels.qcorm_plus_agenda import Agenda, find
 from errands.kernels.qcorm_plus_memory import NODE, NUMERIC, PLANNED, STALE, TIME, UNTRIED, Memory, Settings
 from errands.kernels.stepping import advance, outcome, reward, start
 from errands.machines.stepping import State
-from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Ints, WorldTable
+from errands.tables import RUNNING, SUCCESS, AgendaTable, Ints, WorldTable
 
 
 def settled(

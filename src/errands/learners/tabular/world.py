@@ -74,8 +74,14 @@ class Asked(Tables):
     def reset(self, seed: int | None = None) -> int:
         """Start an episode and return its state."""
         observation, _ = self.env.reset(seed=seed)
-        self.table.starts[0] = int(observation) - self.base
+        self.table.starts[0] = self._state(observation)
         return int(self.table.starts[0])
+
+    def _state(self, observation: Any) -> int:
+        """The state of an observation; one outside the space would make compiled loops read foreign memory."""
+        if observation not in self.env.observation_space:
+            raise TaskError(f"the environment observed {observation}, which is not in its {self.env.observation_space}")
+        return int(observation) - self.base
 
     def ask(self, s: int, a: int) -> bool:
         """Take action a in state s and write its outcome into the table; True when it showed a new label."""
@@ -85,7 +91,7 @@ class Asked(Tables):
         known = features in self.labels
         if not known:
             self.labels.append(features)
-        self.table.next[s, a, 0] = int(observation) - self.base
+        self.table.next[s, a, 0] = self._state(observation)
         self.table.label[s, a, 0] = self.labels.index(features)
         self.table.ends[s, a, 0] = terminated
         for i, name in enumerate(self.signals):

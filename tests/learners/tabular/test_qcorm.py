@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from errands.errors import ConfigError
+from errands.kernels import qcorm as kernel
+from errands.learners import make_learner
+from errands.learners.tabular.qcorm import QCoRM, QCoRMConfig
+from errands.oracle.steps_to_go import steps_to_go
+from errands.tasks import load
+
+TABLE = {
+    "0{b1,b2}b1": 12, "0{b1,b2}b2": 10, "1{b1}s": 6, "1{b2}s": 9, "2{b1}b1": 2, "2{b2}b2": 8, "3{}s": 1
+}  # fmt: skip
+ON_THE_WAY = ("0{b1,b2}b2", "1{b1}s", "2{b1}b1", "3{}s")
+
+
+@pytest.mark.parametrize("name", ["qcorm", "qcorm-0"])
+@pytest.mark.parametrize("seed", range(3))
+def test_figure_1_takes_box_2_first_and_its_steps_to_go_are_the_papers(name: str, seed: int) -> None:
+    """With epsilon and then xi annealed to zero: within 1 % on the optimal way, 5 % on the other branch."""
+    anneal = {"epsilon_anneal": (100_000, 150_000), "xi_anneal": (250_000, 300_000)}
+    joint = {"joint": True} if name == "qcorm" else {"joint": False, "alpha": 1.0, "q_init": 1.0}
+    learner = QCoRM(load("figure-1"), QCoRMConfig(**joint, **anneal), seed)  # type: ignore[arg-type]
+    last = list(learner.train(300_000))[-1]
+    assert (last.episode_length, last.success) == (10, True)
+    assert learner.order == ("b2", "s", "b1", "s")
+    learnt = learner.steps_to_go
+    for label, value in TABLE.items():
+        allowed = 0.01 if label in ON_THE_WAY else 0.05
+        assert learnt[label] == pytest.approx(value, rel=allowed), label
+
+
+def test_the_table_above_is_also_what_the_oracle_says() -> None:
+    exact = steps_to_go(load("figure-1"))
+    assert {label: exact[label] for label in TABLE} == TABLE
+
+
+def _values(best_duration: float, shortest: float) -> kernel.CoupledValues:
+    learner = QCoRM(load("figure-1"), QCoRMConfig(), 0)
+    learner.values.best_duration[0] = best_duration
+    learner.values.shortest_episode[0] = shortest
+    return learner.values
+
+
+def _rates(**changes: float) -> kernel.Coefficients:
+    return QCoRM(load("figure-1"), QCoRMConfig(gamma=0.5), 0)._rates()._replace(**changes)
+
+
+@pytest.mark.parametrize(
+    ("best", "shortest", "duration", "length", "expected"),
+    [
+        (4.0, 10.0, 4, 10, 1.0),
+        (4.0, 10.0, 6, 9, 1.0),
+        (4.0, 10.0, 3, 10, 0.5**2),
+        (4.0, 10.0, 4, 13, 0.5**4),
+        (4.0, 10.0, 2, 11, 0.5**3),
+        (math.inf, 10.0, 2, 10, 1.0),
+    ],
+)
+def test_the_reward_of_theorem_1_by_hand(
+    best: float, shortest: float, duration: int, length: int, expected: float
+) -> None:
+    """delta = max(best - duration, length - shortest), clamped at 0; gamma = 1/2, no step reward."""
+    found = kernel.final_reward(_values(best, shortest), _rates(), 0, duration, length)
+    assert found == pytest.approx(expected)
+
+
+def test_the_reward_of_theorem_1_with_a_step_cost_by_hand() -> None:
+    """gamma^2 + (gamma^(1 - 3) - gamma^1) / (1 - gamma) * (-0.1) = 1/4 - (4 - 1/2) / (1/2) / 10 = -0.45."""
+    found = kernel.final_reward(_values(4.0, 10.0), _rates(min_step_reward=-0.1), 0, 3, 10)
+    assert found == pytest.approx(-0.45)
+
+
+def test_the_reward_of_theorem_1_never_overflows() -> None:
+    """gamma^(1 - K) of the printed formula overflows for K > 6,737 at gamma .9; ours stays a number."""
+    rates = _rates(gamma=0.9, min_step_reward=-1.0)
+    assert np.isfinite(kernel.final_reward(_values(4.0, 10.0), rates, 0, 20_000, 20_100))
+
+
+def test_the_order_table_grows_with_the_states_visited() -> None:
+    learner = make_learner(load("delivery-12"), "qcorm-0")
+    list(learner.train(50_000))
+    assert isinstance(learner, QCoRM)
+    assert len(learner.table.key) > 1024
+    assert learner.table.size[0] <= len(learner.table.key) // 2
+    assert all(label[0].isdigit() for label in learner.steps_to_go)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("alpha", 2.0), ("epsilon", -0.1), ("gamma", 0.0), ("eval_every", 0), ("replay", "some"), ("full_reward", 0.0)]
+)  # fmt: skip
+def test_settings_out_of_range_are_refused(field: str, value: object) -> None:
+    with pytest.raises(ConfigError, match=field):
+        QCoRMConfig(**{field: value})  # type: ignore[arg-type]
