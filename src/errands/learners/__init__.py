@@ -101,7 +101,7 @@ def make_learner(
     if home is None:
         world = "finite" if is_finite(task) else "continuous"
         able = [n for n, e in LEARNERS.items() if (e.tabular if world == "finite" else e.deep)]
-        raise TaskError(f"learner '{name}' cannot be run on the {world} world of '{task.name}'; use {', '.join(able) or 'none yet'}")
+        raise TaskError(f"learner '{name}' cannot be run on the {world} world of '{task.name}'; use {', '.join(able)}")
     wanted = config_of(name, preset, task)
     if config is not None and not isinstance(config, type(wanted)):
         raise ConfigError(f"learner '{name}' takes a {type(wanted).__name__}, and was given a {type(config).__name__}")

@@ -10,6 +10,7 @@ from errands.errors import ConfigError, TaskError, UnknownName
 from errands.learners import LEARNERS, default_learner, make_learner
 from errands.learners.tabular.base import room
 from errands.learners.tabular.counterfactual import CounterfactualLearner
+from errands.learners.tabular.qcorm import QCoRMConfig
 from errands.learners.tabular.qrm import QRM
 from errands.machines import size
 from errands.tasks import Task, load
@@ -67,8 +68,6 @@ def test_names_and_machines_are_checked() -> None:
     with pytest.raises(ConfigError, match="its own machine"):
         make_learner(load("figure-1"), "qcorm", machine="agenda")
     with pytest.raises(ConfigError, match="takes a QRMConfig"):
-        from errands.learners.tabular.qcorm import QCoRMConfig
-
         make_learner(load("figure-1"), "qrm", config=QCoRMConfig())
     assert default_learner(load("figure-1")) == "scout"
     assert default_learner(load("water-2")) == "qcorm-plus"
