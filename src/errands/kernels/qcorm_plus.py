@@ -8,8 +8,27 @@ from errands.kernels import hot, jit
 from errands.kernels.qcorm_plus_agenda import Agenda
 from errands.kernels.qcorm_plus_corrections import best_believed, settle
 from errands.kernels.qcorm_plus_memory import (
-    ACTION, CHANGED, CORRECTED, FULL, LANDMARKS, LEAST, NODE, NUMERIC, OPEN, OUTCOME, PLANNED, PROMISED, RANDOM, STALE, STATE, STEP,
-    TIME, TOUCHED, UNTRIED, Memory, Settings,
+    ACTION,
+    CHANGED,
+    CORRECTED,
+    FULL,
+    LANDMARKS,
+    LEAST,
+    NODE,
+    NUMERIC,
+    OPEN,
+    OUTCOME,
+    PLANNED,
+    PROMISED,
+    RANDOM,
+    STALE,
+    STATE,
+    STEP,
+    TIME,
+    TOUCHED,
+    UNTRIED,
+    Memory,
+    Settings,
 )
 from errands.kernels.qcorm_plus_plan import TINY, due, plan, weigh
 from errands.kernels.qcorm_plus_tour import aim, leap, plan_tour
@@ -186,7 +205,7 @@ def begin(
 
 @jit
 def actions_of(agenda: Agenda, machine: AgendaTable, memory: Memory, n: int, out: Ints) -> None:
-    """The greedy action of every cell in node n, or in the numeric state and mask of the memory; 0 where none leads on."""
+    """The greedy action of every cell in node n, or in the state in hand where none is listed; 0 where none leads on."""
     where = memory.where
     if agenda.listed:
         weigh(

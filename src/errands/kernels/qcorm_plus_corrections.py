@@ -9,6 +9,7 @@ from errands.kernels.qcorm_plus_memory import CORRECTED, FULL, LANDMARKS, UNTRIE
 from errands.kernels.qcorm_plus_plan import TINY, after
 from errands.tables import RUNNING, SUCCESS
 
+
 @jit
 def believed(agenda: Agenda, memory: Memory, n: int, s: int, a: int) -> float:
     """What the landmarks promise for a pair in a node, or its correction where that is lower."""

@@ -43,7 +43,7 @@ class Settings(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """The learner's state: arrays that kernels write to, and that the host replaces by larger ones when they are full."""
+    """The learner's state: arrays that kernels write to, and that the host replaces by larger ones when full."""
 
     q: Floats
     """[S, A, K] what reaching landmark k is worth by starting with a in s: gamma ** steps, 0 where it cannot be."""
@@ -136,9 +136,8 @@ def on_agenda(memory: Memory, nodes: int) -> Memory:
     memory.where[STALE], memory.where[CORRECTED] = 1, 0
     memory.keys[:] = -1
     width = memory.label.shape[0]
-    return memory._replace(
-        worth=np.full((nodes, width), -1.0), choice=np.zeros((nodes, width), np.int32), flagged=np.zeros(nodes, np.bool_)
-    )
+    worth, choice = np.full((nodes, width), -1.0), np.zeros((nodes, width), np.int32)
+    return memory._replace(worth=worth, choice=choice, flagged=np.zeros(nodes, np.bool_))
 
 
 def grown(memory: Memory, gamma: float) -> Memory:

@@ -7,7 +7,19 @@ import numpy as np
 from errands.kernels import hot, jit
 from errands.kernels.qcorm_plus_agenda import Agenda
 from errands.kernels.qcorm_plus_memory import (
-    GOAL, LANDMARKS, MARKS, OPEN, PLANNED, RANDOM, STALE, STAR, STEP, TOUCHED, UNTRIED, Longs, Memory,
+    GOAL,
+    LANDMARKS,
+    MARKS,
+    OPEN,
+    PLANNED,
+    RANDOM,
+    STALE,
+    STAR,
+    STEP,
+    TOUCHED,
+    UNTRIED,
+    Longs,
+    Memory,
 )
 from errands.tables import FAILURE, RUNNING, SUCCESS, Codes, Flags, Floats, Ints
 

@@ -7,7 +7,18 @@ import numpy as np
 from errands.kernels import jit
 from errands.kernels.local_search import tour
 from errands.kernels.qcorm_plus_memory import (
-    GOAL, LANDMARKS, NUMERIC, OPEN, PLANNED, STALE, STAR, STEP, TOUCHED, UNTRIED, Memory, Settings,
+    GOAL,
+    LANDMARKS,
+    NUMERIC,
+    OPEN,
+    PLANNED,
+    STALE,
+    STAR,
+    STEP,
+    TOUCHED,
+    UNTRIED,
+    Memory,
+    Settings,
 )
 from errands.kernels.qcorm_plus_plan import legs
 from errands.kernels.stepping import ONE, ZERO, advance
@@ -26,7 +37,7 @@ def steps(value: float, gamma: float) -> float:
 
 @jit
 def gates(machine: AgendaTable, label: Ints, u: int, mask: np.uint64, k: int) -> tuple[int, int]:
-    """What landmark k does in (u, mask): the numeric state it leads to (-1 for none or failure), the subtask completed."""
+    """Where landmark k leads from (u, mask), -1 for nowhere or to failure, and the subtask that it completes or -1."""
     entry, _, completed = advance(machine, u, mask, label[k])
     target = int(machine.next[entry])
     if machine.status[target] == FAILURE or (target == u and completed < 0):

@@ -6,7 +6,16 @@ import numpy as np
 
 from errands.kernels import hot, jit
 from errands.kernels.qcorm_plus_memory import (
-    FULL, LANDMARKS, LEAST, MARKS, STALE, STEP, TIME, TOUCHED, Memory, Settings,
+    FULL,
+    LANDMARKS,
+    LEAST,
+    MARKS,
+    STALE,
+    STEP,
+    TIME,
+    TOUCHED,
+    Memory,
+    Settings,
 )
 from errands.tables import Floats, Ints
 

@@ -130,9 +130,9 @@ class QCoRMPlus(TabularLearner):
 
     @property
     def steps_to_go(self) -> Mapping[str, float]:
-        """The learnt steps to go: of all coupled states on a way to success, or of those that a greedy episode passes."""
+        """The learnt steps to go: of all coupled states on a way to success, or of those on one greedy episode."""
         if not self.agenda.listed or len(self.agenda.status) > MOST_NODES:
-            return walked_steps_to_go(self.task, self.policy)
+            return walked_steps_to_go(self.task, self.machine, self.policy)
         frozen = settled(self.agenda, self.machine, self.memory, self.settings, self._first)
         return learnt_steps_to_go(self.task, self.agenda, self.machine, frozen, self._first, self.config.gamma)
 

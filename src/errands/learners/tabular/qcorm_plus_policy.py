@@ -1,4 +1,4 @@
-"""The greedy policy of QCoRM+ as a value: the plan frozen, untried pairs left out, one action per cell and agenda state."""
+"""The greedy policy of QCoRM+ as a value: the plan frozen, untried pairs left out, an action per cell and agenda state."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def settled(
     agenda: Agenda, machine: AgendaTable, memory: Memory, settings: Settings, first: int, whole: bool = False
 ) -> Memory:
     """A copy that training does not touch and that needs no more planning; `whole` copies what is only read as well."""
-    fresh = {name: getattr(memory, name).copy() for name in ("where", "weight", "open", "worth", "choice", "order", "mask")}
+    written = ("where", "weight", "open", "worth", "choice", "order", "mask")
+    fresh = {name: getattr(memory, name).copy() for name in written}
     if memory.where[UNTRIED] > 0:
         fresh["q"] = np.where(memory.last[:, :, None] < 0, 0.0, memory.q)
         fresh["v"] = fresh["q"].max(axis=1)
