@@ -10,6 +10,7 @@ def drawn():
     with styled():
         figure = blank(2, 2)
         figure.add_subplot().plot([1, 2], [3, 4], label="word")
+        figure.axes[0].set_title("a title")
     return figure
 
 
@@ -29,7 +30,7 @@ def test_a_figure_is_kept_with_its_data_and_command_beside_it(tmp_path, ending):
 def test_the_same_figure_gives_the_same_svg_and_its_words_stay_text():
     first, second = as_svg(drawn()), as_svg(drawn())
     assert first == second
-    assert ">1.00</text>" in first
+    assert ">a title</text>" in first
 
 
 def test_another_ending_is_refused(tmp_path):

@@ -1,4 +1,4 @@
-"""Measured cells: the seeds of a method on a task, trained with a clock that counts only this thread's work, and kept."""
+"""Measured cells: the seeds of a method on a task, trained by a clock that counts only this thread, and kept."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from errands.errors import ErrandsError
 from errands.experiments.paper import Cell, Method
+from errands.experiments.predict import cost
 from errands.experiments.run import best_length
 from errands.experiments.settings import as_document
+from errands.experiments.setup import prepare
 from errands.kernels import cache_folder
 from errands.learners import make_learner
 from errands.learners.base import Learner
@@ -24,6 +26,9 @@ from errands.results.curve import Curve, curve_of
 from errands.results.files import digest, write_file
 from errands.tasks.catalogue import load
 from errands.tasks.task import Task
+
+BUDGETS = 9
+"""How many budgets, each half of the next, a method is run for that is evaluated only at its end."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +63,9 @@ class Measured:
 def measure_all(cells: Iterable[Cell], folder: Path, workers: int, told: Callable[[str], None]) -> list[Measured]:
     """Measure cells in threads (compiled loops hold no lock); those that the folder already has are read from there."""
     wanted = list(cells)
-    found = {cell: known for cell in wanted if (known := _read(folder, cell)) is not None}
+    found = {cell: known for cell in wanted if (known := stored(folder, cell)) is not None}
     rest = [cell for cell in wanted if cell not in found]
-    if found:
-        told(f"{len(found)} of {len(wanted)} cells are taken from {folder}")
-    for method, family in dict.fromkeys((c.method, c.task.split("-")[0]) for c in rest):
-        _warm(method, family)
+    warm(rest)
     with ThreadPoolExecutor(workers) as pool:
         futures = {pool.submit(measure, cell): cell for cell in rest}
         try:
@@ -78,6 +80,14 @@ def measure_all(cells: Iterable[Cell], folder: Path, workers: int, told: Callabl
     return [found[cell] for cell in wanted]
 
 
+def forecast(cell: Cell) -> float:
+    """The seconds of one core that a cell will probably take, from a short piece of it."""
+    task = _loaded(cell.task)
+    method = cell.method
+    asked = prepare(task, method.learner, method.machine, cell.preset, (), cell.steps, range(cell.seeds), git={})
+    return cell.seeds * cost(asked, task).seconds
+
+
 def measure(cell: Cell) -> Measured:
     """Train every seed of a cell."""
     task, best = _solved(cell.task)
@@ -88,19 +98,39 @@ def measure(cell: Cell) -> Measured:
 
 
 @lru_cache(maxsize=64)
+def _loaded(name: str) -> Task:
+    return load(name)
+
+
+@lru_cache(maxsize=64)
 def _solved(name: str) -> tuple[Task, float | None]:
-    task = load(name)
+    task = _loaded(name)
     best = best_length(task)
     return task, best.length if best else None
 
 
 def _seed(cell: Cell, task: Task, seed: int) -> Trained:
-    learner = make_learner(task, cell.method.learner, seed, cell.method.machine, None, cell.preset)
-    evaluations, seconds = list[Evaluation](), 0.0
+    def made() -> Learner:
+        return make_learner(task, cell.method.learner, seed, cell.method.machine, None, cell.preset)
+
+    evaluations, seconds, learner = list[Evaluation](), 0.0, made()
+    if type(learner).train is not Learner.train:
+        return _budgets(made, cell.steps)
     for evaluation, took in timed(learner, cell.steps):
         evaluations.append(evaluation)
         seconds += took
     return Trained(tuple(evaluations), seconds, learner.step)
+
+
+def _budgets(made: Callable[[], Learner], steps: int) -> Trained:
+    """A method that is evaluated only when it ends: one complete run for each of some budgets; the last is timed."""
+    evaluations, took = list[Evaluation](), 0.0
+    for budget in sorted({max(1, steps // 2**k) for k in range(BUDGETS)}):
+        learner, began = made(), time.thread_time()
+        last = list(learner.train(budget))[-1]
+        took = time.thread_time() - began
+        evaluations.append(replace(last, step=budget))
+    return Trained(tuple(evaluations), took, steps)
 
 
 def timed(learner: Learner, steps: int) -> Iterator[tuple[Evaluation, float]]:
@@ -113,9 +143,14 @@ def timed(learner: Learner, steps: int) -> Iterator[tuple[Evaluation, float]]:
         yield learner.evaluate(), took
 
 
+def warm(cells: Iterable[Cell]) -> None:
+    """Compile what some cells need before any clock runs."""
+    for method, family in dict.fromkeys((c.method, c.task.split("-")[0]) for c in cells):
+        _warm(method, family)
+
+
 @lru_cache(maxsize=256)
 def _warm(method: Method, family: str) -> None:
-    """Compile what a method needs before any clock runs."""
     learner = make_learner(load(f"{family}-2"), method.learner, 0, method.machine)
     learner.advance(20)
     learner.evaluate()
@@ -126,12 +161,13 @@ def _said(measured: Measured) -> str:
         return measured.error
     good = sum(s.evaluations[-1].success for s in measured.seeds)
     last = sorted(s.evaluations[-1].episode_length for s in measured.seeds)
-    return f"{good} of {len(measured.seeds)} succeed, middle length {last[len(last) // 2]}, optimum {measured.optimum:g}"
+    middle = last[len(last) // 2]
+    return f"{good} of {len(measured.seeds)} succeed, middle length {middle}, optimum {measured.optimum:g}"
 
 
 def _mark(cell: Cell) -> str:
     """What a stored cell must have been made of: task, settings, steps, seeds and kernels."""
-    task = load(cell.task)
+    task = _loaded(cell.task)
     config = as_document(config_of(cell.method.learner, cell.preset, task))
     asked: dict[str, Any] = {**asdict(cell), "config": config, "text": task.to_toml(), "kernels": cache_folder().name}
     return digest(json.dumps(asked, sort_keys=True).encode())
@@ -155,7 +191,7 @@ def _write(folder: Path, measured: Measured) -> None:
     write_file(_path(folder, measured.cell), json.dumps(kept, separators=(",", ":")).encode())
 
 
-def _read(folder: Path, cell: Cell) -> Measured | None:
+def stored(folder: Path, cell: Cell) -> Measured | None:
     """A stored cell; None where there is none or it was made of something else."""
     try:
         kept = json.loads(_path(folder, cell).read_bytes())

@@ -133,17 +133,3 @@ def cells(panels: Sequence[Panel], profile: Profile, large: bool = False) -> tup
                 presets = ("tuned",) if method.ours else ("tuned", "paper")
                 run += [Cell(task, method, preset, steps, profile.seeds) for preset in presets]
     return run, left
-
-
-# Seconds of CPU per million steps: a fixed part for each method, and a part for each state of its machine, measured
-# with this version on one core of a 2.x GHz server; a forecast, not a result.
-_FIXED = {"qcorm": 0.25, "qcorm-0": 0.25, "crm": 0.4, "hrm": 0.6, "qrm": 0.4, "qcorm-plus": 2.0, "scout": 25.0, "dirl": 10.0}
-_PER_STATE = {"crm": 4e-4, "hrm": 1.2e-3}
-
-
-def forecast(cell: Cell) -> float:
-    """The seconds of one core that a cell will probably take."""
-    sizes = size(load(cell.task).machine)
-    states = sizes.boolean if cell.method.machine == "boolean" else sizes.agenda
-    million = _FIXED[cell.method.learner] + _PER_STATE.get(cell.method.learner, 0.0) * states
-    return cell.seeds * cell.steps / 1e6 * million
