@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from errands.cli import show
 from errands.errors import TaskError
 from errands.learners.dirl.graph import abstract_graph, picture
 from errands.machines import NumericRM
@@ -85,3 +86,11 @@ def test_every_format_draws_the_picture() -> None:
     assert [node.initial for node in drawn.nodes].count(True) == 1
     for draw in FORMATS.values():
         assert str(draw(drawn)).count("avoiding") >= len(drawn.edges)
+
+
+@pytest.mark.parametrize("name", list(FORMATS))
+def test_the_command_shows_the_graph_in_every_format(name: str) -> None:
+    answer = show.run(show.Arguments("office-2", as_="graph", format=name))
+    assert answer.document["states"] == 7
+    assert len(answer.document["machine"]["edges"]) == 7
+    assert "avoiding" in str(answer.shown)
