@@ -25,7 +25,8 @@ class Stop(Exception):
 
 def begun(path: Path, learner: str = "qcorm", machine: str | None = None, task: str = "figure-1", count: int = 1500) -> RunFolder:
     loaded = load(task)
-    document = prepare(loaded, learner, machine, settings=["eval_every=100"], steps=count, seeds=[3], checkpoint_seconds=1e-9, git={})
+    settings = ["eval_every=100"]
+    document = prepare(loaded, learner, machine, "tuned", settings, count, seeds=[3], checkpoint_seconds=1e-9, git={})
     return create(path, document, loaded)
 
 

@@ -40,9 +40,12 @@ def test_other_programs_read_it_as_plain_comma_separated_values() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", [b"1,2,3.0,true", b"1,2,nan,true\n", b"x,2,3.0,true\n", b"1,2,3.0,yes\n", b"\n", b"01,2,3.0,true\n"])
+TORN = [b"1,2,3.0,true", b"1,2,nan,true\n", b"x,2,3.0,true\n", b"1,2,3.0,yes\n", b"\n", b"01,2,3.0,true\n"]
+
+
+@pytest.mark.parametrize("text", TORN)
 def test_a_line_that_was_not_written_by_errands_is_named(text: bytes) -> None:
-    with pytest.raises(StoreError, match="evaluations.csv is damaged in line 3"):
+    with pytest.raises(StoreError, match=r"evaluations\.csv is damaged in line 3"):
         parse(HEADER + line(Evaluation(0, 1, 0.0, False)) + text, HERE)
 
 
