@@ -1,0 +1,121 @@
+"""Tabular learners: ns per step, ratios to plain-Python twins in the same run, memory, start-up.
+
+    python benchmarks/tabular.py [--quick]
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from plain import PlainCRM, PlainQCoRM
+
+from errands.learners import make_learner
+from errands.learners.base import Learner
+from errands.tasks import load
+
+QUICK = "--quick" in sys.argv
+
+
+def ns_per_step(learner: Learner, steps: int) -> float:
+    """The best of three pieces, after a warm-up that also compiles."""
+    learner.advance(max(steps // 4, 1_000))
+    best = float("inf")
+    for _ in range(3):
+        begun = time.perf_counter()
+        learner.advance(steps)
+        best = min(best, (time.perf_counter() - begun) / steps * 1e9)
+    return best
+
+
+def speeds() -> dict[str, float]:
+    cases = [("qcorm-0", n, None) for n in (2, 8, 16, 30, 64)] + [("qcorm", 8, None)]
+    cases += [("qrm", n, "agenda") for n in (2, 8)] + [("crm", n, "agenda") for n in (2, 4, 8)]
+    cases += [("hrm", n, "agenda") for n in (2, 8)] + [("qrm", 8, "boolean"), ("crm", 5, "boolean")]
+    found = {}
+    for name, n, machine in cases:
+        steps = 20_000 if machine == "boolean" and name == "crm" else 200_000 if QUICK else 2_000_000
+        learner = make_learner(load(f"delivery-{n}"), name, 0, machine)
+        case = f"{name} {machine or 'coupled'} N={n}"
+        found[case] = round(ns_per_step(learner, steps), 1)
+        print(f"{case:24} {found[case]:10,.1f} ns per step", flush=True)
+    return found
+
+
+def ratios(found: dict[str, float]) -> dict[str, float]:
+    task = load("delivery-8")
+    twins = {
+        "qcorm-0 coupled N=8": PlainQCoRM(task, 0, 1.0, 0.9, 0.1, 1.0, 0.05),
+        "crm agenda N=8": PlainCRM(task, 0, 1.0, 0.9, 0.1, 1.0),
+    }
+    told = {}
+    for name, twin in twins.items():
+        twin.train(2_000)
+        steps = 3_000 if "crm" in name else 60_000
+        begun = time.perf_counter()
+        twin.train(steps)
+        plain = (time.perf_counter() - begun) / steps * 1e9
+        told[name] = round(plain / found[name], 1)
+        print(f"{name}: plain Python {plain:,.0f} ns per step, {told[name]:,.0f} times the compiled one")
+    return told
+
+
+def ten_seeds() -> float:
+    """How much faster ten seeds run in two threads than one after the other."""
+    learners = [make_learner(load("delivery-8"), "crm", seed) for seed in range(10)]
+    for learner in learners:
+        learner.advance(1_000)
+    begun = time.perf_counter()
+    for learner in learners:
+        learner.advance(50_000)
+    alone = time.perf_counter() - begun
+    begun = time.perf_counter()
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda learner: learner.advance(50_000), learners))
+    return round(alone / (time.perf_counter() - begun), 2)
+
+
+MEMORY = """
+import resource
+from errands.learners import make_learner
+from errands.tasks import load
+learner = make_learner(load("delivery-30"), "qcorm-0")
+learner.advance(1_000_000)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+def start_up() -> dict[str, float]:
+    """Seconds from the command to its first result, with a cold and with a warm kernel cache."""
+    found = {}
+    with tempfile.TemporaryDirectory() as cache:
+        for kind in ("cold", "warm"):
+            begun = time.perf_counter()
+            subprocess.run(
+                [sys.executable, "-m", "errands", "train", "figure-1", "qcorm", "--steps", "20000", "--json"],
+                env={"ERRANDS_CACHE": cache, "PATH": "", "HOME": cache},
+                cwd=cache,
+                check=True,
+                capture_output=True,
+            )
+            found[kind] = round(time.perf_counter() - begun, 2)
+    return found
+
+
+def main() -> None:
+    found = speeds()
+    document = {"ns_per_step": found, "times_plain_python": ratios(found), "two_threads": ten_seeds()}
+    memory = subprocess.run([sys.executable, "-c", MEMORY], check=True, capture_output=True, text=True)
+    document["megabytes_qcorm_30"] = int(memory.stdout)
+    document["start_up_seconds"] = start_up()
+    document["megabytes_here"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(json.dumps(document, indent=1))
+
+
+if __name__ == "__main__":
+    main()
