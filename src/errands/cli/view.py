@@ -1,0 +1,46 @@
+"""`errands view`: a local page that shows runs while they learn and afterwards, and an editor for tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import tyro
+
+from errands.cli.answer import Answer
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Serve the page on this computer until Ctrl-C; the printed link holds a secret that only you have."""
+
+    run: tyro.conf.Positional[str | None] = None
+    """The name of a run under runs/, its path, or 'latest'; without one the page opens on the newest run."""
+    port: int = 0
+    """The port; any free one unless said otherwise."""
+    host: str = "127.0.0.1"
+    """Where to listen; anything but loopback lets others on your network try."""
+    open: bool = False
+    """Open the page in your browser."""
+
+
+def run(arguments: Arguments) -> Answer:
+    """Serve until interrupted."""
+    from errands.errors import ConfigError
+
+    try:
+        from errands.viewer.server import serve
+    except ModuleNotFoundError as fault:
+        if fault.name not in ("starlette", "uvicorn", "anyio"):
+            raise
+        hint = "errands view needs starlette and uvicorn; type: pip install errands[viewer]"
+        raise ConfigError(f"{fault.name} is not installed; {hint}") from None
+    from errands.results.finding import find
+    from errands.results.run_folder import RUNS
+
+    runs, name = Path(RUNS), None
+    if arguments.run is not None:
+        found = find(arguments.run)
+        runs, name = found.parent, found.name
+    link = serve(runs, name, arguments.host, arguments.port, arguments.open)
+    return Answer({"link": link}, "the page is closed")

@@ -1,0 +1,159 @@
+"""What the page asks for: runs, replays, curves, sizes, drafts, training; JSON of the same computed values."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from errands.errors import ConfigError, ErrandsError, StoreError, UnknownName
+from errands.learners import LEARNERS
+from errands.machines.counting import size
+from errands.results.finding import SWEEP, folders
+from errands.results.run_folder import HEAD, RunFolder, open_run
+from errands.tasks.catalogue import load
+from errands.tasks.phrases import any_order, avoid
+from errands.viewer.drafts import check, try_trace
+from errands.viewer.stored import curves_of, name_of, progress_of, replay_stored
+from errands.viewer.training import Trainer, asked
+
+MOST_RUNS = 300
+MOST_KEPT = 8
+MOST_COMPARED = 8
+SIZES = range(1, 31)
+TASKS = ("figure-1", "corridor", "delivery-2", "delivery-4", "office-2", "office-3", "visit-4", "water-3", "cheetah-bcd")
+"""Tasks of the catalogue that the editor offers to begin with."""
+
+
+class Desk:
+    """Answers questions about one folder of runs; a name is looked up in a listing, never joined to a path."""
+
+    def __init__(self, runs: Path, chosen: str | None = None) -> None:
+        self.root, self.chosen = runs, chosen
+        self.trainer = Trainer(runs)
+        self.kept: OrderedDict[tuple[object, ...], Any] = OrderedDict()
+        self.lock = threading.Lock()
+
+    def listing(self) -> dict[str, Path]:
+        """The runs of the folder and of its sweeps by name, the newest first; links are left out."""
+        found: dict[str, Path] = {}
+        for path in reversed(folders(self.root)):
+            if path.is_symlink() or len(found) >= MOST_RUNS:
+                continue
+            if (path / HEAD).is_file():
+                found[path.name] = path
+            elif (path / SWEEP).is_file():
+                inner = sorted(p for p in path.iterdir() if (p / HEAD).is_file() and not p.is_symlink())
+                found |= {f"{path.name}/{p.name}": p for p in inner[: MOST_RUNS - len(found)]}
+        return found
+
+    def run(self, name: str) -> RunFolder:
+        """A run by its name in the listing."""
+        listed = self.listing()
+        if name not in listed:
+            raise UnknownName("run", name[:200], listed or ["none yet"])
+        return open_run(listed[name])
+
+    def runs(self) -> dict[str, Any]:
+        """All runs with what they are about."""
+        rows = []
+        for name, path in self.listing().items():
+            try:
+                run = open_run(path)
+                known = run.document
+                rows.append({
+                    "name": name, "task": known.task, "learner": name_of(run), "steps": known.steps,
+                    "seeds": known.seeds, "created": known.created, "finished": run.finished,
+                })  # fmt: skip
+            except ErrandsError as fault:
+                rows.append({"name": name, "error": str(fault)})
+        return {"runs": rows, "chosen": self.chosen, "learners": {k: e.about for k, e in LEARNERS.items() if e.tabular}}
+
+    def replay(self, name: str, seed: int | None) -> dict[str, Any]:
+        """The replay of a seed."""
+        run = self.run(name)
+        marks = [(s["seed"], s["checkpoint"], s["ended"]) for s in progress_of(run)["seeds"]]
+        found: dict[str, Any] = self._once(("replay", name, seed, *marks), lambda: replay_stored(run, seed).as_json())
+        return found
+
+    def curves(self, names: list[str]) -> dict[str, Any]:
+        """The learning curves of some runs on one task."""
+        if not 1 <= len(names) <= MOST_COMPARED:
+            raise ConfigError(f"{len(names)} runs were asked for; compare 1 to {MOST_COMPARED}")
+        runs = [self.run(name) for name in names]
+        if len({run.document.task for run in runs}) > 1:
+            raise ConfigError("these runs are on different tasks; compare runs on one task")
+        with self.lock:
+            found = curves_of(runs)
+        if found is None:
+            raise StoreError("nothing was evaluated yet; wait a few seconds")
+        return found
+
+    def progress(self, name: str) -> dict[str, Any]:
+        """How far a run has come."""
+        return {**progress_of(self.run(name)), "state": self.trainer.state(name)}
+
+    def sizes(self, family: str) -> dict[str, Any]:
+        """The sizes of the four machines against the number of subtasks; exact numbers as text."""
+        if family not in FAMILIES:
+            raise UnknownName("family", family[:100], FAMILIES)
+        rows = []
+        for n in SIZES:
+            machine = FAMILIES[family](n)
+            counted = size(machine)
+            names = ("boolean", "agenda", "coupled", "policies")
+            rows.append({"n": n, "numeric": str(len(machine.states)), **{k: str(getattr(counted, k)) for k in names}})
+        return {"family": family, "families": list(FAMILIES), "rows": rows}
+
+    def tasks(self) -> dict[str, str]:
+        """Task files to begin with."""
+        return {name: load(name).to_toml() for name in TASKS}
+
+    def check(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """A typed task, checked and drawn."""
+        return check(_text(body))
+
+    def trace(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """A trace tried on a typed task."""
+        trace = body.get("trace")
+        if not isinstance(trace, list) or not all(isinstance(t, list) and all(isinstance(n, str) for n in t) for t in trace):
+            raise ConfigError("a trace is a list of lists of feature names")
+        return try_trace(_text(body), trace)
+
+    def train(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Start to train a typed task."""
+        return {"run": self.trainer.start(*asked(body))}
+
+    def cancel(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Stop training a run."""
+        return {"state": self.trainer.cancel(str(body.get("run")))}
+
+    def _once(self, key: tuple[object, ...], make: Callable[[], Any]) -> Any:
+        """The same answer while nothing has changed; one is computed at a time."""
+        with self.lock:
+            if key not in self.kept:
+                self.kept[key] = make()
+                while len(self.kept) > MOST_KEPT:
+                    self.kept.popitem(last=False)
+            self.kept.move_to_end(key)
+            return self.kept[key]
+
+
+def _text(body: Mapping[str, Any]) -> str:
+    text = body.get("text")
+    if not isinstance(text, str):
+        raise ConfigError("the request has no text")
+    return text
+
+
+def _letters(letter: str, n: int) -> list[str]:
+    return [f"{letter}{i}" for i in range(1, n + 1)]
+
+
+FAMILIES: Mapping[str, Callable[[int], Any]] = {
+    "delivery": lambda n: any_order(*_letters("b", n), after="s"),
+    "office": lambda n: avoid("decoration", any_order(*_letters("o", n), before="coffee")),
+    "visit": lambda n: any_order(*_letters("v", n)),
+}

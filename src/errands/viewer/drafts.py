@@ -1,0 +1,145 @@
+"""Tasks typed into the page: checked within limits, errors placed on their lines, machines drawn, traces tried."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from errands.errors import ErrandsError, SpecError, TaskError
+from errands.tables import RUNNING
+from errands.tasks.lint import lint_machine
+from errands.tasks.spec import GridSpec, TaskSpec, read_spec
+from errands.tasks.task import Task
+from errands.viewer.recording import Moment, Recording
+from errands.viewer.replay import Places, episode
+from errands.viewer.scene import scene
+
+MOST_TEXT = 50_000
+MOST_CELLS = 2_500
+MOST_SUBTASKS = 16
+MOST_TRANSITIONS = 200
+MOST_TRACE = 200
+KINDS = ("grid", "delivery", "office", "visit", "water", "cheetah")
+"""Worlds that a typed task may have: a Gymnasium id would import whatever module it names."""
+
+
+def read_draft(text: str) -> tuple[TaskSpec, Task]:
+    """The task of a typed text, when it is small enough to be drawn and trained at once."""
+    if len(text) > MOST_TEXT:
+        raise SpecError(f"the text has {len(text):,} characters and the editor takes {MOST_TEXT:,}; use errands train")
+    spec = read_spec(text)
+    problems = list(_too_large(spec))
+    if problems:
+        raise SpecError("; ".join(problems), problems)
+    task = Task.from_toml(text)
+    if len(task.machine.subtasks) > MOST_SUBTASKS:
+        count = len(task.machine.subtasks)
+        raise SpecError(f"machine: {count} subtasks are more than the editor's {MOST_SUBTASKS}; use errands train")
+    return spec, task
+
+
+def _too_large(spec: TaskSpec) -> list[str]:
+    world, found = spec.world, []
+    if world.kind not in KINDS:
+        found.append(f"world.kind: '{world.kind}' cannot be used in the editor; use {', '.join(KINDS)}")
+    if isinstance(world, GridSpec) and sum(map(len, world.rows)) > MOST_CELLS:
+        found.append(f"world.rows: the editor takes at most {MOST_CELLS:,} cells; use errands train")
+    for name in ("boxes", "places"):
+        if getattr(world, name, 0) > MOST_SUBTASKS:
+            found.append(f"world.{name}: the editor takes at most {MOST_SUBTASKS}; use errands train")
+    if (getattr(world, "size", None) or 0) ** 2 > MOST_CELLS:
+        found.append(f"world.size: the editor takes at most {MOST_CELLS:,} cells; use errands train")
+    if len(spec.machine.transitions) > MOST_TRANSITIONS or len(spec.machine.phrase or "") > 2_000:
+        found.append(f"machine.transitions: the editor takes at most {MOST_TRANSITIONS}; use errands train")
+    return found
+
+
+def check(text: str) -> dict[str, Any]:
+    """What the editor shows of a text: problems on their lines, or the task with its machines and map."""
+    try:
+        spec, task = read_draft(text)
+        report = lint_machine(task.machine)
+        places = Places(task, [])
+    except SpecError as fault:
+        return {"problems": [{"line": line_of(p, text), "message": p} for p in fault.problems]}
+    except (TaskError, ErrandsError) as fault:
+        return {"problems": [{"line": 1, "message": str(fault)}]}
+    sizes = asdict(report.sizes) if report.sizes else {}
+    grid = spec.world if isinstance(spec.world, GridSpec) else None
+    return {
+        "problems": [],
+        "warnings": list(report.warnings),
+        "reading": list(report.reading),
+        "task": task.name,
+        "features": list(task.machine.features),
+        "subtasks": list(task.machine.subtasks),
+        "machines": places.diagrams,
+        "sizes": {**sizes, "numeric": len(task.machine.states)},
+        "scene": scene(task),
+        "rows": grid.rows if grid else None,
+        "legend": grid.legend if grid else None,
+        "trainable": task.finite is not None,
+        "stands": [_stand(places, task)],
+    }
+
+
+def _stand(places: Places, task: Task) -> dict[str, Any]:
+    start = Recording((Moment(0, places.quotient.stepper.start, RUNNING),), False, False, 0)
+    episode("", None, task, start, places, {}, {})
+    return places.stands.items[0]
+
+
+def try_trace(text: str, trace: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """A trace of feature sets tried step by step: where the machines stand and what each step pays."""
+    if len(trace) > MOST_TRACE:
+        raise SpecError(f"a trace tried in the page has at most {MOST_TRACE} steps; use machine.run for longer ones")
+    _, task = read_draft(text)
+    places = Places(task, [])
+    stepper = places.quotient.stepper
+    known = set(task.world.features)
+    state, moments = stepper.start, [Moment(0, stepper.start, RUNNING)]
+    for names in trace:
+        if wrong := sorted(set(names) - known):
+            raise SpecError(f"the world has no feature '{wrong[0]}'; it has {', '.join(sorted(known))}")
+        if stepper.status[state[0]] != RUNNING:
+            break
+        step = stepper.step(state, set(names))
+        reward = step.transition.reward.paid(dict.fromkeys(task.world.signals, 1.0)) if step.transition else 0.0
+        done = (task.machine.subtasks[step.completed],) if step.completed >= 0 else ()
+        guard = str(step.transition.guard) if step.transition else None
+        state = step.state
+        status = stepper.status[state[0]]
+        moments.append(Moment(0, state, status, "step", tuple(sorted(names)), step.completed, done, guard, reward))
+    shown = episode("trace", None, task, Recording(tuple(moments), False), places, {}, {})
+    return {"frames": shown.frames, "stands": places.stands.items, "moves": places.moves.items}
+
+
+def line_of(problem: str, text: str) -> int:
+    """The line of a task file that a problem speaks of: named in it, quoted in it, or where its key stands."""
+    lines = text.splitlines() or [""]
+    if told := re.search(r"at line (\d+)", problem):
+        return min(int(told[1]), len(lines))
+    if "end of document" in problem:
+        return len(lines)
+    for quoted in sorted(re.findall(r"'([^']{1,200})'", problem), key=len, reverse=True):
+        found = [i for i, line in enumerate(lines, 1) if quoted in line]
+        if found and len(quoted) > 1:
+            return found[-1] if " -> " in quoted or len(found) == 1 else found[0]
+    path = re.match(r"([\w.]+):", problem)
+    return _key_line(path[1].split("."), lines) if path else 1
+
+
+def _key_line(path: list[str], lines: list[str]) -> int:
+    """The line of a key, or of the table that it is missing from."""
+    table, best = "", 1
+    for number, line in enumerate(lines, 1):
+        if header := re.match(r"\s*\[\s*([\w.]+)\s*\]", line):
+            table = header[1]
+            best = number if table == path[0] and len(path) >= 1 else best
+        elif key := re.match(r"\s*[\"']?(\w+)[\"']?\s*=", line):
+            where = [*table.split("."), key[1]] if table else [key[1]]
+            if where == path[: len(where)]:
+                return number
+    return best

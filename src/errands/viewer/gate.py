@@ -1,0 +1,141 @@
+"""The gate before the server: who may ask (host, origin, secret), how much, and what every answer forbids a browser."""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+MOST_BYTES = 128_000
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+)
+HEADERS = (
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
+    (b"cache-control", b"no-store"),
+)
+
+
+@dataclass(frozen=True)
+class Gate:
+    """Lets a request through to `app` only with the right host, origin and secret; the secret is taken off its path."""
+
+    app: App
+    token: str
+    hosts: frozenset[str]
+    """The values of the Host header that are this server; IP addresses of port `any_ip` are too, where it is set."""
+    any_ip: int | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request or refuse it."""
+        if scope["type"] == "lifespan":
+            return await self.app(scope, receive, send)
+        if scope["type"] != "http":
+            return None
+        status, why = self.refusal(scope)
+        if status:
+            return await _refuse(send, status, why)
+        rest = scope["path"][len(self.token) + 1 :]
+        inner = dict(scope, path=rest, raw_path=rest.encode(), root_path="")
+        return await self.app(inner, _bounded(receive), _guarded(send))
+
+    def refusal(self, scope: Scope) -> tuple[int, str]:
+        """A status and a sentence for whatever may not pass; 0 for what may."""
+        headers = [(name.lower(), value.decode("latin-1")) for name, value in scope["headers"]]
+        hosts, origins = _named(headers, b"host"), _named(headers, b"origin")
+        if len(hosts) != 1 or not self._ours(hosts[0]):
+            return 421, "this is not the host that errands view listens on; use the printed link"
+        if len(origins) > 1 or any(origin != f"http://{hosts[0]}" for origin in origins):
+            return 403, "requests from other sites are refused"
+        if scope["method"] not in ("GET", "POST"):
+            return 405, "only GET and POST are answered"
+        page = scope["method"] == "GET" and scope["path"] == f"/{self.token}/"
+        if not _same_site(headers, page):
+            return 403, "requests from other sites are refused"
+        first, slash, _ = scope["path"][1:].partition("/")
+        if not slash or not hmac.compare_digest(first.encode(), self.token.encode()):
+            return 403, "the link is not complete; use the one that errands view printed"
+        if scope["method"] == "POST":
+            return _post_refusal(headers)
+        return 0, ""
+
+    def _ours(self, host: str) -> bool:
+        if host in self.hosts:
+            return True
+        name, _, port = host.rpartition(":")
+        if self.any_ip is None or port != str(self.any_ip):
+            return False
+        try:
+            ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+        except ValueError:
+            return False
+        return True
+
+
+def _named(headers: Iterable[tuple[bytes, str]], name: bytes) -> list[str]:
+    return [value for key, value in headers if key == name]
+
+
+def _same_site(headers: list[tuple[bytes, str]], page: bool) -> bool:
+    """Whether a browser says that the request comes from this page, or from the address bar or a link to the page."""
+    site, mode, target = (_named(headers, b"sec-fetch-" + part) for part in (b"site", b"mode", b"dest"))
+    if not site or site in (["same-origin"], ["none"]):
+        return True
+    return page and mode == ["navigate"] and target == ["document"]
+
+
+def _post_refusal(headers: list[tuple[bytes, str]]) -> tuple[int, str]:
+    kind = _named(headers, b"content-type")
+    if len(kind) != 1 or kind[0].partition(";")[0].strip().lower() != "application/json":
+        return 415, "a request must be JSON"
+    size = _named(headers, b"content-length")
+    if len(size) != 1 or not size[0].isdigit():
+        return 411, "a request must say its length"
+    return (413, f"a request has at most {MOST_BYTES:,} bytes") if int(size[0]) > MOST_BYTES else (0, "")
+
+
+def _bounded(receive: Receive) -> Receive:
+    """The request's body, cut off if it is longer than it said."""
+    left = MOST_BYTES
+
+    async def inner() -> Message:
+        nonlocal left
+        message = await receive()
+        left -= len(message.get("body", b""))
+        return {"type": "http.disconnect"} if left < 0 else message
+
+    return inner
+
+
+def _guarded(send: Send) -> Send:
+    """Every answer with the headers that forbid a browser to do more with it."""
+
+    async def inner(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            kept = [(n, v) for n, v in message.get("headers", []) if not n.lower().startswith(b"access-control-")]
+            message = {**message, "headers": [*kept, *HEADERS]}
+        await send(message)
+
+    return inner
+
+
+async def _refuse(send: Send, status: int, why: str) -> None:
+    body = why.encode() + b"\n"
+    plain = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": [*plain, *HEADERS]})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,110 @@
+"""Training from the page: one process for each run, with limits on size, time and memory; it ends with the server."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from errands.errors import ConfigError, UnknownName
+from errands.experiments.setup import fresh_name, prepare
+from errands.learners import LEARNERS
+from errands.results.run_folder import create
+from errands.viewer.drafts import read_draft
+
+MOST_STEPS = 2_000_000
+MOST_SECONDS = 120
+MOST_AT_ONCE = 2
+MOST_BYTES = 6 << 30
+CHECKPOINT_SECONDS = 1.0
+
+
+@dataclass
+class Training:
+    """One run being trained by the server."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    began: float = field(default_factory=time.monotonic)
+    ended: str = ""
+    """Empty while it trains; then done, cancelled, stopped (out of time) or failed."""
+
+
+class Trainer:
+    """All runs that the page has started."""
+
+    def __init__(self, runs: Path) -> None:
+        self.runs = runs
+        self.known: dict[str, Training] = {}
+        self.lock = threading.Lock()
+
+    def start(self, text: str, learner: str, steps: int, seed: int) -> str:
+        """Create a run folder and a process that trains it; the name of the run."""
+        if learner not in LEARNERS:
+            raise UnknownName("learner", learner[:100], LEARNERS)
+        if not 1 <= steps <= MOST_STEPS:
+            raise ConfigError(f"{steps:,} steps were asked for; the page trains 1 to {MOST_STEPS:,}, more with errands train")
+        _, task = read_draft(text)
+        if task.finite is None:
+            raise ConfigError(f"the world of '{task.name}' is continuous; train it with errands train")
+        document = prepare(
+            task, learner, None, "tuned", [f"eval_every={max(1, steps // 200)}"], steps, [seed], CHECKPOINT_SECONDS
+        )
+        with self.lock:
+            if sum(not t.ended for t in self._looked()) >= MOST_AT_ONCE:
+                raise ConfigError(f"{MOST_AT_ONCE} runs are being trained; cancel one or wait")
+            folder = create(self.runs / fresh_name(document, self.runs), document, task)
+            command = [sys.executable, "-m", "errands.viewer.worker", str(folder.path.resolve()), str(MOST_SECONDS)]
+            process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)  # noqa: S603
+            self.known[folder.name] = Training(folder.name, process)
+        return folder.name
+
+    def cancel(self, name: str) -> str:
+        """End a run's process; what was stored stays."""
+        with self.lock:
+            training = self.known.get(name)
+            if training is None:
+                raise ConfigError(f"'{name[:100]}' is not being trained by this page")
+            if not training.ended:
+                training.process.kill()
+                training.process.wait()
+                training.ended = "cancelled"
+            return training.ended
+
+    def state(self, name: str) -> str | None:
+        """How a run stands that the page has started: training, done, cancelled, stopped or failed; None for others."""
+        with self.lock:
+            self._looked()
+            training = self.known.get(name)
+            return None if training is None else training.ended or "training"
+
+    def _looked(self) -> list[Training]:
+        for training in self.known.values():
+            code = training.process.poll()
+            if training.ended:
+                continue
+            if code is not None:
+                training.ended = {0: "done", 3: "stopped"}.get(code, "failed")
+            elif time.monotonic() - training.began > MOST_SECONDS + 10:
+                training.process.kill()
+                training.process.wait()
+                training.ended = "stopped"
+        return list(self.known.values())
+
+    def close(self) -> None:
+        """End every process."""
+        for name in list(self.known):
+            self.cancel(name)
+
+
+def asked(body: Any) -> tuple[str, str, int, int]:
+    """Text, learner, steps and seed of a request to train."""
+    text, learner = body.get("text"), body.get("learner", "qcorm")
+    steps, seed = body.get("steps", 50_000), body.get("seed", 0)
+    if not isinstance(text, str) or not isinstance(learner, str) or type(steps) is not int or type(seed) is not int:
+        raise ConfigError("a request to train has a text, a learner's name, and whole numbers of steps and seed")
+    return text, learner, steps, seed
