@@ -1,0 +1,95 @@
+"""`errands bench`: how fast this machine trains, beside the reference figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from errands.cli.answer import Answer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Measure this machine."""
+
+    seconds: float = 0.2
+    """CPU seconds for which each learner is measured on each size."""
+    sizes: tuple[int, ...] = (2, 8, 16, 30)
+    """Numbers of boxes of Delivery."""
+    compile: bool = True
+    """Also measure how long each learner takes to compile, in new processes with an empty cache."""
+    large: bool = False
+    """Also build machines of up to 300,000 states: minutes and a few gigabytes."""
+    quiet: bool = False
+    """No progress on standard error."""
+
+
+def run(arguments: Arguments) -> Answer:
+    """Measure and tell."""
+    import dataclasses
+    import sys
+
+    from errands.errors import ConfigError
+    from errands.experiments.bench import BENCHED, compile_seconds, peak_megabytes, speeds
+    from errands.learners import LEARNERS
+    from errands.results.provenance import computer, versions
+
+    if not arguments.seconds > 0 or any(not 1 <= n <= 60 for n in arguments.sizes):
+        raise ConfigError("--seconds must be positive and --sizes between 1 and 60 boxes")
+    rows: list[dict[str, Any]] = []
+    for speed in speeds(arguments.seconds, arguments.sizes, arguments.large):
+        rows.append(dataclasses.asdict(speed))
+        if not arguments.quiet:
+            print(f"{speed.method}, {speed.subtasks} boxes", file=sys.stderr, flush=True)
+    compiled = []
+    for method in BENCHED if arguments.compile else ():
+        if method.machine != "boolean" and method.learner in LEARNERS:
+            first, again = compile_seconds(method)
+            compiled.append({"method": method.name, "first_seconds": round(first, 2), "cached_seconds": round(again, 2)})
+            if not arguments.quiet:
+                print(f"{method.name}: compiled in {first:.1f} s", file=sys.stderr, flush=True)
+    document = {
+        "steps": rows, "compile": compiled, "peak_megabytes": round(peak_megabytes()),
+        "computer": computer(), "versions": versions("", deep=False),
+    }  # fmt: skip
+    from rich.console import Group
+
+    parts: list[Any] = [_speeds(rows, arguments.sizes)]
+    parts += [f"{r['method']} with {r['subtasks']} boxes: {r['reason']}" for r in rows if r["reason"]]
+    parts += [_compiled(compiled)] if compiled else []
+    parts.append(f"most memory held by this process: {document['peak_megabytes']:,} MB")
+    return Answer(document, Group(*parts))
+
+
+def _speeds(rows: list[dict[str, Any]], sizes: tuple[int, ...]) -> Table:
+    from rich.table import Table
+
+    title = "Delivery, ns per training step (reference of the prototypes) and MB of tables, by number of boxes"
+    table = Table(title=title, title_justify="left")
+    table.add_column("learner")
+    for n in sizes:
+        table.add_column(str(n), justify="right")
+    for name in dict.fromkeys(row["method"] for row in rows):
+        table.add_row(name, *(_speed(row) for row in rows if row["method"] == name))
+    return table
+
+
+def _speed(row: dict[str, Any]) -> str:
+    reference = f" ({row['reference']:,.0f})" if row["reference"] is not None else ""
+    if row["nanoseconds"] is None:
+        return f"-{reference}"
+    return f"{row['nanoseconds']:,.0f}{reference}, {row['megabytes']:,.1f} MB"
+
+
+def _compiled(rows: list[dict[str, Any]]) -> Table:
+    from rich.table import Table
+
+    table = Table(title="Seconds to the first steps in a new process", title_justify="left")
+    for name in ("learner", "nothing compiled", "from the cache"):
+        table.add_column(name, justify="left" if name == "learner" else "right")
+    for row in rows:
+        table.add_row(row["method"], f"{row['first_seconds']:.1f}", f"{row['cached_seconds']:.1f}")
+    return table

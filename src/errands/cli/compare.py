@@ -1,0 +1,116 @@
+"""`errands compare`: several runs or sweeps in one table, with what differs between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import tyro
+
+from errands.cli.answer import Answer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from errands.results.compared import Compared
+    from errands.results.summary import Summary
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Compare runs."""
+
+    runs: tyro.conf.Positional[tuple[str, ...]]
+    """Names under runs/, paths, or 'latest'; runs and whole sweeps."""
+    plot: Path | None = None
+    """Also draw the learning curves into this file (.svg, .pdf or .png); runs must be on one task."""
+
+
+def run(arguments: Arguments) -> Answer:
+    """Read, summarise, and tell."""
+    from dataclasses import asdict
+
+    from errands.errors import ConfigError
+    from errands.results.compared import compared
+    from errands.results.summary import differences, improvement, overall, summarise_all
+
+    if not arguments.runs:
+        raise ConfigError("no run was named; type for example: errands compare latest")
+    found = compared(arguments.runs)
+    curves = [c.curve for c in found]
+    rows = summarise_all(curves)
+    names = list(dict.fromkeys(c.name for c in curves))
+    by_name = {name: [c for c in curves if c.name == name] for name in names}
+    chances = {name: improvement(by_name[names[0]], by_name[name]) for name in names[1:]}
+    scores = overall(curves) if len({c.task for c in curves}) > 1 else {}
+    differ = differences({f"{c.curve.task} {c.curve.name}": c.settings for c in found})
+    document: dict[str, Any] = {
+        "runs": [row.row() for row in rows],
+        "overall": {name: asdict(score) for name, score in scores.items()},
+        "improvement": {
+            "of": names[0], "over": {name: asdict(chance) for name, chance in chances.items() if chance is not None},
+        },
+        "differences": differ,
+    }  # fmt: skip
+    if arguments.plot is not None:
+        document["plot"] = str(arguments.plot)
+        _plot(arguments, found)
+    from rich.console import Group
+
+    parts: list[Any] = [_table(rows)]
+    parts += [row.note + f" ({row.task}, {row.name})" for row in rows if row.note]
+    parts += [f"IQM over tasks, {name}: {x.value:.3f} [{x.low:.3f}, {x.high:.3f}]" for name, x in scores.items()]
+    for name, chance in chances.items():
+        if chance is not None:
+            interval = f"{chance.value:.2f} [{chance.low:.2f}, {chance.high:.2f}]"
+            parts.append(f"P({names[0]} ends shorter than {name}) = {interval}")
+    if differ:
+        parts.append(_differences(differ))
+    parts += [f"wrote {arguments.plot}"] if arguments.plot is not None else []
+    return Answer(document, Group(*parts))
+
+
+def _table(rows: tuple[Summary, ...]) -> Table:
+    from rich.table import Table
+
+    table = Table(title="Final greedy episodes: median [quartiles]; steps: median over seeds", title_justify="left")
+    for name in ("task", "method", "seeds", "optimum", "length", "succeed", "optimal", "first optimum", "within 10 %", "IQM score"):
+        table.add_column(name, justify="left" if name in ("task", "method") else "right")
+    for row in rows:
+        low, median, high = (_number(x) for x in row.final.values)
+        table.add_row(
+            row.task, row.name, str(row.seeds), _number(row.optimum), f"{median} [{low}, {high}]", f"{row.success:.0%}",
+            f"{row.optimal:.0%}", _number(row.first_optimal.values[1]), _number(row.first_near.values[1]),
+            f"{row.score.value:.3f} [{row.score.low:.3f}, {row.score.high:.3f}]",
+        )  # fmt: skip
+    return table
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.6g}"
+
+
+def _differences(differ: dict[str, dict[str, Any]]) -> Table:
+    from rich.table import Table
+
+    table = Table(title="Settings that differ", title_justify="left")
+    runs = list(dict.fromkeys(run for values in differ.values() for run in values))
+    for name in ("setting", *runs):
+        table.add_column(name)
+    for key, values in differ.items():
+        table.add_row(key, *(str(values[run]) if run in values else "" for run in runs))
+    return table
+
+
+def _plot(arguments: Arguments, found: list[Compared]) -> None:
+    from errands.cli.typed import typed
+    from errands.errors import ConfigError
+    from errands.plots.curves import draw_curves, learning_curves
+    from errands.plots.style import save
+
+    tasks = {c.curve.task for c in found}
+    if arguments.plot is None or len(tasks) > 1:
+        raise ConfigError(f"a figure of curves is drawn for one task; these runs are on {', '.join(sorted(tasks))}")
+    value = learning_curves([c.curve for c in found])
+    save(draw_curves(value), arguments.plot, value.as_json(), typed("compare", arguments))

@@ -1,0 +1,195 @@
+"""`errands reproduce`: the paper's tabular panels, measured, drawn and judged in one command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import tyro
+
+from errands.cli.answer import Answer
+
+if TYPE_CHECKING:
+    from errands.experiments.evidence import Exact
+    from errands.experiments.measured import Measured
+    from errands.experiments.paper import Panel, Profile, Skipped
+    from errands.experiments.report import Figure, Report
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Reproduce the paper's tabular results."""
+
+    figures: tyro.conf.Positional[tuple[str, ...]] = ()
+    """delivery-2, delivery-8, delivery-runtime, office-3, office-6, office-runtime; all when none is named."""
+    profile: Literal["quick", "full"] = "quick"
+    """quick: 3 seeds of 100,000 steps; full: 10 seeds of 1,000,000 steps, as in the paper."""
+    boolean_large: bool = False
+    """Also run CRM and HRM on Boolean machines of seven and eight boxes, which takes hours."""
+    seeds: int | None = None
+    """Another number of seeds."""
+    steps: int | None = None
+    """Another number of steps."""
+    output: Path | None = None
+    """The folder of the report; reproduction-PROFILE unless said otherwise. What it holds is not measured again."""
+    jobs: int | None = None
+    """How many runs at the same time; all cores unless said otherwise."""
+    dry_run: bool = False
+    """Only say what would be run, and how long it would take."""
+    quiet: bool = False
+    """No progress on standard error."""
+
+
+def run(arguments: Arguments) -> Answer:
+    """Forecast, measure, judge, draw and write the report."""
+    import dataclasses
+    import sys
+    import time
+
+    from errands.cli.typed import typed
+    from errands.errors import ConfigError
+    from errands.experiments.engine_local import cores
+    from errands.experiments.measured import forecast, measure_all, stored, warm
+    from errands.experiments.paper import PROFILES, cells, chosen
+
+    def told(line: str) -> None:
+        if not arguments.quiet:
+            print(line, file=sys.stderr, flush=True)
+
+    given = {key: value for key in ("seeds", "steps") if (value := getattr(arguments, key)) is not None}
+    if any(value < 1 for value in given.values()):
+        raise ConfigError("--seeds and --steps must be at least 1")
+    profile = dataclasses.replace(PROFILES[arguments.profile], **given)
+    panels = chosen(arguments.figures)
+    wanted, skipped = cells(panels, profile, arguments.boolean_large)
+    output = arguments.output or Path(f"reproduction-{profile.name}")
+    workers = arguments.jobs or cores()
+    rest = [cell for cell in wanted if stored(output / "cells", cell) is None]
+    told(f"{len(wanted)} cells of {profile.seeds} seeds, {len(wanted) - len(rest)} of them already in {output}; compiling")
+    warm(rest)
+    predicted = sum(forecast(cell) for cell in rest)
+    told(f"forecast: {predicted / 60:.1f} minutes of one core, {predicted / 60 / workers:.1f} minutes on {workers}")
+    for left in skipped:
+        told(f"not run: {left.method} on {left.task}: {left.reason}")
+    document: dict[str, Any] = {"profile": profile.name, "cells": len(wanted), "forecast_seconds": round(predicted, 1)}
+    if arguments.dry_run:
+        return Answer(document, f"{len(wanted)} cells, about {predicted / 60:.1f} minutes of one core")
+    began = time.perf_counter()
+    measured = measure_all(wanted, output / "cells", workers, told)
+    took = time.perf_counter() - began
+    report = _report(panels, measured, profile, predicted, took, skipped, typed("reproduce", arguments))
+    page = write(report, output)
+    verdicts = {claim.name: claim.verdict for claim in report.claims}
+    document |= {"seconds": round(took, 1), "report": str(page), "claims": verdicts}
+    document["not_run"] = [dataclasses.asdict(left) for left in skipped]
+    lines = [f"{claim.verdict:15} {claim.where:13} {claim.text}" for claim in report.claims]
+    return Answer(document, "\n".join([*lines, f"wrote {page}"]), int(bool(report.errors)))
+
+
+def _report(
+    panels: tuple[Panel, ...],
+    measured: list[Measured],
+    profile: Profile,
+    predicted: float,
+    took: float,
+    skipped: list[Skipped],
+    command: str,
+) -> Report:
+    from errands.experiments.claims import judge_all
+    from errands.experiments.evidence import evidence_of
+    from errands.experiments.report import Report
+    from errands.results.provenance import computer, versions
+    from errands.results.statistics import spread
+    from errands.results.summary import summarise
+
+    good = [m for m in measured if m.seeds]
+    rows = []
+    for m in good:
+        row = summarise(m.curve).row()
+        rows.append({"task": row.pop("task"), "name": row.pop("name"), "preset": m.cell.preset, **row})
+    times = []
+    for m in good:
+        q1, median, q3 = spread(m.per_million).values
+        times.append({"task": m.cell.task, "method": m.cell.method.name, "preset": m.cell.preset,
+                      "q1": q1, "median": median, "q3": q3})  # fmt: skip
+    return Report(
+        profile=profile,
+        command=command,
+        versions=versions("", deep=False),
+        computer=computer(),
+        forecast=predicted,
+        took=took,
+        figures=tuple(figure for panel in panels for figure in _figures(panel, good)),
+        summaries=tuple(rows),
+        runtimes=tuple(times),
+        claims=tuple(judge_all(evidence_of(good, _exact()))),
+        skipped=tuple(skipped),
+        errors=tuple(f"{m.cell.name}: {m.error}" for m in measured if m.error),
+    )
+
+
+def _exact() -> dict[str, Exact]:
+    """What the oracle says about the tasks of the claim of global optimality."""
+    from errands.experiments.evidence import Exact
+    from errands.oracle.one_policy import one_policy_per_subtask
+    from errands.tasks.catalogue import load
+
+    found = {}
+    for name in ("delivery-2", "office-3", "office-6", "corridor"):
+        single = one_policy_per_subtask(load(name))
+        if single.optimum is not None:
+            found[name] = Exact(float(single.optimum), None if single.length is None else float(single.length))
+    return found
+
+
+def _figures(panel: Panel, measured: list[Measured]) -> list[Figure]:
+    """The figures of a panel, one for each preset; methods of ours stand beside both."""
+    from errands.experiments.report import Figure
+    from errands.plots.bars import bars, draw_bars
+    from errands.plots.curves import draw_curves, learning_curves
+    from errands.plots.runtimes import draw_runtimes, runtimes
+    from errands.plots.style import as_svg
+    from errands.results.summary import summarise
+
+    found = []
+    for preset in ("tuned", "paper"):
+        kept = [m for m in measured if m.cell.task in panel.tasks and (m.cell.preset == preset or m.cell.method.ours)]
+        name, title = f"{panel.name}-{preset}", f"{panel.title} ({preset} preset)"
+        if not kept:
+            continue
+        if panel.runtime:
+            timed = [m for m in kept if m.cell.method.learner != "scout"]
+            points = [(m.cell.method.name, int(m.cell.task.rsplit("-", 1)[1]), s) for m in timed for s in m.per_million]
+            said = ("CPU seconds of one core; evaluations and compilation are left out",)
+            found.append(Figure(name, title, as_svg(draw_runtimes(runtimes(title, points))), said))
+            continue
+        curves = [m.curve for m in kept]
+        value = learning_curves(curves, title, points=150)
+        notes = (f"Median of {kept[0].cell.seeds} seeds, quartiles shaded", *value.notes)
+        found.append(Figure(name, title, as_svg(draw_curves(value)), notes))
+        ends = bars([summarise(curve) for curve in curves], f"{title}: steps to the optimum")
+        found.append(Figure(f"{name}-bars", ends.title, as_svg(draw_bars(ends))))
+    return found
+
+
+def write(report: Report, output: Path) -> Path:
+    """Write the page, the figures and the tables; returns the page."""
+    import json
+
+    from errands.experiments import report as made
+    from errands.results.files import write_file
+
+    files = {
+        "report.html": made.html(report),
+        "README.md": made.markdown(report),
+        "claims.md": made.markdown_claims(report.claims),
+        "claims.json": json.dumps(made.claims_json(report), ensure_ascii=False, indent=1) + "\n",
+        "summary.csv": made.as_csv(report.summaries),
+        "runtimes.csv": made.as_csv(report.runtimes),
+        **{f"{figure.name}.svg": figure.svg for figure in report.figures},
+    }
+    output.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        write_file(output / name, text.encode())
+    return output / "report.html"

@@ -1,0 +1,127 @@
+"""Benchmarks of this machine: nanoseconds per step, compile time and memory of each learner, beside reference figures."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from errands.errors import ErrandsError, TaskError
+from errands.experiments.paper import METHODS, Method
+from errands.learners import LEARNERS, make_learner
+from errands.machines.counting import size
+from errands.tasks.catalogue import load
+
+SIZES = (2, 8, 16, 30)
+MOST_STATES = 300_000
+"""Enumerated machines above this size are not built for a benchmark."""
+REFERENCE: dict[tuple[str, int], float] = {
+    ("qcorm", 2): 42, ("qcorm-plus", 2): 53, ("qrm agenda", 2): 25, ("crm agenda", 2): 33, ("hrm agenda", 2): 34,
+    ("crm boolean", 2): 30,
+    ("qcorm", 8): 42, ("qcorm-plus", 8): 70, ("qrm agenda", 8): 48, ("crm agenda", 8): 235, ("hrm agenda", 8): 435,
+    ("crm boolean", 8): 222_000,
+    ("qcorm", 16): 63, ("qcorm-plus", 16): 273, ("qrm agenda", 16): 235, ("crm agenda", 16): 152_000,
+    ("qcorm", 30): 81, ("qcorm-plus", 30): 864,
+}  # fmt: skip
+"""Nanoseconds per step of the prototypes, on one core, on Delivery, without evaluations."""
+BENCHED = tuple(m for m in METHODS if m.learner not in ("scout", "dirl"))
+
+
+@dataclass(frozen=True)
+class Speed:
+    """One learner on Delivery with this many boxes; None with the reason where it was not measured."""
+
+    method: str
+    subtasks: int
+    nanoseconds: float | None
+    """CPU time of this thread per training step, without evaluations."""
+    megabytes: float | None
+    """All arrays that a checkpoint would hold."""
+    reference: float | None
+    reason: str = ""
+
+
+def speeds(seconds: float, sizes: tuple[int, ...] = SIZES, large: bool = False) -> Iterator[Speed]:
+    """Measure every learner for each size, each for about so many seconds."""
+    for method in BENCHED:
+        if method.learner not in LEARNERS:
+            continue
+        for n in sizes:
+            yield _speed(method, n, seconds, large)
+
+
+def _speed(method: Method, n: int, seconds: float, large: bool) -> Speed:
+    known = REFERENCE.get((method.name, n))
+    try:
+        _check(method, n, large)
+        learner = make_learner(load(f"delivery-{n}"), method.learner, 0, method.machine)
+        learner.advance(1_000)
+        count, spent = 1_000, 0.0
+        while spent < seconds:
+            began = time.thread_time()
+            learner.advance(count)
+            took = time.thread_time() - began
+            if took >= seconds / 4:
+                spent += took
+                nanoseconds = took / count * 1e9
+            else:
+                count *= 4
+    except (ErrandsError, MemoryError) as fault:
+        return Speed(method.name, n, None, None, known, str(fault) or "out of memory")
+    held = sum(array.nbytes for array in learner.save().values()) / 2**20
+    return Speed(method.name, n, nanoseconds, held, known)
+
+
+def _check(method: Method, n: int, large: bool) -> None:
+    """Refuse a machine that would take minutes to build."""
+    if method.machine is None or method.learner == "qrm":
+        return
+    sizes = size(load(f"delivery-{n}").machine)
+    states = sizes.boolean if method.machine == "boolean" else sizes.agenda
+    most = MOST_STATES if large else MOST_STATES // 10
+    if states > most:
+        hint = "" if large or states > MOST_STATES else "; ask for it with --large"
+        raise TaskError(f"its {method.machine} machine has {states:,} states{hint}")
+
+
+_CHILD = """
+import json, sys, time
+from errands.learners import make_learner
+from errands.tasks.catalogue import load
+task = load("delivery-2")
+began = time.perf_counter()
+learner = make_learner(task, sys.argv[1], 0, sys.argv[2] or None)
+learner.advance(10)
+learner.evaluate()
+print(json.dumps(time.perf_counter() - began))
+"""
+
+
+def compile_seconds(method: Method) -> tuple[float, float]:
+    """Seconds to the first steps of a learner in a new process: with an empty cache of kernels, then with a full one."""
+    with tempfile.TemporaryDirectory() as folder:
+        first, second = (_child(method, folder) for _ in range(2))
+    return first, second
+
+
+def _child(method: Method, cache: str) -> float:
+    command = [sys.executable, "-c", _CHILD, method.learner, method.machine or ""]
+    done = subprocess.run(  # noqa: S603 (this interpreter, words of our own)
+        command, env={**os.environ, "ERRANDS_CACHE": cache}, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise TaskError(f"{method.name} could not be compiled in a new process: {done.stderr.strip()[-200:]}")
+    return float(json.loads(done.stdout.splitlines()[-1]))
+
+
+def peak_megabytes() -> float:
+    """The most memory that this process has held."""
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**20 if sys.platform == "darwin" else peak / 2**10
