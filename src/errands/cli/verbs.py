@@ -30,11 +30,11 @@ VERBS: Mapping[str, Verb] = {
         "sweep", "many", "train many tasks, learners and seeds",
         "errands sweep --task delivery-2..4 --learner qcorm,crm --seeds 10 --steps 100000",
     ),
-    "compare": Verb("compare", "many", "several runs in one table, and what differs", "errands compare latest other --plot both.svg"),
+    "compare": Verb("compare", "many", "several runs in one table, and what differs", "errands compare one two --plot both.svg"),
     "reproduce": Verb(
         "reproduce", "many", "the paper's tabular figures and claims, measured again", "errands reproduce office-3 --profile quick"
     ),
-    "plot": Verb("plot", "see", "curves, bars, runtimes, sizes, a route or a policy", "errands plot route latest --output route.svg"),
+    "plot": Verb("plot", "see", "curves, bars, runtimes, sizes, routes, policies", "errands plot route latest --output route.svg"),
     "bench": Verb("bench", "house", "how fast this machine trains", "errands bench --sizes 2 8"),
     "verify": Verb("verify", "many", "repeat a part of a run and compare every byte", "errands verify latest"),
     "resume": Verb("resume", "learn", "go on with a run or sweep that was stopped", "errands resume latest"),
