@@ -9,6 +9,7 @@ from errands.tables import Flags, Floats, Ints
 
 WINDOW = 30
 LONGEST = 3
+NEAR = 8
 SLACK = 1e-9
 
 
@@ -30,10 +31,27 @@ def nearest(cost: Floats) -> Ints:
 
 
 @jit
-def prefix(cost: Floats, path: Ints, ahead: Floats, back: Floats) -> None:
-    """Costs along the path up to each position, forwards and backwards."""
-    ahead[0], back[0] = 0.0, 0.0
+def neighbours(cost: Floats) -> Ints:
+    """[n + 2, K] for each item the two ends of the path and the nearest other items, whichever way is shorter."""
+    size = cost.shape[0]
+    kept = min(NEAR, size - 3)
+    near = np.zeros((size, kept + 2), np.int32)
+    for i in range(1, size - 1):
+        near[i, kept], near[i, kept + 1] = 0, size - 1
+        way = np.minimum(cost[i], cost[:, i])
+        way[0], way[i], way[size - 1] = np.inf, np.inf, np.inf
+        order = np.argsort(way, kind="mergesort")
+        for k in range(kept):
+            near[i, k] = order[k]
+    return near
+
+
+@jit
+def prefix(cost: Floats, path: Ints, where: Ints, ahead: Floats, back: Floats) -> None:
+    """The position of each item, and the costs along the path up to each position, forwards and backwards."""
+    ahead[0], back[0], where[path[0]] = 0.0, 0.0, 0
     for i in range(1, path.shape[0]):
+        where[path[i]] = i
         ahead[i] = ahead[i - 1] + cost[path[i - 1], path[i]]
         back[i] = back[i - 1] + cost[path[i], path[i - 1]]
 
@@ -56,56 +74,62 @@ def swap(path: Ints, i: int, j: int, k: int) -> None:
 
 
 @jit
-def try_reversal(cost: Floats, path: Ints, ahead: Floats, back: Floats, p: int) -> int:
-    """Apply the first reversal that shortens the path and has p at one of its two ends: the other end, or -1."""
+def try_reversal(cost: Floats, path: Ints, where: Ints, near: Ints, ahead: Floats, back: Floats, p: int) -> int:
+    """Apply a reversal that shortens the path by joining p to a neighbour: another position that it touched, or -1."""
     last = path.shape[0] - 2
-    for q in range(1, last + 1):
-        i, j = (p, q) if p < q else (q, p)
-        if i == j:
-            continue
-        before, after = path[i - 1], path[j + 1]
-        gain = cost[before, path[i]] + cost[path[j], after] - cost[before, path[j]] - cost[path[i], after]
-        gain += (ahead[j] - ahead[i]) - (back[j] - back[i])
-        if gain > SLACK:
-            reverse(path, i, j)
-            return q
+    for c in near[path[p]]:
+        at = where[c]
+        for side in range(2):
+            i, j = (p, at - 1) if at > p else (at + 1, p)
+            if side == 1:
+                i, j = (p + 1, at) if at > p else (at, p - 1)
+            if i < 1 or j > last or i >= j:
+                continue
+            before, after = path[i - 1], path[j + 1]
+            gain = cost[before, path[i]] + cost[path[j], after] - cost[before, path[j]] - cost[path[i], after]
+            if gain + (ahead[j] - ahead[i]) - (back[j] - back[i]) > SLACK:
+                reverse(path, i, j)
+                return at
     return -1
 
 
 @jit
-def try_shift(cost: Floats, path: Ints, ahead: Floats, back: Floats, p: int) -> int:
-    """Apply the first move of up to three items around p, either way round, that shortens the path: where to, or -1."""
+def try_shift(cost: Floats, path: Ints, where: Ints, near: Ints, ahead: Floats, back: Floats, p: int) -> int:
+    """Apply a move of up to three items from p on to a neighbour of p, either way round, that shortens the path."""
     last = path.shape[0] - 2
     for length in range(1, LONGEST + 1):
-        for i in range(max(1, p - length + 1), p + 1):
+        for i in range(p - length + 1, p + 1, max(length - 1, 1)):
             j = i + length - 1
-            if j > last:
-                break
+            if i < 1 or j > last:
+                continue
             first, final = path[i], path[j]
             freed = cost[path[i - 1], first] + cost[final, path[j + 1]] - cost[path[i - 1], path[j + 1]]
             turned = (back[j] - back[i]) - (ahead[j] - ahead[i])
-            for q in range(last + 1):
-                if i - 1 <= q <= j:
-                    continue
-                left, right = path[q], path[q + 1]
-                straight = freed + cost[left, right] - cost[left, first] - cost[final, right]
-                flipped = freed + cost[left, right] - cost[left, final] - cost[first, right] - turned
-                if straight > SLACK or flipped > SLACK:
-                    if flipped > straight:
-                        reverse(path, i, j)
-                    if q < i:
-                        swap(path, q + 1, i - 1, j)
-                    else:
-                        swap(path, i, j, q)
-                    return q
+            for c in near[path[p]]:
+                for q in range(max(where[c] - 1, 0), min(where[c], last) + 1):
+                    if i - 1 <= q <= j:
+                        continue
+                    left, right = path[q], path[q + 1]
+                    straight = freed + cost[left, right] - cost[left, first] - cost[final, right]
+                    flipped = freed + cost[left, right] - cost[left, final] - cost[first, right] - turned
+                    if straight > SLACK or flipped > SLACK:
+                        if flipped > straight:
+                            reverse(path, i, j)
+                        if q < i:
+                            swap(path, q + 1, i - 1, j)
+                        else:
+                            swap(path, i, j, q)
+                        return q
     return -1
 
 
 @jit
-def improve(cost: Floats, path: Ints, ahead: Floats, back: Floats, dirty: Flags) -> None:
+def improve(
+    cost: Floats, path: Ints, where: Ints, near: Ints, ahead: Floats, back: Floats, dirty: Flags
+) -> None:
     """Local search to an optimum of both moves, starting with the items marked dirty."""
     size = path.shape[0]
-    prefix(cost, path, ahead, back)
+    prefix(cost, path, where, ahead, back)
     again = True
     while again:
         again = False
@@ -113,11 +137,11 @@ def improve(cost: Floats, path: Ints, ahead: Floats, back: Floats, dirty: Flags)
             while dirty[path[p]]:
                 item = path[p]
                 dirty[item] = False
-                other = try_reversal(cost, path, ahead, back, p)
+                other = try_reversal(cost, path, where, near, ahead, back, p)
                 if other < 0:
-                    other = try_shift(cost, path, ahead, back, p)
+                    other = try_shift(cost, path, where, near, ahead, back, p)
                 if other >= 0:
-                    prefix(cost, path, ahead, back)
+                    prefix(cost, path, where, ahead, back)
                     dirty[item] = True
                     for q in range(max(1, p - LONGEST), min(size - 1, p + LONGEST + 1)):
                         dirty[path[q]] = True
@@ -138,9 +162,9 @@ def tour(first: Floats, between: Floats, last: Floats, kicks: int, rng: np.rando
     path = nearest(cost)
     if n < 2:
         return path[1:-1] - np.int32(1)
-    ahead, back = np.zeros(n + 2), np.zeros(n + 2)
+    ahead, back, where, near = np.zeros(n + 2), np.zeros(n + 2), np.zeros(n + 2, np.int32), neighbours(cost)
     dirty = np.ones(n + 2, np.bool_)
-    improve(cost, path, ahead, back, dirty)
+    improve(cost, path, where, near, ahead, back, dirty)
     best, length = path.copy(), ahead[n + 1]
     for _ in range(kicks if n > 2 else 0):
         i = 1 + int(rng.random() * (n - 1))
@@ -150,7 +174,7 @@ def tour(first: Floats, between: Floats, last: Floats, kicks: int, rng: np.rando
         swap(path, i, j, k)
         for p in (i - 1, i, i + k - j - 1, i + k - j, k, k + 1):
             dirty[path[min(p, n + 1)]] = True
-        improve(cost, path, ahead, back, dirty)
+        improve(cost, path, where, near, ahead, back, dirty)
         if ahead[n + 1] <= length + SLACK:
             length = ahead[n + 1]
             best[:] = path

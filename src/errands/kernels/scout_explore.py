@@ -15,7 +15,7 @@ from errands.tables import FAILURE, RUNNING, Codes, Flags, Ints, Masks, WorldTab
 CELL, STATE, CLOCK, LEVEL, AT, END, GUIDED, FRESH, FOLLOWING, MOVED, STAMP = range(11)
 RANDOM, EVENTS, PAIRS = range(3)
 SPENT, DUE, DRY, FULL, ENDED, CHANGED = range(6)
-DEADLY = 3
+FINAL = 3
 
 
 class Known(NamedTuple):
@@ -53,8 +53,8 @@ class Agent(NamedTuple):
     path: Ints
     """The actions ahead, and in `expect` the cells they should lead to (-1: anywhere)."""
     expect: Ints
-    fatal: Codes
-    """[L] whether entering a cell with this label fails the task now."""
+    final: Codes
+    """[L] whether entering a cell with this label ends the task now."""
     seen: Ints
     """[S] stamps of the last search that met the cell, then its parent, the action from it, and the queue."""
     parent: Ints
@@ -64,10 +64,10 @@ class Agent(NamedTuple):
 
 @jit
 def refresh(machine: ScoutMachine, agent: Agent) -> None:
-    """Find which labels are fatal in the agent's machine state."""
+    """Find which labels end the task in the agent's machine state."""
     for label in range(machine.next.shape[0]):
         row = advance(machine, agent.at[STATE], agent.mask, label, agent.after)
-        agent.fatal[label] = machine.status[machine.next[label, row]] == FAILURE
+        agent.final[label] = machine.status[machine.next[label, row]] != RUNNING
 
 
 @jit
@@ -112,13 +112,13 @@ def observe(known: Known, s: int, a: int, there: int, label: int, ends: bool) ->
 
 @jit
 def scarce(known: Known, agent: Agent, s: int) -> int:
-    """The least tried action of a cell that is below the level; deadly ones are tried less often; -1 for none."""
+    """The least tried action of a cell that is below the level; those that end the episode less often; -1 for none."""
     best, fewest = -1, agent.at[LEVEL]
     for a in range(known.tried.shape[1]):
         n = known.tried[s, a]
         if n < fewest:
             o = known.mode[s, a]
-            if n < DEADLY or not (known.ends[s, a, o] or agent.fatal[known.label[s, a, o]]):
+            if n < FINAL or not (known.ends[s, a, o] or agent.final[known.label[s, a, o]]):
                 best, fewest = a, n
     return best
 
@@ -142,7 +142,7 @@ def plan_path(known: Known, agent: Agent) -> bool:
             there = known.target[cell, a, o]
             if known.tried[cell, a] == 0 or seen[there] == stamp:
                 continue
-            if known.ends[cell, a, o] or agent.fatal[known.label[cell, a, o]]:
+            if known.ends[cell, a, o] or agent.final[known.label[cell, a, o]]:
                 continue
             seen[there], agent.parent[there], agent.via[there] = stamp, cell, a
             queue[tail] = there

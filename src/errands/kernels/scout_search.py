@@ -11,7 +11,8 @@ from errands.kernels.scout_explore import Known
 from errands.tables import FAILURE, SUCCESS, Codes, Ints
 
 Longs = NDArray[np.int64]
-NONE, GOAL, EXIT = range(3)
+NONE, GOAL, EXIT, LOST = range(4)
+MOST_NODES = 1_500_000
 
 
 @jit
@@ -57,7 +58,8 @@ def pop(keys: Longs, items: Ints, size: int) -> int:
 @jit
 def locate(names: Longs, slots: Ints, name: int) -> int:
     """The slot that holds a node of this name, or the free one where it would stand."""
-    i = (name ^ (name >> 11)) & (slots.shape[0] - 1)
+    mixed = ((name ^ (name >> 31)) & 0x7FFFFFFF) * 1103515245
+    i = (mixed ^ (mixed >> 15) ^ (mixed >> 31)) & (slots.shape[0] - 1)
     while slots[i] >= 0 and names[slots[i]] != name:
         i = (i + 1) & (slots.shape[0] - 1)
     return i
@@ -96,11 +98,12 @@ def unfold(names: Longs, parent: Ints, via: Ints, cells: int, n: int, last: int)
 
 @jit
 def search(
-    known: Known, status: Codes, delta: Ints, marks: Landmarks, w: Ints, x: int, s: int, hopeful: bool
+    known: Known, status: Codes, delta: Ints, marks: Landmarks, w: Ints, x: int, s: int, ceiling: int, hopeful: bool
 ) -> tuple[int, int, Ints, Ints, Ints]:
-    """The cheapest way from (x, s): GOAL over known steps, EXIT at an untried action (hopeful only), or NONE.
+    """The cheapest way from (x, s) that costs less than the ceiling, or NONE; LOST where the search grew too large.
 
-    Its cost (for an exit: a lower bound on every way that uses an untried action), actions, machine states and cells.
+    GOAL: over known steps. EXIT (hopeful only): to an untried action, its cost a lower bound on every way that uses one.
+    With the cost, the actions and the machine states and cells before them. At equal cost exits come first.
     """
     cells, actions = known.tried.shape
     marked = marks.cell.shape[0]
@@ -112,7 +115,7 @@ def search(
     names[0], g[0], h[0], parent[0] = x * cells + s, 0, estimate(delta, marks, w, x, s), -1
     slots[locate(names, slots, names[0])] = 0
     count, size = 1, 0
-    if h[0] < FAR:
+    if h[0] < ceiling:
         push(keys, items, 0, np.int64(0), 0)
         size = 1
     while size > 0:
@@ -132,6 +135,8 @@ def search(
         if closed[n]:
             continue
         closed[n] = True
+        if count > MOST_NODES:
+            return LOST, FAR, np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int32)
         if size + actions + 1 > keys.shape[0]:
             keys, items = np.append(keys, keys), np.append(items, items)
         if count + actions > names.shape[0]:
@@ -142,8 +147,8 @@ def search(
         exits = hopeful
         for a in range(actions):
             if known.tried[s, a] == 0:
-                if exits and w[x, marked] < FAR:
-                    push(keys, items, size, (np.int64(2 * (g[n] + w[x, marked]) + 1) << 31) + (1 << 30) - g[n], -1 - n)
+                if exits and g[n] + w[x, marked] < ceiling:
+                    push(keys, items, size, np.int64(g[n] + w[x, marked]) << 31, -1 - n)
                     size += 1
                 exits = False
                 continue
@@ -158,8 +163,8 @@ def search(
                 count += 1
                 names[m], g[m] = np.int64(y) * cells + there, FAR
                 h[m] = 0 if status[y] == SUCCESS else estimate(delta, marks, w, y, there)
-            if g[n] + 1 < g[m] and h[m] < FAR and not closed[m]:
+            if g[n] + 1 < g[m] and g[n] + 1 + h[m] < ceiling and not closed[m]:
                 g[m], parent[m], via[m] = g[n] + 1, n, a
-                push(keys, items, size, (np.int64(2 * (g[m] + h[m])) << 31) + (1 << 30) - g[m], m)
+                push(keys, items, size, (np.int64(g[m] + h[m]) << 31) + (1 << 30) - g[m], m)
                 size += 1
     return NONE, FAR, np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int32)

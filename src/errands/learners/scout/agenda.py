@@ -11,7 +11,7 @@ from errands.learners.scout.lowering import Lowering
 from errands.machines.stepping import State
 from errands.tables import FAILURE, RUNNING, Flags, Ints
 
-MOST_STATES = 150_000
+FEW_STATES, MOST_STATES = 2_000, 150_000
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,9 @@ def number_states(lowering: Lowering) -> Agenda | None:
     if lowering.words > 1:
         return None
     option_first, option_to, _ = lowering.options()
-    few, us, masks, slots = enumerate_states(machine, option_first, option_to, MOST_STATES)
+    few, us, masks, slots = enumerate_states(machine, option_first, option_to, FEW_STATES)
+    if not few:
+        few, us, masks, slots = enumerate_states(machine, option_first, option_to, MOST_STATES)
     if not few:
         return None
     status = machine.status[us]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from errands.kernels.scout_search import NONE
+from errands.kernels.scout_search import EXIT, NONE
 from errands.learners.scout.crowd import Crowd
 from errands.learners.scout.guide import Guide
 from errands.learners.scout.planner import Plan, Planner
@@ -40,14 +40,17 @@ def bounds_so_far(guide: Guide | None, state: State, starts: Mapping[int, int], 
     if isinstance(guide, Planner):
         return Claim(lower, upper, False, step, "untried actions could still shorten the plan")
     if lower == upper:
-        return Claim(lower, upper, True, step, "the order is as short as the lightest tree that joins its items")
+        return Claim(lower, upper, True, step, "no order is shorter than the lightest tree that joins its items")
     return Claim(lower, upper, False, step, "too many agenda states for a proof; the order comes from a local search")
 
 
 def _bounds(guide: Guide, state: State, cell: int) -> tuple[float, float]:
     """A lower bound, and the steps of the way known by now."""
+    if isinstance(guide, Planner):
+        x = guide.agenda.number(state)
+        plan = guide.plan(x, cell)
+        hope = guide.hope(x, cell, plan.cost)
+        return min(plan.cost, hope.cost if hope.kind == EXIT else guide.lower(x, cell)), plan.cost
     walk = guide.walk(state, cell)
     upper = math.inf if walk is None else float(len(walk.actions))
-    if isinstance(guide, Planner):
-        return guide.plan(guide.agenda.number(state), cell, hopeful=True).cost, upper
-    return (guide.floor(state, cell) if isinstance(guide, Crowd) and walk else 0.0), upper
+    return (guide.floor(state, cell, upper) if isinstance(guide, Crowd) and walk else 0.0), upper

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,11 +12,14 @@ from errands.kernels.local_search import tour
 from errands.kernels.scout_bounds import FAR
 from errands.kernels.scout_explore import Known
 from errands.kernels.scout_stage import NOWHERE, SUCCEED, stage_search
+from errands.kernels.scout_tree import tree_bound
 from errands.learners.scout.guide import Walk
 from errands.learners.scout.lowering import Lowering
 from errands.learners.scout.stages import Stage
 from errands.machines.stepping import State
 from errands.tables import RUNNING, SUCCESS, Flags, Floats, Ints
+
+ROUNDS = 300
 
 
 class Ground:
@@ -159,28 +163,16 @@ class Crowd:
             goal = ways[int(np.argmin(arrive + rest))]
         return ground.from_here(u, s, int(ground.cells[goal]))[2]
 
-    def floor(self, state: State, cell: int) -> float:
-        """A lower bound on the steps to success once every pair was tried: the lightest tree that joins all items."""
-        total = 0.0
-        for k in range(self._stage(state[1]), len(self.stages)):
+    def floor(self, state: State, cell: int, upper: float) -> float:
+        """A lower bound on the steps to success once every pair was tried, given the length of a known way."""
+        total, now = 0.0, self._stage(state[1])
+        for k in range(now, len(self.stages)):
             costs = self.costs(k, state[0], cell, state[1])
             if costs is not None and costs.items:
-                here = k == self._stage(state[1])
-                total += lightest_tree(costs.first if here else np.ones_like(costs.first), costs.between)
-                total += costs.last.min() if k + 1 == len(self.stages) else 0.0
-        return total
-
-
-def lightest_tree(first: Floats, between: Floats) -> float:
-    """The weight of the lightest tree that joins a root, first[i] away, and all items, whichever way an edge is used."""
-    weight = np.minimum(between, between.T)
-    reach, joined, total = first.copy(), np.zeros(len(first), np.bool_), 0.0
-    for _ in range(len(first)):
-        i = int(np.argmin(np.where(joined, np.inf, reach)))
-        total += float(reach[i])
-        joined[i] = True
-        reach = np.minimum(reach, weight[i])
-    return total
+                first = costs.first if k == now else np.ones_like(costs.first)
+                last = costs.last if k + 1 == len(self.stages) or not self.stages[k + 1].bits else np.zeros_like(costs.last)
+                total += float(tree_bound(first, costs.between, last, upper, ROUNDS))
+        return float(math.ceil(total - 1e-6))
 
 
 def _cost(steps: Ints) -> Floats:

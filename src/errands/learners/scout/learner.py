@@ -12,7 +12,6 @@ from errands.kernels import scout_explore as ex
 from errands.kernels.scout_bounds import FAR, measure
 from errands.kernels.scout_explore import plan_path
 from errands.kernels.scout_rollout import rehearse
-from errands.kernels.scout_search import NONE
 from errands.learners.base import Learner, LearnerConfig, Saved
 from errands.learners.scout.chance import ChancePolicy, Prospect
 from errands.learners.scout.claims import bounds_so_far, proof
@@ -57,6 +56,7 @@ class Scout(Learner):
         self.route: Ints = np.zeros(self.sampler.states, np.int32)
         self.frozen = snapshot(self.known)
         self.frozen_step = 0
+        self.settled = False
         self.proof: Claim | None = None
         self._cached: tuple[tuple[int, ...], Guide | Prospect, Policy] | None = None
 
@@ -99,21 +99,24 @@ class Scout(Learner):
         news = getattr(self.sampler, "news", None)
         if news is not None:
             self.lowering.add([news[1]])
-            self.agent = self.agent._replace(fatal=np.zeros(len(self.lowering.labels), np.int8))
+            self.agent = self.agent._replace(final=np.zeros(len(self.lowering.labels), np.int8))
             if self.agent.at[ex.CLOCK] >= 0:
                 ex.refresh(self.lowering.machine, self.agent)
 
     def _reason(self, why: int) -> None:
         """Certain moves: look for a certificate; when nothing untried is near, follow a plan or wait for the limit."""
-        self.agent.at[ex.FRESH] = 0
+        at = self.agent.at
+        if why == ex.DRY:
+            # Ways that change the machine can keep the frontier out of reach; then every way follows the hopeful plan.
+            at[ex.LEVEL] = at[ex.FRESH] > 0
+        at[ex.FRESH] = 0
         if len(self.starts) == 1 and not self.known.facts[ex.EVENTS]:
             self.proof = self._settled(self.starts[0])
         if self.proof is None and why == ex.DRY:
-            guide, cell = self.guide, int(self.agent.at[ex.CELL])
+            guide, cell = self.guide, int(at[ex.CELL])
             actions: Ints | None = None
             if isinstance(guide, Planner):
-                plan = guide.plan(guide.agenda.number(self.here), cell, hopeful=True)
-                actions = None if plan.kind == NONE else plan.actions
+                actions = guide.onward(guide.agenda.number(self.here), cell)
             elif (walk := guide.walk(self.here, cell)) is not None:
                 actions = np.array(walk.actions, np.int32)
             self._commit(actions)
@@ -125,7 +128,8 @@ class Scout(Learner):
             plan = guide.certified(guide.agenda.number(first), start)
             return None if plan is None else proof(plan, self.step, self.sampler.certain)
         marks = measure(self.known, self.mind.fatal, np.zeros(0, np.int32), np.zeros(0, np.int32), True)
-        return self._bounds() if marks.exit[start] >= FAR else None
+        self.settled = bool(marks.exit[start] >= FAR)
+        return self._bounds() if self.settled else None
 
     def _commit(self, actions: Ints | None) -> None:
         """Make these actions the path ahead; None: pass the time until the episode ends."""
@@ -168,13 +172,13 @@ class Scout(Learner):
 
     def _greedy(self) -> tuple[Guide | Prospect, Policy]:
         """The planner on what is known now (random moves: when the plan was last renewed), and its policy."""
-        key = (1, self.frozen_step) if self.random else (0, int(self.known.facts[ex.PAIRS]))
+        key = (1, self.frozen_step) if self.random else (0, int(self.known.facts[ex.PAIRS]), self.settled)
         if self._cached is None or self._cached[0] != key:
             if self.random:
                 prospect = self.mind.prospect(self.frozen)
                 self._cached = key, prospect, ChancePolicy(prospect)
             else:
-                guide = self.mind.guide(snapshot(self.known))
+                guide = self.mind.guide(snapshot(self.known), self.settled)
                 self._cached = key, guide, GuidedPolicy(guide)
         return self._cached[1:]
 

@@ -61,12 +61,12 @@ class Mind:
         fatal: Flags = (machine.status[machine.next[:, running]] == FAILURE).all(axis=1)
         return fatal
 
-    def guide(self, known: Known) -> Guide:
-        """A planner for certain moves."""
+    def guide(self, known: Known, settled: bool) -> Guide:
+        """A planner for certain moves; before all is settled an order of many subtasks is not worth many kicks."""
         if self.agenda is not None:
             return self.planner(known, self.agenda, self.lowering, self.config.unique)
         if self.stages is not None:
-            return Crowd(known, self.lowering, self.stages, self.config.kicks, self.seed)
+            return Crowd(known, self.lowering, self.stages, self.config.kicks if settled else 0, self.seed)
         return Nearest(known, self.lowering)
 
     def prospect(self, known: Known) -> Prospect:
@@ -76,7 +76,7 @@ class Mind:
             return Exact(known, agenda, config.prior, config.gamma)
         if self.stages is not None:
             return Staged(known, self.lowering, self.stages, config.prior, config.gamma, config.kicks, self.seed)
-        return Usual(self.guide(known), len(known.tried))
+        return Usual(self.guide(known, settled=False), len(known.tried))
 
 
 class Usual:

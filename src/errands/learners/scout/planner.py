@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from errands.kernels.scout_bounds import FAR, Landmarks, bound, find_landmarks, measure
 from errands.kernels.scout_explore import Known
-from errands.kernels.scout_search import GOAL, NONE, search
+from errands.kernels.scout_search import EXIT, GOAL, LOST, NONE, estimate, search
 from errands.learners.scout.agenda import Agenda
 from errands.learners.scout.guide import Walk
 from errands.learners.scout.lowering import Lowering
@@ -25,7 +26,7 @@ class Plan:
     """Actions from a state, with the machine state (its number) and the cell before each; none where there is no way."""
 
     kind: int
-    """GOAL, EXIT (ends with an untried action) or NONE."""
+    """GOAL, EXIT (ends with an untried action), NONE, or LOST (nobody knows: the search grew too large)."""
     cost: float
     """Steps to success; of an exit, a lower bound on them."""
     actions: Ints
@@ -85,22 +86,40 @@ class Planner:
         marks = self.landmarks(False)
         return marks, self.bounds(marks)
 
-    def plan(self, x: int, s: int, hopeful: bool) -> Plan:
-        """The cheapest way to success from machine state x in cell s; a hopeful one may end with an untried action."""
-        marks, w = self._hopeful if hopeful else self._sure
+    def plan(self, x: int, s: int) -> Plan:
+        """The shortest way to success over known steps from machine state x in cell s."""
+        return self._search(self._sure, x, s, FAR, hopeful=False)
+
+    def hope(self, x: int, s: int, ceiling: float) -> Plan:
+        """A way that ends with an untried action and could cost less than the ceiling; NONE proves that there is none."""
+        return self._search(self._hopeful, x, s, int(min(ceiling, FAR)), hopeful=True)
+
+    def _search(self, bounds: tuple[Landmarks, Ints], x: int, s: int, ceiling: int, hopeful: bool) -> Plan:
         agenda = self.agenda
-        kind, cost, *way = search(self.known, agenda.states.status, agenda.delta, marks, w, x, s, hopeful)
-        return Plan(int(kind), float("inf") if kind == NONE or cost >= FAR else float(cost), *way)
+        kind, cost, *way = search(self.known, agenda.states.status, agenda.delta, *bounds, x, s, ceiling, hopeful)
+        return Plan(int(kind), float(cost) if kind in (GOAL, EXIT) else math.inf, *way)
+
+    def lower(self, x: int, s: int) -> float:
+        """A lower bound on the steps to success, whatever untried actions do."""
+        found = int(estimate(self.agenda.delta, *self._hopeful, x, s))
+        return math.inf if found >= FAR else float(found)
 
     def certified(self, x: int, s: int) -> Plan | None:
-        """The plan that no untried action can beat, or that proves that there is none; None while one could."""
-        plan = self.plan(x, s, hopeful=True)
-        return plan if plan.kind in (GOAL, NONE) else None
+        """The plan that no untried action can beat, or NONE if no run succeeds; None while an untried action could."""
+        plan = self.plan(x, s)
+        return plan if plan.kind != LOST and self.hope(x, s, plan.cost).kind == NONE else None
+
+    def onward(self, x: int, s: int) -> Ints | None:
+        """The actions to an untried one that could shorten the way to success, else to success; None without either."""
+        plan = self.plan(x, s)
+        hope = self.hope(x, s, plan.cost)
+        chosen = hope if hope.kind == EXIT else plan
+        return chosen.actions if chosen.kind in (GOAL, EXIT) else None
 
     def walk(self, state: State, cell: int) -> Walk | None:
         """The shortest way to success over known steps; None where there is none."""
         x = self.agenda.number(state)
-        plan = self.plan(x, cell, hopeful=False) if x >= 0 else None
+        plan = self.plan(x, cell) if x >= 0 else None
         if plan is None or plan.kind != GOAL:
             return None
         return Walk(

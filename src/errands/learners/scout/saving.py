@@ -53,6 +53,7 @@ def load_scout(scout: Scout, saved: Saved) -> None:
     scout.route = saved["route"].copy()
     scout.step, scout.evaluation_steps, scout.frozen_step = (int(n) for n in saved["counters"])
     unpack_rng(scout.rng, saved["rng"])
+    scout.settled = told["proof"] is not None
     scout.proof = None if told["proof"] is None else Claim(**told["proof"])
     scout.sampler.restore(saved["world"].tobytes())
 
