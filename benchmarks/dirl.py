@@ -3,6 +3,7 @@
 python benchmarks/dirl.py published    a fixed number of steps and 300 rollouts an edge, as published code does
 python benchmarks/dirl.py within       the same within 10^6 interactions, the paper's limit
 python benchmarks/dirl.py shared       the total given, shared among the edges (the defaults of `errands train`)
+python benchmarks/dirl.py heldout      maps and numbers of offices on which nothing was chosen, within 10^6 interactions
 python benchmarks/dirl.py maps         delivery-2 on 100 maps: how often the declared order is the optimal one
 """
 
@@ -12,6 +13,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from statistics import median
+from typing import cast
 
 from errands.learners.dirl import DiRL, DiRLConfig
 from errands.learners.presets import config_of
@@ -22,6 +24,10 @@ TASKS = ("delivery-2", "delivery-8", "office-3", "office-6")
 PRESETS = ("paper", "tuned")
 SEEDS = range(10)
 COLUMNS = ("task (optimum)", "preset", "budget", "succeed", "optimal", "length", "edges", "interactions", "in training")
+
+
+def settings(preset: str, task: Task) -> DiRLConfig:
+    return cast(DiRLConfig, config_of("dirl", preset, task))
 
 
 def row(task: Task, preset: str, budget: str, config: DiRLConfig, steps: int) -> Iterable[object]:
@@ -43,7 +49,7 @@ def published() -> Iterable[Iterable[object]]:
         for preset in PRESETS:
             for steps in (1_000, 3_000, 10_000, 30_000):
                 task = load(name)
-                config = replace(config_of("dirl", preset, task), edge_steps=steps, rollouts=300)
+                config = replace(settings(preset, task), edge_steps=steps, rollouts=300)
                 yield row(task, preset, f"{steps:,} an edge", config, 10**9)
 
 
@@ -53,7 +59,7 @@ def within() -> Iterable[Iterable[object]]:
         for preset in PRESETS:
             for steps in tried.get(name, (3_000, 10_000, 30_000)):
                 task = load(name)
-                config = replace(config_of("dirl", preset, task), edge_steps=steps, rollouts=300)
+                config = replace(settings(preset, task), edge_steps=steps, rollouts=300)
                 yield row(task, preset, f"{steps:,} an edge", config, 1_000_000)
 
 
@@ -62,14 +68,26 @@ def shared() -> Iterable[Iterable[object]]:
         for preset in PRESETS:
             for steps in (100_000, 300_000, 1_000_000):
                 task = load(name)
-                yield row(task, preset, f"{steps:,} in all", config_of("dirl", preset, task), steps)
+                yield row(task, preset, f"{steps:,} in all", settings(preset, task), steps)
+
+
+def heldout() -> Iterable[Iterable[object]]:
+    tasks = [load("delivery-8", map_seed=seed) for seed in range(1, 6)] + [load("office-4"), load("office-5")]
+    for i, task in enumerate(tasks, 1):
+        for preset in PRESETS:
+            config = settings(preset, task)
+            where = f"map {i}" if task.name == "delivery-8" else "office"
+            yield row(task, preset, f"{where}, shared", config, 1_000_000)
+            for steps in (500, 1_000, 1_500, 2_000, 3_000) if task.name == "delivery-8" else ():
+                fixed = replace(config, edge_steps=steps, rollouts=300)
+                yield row(task, preset, f"{where}, {steps:,} an edge", fixed, 1_000_000)
 
 
 def maps() -> Iterable[Iterable[object]]:
     gaps = []
     for seed in range(100):
         task = load("delivery-2", map_seed=seed)
-        (end,) = DiRL(task, config_of("dirl", "tuned", task), 0).train(300_000)
+        (end,) = DiRL(task, settings("tuned", task), 0).train(300_000)
         gaps.append(end.episode_length - (optimum(task, orders=False).length or 0) if end.success else None)
     kept = [gap for gap in gaps if gap is not None]
     yield "maps", len(gaps)
@@ -79,7 +97,7 @@ def maps() -> Iterable[Iterable[object]]:
 
 
 def main(which: str) -> None:
-    rows = {"published": published, "within": within, "shared": shared, "maps": maps}[which]
+    rows = {"published": published, "within": within, "heldout": heldout, "shared": shared, "maps": maps}[which]
     if which != "maps":
         print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
     for cells in rows():
