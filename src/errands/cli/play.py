@@ -6,9 +6,13 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, TextIO
 
+import tyro
+
+from errands.cli.answer import Answer
 from errands.errors import SpecError, TaskError
 from errands.tasks import Task
 from errands.tasks.product import task_env
@@ -170,3 +174,21 @@ def _raw(source: TextIO, out: TextIO) -> Iterator[None]:
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
         out.write(_SHOW)
         out.flush()
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Play a grid world."""
+
+    task: tyro.conf.Positional[str]
+    """A catalogue name or the path of a task file, on a grid world."""
+    map_seed: int = 0
+    """The seed of random maps."""
+
+
+def run(arguments: Arguments) -> Answer:
+    """Play until q; the exit code is 1 after a failed episode."""
+    from errands.tasks.catalogue import load
+
+    code = play(load(arguments.task, arguments.map_seed))
+    return Answer({"task": arguments.task, "failed": bool(code)}, "", code)

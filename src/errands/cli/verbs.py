@@ -17,6 +17,7 @@ class Verb:
 
 
 VERBS: Mapping[str, Verb] = {
+    "demo": Verb("demo", "look", "the paper's first example, end to end", "errands demo"),
     "tasks": Verb("tasks", "look", "list the catalogue of tasks", "errands tasks"),
     "show": Verb("show", "look", "draw a task's machine", "errands show figure-1 --as coupled"),
     "size": Verb("size", "look", "count the states of its four machines", "errands size delivery-12"),
@@ -35,6 +36,8 @@ VERBS: Mapping[str, Verb] = {
         "reproduce", "many", "the paper's tabular figures and claims, measured again", "errands reproduce office-3 --profile quick"
     ),
     "plot": Verb("plot", "see", "curves, bars, runtimes, sizes, routes, policies", "errands plot route latest --output route.svg"),
+    "doctor": Verb("doctor", "house", "versions, cores, GPU, rendering, cache, known faults", "errands doctor"),
+    "completion": Verb("completion", "house", "complete verbs, tasks and options in your shell", "errands completion bash"),
     "bench": Verb("bench", "house", "how fast this machine trains", "errands bench --sizes 2 8"),
     "verify": Verb("verify", "many", "repeat a part of a run and compare every byte", "errands verify latest"),
     "resume": Verb("resume", "learn", "go on with a run or sweep that was stopped", "errands resume latest"),

@@ -249,12 +249,14 @@ def learn(
     elif moved:
         finished = machine.fired[entry]
     r = 0.0
-    if not moved and (machine.reward[entry] != 0.0):
+    if not moved and machine.reward[entry] != 0.0:
         r = reward(world, machine.reward[entry], machine.signal[entry], s, a, o)
+    q, v, gamma = values.q, values.v, 0.0 if failed else rates.gamma
     for i in range(where[OPEN]):
         k = values.open[i]
-        if k != finished or failed:
-            pull(values.q, values.v, s, a, k, 0.0 if failed else r + rates.gamma * values.v[s2, k], rates.alpha)
+        target = r + gamma * v[s2, k]
+        if q[s, a, k] != target and (k != finished or failed):
+            pull(q, v, s, a, k, target, rates.alpha)
     where[TIME] += 1
     where[STEP] += 1
     if finished >= 0 and not failed and where[GROUNDED] < values.ground.shape[0]:

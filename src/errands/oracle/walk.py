@@ -24,6 +24,8 @@ class Walk:
     actions: tuple[int, ...]
     rewards: tuple[float, ...]
     success: bool
+    completed_at: tuple[int, ...] = ()
+    """After how many steps each entry of `order` was completed."""
 
     @property
     def length(self) -> int:
@@ -37,16 +39,17 @@ def walk(policy: Policy, task: Task, seed: int = 0) -> Walk:
     table, rng = pair.table, np.random.Generator(np.random.PCG64(seed))
     s, state = int(table.starts[_draw(table.start_cumulative, rng)]), pair.stepper.start
     memory: Hashable = None
-    order, path, actions, rewards = list[str](), [s], list[int](), list[float]()
+    order, path, actions, rewards, times = list[str](), [s], list[int](), list[float](), list[int]()
     status = RUNNING
     while status == RUNNING and len(actions) < task.world.limit:
         action, memory = policy.act(s, state, memory)
         s, state, reward, status, completed = pair.step(s, state, action, _draw(table.cumulative[s, action], rng))
-        order.extend(completed)
         path.append(s)
         actions.append(action)
         rewards.append(reward)
-    return Walk(tuple(order), tuple(path), tuple(actions), tuple(rewards), status == SUCCESS)
+        order.extend(completed)
+        times.extend([len(actions)] * len(completed))
+    return Walk(tuple(order), tuple(path), tuple(actions), tuple(rewards), status == SUCCESS, tuple(times))
 
 
 def _draw(cumulative: Floats, rng: np.random.Generator) -> int:

@@ -16,6 +16,7 @@ from errands.learners.tabular.base import TabularLearner, room
 from errands.learners.tabular.policies import ObjectivePolicy
 from errands.machines.counting import Quotient
 from errands.machines.lower import lower
+from errands.tables import SUCCESS
 from errands.tasks.task import Task
 
 REPLAYS = {"all": kernel.EVERY, "exploited_choices": kernel.CHOSEN, "exploited_episodes": kernel.WHOLE}
@@ -140,7 +141,10 @@ class QCoRM(TabularLearner):
     @property
     def steps_to_go(self) -> Mapping[str, float]:
         """The learnt steps to go of every coupled state that an episode has passed on its way to the goal."""
-        return {str(self.quotient.label((u, mask), name)): eta for (u, mask, name), eta in sorted(self.known().items())}
+        stepper = self.quotient.stepper
+        done = [(u, 0) for u, counts in self.quotient.nodes if stepper.status[u] == SUCCESS and not any(counts)]
+        found = {str(self.quotient.label((u, mask), name)): eta for (u, mask, name), eta in sorted(self.known().items())}
+        return found | {str(self.quotient.label(state)): 0.0 for state in done if found}
 
     @property
     def policy(self) -> ObjectivePolicy:

@@ -1,0 +1,151 @@
+"""`errands demo`: the paper's Figure 1 task end to end, in the terminal and as a page."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from errands.cli.answer import Answer
+
+if TYPE_CHECKING:
+    from errands.experiments.run import Run
+    from errands.tasks.task import Task
+
+STEPS = 120_000
+ARROWS = "↑→↓←"
+NEXT = (
+    ("errands train office-6", "a proved optimum"),
+    ("errands solve office-6 --one-policy-per-subtask", "60 against 61"),
+    ("errands show figure-1 --as coupled", "the machine"),
+)
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Show the paper's running example."""
+
+    output: Path = Path("errands-demo.html")
+    """The page that is written."""
+    quiet: bool = False
+    """No progress."""
+
+
+def run(arguments: Arguments) -> Answer:
+    """Unfold, train, judge, draw."""
+    from errands.oracle.steps_to_go import steps_to_go
+    from errands.tasks.catalogue import load
+
+    _say_if_cold(arguments.quiet)
+    task = load("figure-1")
+    trained = _train(task, arguments.quiet)
+    proved = _scout(task)
+    exact = steps_to_go(task)
+    page = _page(trained, arguments.output)
+    document = {
+        "task": task.name,
+        "machines": _sizes(task),
+        "learner": "qcorm",
+        "length": trained.evaluations[-1].episode_length,
+        "optimum": trained.certificate.optimum if trained.certificate else None,
+        "order": list(trained.order),
+        "steps_to_go": {label: {"learnt": trained.steps_to_go.get(label), "exact": value} for label, value in exact.items()},
+        "scout": proved,
+        "page": str(page) if page else None,
+    }
+    return Answer(document, _shown(task, trained, exact, proved, page))
+
+
+def _say_if_cold(quiet: bool) -> None:
+    from errands.kernels import cache_folder
+
+    if not quiet and not any(cache_folder().glob("**/*.nbi")):
+        print("first run: compiling the kernels, about 20 seconds, once", file=sys.stderr, flush=True)
+
+
+def _sizes(task: Task) -> dict[str, int]:
+    from errands.machines import size
+
+    sizes = size(task.machine)
+    return {"numeric": len(task.machine), "boolean": sizes.boolean, "agenda": sizes.agenda, "coupled": sizes.coupled}
+
+
+def _train(task: Task, quiet: bool) -> Run:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from errands.experiments.run import judge
+    from errands.learners.tabular.qcorm import QCoRM, QCoRMConfig
+
+    config = QCoRMConfig(eval_every=2_000, epsilon_anneal=(50_000, 70_000), xi_anneal=(100_000, STEPS))
+    learner = QCoRM(task, config, 0)
+    evaluations = []
+    with Progress(console=Console(stderr=True), disable=quiet, transient=True) as bar:
+        work = bar.add_task("training QCoRM on figure-1", total=STEPS)
+        for evaluation in learner.train(STEPS):
+            evaluations.append(evaluation)
+            bar.update(work, completed=evaluation.step)
+    return judge(learner, "qcorm", None, "tuned", tuple(evaluations), 0.0)
+
+
+def _scout(task: Task) -> str:
+    from errands.experiments.run import train
+
+    run = train(task, "scout", steps=200)
+    claim = run.certificate.claim if run.certificate else None
+    if claim is None or not claim.proved:
+        return f"{run.evaluations[-1].episode_length} steps, not proved"
+    return f"{claim.upper:g} steps, proved optimal after {claim.step} steps"
+
+
+def _page(trained: Run, path: Path) -> Path | None:
+    from errands.viewer.exporting import export_html
+
+    return export_html(trained, path)
+
+
+def _shown(task: Task, trained: Run, exact: dict[str, float], proved: str, page: Path | None) -> Any:
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    sizes = _sizes(task)
+    grown = " → ".join(f"{count} {kind}" for kind, count in sizes.items())
+    table = Table(title="steps to go", title_justify="left", title_style="")
+    for column in ("coupled state", "learnt", "exact"):
+        table.add_column(column, justify="left" if column == "coupled state" else "right")
+    for label, value in sorted(exact.items()):
+        learnt = trained.steps_to_go.get(label)
+        table.add_row(label, "" if learnt is None else f"{learnt:.1f}", f"{value:g}")
+    words = trained.certificate.words if trained.certificate else ""
+    lines = [
+        "Two boxes to a station, one at a time, in any order (the paper's Figure 1).",
+        f"A machine of {grown} states.",
+        "",
+        f"QCoRM, {trained.steps:,} steps: {words}; order {' '.join(trained.order)}.",
+        f"Scout: {proved}.",
+        "",
+        *_route(task, trained),
+    ]
+    after = ["", *([f"The same to play with: {page}", ""] if page else []), "Try next:"]
+    after += [f"  {command:50} {why}" for command, why in NEXT]
+    return Group(Text("\n".join(lines)), "", table, Text("\n".join(after)))
+
+
+def _route(task: Task, trained: Run) -> list[str]:
+    """The map, and the learnt route leg by leg."""
+    from errands.oracle.certificate import walk
+    from errands.worlds.grid_picture import grid_text
+
+    layout = task.layout
+    if layout is None:
+        return []
+    walked = walk(trained.policy, task)
+    drawn = grid_text(layout, layout.start).rstrip().splitlines()
+    legs, begun = [], 0
+    for name, end in zip(walked.order, walked.completed_at, strict=True):
+        legs.append(f"{''.join(ARROWS[a] for a in walked.actions[begun:end])} {name}")
+        begun = end
+    legs += [""] * (len(drawn) - len(legs))
+    return [f"{row}   {leg}" for row, leg in zip(drawn, ["", *legs], strict=False)]

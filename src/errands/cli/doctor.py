@@ -1,0 +1,131 @@
+"""`errands doctor`: what this machine has, and what is known not to work."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from errands.cli.answer import Answer
+
+CORE = ("numpy", "numba", "gymnasium", "pydantic", "tyro", "rich", "safetensors", "matplotlib")
+EXTRAS = {
+    "deep": ("jax", "optax", "jaxtyping"),
+    "mujoco": ("mujoco", "imageio"),
+    "viewer": ("starlette", "uvicorn"),
+    "ray": ("ray",),
+    "sb3": ("stable-baselines3",),
+}
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Look at this machine."""
+
+
+def run(arguments: Arguments) -> Answer:
+    """Report what was found; the exit code is 1 when something is known not to work."""
+    from errands import __version__
+
+    versions = {name: _version(name) for name in CORE}
+    extras = {extra: {name: _version(name) for name in names} for extra, names in EXTRAS.items()}
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    document: dict[str, Any] = {
+        "errands": __version__,
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "memory_gb": round(memory, 1),
+        "versions": versions,
+        "extras": extras,
+        "gpu": _gpu(),
+        "rendering": _rendering(),
+        "cache": _cache(),
+    }
+    faults = list(_faults(document))
+    document["faults"] = faults
+    return Answer(document, "\n".join(_lines(document)), int(bool(faults)))
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _gpu() -> dict[str, Any]:
+    """What the driver says, and what jax would use; jax is asked only where it is installed."""
+    found: dict[str, Any] = {"driver": None, "jax": None}
+    tool = shutil.which("nvidia-smi")
+    if tool:
+        asked = [tool, "--query-gpu=name,driver_version", "--format=csv,noheader"]
+        done = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=20)  # noqa: S603 (a fixed command)
+        found["driver"] = done.stdout.strip() or None
+    if importlib.util.find_spec("jax"):
+        import jax
+
+        found["jax"] = sorted({device.platform for device in jax.devices()})
+    return found
+
+
+def _rendering() -> dict[str, Any]:
+    import ctypes.util
+
+    return {
+        "screen": bool(os.environ.get("DISPLAY")),
+        "egl": ctypes.util.find_library("EGL") is not None,
+        "osmesa": ctypes.util.find_library("OSMesa") is not None,
+        "MUJOCO_GL": os.environ.get("MUJOCO_GL"),
+    }
+
+
+def _cache() -> dict[str, Any]:
+    from errands.kernels import cache_folder
+
+    folder = cache_folder()
+    files = list(folder.glob("**/*.nb?"))
+    place = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    size = round(sum(f.stat().st_size for f in files) / 1e6, 1)
+    return {"folder": str(folder), "kernels": len(files), "megabytes": size, "writable": os.access(place, os.W_OK)}
+
+
+def _faults(found: dict[str, Any]) -> Iterator[str]:
+    """Combinations that are known not to work, each with what to do."""
+    for name, version in found["versions"].items():
+        if version is None:
+            yield f"{name} is missing; type: pip install errands"
+    if not found["cache"]["writable"]:
+        yield "compiled kernels cannot be kept and every start takes 20 s; set ERRANDS_CACHE to a folder that can be written"
+    if found["gpu"]["driver"] and found["gpu"]["jax"] == ["cpu"]:
+        yield "there is a GPU but this jax uses the CPU only; type: pip install jax[cuda13]"
+    if _version("mujoco") and not any(found["rendering"][k] for k in ("screen", "egl", "osmesa")):
+        yield "MuJoCo has nothing to draw with (no screen, EGL or OSMesa); install libegl1 to render HalfCheetah"
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        yield "NUMBA_DISABLE_JIT is set: every learner runs in plain Python, some hundred times slower; unset it"
+    if Path.cwd() != Path("/") and not os.access(Path.cwd(), os.W_OK):
+        yield "the current folder cannot be written, and runs are stored in it; change to another"
+
+
+def _lines(found: dict[str, Any]) -> Iterator[str]:
+    yield f"errands {found['errands']}, Python {found['python']}, {found['system']}"
+    yield f"{found['cores']} cores, {found['memory_gb']} GB"
+    yield "core     " + ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+    for extra, versions in found["extras"].items():
+        have = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
+        yield f"{extra:8} " + (have if all(versions.values()) else f"not installed; type: pip install errands[{extra}]")
+    gpu = found["gpu"]
+    yield f"gpu      {gpu['driver'] or 'none'}; jax uses {', '.join(gpu['jax']) if gpu['jax'] else 'nothing'}"
+    drawn = [k for k in ("screen", "egl", "osmesa") if found["rendering"][k]]
+    yield f"drawing  {', '.join(drawn) or 'nothing to draw MuJoCo with'}"
+    cache = found["cache"]
+    yield f"cache    {cache['kernels']} files, {cache['megabytes']} MB in {cache['folder']}"
+    yield ""
+    yield from (f"fault: {fault}" for fault in found["faults"]) if found["faults"] else ["No known faults."]
