@@ -1,6 +1,7 @@
 """Deep learners side by side: microseconds per step, distance to the memory bound, and greedy lengths.
 
 python benchmarks/deep.py speed --runs qcorm:10,qcorm:100      one line of JSON per run (learner[/variant]:seeds)
+python benchmarks/deep.py parts --task cheetah-bcd --runs qcorm:10
 python benchmarks/deep.py learn --runs crm:15 --steps 300000   greedy lengths on the way
 """
 
@@ -11,13 +12,17 @@ import dataclasses
 import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 import jax
+import numpy as np
 
+from errands.learners.deep import host
+from errands.learners.deep.host import HostTeam
 from errands.learners.deep.methods import CONFIGS
 from errands.learners.deep.presets import deep_preset
 from errands.learners.deep.team import Team, team_of
@@ -34,7 +39,7 @@ def make(run: str, args: argparse.Namespace) -> Team:
     learner, *variants = name.split("/")
     task = load(args.task, args.map_seed)
     config = deep_preset(learner, args.preset, task)
-    changes = dict(eval_every=args.eval_every)
+    changes: dict[str, Any] = {"eval_every": args.eval_every}
     for variant in variants:
         field, _, value = variant.partition("=")
         changes.update({field: json.loads(value)} if value else VARIANTS[variant])
@@ -71,10 +76,15 @@ def learn(run: str, args: argparse.Namespace) -> dict[str, Any]:
     """Greedy lengths of every seed on the way to `steps`."""
     before = time.perf_counter()
     team = make(run, args)
-    rows = []
+    steady = dataclasses.replace(team.brain, config=dataclasses.replace(team.brain.config, greedy="target"))
+    rows: list[list[Any]] = []
     for evaluations in team.train(args.steps):
         lengths = [e.episode_length if e.success else -e.episode_length for e in evaluations]
         rows.append([evaluations[0].step, lengths])
+        if args.both:
+            online, team.brain = team.brain, steady
+            rows[-1].append([e.episode_length if e.success else -e.episode_length for e in team.evaluate()])
+            team.brain = online
         print(json.dumps({"run": run, "step": rows[-1][0], "lengths": lengths}), file=sys.stderr, flush=True)
         if time.perf_counter() - before > args.seconds:
             break
@@ -82,10 +92,42 @@ def learn(run: str, args: argparse.Namespace) -> dict[str, Any]:
     return shown | {"orders": team.orders, "seconds": round(time.perf_counter() - before, 1)}
 
 
+def parts(run: str, args: argparse.Namespace) -> dict[str, Any]:
+    """Where a step of the host loop goes: environments, update, and the rest, each alone, in microseconds."""
+    team = make(run, args)
+    assert isinstance(team, HostTeam)
+    team.advance(args.warm)
+    fleet, actions = team.state, np.asarray(team.state.actions)
+    uniforms, normals = team._random(fleet.keys, team.step)
+    seen = team.outside.step(actions)
+
+    def timed(work: Callable[[], Any], count: int = 200) -> float:
+        before = time.perf_counter()
+        with team.place():
+            for _ in range(count):
+                result = work()
+            jax.block_until_ready(result)
+        return round((time.perf_counter() - before) / count * 1e6, 1)
+
+    def update() -> Any:
+        team.put(host.learn(team.brain, team.state, uniforms, normals))
+        return team.state.step
+
+    def rest() -> Any:
+        team.put(host.turn(team.brain, team.state, seen, uniforms, normals))
+        return np.asarray(team.state.actions)
+
+    shown = {"run": run, "task": args.task, "environments": timed(lambda: team.outside.step(actions)), "update": timed(update)}
+    return shown | {"rest": timed(rest), "whole": speed(run, args)["us_per_step"]}
+
+
+MODES = {"speed": speed, "learn": learn, "parts": parts}
+
+
 def main() -> None:
     """Read the command line and print one line of JSON per run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["speed", "learn"])
+    parser.add_argument("what", choices=list(MODES))
     parser.add_argument("--runs", default=",".join(f"{name}:1" for name in CONFIGS))
     parser.add_argument("--task", default="water-5")
     parser.add_argument("--map-seed", type=int, default=0)
@@ -97,10 +139,11 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=300_000)
     parser.add_argument("--eval-every", type=int, default=20_000)
     parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--both", action="store_true", help="evaluate the target weights too")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
     for run in args.runs.split(","):
-        row = json.dumps((speed if args.what == "speed" else learn)(run, args))
+        row = json.dumps(MODES[args.what](run, args))
         print(row, flush=True)
         if args.out:
             with args.out.open("a") as file:

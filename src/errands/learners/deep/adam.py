@@ -27,8 +27,8 @@ class Trained(NamedTuple):
 
 def fresh(weights: Layers) -> Trained:
     """Weights before their first update; the target starts equal."""
-    zeros = [jax.tree.map(jnp.zeros_like, weights) for _ in range(2)]
-    return Trained(weights, *zeros, jax.tree.map(jnp.array, weights), jnp.int32(0))
+    mean, square = (jax.tree.map(jnp.zeros_like, weights) for _ in range(2))
+    return Trained(weights, mean, square, jax.tree.map(jnp.array, weights), jnp.int32(0))
 
 
 def descend(

@@ -1,4 +1,4 @@
-"""The high level of deep QCoRM: steps to go over coupled states, and grounding transitions replayed with R (Section 4)."""
+"""The high level of deep QCoRM: steps to go, and grounding transitions replayed with their reward (Section 4)."""
 
 # ruff: noqa: F722 (shapes of jaxtyping look like broken code)
 
@@ -35,7 +35,8 @@ class BanditMemory(NamedTuple):
     choices: Int[Array, ""]
     pending: Int[Array, "pending 5"]
     """Grounding transitions of the episode."""
-    count: Int[Array, ""]
+    waiting: Int[Array, ""]
+    """How many of them there are."""
     ground: Float[Array, "capacity 4"]
     """Step, objective, reward and weight of grounding transitions of past episodes; steps are exact up to 2^24."""
     grounded: Int[Array, ""]
@@ -69,17 +70,17 @@ class Bandit:
         size, room = self.config.ground_capacity, 4 * self.objectives + 4
         zero = jnp.int32(0)
         return BanditMemory(
-            eta=jnp.full(self.open.shape, jnp.inf),
+            eta=jnp.full(self.open.shape, jnp.inf, jnp.float32),
             used=jnp.zeros(self.open.shape, jnp.bool_),
             shortest=jnp.float32(jnp.inf),
-            best=jnp.full(self.objectives, jnp.inf),
+            best=jnp.full(self.objectives, jnp.inf, jnp.float32),
             choice=jnp.int32(-1),
             exploited=jnp.bool_(True),
             clean=jnp.bool_(True),
             entered=zero,
             choices=zero,
             pending=jnp.zeros((room, 5), jnp.int32),
-            count=zero,
+            waiting=zero,
             ground=jnp.zeros((size, 4)),
             grounded=zero,
             replayed=zero,
@@ -144,11 +145,12 @@ class Bandit:
         failed = note.terminal & ~note.success
         ground = (note.completed >= 0) & ~failed
         coupled = note.state * self.objectives + note.completed
-        entry = jnp.stack([note.step, coupled, memory.entered, note.time - memory.entered, memory.exploited.astype(jnp.int32)])
-        slot = jnp.where(ground, memory.count, len(memory.pending))
+        duration, exploited = note.time - memory.entered, memory.exploited.astype(jnp.int32)
+        entry = jnp.stack([note.step, coupled, memory.entered, duration, exploited])
+        slot = jnp.where(ground, memory.waiting, len(memory.pending))
         memory = memory._replace(
             pending=memory.pending.at[slot].set(entry, mode="drop"),
-            count=jnp.minimum(memory.count + ground, len(memory.pending)),
+            waiting=jnp.minimum(memory.waiting + ground, len(memory.pending)),
         )
         moved = note.reached != note.state
         memory = self._settle(memory, note)
@@ -157,13 +159,13 @@ class Bandit:
             choice=jnp.where(moved | note.over, -1, memory.choice),
             entered=jnp.where(note.over, 0, jnp.where(moved, note.time, memory.entered)),
             clean=again,
-            count=jnp.where(note.over, 0, memory.count),
+            waiting=jnp.where(note.over, 0, memory.waiting),
         )
 
     def _settle(self, memory: BanditMemory, note: Note) -> BanditMemory:
         c = self.config
         pending, length = memory.pending, note.time.astype(jnp.float32)
-        listed = (jnp.arange(len(pending)) < memory.count) & note.over
+        listed = (jnp.arange(len(pending)) < memory.waiting) & note.over
         won = listed & note.success
         coupled = jnp.where(won, pending[:, COUPLED], memory.eta.size)
         togo = length - pending[:, ENTERED]

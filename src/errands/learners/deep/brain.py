@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 from numpy.typing import NDArray
 
+from errands.learners.deep.adam import Trained
 from errands.learners.deep.batch import RowShape
 from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.ddqn import annealed
@@ -25,8 +26,10 @@ from errands.tables import RUNNING, SUCCESS
 class Low(Protocol):
     """A value learner: DDQN or TD3, with heads or with contexts; pure functions of what is handed in."""
 
-    action_width: int
-    normals: int
+    @property
+    def normals(self) -> int:
+        """Normal numbers that it needs per step."""
+        ...
 
     def init(self, key: Array) -> Any:
         """Fresh weights."""
@@ -56,7 +59,10 @@ class Low(Protocol):
 class Expansion(Protocol):
     """How sampled rows become a batch."""
 
-    uniforms: int
+    @property
+    def uniforms(self) -> int:
+        """Uniform numbers that it needs per step."""
+        ...
 
     def batch(self, rows: Array, state: Array, uniforms: Array) -> Any:
         """The batch of rows, for an agent that is in a machine state."""
@@ -137,6 +143,16 @@ class Brain:
         """A fresh mind."""
         first, second = jax.random.split(key)
         return Mind(self.low.init(first), self.high.start(second))
+
+    def settled(self, mind: Mind) -> Mind:
+        """The mind that acts in evaluations."""
+        if self.config.greedy == "online":
+            return mind
+
+        def steady(part: Any) -> Any:
+            return part._replace(weights=part.target) if isinstance(part, Trained) else part
+
+        return mind._replace(trained=jax.tree.map(steady, mind.trained, is_leaf=lambda part: isinstance(part, Trained)))
 
     def draw(self, mind: Mind, step: Array, uniforms: Array) -> tuple[Mind, Int[Array, " rows"], Extra]:
         """The buffer rows of the next update."""

@@ -8,6 +8,13 @@ from typing import Literal
 from errands.errors import ConfigError
 from errands.learners.base import LearnerConfig
 
+_WORDS = {
+    "network": ("heads", "one-hot"),
+    "epsilon_per": ("step", "episode"),
+    "greedy": ("online", "target"),
+    "platform": ("any", "cpu", "gpu"),
+}
+
 
 @dataclass(frozen=True)
 class DeepConfig(LearnerConfig):
@@ -47,6 +54,8 @@ class DeepConfig(LearnerConfig):
     """Where the noise on target actions is cut off (TD3)."""
     policy_delay: int = 2
     """Updates of the critics to one of actor and targets (TD3)."""
+    greedy: Literal["online", "target"] = "online"
+    """Which weights act in evaluations: those in training, or the target that follows them and is steadier."""
     reward_scale: float = 1.0
     """What the machine's rewards are multiplied with before they are learnt from."""
     platform: Literal["any", "cpu", "gpu"] = "any"
@@ -65,12 +74,9 @@ class DeepConfig(LearnerConfig):
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must not be negative")
         if self.reward_scale <= 0:
             raise ConfigError(f"reward_scale is {self.reward_scale}; it must be positive")
-        if self.network not in ("heads", "one-hot"):
-            raise ConfigError(f"network is '{self.network}'; choose 'heads' or 'one-hot'")
-        if self.epsilon_per not in ("step", "episode"):
-            raise ConfigError(f"epsilon_per is '{self.epsilon_per}'; choose 'step' or 'episode'")
-        if self.platform not in ("any", "cpu", "gpu"):
-            raise ConfigError(f"platform is '{self.platform}'; choose 'any', 'cpu' or 'gpu'")
+        for name, words in _WORDS.items():
+            if getattr(self, name) not in words:
+                raise ConfigError(f"{name} is '{getattr(self, name)}'; choose from {', '.join(words)}")
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ class ControllerMemory(NamedTuple):
     trained: Trained
     buffer: Float[Array, "capacity row"]
     """Observations where the option began and ended, gain, discount (0 at an end), option, machine state reached."""
-    count: Int[Array, ""]
+    ended: Int[Array, ""]
+    """Options that have ended."""
     option: Int[Array, ""]
     since: Int[Array, ""]
     begun: Float[Array, " inputs"]
@@ -65,7 +66,7 @@ class Controller:
     ) -> tuple[ControllerMemory, Array]:
         """One update of the controller, then the option in hand or a new one."""
         c = self.config
-        kept = jnp.minimum(memory.count, c.controller_capacity)
+        kept = jnp.minimum(memory.ended, c.controller_capacity)
         rows = memory.buffer[jnp.floor(uniforms[: c.batch] * kept).astype(jnp.int32)]
         trained, values = self._learn(memory.trained, now, rows, kept > 0)
         offered = self.offered[state]
@@ -115,10 +116,10 @@ class Controller:
         over = note.over | (note.reached != note.state) | (since >= self.config.option_limit)
         tail = [gain, jnp.where(note.terminal, 0.0, discount), memory.option, note.reached]
         row = jnp.concatenate([memory.begun, note.following, jnp.stack([jnp.asarray(x, jnp.float32) for x in tail])])
-        at = jnp.where(over, memory.count % self.config.controller_capacity, self.config.controller_capacity)
+        at = jnp.where(over, memory.ended % self.config.controller_capacity, self.config.controller_capacity)
         return memory._replace(
             buffer=memory.buffer.at[at].set(row, mode="drop"),
-            count=memory.count + over,
+            ended=memory.ended + over,
             option=jnp.where(over, -1, memory.option),
             since=since,
             gain=gain,

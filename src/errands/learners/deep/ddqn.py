@@ -22,7 +22,6 @@ class DDQN:
 
     net: Headed
     config: DeepConfig
-    action_width = 1
     normals = 0
 
     @staticmethod
@@ -65,15 +64,15 @@ class DDQN:
     def act(
         self,
         acting: Float[Array, " actions"],
-        uniforms: Float[Array, "2"],
+        uniforms: Float[Array, 2],
         normals: Float[Array, " normals"],
         epsilon: Float[Array, ""],
         go: Bool[Array, ""],
-    ) -> Float[Array, "1"]:
+    ) -> Float[Array, 1]:
         """Epsilon-greedy; at random before the first update."""
         return explored(acting, uniforms, epsilon, go)
 
-    def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, "1"]:
+    def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, 1]:
         """The best action."""
         return jnp.argmax(acting).astype(jnp.float32)[None]
 
@@ -92,7 +91,7 @@ def annealed(config: DeepConfig, steps: Int[Array, ""], episodes: Int[Array, ""]
     return jnp.maximum(config.epsilon_end, config.epsilon_start - config.epsilon_step * count)
 
 
-def explored(acting: Float[Array, " actions"], uniforms: Array, epsilon: Array, go: Array) -> Float[Array, "1"]:
+def explored(acting: Float[Array, " actions"], uniforms: Array, epsilon: Array, go: Array) -> Float[Array, 1]:
     """The best action, or any with probability epsilon and before the first update."""
     other = jnp.floor(uniforms[1] * len(acting))
     return jnp.where((uniforms[0] < epsilon) | ~go, other, jnp.argmax(acting).astype(jnp.float32))[None]

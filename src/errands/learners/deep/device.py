@@ -83,8 +83,10 @@ def advance(brain: Brain, world: DeviceWorld, fleet: Fleet, stop: Array | None =
 
     if stop is None:
         # A known number of turns: a GPU then need not ask the host before each whether to go on.
-        return jax.lax.fori_loop(0, CHUNK, lambda _, now: body(now), fleet)
-    return jax.lax.while_loop(lambda now: now.step < stop, body, fleet)
+        whole: Fleet = jax.lax.fori_loop(0, CHUNK, lambda _, now: body(now), fleet)
+        return whole
+    part: Fleet = jax.lax.while_loop(lambda now: now.step < stop, body, fleet)
+    return part
 
 
 def _move(
@@ -118,7 +120,7 @@ class _Try(NamedTuple):
     held: Array
     since: Array
     trial: Trial
-    count: Array
+    completed: Array
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -129,6 +131,7 @@ def trials(brain: Brain, world: DeviceWorld, minds: Mind, keys: Array) -> Trial:
 
 def _trial(brain: Brain, world: DeviceWorld, mind: Mind, key: Array) -> Trial:
     room = 4 * len(brain.machine.objectives) + 4
+    mind = brain.settled(mind)
 
     def body(at: _Try) -> _Try:
         observation = world.observe(at.state)
@@ -140,11 +143,11 @@ def _trial(brain: Brain, world: DeviceWorld, mind: Mind, key: Array) -> Trial:
         outcome = Outcome(world.observe(state), label, ends, jnp.bool_(False), signals)
         told = brain.tell(at.machine, at.time + 1, outcome)
         some = told.completed >= 0
-        order = at.trial.order.at[jnp.where(some, at.count, room)].set(told.completed, mode="drop")
+        order = at.trial.order.at[jnp.where(some, at.completed, room)].set(told.completed, mode="drop")
         trial = Trial(at.time + 1, at.trial.total + told.reward, told.success, order)
         same = told.reached == at.machine
         since = jnp.where(same, jnp.where(head == at.held, at.since, 0) + 1, 0)
-        return _Try(state, told.reached, at.time + 1, told.over, head, since, trial, at.count + some)
+        return _Try(state, told.reached, at.time + 1, told.over, head, since, trial, at.completed + some)
 
     zero = jnp.int32(0)
     first = Trial(zero, jnp.float32(0), jnp.bool_(False), jnp.full(room, -1, jnp.int32))

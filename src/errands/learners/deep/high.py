@@ -48,8 +48,15 @@ class Extra(NamedTuple):
 class High(Protocol):
     """The part of a method that is not value learning; pure functions over its memory."""
 
-    uniforms: int
-    extra: int
+    @property
+    def uniforms(self) -> int:
+        """Uniform numbers that it needs per step."""
+        ...
+
+    @property
+    def extra(self) -> int:
+        """Rows that it adds to each update."""
+        ...
 
     def start(self, key: Array) -> Memory:
         """The memory before the first step."""

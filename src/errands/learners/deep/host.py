@@ -18,7 +18,7 @@ from errands.learners.deep.brain import Brain, Mind, Outcome, Place
 from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.machine import Listed
 from errands.learners.deep.methods import brain_of
-from errands.learners.deep.outside import Count, Outside, Seen
+from errands.learners.deep.outside import Count, Outside, Seen, outside_of
 from errands.learners.deep.policy import decide
 from errands.learners.deep.team import Team
 
@@ -34,7 +34,6 @@ class HostFleet(NamedTuple):
     step: Int[Array, ""]
 
 
-@partial(jax.jit, static_argnums=0, donate_argnums=1)
 def choose(brain: Brain, fleet: HostFleet, uniforms: Array, normals: Array) -> HostFleet:
     """The next action of every seed."""
     i = fleet.step % device.CHUNK
@@ -55,26 +54,28 @@ def learn(brain: Brain, fleet: HostFleet, uniforms: Array, normals: Array) -> Ho
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
-def settle(brain: Brain, fleet: HostFleet, seen: Seen) -> HostFleet:
-    """Take note of what the environments answered."""
-    outcome = Outcome(*seen[:5])
+def turn(brain: Brain, fleet: HostFleet, seen: Seen, uniforms: Array, normals: Array) -> HostFleet:
+    """Take note of what the environments answered, and choose anew."""
+    outcome = Outcome(*(jnp.asarray(part) for part in seen[:5]))
     after = jax.vmap(brain.after, in_axes=(0, 0, 0, 0, None))
     minds, rows, told = after(fleet.minds, fleet.places, fleet.actions, outcome, fleet.step)
-    places = jax.vmap(brain.moved)(fleet.places, told, outcome.observation, seen.fresh)
+    places = jax.vmap(brain.moved)(fleet.places, told, outcome.observation, jnp.asarray(seen.fresh))
     buffer = jax.lax.dynamic_update_slice(fleet.buffer, rows[None], (fleet.step % brain.config.capacity, 0, 0))
-    return fleet._replace(minds=minds, places=places, buffer=buffer, step=fleet.step + 1)
+    fleet = fleet._replace(minds=minds, places=places, buffer=buffer, step=fleet.step + 1)
+    return choose(brain, fleet, uniforms, normals)
 
 
 @partial(jax.jit, static_argnums=0)
 def _randoms(brain: Brain, keys: Array, chunk: Array) -> tuple[Array, Array]:
-    return device.randoms(brain, keys, chunk)
+    uniforms, normals = device.randoms(brain, keys, chunk)
+    return uniforms, normals
 
 
 class HostTeam(Team):
     """A team in environments that are stepped on the host."""
 
     def __init__(self, learner: str, machine: Listed, config: DeepConfig, seeds: tuple[int, ...]) -> None:
-        self.outside = Outside(machine, seeds)
+        self.outside = outside_of(machine, seeds)
         super().__init__(brain_of(learner, machine, config, self.outside.senses.spaces), seeds)
         self._stage: Outside | None = None
         self._drawn: tuple[int, tuple[Array, Array]] | None = None
@@ -86,7 +87,7 @@ class HostTeam(Team):
             actions = jnp.zeros((len(seeds), self.brain.shape.action))
             fleet = HostFleet(jax.jit(jax.vmap(self.brain.init))(keys), places, actions, buffer, keys, jnp.int32(0))
             self._count = 0
-            self._fleet = choose(self.brain, fleet, *self._random(fleet.keys, 0))
+            self._fleet: HostFleet = jax.jit(choose, static_argnums=0)(self.brain, fleet, *self._random(fleet.keys, 0))
 
     def _random(self, keys: Array, step: int) -> tuple[Array, Array]:
         """The random numbers of the chunk of a step."""
@@ -115,14 +116,14 @@ class HostTeam(Team):
             for _ in range(count):
                 actions = np.asarray(self._fleet.actions)
                 fleet = learn(self.brain, self._fleet, *self._random(self._fleet.keys, self._count))
-                fleet = settle(self.brain, fleet, self.outside.step(actions))
+                seen = self.outside.step(actions)
                 self._count += 1
-                self._fleet = choose(self.brain, fleet, *self._random(fleet.keys, self._count))
+                self._fleet = turn(self.brain, fleet, seen, *self._random(fleet.keys, self._count))
 
     def trials(self) -> device.Trial:
         """One greedy episode of every seed, in environments of their own that start from the seed."""
         if self._stage is None:
-            self._stage = Outside(self.brain.machine, self.seeds)
+            self._stage = outside_of(self.brain.machine, self.seeds)
         stage, count = self._stage, Count(self.brain.machine, len(self.seeds))
         rows = stage.reset()
         held = np.zeros(len(self.seeds), np.int32)
@@ -134,7 +135,7 @@ class HostTeam(Team):
                 seen = stage.step(np.asarray(actions), again=False)
                 count.add(seen, stage.limit)
                 rows = seen.fresh
-        return device.Trial(*count.episode)
+        return device.Trial(*map(jnp.asarray, count.episode))
 
     def save(self) -> Saved:
         """The arrays by name, and the environments."""
@@ -148,4 +149,5 @@ class HostTeam(Team):
 
 @partial(jax.jit, static_argnums=0)
 def _decide(brain: Brain, minds: Mind, rows: Array, state: Array, held: Array, since: Array) -> tuple[Array, Array]:
-    return jax.vmap(partial(decide, brain))(minds, rows, state, held, since)
+    actions, heads = jax.vmap(partial(decide, brain))(minds, rows, state, held, since)
+    return actions, heads

@@ -56,10 +56,11 @@ def brain_of(learner: str, machine: Listed, config: DeepConfig, spaces: Spaces) 
     rule, high = _parts(learner, machine, config, spaces)
     if rule.heads * spaces.actions > MOST_OUTPUTS:
         raise TaskError(
-            f"'{learner}' would need {rule.heads:,} heads of {spaces.actions} outputs; use 'qcorm-plus', whose network does not grow"
+            f"'{learner}' would need {rule.heads:,} heads of {spaces.actions} outputs; "
+            "use 'qcorm-plus', whose network does not grow"
         )
-    build = TD3.of if spaces.continuous else DDQN.of
-    low: Low = build(spaces.observation, rule.heads, spaces.actions, config)
+    sizes = (spaces.observation, rule.heads, spaces.actions, config)
+    low: Low = TD3.of(*sizes) if spaces.continuous else DDQN.of(*sizes)
     expansion: Expansion = OverHeads(shape, rule_arrays(rule), rule.stays)
     return Brain(machine, low, high, expansion, shape, config)
 

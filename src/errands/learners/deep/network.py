@@ -10,7 +10,7 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 Layer = tuple[Float[Array, "inputs outputs"], Float[Array, " outputs"]]
 Layers = list[Layer]
@@ -62,20 +62,18 @@ class Headed:
         first = (rows @ weights[: self.inputs])[:, None] + weights[self.inputs :] + bias
         return through(layers[1:], jax.nn.relu(first))
 
-    def own(
-        self, layers: Layers, rows: Float[Array, "rows heads inputs"], head: Int[Array, "rows heads"] | None = None
-    ) -> Float[Array, "rows heads outputs"]:
-        """One head for each entry, the one of its own place unless `head` says otherwise."""
-        place = jnp.arange(self.heads) if head is None else head
+    def own(self, layers: Layers, rows: Float[Array, "rows heads inputs"]) -> Float[Array, "rows heads outputs"]:
+        """For each entry the head of its own place."""
         if self.kind == "heads":
             inner = through(layers[:-1], rows, last=False)
             weights = layers[-1][0].reshape(-1, self.heads, self.outputs)
             bias = layers[-1][1].reshape(self.heads, self.outputs)
-            if head is None:
-                return jnp.einsum("rhw,who->rho", inner, weights) + bias
-            return jnp.einsum("rhw,wrho->rho", inner, weights[:, place]) + bias[place]
+            # With one output a sum of products is one pass; a matrix product would turn the rows round first.
+            if self.outputs == 1:
+                return jnp.sum(inner * weights[..., 0].T, axis=2, keepdims=True) + bias
+            return jnp.einsum("rhw,who->rho", inner, weights) + bias
         weights, bias = layers[0]
-        first = rows @ weights[: self.inputs] + weights[self.inputs :][place] + bias
+        first = rows @ weights[: self.inputs] + weights[self.inputs :] + bias
         return through(layers[1:], jax.nn.relu(first))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,9 +13,6 @@ from errands.learners.deep.machine import Listed
 from errands.learners.deep.spaces import senses_of
 from errands.tables import RUNNING, SUCCESS
 from errands.worlds.saving import Restorable
-
-THREADED = frozenset({"cheetah"})
-"""Worlds whose steps run outside of Python's lock, so that threads pay."""
 
 
 class Seen(NamedTuple):
@@ -44,7 +40,6 @@ class Outside:
         self.seeds = seeds
         self.state = np.zeros(len(seeds), np.int32)
         self.time = np.zeros(len(seeds), np.int32)
-        self.pool = ThreadPoolExecutor(min(len(seeds), 16)) if world.kind in THREADED and len(seeds) > 1 else None
 
     def reset(self) -> NDArray[np.float32]:
         """Begin the first episode of every seed."""
@@ -54,12 +49,10 @@ class Outside:
 
     def step(self, actions: NDArray[np.float32], again: bool = True) -> Seen:
         """One step of every environment; episodes that are over begin anew where `again` says so."""
-        jobs = range(len(self.envs))
-        steps = self.pool.map(self._one, jobs, actions) if self.pool else map(self._one, jobs, actions)
-        seen = Seen(*(np.stack(part) for part in zip(*steps, strict=True)))
-        return seen if again else seen._replace(fresh=seen.observation)
+        steps = [self._one(i, action, again) for i, action in enumerate(actions)]
+        return Seen(*(np.stack(part) for part in zip(*steps, strict=True)))
 
-    def _one(self, i: int, action: NDArray[np.float32]) -> tuple[Any, ...]:
+    def _one(self, i: int, action: NDArray[np.float32], again: bool) -> tuple[Any, ...]:
         env, table = self.envs[i], self.machine.table
         observation, _, ends, truncated, info = env.step(self.senses.do(action))
         row = self.senses.see(observation)
@@ -71,7 +64,7 @@ class Outside:
         self.time[i] += 1
         over = ends or truncated or table.status[self.state[i]] != RUNNING or self.time[i] >= self.limit
         fresh = row
-        if over:
+        if over and again:
             fresh = self.senses.see(env.reset()[0])
             self.state[i], self.time[i] = 0, 0
         return row, np.int32(label), np.bool_(ends), np.bool_(truncated), signals, fresh
@@ -89,7 +82,7 @@ class Outside:
         parts = []
         for env in self.envs:
             if not isinstance(env, Restorable):
-                raise StoreError("this environment cannot save its state, so the run cannot be resumed; give it save() and restore()")
+                raise StoreError("this environment cannot save its state; give it save() and restore() to make runs resumable")
             parts.append(env.save())
         text = json.dumps({"envs": parts, "state": self.state.tolist(), "time": self.time.tolist()})
         return np.frombuffer(text.encode(), np.uint8)
@@ -101,6 +94,15 @@ class Outside:
             env.reset(seed=0)
             env.restore(part)  # type: ignore[attr-defined]
         self.state[:], self.time[:] = parts["state"], parts["time"]
+
+
+def outside_of(machine: Listed, seeds: tuple[int, ...]) -> Outside:
+    """The environments of a task."""
+    if machine.task.world.kind == "cheetah":
+        from errands.learners.deep.robots import Robots
+
+        return Robots(machine, seeds)
+    return Outside(machine, seeds)
 
 
 class Episode(NamedTuple):

@@ -21,6 +21,7 @@ from errands.machines.stepping import State
 @partial(jax.jit, static_argnums=0)
 def decide(brain: Brain, mind: Mind, observation: Array, state: Array, held: Array, since: Array) -> tuple[Array, Array]:
     """The greedy action and the head that chose it."""
+    mind = brain.settled(mind)
     acting = brain.low.view(mind.trained, observation, brain.expansion.code(state))
     worth = brain.low.worth(mind.trained, observation, acting)
     head = brain.high.best(mind.high, held, since, state, observation, worth)

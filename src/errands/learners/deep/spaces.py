@@ -38,7 +38,7 @@ def _seeing(space: gym.Space[Any]) -> tuple[int, Callable[[Any], Row]]:
         eye = np.eye(size, dtype=np.float32)
         return size, lambda observation: eye[int(observation) - first]
     if isinstance(space, gym.spaces.Box) and len(space.shape) == 1:
-        return int(space.shape[0]), _finite
+        return int(space.shape[0]), finite
     shape = f"of shape {space.shape}" if isinstance(space, gym.spaces.Box) else str(space)
     raise TaskError(
         f"observations are {shape}, and a deep learner sees one row of numbers or a numbered state; "
@@ -46,10 +46,13 @@ def _seeing(space: gym.Space[Any]) -> tuple[int, Callable[[Any], Row]]:
     )
 
 
-def _finite(observation: Any) -> Row:
+def finite(observation: Any) -> Row:
+    """An observation as numbers; one that is not finite is refused."""
     row = np.asarray(observation, np.float32)
-    if not np.isfinite(row).all():
-        raise TaskError(f"entry {int(np.argmin(np.isfinite(row)))} of an observation is not a finite number; mend the environment")
+    good = np.isfinite(row)
+    if not good.all():
+        entry = int(np.argwhere(~good)[0][-1])
+        raise TaskError(f"entry {entry} of an observation is not a finite number; mend the environment")
     return row
 
 

@@ -112,7 +112,7 @@ class TD3:
     def act(
         self,
         acting: Float[Array, " actions"],
-        uniforms: Float[Array, "2"],
+        uniforms: Float[Array, 2],
         normals: Float[Array, " normals"],
         epsilon: Float[Array, ""],
         go: Bool[Array, ""],

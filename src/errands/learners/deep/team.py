@@ -22,8 +22,6 @@ from errands.learners.deep.worlds import DeviceWorld, device_world
 from errands.records import Evaluation
 from errands.tasks.task import Task
 
-jax.config.update("jax_threefry_partitionable", True)
-
 
 class Team(ABC):
     """Seeds that train in step; each is a run of its own."""
@@ -64,7 +62,8 @@ class Team(ABC):
 
     def place(self) -> AbstractContextManager[Any]:
         """Where arrays are made."""
-        return jax.default_device(chosen_device(self.brain.config.platform))
+        place: AbstractContextManager[Any] = jax.default_device(chosen_device(self.brain.config.platform))
+        return place
 
     def evaluate(self) -> list[Evaluation]:
         """One greedy episode of every seed, without touching what training depends on."""
@@ -147,7 +146,8 @@ class DeviceTeam(Team):
     def trials(self) -> device.Trial:
         """One greedy episode of every seed; chance in it depends on the seed and the step only."""
         keys = jax.vmap(lambda key: jax.random.fold_in(jax.random.fold_in(key, 2**31 - 2), self._fleet.step))(self._fleet.keys)
-        return device.trials(self.brain, self.world, self._fleet.minds, keys)
+        found: device.Trial = device.trials(self.brain, self.world, self._fleet.minds, keys)
+        return found
 
 
 def chosen_device(platform: str) -> jax.Device:
@@ -158,7 +158,9 @@ def chosen_device(platform: str) -> jax.Device:
         return jax.devices(platform)[0]
     except RuntimeError:
         have = jax.devices()[0].platform
-        raise ConfigError(f"platform is '{platform}', but JAX sees only {have} here; set platform='any', or install jax[cuda13]") from None
+        raise ConfigError(
+            f"platform is '{platform}', but JAX sees only {have} here; set platform='any', or install jax[cuda13]"
+        ) from None
 
 
 def team_of(

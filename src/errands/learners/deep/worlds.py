@@ -1,6 +1,6 @@
 """Worlds that live on the device: Water, and any finite world seen as one-hot observations."""
 
-# ruff: noqa: F722 (shapes of jaxtyping look like broken code)
+
 
 from __future__ import annotations
 

@@ -1,0 +1,61 @@
+"""HalfCheetahs of many seeds side by side: the same steps as the environment takes, without its Python per seed."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from os import cpu_count
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from errands.learners.deep.machine import Listed
+from errands.learners.deep.outside import Outside, Seen
+from errands.learners.deep.spaces import finite
+from errands.tables import RUNNING
+from errands.worlds.cheetah import BACKWARD, CONTROL_COST, FORWARD
+from errands.worlds.cheetah_env import HalfCheetahEnv
+
+
+class Robots(Outside):
+    """MuJoCo's own step runs outside of Python's lock, so a few threads share the robots."""
+
+    def __init__(self, machine: Listed, seeds: tuple[int, ...]) -> None:
+        super().__init__(machine, seeds)
+        self.robots = [env for env in self.envs if isinstance(env, HalfCheetahEnv)]
+        bounds = dict(BACKWARD) | dict(FORWARD)
+        names = machine.task.machine.features
+        self.bounds = np.array([bounds[name] for name in names])
+        self.signs = np.array([-1.0 if name in dict(BACKWARD) else 1.0 for name in names])
+        threads = max(1, min(len(seeds) // 2, (cpu_count() or 1) - 1))
+        self.shares = [self.robots[i::threads] for i in range(threads)]
+        self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
+
+    def step(self, actions: NDArray[np.float32], again: bool = True) -> Seen:
+        """One step of every robot; episodes that are over begin anew where `again` says so."""
+        pushes = np.asarray(self.senses.do(actions), np.float32)
+        for robot, push in zip(self.robots, pushes, strict=True):
+            robot.data.ctrl[:] = push
+            robot.steps += 1
+        list(self.pool.map(_push, self.shares)) if self.pool else _push(self.robots)
+        rows = np.stack([np.concatenate([r.data.qpos, r.data.qvel]) for r in self.robots])
+        rows[:, 0] -= [r.origin for r in self.robots]
+        # A label is the bit pattern of the features, in the order in which the machine names them.
+        holds = self.signs * (rows[:, :1] - self.bounds) > 0
+        label = (holds << np.arange(len(self.bounds))).sum(axis=1).astype(np.int32)
+        signals = CONTROL_COST * np.square(pushes).sum(axis=1, keepdims=True)
+        seen = finite(rows)
+        self.state = self.machine.table.next[self.state, label]
+        self.time += 1
+        late = self.time >= self.limit
+        over = late | (self.machine.table.status[self.state] != RUNNING)
+        fresh = seen.copy()
+        for i in np.flatnonzero(over) if again else ():
+            fresh[i] = self.senses.see(self.robots[i].reset()[0])
+            self.state[i], self.time[i] = 0, 0
+        return Seen(seen, label, np.zeros(len(label), np.bool_), late, signals, fresh)
+
+
+def _push(robots: list[HalfCheetahEnv]) -> None:
+    for robot in robots:
+        mujoco.mj_step(robot.model, robot.data, nstep=robot.frame_skip)
