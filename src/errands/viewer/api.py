@@ -93,7 +93,8 @@ class Desk:
 
     def progress(self, name: str) -> dict[str, Any]:
         """How far a run has come."""
-        return {**progress_of(self.run(name)), "state": self.trainer.state(name)}
+        found = progress_of(self.run(name))
+        return {**found, "state": "done" if found["finished"] else self.trainer.state(name)}
 
     def sizes(self, family: str) -> dict[str, Any]:
         """The sizes of the four machines against the number of subtasks; exact numbers as text."""

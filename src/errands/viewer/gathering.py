@@ -13,6 +13,7 @@ from errands.experiments.run import Run, best_length
 from errands.learners import make_learner
 from errands.learners.base import Learner
 from errands.oracle.optimum import Optimum
+from errands.oracle.policy import Policy
 from errands.oracle.steps_to_go import steps_to_go
 from errands.plots.policies import policy_maps
 from errands.records import Evaluation
@@ -45,6 +46,14 @@ def replay_run(run: Run, marks: int = MARKS) -> Replay:
     curve = curve_of(run.learner, run.task.name, [run.evaluations], best.length)
     curves = curves_document([(curve, [run.wall_seconds])])
     return replay_of(run.task, run.learner, shown, optimal_of(run.task, best), exact_of(run.task), facts, curves)
+
+
+def replay_policy(task: Task, policy: Policy, name: str = "policy", seed: int = 0) -> Replay:
+    """The replay of any policy, learnt or written by hand."""
+    best = best_length(task)
+    facts = {"seed": seed, "steps": 0, "optimum": best.length, "certificate": None}
+    shown: list[Shown] = [(0, record(task, policy, seed), {}, maps_of(task, policy, None))]
+    return replay_of(task, name, shown, optimal_of(task, best), exact_of(task), facts)
 
 
 def history(learner: Learner, evaluations: Sequence[Evaluation], marks: int = MARKS) -> Iterator[Shown]:

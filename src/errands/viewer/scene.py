@@ -19,9 +19,11 @@ def scene(task: Task) -> Scene:
     if task.layout is not None:
         return {**grid_scene(task.layout), "removed": list(task.vanishing if task.lockstep else task.removed)}
     if task.world.kind == "water":
-        wanted = [c for c in water.COLOURS if c in task.machine.features]
+        wanted = [c for c in water.COLOURS if c in task.machine.subtasks]
+        minded = [c for c in water.COLOURS if c in task.machine.features and c not in wanted]
         each = [c for c in water.COLOURS for _ in range(water.BALLS_EACH)]
-        return {"kind": "water", "size": water.ARENA, "radius": water.RADIUS, "balls": each, "wanted": wanted}
+        arena = {"kind": "water", "size": water.ARENA, "radius": water.RADIUS, "balls": each}
+        return {**arena, "wanted": wanted, "minded": minded}
     if task.world.kind == "cheetah":
         marks = [[name, x] for name, x in BACKWARD + FORWARD if name in task.machine.features]
         return {"kind": "cheetah", "marks": marks}

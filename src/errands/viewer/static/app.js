@@ -31,6 +31,7 @@ async function enter(tab) {
     type: "button", role: "tab", text, "aria-selected": String(key === name), onclick: () => { options = { tab: key, ...(options.run ? { run: options.run } : {}) }; keep({}); enter(key); },
   })));
   document.body.dataset.tab = name;
+  document.getElementById("foot").hidden = name !== "replay";
   try {
     const made = await PAGES[name][1](options, (changes) => mine === entered && keep({ tab: name, ...changes }));
     if (mine !== entered) return made.leave?.();

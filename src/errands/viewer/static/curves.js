@@ -89,8 +89,9 @@ export function curvesView(curves, initial = "steps") {
 
 function ticks(low, high) {
   const found = [];
-  for (let e = 0; e < 7; e++) for (const m of [1, 2, 5]) if (m * 10 ** e >= low && m * 10 ** e <= high) found.push(m * 10 ** e);
-  return found.length > 1 ? found : [...new Set([Math.ceil(low), Math.round(high)])];
+  for (let e = 0; e < 7; e++) for (const m of [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8]) if (m * 10 ** e >= low && m * 10 ** e <= high) found.push(m * 10 ** e);
+  const every = Math.ceil(found.length / 6);
+  return found.filter((v, i) => Number.isInteger(v) && i % every === 0);
 }
 
 function powers(low, high) {

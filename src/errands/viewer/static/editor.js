@@ -66,10 +66,7 @@ export async function editorView(options, changed) {
   function drawProblems(found) {
     const rows = area.value.split("\n");
     clear(gutter, ...rows.map((_, i) => el("span", { text: i + 1, class: found.problems.some((p) => p.line === i + 1) ? "wrong" : null })));
-    clear(notes, ...found.problems.map((p) => {
-      const note = el("p", { class: "note", "data-line": p.line, text: p.message });
-      return note;
-    }));
+    clear(notes, ...found.problems.map((p) => el("p", { class: "note", "data-line": p.line, text: p.message })));
     const count = found.problems.length;
     summary.textContent = count ? `${count} problem${count > 1 ? "s" : ""}` : `${found.task}: ${found.features.length} features, ${number(found.sizes.coupled ?? null)} coupled states`;
     summary.classList.toggle("wrong", count > 0);
@@ -79,11 +76,11 @@ export async function editorView(options, changed) {
   function place() {
     const height = parseFloat(getComputedStyle(area).lineHeight);
     gutter.style.transform = `translateY(${-area.scrollTop}px)`;
-    const below = new Map();
-    for (const note of notes.children) {
-      const line = Number(note.dataset.line), nth = below.get(line) ?? 0;
-      below.set(line, nth + 1);
-      note.style.top = `${8 + line * height - area.scrollTop + nth * 22}px`;
+    let bottom = -Infinity;
+    for (const note of [...notes.children].sort((a, b) => a.dataset.line - b.dataset.line)) {
+      const top = Math.max(8 + Number(note.dataset.line) * height - area.scrollTop, bottom + 2);
+      note.style.top = `${top}px`;
+      bottom = top + note.offsetHeight;
     }
   }
   function light() {

@@ -111,7 +111,7 @@ export function replayView(replay, initial, changed) {
       known.length && wanted ? maps : null].filter(Boolean) : []));
     if (last > 0 && view.episode !== "optimal") moments.value = view.episode;
     const ending = episode.success ? `done in ${number(episode.length)} steps` : `not done in ${number(episode.length)} steps`;
-    momentText.textContent = `${episode.title}: ${ending}${episode.cut ? ` (first ${episode.frames.length - 1} shown)` : ""}`;
+    momentText.textContent = `${episode.step === 0 ? "" : `${episode.title}: `}${ending}${episode.cut ? ` (first ${episode.frames.length - 1} shown)` : ""}`;
     clear(episodes, toggle("learnt", view.episode !== "optimal", "the learnt policy", () => pickEpisode(last)),
       ...(replay.optimal ? [toggle("optimum", view.episode === "optimal", "a shortest episode", () => pickEpisode("optimal"))] : []));
     draw();
@@ -154,7 +154,7 @@ export function replayView(replay, initial, changed) {
 }
 
 function drawFlash(flash, frame, move, stand) {
-  flash.classList.toggle("paid", frame.reward !== 0);
+  flash.classList.toggle("paid", frame.reward > 0);
   flash.classList.toggle("done", frame.done.length > 0);
   const text = frame.action === null ? `start in ${stand.label}`
     : move.guard === null ? `no transition fires: stay in ${stand.label}` : `⟨${move.guard} ; ${number(frame.reward)}⟩ → ${stand.label}`;

@@ -102,9 +102,10 @@ function waterView(scene) {
   const size = scene.size;
   const root = svg("svg", { class: "world water", viewBox: `-4 -4 ${size + 8} ${size + 8}`, role: "img", "aria-label": "an arena with balls" });
   root.append(svg("rect", { class: "floor border", width: size, height: size, rx: 6 }));
-  const wanted = new Set(scene.wanted);
+  const wanted = new Set(scene.wanted), minded = new Set(scene.minded);
+  const kindOf = (colour) => (wanted.has(colour) ? "" : minded.has(colour) ? " minded" : " other");
   const balls = scene.balls.map((colour) =>
-    svg("circle", { class: `ball ${colour}${wanted.has(colour) ? "" : " other"}`, r: scene.radius }, svg("title", { text: colour })));
+    svg("circle", { class: `ball ${colour}${kindOf(colour)}`, r: scene.radius }, svg("title", { text: colour })));
   const trail = svg("polyline", { class: "route learnt" });
   const agent = svg("g", { class: "swimmer" }, svg("circle", { r: scene.radius }), svg("circle", { class: "inner", r: scene.radius - 4 }));
   root.append(trail, ...balls, agent);

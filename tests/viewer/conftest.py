@@ -1,0 +1,106 @@
+"""A folder of real runs, a real server on a free port, and a real browser, each made once."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import uvicorn
+
+from errands.experiments.many import train_run
+from errands.experiments.setup import prepare
+from errands.results.run_folder import RunFolder, create
+from errands.tasks import Task, load
+from errands.viewer.api import Desk
+from errands.viewer.server import application, listen, names_of
+
+TOKEN = "a-secret-of-the-tests"  # noqa: S105 (known to the tests only)
+HOSTILE = """name = "<img src=x onerror=alert(1)>"
+[world]
+kind = "grid"
+rows = ["1s.", "..A"]
+legend = { 1 = "b1", s = "s" }
+[machine]
+phrase = "any_order(b1, after=s)"
+"""
+
+
+def trained(runs: Path, name: str, task: Task, learner: str, steps: int, seeds: int) -> RunFolder:
+    document = prepare(task, learner, None, "tuned", ["eval_every=1000"], steps, range(seeds), 60.0, {})
+    run = create(runs / name, document, task)
+    train_run(run, 1, quiet=True)
+    return run
+
+
+@pytest.fixture(scope="session")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three runs: two to be compared, and one whose name is markup."""
+    folder = tmp_path_factory.mktemp("viewed") / "runs"
+    trained(folder, "fig-crm", load("figure-1"), "crm", 4_000, 2)
+    trained(folder, "fig", load("figure-1"), "qcorm", 20_000, 3)
+    trained(folder, "hostile", Task.from_toml(HOSTILE), "crm", 2_000, 1)
+    return folder
+
+
+@dataclass(frozen=True)
+class Served:
+    port: int
+    desk: Desk
+
+    @property
+    def link(self) -> str:
+        return f"http://127.0.0.1:{self.port}/{TOKEN}/"
+
+    @property
+    def host(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def ask(
+        self, path: str, method: str = "GET", headers: dict[str, str] | None = None, body: object = None
+    ) -> tuple[int, dict[str, str], bytes]:
+        """One request with exactly the given path, unchanged on its way; a Host header unless one is given."""
+        given = {"Host": self.host, **(headers or {})}
+        data = b"" if body is None else json.dumps(body).encode()
+        if method == "POST":
+            given = {"Content-Type": "application/json", "Content-Length": str(len(data)), **given}
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+            for name, value in given.items():
+                connection.putheader(name, value)
+            connection.endheaders(data)
+            answer = connection.getresponse()
+            return answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read()
+        finally:
+            connection.close()
+
+    def json(self, what: str, body: object = None) -> dict[str, object]:
+        method = "GET" if body is None else "POST"
+        status, _, data = self.ask(f"/{TOKEN}/api/{what}", method, body=body)
+        return {"status": status, **json.loads(data)}
+
+
+@pytest.fixture(scope="session")
+def served(runs: Path) -> Iterator[Served]:
+    """The server, as `errands view` starts it."""
+    sock = listen("127.0.0.1", 0)
+    port = sock.getsockname()[1]
+    desk = Desk(runs)
+    config = uvicorn.Config(
+        application(desk, TOKEN, *names_of("127.0.0.1", port)), log_level="error", lifespan="on", timeout_graceful_shutdown=1
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield Served(port, desk)
+    server.should_exit = True
+    thread.join()
+    sock.close()
