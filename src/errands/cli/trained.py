@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from errands.cli.answer import Answer
-from errands.results.documents import ResultDocument
+from errands.results.documents import ResultDocument, neat
 from errands.results.run_folder import RunFolder
 
 
@@ -41,11 +41,6 @@ def document(folder: RunFolder, results: list[ResultDocument]) -> dict[str, Any]
         "runs": [result.row() for result in results],
         "folder": str(folder.path),
     }
-
-
-def neat(number: float | None) -> float | int | None:
-    """A whole number without a point."""
-    return int(number) if number is not None and float(number).is_integer() else number
 
 
 class _Shown:

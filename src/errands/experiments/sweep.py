@@ -17,7 +17,7 @@ from errands.experiments.progress import Progress, progress
 from errands.experiments.settings import with_words
 from errands.experiments.setup import CHECKPOINT_SECONDS, plain, prepare
 from errands.learners.presets import config_of
-from errands.results.documents import RunDocument
+from errands.results.documents import RunDocument, neat
 from errands.results.files import WriteError, write_file
 from errands.results.provenance import git_state
 from errands.results.run_folder import HEAD, RunFolder, create, open_run
@@ -124,7 +124,7 @@ def _jobs(sweep: SweepFolder, waiting: Sequence[tuple[CellDocument, list[int]]],
 
 def rows(sweep: SweepFolder) -> list[dict[str, Any]]:
     """One row for each seed that has ended: what it was, and what `train --json` says about it."""
-    return [{**_named(cell), **result.row(), "optimum": result.optimum} for cell, result in sweep.results()]
+    return [{**_named(cell), **result.row(), "optimum": neat(result.optimum)} for cell, result in sweep.results()]
 
 
 def _named(cell: CellDocument) -> dict[str, Any]:

@@ -89,6 +89,11 @@ class ResultDocument(Document):
         return self.model_dump(exclude=kept)
 
 
+def neat(number: float | None) -> float | int | None:
+    """A whole number without a point."""
+    return int(number) if number is not None and float(number).is_integer() else number
+
+
 D = TypeVar("D", bound=Document)
 
 

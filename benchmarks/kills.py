@@ -1,0 +1,175 @@
+"""Kills at random moments over train and sweep, and damage to every kind of file: 200 kills, 1,000 damages each."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from errands.results.checkpoint import steps
+from errands.results.finding import SWEEP
+from errands.results.inspect import faults
+from errands.results.run_folder import open_run
+from errands.results.sweep_folder import open_sweep
+
+INTERVAL = 0.1
+COMMON = ["--quiet", "--checkpoint-every", str(INTERVAL), "--eval-every", "20"]
+TRAIN = ["train", "figure-1", "qcorm", "--seeds", "2", "--jobs", "1", "--steps", "400000", "--name", "it", *COMMON]
+SWEPT = ["sweep", "--task", "figure-1,delivery-2", "--learner", "qcorm,crm", "--seeds", "2", "--jobs", "2", "--steps", "100000",
+         "--name", "it", *COMMON]  # fmt: skip
+RESUME = ["resume", "it", "--quiet"]
+
+
+@dataclass
+class Tally:
+    """What happened in one chain: a command, killed and resumed again and again until it could finish."""
+
+    kills: int = 0
+    redone: float = 0.0
+    """The most seconds of work that one kill cost."""
+
+
+def errands(words: list[str], folder: Path) -> subprocess.Popen[bytes]:
+    """The command, as a process of its own."""
+    code = "import sys; from errands.cli import main; sys.exit(main())"
+    environment = {**os.environ, "PYTHONHASHSEED": "random"}
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *words, "--json"], cwd=folder, env=environment,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+
+
+def finished(words: list[str], folder: Path) -> dict[str, object]:
+    """Run the command to its end and read its document."""
+    out, err = (process := errands(words, folder)).communicate()
+    assert process.returncode == 0, err.decode()
+    found: dict[str, object] = json.loads(out)
+    return found
+
+
+def kill(words: list[str], folder: Path, dice: random.Random, spread: float) -> bool:
+    """Start the command and end it at a random moment after its folder was made; False when it ended by itself."""
+    process = errands(words, folder)
+    head = [folder / "runs" / "it" / name for name in ("run.json", SWEEP)]
+    while process.poll() is None and not any(path.exists() for path in head):
+        time.sleep(0.005)
+    if words[0] == "resume":
+        time.sleep(0.5)
+    time.sleep(dice.random() * spread)
+    running = process.poll() is None
+    if running:
+        os.kill(process.pid, dice.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
+    process.communicate()
+    return running
+
+
+def kept(folder: Path) -> dict[str, bytes]:
+    """All bytes that must be equal: tables, last arrays, and results without their clocks."""
+    path = folder / "runs" / "it"
+    runs = [path]
+    if (path / SWEEP).exists():
+        sweep = open_sweep(path)
+        runs = [sweep.cell(cell) for cell in sweep.document.cells]
+    found: dict[str, bytes] = {}
+    for run in map(open_run, runs):
+        for place in run.seeds():
+            result = place.result()
+            assert result is not None
+            name = f"{run.name}/{place.seed}"
+            found[name] = result.model_copy(update={"wall_seconds": 0.0}).model_dump_json().encode()
+            found[name + " table"] = place.table.read_bytes()
+            found[name + " arrays"] = (place.path / f"checkpoint-{steps(place.path)[0]}.safetensors").read_bytes()
+    return found
+
+
+def redone(folder: Path) -> float:
+    """Seconds between the last line of a table and the checkpoint before it: the work that is done again."""
+    lost = 0.0
+    for table in folder.glob("runs/it/**/evaluations.csv"):
+        stored = [p.stat().st_mtime for p in table.parent.glob("checkpoint-*.json")]
+        if stored and not (table.parent / "result.json").exists():
+            lost = max(lost, table.stat().st_mtime - max(stored))
+    return lost
+
+
+def chain(words: list[str], most: int, dice: random.Random, wanted: dict[str, bytes], spread: float = 1.0) -> Tally:
+    """Kill a command up to `most` times, look at the folder each time, finish it, and compare every byte."""
+    folder = Path(tempfile.mkdtemp(prefix="kills-"))
+    tally = Tally()
+    try:
+        while tally.kills < most and kill(words if tally.kills == 0 else RESUME, folder, dice, spread):
+            tally.kills += 1
+            tally.redone = max(tally.redone, redone(folder))
+            damage = list(faults(folder / "runs" / "it"))
+            assert not damage, damage
+        finished(RESUME, folder)
+        assert kept(folder) == wanted, "the resumed run differs from the one that was never killed"
+        left = [p for p in folder.rglob("*") if p.name.endswith((".new", ".lock", ".tmp"))]
+        assert not left, left
+        return tally
+    finally:
+        shutil.rmtree(folder)
+
+
+def reference(words: list[str]) -> tuple[Path, dict[str, bytes]]:
+    """The same command, never killed."""
+    folder = Path(tempfile.mkdtemp(prefix="kills-"))
+    finished(words, folder)
+    return folder, kept(folder)
+
+
+def damages(folder: Path, count: int, dice: random.Random) -> dict[str, int]:
+    """How many of `count` bit flips and truncations of each kind of file were not noticed: it must be none."""
+    run = folder / "runs" / "it"
+    place = run / "seed-0"
+    last = steps(place)[0]
+    missed: dict[str, int] = {}
+    for path in (run / "run.json", run / "task.toml", place / "evaluations.csv", place / "result.json",
+                 place / f"checkpoint-{last}.json", place / f"checkpoint-{last}.safetensors"):  # fmt: skip
+        good, missed[path.name] = path.read_bytes(), 0
+        for trial in range(count):
+            bad = bytearray(good)
+            bad[dice.randrange(len(bad))] ^= 1 << dice.randrange(8)
+            path.write_bytes(bytes(bad) if trial % 2 else good[: dice.randrange(len(good))])
+            missed[path.name] += not any(faults(run))
+        path.write_bytes(good)
+    return missed
+
+
+def main() -> int:
+    """Run all and print what was found; 1 when something was lost or not noticed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--flips", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    dice = random.Random(given.seed)
+    short = [*TRAIN, "--steps", "2000"]
+    folder, _ = reference(short)
+    missed = damages(folder, given.flips, dice)
+    shutil.rmtree(folder)
+    for name, count in missed.items():
+        print(f"{name}: {given.flips} bit flips and truncations, {count} not noticed")
+    for words in (TRAIN, SWEPT):
+        folder, wanted = reference(words)
+        shutil.rmtree(folder)
+        total = Tally()
+        while total.kills < given.kills // 2:
+            done = chain(words, min(10, given.kills // 2 - total.kills), dice, wanted)
+            total = Tally(total.kills + done.kills, max(total.redone, done.redone))
+        print(f"{words[0]}: {total.kills} kills, all ended with the same bytes; at most {total.redone:.2f} s done again "
+              f"(checkpoints every {INTERVAL} s)")  # fmt: skip
+    return int(any(missed.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
