@@ -78,7 +78,8 @@ def run(arguments: Arguments) -> Answer:
     began = time.perf_counter()
     measured = measure_all(wanted, output / "cells", workers, told)
     took = time.perf_counter() - began
-    report = _report(panels, measured, profile, predicted, took, skipped, typed("reproduce", arguments))
+    again = dataclasses.replace(arguments, output=None, jobs=None, quiet=False)
+    report = _report(panels, measured, profile, skipped, typed("reproduce", again))
     page = write(report, output)
     verdicts = {claim.name: claim.verdict for claim in report.claims}
     document |= {"seconds": round(took, 1), "report": str(page), "claims": verdicts}
@@ -91,8 +92,6 @@ def _report(
     panels: tuple[Panel, ...],
     measured: list[Measured],
     profile: Profile,
-    predicted: float,
-    took: float,
     skipped: list[Skipped],
     command: str,
 ) -> Report:
@@ -118,8 +117,7 @@ def _report(
         command=command,
         versions=versions("", deep=False),
         computer=computer(),
-        forecast=predicted,
-        took=took,
+        trained=sum(seed.seconds for m in good for seed in m.seeds),
         figures=tuple(figure for panel in panels for figure in _figures(panel, good)),
         summaries=tuple(rows),
         runtimes=tuple(times),

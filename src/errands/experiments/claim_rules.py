@@ -147,9 +147,10 @@ def sooner(first: str, second: str, tasks: Sequence[str]) -> Rule:
 
     def check(e: Evidence, preset: str, task: str) -> Check | None:
         a, b = e.near(task, first, preset), e.near(task, second, preset)
-        if a is None or b is None or a == b == NEVER:
+        if a is None or b is None:
             return None
-        return Check(a < b, f"{task}: within 10 % after {steps(a)} ({first}) and {steps(b)} ({second})")
+        said = f"{task}: within 10 % after {steps(a)} ({first}) and {steps(b)} ({second})"
+        return Check(None if a == b == NEVER else a < b, said)
 
     return _each(tasks, check)
 
@@ -159,10 +160,10 @@ def similar(first: str, second: str, tasks: Sequence[str]) -> Rule:
 
     def check(e: Evidence, preset: str, task: str) -> Check | None:
         a, b = e.near(task, first, preset), e.near(task, second, preset)
-        if a is None or b is None or a == b == NEVER:
+        if a is None or b is None:
             return None
         said = f"{task}: within 10 % after {steps(a)} ({first}) and {steps(b)} ({second})"
-        return Check(max(a, b) <= SIMILAR * min(a, b), said)
+        return Check(None if a == b == NEVER else max(a, b) <= SIMILAR * min(a, b), said)
 
     return _each(tasks, check)
 

@@ -33,6 +33,8 @@ class Growth:
 
 BASES = np.exp(np.linspace(np.log(1.2), np.log(20.0), 200))
 """Bases below 1.2 cannot be told from a line over so few sizes."""
+NOISE = 0.02
+"""A line that fits within this relative error needs no other law."""
 
 
 def growth(sizes: Sequence[int], seconds: Sequence[float]) -> Growth:
@@ -41,7 +43,7 @@ def growth(sizes: Sequence[int], seconds: Sequence[float]) -> Growth:
     line = _error(n, t)
     errors = [_error(base**n, t) for base in BASES]
     best = int(np.argmin(errors))
-    kind = "exponential" if errors[best] < 0.5 * line else "linear"
+    kind = "exponential" if line > NOISE and errors[best] < 0.5 * line else "linear"
     return Growth(kind, float(BASES[best]), float(t[-1] / t[0]), line, errors[best])
 
 

@@ -33,8 +33,8 @@ class Report:
     command: str
     versions: Mapping[str, str]
     computer: Mapping[str, str | int]
-    forecast: float
-    took: float
+    trained: float
+    """Seconds of one core that all training took, evaluations and compilation left out."""
     figures: tuple[Figure, ...]
     summaries: tuple[Row, ...]
     runtimes: tuple[Row, ...]
@@ -52,7 +52,7 @@ class Report:
         return [
             f"Command: {self.command}",
             f"Profile {self.profile.name}: {much} ({scout}).",
-            f"Forecast {self.forecast / 60:.1f} minutes of one core; this run took {self.took / 60:.1f} minutes in all.",
+            f"Training took {self.trained / 60:.1f} minutes of one core in all, evaluations left out.",
             f"Versions: {versions}.",
             f"Machine: {computer}.",
         ]
@@ -68,9 +68,9 @@ RUNTIME_COLUMNS = {
     "task": "task", "method": "method", "preset": "preset", "q1": "q1", "median": "seconds per 1e6 steps", "q3": "q3",
 }  # fmt: skip
 RULES = (
-    "A claim stands for checks, each made for both presets: all hold, reproduced; some, partly; none, not reproduced; "
-    "the better preset counts. Refuted: an exact computation contradicts it. A method has converged from the step on "
-    "which the median of its seeds stays within 10 % of the exact optimum."
+    "A claim stands for checks, each made for both presets, as far as they could be made: all hold, reproduced; some, "
+    "partly; none, not reproduced; the better preset counts. Refuted: an exact computation contradicts it. A method has "
+    "converged from the step on which the median of its seeds stays within 10 % of the exact optimum."
 )
 
 
@@ -95,7 +95,7 @@ def html(report: Report) -> str:
 _STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#222}
 table{border-collapse:collapse;font-size:13px;margin:1rem 0;display:block;overflow-x:auto}
 th,td{padding:.25rem .6rem;border-bottom:1px solid #ddd;text-align:left;vertical-align:top}
-td.n{text-align:right;font-variant-numeric:tabular-nums}th{border-bottom:2px solid #888}
+td.t{white-space:nowrap}td.n{text-align:right;font-variant-numeric:tabular-nums}th{border-bottom:2px solid #888}
 figure{display:inline-block;margin:.5rem;max-width:36rem}figure svg{width:100%;height:auto}
 figcaption{font-size:12px;color:#555}ul.small{margin:0;padding-left:1rem;font-size:12px}
 .reproduced{color:#00634a}.partly{color:#7a5a00}.not,.refuted{color:#9b2c00}code{font-size:12px}"""
@@ -131,8 +131,8 @@ def _table(rows: Sequence[Row], columns: Mapping[str, str]) -> str:
 
 
 def _cell(value: Any) -> str:
-    kind = "" if isinstance(value, str) else ' class="n"'
-    return f"<td{kind}>{escape(shown(value))}</td>"
+    kind = "t" if isinstance(value, str) else "n"
+    return f"<td class={kind}>{escape(shown(value))}</td>"
 
 
 def _list(lines: Sequence[str]) -> str:
