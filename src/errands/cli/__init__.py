@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import sys
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from errands.cli.verbs import GROUPS, VERBS, Verb
 from errands.errors import ErrandsError, UnknownName
@@ -69,8 +70,6 @@ def _verb(name: str, words: list[str], as_json: bool) -> int:
 
 def parse(kind: type[T], name: str, verb: Verb, words: list[str]) -> T:
     """The arguments of a verb; a mistake is told in one sentence."""
-    import dataclasses
-
     import tyro
 
     options = [f for f in dataclasses.fields(kind) if "Positional" not in str(f.type)]  # type: ignore[arg-type]
@@ -80,6 +79,9 @@ def parse(kind: type[T], name: str, verb: Verb, words: list[str]) -> T:
         option = word.split("=")[0].replace("_", "-")
         if option.startswith("--") and option not in known and not option[2:3].isdigit():
             raise UnknownName(f"option of 'errands {name}'", option, (k for k in known if not k.startswith("--no-")))
+    wanted = [f.name for f in dataclasses.fields(kind) if _needed(f)]  # type: ignore[arg-type]
+    if wanted and all(word.startswith("-") for word in words) and not {"-h", "--help"} & set(words):
+        raise ErrandsError(f"missing {wanted[0].upper()} after 'errands {name}'; for example: {verb.example}")
     heard = io.StringIO()
     try:
         with contextlib.redirect_stderr(heard):
@@ -97,10 +99,14 @@ def parse(kind: type[T], name: str, verb: Verb, words: list[str]) -> T:
         ) from None
 
 
+def _needed(field: dataclasses.Field[Any]) -> bool:
+    return "Positional" in str(field.type) and field.default is dataclasses.MISSING
+
+
 def _sentence(text: str) -> str:
     """What a parser's error box says, on one line."""
-    lines = [line.strip("│─ \t") for line in text.splitlines() if not line.startswith(("╭", "╰"))]
-    said = " ".join(line for line in lines if line).split("For full helptext")[0].strip()
+    lines = [line.strip("│|─ \t") for line in text.splitlines() if not line.startswith(("╭", "╰", "+"))]
+    said = " ".join(line for line in lines if line.strip("-─")).split("For full helptext")[0].strip()
     return f"{said[:1].lower()}{said[1:300]}".strip().rstrip(".;") or "the arguments could not be read"
 
 

@@ -15,10 +15,8 @@ DEEP = ("jax", "jaxlib", "optax")
 
 def versions(world: str, deep: bool) -> dict[str, str]:
     """The versions on which the numbers of a run in this kind of world depend."""
-    import errands
-
-    found = {"errands": errands.__version__, "python": platform.python_version()}
-    for name in (*CORE, *BY_WORLD.get(world, ()), *(DEEP if deep else ())):
+    found = {"python": platform.python_version()}
+    for name in ("errands", *CORE, *BY_WORLD.get(world, ()), *(DEEP if deep else ())):
         try:
             found[name] = version(name)
         except PackageNotFoundError:
