@@ -27,10 +27,11 @@ from errands.kernels.qcorm_plus_memory import (
     TIME,
     TOUCHED,
     UNTRIED,
+    Longs,
     Memory,
     Settings,
 )
-from errands.kernels.qcorm_plus_plan import TINY, due, plan, weigh
+from errands.kernels.qcorm_plus_plan import TINY, due, look, plan
 from errands.kernels.qcorm_plus_tour import aim, leap, plan_tour
 from errands.kernels.qcorm_plus_values import arrival, lift, replay_backwards, replay_some, sight
 from errands.kernels.stepping import outcome, start
@@ -69,12 +70,10 @@ def decide(
         if where[TIME] == 0 and where[STALE] + where[TOUCHED] > 0 and where[STEP] - where[PLANNED] >= rest:
             plan_tour(machine, memory, settings, s, rng)
         return aim(machine, memory, s)
-    following, status, bound = agenda.next, agenda.status, agenda.bound
-    label, ends, worth, v = memory.label, memory.ends, memory.worth, memory.v
-    best = weigh(following, status, bound, label, ends, worth, v, memory.weight, memory.open, where, n, s)
+    best = look(agenda, memory, n, s)
     if due(agenda, memory, n):
         plan(agenda, memory)
-        best = weigh(following, status, bound, label, ends, worth, v, memory.weight, memory.open, where, n, s)
+        best = look(agenda, memory, n, s)
     return best
 
 
@@ -106,88 +105,114 @@ def close(memory: Memory, settings: Settings) -> None:
     where[CHANGED] = 0
 
 
+@hot
+def pick(agenda: Agenda, memory: Memory, settings: Settings, s: int, n: int, rng: np.random.Generator) -> int:
+    """The next action; random where nothing is known to lead on, and now and then in a random world."""
+    where, numbers, actions = memory.where, memory.numbers, memory.q.shape[1]
+    if not memory.seen[s]:
+        memory.seen[s] = True
+        where[UNTRIED] += actions
+    x = rng.random() if where[RANDOM] == 1 else 1.0
+    if x < settings.epsilon:
+        a = min(int(x / settings.epsilon * actions), actions - 1)
+    elif memory.flagged[n]:
+        numbers[PROMISED], a = best_believed(agenda, memory, n, s)
+    else:
+        numbers[PROMISED], a = greedy(memory.q, memory.v, memory.weight, memory.open, where[OPEN], s)
+    return a if a >= 0 else min(int(rng.random() * actions), actions - 1)
+
+
+@hot
+def absorb(
+    agenda: Agenda, memory: Memory, settings: Settings, s: int, a: int, s2: int, label: int, ended: bool,
+    rng: np.random.Generator,
+) -> None:
+    """Learn from one step: what the pair leads to, a landmark perhaps, and the values of all of them."""
+    where, horizon, trace = memory.where, settings.horizon, memory.trace
+    dead = ended or agenda.fatal[label]
+    if not dead and not memory.seen[s2]:
+        memory.seen[s2] = True
+        where[UNTRIED] += memory.q.shape[1]
+    if memory.last[s, a] != s2:
+        notice(memory, s, a, s2)
+    reached = 0
+    if agenda.useful[label]:
+        code = 2 * label + int(ended)
+        reached = int(arrival(memory.head, memory.mark_code, memory.mark_next, memory.mark_landmark, s2, code))
+        if reached == 0:
+            reached = sight(memory, settings.most, s2, code)
+    memory.updates[s, a] += 1
+    rate = (horizon + 1.0) / (horizon + memory.updates[s, a]) if where[RANDOM] == 1 else 1.0
+    count, least = where[LANDMARKS], memory.numbers[LEAST]
+    if lift(memory.q, memory.v, count, s, a, s2, reached, dead, settings.gamma, rate, least):
+        where[CHANGED] = 1
+        if memory.head[s] >= 0:
+            where[TOUCHED] = 1
+    t = where[STEP] & (trace.shape[0] - 1)
+    trace[t, 0], trace[t, 1], trace[t, 2], trace[t, 3], trace[t, 4] = s, a, s2, reached, int(dead)
+    where[STEP] += 1
+    where[TIME] += 1
+    if where[RANDOM] == 1:
+        have = min(where[STEP], trace.shape[0])
+        replay_some(memory.q, memory.v, memory.updates, trace, count, have, settings.replays, settings.gamma, horizon, rng)
+
+
+@hot
+def unsettled(agenda: Agenda, where: Longs) -> bool:
+    """Whether the plan must be looked at before going on."""
+    return not agenda.listed or where[STALE] + where[TOUCHED] + where[RANDOM] > 0
+
+
+@hot
+def doubtful(agenda: Agenda, memory: Memory, n: int, m: int, given: float) -> bool:
+    """Whether a step from node n to m may have to correct what was believed: it gave less although nothing was new."""
+    where = memory.where
+    if not agenda.listed or where[RANDOM] == 1:
+        return False
+    short = where[CHANGED] == 0 and given < memory.numbers[PROMISED] * (1.0 - TINY)
+    return short or memory.flagged[n] or memory.flagged[m]
+
+
 @jit
 def run(
     world: WorldTable, agenda: Agenda, machine: AgendaTable, memory: Memory, settings: Settings, count: int,
     rng: np.random.Generator,
 ) -> int:
     """Train for `count` steps, or until a table is full or an outcome missing; returns the steps taken."""
-    q, v, last, updates, seen, trace = memory.q, memory.v, memory.last, memory.updates, memory.seen, memory.trace
-    head, mark_code, mark_next, mark_landmark = memory.head, memory.mark_code, memory.mark_next, memory.mark_landmark
-    weight, open_, flagged, where, numbers = memory.weight, memory.open, memory.flagged, memory.where, memory.numbers
-    label_, ends_, worth, listed = memory.label, memory.ends, memory.worth, agenda.listed
-    following, status, bound, useful, fatal = agenda.next, agenda.status, agenda.bound, agenda.useful, agenda.fatal
-    gamma, horizon, actions, ring = settings.gamma, settings.horizon, q.shape[1], trace.shape[0] - 1
+    where, status, gamma = memory.where, agenda.status, settings.gamma
     for done in range(count):
         if where[FULL] == 1:
             return done
-        s, n, a = where[STATE], where[NODE], where[ACTION]
-        if a < 0:
-            if not seen[s]:
-                seen[s] = True
-                where[UNTRIED] += actions
-            x = rng.random() if where[RANDOM] == 1 else 1.0
-            if x < settings.epsilon:
-                a = min(int(x / settings.epsilon * actions), actions - 1)
-            elif flagged[n]:
-                numbers[PROMISED], a = best_believed(agenda, memory, n, s)
-            else:
-                numbers[PROMISED], a = greedy(q, v, weight, open_, where[OPEN], s)
-            if a < 0:
-                a = min(int(rng.random() * actions), actions - 1)
-            where[ACTION], where[OUTCOME] = a, outcome(world, s, a, rng)
-        o = where[OUTCOME]
+        s, n = where[STATE], where[NODE]
+        if where[ACTION] < 0:
+            where[ACTION] = pick(agenda, memory, settings, s, n, rng)
+            where[OUTCOME] = outcome(world, s, where[ACTION], rng)
+        a, o = where[ACTION], where[OUTCOME]
         s2, label, ended = int(world.next[s, a, o]), int(world.label[s, a, o]), world.ends[s, a, o]
         if s2 == UNKNOWN:
             return done
         where[ACTION] = -1
-        dead = ended or fatal[label]
-        if not dead and not seen[s2]:
-            seen[s2] = True
-            where[UNTRIED] += actions
-        if last[s, a] != s2:
-            notice(memory, s, a, s2)
-        reached = 0
-        if useful[label]:
-            reached = int(arrival(head, mark_code, mark_next, mark_landmark, s2, 2 * label + ended))
-            if reached == 0:
-                reached = sight(memory, settings.most, s2, 2 * label + ended)
-        updates[s, a] += 1
-        rate = (horizon + 1.0) / (horizon + updates[s, a]) if where[RANDOM] == 1 else 1.0
-        if lift(q, v, where[LANDMARKS], s, a, s2, reached, dead, gamma, rate, numbers[LEAST]):
-            where[CHANGED] = 1
-            if head[s] >= 0:
-                where[TOUCHED] = 1
-        t = where[STEP] & ring
-        trace[t, 0], trace[t, 1], trace[t, 2], trace[t, 3], trace[t, 4] = s, a, s2, reached, dead
-        where[STEP] += 1
-        where[TIME] += 1
-        if where[RANDOM] == 1:
-            have = min(where[STEP], ring + 1)
-            replay_some(q, v, updates, trace, where[LANDMARKS], have, settings.replays, gamma, horizon, rng)
-        m = int(following[n, label]) if listed else int(leap(machine, memory, n, label))
+        absorb(agenda, memory, settings, s, a, s2, label, ended, rng)
+        m = int(agenda.next[n, label]) if agenda.listed else int(leap(machine, memory, n, label))
         over = ended or status[m] != RUNNING
-        given = numbers[PROMISED]
+        given = memory.numbers[PROMISED]
         if over:
             given = gamma if status[m] == SUCCESS else 0.0
+        elif m != n and unsettled(agenda, where):
+            given = gamma * decide(agenda, machine, memory, settings, m, s2, rng)
         elif m != n:
-            if not listed or where[STALE] + where[TOUCHED] + where[RANDOM] > 0:
-                given = gamma * decide(agenda, machine, memory, settings, m, s2, rng)
-            else:
-                given = gamma * weigh(following, status, bound, label_, ends_, worth, v, weight, open_, where, m, s2)
-        if settings.correct and listed and where[RANDOM] == 0:
-            short = where[CHANGED] == 0 and given < numbers[PROMISED] * (1.0 - TINY)
-            if short or flagged[n] or flagged[m]:
-                settle(agenda, memory, gamma, n, s, a, m, s2, ended)
+            given = gamma * look(agenda, memory, m, s2)
+        if settings.correct and doubtful(agenda, memory, n, m, given):
+            settle(agenda, memory, gamma, n, s, a, m, s2, ended)
         if over or where[TIME] >= settings.limit:
             if where[CHANGED] + where[TOUCHED] > 0:
                 close(memory, settings)
             m, s2, where[TIME] = 0, int(start(world, rng)), 0
             where[NUMERIC], memory.mask[0] = machine.initial, machine.full
-            if not listed or where[STALE] + where[TOUCHED] + where[RANDOM] > 0:
+            if unsettled(agenda, where):
                 decide(agenda, machine, memory, settings, m, s2, rng)
             else:
-                weigh(following, status, bound, label_, ends_, worth, v, weight, open_, where, m, s2)
+                look(agenda, memory, m, s2)
         where[STATE], where[NODE] = s2, m
     return count
 
@@ -208,10 +233,7 @@ def actions_of(agenda: Agenda, machine: AgendaTable, memory: Memory, n: int, out
     """The greedy action of every cell in node n, or in the state in hand where none is listed; 0 where none leads on."""
     where = memory.where
     if agenda.listed:
-        weigh(
-            agenda.next, agenda.status, agenda.bound, memory.label, memory.ends, memory.worth, memory.v,
-            memory.weight, memory.open, where, n, 0,
-        )  # fmt: skip
+        look(agenda, memory, n, 0)
     else:
         aim(machine, memory, 0)
     for s in range(out.shape[0]):

@@ -18,7 +18,6 @@ from errands.kernels.qcorm_plus_memory import (
     STEP,
     TOUCHED,
     UNTRIED,
-    Longs,
     Memory,
 )
 from errands.tables import FAILURE, RUNNING, SUCCESS, Codes, Flags, Floats, Ints
@@ -93,17 +92,15 @@ def plan(agenda: Agenda, memory: Memory) -> None:
 
 
 @hot
-def weigh(
-    following: Ints, status: Codes, bound: Floats, label: Ints, ends: Flags, worth: Floats, v: Floats,
-    weight: Floats, open_: Ints, where: Longs, n: int, s: int,
-) -> float:
-    """List the landmarks that lead on from a node with their worth; the best value from here, and its landmark."""
+def look(agenda: Agenda, memory: Memory, n: int, s: int) -> float:
+    """List the landmarks that lead on from a node with their worth; the best value from cell s, and its landmark."""
+    following, status, label, ends, worth = agenda.next, agenda.status, memory.label, memory.ends, memory.worth
+    where, weight, open_, v = memory.where, memory.weight, memory.open, memory.v
     some, best, goal = 0, 0.0, STAR
     for k in range(where[LANDMARKS]):
-        if k == STAR:
-            w = bound[n] if where[UNTRIED] > 0 else 0.0
-        else:
-            w = after(following, status, label, ends, worth, n, k)
+        w = after(following, status, label, ends, worth, n, k) if k != STAR else 0.0
+        if k == STAR and where[UNTRIED] > 0:
+            w = agenda.bound[n]
         weight[k] = w
         if w > 0.0:
             open_[some] = k

@@ -10,7 +10,7 @@ import numpy as np
 from errands.errors import ConfigError
 from errands.kernels.qcorm_plus import begin, run
 from errands.kernels.qcorm_plus_agenda import Agenda, find, list_agenda
-from errands.kernels.qcorm_plus_memory import FIELDS, NODE, STATE, Memory, Settings, grown, new_memory, on_agenda
+from errands.kernels.qcorm_plus_memory import FIELDS, NODE, STEP, Memory, Settings, grown, new_memory, on_agenda
 from errands.kernels.stepping import start
 from errands.learners.base import LearnerConfig, Saved
 from errands.learners.tabular.base import TabularLearner, room
@@ -138,13 +138,23 @@ class QCoRMPlus(TabularLearner):
 
     def save(self) -> Saved:
         """Everything that the rest of the run depends on."""
-        return {**super().save(), **{f"memory.{name}": array.copy() for name, array in self.memory._asdict().items()}}
+        arrays = {name: array.copy() for name, array in self.memory._asdict().items()}
+        arrays["trace"] = arrays["trace"][: int(self.where[STEP])]
+        names = self.task.world.features
+        arrays["labels"] = np.array([[name in label for name in names] for label in self.world.labels], np.bool_)
+        return {**super().save(), **{f"memory.{name}": array for name, array in arrays.items()}}
 
     def restore(self, saved: Saved) -> None:
-        """Continue where `saved` was taken."""
-        self.memory = Memory(**{name: saved[f"memory.{name}"].copy() for name in Memory._fields})
+        """Continue where `saved` was taken; an environment without tables starts a new episode."""
+        arrays = {name: saved[f"memory.{name}"].copy() for name in Memory._fields}
+        arrays["trace"] = np.zeros_like(self.memory.trace)
+        arrays["trace"][: len(saved["memory.trace"])] = saved["memory.trace"]
+        self.memory = Memory(**arrays)
         self.where = self.memory.where
         super().restore(saved)
         if isinstance(self.world, Asked):
+            names = self.task.world.features
+            rows = saved["memory.labels"]
+            self.world.labels[:] = [frozenset(n for n, holds in zip(names, row, strict=True) if holds) for row in rows]
+            self.machine, self.agenda = self._listed()
             self._begin()
-            self.where[STATE] = self._first
