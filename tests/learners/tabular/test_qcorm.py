@@ -7,6 +7,7 @@ import pytest
 
 from errands.errors import ConfigError
 from errands.kernels import qcorm as kernel
+from errands.kernels.coupled import Coefficients, CoupledValues
 from errands.learners import make_learner
 from errands.learners.tabular.qcorm import QCoRM, QCoRMConfig
 from errands.oracle.steps_to_go import steps_to_go
@@ -39,14 +40,14 @@ def test_the_table_above_is_also_what_the_oracle_says() -> None:
     assert {label: exact[label] for label in TABLE} == TABLE
 
 
-def _values(best_duration: float, shortest: float) -> kernel.CoupledValues:
+def _values(best_duration: float, shortest: float) -> CoupledValues:
     learner = QCoRM(load("figure-1"), QCoRMConfig(), 0)
     learner.values.best_duration[0] = best_duration
     learner.values.shortest_episode[0] = shortest
     return learner.values
 
 
-def _rates(**changes: float) -> kernel.Coefficients:
+def _rates(**changes: float) -> Coefficients:
     return QCoRM(load("figure-1"), QCoRMConfig(gamma=0.5), 0)._rates()._replace(**changes)
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from errands.errors import ConfigError
+from errands.kernels import coupled
 from errands.kernels import qcorm as kernel
 from errands.kernels.steps_to_go import empty, refill
 from errands.learners.base import LearnerConfig, Saved
@@ -19,7 +20,7 @@ from errands.machines.lower import lower
 from errands.tables import SUCCESS
 from errands.tasks.task import Task
 
-REPLAYS = {"all": kernel.EVERY, "exploited_choices": kernel.CHOSEN, "exploited_episodes": kernel.WHOLE}
+REPLAYS = {"all": coupled.EVERY, "exploited_choices": coupled.CHOSEN, "exploited_episodes": coupled.WHOLE}
 
 
 @dataclass(frozen=True)
@@ -76,13 +77,13 @@ class QCoRM(TabularLearner):
     config: QCoRMConfig
 
     def __init__(self, task: Task, config: QCoRMConfig, seed: int) -> None:
-        super().__init__(task, config, seed, kernel.FIELDS)
+        super().__init__(task, config, seed, coupled.FIELDS)
         self.quotient = Quotient(task.machine)
         self.objectives = self.quotient.objectives
         states, count, rows = self.world.states, len(self.objectives), min(self.world.limit, 1_000_000)
         self.relabel()
         self.table = empty(1024)
-        self.values = kernel.CoupledValues(
+        self.values = coupled.CoupledValues(
             q=np.full(room("the table of QCoRM", states, self.world.actions, count), config.q_init),
             v=np.full((states, count), config.q_init),
             shortest_episode=np.array([np.inf]),
@@ -94,15 +95,15 @@ class QCoRM(TabularLearner):
             passed=np.zeros((rows, 2), np.int64),
             passed_mask=np.zeros(rows, np.uint64),
         )
-        kernel.begin(self.world.table, self.machine, self.values, self.rng)
+        coupled.begin(self.world.table, self.machine, self.values, self.rng)
 
     def relabel(self) -> None:
         """Lower the machine against the labels known now."""
         self.machine = lower(self.task.machine, self.world.labels, self.world.signals)
 
-    def _rates(self) -> kernel.Coefficients:
+    def _rates(self) -> coupled.Coefficients:
         c = self.config
-        return kernel.Coefficients(
+        return coupled.Coefficients(
             c.alpha, c.gamma, c.epsilon, c.alpha_eta, c.alpha_k, c.xi_start, c.xi_step, c.xi_end,
             c.full_reward, c.min_step_reward, c.joint, REPLAYS[c.replay], c.replay_failed, c.bias,
             self.world.limit, *c.epsilon_anneal, *c.xi_anneal,
