@@ -62,7 +62,7 @@ def run(arguments: Arguments) -> Answer:
     from errands.cli.swept import finish
     from errands.errors import ConfigError
     from errands.experiments.sweep import begin
-    from errands.results.run_folder import RUNS
+    from errands.results.run_folder import RUNS, check_name
 
     if not arguments.checkpoint_every > 0:
         raise ConfigError(f"--checkpoint-every is {arguments.checkpoint_every}; give a positive number of seconds")
@@ -73,7 +73,7 @@ def run(arguments: Arguments) -> Answer:
             return _outlook(begin(blocks, Path(scratch) / "sweep", arguments.checkpoint_every), arguments.jobs)
         finally:
             shutil.rmtree(scratch)
-    name = arguments.name or f"sweep-{datetime.now():%Y%m%d-%H%M%S}"
+    name = check_name(arguments.name or f"sweep-{datetime.now():%Y%m%d-%H%M%S}")
     sweep = begin(blocks, RUNS / name, arguments.checkpoint_every)
     return finish(sweep, arguments.jobs, arguments.quiet, arguments.engine, arguments.address)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
@@ -51,12 +50,13 @@ def run(arguments: Arguments) -> Answer:
     from errands.errors import ConfigError
     from errands.experiments.job import learner_of
     from errands.experiments.setup import fresh_name, prepare
-    from errands.results.run_folder import RUNS, create
+    from errands.results.run_folder import RUNS, check_name, create
     from errands.tasks.catalogue import load
 
-    for name, given in (("seeds", arguments.seeds), ("jobs", arguments.jobs)):
+    for option, given in (("seeds", arguments.seeds), ("jobs", arguments.jobs)):
         if given is not None and not 1 <= given <= 100_000:
-            raise ConfigError(f"--{name} is {given}; it must lie between 1 and 100000")
+            raise ConfigError(f"--{option} is {given}; it must lie between 1 and 100000")
+    name = None if arguments.name is None else check_name(arguments.name)
     task = load(arguments.task, arguments.map_seed)
     settings = list(arguments.set) + ([] if arguments.eval_every is None else [f"eval_every={arguments.eval_every}"])
     seeds = [arguments.seed] if arguments.seeds is None else range(arguments.seeds)
@@ -65,5 +65,5 @@ def run(arguments: Arguments) -> Answer:
         arguments.checkpoint_every,
     )  # fmt: skip
     learner_of(document, task, document.seeds[0])  # what cannot be trained is refused before a folder is made
-    folder = create(Path(RUNS) / (arguments.name or fresh_name(document, RUNS)), document, task)
+    folder = create(RUNS / (name or fresh_name(document, RUNS)), document, task)
     return finish(folder, arguments.jobs, arguments.quiet)
