@@ -6,6 +6,9 @@ import difflib
 from collections.abc import Iterable
 
 
+MOST_NAMES = 24
+
+
 class ErrandsError(Exception):
     """Any mistake that errands explains in a sentence; the command turns it into exit code 2."""
 
@@ -36,5 +39,6 @@ class UnknownName(ErrandsError):
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
         near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-        hint = f"did you mean '{near[0]}'?" if near else f"choose from {', '.join(names)}"
+        shown = names if len(names) <= MOST_NAMES else [*names[:MOST_NAMES], f"and {len(names) - MOST_NAMES} more"]
+        hint = f"did you mean '{near[0]}'?" if near else f"choose from {', '.join(shown)}"
         super().__init__(f"no {kind} is called '{name}'; {hint}")

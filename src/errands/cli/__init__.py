@@ -36,6 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ErrandsError as fault:
         if debug:
             raise
+        if as_json:
+            _print_json({"error": str(fault)})
         print(f"errands: {fault}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
@@ -56,9 +58,7 @@ def _verb(name: str, words: list[str], as_json: bool) -> int:
     given = parse(module.Arguments, name, verb, words)
     answer = module.run(given)
     if as_json:
-        import json
-
-        print(json.dumps(answer.document, ensure_ascii=False, indent=1, allow_nan=False))
+        _print_json(answer.document)
     elif isinstance(answer.shown, str):
         print(answer.shown)
     else:
@@ -68,12 +68,19 @@ def _verb(name: str, words: list[str], as_json: bool) -> int:
     return int(answer.code)
 
 
+def _print_json(document: Any) -> None:
+    import json
+
+    print(json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False))
+
+
 def parse(kind: type[T], name: str, verb: Verb, words: list[str]) -> T:
     """The arguments of a verb; a mistake is told in one sentence."""
     import tyro
 
     options = [f for f in dataclasses.fields(kind) if "Positional" not in str(f.type)]  # type: ignore[arg-type]
     known = {f"--{f.name.replace('_', '-').strip('-')}" for f in options}
+    words = words if "--quiet" in known else [word for word in words if word != "--quiet"]
     known |= {f"--no-{k[2:]}" for k in known} | {"--help"}
     for word in words:
         option = word.split("=")[0].replace("_", "-")

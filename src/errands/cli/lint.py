@@ -31,27 +31,29 @@ def run(arguments: Arguments) -> Answer:
         return Answer(json_schema(), json.dumps(json_schema(), indent=1))
     if arguments.file is None:
         raise ConfigError("errands lint needs the path of a task file, or --schema")
-    try:
-        return _report(arguments.file)
-    except SpecError as fault:
-        if len(fault.problems) < 2:
-            raise
-        shown = "\n".join([f"{len(fault.problems)} problems:", *(f"  - {p}" for p in fault.problems)])
-        return Answer({"file": arguments.file, "ok": False, "problems": list(fault.problems)}, shown, 2)
-
-
-def _report(name: str) -> Answer:
     from errands.cli.loading import read_text
     from errands.tasks.catalogue import task_text
+
+    name = arguments.file
+    is_file = name.endswith((".toml", ".txt")) or "/" in name
+    text = read_text(Path(name)) if is_file else task_text(name)
+    try:
+        return _report(name, text)
+    except SpecError as fault:
+        found = list(fault.problems)
+        heading = "1 problem:" if len(found) == 1 else f"{len(found)} problems:"
+        return Answer({"file": name, "ok": False, "problems": found}, "\n  - ".join([heading, *found]), 2)
+
+
+def _report(name: str, text: str) -> Answer:
     from errands.tasks.lint import lint, lint_machine
 
     if name.endswith(".txt"):
         from errands.machines.text2022 import parse_text2022
 
-        report = lint_machine(parse_text2022(read_text(Path(name))))
+        report = lint_machine(parse_text2022(text))
     else:
-        is_file = name.endswith(".toml") or "/" in name
-        report = lint(read_text(Path(name)) if is_file else task_text(name))
+        report = lint(text)
     sizes = asdict(report.sizes) if report.sizes else {}
     lines = [*report.reading, "", "States: " + ", ".join(f"{kind} {count:,}" for kind, count in sizes.items())]
     lines += ["", *(f"warning: {w}" for w in report.warnings)] if report.warnings else ["No warnings."]
