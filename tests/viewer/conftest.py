@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import uvicorn
 
 from errands.experiments.many import train_run
 from errands.experiments.setup import prepare
 from errands.results.run_folder import RunFolder, create
 from errands.tasks import Task, load
 from errands.viewer.api import Desk
-from errands.viewer.server import application, listen, names_of
+from errands.viewer.server import application, listen, names_of, runner
 
 TOKEN = "a-secret-of-the-tests"  # noqa: S105 (known to the tests only)
 HOSTILE = """name = "<img src=x onerror=alert(1)>"
@@ -92,10 +91,7 @@ def served(runs: Path) -> Iterator[Served]:
     sock = listen("127.0.0.1", 0)
     port = sock.getsockname()[1]
     desk = Desk(runs)
-    config = uvicorn.Config(
-        application(desk, TOKEN, *names_of("127.0.0.1", port)), log_level="error", lifespan="on", timeout_graceful_shutdown=1
-    )
-    server = uvicorn.Server(config)
+    server = runner(application(desk, TOKEN, *names_of("127.0.0.1", port)))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
     thread.start()
     while not server.started:

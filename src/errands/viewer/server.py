@@ -178,9 +178,13 @@ def serve(runs: Path, chosen: str | None, host: str, port: int, open_page: bool)
         import webbrowser
 
         webbrowser.open(link)
-    config = uvicorn.Config(
-        gate, log_level="error", access_log=False, server_header=False, lifespan="on", timeout_graceful_shutdown=1
-    )
     with contextlib.suppress(KeyboardInterrupt):
-        uvicorn.Server(config).run(sockets=[sock])
+        runner(gate).run(sockets=[sock])
     return link
+
+
+def runner(gate: Gate) -> uvicorn.Server:
+    """What runs the application on a socket: quiet, and gone a second after it is asked to end."""
+    return uvicorn.Server(uvicorn.Config(
+        gate, log_level="error", access_log=False, server_header=False, lifespan="on", timeout_graceful_shutdown=1
+    ))  # fmt: skip

@@ -33,6 +33,14 @@ class Training:
     ended: str = ""
     """Empty while it trains; then done, cancelled, stopped (out of time) or failed."""
 
+    def end(self, how: str) -> None:
+        """See to it that the process is gone, and note how it ended."""
+        self.process.kill()
+        self.process.wait()
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        self.ended = how
+
 
 class Trainer:
     """All runs that the page has started."""
@@ -70,9 +78,7 @@ class Trainer:
             if training is None:
                 raise ConfigError(f"'{name[:100]}' is not being trained by this page")
             if not training.ended:
-                training.process.kill()
-                training.process.wait()
-                training.ended = "cancelled"
+                training.end("cancelled")
             return training.ended
 
     def state(self, name: str) -> str | None:
@@ -88,11 +94,9 @@ class Trainer:
             if training.ended:
                 continue
             if code is not None:
-                training.ended = {0: "done", 3: "stopped"}.get(code, "failed")
+                training.end({0: "done", 3: "stopped"}.get(code, "failed"))
             elif time.monotonic() - training.began > MOST_SECONDS + 10:
-                training.process.kill()
-                training.process.wait()
-                training.ended = "stopped"
+                training.end("stopped")
         return list(self.known.values())
 
     def close(self) -> None:

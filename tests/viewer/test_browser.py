@@ -1,0 +1,358 @@
+"""The page in a real browser: what is lit, moved, typed, trained and refused; screenshots go to artefacts/viewer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import errands
+from errands.machines import couple, unfold_agenda
+from errands.results.run_folder import open_run
+from errands.viewer.exporting import export_html
+from errands.viewer.gathering import replay_policy
+from errands.viewer.stored import replay_stored
+
+CHROMIUM = Path("/usr/bin/chromium")
+pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="there is no /usr/bin/chromium to show the page in")
+SHOTS = Path(__file__).parents[2] / "artefacts" / "viewer"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"])
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """A fresh page; anything that it complains about fails the test."""
+    context = browser.new_context(viewport={"width": 1400, "height": 1000})
+    shown = context.new_page()
+    faults: list[str] = []
+    shown.on("pageerror", lambda fault: faults.append(str(fault)))
+    shown.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
+    shown.on("dialog", lambda box: (faults.append(f"a dialog opened: {box.message}"), box.dismiss()))
+    shown.set_default_timeout(30_000)
+    yield shown
+    context.close()
+    assert faults == []
+
+
+def shot(page: Any, name: str) -> None:
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=str(SHOTS / f"{name}.png"), full_page=True)
+
+
+def opened(page: Any, link: str, view: str = "") -> None:
+    page.goto(f"{link}#{view}")
+    page.wait_for_selector(".replay")
+
+
+def awaited(page: Any, selector: str) -> Any:
+    """What becomes true of an element within some seconds (asked without eval, which the page forbids)."""
+    from playwright.sync_api import expect
+
+    return expect(page.locator(selector))
+
+
+def lit(page: Any) -> list[str]:
+    return sorted(page.locator(".stage .state.lit title").all_text_contents())
+
+
+def at(page: Any) -> int:
+    return int(page.locator(".replay").get_attribute("data-frame"))
+
+
+def test_the_lit_states_are_those_of_the_recorded_trace_for_ten_steps(page: Any, served: Any, runs: Path) -> None:
+    opened(page, served.link, "run=fig&machine=coupled")
+    run = open_run(runs / "fig")
+    replay = replay_stored(run, 0)
+    trace = [frame["features"] for frame in replay.episodes[-1].frames]
+    agenda = unfold_agenda(run.task.machine)
+    coupled = couple(agenda)
+    state = agenda.states[0]
+    for step in range(11):
+        if step:
+            page.keyboard.press("ArrowRight")
+            state = agenda.stepper.step(state, set(trace[step])).state
+        assert at(page) == step
+        wanted = [str(coupled.labels[j]) for j in coupled.groups[agenda.index[state]]]
+        assert lit(page) == sorted(wanted)
+    assert page.locator(".flash").text_content() == "⟨s & b⤓ ; 1⟩ → 4{}"
+    assert page.locator(".ticks .finished").all_text_contents() == ["b1", "b2"]
+    shot(page, "replay-end")
+
+
+def test_the_taken_edge_flashes_with_its_guard_and_reward(page: Any, served: Any) -> None:
+    opened(page, served.link, "run=fig&machine=numeric")
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    moved = page.locator(".stage .wire.moved text").all_text_contents()
+    assert moved == ["⟨b↓ | b⤓; 0⟩"]
+    assert lit(page) == ["u1"]
+    assert page.locator(".bar.chosen .name").text_content() == "s"
+
+
+def test_the_scrubber_moves_by_mouse_and_by_keyboard(page: Any, served: Any) -> None:
+    opened(page, served.link, "run=fig")
+    box = page.locator(".scrubber").bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert at(page) == 5
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] - 2, box["y"] + box["height"] / 2, steps=5)
+    page.mouse.up()
+    assert at(page) == 10
+    page.locator(".scrubber").focus()
+    for key, place in (("Home", 0), ("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("End", 10)):
+        page.keyboard.press(key)
+        assert at(page) == place
+    page.keyboard.press("Home")
+    page.keyboard.press("+")
+    page.keyboard.press(" ")
+    assert page.locator(".play").get_attribute("aria-label") == "pause"
+    page.wait_for_timeout(700)
+    page.keyboard.press(" ")
+    stopped = at(page)
+    assert 0 < stopped < 10
+    page.keyboard.press(" ")
+    awaited(page, ".replay").to_have_attribute("data-frame", "10")
+    awaited(page, ".play").to_have_attribute("aria-label", "play")
+
+
+def test_moments_of_training_and_maps_are_shown(page: Any, served: Any) -> None:
+    opened(page, served.link, "run=fig&show=learnt,optimal,arrows,heat")
+    assert "after 20,000 steps" in page.locator(".transport").text_content()
+    assert page.locator(".arrows path").count() == 12
+    assert page.locator(".heat rect").count() > 0
+    assert page.locator(".route").count() == 2
+    page.keyboard.press("[")
+    assert "after 20,000 steps" not in page.locator(".transport").text_content()
+    page.locator("button:text-is('optimum')").click()
+    assert "done in 10 steps" in page.locator(".transport").text_content()
+    shot(page, "replay-maps")
+
+
+def test_a_link_restores_the_view(page: Any, served: Any, browser: Any) -> None:
+    opened(page, served.link, "run=fig&machine=agenda")
+    for _ in range(6):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("m")
+    link, label = page.url, page.locator(".replay").get_attribute("data-label")
+    assert "frame=6" in link
+    other = browser.new_page()
+    other.goto(link)
+    other.wait_for_selector(".replay")
+    assert at(other) == 6
+    assert other.locator(".replay").get_attribute("data-label") == label
+    assert other.locator(".machines [aria-selected=true]").text_content().startswith("Coupled")
+    other.close()
+
+
+def test_the_numbers_of_the_curves_are_those_of_the_store(page: Any, served: Any, runs: Path) -> None:
+    opened(page, served.link, "tab=replay&run=fig")
+    rows = [place.evaluations() for place in open_run(runs / "fig").seeds()]
+    chart = page.locator(".chart")
+    chart.scroll_into_view_if_needed()
+    box = chart.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.995, box["y"] + box["height"] / 2)
+    told = page.locator(".readout").text_content()
+    ends = [str(row[-1].episode_length) if row[-1].success else "fails" for row in rows]
+    assert told.endswith(f"seeds {' '.join(ends)}")
+    assert "at 20,000 steps" in told
+    for share in (0.2, 0.5, 0.8):
+        page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] / 2)
+        step = int(re.search(r"at ([\d,]+) steps", page.locator(".readout").text_content())[1].replace(",", ""))
+        known = [next(e for e in reversed(row) if e.step <= step) for row in rows]
+        wanted = " ".join(str(e.episode_length) if e.success else "fails" for e in known)
+        assert page.locator(".readout").text_content().endswith(f"seeds {wanted}")
+    page.locator(".curves button:text-is('seconds')").click()
+    assert "seconds of training" in chart.text_content()
+
+
+def test_runs_are_compared(page: Any, served: Any) -> None:
+    page.goto(f"{served.link}#tab=compare&with=fig")
+    page.wait_for_selector(".median", state="attached")
+    page.locator(".runs button:text-is('fig-crm')").click()
+    awaited(page, ".median").to_have_count(2)
+    assert "fig-crm" in page.url
+    shot(page, "compare")
+
+
+def test_the_slider_shows_exact_sizes(page: Any, served: Any) -> None:
+    page.goto(f"{served.link}#tab=sizes&family=delivery&n=2")
+    page.wait_for_selector(".sizes .bar")
+
+    def shown() -> list[str]:
+        return page.locator(".sizes .value").all_text_contents()
+
+    assert shown() == ["3", "9", "7", "8", "3"]
+    page.locator("input[type=range]").focus()
+    page.keyboard.press("ArrowRight")
+    sizes = errands.size(errands.load("delivery-3").machine)
+    assert shown() == ["3", *(f"{n:,}" for n in (sizes.boolean, sizes.agenda, sizes.coupled, sizes.policies))]
+    page.keyboard.press("End")
+    assert "× 10^" in shown()[1]
+    shot(page, "sizes")
+
+
+def test_the_editor_shows_errors_under_their_lines(page: Any, served: Any) -> None:
+    page.goto(f"{served.link}#tab=editor")
+    page.wait_for_selector(".machine")
+    good = page.locator("textarea").input_value()
+    lines = good.split("\n")
+    wrong = next(i for i, line in enumerate(lines) if "u1 -> u1" in line)
+    page.locator("textarea").fill(good.replace("u1 -> u1 : ~s", "u1 -> u1 : ~(s"))
+    note = page.locator(".note")
+    note.wait_for()
+    assert note.get_attribute("data-line") == str(wrong + 1)
+    line, under = page.locator(".gutter span").nth(wrong).bounding_box(), note.bounding_box()
+    assert abs(under["y"] - (line["y"] + line["height"])) < 3
+    assert page.locator("button:text-is('Train')").is_disabled()
+    shot(page, "editor-error")
+    page.locator("textarea").fill(good.replace("~s ;", "~t ;"))
+    awaited(page, ".note >> nth=0").to_contain_text("~t")
+    page.locator("textarea").fill(good)
+    awaited(page, ".note").to_have_count(0)
+
+
+def test_a_trace_is_tried_step_by_step(page: Any, served: Any) -> None:
+    page.goto(f"{served.link}#tab=editor")
+    page.wait_for_selector(".trace .chip")
+    assert lit(page) == ["0{b1,b2}b1", "0{b1,b2}b2"]
+    for names, label in ((["b2"], "1{b1}s"), (["s"], "2{b1}b1"), (["b1"], "3{}s"), (["s"], "4{}")):
+        for name in names:
+            page.locator(f".trace .chip:text-is('{name}')").click()
+        before = page.locator(".steps li").count()
+        page.locator("button:text-is('Step')").click()
+        awaited(page, ".steps li").to_have_count(before + 1)
+        assert lit(page) == [label]
+    assert page.locator(".steps li").last.text_content() == "4. {s} ⟨s & b⤓ ; 1⟩ → 4{} success"
+    assert page.locator("button:text-is('Step')").is_disabled()
+    shot(page, "editor-trace")
+
+
+def test_a_grid_is_drawn_with_the_mouse_and_trained(page: Any, served: Any) -> None:
+    page.goto(f"{served.link}#tab=editor")
+    page.wait_for_selector(".board .cell")
+    box = page.locator(".board").bounding_box()
+    wide, tall = box["width"] / 3, box["height"] / 4
+    page.mouse.move(box["x"] + wide * 1.5, box["y"] + tall * 1.5)
+    page.mouse.down()
+    page.mouse.move(box["x"] + wide * 1.5, box["y"] + tall * 2.5, steps=4)
+    page.mouse.up()
+    awaited(page, ".board .wall").to_have_count(2)
+    assert '".#A"' in page.locator("textarea").input_value()
+    page.locator("input[type=number]").fill("20000")
+    page.wait_for_selector("button:text-is('Train'):enabled")
+    page.locator("button:text-is('Train')").click()
+    page.wait_for_selector("[data-state=done] .watched .replay", timeout=120_000)
+    page.wait_for_selector(".watched .median", state="attached")
+    name = page.locator(".editor").get_attribute("data-run")
+    run = open_run(served.desk.root / name)
+    assert run.finished
+    assert run.task.layout.blocked == {4, 7}
+    assert run.results()[0].steps == 20_000
+    shot(page, "editor-trained")
+
+
+def test_training_from_the_page_is_cancelled(page: Any, served: Any) -> None:
+    page.goto(f"{served.link}#tab=editor")
+    page.wait_for_selector(".board .cell")
+    page.locator("select[aria-label='begin with']").select_option("delivery-4")
+    awaited(page, ".editor p[role=status] >> nth=0").to_contain_text("delivery-4:")
+    page.locator("select[aria-label=learner]").select_option("crm")
+    page.locator("input[type=number]").fill("2000000")
+    page.locator("button:text-is('Train')").click()
+    page.wait_for_selector("button:text-is('Cancel'):visible")
+    page.wait_for_selector("[data-run]")
+    page.locator("button:text-is('Cancel')").click()
+    page.wait_for_selector("[data-state=cancelled]")
+    name = page.locator(".editor").get_attribute("data-run")
+    training = served.desk.trainer.known[name]
+    assert training.process.poll() is not None
+    assert not open_run(served.desk.root / name).finished
+
+
+def test_names_with_markup_do_not_execute(page: Any, served: Any, tmp_path: Path, runs: Path) -> None:
+    opened(page, served.link, "run=hostile")
+    awaited(page, "p[role=status] >> nth=0").to_contain_text("<img src=x onerror=alert(1)>")
+    assert page.locator("img").count() == 0
+    file = export_html(replay_stored(open_run(runs / "hostile")), tmp_path / "hostile.html")
+    opened(page, file.as_uri())
+    assert page.locator("h1").text_content() == "<img src=x onerror=alert(1)>, crm (agenda)"
+    assert page.title() == "<img src=x onerror=alert(1)>, crm (agenda)"
+    assert page.locator("img").count() == 0
+
+
+def test_an_exported_file_plays_from_disk_without_a_network(browser: Any, runs: Path, tmp_path: Path) -> None:
+    file = export_html(replay_stored(open_run(runs / "fig")), tmp_path / "run.html")
+    context = browser.new_context(viewport={"width": 1400, "height": 1000}, color_scheme="dark")
+    page = context.new_page()
+    context.set_offline(True)
+    asked: list[str] = []
+    faults: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda fault: faults.append(str(fault)))
+    page.on("console", lambda said: faults.append(said.text))
+    opened(page, file.as_uri())
+    for step in range(1, 11):
+        page.keyboard.press("ArrowRight")
+        assert at(page) == step
+    assert page.locator(".state.success.lit").count() == 1
+    page.keyboard.press("Home")
+    page.locator(".play").click()
+    awaited(page, ".replay").not_to_have_attribute("data-frame", "0")
+    assert asked == [file.as_uri()]
+    assert faults == []
+    shot(page, "exported-dark")
+    context.close()
+
+
+class Swing:
+    """A policy written by hand, for worlds that are shown without having learnt anything."""
+
+    def __init__(self, *actions: Any) -> None:
+        self.actions = actions
+
+    def act(self, world_state: Any, machine_state: tuple[int, int], memory: Any) -> tuple[Any, Any]:
+        step = memory or 0
+        return self.actions[step % len(self.actions)], step + 1
+
+
+def test_water_plays_in_the_page(page: Any, tmp_path: Path) -> None:
+    task = errands.load("water-3")
+    replay = replay_policy(task, Swing(1, 1, 2, 2, 3, 4))
+    opened(page, export_html(replay, tmp_path / "water.html").as_uri(), "frame=3")
+    frame = replay.episodes[-1].frames[3]
+    assert page.locator(".ball").count() == 12
+    places = page.locator(".ball").evaluate_all("balls => balls.map(b => [b.cx.baseVal.value, 400 - b.cy.baseVal.value])")
+    assert places == [pytest.approx(at, abs=0.01) for at in frame["at"][1:]]
+    shot(page, "water")
+
+
+def test_half_cheetah_plays_as_a_stick_figure(page: Any, tmp_path: Path) -> None:
+    import numpy as np
+
+    pytest.importorskip("mujoco", reason="MuJoCo is not installed")
+    task = errands.load("cheetah-bcd")
+    moves = [np.array([1, -1, 0.5, -1, 1, -0.5]) * sign for sign in (1, 1, 1, -1, -1, -1)]
+    replay = replay_policy(task, Swing(*moves))
+    opened(page, export_html(replay, tmp_path / "cheetah.html").as_uri(), "frame=20")
+    assert page.locator(".limbs path").count() == 8
+    drawn = page.locator(".limbs path").first.get_attribute("d")
+    x1, z1, x2, z2, _ = replay.episodes[-1].frames[20]["at"][0]
+    assert drawn == f"M{_js(x1)} {_js(-z1)}L{_js(x2)} {_js(-z2)}"
+    shot(page, "cheetah")
+
+
+def _js(number: float) -> str:
+    return f"{number:.3f}".rstrip("0").rstrip(".")
