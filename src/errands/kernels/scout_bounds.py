@@ -9,7 +9,7 @@ import numpy as np
 from errands.kernels import jit
 from errands.kernels.scout_explore import Known
 from errands.kernels.scout_states import States
-from errands.tables import RUNNING, SUCCESS, Codes, Flags, Ints, Masks
+from errands.tables import RUNNING, SUCCESS, Flags, Ints
 
 FAR = 1 << 28
 

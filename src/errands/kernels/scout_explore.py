@@ -15,7 +15,6 @@ from errands.tables import FAILURE, RUNNING, Codes, Flags, Ints, Masks, WorldTab
 CELL, STATE, CLOCK, LEVEL, AT, END, GUIDED, FRESH, FOLLOWING, MOVED, STAMP = range(11)
 RANDOM, EVENTS, PAIRS = range(3)
 SPENT, DUE, DRY, FULL, ENDED, CHANGED = range(6)
-FINAL = 3
 
 
 class Known(NamedTuple):
@@ -118,7 +117,7 @@ def scarce(known: Known, agent: Agent, s: int) -> int:
         n = known.tried[s, a]
         if n < fewest:
             o = known.mode[s, a]
-            if n < FINAL or not (known.ends[s, a, o] or agent.final[known.label[s, a, o]]):
+            if n < 2 + agent.at[LEVEL] // 4 or not (known.ends[s, a, o] or agent.final[known.label[s, a, o]]):
                 best, fewest = a, n
     return best
 

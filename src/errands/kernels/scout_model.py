@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -63,6 +64,51 @@ def confusion(known: Known) -> Floats:
 
 
 @jit
+def expectation(known: Known, table: Floats, s: int, a: int, expected: Floats) -> None:
+    """Write the share that the confusion table expects of each seen outcome of a pair."""
+    kept, actions = known.hits.shape[2], table.shape[0]
+    total = 0.0
+    for b in range(actions):
+        total += table[a, b] if known.tried[s, b] > 0 else 0.0
+    for o in range(kept):
+        expected[o] = 0.0
+        for b in range(actions):
+            k = known.mode[s, b]
+            if (
+                known.hits[s, a, o] > 0
+                and known.tried[s, b] > 0
+                and known.target[s, a, o] == known.target[s, b, k]
+                and known.label[s, a, o] == known.label[s, b, k]
+                and known.ends[s, a, o] == known.ends[s, b, k]
+            ):
+                expected[o] += table[a, b] / total
+
+
+@jit
+def weight(known: Known, table: Floats, least: float) -> float:
+    """How many steps the expectation is worth: the multiple of `least` under which all counts are most likely."""
+    cells, actions, kept = known.hits.shape
+    expected = np.zeros(kept)
+    best, chosen = -np.inf, least
+    for power in range(5):
+        prior = least * 4.0**power
+        score = 0.0
+        for s in range(cells):
+            for a in range(actions):
+                if known.tried[s, a] < 2:
+                    continue
+                expectation(known, table, s, a, expected)
+                score += math.lgamma(prior) - math.lgamma(prior + known.tried[s, a])
+                for o in range(kept):
+                    if known.hits[s, a, o] > 0:
+                        share = prior * max(expected[o], 0.01)
+                        score += math.lgamma(share + known.hits[s, a, o]) - math.lgamma(share)
+        if score > best:
+            best, chosen = score, prior
+    return chosen
+
+
+@jit
 def build(known: Known, table: Floats, prior: float) -> Model:
     """The model: counts of each pair plus `prior` steps as the confusion table expects them."""
     cells, actions, kept = known.hits.shape
@@ -103,3 +149,10 @@ def build(known: Known, table: Floats, prior: float) -> Model:
             for k in range(n):
                 share[s, a, k] /= known.tried[s, a] + prior
     return Model(count, target, label, ends, share)
+
+
+@jit
+def learn_model(known: Known, least: float) -> Model:
+    """The model of everything seen."""
+    table = confusion(known)
+    return build(known, table, weight(known, table, least))

@@ -42,6 +42,11 @@ def tree_bound(first: Floats, between: Floats, last: Floats, upper: float, round
     n = first.shape[0]
     weight = np.minimum(between, between.T)
     price, degree = np.zeros(n), np.zeros(n, np.int32)
+    for i in range(n):
+        least = first[i]
+        for j in range(n):
+            least = min(least, weight[i, j]) if i != j else least
+        price[i] = -0.5 * least
     best, scale, stale = 0.0, 1.0, 0
     for _ in range(rounds):
         bound = lightest(first, weight, price, degree) - 2.0 * price.sum() + (price + last).min()

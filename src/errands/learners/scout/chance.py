@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from typing import Protocol
 
 from errands.kernels.scout_explore import Known
-from errands.kernels.scout_model import build, confusion
+from errands.kernels.scout_model import learn_model
 from errands.kernels.scout_values import product_values
 from errands.learners.scout.agenda import Agenda
 from errands.machines.stepping import State
@@ -38,7 +38,7 @@ class Exact:
     """Value iteration over all agenda states and cells."""
 
     def __init__(self, known: Known, agenda: Agenda, prior: float, gamma: float) -> None:
-        model = build(known, confusion(known), prior)
+        model = learn_model(known, prior)
         self.agenda = agenda
         self.values: Floats
         self.policy: Ints
@@ -46,4 +46,5 @@ class Exact:
 
     def route(self, state: State) -> Ints:
         """[S] the action in every cell while the machine is in this state; -1 where none was tried."""
-        return self.policy[self.agenda.number(state)]
+        route: Ints = self.policy[self.agenda.number(state)]
+        return route

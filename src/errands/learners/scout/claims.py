@@ -32,7 +32,7 @@ def bounds_so_far(guide: Guide | None, state: State, starts: Mapping[int, int], 
     lower = sum(b[0] * n for b, n in both) / total
     upper = sum(b[1] * n for b, n in both) / total
     if events:
-        why = "a cell showed different features at different times, so features are events and an untold step may differ"
+        why = "a cell showed different features at different times: features are events here, and an untried step could show any"
         return Claim(0.0, upper, False, step, why)
     if len(starts) > 1:
         why = f"episodes started in {len(starts)} cells so far, and there may be others; the bounds are their average"

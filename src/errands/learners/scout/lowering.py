@@ -12,7 +12,7 @@ from errands.features import Change, holds
 from errands.kernels.scout_machine import ScoutMachine
 from errands.machines.numeric import NumericRM
 from errands.machines.stepping import Forced, State, Stepper, Values
-from errands.tables import RUNNING, Flags, Ints, Masks
+from errands.tables import RUNNING, Flags, Floats, Ints, Masks
 
 CHANGES = (Change.UNCHANGED, Change.DECREASED, Change.REACHED)
 MAX_MENTIONED = 8
@@ -25,7 +25,6 @@ class Lowering:
         self.stepper = Stepper(machine)
         self.signals = signals
         self.words = max(1, -(-len(machine.subtasks) // 64))
-        self.looked_at = frozenset(machine.features)
         self.number: dict[frozenset[str], int] = {}
         self.labels: list[frozenset[str]] = []
         most = max(map(len, self.stepper.mentioned))
@@ -50,28 +49,30 @@ class Lowering:
 
     def _lowered(self) -> ScoutMachine:
         stepper = self.stepper
-        old = getattr(self, "machine", None)
-        fresh = self.labels[0 if old is None else old.next.shape[0] :]
+        old: ScoutMachine | None = getattr(self, "machine", None)
+        fresh = self.labels[0 if old is None else len(old.next) :]
         rows = [[self._entry(label, u, values) for u, values in self.entries] for label in fresh]
         shape = (len(fresh), len(self.entries))
-        parts = [np.array([[e[i] for e in row] for row in rows]).reshape(shape) for i in range(3)]
-        tables = parts[0].astype(np.int32), parts[1].astype(np.float64), parts[2].astype(np.int32)
+        following: Ints = np.array([[e[0] for e in row] for row in rows], np.int32).reshape(shape)
+        reward: Floats = np.array([[e[1] for e in row] for row in rows], np.float64).reshape(shape)
+        signal: Ints = np.array([[e[2] for e in row] for row in rows], np.int32).reshape(shape)
         bits = self._masks([self.bits(label) for label in fresh])
         if old is not None:
-            bits = np.concatenate((old.label_bits, bits))
-            tables = tuple(np.concatenate(pair) for pair in zip((old.next, old.reward, old.signal), tables, strict=True))
-        first = np.cumsum([0, *map(len, stepper.mentioned)]).astype(np.int32)
+            following, signal = np.concatenate((old.next, following)), np.concatenate((old.signal, signal))
+            reward, bits = np.concatenate((old.reward, reward)), np.concatenate((old.label_bits, bits))
         return ScoutMachine(
-            stepper.start[0],
-            self._masks([stepper.full])[0],
-            self._masks(stepper.active),
-            self._masks(stepper.variable_bits),
-            first,
-            np.array([v for m in stepper.mentioned for v in m], np.int32),
-            self.row,
-            np.array(stepper.status, np.int8),
-            bits,
-            *tables,
+            initial=stepper.start[0],
+            full=self._masks([stepper.full])[0],
+            active=self._masks(stepper.active),
+            variable_bits=self._masks(stepper.variable_bits),
+            first=np.cumsum([0, *map(len, stepper.mentioned)]).astype(np.int32),
+            variables=np.array([v for m in stepper.mentioned for v in m], np.int32),
+            row=self.row,
+            status=np.array(stepper.status, np.int8),
+            label_bits=bits,
+            next=following,
+            reward=reward,
+            signal=signal,
         )
 
     def _entry(self, label: Set[str], u: int, values: Values) -> tuple[int, float, int]:
@@ -95,10 +96,6 @@ class Lowering:
         word = (1 << 64) - 1
         split = [[number >> 64 * w & word for w in range(self.words)] for number in numbers]
         return np.array(split, np.uint64).reshape(len(numbers), self.words)
-
-    def words_of(self, mask: int) -> Masks:
-        """A mask as words."""
-        return self._masks([mask])[0]
 
     def mask_of(self, words: Masks) -> int:
         """Words as a mask."""

@@ -39,7 +39,7 @@ def _rows(known: Known) -> dict[str, NDArray[Any]]:
 
 def snapshot(known: Known) -> Known:
     """A copy of what is known, which later steps do not change."""
-    return Known(*(part.copy() for part in known))
+    return Known._make(part.copy() for part in known)
 
 
 def new_agent(states: int, limit: int, words: int, labels: int) -> Agent:

@@ -6,12 +6,12 @@ import numpy as np
 
 from errands.kernels.local_search import tour
 from errands.kernels.scout_explore import Known
-from errands.kernels.scout_model import build, confusion
+from errands.kernels.scout_model import learn_model
 from errands.kernels.scout_values import stage_values
 from errands.learners.scout.lowering import Lowering
 from errands.learners.scout.stages import Stage
 from errands.machines.stepping import State
-from errands.tables import RUNNING, Floats, Ints
+from errands.tables import RUNNING, SUCCESS, Floats, Ints
 
 DULL = 700.0
 
@@ -34,7 +34,7 @@ class Staged:
     ) -> None:
         self.known, self.lowering, self.stages, self.gamma = known, lowering, stages, gamma
         self.kicks, self.seed = kicks, seed
-        self.model = build(known, confusion(known), prior)
+        self.model = learn_model(known, prior)
         self.items = [[lowering.bits(f) & stage.bits for f in lowering.labels] for stage in stages]
         self.routes: dict[int, Ints] = {}
         self.known_costs: dict[int, tuple[list[int], Floats, Floats]] = {}
@@ -45,10 +45,12 @@ class Staged:
         u, mask = state
         if mask not in self.routes:
             self.routes[mask] = self._solve(mask)
-        return self.routes[mask][u]
+        route: Ints = self.routes[mask][u]
+        return route
 
     def _stage(self, mask: int) -> int:
-        return next(i for i, stage in enumerate(self.stages) if stage.bits & mask or not stage.bits)
+        found = (i for i, stage in enumerate(self.stages) if stage.bits & mask or not stage.bits)
+        return next(found, len(self.stages) - 1)
 
     def _values(self, k: int, payoff: Floats) -> tuple[Floats, Ints]:
         stage = self.stages[k]
@@ -69,7 +71,8 @@ class Staged:
         """The value once an item was completed in each of these cells."""
         states = self.lowering.machine.next[self.known.cell_label[cells], entry]
         status = np.array(self.lowering.stepper.status)
-        return np.where(status[states] == RUNNING, v[states, cells], (status[states] == 1).astype(np.float64))
+        values: Floats = np.where(status[states] == RUNNING, v[states, cells], status[states] == SUCCESS)
+        return values
 
     def _costs(self, k: int) -> tuple[list[int], Floats, Floats]:
         """The items of a stage, -log discount from each to each, and from each, as the last one, onwards."""

@@ -35,7 +35,8 @@ def find_stages(lowering: Lowering) -> tuple[Stage, ...] | None:
     while stepper.status[u] == RUNNING:
         entry = _entries(lowering, done)
         bits = sum(b for v, b in enumerate(stepper.variable_bits) if v not in done)
-        choosers = [c for c in _closure(lowering, entry, u) if stepper.active[c] & bits]
+        ways = _closure(lowering, entry, u)
+        choosers = [c for c in ways if stepper.active[c] & bits]
         if not choosers:
             stages.append(Stage(0, -1, entry, -1, -1))
             break
@@ -45,6 +46,9 @@ def find_stages(lowering: Lowering) -> tuple[Stage, ...] | None:
         chooser, variable = choosers[0], open_[0]
         scale = 3 ** stepper.mentioned[chooser].index(variable)
         lesser, final = int(entry[chooser]) + scale, int(entry[chooser]) + 2 * scale
+        early = {t for e in (*(int(entry[c]) for c in ways), lesser) for t in lowering.reached(e)}
+        if any(stepper.status[t] == SUCCESS for t in early):
+            return None
         stages.append(Stage(stepper.variable_bits[variable], chooser, entry, lesser, final))
         done.add(variable)
         following = {v for v in lowering.reached(final) if stepper.status[v] != FAILURE}

@@ -1,0 +1,98 @@
+"""Scout where moves are random: its share of the optimal discounted return, by exact evaluation of its policy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from errands.learners.scout import Scout, ScoutConfig, mind
+from errands.learners.scout.staged import Staged
+from errands.machines.stepping import Stepper
+from errands.oracle.policy import Policy
+from errands.tasks import Task
+
+GAMMA = 0.99
+
+
+def share(task: Task, policy: Policy) -> float:
+    """Discounted return of a policy over the optimum's, both by iterating the product of world and machine."""
+    world = task.finite
+    assert world is not None
+    table, stepper = world.table, Stepper(task.machine)
+    number, states, rows = {stepper.start: 0}, [stepper.start], []
+    for state in states:
+        row = []
+        for label in world.labels:
+            after = state if stepper.status[state[0]] else stepper.step(state, label).state
+            if after not in number:
+                number[after] = len(states)
+                states.append(after)
+            row.append(number[after])
+        rows.append(row)
+    status = np.array([stepper.status[u] for u, _ in states])
+    after = np.array(rows)[:, table.label]
+    chance = np.diff(table.cumulative, axis=2, prepend=0.0)
+    wins, goes_on = status[after] == 1, (status[after] == 0) & ~table.ends
+    chosen = np.array([[policy.act(s, state, None)[0] for s in range(world.states)] for state in states])
+    starts = np.diff(table.start_cumulative, prepend=0.0)
+
+    def iterate(best: bool) -> float:
+        v = np.zeros((len(states), world.states))
+        for _ in range(1_500):
+            q = GAMMA * (chance * (wins + goes_on * v[after, table.next])).sum(axis=3)
+            v = q.max(axis=2) if best else np.take_along_axis(q, chosen[..., None], axis=2)[..., 0]
+            v[status != 0] = 0.0
+        return float(v[0, table.starts] @ starts)
+
+    return iterate(best=False) / iterate(best=True)
+
+
+def slippery(kind: str, count: int, map_seed: int = 0) -> Task:
+    items = ", ".join(f"{kind[0]}{i + 1}".replace("d", "b") for i in range(count))
+    world = {
+        "delivery": f'kind = "delivery"\nboxes = {count}\nmap_seed = {map_seed}',
+        "visit": f'kind = "visit"\nplaces = {count}\nmap_seed = {map_seed}',
+        "office": 'kind = "office"',
+    }[kind]
+    phrase = {
+        "delivery": f"any_order({items}, after=s)",
+        "visit": f"any_order({items})",
+        "office": f"avoid(decoration, any_order({items}, before=coffee))",
+    }[kind]
+    return Task.from_toml(f'name = "x"\n[world]\n{world}\nslip = 0.1\n[machine]\nphrase = "{phrase}"\n')
+
+
+def explored(task: Task, steps: int, seed: int) -> Scout:
+    scout = Scout(task, ScoutConfig(eval_every=steps), seed)
+    list(scout.train(steps))
+    return scout
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("kind", "count"), [("delivery", 4), ("visit", 5)])
+def test_four_thousand_steps_give_99_percent_of_the_optimum(kind: str, count: int, seed: int) -> None:
+    task = slippery(kind, count, seed)
+    scout = explored(task, 4_000, seed)
+    assert share(task, scout.policy) >= 0.99
+    assert not scout.claim.proved
+    assert "random" in scout.claim.reason
+
+
+def test_lethal_cells_are_passed_at_99_percent_of_the_optimum_after_32000_steps() -> None:
+    task = slippery("office", 4)
+    assert share(task, explored(task, 32_000, 0).policy) >= 0.99
+
+
+@pytest.mark.parametrize(("kind", "count"), [("delivery", 4), ("visit", 5), ("office", 3)])
+def test_stages_come_close_to_the_exact_values(kind: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mind, "MOST_VALUES", 0)
+    task = slippery(kind, count, 1)
+    scout = explored(task, 10_000, 0)
+    assert isinstance(scout.prospect, Staged)
+    assert share(task, scout.policy) >= 0.98
+
+
+def test_many_subtasks_are_done_in_a_random_world() -> None:
+    scout = explored(slippery("visit", 25), 6_000, 0)
+    assert isinstance(scout.prospect, Staged)
+    assert scout.evaluate().success

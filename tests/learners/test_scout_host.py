@@ -1,0 +1,107 @@
+"""Scout on Gymnasium environments: FrozenLake with and without slipping, Taxi, by their tables and by the host loop."""
+
+from __future__ import annotations
+
+import math
+
+import gymnasium as gym
+import pytest
+
+from errands.errors import TaskError
+from errands.learners.scout import Scout, ScoutConfig
+from errands.oracle.optimum import optimum
+from errands.tasks import Task
+
+
+def lake(slippery: str) -> Task:
+    return Task.from_toml(f"""name = "lake"
+[world]
+kind = "gymnasium"
+id = "FrozenLake-v1"
+kwargs = {{ is_slippery = {slippery} }}
+features = {{ corner = [3], goal = [15] }}
+[machine]
+phrase = "sequence(corner, goal)"
+""")
+
+
+def taxi() -> Task:
+    name = sorted(key for key in gym.registry if key.startswith("Taxi"))[-1]
+    riding = [((cell * 5) + 4) * 4 + there for cell in range(25) for there in range(4)]
+    home = [who * 4 + there for who in range(5) for there in range(4)]
+    return Task.from_toml(f"""name = "taxi"
+[world]
+kind = "gymnasium"
+id = "{name}"
+features = {{ riding = {riding}, home = {home} }}
+[machine]
+phrase = "sequence(riding, home)"
+""")
+
+
+def trained(task: Task, steps: int, host: bool, seed: int = 0) -> Scout:
+    scout = Scout(task, ScoutConfig(host=host, eval_every=steps // 2), seed)
+    list(scout.train(steps))
+    return scout
+
+
+@pytest.mark.parametrize("host", [False, True])
+def test_a_frozen_lake_without_slipping_is_certified(host: bool) -> None:
+    task = lake("false")
+    scout = trained(task, 300, host)
+    assert scout.claim.proved
+    assert scout.claim.upper == optimum(task).length == scout.evaluate().episode_length
+    assert ("as long as moves are certain" in scout.claim.reason) is host
+
+
+@pytest.mark.parametrize("host", [False, True])
+def test_a_slippery_lake_is_found_to_be_random_and_often_crossed(host: bool) -> None:
+    scout = trained(lake("true"), 8_000, host)
+    assert scout.random
+    assert not scout.claim.proved
+    scores = []
+    for step in range(60):
+        scout.step = 10_000 + step
+        scores.append(scout.evaluate().success)
+    best = optimum(scout.task).success
+    assert best is not None
+    assert sum(scores) / 60 > best - 3 * math.sqrt(best * (1 - best) / 60) - 0.05
+
+
+@pytest.mark.parametrize("host", [False, True])
+def test_a_taxi_is_driven_from_every_start_but_the_starts_themselves_are_not_proved(host: bool) -> None:
+    task = taxi()
+    scout = trained(task, 20_000, host)
+    claim = scout.claim
+    assert not claim.proved
+    assert "started in" in claim.reason
+    assert scout.evaluate().success
+    best = optimum(task).length
+    if best is not None:
+        assert claim.lower <= claim.upper
+        assert claim.upper == pytest.approx(best, rel=0.1)
+
+
+def test_both_loops_take_the_same_steps_where_moves_are_certain() -> None:
+    table, host = (trained(lake("false"), 60, host) for host in (False, True))
+    assert (table.known.tried == host.known.tried).all()
+    assert (table.known.target[:, :, 0] == host.known.target[:, :, 0]).all()
+
+
+@pytest.mark.parametrize("slippery", ["true", "false"])
+def test_the_host_loop_continues_from_saved_arrays(slippery: str) -> None:
+    whole = trained(lake(slippery), 400, host=True)
+    first = Scout(lake(slippery), ScoutConfig(host=True, eval_every=200), 0)
+    list(first.train(37))
+    second = Scout(lake(slippery), ScoutConfig(host=True, eval_every=200), 5)
+    second.restore(first.save())
+    list(second.train(400))
+    assert (whole.known.hits == second.known.hits).all()
+    assert whole.save()["world"].tobytes() == second.save()["world"].tobytes()
+
+
+def test_an_environment_without_numbered_observations_is_refused() -> None:
+    text = 'name = "x"\n[world]\nkind = "gymnasium"\nid = "CartPole-v1"\nfeatures = { far = { index = 0, above = 1.0 } }\n'
+    task = Task.from_toml(text + '[machine]\nphrase = "sequence(far)"\n')
+    with pytest.raises(TaskError, match="numbered observations"):
+        Scout(task, ScoutConfig(), 0)

@@ -1,0 +1,104 @@
+"""The order of many subtasks: local search and lower bound against all permutations; large tasks as a chain of stages."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from errands.kernels.local_search import tour
+from errands.kernels.scout_tree import tree_bound
+from errands.learners.scout import Scout, ScoutConfig, agenda
+from errands.learners.scout.crowd import Crowd
+from errands.learners.scout.nearest import Nearest
+from errands.oracle.optimum import optimum
+from errands.tasks import Task, load
+
+
+def length(first: np.ndarray, between: np.ndarray, last: np.ndarray, order: tuple[int, ...]) -> float:
+    return float(first[order[0]] + sum(between[a, b] for a, b in zip(order, order[1:], strict=False)) + last[order[-1]])
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_the_local_search_finds_the_best_of_all_orders_and_the_bound_is_below_it(seed: int, symmetric: bool) -> None:
+    draw = np.random.default_rng(seed)
+    n = 1 + seed % 7
+    between = draw.integers(1, 30, (n, n)).astype(np.float64)
+    between = np.minimum(between, between.T) if symmetric else between
+    first, last = draw.integers(0, 20, n).astype(np.float64), draw.integers(0, 20, n).astype(np.float64)
+    best = min(length(first, between, last, order) for order in permutations(range(n)))
+    found = tour(first, between, last, 300, np.random.default_rng(0))
+    assert sorted(found) == list(range(n))
+    assert length(first, between, last, tuple(found)) == best
+    assert tree_bound(first, between, last, best, 200) <= best + 1e-9
+
+
+def test_the_bound_is_exact_where_every_item_is_fetched_from_one_place() -> None:
+    away = np.array([3.0, 5.0, 8.0, 2.0, 9.0])
+    between = away[:, None] + away[None, :]
+    assert tree_bound(away, between, away, 2 * away.sum(), 500) == pytest.approx(2 * away.sum(), abs=0.5)
+
+
+def many(task: Task, monkeypatch: pytest.MonkeyPatch, steps: int = 2_000) -> Scout:
+    """Scout made to believe that the agenda states are too many."""
+    monkeypatch.setattr(agenda, "FEW_STATES", 1)
+    monkeypatch.setattr(agenda, "MOST_STATES", 1)
+    scout = Scout(task, ScoutConfig(kicks=300), 0)
+    list(scout.train(steps))
+    return scout
+
+
+PHRASES = (
+    "any_order(a, b, c, d)",
+    "any_order(a, b, c, before=e)",
+    "sequence(any_order(a, b, c, after=e), d, any_order(f, g))",
+    "avoid(f, any_order(a, b, c, d, before=e, after=g))",
+)
+
+
+@pytest.mark.parametrize("phrase", PHRASES)
+def test_stages_give_the_optimum_on_small_tasks_and_bounds_that_hold(phrase: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = '["a..e..b", ".......", "..fA..g", ".......", "c..e..d"]'
+    world = f'[world]\nkind = "grid"\nrows = {rows}\nlegend = {{a="a", b="b", c="c", d="d", e="e", f="f", g="g"}}\n'
+    task = Task.from_toml(f'name = "x"\n{world}[machine]\nphrase = "{phrase}"\n')
+    scout = many(task, monkeypatch)
+    best = optimum(task).length
+    assert isinstance(scout.guide, Crowd)
+    assert best is not None
+    assert scout.claim.lower <= best <= scout.claim.upper == scout.evaluate().episode_length <= 1.1 * best
+
+
+@pytest.mark.parametrize("name", ["delivery-6", "visit-8", "office-4"])
+def test_the_catalogue_is_solved_to_the_optimum_by_orders_too(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = load(name)
+    scout = many(task, monkeypatch)
+    assert scout.claim.lower <= (optimum(task).length or 0) == scout.evaluate().episode_length
+
+
+def test_a_machine_that_is_no_chain_of_groups_is_still_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = 'name = "x"\n[world]\nkind = "grid"\nrows = ["a..A", "b..c"]\nlegend = {a = "a", b = "b", c = "c"}\n[machine]\n'
+    text += 'initial = "u"\nsuccess = ["w"]\nnumeric = {m = ["a"], n = ["b"]}\n'
+    lines = '["u -> u : m↓ | n↓ ; 0", "u -> v : m⤓ & n⤓ ; 0", "v -> w : c ; 1"]'
+    task = Task.from_toml(f"{text}transitions = {lines}\n")
+    scout = many(task, monkeypatch, 300)
+    assert isinstance(scout.guide, Nearest)
+    assert scout.evaluate().success
+
+
+def test_twenty_places_are_proved_by_the_tree_alone() -> None:
+    scout = Scout(load("visit-20"), ScoutConfig(), 0)
+    list(scout.train(500))
+    assert scout.claim.proved
+    assert scout.claim.upper == scout.evaluate().episode_length
+    assert len(scout.order) == 20
+
+
+def test_a_hundred_places_take_fewer_than_two_thousand_steps() -> None:
+    scout = Scout(load("visit-100"), ScoutConfig(eval_every=1_000), 0)
+    list(scout.train(2_000))
+    claim = scout.claim
+    assert claim.step < 2_000
+    assert scout.evaluate().episode_length == claim.upper
+    assert claim.lower <= claim.upper <= 1.04 * claim.lower
