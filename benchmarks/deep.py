@@ -97,9 +97,10 @@ def parts(run: str, args: argparse.Namespace) -> dict[str, Any]:
     team = make(run, args)
     assert isinstance(team, HostTeam)
     team.advance(args.warm)
-    fleet, actions = team.state, np.asarray(team.state.actions)
-    uniforms, normals = team._random(fleet.keys, team.step)
-    seen = team.outside.step(actions)
+    now = team.state
+    actions = np.asarray(now.actions)
+    randoms = team._random(now.keys, team.step)
+    answer = host.packed(team.outside.step(actions))
 
     def timed(work: Callable[[], Any], count: int = 200) -> float:
         before = time.perf_counter()
@@ -109,13 +110,17 @@ def parts(run: str, args: argparse.Namespace) -> dict[str, Any]:
             jax.block_until_ready(result)
         return round((time.perf_counter() - before) / count * 1e6, 1)
 
+    minds = [now.minds]
+    course = [(now.minds.high, now.places, now.actions, now.buffer, now.step)]
+
     def update() -> Any:
-        team.put(host.learn(team.brain, team.state, uniforms, normals))
-        return team.state.step
+        minds[0] = host.learn(team.brain, minds[0], course[0][1], course[0][3], course[0][4], *randoms)
+        return minds[0]
 
     def rest() -> Any:
-        team.put(host.turn(team.brain, team.state, seen, uniforms, normals))
-        return np.asarray(team.state.actions)
+        course[0] = host.turn(team.brain, minds[0].trained, (minds[0].high, *course[0][1:]), answer, *randoms)
+        minds[0] = minds[0]._replace(high=course[0][0])
+        return np.asarray(course[0][2])
 
     shown = {"run": run, "task": args.task, "environments": timed(lambda: team.outside.step(actions)), "update": timed(update)}
     return shown | {"rest": timed(rest), "whole": speed(run, args)["us_per_step"]}

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
+from numpy.typing import NDArray
 
 from errands.learners.base import Saved
 from errands.learners.deep import device
@@ -34,35 +35,59 @@ class HostFleet(NamedTuple):
     step: Int[Array, ""]
 
 
-def choose(brain: Brain, fleet: HostFleet, uniforms: Array, normals: Array) -> HostFleet:
+Course = tuple[Any, Place, Array, Array, Array]
+"""What a turn changes: the high level's memory, places, actions, buffer and step."""
+
+
+@partial(jax.jit, static_argnums=0)
+def choose(
+    brain: Brain, trained: Any, high: Any, places: Place, step: Array, uniforms: Array, normals: Array
+) -> tuple[Any, Array]:
     """The next action of every seed."""
-    i = fleet.step % device.CHUNK
+    i = step % device.CHUNK
     pick = jax.vmap(brain.choose, in_axes=(0, 0, None, 0, 0))
-    minds, actions = pick(fleet.minds, fleet.places, fleet.step, uniforms[i], normals[i])
-    return fleet._replace(minds=minds, actions=actions)
+    minds, actions = pick(Mind(trained, high), places, step, uniforms[i], normals[i])
+    return minds.high, actions
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
-def learn(brain: Brain, fleet: HostFleet, uniforms: Array, normals: Array) -> HostFleet:
+def learn(
+    brain: Brain, minds: Mind, places: Place, buffer: Array, step: Array, uniforms: Array, normals: Array
+) -> Mind:
     """One update of every seed; runs while the environments step."""
-    i = fleet.step % device.CHUNK
-    minds, index, extra = jax.vmap(brain.draw, in_axes=(0, None, 0))(fleet.minds, fleet.step, uniforms[i])
-    rows = fleet.buffer[index, jnp.arange(index.shape[0])[:, None]]
+    i = step % device.CHUNK
+    minds, index, extra = jax.vmap(brain.draw, in_axes=(0, None, 0))(minds, step, uniforms[i])
+    rows = buffer[index, jnp.arange(index.shape[0])[:, None]]
     study = jax.vmap(brain.study, in_axes=(0, 0, 0, 0, None, 0, 0))
-    minds, _ = study(minds, fleet.places, rows, extra, fleet.step, uniforms[i], normals[i])
-    return fleet._replace(minds=minds)
+    studied: Mind = study(minds, places, rows, extra, step, uniforms[i], normals[i])[0]
+    return studied
 
 
-@partial(jax.jit, static_argnums=0, donate_argnums=1)
-def turn(brain: Brain, fleet: HostFleet, seen: Seen, uniforms: Array, normals: Array) -> HostFleet:
-    """Take note of what the environments answered, and choose anew."""
-    outcome = Outcome(*(jnp.asarray(part) for part in seen[:5]))
+@partial(jax.jit, static_argnums=0, donate_argnums=2)
+def turn(brain: Brain, trained: Any, course: Course, answer: Array, uniforms: Array, normals: Array) -> Course:
+    """Take note of what the environments answered, and choose anew; `answer` is a packed Seen."""
+    high, places, actions, buffer, step = course
+    outcome, fresh = _unpacked(brain, answer)
     after = jax.vmap(brain.after, in_axes=(0, 0, 0, 0, None))
-    minds, rows, told = after(fleet.minds, fleet.places, fleet.actions, outcome, fleet.step)
-    places = jax.vmap(brain.moved)(fleet.places, told, outcome.observation, jnp.asarray(seen.fresh))
-    buffer = jax.lax.dynamic_update_slice(fleet.buffer, rows[None], (fleet.step % brain.config.capacity, 0, 0))
-    fleet = fleet._replace(minds=minds, places=places, buffer=buffer, step=fleet.step + 1)
-    return choose(brain, fleet, uniforms, normals)
+    minds, rows, told = after(Mind(trained, high), places, actions, outcome, step)
+    places = jax.vmap(brain.moved)(places, told, outcome.observation, fresh)
+    buffer = jax.lax.dynamic_update_slice(buffer, rows[None], (step % brain.config.capacity, 0, 0))
+    high, actions = choose(brain, trained, minds.high, places, step + 1, uniforms, normals)
+    return high, places, actions, buffer, step + 1
+
+
+def packed(seen: Seen) -> NDArray[np.float32]:
+    """What the environments answered as one array, since each array that travels costs time."""
+    flags = np.stack([seen.label, seen.ends, seen.truncated], axis=1)
+    return np.concatenate([seen.observation, seen.fresh, flags, seen.signals], axis=1, dtype=np.float32)
+
+
+def _unpacked(brain: Brain, answer: Array) -> tuple[Outcome, Array]:
+    n = brain.shape.observation
+    label, ends, truncated = (answer[:, 2 * n + i] for i in range(3))
+    signals = answer[:, 2 * n + 3 :]
+    outcome = Outcome(answer[:, :n], label.astype(jnp.int32), ends > 0, truncated > 0, signals)
+    return outcome, answer[:, n : 2 * n]
 
 
 @partial(jax.jit, static_argnums=0)
@@ -84,10 +109,10 @@ class HostTeam(Team):
             zeros = [jnp.zeros(len(seeds), jnp.int32) for _ in range(3)]
             places = Place(jnp.asarray(self.outside.reset()), *zeros)
             buffer = jnp.zeros((config.capacity, len(seeds), self.brain.shape.width))
-            actions = jnp.zeros((len(seeds), self.brain.shape.action))
-            fleet = HostFleet(jax.jit(jax.vmap(self.brain.init))(keys), places, actions, buffer, keys, jnp.int32(0))
-            self._count = 0
-            self._fleet: HostFleet = jax.jit(choose, static_argnums=0)(self.brain, fleet, *self._random(fleet.keys, 0))
+            minds = jax.jit(jax.vmap(self.brain.init))(keys)
+            self._count, step = 0, jnp.int32(0)
+            high, actions = choose(self.brain, minds.trained, minds.high, places, step, *self._random(keys, 0))
+            self._fleet = HostFleet(minds._replace(high=high), places, actions, buffer, keys, step)
 
     def _random(self, keys: Array, step: int) -> tuple[Array, Array]:
         """The random numbers of the chunk of a step."""
@@ -114,11 +139,16 @@ class HostTeam(Team):
         """Take `count` training steps with every seed."""
         with self.place():
             for _ in range(count):
-                actions = np.asarray(self._fleet.actions)
-                fleet = learn(self.brain, self._fleet, *self._random(self._fleet.keys, self._count))
-                seen = self.outside.step(actions)
+                now = self._fleet
+                actions = np.asarray(now.actions)
+                randoms = self._random(now.keys, self._count)
+                minds = learn(self.brain, now.minds, now.places, now.buffer, now.step, *randoms)
+                answer = packed(self.outside.step(actions))
                 self._count += 1
-                self._fleet = turn(self.brain, fleet, seen, *self._random(fleet.keys, self._count))
+                course = (minds.high, now.places, now.actions, now.buffer, now.step)
+                randoms = self._random(now.keys, self._count)
+                high, places, acts, buffer, step = turn(self.brain, minds.trained, course, answer, *randoms)
+                self._fleet = HostFleet(Mind(minds.trained, high), places, acts, buffer, now.keys, step)
 
     def trials(self) -> device.Trial:
         """One greedy episode of every seed, in environments of their own that start from the seed."""
