@@ -60,10 +60,10 @@ def run(arguments: Arguments) -> Answer:
 
     parts: list[Any] = [_table(rows)]
     parts += [row.note + f" ({row.task}, {row.name})" for row in rows if row.note]
-    parts += [f"IQM over tasks, {name}: {x.value:.3f} [{x.low:.3f}, {x.high:.3f}]" for name, x in scores.items()]
+    parts += [f"IQM over tasks, {name}: {x.value:.3f} ({x.low:.3f}, {x.high:.3f})" for name, x in scores.items()]
     for name, chance in chances.items():
         if chance is not None:
-            interval = f"{chance.value:.2f} [{chance.low:.2f}, {chance.high:.2f}]"
+            interval = f"{chance.value:.2f} ({chance.low:.2f}, {chance.high:.2f})"
             parts.append(f"P({names[0]} ends shorter than {name}) = {interval}")
     if differ:
         parts.append(_differences(differ))
@@ -72,29 +72,37 @@ def run(arguments: Arguments) -> Answer:
 
 
 def _table(rows: tuple[Summary, ...]) -> Table:
+    """One row for each method and task, narrow enough for a terminal of 80 columns."""
     from rich.table import Table
 
-    table = Table(title="Final greedy episodes: median [quartiles]; steps: median over seeds", title_justify="left")
-    for name in ("task", "method", "seeds", "optimum", "length", "succeed", "optimal", "first optimum", "within 10 %", "IQM score"):
-        table.add_column(name, justify="left" if name in ("task", "method") else "right")
+    single = len({row.task for row in rows}) == 1
+    title = f"{rows[0].task}, optimum {'unknown' if rows[0].optimum is None else _number(rows[0].optimum)}: " if single else ""
+    table = Table(title=f"{title}final greedy episodes, medians over seeds", title_justify="left", box=None,
+                  padding=(0, 2, 0, 0), pad_edge=False)  # fmt: skip
+    heads = ["method", "n", "length", "q1-q3", "ok", "optimal", "first at", "10 % at", "IQM", "95 %"]
+    for name in heads if single else ["task", "best", *heads]:
+        table.add_column(name, justify="left" if name in ("task", "method") else "right", no_wrap=name == "method")
     for row in rows:
         low, median, high = (_number(x) for x in row.final.values)
-        table.add_row(
-            row.task, row.name, str(row.seeds), _number(row.optimum), f"{median} [{low}, {high}]", f"{row.success:.0%}",
-            f"{row.optimal:.0%}", _number(row.first_optimal.values[1]), _number(row.first_near.values[1]),
-            f"{row.score.value:.3f} [{row.score.low:.3f}, {row.score.high:.3f}]",
-        )  # fmt: skip
+        cells = [
+            row.name, str(row.seeds), median, f"{low}-{high}", f"{row.success:.0%}", f"{row.optimal:.0%}",
+            _number(row.first_optimal.values[1]), _number(row.first_near.values[1]),
+            f"{row.score.value:.2f}", f"{row.score.low:.2f}-{row.score.high:.2f}",
+        ]  # fmt: skip
+        table.add_row(*(cells if single else [row.task, "-" if row.optimum is None else _number(row.optimum), *cells]))
     return table
 
 
 def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.6g}"
+    return "never" if value is None else f"{value:,.6g}"
 
 
 def _differences(differ: dict[str, dict[str, Any]]) -> Table:
+    """The settings that at least two of the runs have, and not alike."""
     from rich.table import Table
 
-    table = Table(title="Settings that differ", title_justify="left")
+    table = Table(title="Settings that differ", title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    differ = {key: values for key, values in differ.items() if len(values) > 1}
     runs = list(dict.fromkeys(run for values in differ.values() for run in values))
     for name in ("setting", *runs):
         table.add_column(name)

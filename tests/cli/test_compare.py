@@ -1,0 +1,56 @@
+import json
+
+import pytest
+
+from errands.cli import main
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch, capsys):
+    """Two stored runs on figure-1, one of which is too short to learn anything."""
+    monkeypatch.chdir(tmp_path)
+    train = ["train", "figure-1", "--seeds", "3", "--quiet", "--jobs", "1", "--eval-every", "500"]
+    assert main([*train, "qcorm-0", "--steps", "5000", "--name", "good"]) == 0
+    assert main([*train, "qrm", "--steps", "500", "--name", "poor"]) == 0
+    capsys.readouterr()
+    return tmp_path
+
+
+def told(capsys, *words):
+    code = main([*words, "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_the_table_has_medians_and_the_chance_of_improvement(runs, capsys):
+    code, document = told(capsys, "compare", "good", "poor")
+    good, poor = document["runs"]
+    assert code == 0
+    assert (good["name"], good["final_median"], good["optimal"], good["optimum"]) == ("qcorm-0", 10.0, 1.0, 10.0)
+    assert (poor["name"], poor["final_median"], poor["success"]) == ("qrm agenda", None, 0.0)
+    assert document["improvement"]["of"] == "qcorm-0"
+    assert document["improvement"]["over"]["qrm agenda"]["value"] == 1.0
+
+
+def test_the_settings_that_differ_are_told(runs, capsys):
+    _, document = told(capsys, "compare", "good", "poor")
+    assert document["differences"]["steps"] == {"figure-1 qcorm-0": 5000, "figure-1 qrm agenda": 500}
+    assert "gamma" not in document["differences"]
+
+
+def test_a_figure_is_drawn_on_request(runs, capsys):
+    code, _ = told(capsys, "compare", "good", "poor", "--plot", "both.svg")
+    kept = json.loads((runs / "both.svg.json").read_text())
+    assert code == 0
+    assert (runs / "both.svg").is_file()
+    assert kept["command"] == "errands compare good poor --plot both.svg"
+    assert kept["data"]["notes"] == ["qrm agenda ended at step 500; its last value is drawn on"]
+
+
+def test_people_see_a_table(runs, capsys):
+    assert main(["compare", "good"]) == 0
+    assert "qcorm-0" in capsys.readouterr().out
+
+
+def test_no_run_is_an_error_in_one_sentence(runs, capsys):
+    assert main(["compare", "nothing"]) == 2
+    assert "is no run or sweep" in capsys.readouterr().err

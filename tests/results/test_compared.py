@@ -1,0 +1,58 @@
+import pytest
+
+import errands
+from errands.errors import StoreError
+from errands.experiments.many import train_run
+from errands.experiments.setup import prepare
+from errands.results.compared import compared
+from errands.results.run_folder import create
+
+
+@pytest.fixture
+def stored(tmp_path, monkeypatch):
+    """A function that trains figure-1 into runs/<name>/."""
+    monkeypatch.chdir(tmp_path)
+    task = errands.load("figure-1")
+
+    def make(name, learner="qcorm-0", seeds=(0,), settings=("eval_every=500",), machine=None, steps=2_000):
+        document = prepare(task, learner, machine, "tuned", settings, steps, list(seeds), git={})
+        train_run(create(tmp_path / "runs" / name, document, task), 1, quiet=True)
+        return name
+
+    return make
+
+
+def test_folders_that_differ_in_their_seeds_only_are_one_method(stored):
+    (found,) = compared([stored("a", seeds=(0, 1)), stored("b", seeds=(1, 2))])
+    assert found.curve.name == "qcorm-0"
+    assert found.curve.seeds == 3
+    assert found.curve.optimum == 10
+    assert found.subtasks == 2
+    assert len(found.seconds) == 3
+
+
+def test_methods_of_the_same_name_are_told_apart_by_what_differs(stored):
+    names = [c.curve.name for c in compared([stored("a"), stored("b", settings=("eval_every=500", "epsilon=0.2"))])]
+    assert names == ["qcorm-0 (epsilon=0.1)", "qcorm-0 (epsilon=0.2)"]
+
+
+def test_machines_belong_to_the_name_of_a_method(stored):
+    found = compared([stored("a", "crm"), stored("b", "crm", machine="boolean")])
+    assert [c.curve.name for c in found] == ["crm agenda", "crm boolean"]
+    assert found[0].settings["machine"] == "agenda"
+
+
+def test_curves_are_those_that_training_gave(stored):
+    (found,) = compared([stored("a")])
+    config = type(errands.train(errands.load("figure-1"), "qcorm-0", steps=1).config)(
+        joint=False, alpha=1.0, q_init=1.0, eval_every=500
+    )
+    run = errands.train(errands.load("figure-1"), "qcorm-0", steps=2_000, config=config)
+    lengths = [e.episode_length if e.success else float("inf") for e in run.evaluations]
+    assert found.curve.lengths.tolist() == [lengths]
+
+
+def test_a_name_that_is_no_run_is_refused(stored):
+    stored("alpha")
+    with pytest.raises(StoreError, match="did you mean 'alpha'"):
+        compared(["alpa"])
