@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 class Arguments:
     """Measure this machine."""
 
-    seconds: float = 0.2
-    """CPU seconds for which each learner is measured on each size."""
+    seconds: float = 1.0
+    """CPU seconds after which a learner is stopped that has not yet taken a million steps."""
     sizes: tuple[int, ...] = (2, 8, 16, 30)
     """Numbers of boxes of Delivery."""
     compile: bool = True
@@ -57,37 +58,42 @@ def run(arguments: Arguments) -> Answer:
     }  # fmt: skip
     from rich.console import Group
 
-    parts: list[Any] = [_speeds(rows, arguments.sizes)]
-    parts += [f"{r['method']} with {r['subtasks']} boxes: {r['reason']}" for r in rows if r["reason"]]
+    parts: list[Any] = [
+        _table("Delivery: ns per training step (in brackets: the prototypes)", rows, arguments.sizes, _speed),
+        _table("Delivery: MB of tables", rows, arguments.sizes, _memory),
+    ]
+    parts += [f"{r['method']}, {r['subtasks']} boxes: {r['reason']}" for r in rows if r["reason"]]
     parts += [_compiled(compiled)] if compiled else []
     parts.append(f"most memory held by this process: {document['peak_megabytes']:,} MB")
     return Answer(document, Group(*parts))
 
 
-def _speeds(rows: list[dict[str, Any]], sizes: tuple[int, ...]) -> Table:
+def _table(title: str, rows: list[dict[str, Any]], sizes: tuple[int, ...], cell: Callable[[dict[str, Any]], str]) -> Table:
     from rich.table import Table
 
-    title = "Delivery, ns per training step (reference of the prototypes) and MB of tables, by number of boxes"
-    table = Table(title=title, title_justify="left")
-    table.add_column("learner")
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("learner", no_wrap=True)
     for n in sizes:
-        table.add_column(str(n), justify="right")
+        table.add_column(f"{n} boxes", justify="right", no_wrap=True)
     for name in dict.fromkeys(row["method"] for row in rows):
-        table.add_row(name, *(_speed(row) for row in rows if row["method"] == name))
+        table.add_row(name, *(cell(row) for row in rows if row["method"] == name))
     return table
 
 
 def _speed(row: dict[str, Any]) -> str:
     reference = f" ({row['reference']:,.0f})" if row["reference"] is not None else ""
-    if row["nanoseconds"] is None:
-        return f"-{reference}"
-    return f"{row['nanoseconds']:,.0f}{reference}, {row['megabytes']:,.1f} MB"
+    return ("-" if row["nanoseconds"] is None else f"{row['nanoseconds']:,.0f}") + reference
+
+
+def _memory(row: dict[str, Any]) -> str:
+    return "-" if row["megabytes"] is None else f"{row['megabytes']:,.1f}"
 
 
 def _compiled(rows: list[dict[str, Any]]) -> Table:
     from rich.table import Table
 
-    table = Table(title="Seconds to the first steps in a new process", title_justify="left")
+    title = "Seconds to the first steps in a new process"
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for name in ("learner", "nothing compiled", "from the cache"):
         table.add_column(name, justify="left" if name == "learner" else "right")
     for row in rows:

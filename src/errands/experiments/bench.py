@@ -18,6 +18,8 @@ from errands.machines.counting import size
 from errands.tasks.catalogue import load
 
 SIZES = (2, 8, 16, 30)
+STEPS = 1_000_000
+"""A learner is measured from its first step on, for at most so many: early steps can cost more than later ones."""
 MOST_STATES = 300_000
 """Enumerated machines above this size are not built for a benchmark."""
 REFERENCE: dict[tuple[str, int], float] = {
@@ -47,7 +49,7 @@ class Speed:
 
 
 def speeds(seconds: float, sizes: tuple[int, ...] = SIZES, large: bool = False) -> Iterator[Speed]:
-    """Measure every learner for each size, each for about so many seconds."""
+    """Measure every learner for each size, each for a million steps or about so many seconds."""
     for method in BENCHED:
         if method.learner not in LEARNERS:
             continue
@@ -60,17 +62,11 @@ def _speed(method: Method, n: int, seconds: float, large: bool) -> Speed:
     try:
         _check(method, n, large)
         learner = make_learner(load(f"delivery-{n}"), method.learner, 0, method.machine)
-        learner.advance(1_000)
-        count, spent = 1_000, 0.0
-        while spent < seconds:
-            began = time.thread_time()
-            learner.advance(count)
-            took = time.thread_time() - began
-            if took >= seconds / 4:
-                spent += took
-                nanoseconds = took / count * 1e9
-            else:
-                count *= 4
+        learner.advance(1)
+        began = time.thread_time()
+        while (spent := time.thread_time() - began) < seconds and learner.step < STEPS:
+            learner.advance(max(100, learner.step // 2))
+        nanoseconds = spent / (learner.step - 1) * 1e9
     except (ErrandsError, MemoryError) as fault:
         return Speed(method.name, n, None, None, known, str(fault) or "out of memory")
     held = sum(array.nbytes for array in learner.save().values()) / 2**20
@@ -86,7 +82,8 @@ def _check(method: Method, n: int, large: bool) -> None:
     most = MOST_STATES if large else MOST_STATES // 10
     if states > most:
         hint = "" if large or states > MOST_STATES else "; ask for it with --large"
-        raise TaskError(f"its {method.machine} machine has {states:,} states{hint}")
+        count = f"{states:,}" if states < 1e9 else f"{float(states):.1e}"
+        raise TaskError(f"its {method.machine} machine has {count} states{hint}")
 
 
 _CHILD = """
