@@ -50,7 +50,7 @@ def test_the_rows_say_what_was_run_and_open_in_a_spreadsheet(tmp_path: Path) -> 
         ("figure-1", "epsilon=0.3", 0),
     ]
     assert {r["optimum"] for r in found if r["task"] == "figure-1"} == {10}
-    with open(write_table(sweep), newline="") as source:
+    with open(write_table(sweep, found), newline="") as source:
         read = list(csv.DictReader(source))
     assert len(read) == 8
     assert read[0]["task"] == "figure-1"

@@ -16,7 +16,7 @@ def finish(sweep: SweepFolder, jobs: int | None, quiet: bool, engine: str, addre
 
     from errands.experiments.engine_local import cores
     from errands.experiments.outlook import look_ahead
-    from errands.experiments.sweep import train_sweep, write_table
+    from errands.experiments.sweep import rows, train_sweep, write_table
 
     ahead = look_ahead(sweep, jobs or cores())
     if not quiet and ahead.runs:
@@ -26,15 +26,13 @@ def finish(sweep: SweepFolder, jobs: int | None, quiet: bool, engine: str, addre
     except KeyboardInterrupt:
         print(f"errands: stopped; type 'errands resume {sweep.path.name}' to go on", file=sys.stderr)
         raise
-    write_table(sweep)
-    return answer(sweep, ahead.document())
-
-
-def answer(sweep: SweepFolder, predicted: dict[str, Any]) -> Answer:
-    """The document and the table of a sweep; exit code 1 when a run failed."""
-    from errands.experiments.sweep import rows
-
     found = rows(sweep)
+    write_table(sweep, found)
+    return answer(sweep, found, ahead.document())
+
+
+def answer(sweep: SweepFolder, found: list[dict[str, Any]], predicted: dict[str, Any]) -> Answer:
+    """The document and the table of a sweep; exit code 1 when a run failed."""
     faults = sum(row["error"] is not None for row in found)
     document = {
         "sweep": sweep.path.name,

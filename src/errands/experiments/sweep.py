@@ -131,12 +131,12 @@ def _named(cell: CellDocument) -> dict[str, Any]:
     return cell.model_dump(exclude={"steps", "seeds"})
 
 
-def write_table(sweep: SweepFolder) -> Path:
+def write_table(sweep: SweepFolder, found: Sequence[dict[str, Any]]) -> Path:
     """results.csv: the rows of a sweep as a spreadsheet opens them."""
     path = sweep.path / "results.csv"
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")
-    for number, row in enumerate(rows(sweep)):
+    for number, row in enumerate(found):
         if not number:
             out.writerow(row)
         out.writerow(" ".join(map(str, value)) if isinstance(value, list) else value for value in row.values())

@@ -128,10 +128,7 @@ def damaged(path: Path) -> StoreError:
 def _render(body: dict[str, Any]) -> bytes:
     """The bytes of a document: there is one way to write each, and the checksum covers all of them."""
     try:
-        return _dumped({**body, "sha256": digest(_dumped(body))})
+        plain = json.dumps(body, indent=1, ensure_ascii=True, allow_nan=False).encode() + b"\n"
     except (ValueError, RecursionError):
         return b""
-
-
-def _dumped(body: dict[str, Any]) -> bytes:
-    return json.dumps(body, indent=1, ensure_ascii=True, allow_nan=False).encode() + b"\n"
+    return plain.removesuffix(b"\n}\n") + f',\n "sha256": "{digest(plain)}"\n}}\n'.encode()
