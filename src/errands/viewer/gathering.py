@@ -94,7 +94,10 @@ def maps_of(task: Task, policy: Any, learner: Learner | None) -> list[dict[str, 
     """Arrows and values on the cells of a grid; none for other worlds."""
     if task.layout is None or task.finite is None or task.finite.states != task.layout.cells:
         return []
-    found = policy_maps(task, policy, learner)
+    try:
+        found = policy_maps(task, policy, learner)
+    except KeyError:  # the oracle's plan knows only the states on its way
+        return []
     dead = set(found.deadly)
     return [
         {"name": m.name, "actions": [-1 if c in dead else a for c, a in enumerate(m.actions)],

@@ -1,0 +1,39 @@
+"""`errands export`: the files that were asked for, and one sentence for what cannot be."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from errands.cli import main
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "figure-1", "qcorm", "--steps", "5000", "--name", "fig", "--quiet"]) == 0
+    capsys.readouterr()
+    return tmp_path
+
+
+def test_all_four_kinds_are_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {kind: f"out.{kind}" for kind in ("html", "gif", "png", "csv")}
+    options = [part for kind, file in files.items() for part in (f"--{kind}", file)]
+    assert main(["export", "latest", *options, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"run": "fig", "seed": 0, "files": files}
+    starts = {"html": b"<!doctype html>", "gif": b"GIF89a", "png": b"\x89PNG", "csv": b"step,at,action"}
+    for kind, file in files.items():
+        assert (folder / file).read_bytes().startswith(starts[kind])
+
+
+def test_mistakes_are_told_in_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words, said in (
+        (["export", "fig"], "nothing was asked for"),
+        (["export", "figg", "--html", "x.html"], "did you mean 'fig'?"),
+        (["export", "fig", "--html", "no/x.html"], "cannot be written"),
+        (["export", "fig", "--seed", "3", "--csv", "x.csv"], "has no seed 3"),
+    ):
+        assert main(words) == 2
+        assert said in capsys.readouterr().err

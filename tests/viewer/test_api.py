@@ -1,0 +1,67 @@
+"""What the page asks for, over the wire."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import errands
+
+TOKEN = "a-secret-of-the-tests"  # noqa: S105 (the one of conftest.py)
+FIGURE = errands.load("figure-1").to_toml()
+
+
+def test_runs_are_listed_newest_first(served: Any) -> None:
+    rows = served.json("runs")["runs"]
+    names = [row["name"] for row in rows if row["name"] in ("fig", "fig-crm", "hostile")]
+    assert names == ["hostile", "fig", "fig-crm"]
+    assert all(row["finished"] for row in rows if row["name"] in names)
+
+
+def test_sizes_are_exact(served: Any) -> None:
+    rows = served.json("sizes?family=office")["rows"]
+    sizes = errands.size(errands.load("office-6").machine)
+    assert rows[5]["boolean"] == str(sizes.boolean)
+    assert rows[5]["coupled"] == str(sizes.coupled)
+    assert int(rows[-1]["boolean"]) > 2**64
+
+
+def test_wrong_questions_are_answered_in_a_sentence(served: Any) -> None:
+    assert "did you mean 'fig" in served.json("replay?run=figg")["error"]
+    assert "is no seed" in served.json("replay?run=fig&seed=-1")["error"]
+    assert "no family is called" in served.json("sizes?family=x")["error"]
+    assert "different tasks" in served.json("curves?run=fig&run=hostile")["error"]
+    assert "has no text" in served.json("check", {"text": 3})["error"]
+    assert "list of lists" in served.json("trace", {"text": FIGURE, "trace": [[1]]})["error"]
+    assert "not a JSON object" in served.json("check", [1])["error"]
+
+
+def test_training_has_limits(served: Any) -> None:
+    told = [
+        ({"text": FIGURE, "steps": 10**9}, "the page trains 1 to 2,000,000"),
+        ({"text": FIGURE, "steps": 0}, "the page trains 1 to"),
+        ({"text": FIGURE, "steps": 1.5}, "whole numbers"),
+        ({"text": FIGURE, "learner": "qcrom"}, "did you mean 'qcorm'"),
+        ({"text": FIGURE, "seed": -1}, "seeds are 0 or more"),
+        ({"text": errands.load("water-2").to_toml()}, "continuous"),
+        ({"text": errands.load("delivery-30").to_toml()}, "at most 16"),
+        ({"text": "name = 1"}, "name"),
+    ]
+    before = served.json("runs")["runs"]
+    for body, said in told:
+        answer = served.json("train", body)
+        assert answer["status"] == 400
+        assert said in answer["error"]
+    assert len(served.json("runs")["runs"]) == len(before)
+    assert "not being trained" in served.json("cancel", {"run": "fig"})["error"]
+
+
+def test_progress_of_an_ended_run_is_one_event(served: Any) -> None:
+    status, headers, body = served.ask(f"/{TOKEN}/api/events?run=fig")
+    assert status == 200
+    assert headers["content-type"].startswith("text/event-stream")
+    first, last = body.decode().strip().split("\n\n")
+    told = json.loads(first.removeprefix("event: progress\ndata: "))
+    assert told["finished"]
+    assert told["seeds"][2]["step"] == 20_000
+    assert last.startswith("event: end")
