@@ -7,6 +7,7 @@ import numpy as np
 from errands.kernels import hot, jit
 from errands.kernels.qcorm_plus_agenda import Agenda
 from errands.kernels.qcorm_plus_corrections import best_believed, settle
+from errands.kernels.qcorm_plus_machine import leap
 from errands.kernels.qcorm_plus_memory import (
     ACTION,
     CHANGED,
@@ -18,7 +19,6 @@ from errands.kernels.qcorm_plus_memory import (
     NUMERIC,
     OPEN,
     OUTCOME,
-    PLANNED,
     PROMISED,
     RANDOM,
     STALE,
@@ -27,19 +27,15 @@ from errands.kernels.qcorm_plus_memory import (
     TIME,
     TOUCHED,
     UNTRIED,
-    Longs,
     Memory,
     Settings,
 )
 from errands.kernels.qcorm_plus_plan import TINY, due, look, plan
-from errands.kernels.qcorm_plus_tour import aim, leap, plan_tour
 from errands.kernels.qcorm_plus_values import arrival, lift, replay_backwards, replay_some, sight
 from errands.kernels.stepping import outcome, start
 from errands.tables import RUNNING, SUCCESS, AgendaTable, Floats, Ints, WorldTable
 
 UNKNOWN = -1
-LEISURE = 5_000
-"""Steps between two local searches in a random world, where values never stand still."""
 
 
 @hot
@@ -60,16 +56,8 @@ def greedy(q: Floats, v: Floats, weight: Floats, open_: Ints, count: int, s: int
 
 
 @jit
-def decide(
-    agenda: Agenda, machine: AgendaTable, memory: Memory, settings: Settings, n: int, s: int, rng: np.random.Generator
-) -> float:
+def decide(agenda: Agenda, memory: Memory, n: int, s: int) -> float:
     """Weigh what to go for in node n from cell s, planning anew where that is due; what it promises."""
-    where = memory.where
-    if not agenda.listed:
-        rest = LEISURE if where[RANDOM] == 1 else 0
-        if where[TIME] == 0 and where[STALE] + where[TOUCHED] > 0 and where[STEP] - where[PLANNED] >= rest:
-            plan_tour(machine, memory, settings, s, rng)
-        return aim(machine, memory, s)
     best = look(agenda, memory, n, s)
     if due(agenda, memory, n):
         plan(agenda, memory)
@@ -158,12 +146,6 @@ def absorb(
 
 
 @hot
-def unsettled(agenda: Agenda, where: Longs) -> bool:
-    """Whether the plan must be looked at before going on."""
-    return not agenda.listed or where[STALE] + where[TOUCHED] + where[RANDOM] > 0
-
-
-@hot
 def doubtful(agenda: Agenda, memory: Memory, n: int, m: int, given: float) -> bool:
     """Whether a step from node n to m may have to correct what was believed: it gave less although nothing was new."""
     where = memory.where
@@ -174,11 +156,20 @@ def doubtful(agenda: Agenda, memory: Memory, n: int, m: int, given: float) -> bo
 
 
 @jit
+def turn(agenda: Agenda, memory: Memory, n: int, s: int) -> float:
+    """What node n promises from cell s; without a list of nodes, ask the host to aim."""
+    if agenda.listed:
+        return decide(agenda, memory, n, s)
+    memory.where[FULL] = 1
+    return 0.0
+
+
+@jit
 def run(
     world: WorldTable, agenda: Agenda, machine: AgendaTable, memory: Memory, settings: Settings, count: int,
     rng: np.random.Generator,
 ) -> int:
-    """Train for `count` steps, or until a table is full or an outcome missing; returns the steps taken."""
+    """Train for `count` steps, or until the host must make room, aim or tell an outcome; returns the steps taken."""
     where, status, gamma = memory.where, agenda.status, settings.gamma
     for done in range(count):
         if where[FULL] == 1:
@@ -195,13 +186,12 @@ def run(
         absorb(agenda, memory, settings, s, a, s2, label, ended, rng)
         m = int(agenda.next[n, label]) if agenda.listed else int(leap(machine, memory, n, label))
         over = ended or status[m] != RUNNING
+        settled = agenda.listed and where[STALE] + where[TOUCHED] + where[RANDOM] == 0
         given = memory.numbers[PROMISED]
         if over:
             given = gamma if status[m] == SUCCESS else 0.0
-        elif m != n and unsettled(agenda, where):
-            given = gamma * decide(agenda, machine, memory, settings, m, s2, rng)
         elif m != n:
-            given = gamma * look(agenda, memory, m, s2)
+            given = gamma * (look(agenda, memory, m, s2) if settled else turn(agenda, memory, m, s2))
         if settings.correct and doubtful(agenda, memory, n, m, given):
             settle(agenda, memory, gamma, n, s, a, m, s2, ended)
         if over or where[TIME] >= settings.limit:
@@ -209,36 +199,26 @@ def run(
                 close(memory, settings)
             m, s2, where[TIME] = 0, int(start(world, rng)), 0
             where[NUMERIC], memory.mask[0] = machine.initial, machine.full
-            if unsettled(agenda, where):
-                decide(agenda, machine, memory, settings, m, s2, rng)
-            else:
+            if settled and where[STALE] + where[TOUCHED] == 0:
                 look(agenda, memory, m, s2)
+            else:
+                turn(agenda, memory, m, s2)
         where[STATE], where[NODE] = s2, m
     return count
 
 
 @jit
-def begin(
-    agenda: Agenda, machine: AgendaTable, memory: Memory, settings: Settings, s: int, rng: np.random.Generator
-) -> None:
-    """Put the agent at the start s of an episode."""
-    where = memory.where
-    where[STATE], where[NODE], where[TIME], where[ACTION] = s, 0, 0, -1
-    where[NUMERIC], memory.mask[0] = machine.initial, machine.full
-    decide(agenda, machine, memory, settings, 0, s, rng)
-
-
-@jit
-def actions_of(agenda: Agenda, machine: AgendaTable, memory: Memory, n: int, out: Ints) -> None:
-    """The greedy action of every cell in node n, or in the state in hand where none is listed; 0 where none leads on."""
-    where = memory.where
-    if agenda.listed:
-        look(agenda, memory, n, 0)
-    else:
-        aim(machine, memory, 0)
+def actions_of(agenda: Agenda, memory: Memory, n: int, out: Ints) -> None:
+    """The greedy action of every cell in node n, for the landmarks that are weighed; 0 where none leads on."""
     for s in range(out.shape[0]):
         if memory.flagged[n]:
             a = best_believed(agenda, memory, n, s)[1]
         else:
-            a = greedy(memory.q, memory.v, memory.weight, memory.open, where[OPEN], s)[1]
+            a = greedy(memory.q, memory.v, memory.weight, memory.open, memory.where[OPEN], s)[1]
         out[s] = max(a, 0)
+
+
+@jit
+def weigh(agenda: Agenda, memory: Memory, n: int) -> None:
+    """List the landmarks that lead on from a listed node with their worth."""
+    look(agenda, memory, n, 0)

@@ -12,9 +12,11 @@ from errands.kernels.qcorm_plus_memory import (
     NUMERIC,
     OPEN,
     PLANNED,
+    RANDOM,
     STALE,
     STAR,
     STEP,
+    TIME,
     TOUCHED,
     UNTRIED,
     Memory,
@@ -27,6 +29,8 @@ from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Floats, Ints
 ANY = -1
 FAR = 1e6
 GRAIN = 1e6
+LEISURE = 5_000
+"""Steps between two local searches in a random world, where values never stand still."""
 
 
 @jit
@@ -154,14 +158,12 @@ def plan_tour(
 
 
 @jit
-def leap(machine: AgendaTable, memory: Memory, n: int, label: int) -> int:
-    """The machine's step where nodes are not listed: n itself, the other running node, success 2 or failure 3."""
-    u, mask = memory.where[NUMERIC], memory.mask[0]
-    entry, left, _ = advance(machine, u, mask, label)
-    target = machine.next[entry]
-    memory.where[NUMERIC], memory.mask[0] = target, left
-    if machine.status[target] == SUCCESS:
-        return 2
-    if machine.status[target] == FAILURE:
-        return 3
-    return n if target == u and left == mask else 1 - n
+def take_aim(
+    machine: AgendaTable, memory: Memory, settings: Settings, s: int, rng: np.random.Generator
+) -> float:
+    """Aim from cell s, ordering the subtasks anew at the start of an episode where something has changed."""
+    where = memory.where
+    rest = LEISURE if where[RANDOM] == 1 else 0
+    if where[TIME] == 0 and where[STALE] + where[TOUCHED] > 0 and where[STEP] - where[PLANNED] >= rest:
+        plan_tour(machine, memory, settings, s, rng)
+    return aim(machine, memory, s)

@@ -8,9 +8,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from errands.errors import ConfigError
-from errands.kernels.qcorm_plus import begin, run
+from errands.kernels.qcorm_plus import decide, run
 from errands.kernels.qcorm_plus_agenda import Agenda, find, list_agenda
-from errands.kernels.qcorm_plus_memory import FIELDS, NODE, STEP, Memory, Settings, grown, new_memory, on_agenda
+from errands.kernels.qcorm_plus_memory import (
+    ACTION,
+    FIELDS,
+    NODE,
+    NUMERIC,
+    STATE,
+    STEP,
+    TIME,
+    Memory,
+    Settings,
+    grown,
+    new_memory,
+    on_agenda,
+)
+from errands.kernels.qcorm_plus_tour import take_aim
 from errands.kernels.stepping import start
 from errands.learners.base import LearnerConfig, Saved
 from errands.learners.tabular.base import TabularLearner, room
@@ -84,8 +98,18 @@ class QCoRMPlus(TabularLearner):
         return machine, list_agenda(machine, self.config.gamma, MOST_LISTED, not isinstance(self.world, Asked))
 
     def _begin(self) -> None:
+        """Put the agent at the start of an episode."""
         first = int(start(self.world.table, self.rng))
-        begin(self.agenda, self.machine, self.memory, self.settings, first, self.rng)
+        self.where[STATE], self.where[NODE], self.where[TIME], self.where[ACTION] = first, 0, 0, -1
+        self.where[NUMERIC], self.memory.mask[0] = self.machine.initial, self.machine.full
+        self._decide()
+
+    def _decide(self) -> None:
+        n, s = int(self.where[NODE]), int(self.where[STATE])
+        if self.agenda.listed:
+            decide(self.agenda, self.memory, n, s)
+        else:
+            take_aim(self.machine, self.memory, self.settings, s, self.rng)
 
     @property
     def settings(self) -> Settings:
@@ -101,8 +125,10 @@ class QCoRMPlus(TabularLearner):
         return int(run(self.world.table, self.agenda, self.machine, self.memory, self.settings, count, self.rng))
 
     def supply(self) -> None:
-        """Give the loop larger tables."""
+        """Give the loop larger tables where they are full, and something to go for where it cannot plan."""
         self.memory = grown(self.memory, self.config.gamma)
+        if not self.agenda.listed:
+            self._decide()
 
     def relabel(self) -> None:
         """List the agenda again, with the new label; what was learnt about cells stays."""

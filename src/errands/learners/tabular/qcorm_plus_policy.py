@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from errands.kernels.qcorm_plus import actions_of, decide
+from errands.kernels.qcorm_plus import actions_of, decide, weigh
 from errands.kernels.qcorm_plus_agenda import Agenda, find
 from errands.kernels.qcorm_plus_memory import NODE, NUMERIC, PLANNED, STALE, TIME, UNTRIED, Memory, Settings
+from errands.kernels.qcorm_plus_tour import aim, take_aim
 from errands.kernels.stepping import advance, outcome, reward, start
 from errands.machines.stepping import State
 from errands.tables import RUNNING, SUCCESS, AgendaTable, Ints, WorldTable
@@ -32,7 +33,10 @@ def settled(
     copy = memory._replace(**fresh)
     copy.where[TIME], copy.where[NODE], copy.where[NUMERIC], copy.mask[0] = 0, 0, machine.initial, machine.full
     copy.where[PLANNED] = -(1 << 60)
-    decide(agenda, machine, copy, settings, 0, first, np.random.Generator(np.random.PCG64(0)))
+    if agenda.listed:
+        decide(agenda, copy, 0, first)
+    else:
+        take_aim(machine, copy, settings, first, np.random.Generator(np.random.PCG64(0)))
     return copy
 
 
@@ -59,9 +63,14 @@ class LandmarkPolicy:
         if self.agenda.listed:
             agenda = self.agenda
             n = int(agenda.slots[find(agenda.numeric, agenda.mask, agenda.slots, u, mask)])
-        self.memory.where[NUMERIC], self.memory.mask[0] = u, mask
-        if n >= 0 and self.machine.status[u] == RUNNING:
-            actions_of(self.agenda, self.machine, self.memory, n, found)
+        if n < 0 or self.machine.status[u] != RUNNING:
+            return found
+        if self.agenda.listed:
+            weigh(self.agenda, self.memory, n)
+        else:
+            self.memory.where[NUMERIC], self.memory.mask[0] = u, mask
+            aim(self.machine, self.memory, 0)
+        actions_of(self.agenda, self.memory, n, found)
         return found
 
 
