@@ -33,7 +33,7 @@ def test_the_table_has_medians_and_the_chance_of_improvement(runs, capsys):
 
 def test_the_settings_that_differ_are_told(runs, capsys):
     _, document = told(capsys, "compare", "good", "poor")
-    assert document["differences"]["steps"] == {"figure-1 qcorm-0": 5000, "figure-1 qrm agenda": 500}
+    assert document["differences"]["steps"] == {"qcorm-0": 5000, "qrm agenda": 500}
     assert "gamma" not in document["differences"]
 
 

@@ -62,6 +62,7 @@ def test_the_sizes_of_a_family_go_up_to_the_named_task(run, capsys):
         (["curves", "one", "--output", "figure.bmp"], ".svg, .pdf or .png"),
         (["policy", "corridor", "--output", "p.svg"], "add --learner"),
         (["route", "nothing-there", "--output", "p.svg"], "is no run or sweep"),
+        (["sizes", "delivery-3", "visit-3", "--output", "p.svg"], "one family"),
         (["policy", "one", "--seed", "7", "--output", "p.svg"], "has no checkpoint"),
     ],
 )

@@ -44,7 +44,7 @@ def run(arguments: Arguments) -> Answer:
     by_name = {name: [c for c in curves if c.name == name] for name in names}
     chances = {name: improvement(by_name[names[0]], by_name[name]) for name in names[1:]}
     scores = overall(curves) if len({c.task for c in curves}) > 1 else {}
-    differ = differences({f"{c.curve.task} {c.curve.name}": c.settings for c in found})
+    differ = differences(_settings(found))
     document: dict[str, Any] = {
         "runs": [row.row() for row in rows],
         "overall": {name: asdict(score) for name, score in scores.items()},
@@ -58,7 +58,8 @@ def run(arguments: Arguments) -> Answer:
         _plot(arguments, found)
     from rich.console import Group
 
-    parts: list[Any] = [_table(rows)]
+    tasks = dict.fromkeys(row.task for row in rows)
+    parts: list[Any] = [_table([row for row in rows if row.task == task]) for task in tasks]
     parts += [row.note + f" ({row.task}, {row.name})" for row in rows if row.note]
     parts += [f"IQM over tasks, {name}: {x.value:.3f} ({x.low:.3f}, {x.high:.3f})" for name, x in scores.items()]
     for name, chance in chances.items():
@@ -71,44 +72,49 @@ def run(arguments: Arguments) -> Answer:
     return Answer(document, Group(*parts))
 
 
-def _table(rows: tuple[Summary, ...]) -> Table:
-    """One row for each method and task, narrow enough for a terminal of 80 columns."""
+def _table(rows: list[Summary]) -> Table:
+    """One row for each method on a task, narrow enough for a terminal of 80 columns."""
     from rich.table import Table
 
-    single = len({row.task for row in rows}) == 1
-    title = f"{rows[0].task}, optimum {'unknown' if rows[0].optimum is None else _number(rows[0].optimum)}: " if single else ""
-    table = Table(title=f"{title}final greedy episodes, medians over seeds", title_justify="left", box=None,
-                  padding=(0, 2, 0, 0), pad_edge=False)  # fmt: skip
-    heads = ["method", "n", "length", "q1-q3", "ok", "optimal", "first at", "10 % at", "IQM", "95 %"]
-    for name in heads if single else ["task", "best", *heads]:
-        table.add_column(name, justify="left" if name in ("task", "method") else "right", no_wrap=name == "method")
+    best = "unknown" if rows[0].optimum is None else f"{rows[0].optimum:g}"
+    title = f"{rows[0].task}, optimum {best}: final greedy episodes and steps, medians over seeds"
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for name in ("method", "n", "length", "q1-q3", "ok", "optimal", "first at", "10 % at", "IQM", "95 %"):
+        table.add_column(name, justify="left" if name == "method" else "right", no_wrap=name == "method")
     for row in rows:
-        low, median, high = (_number(x) for x in row.final.values)
-        cells = [
-            row.name, str(row.seeds), median, f"{low}-{high}", f"{row.success:.0%}", f"{row.optimal:.0%}",
-            _number(row.first_optimal.values[1]), _number(row.first_near.values[1]),
+        low, median, high = (_number(x, "fails") for x in row.final.values)
+        table.add_row(
+            row.name, str(row.seeds), median, median if low == high == "fails" else f"{low}-{high}",
+            f"{row.success:.0%}", f"{row.optimal:.0%}",
+            _number(row.first_optimal.values[1], "never"), _number(row.first_near.values[1], "never"),
             f"{row.score.value:.2f}", f"{row.score.low:.2f}-{row.score.high:.2f}",
-        ]  # fmt: skip
-        table.add_row(*(cells if single else [row.task, "-" if row.optimum is None else _number(row.optimum), *cells]))
+        )  # fmt: skip
     return table
 
 
-def _number(value: float | None) -> str:
-    return "never" if value is None else f"{value:,.6g}"
+def _number(value: float | None, otherwise: str) -> str:
+    return otherwise if value is None else f"{value:,.6g}"
 
 
 def _differences(differ: dict[str, dict[str, Any]]) -> Table:
-    """The settings that at least two of the runs have, and not alike."""
+    """The settings that runs have with different values; what only some of them have is in the document."""
     from rich.table import Table
 
     table = Table(title="Settings that differ", title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    differ = {key: values for key, values in differ.items() if len(values) > 1}
-    runs = list(dict.fromkeys(run for values in differ.values() for run in values))
+    shown = {key: values for key, values in differ.items() if len({repr(v) for v in values.values()}) > 1}
+    runs = list(dict.fromkeys(run for values in shown.values() for run in values))
     for name in ("setting", *runs):
         table.add_column(name)
-    for key, values in differ.items():
+    for key, values in shown.items():
         table.add_row(key, *(str(values[run]) if run in values else "" for run in runs))
     return table
+
+
+def _settings(found: list[Compared]) -> dict[str, dict[str, Any]]:
+    """The settings by method where a method has the same on all its tasks, else by task and method."""
+    without = {id(c): {k: v for k, v in c.settings.items() if k != "task"} for c in found}
+    alike = {c.curve.name: all(without[id(c)] == without[id(o)] for o in found if o.curve.name == c.curve.name) for c in found}
+    return {c.curve.name if alike[c.curve.name] else f"{c.curve.task} {c.curve.name}": without[id(c)] for c in found}
 
 
 def _plot(arguments: Arguments, found: list[Compared]) -> None:

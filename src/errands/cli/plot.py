@@ -96,17 +96,18 @@ def _runtimes(arguments: Arguments) -> Drawn:
 
 
 def _sizes(arguments: Arguments) -> Drawn:
+    from errands.errors import ConfigError
     from errands.plots.sizes import draw_sizes, machine_sizes
     from errands.tasks.catalogue import CATALOGUE, load
 
-    wanted = []
-    for subject in arguments.subjects:
-        family, _, number = subject.rpartition("-")
-        entry = next((e for e in CATALOGUE if e.name == family and e.high and number.isdigit()), None)
-        load(subject, arguments.map_seed)
-        wanted += [f"{family}-{n}" for n in range(max(entry.low, 1), int(number) + 1)] if entry else [subject]
-    machines = [load(name, arguments.map_seed).machine for name in dict.fromkeys(wanted)]
-    value = machine_sizes(f"Machines of {', '.join(arguments.subjects)}", machines)
+    subject = arguments.subjects[0]
+    family, _, number = subject.rpartition("-")
+    entry = next((e for e in CATALOGUE if e.name == family and e.high and number.isdigit()), None)
+    if len(arguments.subjects) > 1 or entry is None:
+        raise ConfigError("sizes are drawn for one family of tasks up to a size; type for example: errands plot sizes delivery-12")
+    load(subject)
+    machines = [load(f"{family}-{n}", arguments.map_seed).machine for n in range(max(entry.low, 1), int(number) + 1)]
+    value = machine_sizes(f"Machines of {family}-N", machines)
     return draw_sizes(value), value.as_json()
 
 

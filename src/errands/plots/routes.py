@@ -103,7 +103,9 @@ def draw_routes(value: Routes, task: Task) -> Figure:
 
 def _paint_route(axes: Axes, layout: GridLayout, shown: Route) -> None:
     import matplotlib
+    from matplotlib.patheffects import withStroke
 
+    halo = withStroke(linewidth=1.5, foreground="white")
     colours = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.85, max(len(shown.legs), 2)))
     x, y = centre(layout, layout.start)
     axes.plot([x], [y], marker="o", markersize=7, color="#c0392b", zorder=7)
@@ -120,7 +122,7 @@ def _paint_route(axes: Axes, layout: GridLayout, shown: Route) -> None:
             place = ends[cell] = ends.get(cell, -1) + 1
             axes.text(
                 right + 0.47 - 0.31 * (place // 3), up + 0.46 - 0.31 * (place % 3), str(k + 1), ha="right", va="bottom",
-                fontsize=6.5, fontweight="bold", color=colours[k], zorder=8,
+                fontsize=7, fontweight="bold", color=colours[k], zorder=8, path_effects=[halo],
             )  # fmt: skip
 
 
