@@ -15,11 +15,11 @@ from errands.learners.base import Learner
 from errands.oracle.optimum import Optimum
 from errands.oracle.policy import Policy
 from errands.oracle.steps_to_go import steps_to_go
-from errands.plots.policies import policy_maps
 from errands.records import Evaluation
 from errands.results.curve import Curve, curve_of
 from errands.tables import Floats
 from errands.tasks.task import Task
+from errands.viewer.maps import maps_of
 from errands.viewer.recording import Recording, record
 from errands.viewer.replay import Replay, replay_of
 
@@ -38,8 +38,8 @@ def replay_run(run: Run, marks: int = MARKS) -> Replay:
     best = best_length(run.task)
     again = make_learner(run.task, run.learner, run.seed, run.machine, run.config, run.preset)
     shown: list[Shown] = list(history(again, run.evaluations, marks))
-    recorded, drawn = record(run.task, run.policy, run.seed), maps_of(run.task, run.policy, None)
-    last: Shown = (run.steps, recorded, run.steps_to_go, drawn)
+    recorded = record(run.task, run.policy, run.seed)
+    last: Shown = (run.steps, recorded, run.steps_to_go, maps_of(run.task, run.policy, None, recorded))
     shown = [*shown, last] if not shown or shown[-1][0] < run.steps else shown
     said = run.certificate.words if run.certificate else None
     facts = {"seed": run.seed, "steps": run.steps, "optimum": best.length, "certificate": said}
@@ -52,13 +52,16 @@ def replay_policy(task: Task, policy: Policy, name: str = "policy", seed: int = 
     """The replay of any policy, learnt or written by hand."""
     best = best_length(task)
     facts = {"seed": seed, "steps": 0, "optimum": best.length, "certificate": None}
-    shown: list[Shown] = [(0, record(task, policy, seed), {}, maps_of(task, policy, None))]
+    recorded = record(task, policy, seed)
+    shown: list[Shown] = [(0, recorded, {}, maps_of(task, policy, None, recorded))]
     return replay_of(task, name, shown, optimal_of(task, best), exact_of(task), facts)
 
 
 def history(learner: Learner, evaluations: Sequence[Evaluation], marks: int = MARKS) -> Iterator[Shown]:
     """Train a fresh learner again, from its seed, and look at it at some of the steps at which it was evaluated."""
     began = time.monotonic()
+    if type(learner).train is not Learner.train:  # it trains in its own way and is one whole run for each budget
+        return
     for step in chosen_steps([e.step for e in evaluations], marks):
         if learner.task.finite is None or time.monotonic() - began > PATIENCE:
             return
@@ -78,7 +81,7 @@ def look(learner: Learner, final: bool = True) -> Shown:
     if not final and not recording.success and len(recording.moments) > EARLY_FRAMES:
         kept = recording.moments[: EARLY_FRAMES + 1]
         recording = Recording(kept, False, True, recording.length)
-    return learner.step, recording, dict(learner.steps_to_go), maps_of(task, policy, learner)
+    return learner.step, recording, dict(learner.steps_to_go), maps_of(task, policy, learner, recording)
 
 
 def chosen_steps(steps: Sequence[int], marks: int) -> list[int]:
@@ -88,26 +91,6 @@ def chosen_steps(steps: Sequence[int], marks: int) -> list[int]:
     wanted = np.geomspace(steps[0], steps[-1], marks)
     at = np.unique(np.searchsorted(np.array(steps), wanted - 1e-9).clip(0, len(steps) - 1))
     return [steps[i] for i in at]
-
-
-def maps_of(task: Task, policy: Any, learner: Learner | None) -> list[dict[str, Any]]:
-    """Arrows and values on the cells of a grid; none for other worlds."""
-    if task.layout is None or task.finite is None or task.finite.states != task.layout.cells:
-        return []
-    try:
-        found = policy_maps(task, policy, learner)
-    except KeyError:  # the oracle's plan knows only the states on its way
-        return []
-    dead = set(found.deadly)
-    return [
-        {"name": m.name, "actions": [-1 if c in dead else a for c, a in enumerate(m.actions)],
-         "values": None if m.values is None else _plain(m.values, dead)}
-        for m in found.maps
-    ]  # fmt: skip
-
-
-def _plain(values: Sequence[float], dead: set[int]) -> list[float | None]:
-    return [float(f"{v:.4g}") if np.isfinite(v) and c not in dead else None for c, v in enumerate(values)]
 
 
 def optimal_of(task: Task, best: Optimum) -> Recording | None:

@@ -154,7 +154,8 @@ def episode(
     """The frames of a recording, with the machines' states and the groups of steps to go."""
     stepper = places.quotient.stepper
     frames: list[Frame] = []
-    groups: dict[str, tuple[Bar, ...]] = {}
+    passed: dict[str, State] = {}
+    chosen: dict[str, str | None] = {}
     total = 0.0
     ordered: Ordered = (stepper.start[0], ())
     before: dict[str, list[int]] = {}
@@ -173,26 +174,28 @@ def episode(
             "reward": moment.reward, "total": total, "done": list(moment.objectives), "next": None,
             "stand": places.stands.place(stand), "move": places.moves.place({"guard": moment.guard, "edges": edges}),
         })  # fmt: skip
-        if label not in groups:
-            groups[label] = _bars(places, moment.state, learnt, exact)
+        passed.setdefault(label, moment.state)
         before, was = lit, moment.state
     following: str | None = None
-    for i in reversed(range(len(frames))):
-        frames[i]["next"] = following
-        if frames[i]["done"]:
-            following = frames[i]["done"][0]
+    for frame in reversed(frames):
+        frame["next"] = following
+        chosen[places.stands.items[frame["stand"]]["label"]] = following
+        following = frame["done"][0] if frame["done"] else following
+    groups = {label: _bars(places, state, chosen[label], learnt, exact) for label, state in passed.items()}
     kept = (recording.length, recording.success, recording.cut, recording.order)
     return Episode(title, step, *kept, tuple(frames), groups, tuple(maps))
 
 
-def _bars(places: Places, state: State, learnt: Mapping[str, float], exact: Mapping[str, float]) -> tuple[Bar, ...]:
+def _bars(
+    places: Places, state: State, chosen: str | None, learnt: Mapping[str, float], exact: Mapping[str, float]
+) -> tuple[Bar, ...]:
+    """The coupled group of an agenda state; a method that knows one number for the group knows it of its choice."""
     bars = []
+    whole_group = learnt.get(places.label(state))
     names = places.quotient.stepper.alternatives(state)
     for name in names:
         label = str(places.quotient.label(state, name))
-        known = learnt.get(label)
-        if known is None and len(names) == 1:
-            known = learnt.get(places.label(state))
+        known = learnt.get(label, whole_group if name == chosen or len(names) == 1 else None)
         bars.append(Bar(label, name, known, exact.get(label)))
     return tuple(bars)
 
