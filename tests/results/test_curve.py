@@ -53,6 +53,13 @@ def test_the_median_curve_settles_where_it_enters_for_good(uneven):
     assert uneven.settled(0.0, 10) == math.inf
 
 
+def test_one_bad_evaluation_among_many_does_not_undo_that_a_curve_settled():
+    rows = [(10 * i, 10, i not in (1, 15)) for i in range(1, 41)]
+    assert curve_of("m", "t", [seed(*rows)], 10).settled(0.1, 10) == 20
+    shaky = [(10 * i, 10, i not in (1, 15, 16, 17)) for i in range(1, 41)]
+    assert curve_of("m", "t", [seed(*shaky)], 10).settled(0.1, 10) == 180
+
+
 def test_scores_are_one_at_the_optimum_and_nought_for_a_failure(uneven):
     assert uneven.scores(10).tolist() == [pytest.approx(10 / 11), 1.0, 0.0]
 

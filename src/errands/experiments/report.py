@@ -70,7 +70,8 @@ RUNTIME_COLUMNS = {
 RULES = (
     "A claim stands for checks, each made for both presets, as far as they could be made: all hold, reproduced; some, "
     "partly; none, not reproduced; the better preset counts. Refuted: an exact computation contradicts it. A method has "
-    "converged from the step on which the median of its seeds stays within 10 % of the exact optimum."
+    "converged from the step on from which the median of its seeds stays within 10 % of the exact optimum, that is in "
+    "95 % of the evaluations that follow."
 )
 
 

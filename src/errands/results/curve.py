@@ -17,6 +17,8 @@ from errands.tables import Floats
 Steps = NDArray[np.int64]
 NEAR = 0.1
 """How far above the optimum a policy may be to count as near it."""
+STAYS = 0.95
+"""The share of later evaluations that must be near for a curve to have settled: one bad evaluation undoes nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,11 +72,11 @@ class Curve:
         return np.where(inside.any(axis=1), self.steps[inside.argmax(axis=1)], np.inf)
 
     def settled(self, tolerance: float, reference: float) -> float:
-        """The step from which the median over seeds stays within the tolerance to the end; infinite if none."""
+        """The step from which the median over seeds stays within the tolerance, 95 % of the time; infinite if none."""
         inside = self.quantiles(0.5)[0] <= reference * (1 + tolerance) + 1e-9
-        outside = np.flatnonzero(~inside)
-        start = int(outside[-1]) + 1 if len(outside) else 0
-        return float(self.steps[start]) if start < len(inside) else float("inf")
+        share = np.cumsum(inside[::-1])[::-1] / np.arange(len(inside), 0, -1)
+        good = np.flatnonzero(inside & (share >= STAYS))
+        return float(self.steps[good[0]]) if len(good) else float("inf")
 
     def scores(self, reference: float) -> Floats:
         """[K] how good the final policies are: reference / length, 1 at the reference and 0 for a failure."""

@@ -37,7 +37,7 @@ class Summary:
     first_near: Spread
     """Steps to the first evaluation within 10 % of it."""
     settled: float
-    """The step from which the median curve stays within 10 % to the end."""
+    """The step from which the median curve stays within 10 %, in 95 % of the evaluations that follow."""
     score: Interval
     """Interquartile mean of reference / final length, with its bootstrap interval."""
     note: str
