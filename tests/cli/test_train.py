@@ -129,7 +129,14 @@ def test_a_full_disk_is_one_sentence_and_nothing_is_lost(here: Path, capsys: pyt
     assert whole.read_bytes() == torn.read_bytes()
 
 
-def test_where_nothing_may_be_written_one_sentence_says_so(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.skipif(not Path("/sys/kernel").is_dir(), reason="only Linux has a folder in which nobody may write")
+def test_a_read_only_folder_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir("/sys/kernel")
+    assert main(["train", "figure-1", "qcorm", "--steps", "10"]) == 2
+    assert "you may not write there; run in a folder where you may" in capsys.readouterr().err
+
+
+def test_a_file_in_place_of_the_runs_folder_is_one_sentence(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "runs").write_text("a file in the way")
     assert main(["train", "figure-1", "qcorm", "--steps", "10"]) == 2
     err = capsys.readouterr().err
