@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from errands.cli.answer import Answer
@@ -30,42 +31,54 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Measure and tell."""
-    import dataclasses
-    import sys
+    from rich.console import Group
 
     from errands.errors import ConfigError
-    from errands.experiments.bench import BENCHED, compile_seconds, peak_megabytes, speeds
-    from errands.learners import LEARNERS
+    from errands.experiments.bench import peak_megabytes
     from errands.results.provenance import computer, versions
 
     if not arguments.seconds > 0 or any(not 1 <= n <= 60 for n in arguments.sizes):
         raise ConfigError("--seconds must be positive and --sizes between 1 and 60 boxes")
-    rows: list[dict[str, Any]] = []
-    for speed in speeds(arguments.seconds, arguments.sizes, arguments.large):
-        rows.append(dataclasses.asdict(speed))
-        if not arguments.quiet:
-            print(f"{speed.method}, {speed.subtasks} boxes", file=sys.stderr, flush=True)
-    compiled = []
-    for method in BENCHED if arguments.compile else ():
-        if method.machine != "boolean" and method.learner in LEARNERS:
-            first, again = compile_seconds(method)
-            compiled.append({"method": method.name, "first_seconds": round(first, 2), "cached_seconds": round(again, 2)})
-            if not arguments.quiet:
-                print(f"{method.name}: compiled in {first:.1f} s", file=sys.stderr, flush=True)
-    document = {
-        "steps": rows, "compile": compiled, "peak_megabytes": round(peak_megabytes()),
-        "computer": computer(), "versions": versions("", deep=False),
-    }  # fmt: skip
-    from rich.console import Group
-
+    rows = _measured(arguments)
+    compiled = _compiled(arguments) if arguments.compile else []
+    peak = round(peak_megabytes())
+    machine = {"computer": computer(), "versions": versions("", deep=False)}
     parts: list[Any] = [
         _table("Delivery: ns per training step (in brackets: the prototypes)", rows, arguments.sizes, _speed),
         _table("Delivery: MB of tables", rows, arguments.sizes, _memory),
+        *(f"{r['method']}, {r['subtasks']} boxes: {r['reason']}" for r in rows if r["reason"]),
+        _compile_table(compiled),
+        f"most memory held by this process: {peak:,} MB",
     ]
-    parts += [f"{r['method']}, {r['subtasks']} boxes: {r['reason']}" for r in rows if r["reason"]]
-    parts += [_compiled(compiled)] if compiled else []
-    parts.append(f"most memory held by this process: {document['peak_megabytes']:,} MB")
-    return Answer(document, Group(*parts))
+    return Answer({"steps": rows, "compile": compiled, "peak_megabytes": peak, **machine}, Group(*parts))
+
+
+def _measured(arguments: Arguments) -> list[dict[str, Any]]:
+    from errands.experiments.bench import speeds
+
+    rows = []
+    for speed in speeds(arguments.seconds, arguments.sizes, arguments.large):
+        rows.append(asdict(speed))
+        _say(arguments, f"{speed.method}, {speed.subtasks} boxes")
+    return rows
+
+
+def _compiled(arguments: Arguments) -> list[dict[str, Any]]:
+    """Compile times; the Boolean machine has the kernels of the agenda machine."""
+    from errands.experiments.bench import BENCHED, compile_seconds
+
+    rows = []
+    for method in BENCHED:
+        if method.machine != "boolean":
+            first, again = compile_seconds(method)
+            rows.append({"method": method.name, "first_seconds": round(first, 2), "cached_seconds": round(again, 2)})
+            _say(arguments, f"{method.name}: compiled in {first:.1f} s")
+    return rows
+
+
+def _say(arguments: Arguments, line: str) -> None:
+    if not arguments.quiet:
+        print(line, file=sys.stderr, flush=True)
 
 
 def _table(title: str, rows: list[dict[str, Any]], sizes: tuple[int, ...], cell: Callable[[dict[str, Any]], str]) -> Table:
@@ -89,7 +102,7 @@ def _memory(row: dict[str, Any]) -> str:
     return "-" if row["megabytes"] is None else f"{row['megabytes']:,.1f}"
 
 
-def _compiled(rows: list[dict[str, Any]]) -> Table:
+def _compile_table(rows: list[dict[str, Any]]) -> Table:
     from rich.table import Table
 
     title = "Seconds to the first steps in a new process"

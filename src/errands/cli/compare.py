@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from errands.results.compared import Compared
+    from errands.results.curve import Curve
     from errands.results.summary import Summary
 
 
@@ -29,47 +30,58 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Read, summarise, and tell."""
-    from dataclasses import asdict
+    from rich.console import Group
 
     from errands.errors import ConfigError
     from errands.results.compared import compared
-    from errands.results.summary import differences, improvement, overall, summarise_all
+    from errands.results.summary import differences, summarise_all
 
     if not arguments.runs:
         raise ConfigError("no run was named; type for example: errands compare latest")
     found = compared(arguments.runs)
     curves = [c.curve for c in found]
-    rows = summarise_all(curves)
-    names = list(dict.fromkeys(c.name for c in curves))
-    by_name = {name: [c for c in curves if c.name == name] for name in names}
-    chances = {name: improvement(by_name[names[0]], by_name[name]) for name in names[1:]}
-    scores = overall(curves) if len({c.task for c in curves}) > 1 else {}
-    differ = differences(_settings(found))
-    document: dict[str, Any] = {
-        "runs": [row.row() for row in rows],
-        "overall": {name: asdict(score) for name, score in scores.items()},
-        "improvement": {
-            "of": names[0], "over": {name: asdict(chance) for name, chance in chances.items() if chance is not None},
-        },
-        "differences": differ,
-    }  # fmt: skip
+    rows, differ = summarise_all(curves), differences(_settings(found))
+    scores, chances = _across(curves)
+    document = {"runs": [row.row() for row in rows], **scores, **chances, "differences": differ}
+    parts = [*_tables(rows), *_sentences(scores, chances), _differences(differ)]
     if arguments.plot is not None:
-        document["plot"] = str(arguments.plot)
         _plot(arguments, found)
-    from rich.console import Group
-
-    tasks = dict.fromkeys(row.task for row in rows)
-    parts: list[Any] = [_table([row for row in rows if row.task == task]) for task in tasks]
-    parts += [row.note + f" ({row.task}, {row.name})" for row in rows if row.note]
-    parts += [f"IQM over tasks, {name}: {x.value:.3f} ({x.low:.3f}, {x.high:.3f})" for name, x in scores.items()]
-    for name, chance in chances.items():
-        if chance is not None:
-            interval = f"{chance.value:.2f} ({chance.low:.2f}, {chance.high:.2f})"
-            parts.append(f"P({names[0]} ends shorter than {name}) = {interval}")
-    if differ:
-        parts.append(_differences(differ))
-    parts += [f"wrote {arguments.plot}"] if arguments.plot is not None else []
+        document["plot"] = str(arguments.plot)
+        parts.append(f"wrote {arguments.plot}")
     return Answer(document, Group(*parts))
+
+
+def _across(curves: list[Curve]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Each method's score over all tasks, and the chance that the first method ends shorter than each other."""
+    from errands.results.summary import improvement, overall
+
+    by_name: dict[str, list[Curve]] = {}
+    for curve in curves:
+        by_name.setdefault(curve.name, []).append(curve)
+    first, *others = by_name
+    chances = {name: improvement(by_name[first], by_name[name]) for name in others}
+    scores = {name: asdict(score) for name, score in overall(curves).items()}
+    over = {name: asdict(chance) for name, chance in chances.items() if chance is not None}
+    return {"overall": scores}, {"improvement": {"of": first, "over": over}}
+
+
+def _sentences(scores: dict[str, Any], chances: dict[str, Any]) -> list[str]:
+    """The numbers that span methods and tasks, in words."""
+    first = chances["improvement"]["of"]
+    lines = [f"IQM score over all tasks, {name}: {_interval(x)}" for name, x in scores["overall"].items()]
+    over = chances["improvement"]["over"].items()
+    return [*lines, *(f"P({first} ends shorter than {name}) = {_interval(x)}" for name, x in over)]
+
+
+def _interval(numbers: dict[str, float]) -> str:
+    return f"{numbers['value']:.2f} ({numbers['low']:.2f}, {numbers['high']:.2f})"
+
+
+def _tables(rows: tuple[Summary, ...]) -> list[Any]:
+    """A table for each task, and what must be said about seeds of unequal length."""
+    tasks = dict.fromkeys(row.task for row in rows)
+    tables = [_table([row for row in rows if row.task == task]) for task in tasks]
+    return [*tables, *(f"{row.task}, {row.name}: {row.note}" for row in rows if row.note)]
 
 
 def _table(rows: list[Summary]) -> Table:

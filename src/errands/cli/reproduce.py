@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,7 +15,7 @@ from errands.cli.answer import Answer
 if TYPE_CHECKING:
     from errands.experiments.evidence import Exact
     from errands.experiments.measured import Measured
-    from errands.experiments.paper import Panel, Profile, Skipped
+    from errands.experiments.paper import Cell, Panel, Profile, Skipped
     from errands.experiments.report import Figure, Report
 
 
@@ -43,49 +45,55 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Forecast, measure, judge, draw and write the report."""
-    import dataclasses
-    import sys
-    import time
-
     from errands.cli.typed import typed
-    from errands.errors import ConfigError
     from errands.experiments.engine_local import cores
-    from errands.experiments.measured import forecast, measure_all, stored, warm
-    from errands.experiments.paper import PROFILES, cells, chosen
+    from errands.experiments.measured import measure_all
+    from errands.experiments.paper import cells, chosen
 
-    def told(line: str) -> None:
-        if not arguments.quiet:
-            print(line, file=sys.stderr, flush=True)
+    profile, panels = _profile(arguments), chosen(arguments.figures)
+    wanted, skipped = cells(panels, profile, arguments.boolean_large)
+    output, workers = arguments.output or Path(f"reproduction-{profile.name}"), arguments.jobs or cores()
+    predicted = _forecast(arguments, wanted, output / "cells", workers)
+    for left in skipped:
+        _say(arguments, f"not run: {left.method} on {left.task}: {left.reason}")
+    document: dict[str, Any] = {"profile": profile.name, "cells": len(wanted), "forecast_seconds": round(predicted, 1)}
+    if arguments.dry_run:
+        return Answer(document, f"{len(wanted)} cells, about {predicted / 60:.1f} minutes of one core")
+    measured = measure_all(wanted, output / "cells", workers, lambda line: _say(arguments, line))
+    again = dataclasses.replace(arguments, output=None, jobs=None, quiet=False)
+    report = _report(panels, measured, profile, skipped, typed("reproduce", again))
+    page = write(report, output)
+    document |= {"report": str(page), "claims": {claim.name: claim.verdict for claim in report.claims}}
+    document["not_run"] = [dataclasses.asdict(left) for left in skipped]
+    lines = [f"{claim.verdict:15} {claim.where:13} {claim.text}" for claim in report.claims]
+    return Answer(document, "\n".join([*lines, f"wrote {page}"]), int(bool(report.errors)))
+
+
+def _profile(arguments: Arguments) -> Profile:
+    from errands.errors import ConfigError
+    from errands.experiments.paper import PROFILES
 
     given = {key: value for key in ("seeds", "steps") if (value := getattr(arguments, key)) is not None}
     if any(value < 1 for value in given.values()):
         raise ConfigError("--seeds and --steps must be at least 1")
-    profile = dataclasses.replace(PROFILES[arguments.profile], **given)
-    panels = chosen(arguments.figures)
-    wanted, skipped = cells(panels, profile, arguments.boolean_large)
-    output = arguments.output or Path(f"reproduction-{profile.name}")
-    workers = arguments.jobs or cores()
-    rest = [cell for cell in wanted if stored(output / "cells", cell) is None]
-    told(f"{len(wanted)} cells of {profile.seeds} seeds, {len(wanted) - len(rest)} of them already in {output}; compiling")
+    return dataclasses.replace(PROFILES[arguments.profile], **given)
+
+
+def _forecast(arguments: Arguments, wanted: list[Cell], folder: Path, workers: int) -> float:
+    """The seconds of one core for what the folder does not hold yet, told before anything is measured."""
+    from errands.experiments.measured import forecast, stored, warm
+
+    rest = [cell for cell in wanted if stored(folder, cell) is None]
+    _say(arguments, f"{len(wanted)} cells, {len(wanted) - len(rest)} of them already in {folder}; compiling")
     warm(rest)
     predicted = sum(forecast(cell) for cell in rest)
-    told(f"forecast: {predicted / 60:.1f} minutes of one core, {predicted / 60 / workers:.1f} minutes on {workers}")
-    for left in skipped:
-        told(f"not run: {left.method} on {left.task}: {left.reason}")
-    document: dict[str, Any] = {"profile": profile.name, "cells": len(wanted), "forecast_seconds": round(predicted, 1)}
-    if arguments.dry_run:
-        return Answer(document, f"{len(wanted)} cells, about {predicted / 60:.1f} minutes of one core")
-    began = time.perf_counter()
-    measured = measure_all(wanted, output / "cells", workers, told)
-    took = time.perf_counter() - began
-    again = dataclasses.replace(arguments, output=None, jobs=None, quiet=False)
-    report = _report(panels, measured, profile, skipped, typed("reproduce", again))
-    page = write(report, output)
-    verdicts = {claim.name: claim.verdict for claim in report.claims}
-    document |= {"seconds": round(took, 1), "report": str(page), "claims": verdicts}
-    document["not_run"] = [dataclasses.asdict(left) for left in skipped]
-    lines = [f"{claim.verdict:15} {claim.where:13} {claim.text}" for claim in report.claims]
-    return Answer(document, "\n".join([*lines, f"wrote {page}"]), int(bool(report.errors)))
+    _say(arguments, f"forecast: {predicted / 60:.1f} minutes of one core, {predicted / 60 / workers:.1f} on {workers}")
+    return predicted
+
+
+def _say(arguments: Arguments, line: str) -> None:
+    if not arguments.quiet:
+        print(line, file=sys.stderr, flush=True)
 
 
 def _report(
@@ -143,32 +151,41 @@ def _exact() -> dict[str, Exact]:
 
 def _figures(panel: Panel, measured: list[Measured]) -> list[Figure]:
     """The figures of a panel, one for each preset; methods of ours stand beside both."""
-    from errands.experiments.report import Figure
-    from errands.plots.bars import bars, draw_bars
-    from errands.plots.curves import draw_curves, learning_curves
-    from errands.plots.runtimes import draw_runtimes, runtimes
-    from errands.plots.style import as_svg
-    from errands.results.summary import summarise
-
     found = []
     for preset in ("tuned", "paper"):
         kept = [m for m in measured if m.cell.task in panel.tasks and (m.cell.preset == preset or m.cell.method.ours)]
-        name, title = f"{panel.name}-{preset}", f"{panel.title} ({preset} preset)"
-        if not kept:
-            continue
-        if panel.runtime:
-            timed = [m for m in kept if m.cell.method.learner != "scout"]
-            points = [(m.cell.method.name, int(m.cell.task.rsplit("-", 1)[1]), s) for m in timed for s in m.per_million]
-            said = ("CPU seconds of one core; evaluations and compilation are left out",)
-            found.append(Figure(name, title, as_svg(draw_runtimes(runtimes(title, points))), said))
-            continue
-        curves = [m.curve for m in kept]
-        value = learning_curves(curves, title, points=150)
-        notes = (f"Median of {kept[0].cell.seeds} seeds, quartiles shaded", *value.notes)
-        found.append(Figure(name, title, as_svg(draw_curves(value)), notes))
-        ends = bars([summarise(curve) for curve in curves], f"{title}: steps to the optimum")
-        found.append(Figure(f"{name}-bars", ends.title, as_svg(draw_bars(ends))))
+        if kept:
+            draw = _runtime_figure if panel.runtime else _curve_figures
+            found += draw(f"{panel.name}-{preset}", f"{panel.title} ({preset} preset)", kept)
     return found
+
+
+def _runtime_figure(name: str, title: str, measured: list[Measured]) -> list[Figure]:
+    from errands.experiments.report import Figure
+    from errands.plots.runtimes import draw_runtimes, runtimes
+    from errands.plots.style import as_svg
+
+    timed = [m for m in measured if m.cell.method.learner != "scout"]
+    points = [(m.cell.method.name, int(m.cell.task.rsplit("-", 1)[1]), s) for m in timed for s in m.per_million]
+    said = ("CPU seconds of one core; evaluations and compilation are left out", "scout stops long before and is left out")
+    return [Figure(name, title, as_svg(draw_runtimes(runtimes(title, points))), said)]
+
+
+def _curve_figures(name: str, title: str, measured: list[Measured]) -> list[Figure]:
+    from errands.experiments.report import Figure
+    from errands.plots.bars import bars, draw_bars
+    from errands.plots.curves import draw_curves, learning_curves
+    from errands.plots.style import as_svg
+    from errands.results.summary import summarise
+
+    curves = [m.curve for m in measured]
+    value = learning_curves(curves, title, points=150)
+    notes = (f"Median of {measured[0].cell.seeds} seeds, quartiles shaded", *value.notes)
+    ends = bars([summarise(curve) for curve in curves], f"{title}: steps to the optimum")
+    return [
+        Figure(name, title, as_svg(draw_curves(value)), notes),
+        Figure(f"{name}-bars", ends.title, as_svg(draw_bars(ends))),
+    ]
 
 
 def write(report: Report, output: Path) -> Path:

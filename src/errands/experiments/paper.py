@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from errands.errors import UnknownName
-from errands.learners import LEARNERS
 from errands.machines.counting import size
 from errands.tasks.catalogue import load
 
@@ -121,15 +120,20 @@ def cells(panels: Sequence[Panel], profile: Profile, large: bool = False) -> tup
     tasks = dict.fromkeys(task for panel in panels for task in panel.tasks)
     run, left = list[Cell](), list[Skipped]()
     for task in tasks:
-        states = size(load(task).machine).boolean
         for method in METHODS:
-            if method.learner not in LEARNERS:
-                left.append(Skipped(task, method.name, f"this version has no learner '{method.learner}'"))
-            elif method.machine == "boolean" and method.learner in ("crm", "hrm") and states > LARGE and not large:
+            if not large and (states := _hours(task, method)):
                 said = f"its Boolean machine has {states:,} states, which takes hours; ask for it with --boolean-large"
                 left.append(Skipped(task, method.name, said))
-            else:
-                steps = profile.scout_steps if method.learner == "scout" else profile.steps
-                presets = ("tuned",) if method.ours else ("tuned", "paper")
-                run += [Cell(task, method, preset, steps, profile.seeds) for preset in presets]
+                continue
+            steps = profile.scout_steps if method.learner == "scout" else profile.steps
+            presets = ("tuned",) if method.ours else ("tuned", "paper")
+            run += [Cell(task, method, preset, steps, profile.seeds) for preset in presets]
     return run, left
+
+
+def _hours(task: str, method: Method) -> int:
+    """The states of a Boolean machine that takes hours to train on; 0 for everything else."""
+    if method.machine != "boolean" or method.learner == "qrm":
+        return 0
+    states = size(load(task).machine).boolean
+    return states if states > LARGE else 0
