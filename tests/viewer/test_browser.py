@@ -339,9 +339,10 @@ def test_water_plays_in_the_page(page: Any, tmp_path: Path) -> None:
     shot(page, "water")
 
 
-def test_half_cheetah_plays_as_a_stick_figure(page: Any, tmp_path: Path) -> None:
+def test_half_cheetah_plays_as_a_stick_figure(page: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import numpy as np
 
+    monkeypatch.chdir(tmp_path)  # MuJoCo leaves a log where it is loaded
     pytest.importorskip("mujoco", reason="MuJoCo is not installed")
     task = errands.load("cheetah-bcd")
     moves = [np.array([1, -1, 0.5, -1, 1, -0.5]) * sign for sign in (1, 1, 1, -1, -1, -1)]

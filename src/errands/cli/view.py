@@ -31,7 +31,7 @@ def run(arguments: Arguments) -> Answer:
     try:
         from errands.viewer.server import serve
     except ModuleNotFoundError as fault:
-        if fault.name not in ("starlette", "uvicorn", "anyio"):
+        if (fault.name or "").partition(".")[0] not in ("starlette", "uvicorn", "anyio"):
             raise
         hint = "errands view needs starlette and uvicorn; type: pip install errands[viewer]"
         raise ConfigError(f"{fault.name} is not installed; {hint}") from None

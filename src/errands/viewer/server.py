@@ -19,7 +19,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from errands.errors import ConfigError, ErrandsError
+from errands.errors import ConfigError, ErrandsError, UnknownName
 from errands.viewer.api import Desk
 from errands.viewer.exporting import static
 from errands.viewer.gate import Gate
@@ -112,6 +112,8 @@ def _guard(handler: Handler) -> Handler:
             return JSONResponse({"error": str(fault)}, 400)
         except ClientDisconnect:
             return PlainTextResponse("the request was cut off\n", 413)
+        except Exception as fault:  # noqa: BLE001 (one bad run must not take the page down)
+            return JSONResponse({"error": f"{type(fault).__name__}: {str(fault)[:300]}"}, 500)
 
     return answer
 
@@ -128,8 +130,12 @@ async def _watch(desk: Desk, name: str, first: Any, streams: asyncio.Semaphore) 
                 yield b"event: end\ndata: {}\n\n"
                 return
             await asyncio.sleep(BEAT)
-            with contextlib.suppress(ErrandsError):
+            try:
                 now = await run_in_threadpool(desk.progress, name)
+            except UnknownName:  # its folder was removed
+                return
+            except ErrandsError:  # a file that is just being replaced can be read the next time
+                continue
 
 
 def _whole(text: str | None) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,10 +11,14 @@ from errands.experiments.job import known_optimum, learner_of
 from errands.records import Evaluation
 from errands.results import checkpoint as checkpoints
 from errands.results.curve import curve_of
+from errands.results.evaluations import HEADER, parse
 from errands.results.run_folder import RunFolder
 from errands.results.seed_folder import SeedFolder, live
 from errands.viewer.gathering import MARKS, Shown, curves_document, exact_of, history, look, optimal_of
 from errands.viewer.replay import Replay, replay_of
+
+TAIL = 4_096
+TRIES = 3
 
 
 def name_of(run: RunFolder) -> str:
@@ -61,7 +66,14 @@ def evaluations_of(place: SeedFolder) -> list[Evaluation]:
     """All evaluations that can be read of a seed, whether it has ended or not."""
     if not place.begun or not place.table.exists():
         return []
-    return place.evaluations() if place.result() is not None else live(place)
+    for attempt in range(TRIES):
+        try:
+            return place.evaluations() if place.result() is not None else live(place)
+        except StoreError:  # a table that grows while it is read is read again
+            if attempt == TRIES - 1:
+                raise
+            time.sleep(0.05)
+    return []
 
 
 def curves_of(runs: Sequence[RunFolder], points: int = 400) -> dict[str, Any] | None:
@@ -89,13 +101,24 @@ def _seconds(place: SeedFolder, step: int) -> float:
     return stored[0].seconds * step / max(stored[0].step, 1) if stored else 0.0
 
 
+def _last(place: SeedFolder) -> Evaluation | None:
+    """The last evaluation that was stored; only the end of a long table is read."""
+    try:
+        with open(place.table, "rb") as table:
+            table.seek(max(0, table.seek(0, 2) - TAIL))
+            lines = table.read(TAIL).split(b"\n")[1:-1]
+    except FileNotFoundError:
+        return None
+    whole = HEADER + lines[-1] + b"\n" if lines and not lines[-1].startswith(b"step") else HEADER
+    return next(iter(parse(whole, place.table)), None)
+
+
 def progress_of(run: RunFolder) -> dict[str, Any]:
     """How far each seed of a run has come."""
     seeds = []
     for place in run.seeds():
         result = place.result() if place.begun else None
-        rows = evaluations_of(place)
-        last = rows[-1] if rows else None
+        last = _last(place)
         seeds.append({
             "seed": place.seed, "step": last.step if last else 0, "length": last.episode_length if last else None,
             "success": bool(last and last.success), "ended": result is not None,

@@ -59,6 +59,11 @@ async function replayPage(given, changed) {
   const stage = el("div", {}, el("p", { class: "quiet", text: "recording the episode" }));
   const root = el("div", {}, el("div", { class: "row choose" }, pick, seeds, bar, about), stage);
 
+  async function awaitFirst(step, steps) {
+    const words = el("p", { class: "quiet", text: `training: ${number(step)} of ${number(steps)} steps; the first checkpoint is awaited` });
+    const curves = step ? await ask("curves", { run: run.name }).catch(() => null) : null;
+    if (!view) clear(stage, words, ...(curves ? [el("section", { class: "card" }, curvesView(curves).root)] : []));
+  }
   async function load(first) {
     let replay;
     try { replay = await ask("replay", { run: run.name, seed: given.seed ?? null }); } catch (fault) { clear(stage, el("p", { class: "card", text: fault.message })); return; }
@@ -80,7 +85,7 @@ async function replayPage(given, changed) {
       bar.value = step / now.steps;
       const mark = now.seeds.map((s) => `${s.checkpoint}${s.ended}`).join();
       if (mark !== seen && now.seeds.some((s) => s.checkpoint !== null)) { load(seen === null); seen = mark; }
-      else if (!view) clear(stage, el("p", { class: "quiet", text: `training: ${number(step)} of ${number(now.steps)} steps; the first checkpoint is awaited` }));
+      else if (!view) awaitFirst(step, now.steps);
     }, () => { bar.hidden = true; });
   }
   return { root, key: (event) => view?.key(event), leave: () => { close?.(); view?.pause(); } };
