@@ -1,4 +1,4 @@
-"""A seed that was stopped anywhere and resumed ends with the same bytes as one that was not, for every tabular learner."""
+"""A seed stopped anywhere and resumed ends with the same bytes as one that was not, for every tabular learner."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from errands.learners import LEARNERS
 from errands.results.checkpoint import steps
 from errands.results.inspect import faults
 from errands.results.run_folder import RunFolder, create
-from errands.tasks import load
+from errands.tasks import Task, load
 
 LEARNT = [(name, machine) for name, entry in LEARNERS.items() if entry.tabular for machine in entry.machines or (None,)]
 
@@ -23,8 +23,11 @@ class Stop(Exception):
     """What a test raises where a user would press Ctrl-C."""
 
 
+SLIPPERY = load("figure-1").text.replace("[machine]", "slip = 0.2\n\n[machine]")
+
+
 def begun(path: Path, learner: str = "qcorm", machine: str | None = None, task: str = "figure-1", count: int = 1500) -> RunFolder:
-    loaded = load(task)
+    loaded = Task.from_toml(task) if "\n" in task else load(task)
     settings = ["eval_every=100"]
     document = prepare(loaded, learner, machine, "tuned", settings, count, seeds=[3], checkpoint_seconds=1e-9, git={})
     return create(path, document, loaded)
@@ -43,14 +46,15 @@ def kept(run: RunFolder) -> tuple[bytes, bytes, dict[str, object]]:
     return place.table.read_bytes(), last.read_bytes(), result.model_dump(exclude={"wall_seconds"})
 
 
+@pytest.mark.parametrize("task", ["figure-1", SLIPPERY], ids=["certain", "slippery"])
 @pytest.mark.parametrize(("learner", "machine"), LEARNT)
 def test_stopped_and_resumed_is_the_same_as_never_stopped(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, learner: str, machine: str | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, learner: str, machine: str | None, task: str
 ) -> None:
-    whole = begun(tmp_path / "whole", learner, machine)
+    whole = begun(tmp_path / "whole", learner, machine, task)
     train_seed(whole, 3, quiet)
     monkeypatch.setattr(job, "BEAT", 0.0)
-    torn = begun(tmp_path / "torn", learner, machine)
+    torn = begun(tmp_path / "torn", learner, machine, task)
     for stop in (200, 500, 600):
 
         def interrupt(beat: Beat, stop: int = stop) -> None:
