@@ -1,0 +1,41 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from errands.learners.deep.network import Factored, Headed, init_layers, through
+
+ROWS = jax.random.normal(jax.random.PRNGKey(1), (5, 3))
+
+
+@pytest.mark.parametrize("kind", ["heads", "one-hot"])
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_each_head_says_the_same_alone_and_among_all(kind, outputs):
+    net = Headed(3, 4, outputs, 8, 2, kind)
+    layers = init_layers(jax.random.PRNGKey(0), net.sizes)
+    alone = net.own(layers, jnp.broadcast_to(ROWS[:, None], (5, 4, 3)))
+    np.testing.assert_allclose(net.every(layers, ROWS), alone, atol=1e-6)
+
+
+def test_the_one_hot_network_is_a_plain_one_whose_input_ends_with_the_head():
+    net = Headed(3, 4, 2, 8, 3, "one-hot")
+    layers = init_layers(jax.random.PRNGKey(0), net.sizes)
+    plain = through(layers, jnp.concatenate([ROWS, jnp.tile(jnp.eye(4)[2], (5, 1))], axis=1))
+    np.testing.assert_allclose(net.every(layers, ROWS)[:, 2], plain, atol=1e-6)
+
+
+def test_heads_share_all_layers_but_the_last():
+    assert Headed(52, 5, 5, 512, 3, "heads").sizes == ((52, 512), (512, 512), (512, 512), (512, 25))
+    assert Headed(52, 5, 5, 512, 3, "one-hot").sizes == ((57, 512), (512, 512), (512, 512), (512, 5))
+
+
+def test_the_agenda_multiplies_the_features_of_the_trunk():
+    net = Factored(3, 2, 4, 8, 2, 6)
+    layers = init_layers(jax.random.PRNGKey(0), net.sizes)
+    codes = jnp.array([[1.0, 0.0]])
+    features, factor = net.trunk(layers, ROWS), net.factor(layers, codes)
+    by_hand = jax.nn.relu(jax.nn.relu(ROWS @ layers[0][0] + layers[0][1]) @ layers[1][0] + layers[1][1])
+    hidden = jax.nn.relu(codes @ layers[2][0] + layers[2][1])
+    by_hand = by_hand * (1 + hidden @ layers[3][0] + layers[3][1]) @ layers[4][0] + layers[4][1]
+    np.testing.assert_allclose(net.join(layers, features, factor), by_hand, atol=1e-5)
+    assert len(net.sizes) == 5
