@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import gymnasium as gym
 import pytest
 
 from errands.errors import TaskError
 from errands.learners.scout import Scout, ScoutConfig
+from errands.oracle.certificate import certificate
 from errands.oracle.optimum import optimum
 from errands.tasks import Task
 
@@ -55,17 +54,13 @@ def test_a_frozen_lake_without_slipping_is_certified(host: bool) -> None:
 
 
 @pytest.mark.parametrize("host", [False, True])
-def test_a_slippery_lake_is_found_to_be_random_and_often_crossed(host: bool) -> None:
+def test_a_slippery_lake_is_found_to_be_random_and_crossed_nearly_as_well_as_can_be(host: bool) -> None:
     scout = trained(lake("true"), 8_000, host)
     assert scout.random
     assert not scout.claim.proved
-    scores = []
-    for step in range(60):
-        scout.step = 10_000 + step
-        scores.append(scout.evaluate().success)
-    best = optimum(scout.task).success
+    best = optimum(scout.task, 0.99).discounted
     assert best is not None
-    assert sum(scores) / 60 > best - 3 * math.sqrt(best * (1 - best) / 60) - 0.05
+    assert certificate(scout.policy, scout.task, 0.99).discounted >= 0.75 * best
 
 
 @pytest.mark.parametrize("host", [False, True])
@@ -97,7 +92,7 @@ def test_the_host_loop_continues_from_saved_arrays(slippery: str) -> None:
     second.restore(first.save())
     list(second.train(400))
     assert (whole.known.hits == second.known.hits).all()
-    assert whole.save()["world"].tobytes() == second.save()["world"].tobytes()
+    assert (whole.agent.at[:-1] == second.agent.at[:-1]).all()
 
 
 def test_an_environment_without_numbered_observations_is_refused() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from errands.tasks import Task, load
 
 
 def length(first: np.ndarray, between: np.ndarray, last: np.ndarray, order: tuple[int, ...]) -> float:
-    return float(first[order[0]] + sum(between[a, b] for a, b in zip(order, order[1:], strict=False)) + last[order[-1]])
+    return float(first[order[0]] + sum(between[a, b] for a, b in pairwise(order)) + last[order[-1]])
 
 
 @pytest.mark.parametrize("seed", range(8))

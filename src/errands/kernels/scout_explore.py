@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.kernels import jit
-from errands.kernels.scout_machine import ScoutMachine, advance
+from errands.kernels.scout_machine import ONE, ZERO, ScoutMachine, advance
 from errands.kernels.stepping import outcome
 from errands.tables import FAILURE, RUNNING, Codes, Flags, Ints, Masks, WorldTable
 
 CELL, STATE, CLOCK, LEVEL, AT, END, GUIDED, FRESH, FOLLOWING, MOVED, STAMP = range(11)
 RANDOM, EVENTS, PAIRS = range(3)
+GREEDY, SEEKING = 1, 2
+IDLE, TURNS, FINAL = range(3)
 SPENT, DUE, DRY, FULL, ENDED, CHANGED = range(6)
 
 
@@ -45,15 +47,15 @@ class Agent(NamedTuple):
 
     at: NDArray[np.int64]
     """[11] the cell, the numeric state, the episode's clock (-1: about to start), the level below which a pair is scarce,
-    position in and end of the path, whether a planner wrote it, new pairs since the last plan, whether a route is
-    followed, whether the last step changed the machine, the stamp of the last search."""
+    position in and end of the path, whether a planner wrote it, new pairs since the last plan, which route is
+    followed (GREEDY, SEEKING what is scarce), whether the last step asks for a new one, the stamp of the last search."""
     mask: Masks
     after: Masks
     path: Ints
     """The actions ahead, and in `expect` the cells they should lead to (-1: anywhere)."""
     expect: Ints
-    final: Codes
-    """[L] whether entering a cell with this label ends the task now."""
+    effect: Codes
+    """[L] what entering a cell with this label does now: IDLE, TURNS the machine, or is FINAL."""
     seen: Ints
     """[S] stamps of the last search that met the cell, then its parent, the action from it, and the queue."""
     parent: Ints
@@ -63,10 +65,33 @@ class Agent(NamedTuple):
 
 @jit
 def refresh(machine: ScoutMachine, agent: Agent) -> None:
-    """Find which labels end the task in the agent's machine state."""
-    for label in range(machine.next.shape[0]):
-        row = advance(machine, agent.at[STATE], agent.mask, label, agent.after)
-        agent.final[label] = machine.status[machine.next[label, row]] != RUNNING
+    """Find what each label does in the agent's machine state; `advance` for all labels at once."""
+    u, mask, bits, words = agent.at[STATE], agent.mask, machine.label_bits, agent.mask.shape[0]
+    active, counted, variables, following = machine.active, machine.variable_bits, machine.variables, machine.next
+    first, last, row, effect = machine.first[u], machine.first[u + 1], machine.row[u], agent.effect
+    for label in range(following.shape[0]):
+        low, where = ZERO, -1
+        for w in range(words):
+            hit = bits[label, w] & active[u, w] & mask[w]
+            if hit != ZERO:
+                low, where = hit & (~hit + ONE), w
+                break
+        q, scale = 0, 1
+        for i in range(first, last):
+            v = variables[i]
+            left = False
+            for w in range(words):
+                rest = mask[w] & ~low if w == where else mask[w]
+                left = left or rest & counted[v, w] != ZERO
+            if not left:
+                q += 2 * scale
+            elif where >= 0 and low & counted[v, where] != ZERO:
+                q += scale
+            scale *= 3
+        after = following[label, row + q]
+        effect[label] = TURNS if where >= 0 or after != u else IDLE
+        if machine.status[after] != RUNNING:
+            effect[label] = FINAL
 
 
 @jit
@@ -117,7 +142,7 @@ def scarce(known: Known, agent: Agent, s: int) -> int:
         n = known.tried[s, a]
         if n < fewest:
             o = known.mode[s, a]
-            if n < 2 + agent.at[LEVEL] // 4 or not (known.ends[s, a, o] or agent.final[known.label[s, a, o]]):
+            if n < 2 + agent.at[LEVEL] // 4 or not (known.ends[s, a, o] or agent.effect[known.label[s, a, o]] == FINAL):
                 best, fewest = a, n
     return best
 
@@ -125,7 +150,9 @@ def scarce(known: Known, agent: Agent, s: int) -> int:
 @jit
 def plan_path(known: Known, agent: Agent) -> bool:
     """Write the shortest known way to a cell with a scarce action into the path; whether there is one."""
-    at, seen, queue = agent.at, agent.seen, agent.queue
+    at, seen, queue, effect = agent.at, agent.seen, agent.queue, agent.effect
+    tried, mode, target, labels, ends = known.tried, known.mode, known.target, known.label, known.ends
+    level, allowed = at[LEVEL], 2 + at[LEVEL] // 4
     at[STAMP] += 1
     stamp = at[STAMP]
     s = at[CELL]
@@ -136,18 +163,19 @@ def plan_path(known: Known, agent: Agent) -> bool:
     while head < tail and found < 0:
         cell = queue[head]
         head += 1
-        for a in range(known.tried.shape[1]):
-            o = known.mode[cell, a]
-            there = known.target[cell, a, o]
-            if known.tried[cell, a] == 0 or seen[there] == stamp:
-                continue
-            if known.ends[cell, a, o] or agent.final[known.label[cell, a, o]]:
+        for a in range(tried.shape[1]):
+            o = mode[cell, a]
+            there = target[cell, a, o]
+            if tried[cell, a] == 0 or seen[there] == stamp or ends[cell, a, o] or effect[labels[cell, a, o]] == FINAL:
                 continue
             seen[there], agent.parent[there], agent.via[there] = stamp, cell, a
             queue[tail] = there
             tail += 1
-            if scarce(known, agent, there) >= 0:
-                found = there
+            for b in range(tried.shape[1]):
+                n, k = tried[there, b], mode[there, b]
+                if n < level and (n < allowed or not (ends[there, b, k] or effect[labels[there, b, k]] == FINAL)):
+                    found = there
+            if found >= 0:
                 break
     if found < 0:
         return False
@@ -165,16 +193,37 @@ def plan_path(known: Known, agent: Agent) -> bool:
 
 
 @jit
+def wanted_cells(known: Known, agent: Agent) -> Flags:
+    """[S] the cells that have a scarce action."""
+    wanted = np.zeros(known.tried.shape[0], np.bool_)
+    for s in range(known.tried.shape[0]):
+        wanted[s] = known.cell_label[s] >= 0 and scarce(known, agent, s) >= 0
+    return wanted
+
+
+@jit
+def scarce_from(known: Known, agent: Agent, starts: Ints) -> bool:
+    """Whether something scarce can be reached from one of these cells; the path is lost."""
+    here = agent.at[CELL]
+    found = False
+    for start in starts:
+        agent.at[CELL] = start
+        found = found or scarce(known, agent, start) >= 0 or plan_path(known, agent)
+    agent.at[CELL], agent.at[END] = here, 0
+    return found
+
+
+@jit
 def choose(known: Known, agent: Agent, route: Ints) -> int:
     """The next action: along the path, by the route, or towards what is scarce; -1 when nothing scarce is in reach."""
     at = agent.at
     if at[AT] < at[END]:
         return agent.path[at[AT]]
-    if at[FOLLOWING] and route[at[CELL]] >= 0:
-        return route[at[CELL]]
-    a = scarce(known, agent, at[CELL])
+    a = -1 if at[FOLLOWING] == GREEDY else scarce(known, agent, at[CELL])
     if a >= 0:
         return a
+    if at[FOLLOWING] and route[at[CELL]] >= 0:
+        return route[at[CELL]]
     if plan_path(known, agent):
         return agent.path[0]
     return -1
@@ -192,7 +241,7 @@ def absorb(known: Known, machine: ScoutMachine, agent: Agent, a: int, there: int
     for w in range(agent.mask.shape[0]):
         changed = changed or agent.after[w] != agent.mask[w]
         agent.mask[w] = agent.after[w]
-    at[STATE], at[CELL], at[MOVED] = u, there, changed
+    at[STATE], at[CELL], at[MOVED] = u, there, changed or at[FOLLOWING] == SEEKING
     at[CLOCK] += 1
     if at[AT] < at[END]:
         expected = agent.expect[at[AT]]
@@ -218,6 +267,59 @@ def start_table(known: Known, machine: ScoutMachine, agent: Agent, world: WorldT
 
 
 @jit
+def glide(
+    reached: Ints,
+    label: Ints,
+    ends: Flags,
+    tried: Ints,
+    target: Ints,
+    labels: Ints,
+    hits: Ints,
+    cell_label: Ints,
+    facts: NDArray[np.int64],
+    at: NDArray[np.int64],
+    path: Ints,
+    effect: Codes,
+    count: int,
+    due: int,
+    limit: int,
+) -> int:
+    """The plain steps among `count`, taken fast: certain moves, no search, nothing that the machine heeds; how many.
+
+    It does what `choose` and `absorb` would do; arrays come one by one because passing records costs more than a step.
+    """
+    actions = tried.shape[1]
+    s, clock, ahead, end, fresh = at[CELL], at[CLOCK], at[AT], at[END], at[FRESH]
+    taken = 0
+    while taken < count and fresh < due and clock + 1 < limit:
+        a = -1
+        if ahead < end:
+            a = path[ahead]
+        else:
+            for b in range(actions):
+                if tried[s, b] == 0:
+                    a = b
+                    break
+        if a < 0:
+            break
+        there, shown = reached[s, a, 0], label[s, a, 0]
+        if effect[shown] != IDLE or ends[s, a, 0] or (cell_label[there] >= 0 and cell_label[there] != shown):
+            break
+        if tried[s, a] == 0:
+            target[s, a, 0], labels[s, a, 0], cell_label[there] = there, shown, shown
+            facts[PAIRS] += 1
+            fresh += 1
+        tried[s, a] += 1
+        hits[s, a, 0] += 1
+        ahead += ahead < end
+        s = there
+        clock += 1
+        taken += 1
+    at[CELL], at[CLOCK], at[AT], at[FRESH] = s, clock, ahead, fresh
+    return taken
+
+
+@jit
 def explore_table(
     world: WorldTable,
     known: Known,
@@ -238,11 +340,34 @@ def explore_table(
     at = agent.at
     last = known.hits.shape[2] - 1
     certain = world.next.shape[2] == 1
-    for step in range(count):
+    step = 0
+    while step < count:
         if at[CLOCK] < 0:
             start_table(known, machine, agent, world, rng)
             if pauses:
                 return step, CHANGED
+        if certain and at[LEVEL] == 1 and at[FOLLOWING] == 0:
+            step += glide(
+                world.next,
+                world.label,
+                world.ends,
+                known.tried,
+                known.target,
+                known.label,
+                known.hits,
+                known.cell_label,
+                known.facts,
+                at,
+                agent.path,
+                agent.effect,
+                count - step,
+                due,
+                limit,
+            )
+            if at[FRESH] >= due:
+                return step, DUE
+            if step == count:
+                break
         a = choose(known, agent, route)
         if a < 0:
             return step, DRY
@@ -251,12 +376,13 @@ def explore_table(
             return step, FULL
         o = outcome(world, s, a, rng)
         ended = absorb(known, machine, agent, a, world.next[s, a, o], world.label[s, a, o], world.ends[s, a, o])
+        step += 1
         if ended != RUNNING or at[CLOCK] >= limit:
             at[CLOCK] = -1
         if at[FRESH] >= due:
-            return step + 1, DUE
+            return step, DUE
         if pauses and at[CLOCK] < 0:
-            return step + 1, ENDED
+            return step, ENDED
         if pauses and at[MOVED]:
-            return step + 1, CHANGED
+            return step, CHANGED
     return count, SPENT

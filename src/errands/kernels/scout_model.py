@@ -28,6 +28,18 @@ class Model(NamedTuple):
 
 
 @jit
+def oddness(known: Known) -> float:
+    """The share of outcomes that were not the usual one of their pair, over pairs tried three times and more."""
+    usual, total = 0, 0
+    for s in range(known.tried.shape[0]):
+        for a in range(known.tried.shape[1]):
+            if known.tried[s, a] >= 3:
+                usual += known.hits[s, a, known.mode[s, a]]
+                total += known.tried[s, a]
+    return (total - usual) / total if total > 0 else 0.0
+
+
+@jit
 def confusion(known: Known) -> Floats:
     """[A, A] how often action a does what b mostly does, over cells where all actions do different things.
 
@@ -35,14 +47,11 @@ def confusion(known: Known) -> Floats:
     """
     cells, actions = known.tried.shape
     table = np.zeros((actions, actions))
-    usual, total = 0.0, 0.0
+    odd = oddness(known)
     for s in range(cells):
         plain = True
         for a in range(actions):
             plain = plain and known.tried[s, a] > 0
-            if known.tried[s, a] >= 3:
-                usual += known.hits[s, a, known.mode[s, a]]
-                total += known.tried[s, a]
             for b in range(a):
                 plain = plain and known.target[s, a, known.mode[s, a]] != known.target[s, b, known.mode[s, b]]
         if not plain:
@@ -54,7 +63,6 @@ def confusion(known: Known) -> Floats:
                 for b in range(actions):
                     if known.hits[s, a, o] > 0 and known.target[s, a, o] == known.target[s, b, known.mode[s, b]]:
                         table[a, b] += known.hits[s, a, o]
-    odd = (total - usual) / total if total > 0 else 0.0
     for a in range(actions):
         weight = table[a].sum()
         for b in range(actions):
@@ -85,13 +93,13 @@ def expectation(known: Known, table: Floats, s: int, a: int, expected: Floats) -
 
 
 @jit
-def weight(known: Known, table: Floats, least: float) -> float:
-    """How many steps the expectation is worth: the multiple of `least` under which all counts are most likely."""
+def weight(known: Known, table: Floats, base: float) -> float:
+    """How many steps the expectation is worth: `base` times a power of 4, whichever makes all counts most likely."""
     cells, actions, kept = known.hits.shape
     expected = np.zeros(kept)
-    best, chosen = -np.inf, least
-    for power in range(5):
-        prior = least * 4.0**power
+    best, chosen = -np.inf, base
+    for power in range(-3, 5):
+        prior = base * 4.0**power
         score = 0.0
         for s in range(cells):
             for a in range(actions):
@@ -152,7 +160,7 @@ def build(known: Known, table: Floats, prior: float) -> Model:
 
 
 @jit
-def learn_model(known: Known, least: float) -> Model:
+def learn_model(known: Known, base: float) -> Model:
     """The model of everything seen."""
     table = confusion(known)
-    return build(known, table, weight(known, table, least))
+    return build(known, table, weight(known, table, base))

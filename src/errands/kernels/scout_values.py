@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from errands.kernels import jit
+from errands.kernels.scout_explore import FINAL
 from errands.kernels.scout_machine import ScoutMachine
 from errands.kernels.scout_model import Model
-from errands.tables import FAILURE, RUNNING, SUCCESS, Codes, Floats, Ints
+from errands.tables import FAILURE, RUNNING, SUCCESS, Codes, Flags, Floats, Ints
 
 TOLERANCE = 1e-9
 SWEEPS = 2_000
@@ -93,6 +94,33 @@ def stage_values(
                 if choice >= 0:
                     change = max(change, abs(gamma * best - v[u, s]))
                     v[u, s], policy[u, s] = gamma * best, choice
+        if change < TOLERANCE:
+            break
+    return v, policy
+
+
+@jit
+def seek_values(model: Model, effect: Codes, wanted: Flags, start: int, gamma: float) -> tuple[Floats, Ints]:
+    """[S] the expected discount factor at a wanted cell, and the action that attains it; an episode's end is a way to start."""
+    cells, actions = model.count.shape
+    v = np.zeros(cells)
+    policy = np.full(cells, -1, np.int32)
+    for sweep in range(SWEEPS):
+        change = 0.0
+        for i in range(cells):
+            s = i if sweep & 1 == 0 else cells - 1 - i
+            best, choice = -1.0, -1
+            for a in range(actions):
+                total = 0.0
+                for o in range(model.count[s, a]):
+                    ended = model.ends[s, a, o] or effect[model.label[s, a, o]] == FINAL
+                    there = start if ended else model.target[s, a, o]
+                    total += model.share[s, a, o] * (1.0 if wanted[there] else v[there])
+                if model.count[s, a] > 0 and total > best:
+                    best, choice = total, a
+            if choice >= 0:
+                change = max(change, abs(gamma * best - v[s]))
+                v[s], policy[s] = gamma * best, choice
         if change < TOLERANCE:
             break
     return v, policy

@@ -23,7 +23,7 @@ class ScoutConfig(LearnerConfig):
     kicks: int = 10_000
     """Random kicks of the local search that orders many subtasks."""
     prior: float = 20.0
-    """Least weight, in steps, of what all cells taught about a random action against what this cell did."""
+    """Weight, in steps, of what all cells taught about a random action; times a power of 4 that the counts choose."""
     level: int = 5
     """Tries of every action before exploration shares a random world with the greedy policy, episode by episode."""
     host: bool = False

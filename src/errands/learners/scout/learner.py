@@ -10,8 +10,10 @@ import numpy as np
 from errands.errors import ConfigError
 from errands.kernels import scout_explore as ex
 from errands.kernels.scout_bounds import FAR, measure
-from errands.kernels.scout_explore import plan_path
+from errands.kernels.scout_explore import scarce_from, wanted_cells
+from errands.kernels.scout_model import learn_model, oddness
 from errands.kernels.scout_rollout import rehearse
+from errands.kernels.scout_values import seek_values
 from errands.learners.base import Learner, LearnerConfig, Saved
 from errands.learners.scout.chance import ChancePolicy, Prospect
 from errands.learners.scout.claims import bounds_so_far, proof
@@ -30,11 +32,12 @@ from errands.machines.stepping import State
 from errands.oracle.certificate import Claim
 from errands.oracle.policy import Policy
 from errands.records import Evaluation
-from errands.tables import RUNNING, SUCCESS, Ints
+from errands.tables import RUNNING, SUCCESS, Floats, Ints
 from errands.tasks.task import Task
 
 NEVER = 1 << 60
 MOST_LABELS = 5_000
+WILD = 0.3
 
 
 class Scout(Learner):
@@ -59,6 +62,7 @@ class Scout(Learner):
         self.frozen_step = 0
         self.settled = False
         self.proof: Claim | None = None
+        self._sought: tuple[tuple[int, int, int, bytes], Floats] | None = None
         self._cached: tuple[tuple[int, ...], Guide | Prospect, Policy] | None = None
 
     @property
@@ -100,7 +104,7 @@ class Scout(Learner):
         news = getattr(self.sampler, "news", None)
         if news is not None:
             self.lowering.add([news[1]])
-            self.agent = self.agent._replace(final=np.zeros(len(self.lowering.labels), np.int8))
+            self.agent = self.agent._replace(effect=np.zeros(len(self.lowering.labels), np.int8))
             if self.agent.at[ex.CLOCK] >= 0:
                 ex.refresh(self.lowering.machine, self.agent)
 
@@ -146,28 +150,37 @@ class Scout(Learner):
         if self.step >= 1.1 * self.frozen_step + 20:
             self.frozen, self.frozen_step = snapshot(self.known), self.step
         if at[ex.CLOCK] == 0:
-            at[ex.FOLLOWING] = at[ex.LEVEL] > self.config.level and self.known.started.sum() % 2 == 0
+            greedy = at[ex.LEVEL] > self.config.level and self.known.started.sum() % 2 == 0
+            at[ex.FOLLOWING] = ex.GREEDY if greedy else ex.SEEKING if oddness(self.frozen) > WILD else 0
         if why == ex.DRY:
-            if self._scarce_from_start():
-                at[ex.FOLLOWING] = 1
-            else:
-                at[ex.LEVEL] = max(at[ex.LEVEL] + 1, at[ex.LEVEL] * 3 // 2)
-                at[ex.FOLLOWING] = at[ex.FOLLOWING] or at[ex.LEVEL] > 2 * self.known.tried.max() + 2
-        if at[ex.FOLLOWING] and at[ex.CLOCK] >= 0:
+            self._rest()
+        if at[ex.FOLLOWING] == ex.GREEDY and at[ex.CLOCK] >= 0:
             self.route = np.maximum(self.prospect.route(self.here), 0)
+        elif at[ex.FOLLOWING] == ex.SEEKING and at[ex.CLOCK] >= 0:
+            self._seek()
 
-    def _scarce_from_start(self) -> bool:
-        """Whether an episode's start offers something scarce that cannot be reached from here."""
-        kept = self.agent.at.copy()
-        for start in self.starts:
-            self.agent.at[ex.CELL] = start
-            if ex.scarce(self.known, self.agent, start) >= 0 or plan_path(self.known, self.agent):
-                break
-        else:
-            start = -1
-        kept[ex.STAMP] = self.agent.at[ex.STAMP]
-        self.agent.at[:] = kept
-        return start >= 0
+    def _rest(self) -> None:
+        """Nothing scarce is in reach: end the episode by the plan if the start offers more, else ask for more tries."""
+        at = self.agent.at
+        if scarce_from(self.known, self.agent, np.array(self.starts, np.int32)):
+            at[ex.FOLLOWING] = ex.GREEDY
+            return
+        at[ex.LEVEL] = max(at[ex.LEVEL] + 1, at[ex.LEVEL] * 3 // 2)
+        if at[ex.LEVEL] > 2 * self.known.tried.max() + 2:
+            at[ex.FOLLOWING] = ex.GREEDY
+
+    def _seek(self) -> None:
+        """Where outcomes are mostly unusual, the way to what is scarce is planned by values."""
+        at = self.agent.at
+        wanted = wanted_cells(self.known, self.agent)
+        key = (int(at[ex.STATE]), int(at[ex.LEVEL]), self.frozen_step, wanted.tobytes())
+        if self._sought is None or key != self._sought[0]:
+            model = learn_model(self.frozen, self.config.prior)
+            start = int(np.argmax(self.known.started))
+            v, self.route = seek_values(model, self.agent.effect, wanted, start, self.config.gamma)
+            self._sought = key, v
+        if self._sought[1][at[ex.CELL]] <= 0.0 and not wanted[at[ex.CELL]]:
+            self._rest()
 
     # What was learnt
 
@@ -250,4 +263,4 @@ class Scout(Learner):
     def restore(self, saved: Saved) -> None:
         """Continue where `saved` was taken; the finished run is then equal to one that was never interrupted."""
         load_scout(self, saved)
-        self._cached = None
+        self._cached = self._sought = None
