@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import product
 from typing import Any
 
 from errands.errors import TaskError
@@ -10,7 +11,7 @@ from errands.features import Boolean, conjunction
 from errands.machines import AgendaRM, BooleanRM, CoupledRM, NumericRM, couple, unfold_agenda, unfold_boolean
 from errands.machines.counting import Quotient, size
 from errands.machines.graph import Edge, MachineGraph, Node, graph_of
-from errands.machines.stepping import Move, State
+from errands.machines.stepping import Move, State, Stepper
 from errands.plots.layout import layout
 from errands.plots.measure import clean
 from errands.tables import FAILURE
@@ -80,25 +81,28 @@ def part(numeric: NumericRM, states: Iterable[State], coupled: bool) -> tuple[Di
     place: dict[State, tuple[int, ...]] = {}
     objectives: list[str | None] = []
     for state in dict.fromkeys(states):
-        names: tuple[str | None, ...] = stepper.alternatives(state) if coupled else ()
+        names: tuple[str | None, ...] = (stepper.alternatives(state) if coupled else ()) or (None,)
+        place[state] = tuple(range(len(nodes), len(nodes) + len(names)))
         group = len(place) if len(names) > 1 else None
-        status = stepper.status[state[0]]
-        place[state] = tuple(range(len(nodes), len(nodes) + max(1, len(names))))
-        for name in names or (None,):
+        for name in names:
             text = str(quotient.label(state) if name is None else quotient.label(state, name))
-            nodes.append(Node(text, status, state == stepper.start, group))
-            objectives.append(name)
-    edges: dict[Edge, None] = {}
-    for state in place:
-        for move in stepper.moves(state):
-            done = stepper.machine.subtasks[move.completed] if move.completed >= 0 else None
-            for here in place[state]:
-                other = coupled and done is not None and done != objectives[here]
-                for there in () if other or move.target == state else place.get(move.target, ()):
-                    paid = str(move.transition.reward) if move.transition else "0"
-                    edges[Edge(here, there, _guard(numeric, move), paid)] = None
+            nodes.append(Node(text, stepper.status[state[0]], state == stepper.start, group))
+        objectives += names
+    edges = dict.fromkeys(_edges(stepper, place, objectives))
     kind = "coupled" if coupled else "agenda"
     return diagram(MachineGraph(f"part of the {kind} machine", tuple(nodes), tuple(edges))), place
+
+
+def _edges(stepper: Stepper, place: dict[State, tuple[int, ...]], objectives: list[str | None]) -> Iterator[Edge]:
+    """The arrows between drawn states, self-loops left out; a subtask leads only out of its own coupled state."""
+    for state, sources in place.items():
+        for move in stepper.moves(state):
+            done = stepper.machine.subtasks[move.completed] if move.completed >= 0 else None
+            paid = str(move.transition.reward) if move.transition else "0"
+            targets = () if move.target == state else place.get(move.target, ())
+            able = [here for here in sources if done is None or objectives[here] in (None, done)]
+            for here, there in product(able, targets):
+                yield Edge(here, there, _guard(stepper.machine, move), paid)
 
 
 def _guard(numeric: NumericRM, move: Move) -> str:

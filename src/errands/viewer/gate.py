@@ -57,22 +57,18 @@ class Gate:
     def refusal(self, scope: Scope) -> tuple[int, str]:
         """A status and a sentence for whatever may not pass; 0 for what may."""
         headers = [(name.lower(), value.decode("latin-1")) for name, value in scope["headers"]]
-        hosts, origins = _named(headers, b"host"), _named(headers, b"origin")
+        hosts = _named(headers, b"host")
         if len(hosts) != 1 or not self._ours(hosts[0]):
             return 421, "this is not the host that errands view listens on; use the printed link"
-        if len(origins) > 1 or any(origin != f"http://{hosts[0]}" for origin in origins):
+        page = scope["method"] == "GET" and scope["path"] == f"/{self.token}/"
+        if not _same_origin(headers, hosts[0]) or not _same_site(headers, page):
             return 403, "requests from other sites are refused"
         if scope["method"] not in ("GET", "POST"):
             return 405, "only GET and POST are answered"
-        page = scope["method"] == "GET" and scope["path"] == f"/{self.token}/"
-        if not _same_site(headers, page):
-            return 403, "requests from other sites are refused"
         first, slash, _ = scope["path"][1:].partition("/")
         if not slash or not hmac.compare_digest(first.encode(), self.token.encode()):
             return 403, "the link is not complete; use the one that errands view printed"
-        if scope["method"] == "POST":
-            return _post_refusal(headers)
-        return 0, ""
+        return _post_refusal(headers) if scope["method"] == "POST" else (0, "")
 
     def _ours(self, host: str) -> bool:
         if host in self.hosts:
@@ -89,6 +85,10 @@ class Gate:
 
 def _named(headers: Iterable[tuple[bytes, str]], name: bytes) -> list[str]:
     return [value for key, value in headers if key == name]
+
+
+def _same_origin(headers: list[tuple[bytes, str]], host: str) -> bool:
+    return _named(headers, b"origin") in ([], [f"http://{host}"])
 
 
 def _same_site(headers: list[tuple[bytes, str]], page: bool) -> bool:

@@ -12,7 +12,7 @@ from errands.machines.counting import Quotient
 from errands.machines.stepping import State
 from errands.oracle.policy import Policy
 from errands.oracle.stepping import Pair
-from errands.plots.policies import policy_maps
+from errands.plots.policies import PolicyMap, policy_maps
 from errands.tasks.task import Task
 from errands.viewer.recording import Recording
 
@@ -27,18 +27,17 @@ def maps_of(task: Task, policy: Policy, learner: Learner | None, recording: Reco
         found = policy_maps(task, policy, learner)
     except KeyError:  # the oracle's plan knows only the states on its way
         return []
-    dead = set(found.deadly)
     quotient = Quotient(task.machine)
     stages = {str(quotient.label(moment.state)): moment.state for moment in recording.moments}
-    maps = []
-    for shown in found.maps:
-        steps = None
-        if shown.values is None and shown.name in stages and task.finite.certain:
-            steps = steps_on(task, shown.actions, stages[shown.name])
-        values = None if shown.values is None else _plain(shown.values, dead)
-        actions = [-1 if cell in dead else action for cell, action in enumerate(shown.actions)]
-        maps.append({"name": shown.name, "actions": actions, "values": values, "steps": steps})
-    return maps
+    known = stages if task.finite.certain else {}
+    return [_map(task, shown, known.get(shown.name), found.deadly) for shown in found.maps]
+
+
+def _map(task: Task, shown: PolicyMap, state: State | None, dead: Collection[int]) -> Map:
+    values = None if shown.values is None else _plain(shown.values, dead)
+    steps = steps_on(task, shown.actions, state) if values is None and state is not None else None
+    actions = [-1 if cell in dead else action for cell, action in enumerate(shown.actions)]
+    return {"name": shown.name, "actions": actions, "values": values, "steps": steps}
 
 
 def steps_on(task: Task, actions: Sequence[int], state: State) -> list[int | None]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from errands.machines.stepping import State, Stepper
+from errands.machines.stepping import State, Step, Stepper
 from errands.oracle.policy import Policy
 from errands.oracle.stepping import Pair
 from errands.tables import FAILURE, RUNNING, SUCCESS
@@ -101,10 +101,7 @@ def _in_env(task: Task, policy: Policy, seed: int) -> Iterator[Moment]:
         action, held = policy.act(seen - _first(env.observation_space), state, held)
         seen, _, ended, truncated, info = env.step(action + _first(env.action_space))
         step = stepper.step(state, info.get("features", frozenset()))
-        guard = None if step.transition is None else str(step.transition.guard)
-        names = (task.machine.subtasks[step.completed],) if step.completed >= 0 else ()
-        if guard and not names and step.transition and stepper.leads_on(state[0], step.transition):
-            names = (guard,)
+        names, guard = completed_by(stepper, state, step)
         reward = step.transition.reward.paid(info.get("signals")) if step.transition else 0.0
         state = step.state
         status = stepper.status[state[0]]
@@ -116,6 +113,15 @@ def _in_env(task: Task, policy: Policy, seed: int) -> Iterator[Moment]:
         if status != RUNNING or truncated:
             break
     env.close()
+
+
+def completed_by(stepper: Stepper, state: State, step: Step) -> tuple[tuple[str, ...], str | None]:
+    """The subtask that a step completed, or else the guard that led on; and the guard of the transition taken."""
+    guard = None if step.transition is None else str(step.transition.guard)
+    if step.completed >= 0:
+        return (stepper.machine.subtasks[step.completed],), guard
+    leads = step.transition is not None and stepper.leads_on(state[0], step.transition)
+    return ((guard,) if leads and guard else ()), guard
 
 
 def _features(info: dict[str, Any]) -> tuple[str, ...]:

@@ -19,15 +19,19 @@ def scene(task: Task) -> Scene:
     if task.layout is not None:
         return {**grid_scene(task.layout), "removed": list(task.vanishing if task.lockstep else task.removed)}
     if task.world.kind == "water":
-        wanted = [c for c in water.COLOURS if c in task.machine.subtasks]
-        minded = [c for c in water.COLOURS if c in task.machine.features and c not in wanted]
-        each = [c for c in water.COLOURS for _ in range(water.BALLS_EACH)]
-        arena = {"kind": "water", "size": water.ARENA, "radius": water.RADIUS, "balls": each}
-        return {**arena, "wanted": wanted, "minded": minded}
+        return _water_scene(task)
     if task.world.kind == "cheetah":
         marks = [[name, x] for name, x in BACKWARD + FORWARD if name in task.machine.features]
         return {"kind": "cheetah", "marks": marks}
     return {"kind": "words", "name": task.world.kind}
+
+
+def _water_scene(task: Task) -> Scene:
+    wanted = [c for c in water.COLOURS if c in task.machine.subtasks]
+    minded = [c for c in water.COLOURS if c in task.machine.features and c not in wanted]
+    each = [c for c in water.COLOURS for _ in range(water.BALLS_EACH)]
+    arena = {"kind": "water", "size": water.ARENA, "radius": water.RADIUS, "balls": each}
+    return {**arena, "wanted": wanted, "minded": minded}
 
 
 def grid_scene(layout: GridLayout) -> Scene:

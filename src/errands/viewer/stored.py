@@ -29,28 +29,33 @@ def name_of(run: RunFolder) -> str:
 
 def replay_stored(run: RunFolder, seed: int | None = None, marks: int = MARKS) -> Replay:
     """The replay of one seed of a stored run; of a run under way only its newest checkpoint."""
-    known = run.document
-    if seed is None:
-        seed = next((f.seed for f in run.seeds() if f.begun and checkpoints.steps(f.path)), known.seeds[0])
-    if seed not in known.seeds:
-        raise StoreError(f"{run.name} has no seed {seed}; it has {', '.join(map(str, known.seeds[:20]))}")
-    place = run.seed(seed)
+    known, place = run.document, _place(run, seed)
     ended = place.result() if place.begun else None
     if ended is not None and ended.error is not None:
-        raise StoreError(f"seed {seed} of {run.name} ended in an error: {ended.error}")
+        raise StoreError(f"seed {place.seed} of {run.name} ended in an error: {ended.error}")
     shown: list[Shown] = []
     if ended is not None:
-        shown += history(learner_of(known, run.task, seed), place.evaluations(), marks)
-    if not shown or ended is None or shown[-1][0] < ended.steps:
+        shown += history(learner_of(known, run.task, place.seed), place.evaluations(), marks)
+    if ended is None or not shown or shown[-1][0] < ended.steps:
         shown.append(_newest(run, place))
     best = known_optimum(run.task.to_toml())
     facts = {
-        "run": run.name, "seed": seed, "seeds": known.seeds, "steps": known.steps, "optimum": best.length,
+        "run": run.name, "seed": place.seed, "seeds": known.seeds, "steps": known.steps, "optimum": best.length,
         "certificate": ended.certificate if ended else None, "finished": ended is not None,
     }  # fmt: skip
     curves = curves_of([run])
     optimal = optimal_of(run.task, best)
     return replay_of(run.task, name_of(run), shown, optimal, exact_of(run.task), facts, curves)
+
+
+def _place(run: RunFolder, seed: int | None) -> SeedFolder:
+    """The folder of the seed that was asked for, or of the first that has something to show."""
+    known = run.document.seeds
+    if seed is None:
+        seed = next((f.seed for f in run.seeds() if f.begun and checkpoints.steps(f.path)), known[0])
+    if seed not in known:
+        raise StoreError(f"{run.name} has no seed {seed}; it has {', '.join(map(str, known[:20]))}")
+    return run.seed(seed)
 
 
 def _newest(run: RunFolder, place: SeedFolder) -> Shown:

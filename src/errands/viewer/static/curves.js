@@ -40,7 +40,7 @@ export function curvesView(curves, initial = "steps") {
     return parts.join("");
   }
   function draw() {
-    const xs = curves.lines.flatMap((line) => [at(line, null, line.steps[0]), at(line, null, line.steps.at(-1))]);
+    const xs = curves.lines.flatMap((line) => [null, ...line.seeds.keys()].flatMap((seed) => [at(line, seed, line.steps[0]), at(line, seed, line.steps.at(-1))]));
     x0 = Math.max(Math.min(...xs), 1e-4);
     x1 = Math.max(...xs, x0 * 1.01);
     clear(chart);
@@ -81,7 +81,7 @@ export function curvesView(curves, initial = "steps") {
       told.push(`${line.name} at ${number(line.steps[i])} steps: median ${line.median[i] === null ? "fails" : number(line.median[i])}; seeds ${values.slice(0, 12).join(" ")}${values.length > 12 ? " …" : ""}`);
     });
     seedLayer.append(svg("path", { class: "cursor", d: `M${px(Math.min(Math.max(marked, x0), x1))} ${TOP}V${TALL - BOTTOM}` }));
-    readout.textContent = told.join("   ");
+    readout.textContent = told.join("\n");
   }
   draw();
   return { root, data: curves };
@@ -97,7 +97,7 @@ function ticks(low, high) {
 function powers(low, high) {
   const found = [];
   for (let e = -4; e < 10; e++) if (10 ** e >= low * 0.999 && 10 ** e <= high * 1.001) found.push(10 ** e);
-  return found.length > 1 ? found : [low, high];
+  return found.length > 1 ? found : [low, ...found.filter((v) => v > 2 * low && v < high / 2), high];
 }
 
 function short(v) {

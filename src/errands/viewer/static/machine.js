@@ -1,5 +1,5 @@
 // A machine as laid out by errands: states, wires, rings. `light` shows where it stands and which edge was taken.
-import { el, svg, clear } from "./dom.js";
+import { el, svg, clear, toggle } from "./dom.js";
 
 const LINE = 15;
 
@@ -26,15 +26,15 @@ export function machineView(diagram) {
     root.append(node);
     return node;
   });
-  return { root, diagram, light: (lit, edges) => light(states, wires, lit, edges), follow: (lit) => follow(root, diagram, lit) };
+  return { root, diagram, light: (lit, edges) => light(states, wires, lit, edges), follow: (lit, fit) => follow(root, diagram, lit, fit) };
 }
 
 // A machine a little too wide is made to fit; one that is much wider keeps its size and is moved to what is lit.
-function follow(root, diagram, lit) {
+function follow(root, diagram, lit, fit) {
   const stage = root.parentNode;
   if (!stage || !stage.clientWidth) return;
   const most = 0.48 * window.innerHeight;
-  const scale = Math.min(1.25, Math.max(0.72, Math.min((stage.clientWidth - 4) / diagram.width, most / diagram.height)));
+  const scale = Math.min(1.25, Math.max(fit ? 0.05 : 0.72, Math.min((stage.clientWidth - 4) / diagram.width, most / diagram.height)));
   stage.style.height = `${Math.max(180, Math.min(most, diagram.height * scale + 16))}px`;
   root.setAttribute("width", diagram.width * scale);
   root.setAttribute("height", diagram.height * scale);
@@ -126,7 +126,7 @@ export function machinesView(diagrams, sizes, chosen, pick) {
   const tabs = el("div", { class: "tabs", role: "tablist" });
   const stage = el("div", { class: "stage" });
   const views = {};
-  let current = null;
+  let current = null, fit = false, last = [{}, {}];
   const kinds = ["numeric", "boolean", "agenda", "coupled"];
   for (const kind of kinds) {
     const known = kind in diagrams;
@@ -136,19 +136,23 @@ export function machinesView(diagrams, sizes, chosen, pick) {
       disabled: !known, title: known ? `the ${diagrams[kind].title}` : "too many states to be drawn", onclick: () => pick(kind),
     }));
   }
+  const fitting = toggle("fit", fit, "the whole machine at once", () => { fit = !fit; fitting.setAttribute("aria-pressed", String(fit)); light(...last); });
+  fitting.classList.add("fit");
+  function light(lit, edges) {
+    last = [lit, edges];
+    views[current].light(lit[current] ?? [], edges[current] ?? []);
+    views[current].follow(lit[current] ?? [], fit);
+  }
   function show(kind) {
     current = kind in diagrams ? kind : "numeric";
     views[current] ??= machineView(diagrams[current]);
     clear(stage, views[current].root);
-    for (const tab of tabs.children) tab.setAttribute("aria-selected", String(tab.dataset.kind === current));
+    for (const tab of tabs.querySelectorAll("[role=tab]")) tab.setAttribute("aria-selected", String(tab.dataset.kind === current));
   }
   show(chosen);
+  tabs.append(fitting);
   return {
-    root: el("div", { class: "machines" }, tabs, stage), show,
-    light: (lit, edges) => {
-      views[current].light(lit[current] ?? [], edges[current] ?? []);
-      views[current].follow(lit[current] ?? []);
-    },
+    root: el("div", { class: "machines" }, tabs, stage), show, light,
     get current() { return current; },
   };
 }
