@@ -57,7 +57,7 @@ def test_failing_and_sub_optimal_are_told_apart():
     assert holds(rules.sub_optimal("m", ("t",)), evidence(m=failing)) == [False]
     assert holds(rules.fails("m", ("t",)), evidence(m=failing)) == [True]
     assert holds(rules.never_settles("m", ("t",)), evidence(m=long)) == [True]
-    assert holds(rules.settles("m", ("t",)), evidence(m=short)) == [True]
+    assert holds(rules.succeeds("m", ("t",)), evidence(m=long)) == [True]
 
 
 def test_similar_rates_lie_within_a_factor_of_one_and_a_half():

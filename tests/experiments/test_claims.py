@@ -1,7 +1,7 @@
 import pytest
 
 from errands.experiments.claim_rules import Check
-from errands.experiments.claims import CLAIMS, Claim, judge, judge_all, verdict
+from errands.experiments.claims import CLAIMS, Claim, judge, judge_all, over_all, verdict
 from errands.experiments.evidence import Evidence, Exact
 
 NONE = Evidence({}, {}, {})
@@ -16,11 +16,18 @@ def test_verdicts_follow_from_the_checks_that_could_be_made():
     assert verdict([open_], False) == verdict([], False) == "not run"
 
 
-def test_the_better_preset_counts_and_both_are_told():
+def test_presets_that_disagree_make_it_partly_and_both_are_told():
     claim = Claim("x", "5", "words", lambda e, preset: [Check(preset == "paper", preset)], "errands x")
     judged = judge(claim, NONE, ("tuned", "paper"))
-    assert (judged.verdict, judged.by_preset) == ("reproduced", {"tuned": "not reproduced", "paper": "reproduced"})
+    assert (judged.verdict, judged.by_preset) == ("partly", {"tuned": "not reproduced", "paper": "reproduced"})
     assert judged.measured == {"tuned": ["tuned"], "paper": ["paper"]}
+
+
+def test_over_all_counts_only_what_was_run():
+    assert over_all(["reproduced", "not run"]) == "reproduced"
+    assert over_all(["not reproduced", "not reproduced"]) == "not reproduced"
+    assert over_all(["refuted"]) == "refuted"
+    assert over_all(["not run", "not run"]) == "not run"
 
 
 def test_with_no_evidence_only_what_is_computed_has_a_verdict():

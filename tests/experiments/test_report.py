@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 from errands.experiments.claims import Judged
 from errands.experiments.paper import PROFILES, Skipped
-from errands.experiments.report import Figure, Report, as_csv, claims_json, html, markdown
+from errands.experiments.report import Figure, Report, as_csv, claims_json, html, markdown, tally
 
 SVG = '<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"><defs><path id="a"/></defs><use href="#a"/></svg>'
 REPORT = Report(
@@ -48,6 +48,10 @@ def test_figures_keep_their_parts_apart():
 def test_the_page_tells_what_was_not_run_and_why():
     assert "crm boolean on delivery-8: it takes hours" in html(REPORT)
     assert "- crm boolean on delivery-8: it takes hours" in markdown(REPORT)
+
+
+def test_verdicts_are_counted_for_each_preset():
+    assert tally(REPORT.claims) == "Verdicts under one preset alone: tuned preset: 1 not reproduced."
 
 
 def test_words_are_escaped_and_nothing_is_a_dash():

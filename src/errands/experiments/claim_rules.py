@@ -57,35 +57,35 @@ def reaches_optimum(method: str, tasks: Sequence[str]) -> Rule:
     return _each(tasks, check)
 
 
-def settles(method: str, tasks: Sequence[str]) -> Rule:
-    """The median curve comes within 10 % of the optimum and stays there."""
-    return _settling(method, tasks, lambda at: at < NEVER)
-
-
 def never_settles(method: str, tasks: Sequence[str]) -> Rule:
     """The median curve does not stay within 10 % of the optimum."""
-    return _settling(method, tasks, lambda at: at == NEVER)
 
-
-def _settling(method: str, tasks: Sequence[str], wanted: Callable[[float], bool]) -> Rule:
     def check(e: Evidence, preset: str, task: str) -> Check | None:
         at, last = e.settled(task, method, preset), e.final(task, method, preset)
         if at is None:
             return None
         said = f"{method} stays within 10 % from step {steps(at)}; final median {_length(last)}"
-        return Check(wanted(at), f"{task}: {said}")
+        return Check(at == NEVER, f"{task}: {said}")
 
     return _each(tasks, check)
 
 
 def fails(method: str, tasks: Sequence[str]) -> Rule:
     """Half of the final policies or more do not succeed."""
+    return _ending(method, tasks, lambda last: last == NEVER)
 
+
+def succeeds(method: str, tasks: Sequence[str]) -> Rule:
+    """More than half of the final policies succeed, however long they are."""
+    return _ending(method, tasks, lambda last: last < NEVER)
+
+
+def _ending(method: str, tasks: Sequence[str], wanted: Callable[[float], bool]) -> Rule:
     def check(e: Evidence, preset: str, task: str) -> Check | None:
-        last = e.final(task, method, preset)
-        if last is None:
+        last, curve = e.final(task, method, preset), e.curve(task, method, preset)
+        if last is None or curve is None or curve.optimum is None:
             return None
-        return Check(last == NEVER, f"{task}: {method} ends with median length {_length(last)}")
+        return Check(wanted(last), f"{task}: {method} ends with median length {_length(last)}, optimum {curve.optimum:g}")
 
     return _each(tasks, check)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
@@ -68,11 +69,20 @@ RUNTIME_COLUMNS = {
     "task": "task", "method": "method", "preset": "preset", "q1": "q1", "median": "seconds per 1e6 steps", "q3": "q3",
 }  # fmt: skip
 RULES = (
-    "A claim stands for checks, each made for both presets, as far as they could be made: all hold, reproduced; some, "
-    "partly; none, not reproduced; the better preset counts. Refuted: an exact computation contradicts it. A method has "
+    "A claim stands for checks, each made under both presets, as far as they could be made: all hold, reproduced; some, "
+    "partly; none, not reproduced. Where the presets disagree the claim is partly reproduced. Refuted: an exact "
+    "computation contradicts it. A method has "
     "converged from the step on from which the median of its seeds stays within 10 % of the exact optimum, that is in "
     "95 % of the evaluations that follow."
 )
+
+
+def tally(claims: Sequence[Judged]) -> str:
+    """How many claims have which verdict, under each preset alone."""
+    presets = [p for p in dict.fromkeys(p for claim in claims for p in claim.by_preset) if p != "exact"]
+    counted = {p: Counter(c.by_preset[p] for c in claims if p in c.by_preset) for p in presets}
+    said = [f"{p} preset: " + ", ".join(f"{n} {v}" for v, n in counts.most_common()) for p, counts in counted.items()]
+    return f"Verdicts under one preset alone: {'; '.join(said)}."
 
 
 def html(report: Report) -> str:
@@ -81,7 +91,7 @@ def html(report: Report) -> str:
     figures = "".join(_figure(figure) for figure in report.figures)
     parts = [
         f"<h1>The paper's tabular results, reproduced ({escape(report.profile.name)})</h1><ul>{facts}</ul>",
-        f"<h2>Claims</h2><p>{escape(RULES)}</p>{_claims(report.claims)}",
+        f"<h2>Claims</h2><p>{escape(RULES)}</p><p>{escape(tally(report.claims))}</p>{_claims(report.claims)}",
         f"<h2>Figures</h2>{figures}",
         f"<h2>All methods</h2>{_table(report.summaries, SUMMARY_COLUMNS)}",
         f"<h2>Runtimes</h2>{_table(report.runtimes, RUNTIME_COLUMNS)}",
@@ -161,7 +171,7 @@ def markdown_claims(claims: Sequence[Judged]) -> str:
 def markdown(report: Report) -> str:
     """The report without its figures' drawings, for a folder that also holds them as files."""
     parts = ["# The paper's tabular results, reproduced", "", *(f"- {fact}" for fact in report.facts), "", "## Claims", "",
-             RULES, "", markdown_claims(report.claims), "## Figures", ""]  # fmt: skip
+             RULES, "", tally(report.claims), "", markdown_claims(report.claims), "## Figures", ""]  # fmt: skip
     for figure in report.figures:
         parts += [f"### {figure.title}", "", f"![{figure.title}]({figure.name}.svg)", "", *(f"{n}." for n in figure.notes), ""]
     left = [f"- {s.method} on {s.task}: {s.reason}" for s in report.skipped]
@@ -188,5 +198,5 @@ def as_csv(rows: Sequence[Row]) -> str:
 
 def claims_json(report: Report) -> dict[str, Any]:
     """The claims with how they were judged, for other pages to be written from."""
-    said = {"command": report.command, "profile": report.profile.name, "versions": dict(report.versions), "rules": RULES}
-    return {**said, "claims": [asdict(claim) for claim in report.claims]}
+    said = {"command": report.command, "profile": report.profile.name, "versions": dict(report.versions)}
+    return {**said, "rules": RULES, "tally": tally(report.claims), "claims": [asdict(claim) for claim in report.claims]}
