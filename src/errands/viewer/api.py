@@ -11,8 +11,10 @@ from typing import Any
 from errands.errors import ConfigError, ErrandsError, StoreError, UnknownName
 from errands.learners import LEARNERS
 from errands.machines.counting import size
+from errands.results.documents import RunDocument, read_document
 from errands.results.finding import SWEEP, folders
 from errands.results.run_folder import HEAD, RunFolder, open_run
+from errands.results.seed_folder import SeedFolder
 from errands.tasks.catalogue import load
 from errands.tasks.phrases import any_order, avoid
 from errands.viewer.drafts import check, try_trace
@@ -61,11 +63,11 @@ class Desk:
         rows = []
         for name, path in self.listing().items():
             try:
-                run = open_run(path)
-                known = run.document
+                known = read_document(path / HEAD, RunDocument)
+                ended = all(SeedFolder(path / f"seed-{seed}", seed).finish.is_file() for seed in known.seeds)
                 rows.append({
-                    "name": name, "task": known.task, "learner": name_of(run), "steps": known.steps,
-                    "seeds": known.seeds, "created": known.created, "finished": run.finished,
+                    "name": name, "task": known.task, "learner": name_of(known), "steps": known.steps,
+                    "seeds": known.seeds, "created": known.created, "finished": ended,
                 })  # fmt: skip
             except ErrandsError as fault:
                 rows.append({"name": name, "error": str(fault)})

@@ -11,6 +11,7 @@ from errands.experiments.job import known_optimum, learner_of
 from errands.records import Evaluation
 from errands.results import checkpoint as checkpoints
 from errands.results.curve import curve_of
+from errands.results.documents import RunDocument
 from errands.results.evaluations import HEADER, parse
 from errands.results.run_folder import RunFolder
 from errands.results.seed_folder import SeedFolder, live
@@ -21,9 +22,8 @@ TAIL = 4_096
 TRIES = 3
 
 
-def name_of(run: RunFolder) -> str:
+def name_of(known: RunDocument) -> str:
     """What a run's method is called."""
-    known = run.document
     return f"{known.learner} ({known.machine})" if known.machine else known.learner
 
 
@@ -45,7 +45,7 @@ def replay_stored(run: RunFolder, seed: int | None = None, marks: int = MARKS) -
     }  # fmt: skip
     curves = curves_of([run])
     optimal = optimal_of(run.task, best)
-    return replay_of(run.task, name_of(run), shown, optimal, exact_of(run.task), facts, curves)
+    return replay_of(run.task, name_of(known), shown, optimal, exact_of(run.task), facts, curves)
 
 
 def _place(run: RunFolder, seed: int | None) -> SeedFolder:
@@ -91,7 +91,7 @@ def curves_of(runs: Sequence[RunFolder], points: int = 400) -> dict[str, Any] | 
                 rows.append(evaluations)
                 seconds.append(_seconds(place, evaluations[-1].step))
         if rows:
-            name = name_of(run) if len(runs) == 1 else f"{run.name}: {name_of(run)}"
+            name = name_of(run.document) if len(runs) == 1 else f"{run.name}: {name_of(run.document)}"
             best = known_optimum(run.task.to_toml()).length
             found.append((curve_of(name, run.document.task, rows, best), seconds))
     return curves_document(found, points) if found else None

@@ -1,0 +1,59 @@
+"""Worlds as the page draws them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+import errands
+from errands.viewer.scene import action_name, cell_of, posture, scene
+
+
+def test_a_grid_shows_its_places_and_walls() -> None:
+    drawn = scene(errands.load("figure-1"))
+    assert (drawn["width"], drawn["height"], drawn["start"]) == (3, 4, 5)
+    assert [(name, cell) for name, _, cell, _ in drawn["places"]] == [("b1", 0), ("b2", 9), ("s", 1)]
+    assert [family for *_, family in drawn["places"]] == [0, 0, 1]
+    assert drawn["removed"] == ["b1", "b2"]
+    office = errands.load("office-3")
+    assert len(scene(office)["walls"]) == len(office.layout.walls)
+
+
+def test_water_tells_wanted_colours_from_those_to_be_avoided() -> None:
+    task = errands.load("water-3")
+    drawn = scene(task)
+    assert drawn["wanted"] == list(task.machine.subtasks)
+    assert set(drawn["minded"]) == set(task.machine.features) - set(task.machine.subtasks)
+    env = task.world.env()
+    env.reset(seed=0)
+    agent, *balls = posture(env)
+    assert agent == [200.0, 200.0]
+    assert len(balls) == len(drawn["balls"]) == 12
+
+
+def test_half_cheetahs_torso_is_a_metre_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("mujoco", reason="MuJoCo is not installed")
+    monkeypatch.chdir(tmp_path)  # MuJoCo leaves a log where it is loaded
+    task = errands.load("cheetah-bcd")
+    env = task.world.env()
+    env.reset(seed=0)
+    limbs = posture(env)
+    x1, z1, x2, z2, radius = limbs[0]
+    assert len(limbs) == 8
+    assert math.hypot(x2 - x1, z2 - z1) == pytest.approx(1.0, abs=0.002)
+    assert radius == pytest.approx(0.046)
+    assert scene(task)["marks"] == [["B", -2.0], ["C", 2.0], ["D", 4.0]]
+    env.close()
+
+
+def test_actions_have_names() -> None:
+    assert action_name(errands.load("figure-1"), 2) == "down"
+    assert action_name(errands.load("water-2"), 0) == "none"
+
+
+def test_the_cell_of_an_expanded_delivery_state_is_its_last_part() -> None:
+    task = errands.load("delivery-2")
+    expanded = task.world.expanded()
+    assert cell_of(task, int(expanded.table.starts[0])) == task.layout.start
