@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from errands.cli.answer import Answer
+from errands.learners import entry_of
 from errands.results.documents import ResultDocument, neat
 from errands.results.run_folder import RunFolder
 
@@ -35,7 +36,7 @@ def document(folder: RunFolder, results: list[ResultDocument]) -> dict[str, Any]
     return {
         "task": known.task,
         "learner": known.learner,
-        "machine": known.machine,
+        "machine": known.machine or entry_of(known.learner).own,
         "preset": known.preset,
         "optimum": neat(best),
         "runs": [result.row() for result in results],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,29 +21,36 @@ class Entry:
     tabular: str | None
     """module:Class for finite worlds."""
     deep: str | None
-    """module:function for continuous worlds."""
+    """module:Class for continuous worlds."""
     machines: tuple[str, ...] = ()
     """The machines it can be run on, the default first; empty when it has its own."""
+    own: str | None = None
+    """The machine that it always uses."""
+
+
+_DEEP = "errands.learners.deep.learner:DeepLearner"
 
 
 LEARNERS: Mapping[str, Entry] = {
     "qrm": Entry(
-        "Q-learning over world x machine", "errands.learners.tabular.qrm:QRM", None, ("agenda", "boolean")
+        "Q-learning over world x machine", "errands.learners.tabular.qrm:QRM", _DEEP, ("agenda", "boolean")
     ),
     "crm": Entry(
         "QRM with counterfactual steps in every machine state",
-        "errands.learners.tabular.crm:CRM", None, ("agenda", "boolean"),
+        "errands.learners.tabular.crm:CRM", _DEEP, ("agenda", "boolean"),
     ),
     "hrm": Entry(
         "options for machine transitions under a controller",
-        "errands.learners.tabular.hrm:HRM", None, ("agenda", "boolean"),
+        "errands.learners.tabular.hrm:HRM", _DEEP, ("agenda", "boolean"),
     ),
-    "qcorm": Entry("the paper's method on the coupled machine", "errands.learners.tabular.qcorm:QCoRM", None),
-    "qcorm-0": Entry("QCoRM without joint optimisation", "errands.learners.tabular.qcorm:QCoRM", None),
+    "qcorm": Entry("the paper's method on the coupled machine", "errands.learners.tabular.qcorm:QCoRM", _DEEP, own="coupled"),
+    "qcorm-0": Entry(
+        "QCoRM without joint optimisation", "errands.learners.tabular.qcorm:QCoRM", _DEEP, own="coupled"
+    ),
     "qcorm-plus": Entry(
-        "ours: exact orders from learnt values", "errands.learners.tabular.qcorm_plus:QCoRMPlus", None
+        "ours: exact orders from learnt values", "errands.learners.tabular.qcorm_plus:QCoRMPlus", _DEEP, own="coupled"
     ),
-    "dirl": Entry("edges of an abstract graph learnt one by one", "errands.learners.dirl:DiRL", None),
+    "dirl": Entry("edges of an abstract graph learnt one by one", "errands.learners.dirl:DiRL", None, own="agenda"),
     "scout": Entry("ours: learn the world once, plan, stop with a certificate", "errands.learners.scout:Scout", None),
 }  # fmt: skip
 
@@ -84,6 +92,18 @@ def machine_of(name: str, machine: str | None) -> str | None:
     return machine
 
 
+def home_of(task: Task, name: str) -> str:
+    """module:Class of a learner for this kind of world; a TaskError where it has none."""
+    world = "finite" if is_finite(task) else "continuous"
+    home = entry_of(name).tabular if world == "finite" else entry_of(name).deep
+    if home is None:
+        able = [n for n, e in LEARNERS.items() if (e.tabular if world == "finite" else e.deep)]
+        raise TaskError(f"learner '{name}' cannot be run on the {world} world of '{task.name}'; use {', '.join(able)}")
+    if home == _DEEP and importlib.util.find_spec("jax") is None:
+        raise TaskError(f"learner '{name}' needs JAX on a continuous world; type: pip install errands[deep]")
+    return home
+
+
 def make_learner(
     task: Task,
     name: str,
@@ -95,17 +115,14 @@ def make_learner(
     """A learner ready to train."""
     from errands.learners.presets import config_of
 
-    entry = entry_of(name)
     kind = machine_of(name, machine)
-    home = entry.tabular if is_finite(task) else entry.deep
-    if home is None:
-        world = "finite" if is_finite(task) else "continuous"
-        able = [n for n, e in LEARNERS.items() if (e.tabular if world == "finite" else e.deep)]
-        raise TaskError(f"learner '{name}' cannot be run on the {world} world of '{task.name}'; use {', '.join(able)}")
+    home = home_of(task, name)
     wanted = config_of(name, preset, task)
     if config is not None and not isinstance(config, type(wanted)):
         raise ConfigError(f"learner '{name}' takes a {type(wanted).__name__}, and was given a {type(config).__name__}")
     module, made = home.split(":")
     keywords: dict[str, Any] = {} if kind is None else {"machine": kind}
+    if home == _DEEP:
+        keywords["learner"] = name
     learner: Learner = getattr(importlib.import_module(module), made)(task, config or wanted, seed, **keywords)
     return learner

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from errands.errors import UnknownName
+from errands.learners import home_of, is_finite
 from errands.learners.base import LearnerConfig
 from errands.tasks.task import Task
 
@@ -13,6 +14,11 @@ def config_of(learner: str, preset: str, task: Task) -> LearnerConfig:
     """The settings of a learner under a preset; `tuned` knows the worlds of the catalogue."""
     if preset not in PRESETS:
         raise UnknownName("preset", preset, PRESETS)
+    home_of(task, learner)
+    if not is_finite(task):
+        from errands.learners.deep.presets import deep_preset
+
+        return deep_preset(learner, preset, task)
     if learner == "scout":
         from errands.learners.scout import ScoutConfig
 
