@@ -21,7 +21,7 @@ def test_a_numbered_state_becomes_one_hot_and_numbers_become_actions():
 
 
 def test_actions_between_minus_one_and_one_are_stretched_to_the_box():
-    senses = senses_of(Thing(BOX, gym.spaces.Box(np.array([0.0, -4.0]), np.array([1.0, 4.0]), dtype=np.float32)), 0)
+    senses = senses_of(Thing(BOX, gym.spaces.Box(np.array([0, -4], np.float32), np.array([1, 4], np.float32))), 0)
     assert senses.do(np.array([-1.0, 0.5], np.float32)).tolist() == [0.0, 2.0]
     assert senses.spaces.continuous
 

@@ -31,15 +31,20 @@ class Fleet(NamedTuple):
 
 def launch(brain: Brain, world: DeviceWorld, seeds: tuple[int, ...]) -> Fleet:
     """The fleet before its first step."""
+    keys = jnp.stack([jax.random.PRNGKey(seed) for seed in seeds])
+    minds, places, worlds = _first(brain, world, keys)
+    buffer = jnp.zeros((brain.config.capacity, len(seeds), brain.shape.width))
+    return Fleet(minds, places, worlds, buffer, keys, jnp.int32(0))
 
-    def first(key: Array) -> tuple[Mind, Place, Any]:
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _first(brain: Brain, world: DeviceWorld, keys: Array) -> tuple[Mind, Place, Any]:
+    def of(key: Array) -> tuple[Mind, Place, Any]:
         state = world.start(jax.random.uniform(jax.random.fold_in(key, 2**31 - 1)))
         return brain.init(key), Place(world.observe(state), *(jnp.int32(0) for _ in range(3))), state
 
-    keys = jnp.stack([jax.random.PRNGKey(seed) for seed in seeds])
-    minds, places, worlds = jax.jit(jax.vmap(first))(keys)
-    buffer = jnp.zeros((brain.config.capacity, len(seeds), brain.shape.width))
-    return Fleet(minds, places, worlds, buffer, keys, jnp.int32(0))
+    minds, places, worlds = jax.vmap(of)(keys)
+    return minds, places, worlds
 
 
 def randoms(brain: Brain, keys: Array, chunk: Array) -> tuple[Array, Array]:

@@ -91,6 +91,12 @@ def _unpacked(brain: Brain, answer: Array) -> tuple[Outcome, Array]:
 
 
 @partial(jax.jit, static_argnums=0)
+def _fresh(brain: Brain, keys: Array) -> Mind:
+    minds: Mind = jax.vmap(brain.init)(keys)
+    return minds
+
+
+@partial(jax.jit, static_argnums=0)
 def _randoms(brain: Brain, keys: Array, chunk: Array) -> tuple[Array, Array]:
     uniforms, normals = device.randoms(brain, keys, chunk)
     return uniforms, normals
@@ -109,7 +115,7 @@ class HostTeam(Team):
             zeros = [jnp.zeros(len(seeds), jnp.int32) for _ in range(3)]
             places = Place(jnp.asarray(self.outside.reset()), *zeros)
             buffer = jnp.zeros((config.capacity, len(seeds), self.brain.shape.width))
-            minds = jax.jit(jax.vmap(self.brain.init))(keys)
+            minds = _fresh(self.brain, keys)
             self._count, step = 0, jnp.int32(0)
             high, actions = choose(self.brain, minds.trained, minds.high, places, step, *self._random(keys, 0))
             self._fleet = HostFleet(minds._replace(high=high), places, actions, buffer, keys, step)
@@ -162,7 +168,7 @@ class HostTeam(Team):
                 actions, heads = _decide(self.brain, self.minds, rows, count.state, held, count.since)
                 count.since = np.where(np.asarray(heads) == held, count.since, 0)
                 held = np.asarray(heads)
-                seen = stage.step(np.asarray(actions), again=False)
+                seen = stage.step(np.asarray(actions))
                 count.add(seen, stage.limit)
                 rows = seen.fresh
         return device.Trial(*map(jnp.asarray, count.episode))

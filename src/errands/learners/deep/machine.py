@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, combinations
 from typing import Literal
 
@@ -69,6 +69,7 @@ class Listed:
         return flags
 
 
+@lru_cache(maxsize=16)
 def listed(task: Task, kind: Kind = "agenda") -> Listed:
     """The machine of a task, unfolded and lowered against the labels that can occur."""
     rm: AgendaRM | BooleanRM

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import jax.numpy as jnp
 import numpy as np
@@ -44,8 +45,9 @@ class Spaces:
     signals: int
 
 
+@lru_cache(maxsize=16)
 def brain_of(learner: str, machine: Listed, config: DeepConfig, spaces: Spaces) -> Brain:
-    """The brain of a learner on a machine."""
+    """The brain of a learner on a machine; asked again it is the same one, so that nothing is compiled twice."""
     if learner not in CONFIGS:
         raise UnknownName("deep learner", learner, CONFIGS)
     if not isinstance(config, CONFIGS[learner]):

@@ -47,12 +47,12 @@ class Outside:
         rows = [self.senses.see(env.reset(seed=s)[0]) for env, s in zip(self.envs, self.seeds, strict=True)]
         return np.stack(rows)
 
-    def step(self, actions: NDArray[np.float32], again: bool = True) -> Seen:
-        """One step of every environment; episodes that are over begin anew where `again` says so."""
-        steps = [self._one(i, action, again) for i, action in enumerate(actions)]
+    def step(self, actions: NDArray[np.float32]) -> Seen:
+        """One step of every environment; episodes that are over begin anew."""
+        steps = [self._one(i, action) for i, action in enumerate(actions)]
         return Seen(*(np.stack(part) for part in zip(*steps, strict=True)))
 
-    def _one(self, i: int, action: NDArray[np.float32], again: bool) -> tuple[Any, ...]:
+    def _one(self, i: int, action: NDArray[np.float32]) -> tuple[Any, ...]:
         env, table = self.envs[i], self.machine.table
         observation, _, ends, truncated, info = env.step(self.senses.do(action))
         row = self.senses.see(observation)
@@ -64,7 +64,7 @@ class Outside:
         self.time[i] += 1
         over = ends or truncated or table.status[self.state[i]] != RUNNING or self.time[i] >= self.limit
         fresh = row
-        if over and again:
+        if over:
             fresh = self.senses.see(env.reset()[0])
             self.state[i], self.time[i] = 0, 0
         return row, np.int32(label), np.bool_(ends), np.bool_(truncated), signals, fresh
@@ -91,7 +91,6 @@ class Outside:
         """Continue from what `save` gave."""
         parts = json.loads(bytes(saved))
         for env, part in zip(self.envs, parts["envs"], strict=True):
-            env.reset(seed=0)
             env.restore(part)  # type: ignore[attr-defined]
         self.state[:], self.time[:] = parts["state"], parts["time"]
 

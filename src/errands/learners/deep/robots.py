@@ -31,8 +31,8 @@ class Robots(Outside):
         self.shares = [self.robots[i::threads] for i in range(threads)]
         self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
-    def step(self, actions: NDArray[np.float32], again: bool = True) -> Seen:
-        """One step of every robot; episodes that are over begin anew where `again` says so."""
+    def step(self, actions: NDArray[np.float32]) -> Seen:
+        """One step of every robot; episodes that are over begin anew."""
         pushes = np.asarray(self.senses.do(actions), np.float32)
         for robot, push in zip(self.robots, pushes, strict=True):
             robot.data.ctrl[:] = push
@@ -50,7 +50,7 @@ class Robots(Outside):
         late = self.time >= self.limit
         over = late | (self.machine.table.status[self.state] != RUNNING)
         fresh = seen.copy()
-        for i in np.flatnonzero(over) if again else ():
+        for i in np.flatnonzero(over):
             fresh[i] = self.senses.see(self.robots[i].reset()[0])
             self.state[i], self.time[i] = 0, 0
         return Seen(seen, label, np.zeros(len(label), np.bool_), late, signals, fresh)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import jax.numpy as jnp
@@ -33,6 +34,7 @@ class DeviceWorld:
     observe: Callable[[Any], Array]
 
 
+@lru_cache(maxsize=16)
 def device_world(machine: Listed) -> DeviceWorld | None:
     """The world of a machine's task on the device; None where it has to be stepped on the host."""
     if isinstance(machine.task.world, Water):
