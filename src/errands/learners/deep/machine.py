@@ -78,18 +78,22 @@ def listed(task: Task, kind: Kind = "agenda") -> Listed:
     if len(rm) * len(labels) > MOST_ENTRIES:
         raise TaskError(f"{len(rm):,} machine states times {len(labels):,} labels are too many for a deep learner; use 'scout'")
     signals = task.finite.signals if task.finite else task.world.signals
-    names = objectives(task.machine)
-    stepper = rm.stepper
-    masks = [s[1] if isinstance(s[1], int) else mask_of(stepper, s[1]) for s in rm.states]
+    masks = [s[1] if isinstance(s[1], int) else mask_of(rm.stepper, s[1]) for s in rm.states]
     numeric = np.array([s[0] for s in rm.states], np.int32)
-    table = lower(rm, labels, signals)
-    open_ = np.zeros((len(rm), len(names)), np.bool_)
-    position = {name: k for k, name in enumerate(names)}
-    for i, (u, mask) in enumerate(zip(numeric, masks, strict=True)):
-        if table.status[i] == RUNNING:
-            open_[i, [position[n] for n in stepper.alternatives((int(u), mask)) if n in position]] = True
+    table, names = lower(rm, labels, signals), objectives(task.machine)
     completed = _completed(rm, labels, signals, table, numeric, np.array(masks, np.uint64))
+    open_ = _open(rm, table, numeric, masks, names)
     return Listed(task, rm, labels, table, names, completed, open_, np.array(masks, np.int64).astype(np.int32), numeric)
+
+
+def _open(rm: AgendaRM | BooleanRM, table: MachineTable, numeric: Ints, masks: list[int], names: tuple[str, ...]) -> Flags:
+    """[U, K] which objectives are open in a state."""
+    found = np.zeros((len(masks), len(names)), np.bool_)
+    position = {name: k for k, name in enumerate(names)}
+    for i in np.flatnonzero(table.status == RUNNING):
+        alternatives = rm.stepper.alternatives((int(numeric[i]), masks[i]))
+        found[i, [position[name] for name in alternatives if name in position]] = True
+    return found
 
 
 def labels_of(task: Task) -> tuple[frozenset[str], ...]:

@@ -90,14 +90,7 @@ class Team(ABC):
         """Continue where `saved` was taken."""
         wanted = dict(_named(self.state))
         for name, leaf in wanted.items():
-            shape = tuple(leaf.shape)
-            found = saved[name].shape if name in saved else None
-            fits = found is not None and (found == shape or (name == "buffer" and found[1:] == shape[1:] and found[0] <= shape[0]))
-            if not fits:
-                raise StoreError(
-                    f"the checkpoint is of another network: '{name}' is {found or 'missing'} and {shape} is wanted; "
-                    "restore it with the task, learner and settings that it was made with"
-                )
+            _check(name, saved.get(name), tuple(leaf.shape))
         rows = np.zeros(wanted["buffer"].shape, np.float32)
         rows[: len(saved["buffer"])] = saved["buffer"]
         leaves = [rows if name == "buffer" else saved[name] for name in wanted]
@@ -108,6 +101,18 @@ class Team(ABC):
     def checkpoint_bytes(self) -> int:
         """The most bytes that a checkpoint takes, however long the run."""
         return sum(int(leaf.nbytes) for leaf in jax.tree.leaves(self.state))
+
+
+def _check(name: str, found: Any, shape: tuple[int, ...]) -> None:
+    """Refuse an array that does not fit; of the buffer only the beginning may be there."""
+    if found is not None and name == "buffer" and len(found) <= shape[0]:
+        shape = (len(found), *shape[1:])
+    if found is None or found.shape != shape:
+        came = "missing" if found is None else f"of shape {found.shape}"
+        raise StoreError(
+            f"the checkpoint is of another network: '{name}' is {came} and {shape} is wanted; "
+            "restore it with the task, learner and settings that it was made with"
+        )
 
 
 def _named(state: Any) -> list[tuple[str, Any]]:
