@@ -10,7 +10,7 @@ from typing import Any
 from errands.errors import ConfigError, TaskError
 from errands.learners import default_learner, machine_of, make_learner
 from errands.learners.base import Learner, LearnerConfig
-from errands.oracle.certificate import Certificate
+from errands.oracle.certificate import Certificate, Claim
 from errands.oracle.optimum import Optimum, optimum
 from errands.oracle.policy import Policy
 from errands.records import Evaluation
@@ -105,7 +105,8 @@ def judge(
 
     policy = made.policy
     finite = made.task.finite is not None
-    judged = certificate(policy, made.task, best=best, claim=getattr(made, "claim", None)) if finite else None
+    claim = getattr(made, "claim", None)
+    judged = certificate(policy, made.task, best=best, claim=claim) if finite else claimed(claim, evaluations)
     return Run(
         task=made.task,
         learner=name,
@@ -122,6 +123,17 @@ def judge(
         evaluation_steps=made.evaluation_steps,
         wall_seconds=seconds,
     )
+
+
+def claimed(claim: Claim | None, evaluations: tuple[Evaluation, ...]) -> Certificate | None:
+    """What is known of a world without tables: the last greedy episode, beside the learner's own proof if it has one."""
+    if claim is None or not evaluations:
+        return None
+    last = evaluations[-1]
+    best = claim.upper if claim.proved and last.success else None
+    gap = None if best is None else last.episode_length - best
+    words = f"{last.episode_length} steps in one greedy episode; the world has no tables to evaluate it exactly"
+    return Certificate(float(last.episode_length), float(last.success), last.total_reward, best, gap, words, claim)
 
 
 def best_length(task: Task, budget: int = OPTIMUM_BYTES) -> Optimum:

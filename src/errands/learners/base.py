@@ -70,6 +70,10 @@ class Learner(ABC):
     @property
     def order(self) -> tuple[str, ...]:
         """The subtasks and Boolean objectives in the order in which the greedy policy completes them."""
+        if self.task.finite is None:
+            from errands.learners.tabular.host import host_walk
+
+            return host_walk(self.policy, self.task, self.seed)[3]
         from errands.oracle.certificate import walk
 
         return walk(self.policy, self.task).order

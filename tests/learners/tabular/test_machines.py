@@ -115,3 +115,17 @@ def test_an_observation_outside_its_space_is_told(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Line, "last", 9)
     with pytest.raises(TaskError, match=r"observed 6, which is not in its Discrete\(6\)"):
         make_learner(_line(), "crm").advance(5_000)
+
+
+@pytest.mark.parametrize("name", ["scout", "qcorm-0"])
+def test_a_world_without_tables_is_trained_and_judged_through_the_front_door(name: str) -> None:
+    from errands.experiments.run import train
+
+    run = train(_line(), name, steps=3_000)
+    assert run.order == ("far", "near")
+    assert (run.evaluations[-1].episode_length, run.evaluations[-1].success) == (5, True)
+    if name == "scout":
+        assert run.certificate is not None
+        assert run.certificate.claim is not None
+        assert run.certificate.claim.proved
+        assert run.certificate.gap == 0
