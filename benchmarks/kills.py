@@ -34,6 +34,8 @@ class Tally:
     """What happened in one chain: a command, killed and resumed again and again until it could finish."""
 
     kills: int = 0
+    amid: int = 0
+    """How many of them hit a seed in the middle of its training."""
     redone: float = 0.0
     """The most seconds of work that one kill cost."""
 
@@ -56,20 +58,25 @@ def finished(words: list[str], folder: Path) -> dict[str, object]:
     return found
 
 
-def kill(words: list[str], folder: Path, dice: random.Random, spread: float) -> bool:
-    """Start the command and end it at a random moment after its folder was made; False when it ended by itself."""
-    process = errands(words, folder)
-    head = [folder / "runs" / "it" / name for name in ("run.json", SWEEP)]
-    while process.poll() is None and not any(path.exists() for path in head):
+def kill(words: list[str], folder: Path, dice: random.Random, spread: float) -> tuple[float, float] | None:
+    """Start the command and end it at a random moment: when it began to train and ended; None when it ended by itself."""
+    began, process, early = time.time(), errands(words, folder), dice.random() < 0.1
+    while process.poll() is None and not any((folder / "runs" / "it" / name).exists() for name in ("run.json", SWEEP)):
         time.sleep(0.005)
-    if words[0] == "resume":
-        time.sleep(0.5)
+    while not early and process.poll() is None and not _trains(folder, began):
+        time.sleep(0.005)
+    seen = time.time()
     time.sleep(dice.random() * spread)
-    running = process.poll() is None
+    running, now = process.poll() is None, time.time()
     if running:
         os.kill(process.pid, dice.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
     process.communicate()
-    return running
+    return (seen, now) if running else None
+
+
+def _trains(folder: Path, since: float) -> bool:
+    """Whether a table was continued since then."""
+    return any(path.stat().st_mtime > since for path in folder.glob("runs/it/**/evaluations.csv"))
 
 
 def kept(folder: Path) -> dict[str, bytes]:
@@ -91,13 +98,13 @@ def kept(folder: Path) -> dict[str, bytes]:
     return found
 
 
-def redone(folder: Path) -> float:
-    """Seconds between the last line of a table and the checkpoint before it: the work that is done again."""
+def redone(folder: Path, seen: float, now: float) -> float:
+    """Seconds of training since the last checkpoint of a seed that was being trained: the work that is done again."""
     lost = 0.0
     for table in folder.glob("runs/it/**/evaluations.csv"):
         stored = [p.stat().st_mtime for p in table.parent.glob("checkpoint-*.json")]
-        if stored and not (table.parent / "result.json").exists():
-            lost = max(lost, table.stat().st_mtime - max(stored))
+        trained = stored and not (table.parent / "result.json").exists() and now - table.stat().st_mtime < 1
+        lost = max(lost, now - max(seen, *stored)) if trained else lost
     return lost
 
 
@@ -106,9 +113,10 @@ def chain(words: list[str], most: int, dice: random.Random, wanted: dict[str, by
     folder = Path(tempfile.mkdtemp(prefix="kills-"))
     tally = Tally()
     try:
-        while tally.kills < most and kill(words if tally.kills == 0 else RESUME, folder, dice, spread):
+        while tally.kills < most and (times := kill(words if tally.kills == 0 else RESUME, folder, dice, spread)):
             tally.kills += 1
-            tally.redone = max(tally.redone, redone(folder))
+            lost = redone(folder, *times)
+            tally.amid, tally.redone = tally.amid + (lost > 0), max(tally.redone, lost)
             damage = list(faults(folder / "runs" / "it"))
             assert not damage, damage
         finished(RESUME, folder)
@@ -165,9 +173,9 @@ def main() -> int:
         total = Tally()
         while total.kills < given.kills // 2:
             done = chain(words, min(10, given.kills // 2 - total.kills), dice, wanted)
-            total = Tally(total.kills + done.kills, max(total.redone, done.redone))
-        print(f"{words[0]}: {total.kills} kills, all ended with the same bytes; at most {total.redone:.2f} s done again "
-              f"(checkpoints every {INTERVAL} s)")  # fmt: skip
+            total = Tally(total.kills + done.kills, total.amid + done.amid, max(total.redone, done.redone))
+        print(f"{words[0]}: {total.kills} kills, {total.amid} of them between two checkpoints, all ended with the same bytes; "
+              f"at most {total.redone:.2f} s done again (checkpoints every {INTERVAL} s)")  # fmt: skip
     return int(any(missed.values()))
 
 
