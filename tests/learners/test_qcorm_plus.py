@@ -11,6 +11,7 @@ import pytest
 sys.path.append(str(Path(__file__).parents[1]))
 sys.path.append(str(Path(__file__).parent))
 import scout_tasks
+
 from errands.errors import ConfigError
 from errands.learners.tabular.qcorm_plus import QCoRMPlus, QCoRMPlusConfig
 from errands.oracle.certificate import certificate

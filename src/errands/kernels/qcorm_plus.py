@@ -22,6 +22,7 @@ from errands.kernels.qcorm_plus_memory import (
     PROMISED,
     RANDOM,
     STALE,
+    STAR,
     STATE,
     STEP,
     TIME,
@@ -36,6 +37,8 @@ from errands.kernels.stepping import outcome, start
 from errands.tables import RUNNING, SUCCESS, AgendaTable, Floats, Ints, WorldTable
 
 UNKNOWN = -1
+INTERVAL = 128
+"""Steps between two backward replays in an episode that goes on."""
 
 
 @hot
@@ -73,6 +76,7 @@ def notice(memory: Memory, s: int, a: int, s2: int) -> None:
         where[UNTRIED] -= 1
         if where[UNTRIED] == 0:
             where[STALE] = 1
+            memory.weight[STAR] = 0.0
     elif where[RANDOM] == 0:
         where[RANDOM] = where[STALE] = 1
         where[CORRECTED] = 0
@@ -84,7 +88,7 @@ def notice(memory: Memory, s: int, a: int, s2: int) -> None:
 
 @jit
 def close(memory: Memory, settings: Settings) -> None:
-    """After an episode: learn it again backwards where that can change something, else plan on what was learnt."""
+    """After an episode: learn again backwards where that can change something, else plan on what was learnt."""
     where = memory.where
     if where[RANDOM] == 0 and where[CHANGED] == 1:
         replay_backwards(memory, settings)
@@ -143,6 +147,8 @@ def absorb(
     if where[RANDOM] == 1:
         have = min(where[STEP], trace.shape[0])
         replay_some(memory.q, memory.v, memory.updates, trace, count, have, settings.replays, settings.gamma, horizon, rng)
+    elif where[CHANGED] == 1 and where[STEP] % INTERVAL == 0:
+        replay_backwards(memory, settings)
 
 
 @hot

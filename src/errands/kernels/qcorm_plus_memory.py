@@ -31,8 +31,10 @@ class Settings(NamedTuple):
     """h of the learning rate (h + 1) / (h + n) in a random world."""
     replays: int
     """Recent steps learnt from again with every step of a random world."""
+    backwards: int
+    """Recent steps learnt from again after an episode, last first, while the world has not proved random."""
     passes: int
-    """Backward passes over an episode at most, while the world has not proved random."""
+    """How often at most."""
     limit: int
     most: int
     """Landmarks with tables of their own; later ones share the table of their label."""

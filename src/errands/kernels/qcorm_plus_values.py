@@ -12,7 +12,6 @@ from errands.kernels.qcorm_plus_memory import (
     MARKS,
     STALE,
     STEP,
-    TIME,
     TOUCHED,
     Memory,
     Settings,
@@ -82,10 +81,10 @@ def lift(
 
 @jit
 def replay_backwards(memory: Memory, settings: Settings) -> None:
-    """Learn from the episode again, last step first, until nothing changes: for worlds whose moves are certain."""
+    """Learn from recent steps again, the last first, until nothing changes: for worlds whose moves are certain."""
     where, trace, q, v = memory.where, memory.trace, memory.q, memory.v
     size, count, least = trace.shape[0], where[LANDMARKS], memory.numbers[LEAST]
-    steps = min(where[TIME], size)
+    steps = min(where[STEP], size, settings.backwards)
     for _ in range(settings.passes):
         changed = False
         for i in range(1, steps + 1):

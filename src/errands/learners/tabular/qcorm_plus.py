@@ -43,12 +43,14 @@ MOST_VALUES = 1 << 25
 
 @dataclass(frozen=True)
 class QCoRMPlusConfig(LearnerConfig):
-    """Settings of QCoRM+; where moves are certain only gamma, passes and kicks play a part."""
+    """Settings of QCoRM+; where moves are certain only the first six play a part."""
 
     gamma: float = 0.99
     """Discount factor, below 1: it is what makes a shorter way worth more."""
+    backwards: int = 1 << 12
+    """Steps that are learnt again, last first, after every 128 and after each episode in which something changed."""
     passes: int = 50
-    """How often an episode is learnt again, backwards, at its end; fewer where nothing changes any more."""
+    """How often at most; it ends when nothing changes any more."""
     corrections: bool = True
     """Whether values by agenda state are kept where landmarks alone promise too much; without them not always exact."""
     landmarks: int = 0
@@ -70,7 +72,7 @@ class QCoRMPlusConfig(LearnerConfig):
             raise ConfigError(f"gamma is {self.gamma}; QCoRM+ needs it below 1, for example 0.99")
         if not 0 <= self.epsilon <= 1:
             raise ConfigError(f"epsilon is {self.epsilon}; it must lie between 0 and 1")
-        for name in ("passes", "landmarks", "kicks", "horizon", "replays"):
+        for name in ("backwards", "passes", "landmarks", "kicks", "horizon", "replays"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must not be negative")
         if self.recent < 1 or self.recent & (self.recent - 1):
@@ -117,7 +119,7 @@ class QCoRMPlus(TabularLearner):
         c = self.config
         most = c.landmarks or max(2, MOST_VALUES // (self.world.states * self.world.actions))
         return Settings(
-            c.gamma, c.epsilon, c.horizon, c.replays, c.passes, self.world.limit, most, c.corrections, c.kicks
+            c.gamma, c.epsilon, c.horizon, c.replays, c.backwards, c.passes, self.world.limit, most, c.corrections, c.kicks
         )
 
     def loop(self, count: int) -> int:
