@@ -9,7 +9,7 @@ from errands.tasks import load
 def test_a_deep_learner_is_a_learner_whose_policy_walks_a_finite_world():
     task = load("figure-1")
     config = dataclasses.replace(
-        deep_preset("qcorm-0", "tuned", task), width=48, depth=2, capacity=5_000, epsilon_step=2e-4, alpha=1e-3, eval_every=3_000
+        deep_preset("qcorm-0", "tuned", task), width=48, depth=1, capacity=5_000, epsilon_step=2e-4, alpha=1e-3, eval_every=3_000
     )
     learner = DeepLearner(task, config, 0, "qcorm-0")
     evaluations = list(learner.train(8_000))

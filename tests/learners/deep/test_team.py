@@ -15,7 +15,7 @@ FIGURE = load("figure-1")
 
 
 def settings(learner: str, **changes) -> DeepConfig:
-    small = {"width": 48, "depth": 2, "capacity": 5_000, "epsilon_step": 2e-4, "alpha": 1e-3, "eval_every": 4_000}
+    small = {"width": 48, "depth": 1, "capacity": 5_000, "epsilon_step": 2e-4, "alpha": 1e-3, "eval_every": 4_000}
     return dataclasses.replace(deep_preset(learner, "tuned", FIGURE), **(small | changes))
 
 
@@ -79,7 +79,7 @@ def test_more_heads_than_can_be_afforded_are_refused_with_the_way_out(monkeypatc
 
 def test_water_trains_and_evaluates_on_the_device():
     task = load("water-2")
-    config = dataclasses.replace(deep_preset("qcorm", "paper", task), width=16, capacity=1_000, network="one-hot")
+    config = dataclasses.replace(deep_preset("qcorm", "paper", task), width=16, depth=1, capacity=1_000, network="one-hot")
     team = team_of(task, "qcorm", config, (0, 1))
     team.advance(600)
     assert all(1 <= e.episode_length <= 600 for e in team.evaluate())

@@ -154,10 +154,12 @@ class DeepPlusConfig(DeepConfig):
 
     contexts: int = 16
     """Machine states drawn for each update, the same for the whole batch."""
+    bonus: float = 0.0
+    """Paid for every completed objective besides what the machine pays; keeps values large where tasks are long."""
     code_width: int = 64
     """Hidden units of the small network that turns an agenda into a factor."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.contexts < 1 or self.code_width < 1:
-            raise ConfigError("contexts and code_width must be at least 1")
+        if self.contexts < 1 or self.code_width < 1 or self.bonus < 0:
+            raise ConfigError("contexts and code_width must be at least 1 and bonus not negative")

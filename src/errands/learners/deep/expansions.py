@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from errands.learners.deep.batch import Batch, RowShape, RuleArrays, expand
 from errands.learners.deep.high import Extra
 from errands.learners.deep.machine import Listed
+from errands.tables import FAILURE
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +73,17 @@ class OverContexts:
     machine: Listed
     contexts: int
     scale: float
+    bonus: float
+    """Paid for every completed objective besides what the machine pays."""
+
+    @cached_property
+    def chances(self) -> NDArray[np.float32]:
+        """[running] cumulative chances: every number of remaining subtasks is equally likely, so that short rests occur."""
+        masks = self.machine.masks[self.machine.running]
+        left = np.array([int(mask).bit_count() for mask in masks])
+        weight = 1.0 / np.bincount(left)[left]
+        chances: NDArray[np.float32] = (np.cumsum(weight) / weight.sum()).astype(np.float32)
+        return chances
 
     @property
     def uniforms(self) -> int:
@@ -90,13 +102,18 @@ class OverContexts:
         """The batch of sampled rows."""
         table, codes = self.machine.table, jnp.asarray(self.codes)
         running = jnp.asarray(np.flatnonzero(self.machine.running), jnp.int32)
-        drawn = running[jnp.floor(uniforms * len(running)).astype(jnp.int32)]
+        place = jnp.searchsorted(jnp.asarray(self.chances), uniforms, side="right")
+        drawn = running[jnp.minimum(place, len(running) - 1)]
         label, own, ends = (rows[:, -3].astype(jnp.int32), rows[:, -2].astype(jnp.int32), rows[:, -1])
         contexts = jnp.concatenate([jnp.broadcast_to(drawn, (len(rows), self.contexts)), own[:, None]], axis=1)
         reached = jnp.asarray(table.next)[contexts, label[:, None]]
         factor = jnp.asarray(table.reward, jnp.float32)[contexts, label[:, None]] * self.scale
         signal = jnp.asarray(table.signal)[contexts, label[:, None]]
         signals = jnp.concatenate([jnp.ones((len(rows), 1)), self.shape.signals_of(rows)], axis=1)
+        reward = factor * jnp.take_along_axis(signals, signal + 1, axis=1)
+        if self.bonus:
+            done = (self.machine.completed >= 0) & (table.status[table.next] != FAILURE)
+            reward = reward + self.bonus * jnp.asarray(done)[contexts, label[:, None]]
         goes_on = jnp.asarray(self.machine.running)[reached] * (1.0 - ends)[:, None]
         weight = jnp.ones_like(goes_on)
         if self.machine.task.vanishing:
@@ -106,7 +123,7 @@ class OverContexts:
             self.shape.observations(rows),
             self.shape.following(rows),
             self.shape.actions(rows),
-            factor * jnp.take_along_axis(signals, signal + 1, axis=1),
+            reward,
             goes_on,
             weight,
             codes[contexts],

@@ -80,7 +80,7 @@ def _parts(learner: str, machine: Listed, config: DeepConfig, spaces: Spaces) ->
 
 
 def _plus(machine: Listed, config: DeepPlusConfig, spaces: Spaces, shape: RowShape) -> Brain:
-    expansion = OverContexts(shape, machine, config.contexts, config.reward_scale)
+    expansion = OverContexts(shape, machine, config.contexts, config.reward_scale, config.bonus)
     codes = expansion.codes.shape[1]
     low: Low
     if spaces.continuous:

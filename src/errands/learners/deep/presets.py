@@ -10,6 +10,8 @@ from errands.learners.deep.methods import CONFIGS
 from errands.tasks.task import Task
 
 PRESETS = ("tuned", "paper")
+LONG = 8
+"""Subtasks above which the value of the last reward alone is too small to be learnt from the start."""
 COST = 0.6
 """The largest control cost of a step of HalfCheetah: 0.1 times six squared actions of size 1."""
 
@@ -33,8 +35,9 @@ def _ddqn(learner: str, preset: str, task: Task) -> dict[str, Any]:
         if CONFIGS[learner] is DeepQCoRMConfig:
             values |= {"alpha_eta": 0.005, "relabel": False}
         return values
-    small = task.finite is not None
-    values = {"width": 128} if small else {}
+    values = {"width": 128, "alpha": 3e-4, "epsilon_step": 1e-4} if task.finite is not None else {}
+    if learner == "qcorm-plus" and len(task.machine.subtasks) > LONG:
+        values["bonus"] = 1.0
     if learner == "qcorm-0":
         values["dedicated"] = False
     return values
