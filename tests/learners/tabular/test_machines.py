@@ -117,7 +117,7 @@ def test_an_observation_outside_its_space_is_told(monkeypatch: pytest.MonkeyPatc
         make_learner(_line(), "crm").advance(5_000)
 
 
-@pytest.mark.parametrize("name", ["scout", "qcorm-0"])
+@pytest.mark.parametrize("name", ["scout", "qcorm-0", "qcorm-plus"])
 def test_a_world_without_tables_is_trained_and_judged_through_the_front_door(name: str) -> None:
     from errands.experiments.run import train
 
@@ -129,3 +129,13 @@ def test_a_world_without_tables_is_trained_and_judged_through_the_front_door(nam
         assert run.certificate.claim is not None
         assert run.certificate.claim.proved
         assert run.certificate.gap == 0
+
+
+@pytest.mark.parametrize("name", ["qrm", "crm", "hrm", "qcorm-0"])
+def test_a_world_without_tables_goes_on_after_a_resume_with_a_new_episode(name: str) -> None:
+    first = make_learner(_line(), name)
+    first.advance(1_234)
+    second = make_learner(_line(), name)
+    second.restore(first.save())
+    last = list(second.train(5_000))[-1]
+    assert (last.step, last.episode_length, last.success) == (5_000, 5, True)

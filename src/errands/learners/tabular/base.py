@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from abc import abstractmethod
 
@@ -78,13 +79,31 @@ class TabularLearner(Learner):
     def save(self) -> Saved:
         """Step counts, position and random state; learners add their tables."""
         counts = np.array([self.step, self.evaluation_steps], np.int64)
-        return {"counts": counts, "where": self.where.copy(), "rng": pack_rng(self.rng)}
+        found: Saved = {"counts": counts, "where": self.where.copy(), "rng": pack_rng(self.rng)}
+        if isinstance(self.world, Asked):
+            text = json.dumps([sorted(label) for label in self.world.labels])
+            found["labels"] = np.frombuffer(text.encode(), np.uint8).copy()
+        return found
 
     def restore(self, saved: Saved) -> None:
         """Set what `save` gave; an environment without tables starts a new episode."""
         self.step, self.evaluation_steps = (int(x) for x in saved["counts"])
         self.where[:] = saved["where"]
         unpack_rng(self.rng, saved["rng"])
+        if isinstance(self.world, Asked):
+            self.world.labels[:] = [frozenset(label) for label in json.loads(saved["labels"].tobytes())]
+            self.relabel()
+
+    def resumed(self) -> None:
+        """Where the environment has no tables its state is lost with it: a resumed run starts a new episode."""
+        if isinstance(self.world, Asked):
+            self.world.reset(self.seed)
+            self.where[ACTION] = -1
+            self.begin()
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Put the agent at the start of an episode."""
 
 
 def room(what: str, *shape: int) -> tuple[int, ...]:

@@ -25,11 +25,15 @@ class CRM(CounterfactualLearner):
         shape = (self.world.states, self.world.actions, len(self.enumerated))
         self.q = np.full(shape, config.q_init)
         self.v = np.full((shape[0], shape[2]), config.q_init)
-        begin(self.world.table, self.machine, self.where, self.rng)
+        self.begin()
 
     def check_size(self, states: int) -> None:
         """Refuse a machine whose tables would not fit."""
         room("the tables of CRM", self.world.states, self.world.actions + 1, states)
+
+    def begin(self) -> None:
+        """Put the agent at the start of an episode."""
+        begin(self.world.table, self.machine, self.where, self.rng)
 
     def loop(self, count: int) -> int:
         """Run the compiled loop."""
@@ -58,3 +62,4 @@ class CRM(CounterfactualLearner):
         """Continue where `saved` was taken."""
         super().restore(saved)
         self.q[:], self.v[:] = saved["q"], saved["v"]
+        self.resumed()

@@ -42,7 +42,6 @@ class HRM(CounterfactualLearner):
 
     def __init__(self, task: Task, config: HRMConfig, seed: int, machine: Kind = "agenda") -> None:
         super().__init__(task, config, seed, machine, FIELDS)
-        self.where[OPTION] = -1
         states, edges = self.world.states, len(self.options.target)
         room("the tables of HRM", states, self.world.actions + 2, edges)
         self.values = OptionValues(
@@ -51,7 +50,7 @@ class HRM(CounterfactualLearner):
             controller=np.full((states, edges), config.q_init),
             gain=np.array([0.0, 1.0]),
         )
-        begin(self.world.table, self.machine, self.where, self.rng)
+        self.begin()
 
     def check_size(self, states: int) -> None:
         """Refuse a machine whose tables would not fit: each state has at least one option."""
@@ -94,6 +93,11 @@ class HRM(CounterfactualLearner):
             self.world.limit,
         )
 
+    def begin(self) -> None:
+        """Put the agent at the start of an episode."""
+        self.where[OPTION] = -1
+        begin(self.world.table, self.machine, self.where, self.rng)
+
     def loop(self, count: int) -> int:
         """Run the compiled loop."""
         table, where = self.world.table, self.where
@@ -133,3 +137,4 @@ class HRM(CounterfactualLearner):
         super().restore(saved)
         for name, x in self.values._asdict().items():
             x[:] = saved[name]
+        self.resumed()

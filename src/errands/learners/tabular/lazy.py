@@ -81,8 +81,12 @@ class LazyMachine:
         heads = np.array([(u, len(order)) for u, order in self.states], np.int32)
         return heads, np.array([bit for _, order in self.states for bit in order], np.int32)
 
-    def unpack(self, heads: np.ndarray, orders: np.ndarray) -> None:
-        """The states of a packed machine, with every transition to be found again."""
+    def born(self) -> np.ndarray:
+        """Which transitions are known: by state and label."""
+        return np.asarray(self.table.next[: len(self.states)] != UNBORN)
+
+    def unpack(self, heads: np.ndarray, orders: np.ndarray, born: np.ndarray) -> None:
+        """The states of a packed machine, with the transitions that were known: an evaluation ends at any other."""
         self.states, at = [], 0
         for u, length in heads.tolist():
             self.states.append((u, tuple(orders[at : at + length].tolist())))
@@ -91,3 +95,5 @@ class LazyMachine:
         self.table = self._blank(max(64, 1 << (len(self.states) - 1).bit_length()))
         for i, (u, _) in enumerate(self.states):
             self.table.status[i] = self.stepper.status[u]
+        for i, label in np.argwhere(born).tolist():
+            self.birth(i, label)

@@ -95,6 +95,10 @@ class QCoRM(TabularLearner):
             passed=np.zeros((rows, 2), np.int64),
             passed_mask=np.zeros(rows, np.uint64),
         )
+        self.begin()
+
+    def begin(self) -> None:
+        """Put the agent at the start of an episode."""
         coupled.begin(self.world.table, self.machine, self.values, self.rng)
 
     def relabel(self) -> None:
@@ -165,3 +169,4 @@ class QCoRM(TabularLearner):
             if name != "where":
                 x[:] = saved[f"values_{name}"]
         self.table = self.table._replace(**{name: saved[f"eta_{name}"].copy() for name in self.table._fields})
+        self.resumed()

@@ -93,13 +93,13 @@ class QCoRMPlus(TabularLearner):
         nodes, subtasks = len(self.agenda.status), len(task.machine.subtasks)
         self.memory = new_memory(states, actions, nodes, subtasks, recent, config.gamma)
         self.where = self.memory.where
-        self._begin()
+        self.begin()
 
     def _listed(self) -> tuple[AgendaTable, Agenda]:
         machine = lower(self.task.machine, self.world.labels, self.world.signals)
         return machine, list_agenda(machine, self.config.gamma, MOST_LISTED, not isinstance(self.world, Asked))
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
         """Put the agent at the start of an episode."""
         first = int(start(self.world.table, self.rng))
         self.where[STATE], self.where[NODE], self.where[TIME], self.where[ACTION] = first, 0, 0, -1
@@ -135,6 +135,7 @@ class QCoRMPlus(TabularLearner):
     def relabel(self) -> None:
         """List the agenda again, with the new label; what was learnt about cells stays."""
         old, n = self.agenda, int(self.where[NODE])
+        n = n if n < len(old.numeric) else 0
         self.machine, self.agenda = self._listed()
         self.memory = on_agenda(self.memory, len(self.agenda.status))
         new = self.agenda
@@ -168,8 +169,6 @@ class QCoRMPlus(TabularLearner):
         """Everything that the rest of the run depends on."""
         arrays = {name: array.copy() for name, array in self.memory._asdict().items()}
         arrays["trace"] = arrays["trace"][: int(self.where[STEP])]
-        names = self.task.world.features
-        arrays["labels"] = np.array([[name in label for name in names] for label in self.world.labels], np.bool_)
         return {**super().save(), **{f"memory.{name}": array for name, array in arrays.items()}}
 
     def restore(self, saved: Saved) -> None:
@@ -180,9 +179,4 @@ class QCoRMPlus(TabularLearner):
         self.memory = Memory(**arrays)
         self.where = self.memory.where
         super().restore(saved)
-        if isinstance(self.world, Asked):
-            names = self.task.world.features
-            rows = saved["memory.labels"]
-            self.world.labels[:] = [frozenset(n for n, holds in zip(names, row, strict=True) if holds) for row in rows]
-            self.machine, self.agenda = self._listed()
-            self._begin()
+        self.resumed()

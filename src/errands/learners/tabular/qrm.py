@@ -42,7 +42,7 @@ class QRM(TabularLearner):
         super().__init__(task, config, seed, FIELDS)
         self.machine = LazyMachine(task.machine, machine, self.world.labels, self.world.signals)
         self.q = np.full(self._shape(), config.q_init)
-        begin(self.world.table, self.machine.table, self.where, self.rng)
+        self.begin()
 
     def _shape(self) -> tuple[int, ...]:
         return room("the table of QRM", self.machine.capacity, self.world.states, self.world.actions)
@@ -51,6 +51,10 @@ class QRM(TabularLearner):
     def _by_state(self) -> np.ndarray:
         """The table as [world state, action, machine state], the order in which kernels index it."""
         return self.q.transpose(1, 2, 0)
+
+    def begin(self) -> None:
+        """Put the agent at the start of an episode."""
+        begin(self.world.table, self.machine.table, self.where, self.rng)
 
     def loop(self, count: int) -> int:
         """Run the compiled loop."""
@@ -86,11 +90,13 @@ class QRM(TabularLearner):
     def save(self) -> Saved:
         """Everything that the rest of the run depends on."""
         heads, orders = self.machine.pack()
-        return {**super().save(), "q": self.q[: len(self.machine)].copy(), "heads": heads, "orders": orders}
+        known = {"heads": heads, "orders": orders, "born": self.machine.born()}
+        return {**super().save(), **known, "q": self.q[: len(self.machine)].copy()}
 
     def restore(self, saved: Saved) -> None:
         """Continue where `saved` was taken."""
         super().restore(saved)
-        self.machine.unpack(saved["heads"], saved["orders"])
+        self.machine.unpack(saved["heads"], saved["orders"], saved["born"])
         self.q = np.full(self._shape(), self.config.q_init)
         self.q[: len(self.machine)] = saved["q"]
+        self.resumed()
