@@ -101,9 +101,10 @@ def test_importing_errands_loads_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
-VERBS = (
-    "demo tasks learners show lint size solve train resume compare sweep reproduce plot view export play check verify doctor bench"
-).split()
+VERBS = [
+    "demo", "tasks", "learners", "show", "lint", "size", "solve", "train", "resume", "compare",
+    "sweep", "reproduce", "plot", "view", "export", "play", "check", "verify", "doctor", "bench",
+]  # fmt: skip
 
 
 def test_every_verb_of_the_contract_has_help_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
