@@ -13,13 +13,13 @@ def test_a_line_is_linear_whatever_its_slope():
 
 @pytest.mark.parametrize("base", [1.5, 2.0, 4.0])
 def test_a_power_is_found_with_its_base_also_beside_a_fixed_cost(base):
-    law = growth(SIZES, [10 + base**n for n in SIZES])
+    law = growth(SIZES, [1 + base**n for n in SIZES])
     assert law.kind == "exponential"
     assert law.factor == pytest.approx(base, rel=0.05)
 
 
-def test_noise_is_not_called_exponential():
-    assert growth(range(2, 6), [1.0, 1.02, 1.05, 1.05]).kind == "linear"
+def test_growth_below_proportion_is_not_called_exponential_whatever_its_shape():
+    assert growth(range(2, 7), [1.0, 1.0, 1.01, 1.05, 1.3]).kind == "linear"
 
 
 def test_the_words_name_law_factor_and_ratio():

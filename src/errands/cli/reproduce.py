@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from errands.experiments.paper import Cell, Panel, Profile, Skipped
     from errands.experiments.report import Figure, Report
 
+STOPPING = ("scout", "dirl")
+"""Methods that end by themselves before the steps are spent: time per million steps would mean nothing."""
+
 
 @dataclass(frozen=True)
 class Arguments:
@@ -116,7 +119,7 @@ def _report(
         row = summarise(m.curve).row()
         rows.append({"task": row.pop("task"), "name": row.pop("name"), "preset": m.cell.preset, **row})
     times = []
-    for m in good:
+    for m in (m for m in good if m.cell.method.learner not in STOPPING):
         q1, median, q3 = spread(m.per_million).values
         times.append({"task": m.cell.task, "method": m.cell.method.name, "preset": m.cell.preset,
                       "q1": q1, "median": median, "q3": q3})  # fmt: skip
@@ -165,9 +168,9 @@ def _runtime_figure(name: str, title: str, measured: list[Measured]) -> list[Fig
     from errands.plots.runtimes import draw_runtimes, runtimes
     from errands.plots.style import as_svg
 
-    timed = [m for m in measured if m.cell.method.learner != "scout"]
+    timed = [m for m in measured if m.cell.method.learner not in STOPPING]
     points = [(m.cell.method.name, int(m.cell.task.rsplit("-", 1)[1]), s) for m in timed for s in m.per_million]
-    said = ("CPU seconds of one core; evaluations and compilation are left out", "scout stops long before and is left out")
+    said = ("CPU seconds of one core, without evaluations and compilation; methods that stop by themselves are left out",)
     return [Figure(name, title, as_svg(draw_runtimes(runtimes(title, points))), said)]
 
 

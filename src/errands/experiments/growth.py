@@ -33,17 +33,19 @@ class Growth:
 
 BASES = np.exp(np.linspace(np.log(1.2), np.log(20.0), 200))
 """Bases below 1.2 cannot be told from a line over so few sizes."""
-NOISE = 0.02
-"""A line that fits within this relative error needs no other law."""
 
 
 def growth(sizes: Sequence[int], seconds: Sequence[float]) -> Growth:
-    """The law that fits measured times; the exponential one, which has a parameter more, must halve the error."""
+    """The law that fits measured times; the exponential one, which has a parameter more, must halve the error.
+
+    Times that grow no more than in proportion to n are never called exponential: a line can always do that.
+    """
     n, t = np.asarray(sizes, np.float64), np.asarray(seconds, np.float64)
     line = _error(n, t)
     errors = [_error(base**n, t) for base in BASES]
     best = int(np.argmin(errors))
-    kind = "exponential" if line > NOISE and errors[best] < 0.5 * line else "linear"
+    steep = t[-1] / t[0] > n[-1] / n[0]
+    kind = "exponential" if steep and errors[best] < 0.5 * line else "linear"
     return Growth(kind, float(BASES[best]), float(t[-1] / t[0]), line, errors[best])
 
 

@@ -71,8 +71,8 @@ RUNTIME_COLUMNS = {
 RULES = (
     "A claim stands for checks, each made under both presets, as far as they could be made: all hold, reproduced; some, "
     "partly; none, not reproduced. Where the presets disagree the claim is partly reproduced. Refuted: an exact "
-    "computation contradicts it. A method has "
-    "converged from the step on from which the median of its seeds stays within 10 % of the exact optimum, that is in "
+    "computation contradicts it. A method has converged "
+    "where the median of its seeds begins to stay within 10 % of the exact optimum, that is to lie there in "
     "95 % of the evaluations that follow."
 )
 
