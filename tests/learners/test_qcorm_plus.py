@@ -13,6 +13,7 @@ sys.path.append(str(Path(__file__).parent))
 import scout_tasks
 
 from errands.errors import ConfigError
+from errands.kernels.qcorm_plus_corrections import best_believed
 from errands.learners.tabular.qcorm_plus import QCoRMPlus, QCoRMPlusConfig
 from errands.oracle.certificate import certificate
 from errands.oracle.optimum import optimum
@@ -112,6 +113,19 @@ def _needs_corrections(task: Task) -> bool:
         return False
     plain = trained(task, config=QCoRMPlusConfig(corrections=False))
     return trained(task).where[CORRECTED] > 0 and plain.evaluate().episode_length != scout_tasks.shortest(task)
+
+
+@pytest.mark.parametrize("seed", [4, 7, 12, 29])
+def test_promises_only_fall_and_never_below_the_truth(seed: int) -> None:
+    task = scout_tasks.task(seed)
+    best = 0.99 ** scout_tasks.shortest(task)
+    learner = QCoRMPlus(task, SMALL, 0)
+    first, before = int(learner.world.table.starts[0]), learner.memory.q.copy()
+    for _ in range(100):
+        learner.advance(17)
+        assert best_believed(learner.agenda, learner.memory, 0, first)[0] >= best * (1 - 1e-9)
+        assert (learner.memory.q[:, :, : before.shape[2]] <= before + 1e-15).all()
+        before = learner.memory.q.copy()
 
 
 @pytest.mark.parametrize("landmarks", [1, 3])

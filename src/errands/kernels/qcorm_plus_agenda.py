@@ -108,7 +108,9 @@ def fewest_steps(following: Ints, status: Codes) -> tuple[Ints, bool]:
 
 
 def list_agenda(machine: AgendaTable, gamma: float, most: int, whole: bool = True) -> Agenda:
-    """The agenda of a lowered machine as a graph; `whole` says that the world has no labels but the machine's."""
+    """The agenda of a lowered machine as a graph of at most `most` nodes; `whole`: the world has no labels but these."""
+    if most < 1:
+        return _unlisted(machine)
     numeric, mask, slots, following = list_nodes(machine, most)
     if not len(numeric):
         return _unlisted(machine)

@@ -31,7 +31,9 @@ from errands.learners.tabular.base import TabularLearner, room
 from errands.learners.tabular.qcorm_plus_policy import LandmarkPolicy, episode, settled
 from errands.learners.tabular.qcorm_plus_steps import MOST_NODES, learnt_steps_to_go, walked_steps_to_go
 from errands.learners.tabular.world import Asked
+from errands.machines.counting import size
 from errands.machines.lower import lower
+from errands.machines.stepping import Stepper
 from errands.tables import AgendaTable
 from errands.tasks.task import Task
 
@@ -97,7 +99,9 @@ class QCoRMPlus(TabularLearner):
 
     def _listed(self) -> tuple[AgendaTable, Agenda]:
         machine = lower(self.task.machine, self.world.labels, self.world.signals)
-        return machine, list_agenda(machine, self.config.gamma, MOST_LISTED, not isinstance(self.world, Asked))
+        large = Stepper(self.task.machine).symmetric and size(self.task.machine).agenda > MOST_LISTED
+        most = 0 if large else MOST_LISTED
+        return machine, list_agenda(machine, self.config.gamma, most, not isinstance(self.world, Asked))
 
     def begin(self) -> None:
         """Put the agent at the start of an episode."""
