@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from errands.kernels import jit
-from errands.kernels.scout_explore import Known
+from errands.kernels.scout_memory import Known
 from errands.kernels.scout_states import States
 from errands.tables import RUNNING, SUCCESS, Flags, Ints
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from errands.kernels import jit
-from errands.kernels.scout_explore import Known
+from errands.kernels.scout_memory import Known
 from errands.tables import Flags, Floats, Ints
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from errands.kernels import jit
 from errands.kernels.scout_bounds import FAR, Landmarks
-from errands.kernels.scout_explore import Known
+from errands.kernels.scout_memory import Known
 from errands.tables import FAILURE, SUCCESS, Codes, Ints
 
 Longs = NDArray[np.int64]

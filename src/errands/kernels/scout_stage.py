@@ -6,8 +6,8 @@ import numpy as np
 
 from errands.kernels import jit
 from errands.kernels.scout_bounds import FAR
-from errands.kernels.scout_explore import Known
 from errands.kernels.scout_machine import ScoutMachine
+from errands.kernels.scout_memory import Known
 from errands.tables import FAILURE, SUCCESS, Flags, Ints
 
 SUCCEED = -1

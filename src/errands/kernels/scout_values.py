@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from errands.kernels import jit
-from errands.kernels.scout_explore import FINAL
 from errands.kernels.scout_machine import ScoutMachine
+from errands.kernels.scout_memory import FINAL
 from errands.kernels.scout_model import Model
 from errands.tables import FAILURE, RUNNING, SUCCESS, Codes, Flags, Floats, Ints
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Protocol
 
-from errands.kernels.scout_explore import Known
+from errands.kernels.scout_memory import Known
 from errands.kernels.scout_model import learn_model
 from errands.kernels.scout_values import product_values
 from errands.learners.scout.agenda import Agenda

@@ -10,7 +10,7 @@ import numpy as np
 
 from errands.kernels.local_search import tour
 from errands.kernels.scout_bounds import FAR
-from errands.kernels.scout_explore import Known
+from errands.kernels.scout_memory import Known
 from errands.kernels.scout_stage import NOWHERE, SUCCEED, stage_search
 from errands.kernels.scout_tree import tree_bound
 from errands.learners.scout.guide import Walk

@@ -10,7 +10,9 @@ import numpy as np
 
 from errands.errors import TaskError
 from errands.kernels import scout_explore as ex
-from errands.kernels.scout_explore import Agent, Known, absorb, begin, choose
+from errands.kernels import scout_memory as me
+from errands.kernels.scout_explore import choose
+from errands.kernels.scout_memory import Agent, Known, absorb, begin
 from errands.learners.scout.lowering import Lowering
 from errands.learners.scout.plain import plain, rich
 from errands.learners.scout.world import NEWS, Sampler, TableSampler
@@ -53,7 +55,7 @@ class EnvSampler:
         """Up to `count` steps: how many were taken, and why it stopped."""
         at = agent.at
         for step in range(count):
-            if at[ex.CLOCK] < 0:
+            if at[me.CLOCK] < 0:
                 if not self._begin(known, lowering, agent):
                     return step, NEWS
                 if pauses:
@@ -62,7 +64,7 @@ class EnvSampler:
                 a = int(choose(known, agent, route))
                 if a < 0:
                     return step, ex.DRY
-                if known.hits[at[ex.CELL], a, -1] > 0:
+                if known.hits[at[me.CELL], a, -1] > 0:
                     return step, ex.FULL
                 observation, _, ends, cut, info = self.env.step(a)
                 self.news = int(observation), self.looked_at & info["features"], bool(ends), bool(cut), a
@@ -72,8 +74,8 @@ class EnvSampler:
                 return step, NEWS
             self.news = None
             ended = absorb(known, lowering.machine, agent, a, there, label, ends)
-            if ended != RUNNING or cut or at[ex.CLOCK] >= self.limit:
-                at[ex.CLOCK] = -1
+            if ended != RUNNING or cut or at[me.CLOCK] >= self.limit:
+                at[me.CLOCK] = -1
             if (why := _pause(at, due, pauses)) is not None:
                 return step + 1, why
         return count, ex.SPENT
@@ -130,11 +132,11 @@ class EnvTrial:
 
 def _pause(at: Any, due: int, pauses: bool) -> int | None:
     """Why exploring stops after this step; None to go on."""
-    if at[ex.FRESH] >= due:
+    if at[me.FRESH] >= due:
         return ex.DUE
-    if pauses and at[ex.CLOCK] < 0:
+    if pauses and at[me.CLOCK] < 0:
         return ex.ENDED
-    return ex.CHANGED if pauses and at[ex.MOVED] else None
+    return ex.CHANGED if pauses and at[me.MOVED] else None
 
 
 def make_sampler(task: Task, seed: int, host: bool) -> Sampler:

@@ -9,6 +9,7 @@ import numpy as np
 
 from errands.errors import ConfigError
 from errands.kernels import scout_explore as ex
+from errands.kernels import scout_memory as me
 from errands.kernels.scout_bounds import FAR, measure
 from errands.kernels.scout_explore import scarce_from, wanted_cells
 from errands.kernels.scout_model import learn_model, oddness
@@ -68,7 +69,7 @@ class Scout(Learner):
     @property
     def random(self) -> bool:
         """Whether moves are random: declared so, or seen."""
-        return self.sampler.certain is False or bool(self.known.facts[ex.RANDOM])
+        return self.sampler.certain is False or bool(self.known.facts[me.RANDOM])
 
     @property
     def starts(self) -> list[int]:
@@ -78,7 +79,7 @@ class Scout(Learner):
     @property
     def here(self) -> State:
         """The agenda state that the agent is in."""
-        return int(self.agent.at[ex.STATE]), self.lowering.mask_of(self.agent.mask)
+        return int(self.agent.at[me.STATE]), self.lowering.mask_of(self.agent.mask)
 
     def advance(self, count: int) -> None:
         """Take `count` steps; once all is proved or explored the world is left alone and steps are only counted."""
@@ -105,20 +106,20 @@ class Scout(Learner):
         if news is not None:
             self.lowering.add([news[1]])
             self.agent = self.agent._replace(effect=np.zeros(len(self.lowering.labels), np.int8))
-            if self.agent.at[ex.CLOCK] >= 0:
-                ex.refresh(self.lowering.machine, self.agent)
+            if self.agent.at[me.CLOCK] >= 0:
+                me.refresh(self.lowering.machine, self.agent)
 
     def _reason(self, why: int) -> None:
         """Certain moves: look for a certificate; when nothing untried is near, follow a plan or wait for the limit."""
         at = self.agent.at
         if why == ex.DRY:
             # Ways that change the machine can keep the frontier out of reach; then every way follows the hopeful plan.
-            at[ex.LEVEL] = at[ex.FRESH] > 0
-        at[ex.FRESH] = 0
-        if len(self.starts) == 1 and not self.known.facts[ex.EVENTS]:
+            at[me.LEVEL] = at[me.FRESH] > 0
+        at[me.FRESH] = 0
+        if len(self.starts) == 1 and not self.known.facts[me.EVENTS]:
             self.proof = self._settled(self.starts[0])
         if self.proof is None and why == ex.DRY:
-            guide, cell = self.guide, int(at[ex.CELL])
+            guide, cell = self.guide, int(at[me.CELL])
             actions: Ints | None = None
             if isinstance(guide, Planner):
                 actions = guide.onward(guide.agenda.number(self.here), cell)
@@ -140,53 +141,53 @@ class Scout(Learner):
         """Make these actions the path ahead; None: pass the time until the episode ends."""
         agent, limit = self.agent, self.task.world.limit
         way = np.zeros(limit, np.int32) if actions is None else actions
-        length = min(len(way), limit - int(agent.at[ex.CLOCK]), len(agent.path))
+        length = min(len(way), limit - int(agent.at[me.CLOCK]), len(agent.path))
         agent.path[:length], agent.expect[:length] = way[:length], -1
-        agent.at[ex.AT], agent.at[ex.END], agent.at[ex.GUIDED] = 0, length, 1
+        agent.at[me.AT], agent.at[me.END], agent.at[me.GUIDED] = 0, length, 1
 
     def _venture(self, why: int) -> None:
         """Random moves: renew the plan as experience grows, and share episodes between exploring and following it."""
         at = self.agent.at
         if self.step >= 1.1 * self.frozen_step + 20:
             self.frozen, self.frozen_step = snapshot(self.known), self.step
-        if at[ex.CLOCK] == 0:
-            greedy = at[ex.LEVEL] > self.config.level and self.known.started.sum() % 2 == 0
-            at[ex.FOLLOWING] = ex.GREEDY if greedy else ex.SEEKING if oddness(self.frozen) > WILD else 0
+        if at[me.CLOCK] == 0:
+            greedy = at[me.LEVEL] > self.config.level and self.known.started.sum() % 2 == 0
+            at[me.FOLLOWING] = me.GREEDY if greedy else me.SEEKING if oddness(self.frozen) > WILD else 0
         if why == ex.DRY:
             self._rest()
-        if at[ex.FOLLOWING] == ex.GREEDY and at[ex.CLOCK] >= 0:
+        if at[me.FOLLOWING] == me.GREEDY and at[me.CLOCK] >= 0:
             self.route = np.maximum(self.prospect.route(self.here), 0)
-        elif at[ex.FOLLOWING] == ex.SEEKING and at[ex.CLOCK] >= 0:
+        elif at[me.FOLLOWING] == me.SEEKING and at[me.CLOCK] >= 0:
             self._seek()
 
     def _rest(self) -> None:
         """Nothing scarce is in reach: end the episode by the plan if the start offers more, else ask for more tries."""
         at = self.agent.at
         if scarce_from(self.known, self.agent, np.array(self.starts, np.int32)):
-            at[ex.FOLLOWING] = ex.GREEDY
+            at[me.FOLLOWING] = me.GREEDY
             return
-        at[ex.LEVEL] = max(at[ex.LEVEL] + 1, at[ex.LEVEL] * 3 // 2)
-        if at[ex.LEVEL] > 2 * self.known.tried.max() + 2:
-            at[ex.FOLLOWING] = ex.GREEDY
+        at[me.LEVEL] = max(at[me.LEVEL] + 1, at[me.LEVEL] * 3 // 2)
+        if at[me.LEVEL] > 2 * self.known.tried.max() + 2:
+            at[me.FOLLOWING] = me.GREEDY
 
     def _seek(self) -> None:
         """Where outcomes are mostly unusual, the way to what is scarce is planned by values."""
         at = self.agent.at
         wanted = wanted_cells(self.known, self.agent)
-        key = (int(at[ex.STATE]), int(at[ex.LEVEL]), self.frozen_step, wanted.tobytes())
+        key = (int(at[me.STATE]), int(at[me.LEVEL]), self.frozen_step, wanted.tobytes())
         if self._sought is None or key != self._sought[0]:
             model = learn_model(self.frozen, self.config.prior)
             start = int(np.argmax(self.known.started))
             v, self.route = seek_values(model, self.agent.effect, wanted, start, self.config.gamma)
             self._sought = key, v
-        if self._sought[1][at[ex.CELL]] <= 0.0 and not wanted[at[ex.CELL]]:
+        if self._sought[1][at[me.CELL]] <= 0.0 and not wanted[at[me.CELL]]:
             self._rest()
 
     # What was learnt
 
     def _greedy(self) -> tuple[Guide | Prospect, Policy]:
         """The planner on what is known now (random moves: when the plan was last renewed), and its policy."""
-        key = (1, self.frozen_step) if self.random else (0, int(self.known.facts[ex.PAIRS]), self.settled)
+        key = (1, self.frozen_step) if self.random else (0, int(self.known.facts[me.PAIRS]), self.settled)
         if self._cached is None or self._cached[0] != key:
             if self.random:
                 prospect = self.mind.prospect(self.frozen)
@@ -240,7 +241,7 @@ class Scout(Learner):
     def _bounds(self) -> Claim:
         starts = {s: int(self.known.started[s]) for s in self.starts}
         guide = None if self.random or not starts else self.guide
-        events = bool(self.known.facts[ex.EVENTS])
+        events = bool(self.known.facts[me.EVENTS])
         return bounds_so_far(guide, self.lowering.stepper.start, starts, events, self.step)
 
     @property

@@ -1,4 +1,4 @@
-"""Fresh memory for Scout, memory with more room, and both as saved arrays."""
+"""Fresh memory for Scout, memory with more room, and copies of it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.kernels import scout_explore as ex
-from errands.kernels.scout_explore import Agent, Known
+from errands.kernels import scout_memory as me
+from errands.kernels.scout_memory import Agent, Known
 
 
 def new_known(states: int, actions: int, outcomes: int) -> Known:
@@ -45,7 +45,7 @@ def snapshot(known: Known) -> Known:
 def new_agent(states: int, limit: int, words: int, labels: int) -> Agent:
     """An agent about to start its first episode, exploring."""
     at = np.zeros(11, np.int64)
-    at[ex.CLOCK], at[ex.LEVEL] = -1, 1
+    at[me.CLOCK], at[me.LEVEL] = -1, 1
     room = max(states, limit) + 1
     path, expect = np.zeros(room, np.int32), np.zeros(room, np.int32)
     mask, after = np.zeros(words, np.uint64), np.zeros(words, np.uint64)

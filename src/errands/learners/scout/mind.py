@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from errands.kernels.scout_explore import Known
+from errands.kernels.scout_memory import Known
 from errands.learners.scout.agenda import Agenda, number_states, with_labels
 from errands.learners.scout.chance import MOST_VALUES, Exact, Prospect
 from errands.learners.scout.config import ScoutConfig

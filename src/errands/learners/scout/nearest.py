@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from errands.kernels.scout_explore import Known
+from errands.kernels.scout_memory import Known
 from errands.learners.scout.guide import Walk
 from errands.learners.scout.lowering import Lowering
 from errands.machines.stepping import State

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from errands.kernels.scout_bounds import FAR, Landmarks, bound, find_landmarks, measure
-from errands.kernels.scout_explore import Known
+from errands.kernels.scout_memory import Known
 from errands.kernels.scout_search import EXIT, GOAL, LOST, NONE, estimate, search
 from errands.learners.scout.agenda import Agenda
 from errands.learners.scout.guide import Walk

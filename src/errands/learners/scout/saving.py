@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.kernels import scout_explore as ex
-from errands.kernels.scout_explore import Known
+from errands.kernels import scout_memory as me
+from errands.kernels.scout_memory import Known
 from errands.learners.base import Saved, pack_rng, unpack_rng
 from errands.learners.scout.memory import new_agent
 from errands.oracle.certificate import Claim
@@ -47,9 +47,9 @@ def load_scout(scout: Scout, saved: Saved) -> None:
     scout.frozen = Known(**{name: saved[f"frozen.{name}"].copy() for name in Known._fields})
     fresh = new_agent(scout.sampler.states, scout.task.world.limit, scout.lowering.words, len(scout.lowering.labels))
     scout.agent = fresh._replace(**{name: saved[f"agent.{name}"].copy() for name in AGENT})
-    scout.agent.at[ex.STAMP] = 0
-    if scout.agent.at[ex.CLOCK] >= 0:
-        ex.refresh(scout.lowering.machine, scout.agent)
+    scout.agent.at[me.STAMP] = 0
+    if scout.agent.at[me.CLOCK] >= 0:
+        me.refresh(scout.lowering.machine, scout.agent)
     scout.route = saved["route"].copy()
     scout.step, scout.evaluation_steps, scout.frozen_step = (int(n) for n in saved["counters"])
     unpack_rng(scout.rng, saved["rng"])

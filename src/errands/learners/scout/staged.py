@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from errands.kernels.local_search import tour
-from errands.kernels.scout_explore import Known
+from errands.kernels.scout_memory import Known
 from errands.kernels.scout_model import learn_model
 from errands.kernels.scout_values import stage_values
 from errands.learners.scout.lowering import Lowering

@@ -6,7 +6,8 @@ from typing import Protocol
 
 import numpy as np
 
-from errands.kernels.scout_explore import Agent, Known, explore_table
+from errands.kernels.scout_explore import explore_table
+from errands.kernels.scout_memory import Agent, Known
 from errands.learners.scout.lowering import Lowering
 from errands.tables import Ints
 from errands.worlds.base import FiniteWorld

@@ -1,0 +1,158 @@
+"""What Scout remembers: every step with its outcomes, where the agent is, and what each label would do now."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from errands.kernels import jit
+from errands.kernels.scout_machine import ONE, ZERO, ScoutMachine, advance
+from errands.tables import FAILURE, RUNNING, Codes, Flags, Ints, Masks
+
+CELL, STATE, CLOCK, LEVEL, AT, END, GUIDED, FRESH, FOLLOWING, MOVED, STAMP = range(11)
+RANDOM, EVENTS, PAIRS = range(3)
+GREEDY, SEEKING = 1, 2
+IDLE, TURNS, FINAL = range(3)
+
+
+class Known(NamedTuple):
+    """What was seen: each pair (cell, action) with its outcomes, an outcome being (target, label, ends)."""
+
+    tried: Ints
+    """[S, A] how often the action was taken in the cell."""
+    target: Ints
+    """[S, A, B]"""
+    label: Ints
+    """[S, A, B]"""
+    ends: Flags
+    """[S, A, B]"""
+    hits: Ints
+    """[S, A, B] how often the outcome came; outcomes fill from the front."""
+    mode: Ints
+    """[S, A] the outcome that came most often."""
+    cell_label: Ints
+    """[S] the label with which the cell was entered first, -1 for a cell not seen."""
+    started: Ints
+    """[S] how often an episode started in the cell."""
+    facts: NDArray[np.int64]
+    """[3] whether a pair showed two outcomes, whether a cell showed two labels, the number of pairs tried."""
+
+
+class Agent(NamedTuple):
+    """Where the agent is and what it is about to do, with the scratch space of its searches."""
+
+    at: NDArray[np.int64]
+    """[11] the cell, the numeric state, the episode's clock (-1: about to start), the level below which a pair is scarce,
+    position in and end of the path, whether a planner wrote it, new pairs since the last plan, which route is
+    followed (GREEDY, SEEKING what is scarce), whether the last step asks for a new one, the stamp of the last search."""
+    mask: Masks
+    after: Masks
+    path: Ints
+    """The actions ahead, and in `expect` the cells they should lead to (-1: anywhere)."""
+    expect: Ints
+    effect: Codes
+    """[L] what entering a cell with this label does now: IDLE, TURNS the machine, or is FINAL."""
+    seen: Ints
+    """[S] stamps of the last search that met the cell, then its parent, the action from it, and the queue."""
+    parent: Ints
+    via: Ints
+    queue: Ints
+
+
+@jit
+def refresh(machine: ScoutMachine, agent: Agent) -> None:
+    """Find what each label does in the agent's machine state; `advance` for all labels at once."""
+    u, mask, bits, words = agent.at[STATE], agent.mask, machine.label_bits, agent.mask.shape[0]
+    active, counted, variables, following = machine.active, machine.variable_bits, machine.variables, machine.next
+    first, last, row, effect = machine.first[u], machine.first[u + 1], machine.row[u], agent.effect
+    for label in range(following.shape[0]):
+        low, where = ZERO, -1
+        for w in range(words):
+            hit = bits[label, w] & active[u, w] & mask[w]
+            if hit != ZERO:
+                low, where = hit & (~hit + ONE), w
+                break
+        q, scale = 0, 1
+        for i in range(first, last):
+            v = variables[i]
+            left = False
+            for w in range(words):
+                rest = mask[w] & ~low if w == where else mask[w]
+                left = left or rest & counted[v, w] != ZERO
+            if not left:
+                q += 2 * scale
+            elif where >= 0 and low & counted[v, where] != ZERO:
+                q += scale
+            scale *= 3
+        after = following[label, row + q]
+        effect[label] = TURNS if where >= 0 or after != u else IDLE
+        if machine.status[after] != RUNNING:
+            effect[label] = FINAL
+
+
+@jit
+def begin(known: Known, machine: ScoutMachine, agent: Agent, s: int, label: int) -> None:
+    """A new episode in cell s, whose label is seen and not consumed."""
+    at = agent.at
+    at[CELL], at[STATE], at[CLOCK], at[AT], at[END] = s, machine.initial, 0, 0, 0
+    agent.mask[:] = machine.full
+    known.started[s] += 1
+    if known.cell_label[s] < 0:
+        known.cell_label[s] = label
+    elif known.cell_label[s] != label:
+        known.facts[EVENTS] = 1
+    refresh(machine, agent)
+
+
+@jit
+def observe(known: Known, s: int, a: int, there: int, label: int, ends: bool) -> bool:
+    """Remember one step; whether its pair was new."""
+    o = 0
+    while known.hits[s, a, o] > 0 and (
+        known.target[s, a, o] != there or known.label[s, a, o] != label or known.ends[s, a, o] != ends
+    ):
+        o += 1
+    if known.hits[s, a, o] == 0:
+        known.target[s, a, o], known.label[s, a, o], known.ends[s, a, o] = there, label, ends
+        if o > 0:
+            known.facts[RANDOM] = 1
+    known.hits[s, a, o] += 1
+    if known.hits[s, a, o] > known.hits[s, a, known.mode[s, a]]:
+        known.mode[s, a] = o
+    known.tried[s, a] += 1
+    if known.cell_label[there] < 0:
+        known.cell_label[there] = label
+    elif known.cell_label[there] != label:
+        known.facts[EVENTS] = 1
+    fresh = known.tried[s, a] == 1
+    if fresh:
+        known.facts[PAIRS] += 1
+    return fresh
+
+
+@jit
+def absorb(known: Known, machine: ScoutMachine, agent: Agent, a: int, there: int, label: int, ends: bool) -> int:
+    """Take in what an action led to: the memory, the machine, the path; RUNNING or how the episode ended."""
+    at = agent.at
+    if observe(known, at[CELL], a, there, label, ends):
+        at[FRESH] += 1
+    row = advance(machine, at[STATE], agent.mask, label, agent.after)
+    u = machine.next[label, row]
+    changed = u != at[STATE]
+    for w in range(agent.mask.shape[0]):
+        changed = changed or agent.after[w] != agent.mask[w]
+        agent.mask[w] = agent.after[w]
+    at[STATE], at[CELL], at[MOVED] = u, there, changed or at[FOLLOWING] == SEEKING
+    at[CLOCK] += 1
+    if at[AT] < at[END]:
+        expected = agent.expect[at[AT]]
+        at[AT] += 1
+        if (expected >= 0 and expected != there) or (changed and not at[GUIDED]):
+            at[END] = 0
+    if machine.status[u] != RUNNING:
+        return int(machine.status[u])
+    if changed and not ends:
+        refresh(machine, agent)
+    return FAILURE if ends else RUNNING
