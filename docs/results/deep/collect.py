@@ -45,7 +45,14 @@ def one_speed(folder: Path, task: str, runs: str) -> None:
                 team.advance(500)
                 jax.block_until_ready(team.state.step)
                 times.append(round((time.perf_counter() - before) / 500 * 1e6, 1))
-        row = {"task": task, "run": name, "seeds": 10, "us_per_step": min(times), "all": times, "ready_s": round(ready, 1)}
+        row = {
+            "task": task,
+            "run": name,
+            "seeds": 10,
+            "us_per_step": min(times),
+            "all": times,
+            "ready_s": round(ready, 1),
+        }
         _write(folder / "speed.jsonl", row | {"weights": deep.weights(team)})
 
 
@@ -58,7 +65,14 @@ def one_learn(folder: Path, job: str, until: float) -> None:
     team = deep.make(f"{learner}:{seeds}", settings(task, preset, int(every)))
     for evaluations in team.train(int(steps)):
         lengths = [e.episode_length if e.success else -e.episode_length for e in evaluations]
-        row = {"task": task, "run": learner, "preset": preset, "map_seed": 0, "step": evaluations[0].step, "lengths": lengths}
+        row = {
+            "task": task,
+            "run": learner,
+            "preset": preset,
+            "map_seed": 0,
+            "step": evaluations[0].step,
+            "lengths": lengths,
+        }
         row |= {"orders": ["".join(name[0] for name in order) for order in team.orders]}
         _write(folder / f"learn-{task}.jsonl", row | {"seconds": round(time.perf_counter() - before, 1)})
         if time.time() > until:
@@ -77,7 +91,8 @@ def _queue(commands: list[list[str]], width: int, folder: Path) -> None:
             time.sleep(0.2)
             running = [p for p in running if p.poll() is None]
         log = (folder / f"log-{command[2]}-{number}").open("wb")
-        running.append(subprocess.Popen([sys.executable, __file__, *command], stdout=log, stderr=log))
+        whole = [sys.executable, __file__, *command]
+        running.append(subprocess.Popen(whole, stdout=log, stderr=log))  # noqa: S603 (this very script)
     for process in running:
         process.wait()
 

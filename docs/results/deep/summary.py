@@ -38,9 +38,19 @@ def _first(curve: list[dict[str, Any]], wanted: int) -> str:
 
 def learnt(name: str) -> Iterator[str]:
     """A line per method: what its seeds do at the end, over the last five evaluations, and at best."""
-    yield "| preset | method | steps | solved at the end | length at the end | last five: solved | last five: length | seeds ever solved | best of each seed | shortest | half solved by | nine solved by | commonest order |"
-    yield "|" + "---|" * 13
-    for preset, run, curve in _curves(name):
+    titles: tuple[str, ...] = (
+        "method",
+        "steps",
+        "solved, end",
+        "length, end",
+        "solved, last 5",
+        "length, last 5",
+        "ever solved",
+    )
+    titles += ("best of each seed", "shortest", "half solved by", "nine solved by", "commonest order, last 5")
+    yield "| " + " | ".join(titles) + " |"
+    yield "|" + "---|" * len(titles)
+    for _, run, curve in _curves(name):
         seeds = range(len(curve[0]["lengths"]))
         end = [n for n in curve[-1]["lengths"] if n > 0]
         late = [n for row in curve[-5:] for n in row["lengths"]]
@@ -50,23 +60,44 @@ def learnt(name: str) -> Iterator[str]:
         orders = [o for row in curve[-5:] for n, o in zip(row["lengths"], row["orders"], strict=True) if n > 0]
         common = max(set(orders), key=orders.count) if orders else "-"
         share = f"{common} ({orders.count(common)}/{len(orders)})" if orders else "-"
-        yield (
-            f"| {preset} | {run} | {curve[-1]['step'] // 1000} k | {len(end)}/{len(seeds)} | {_spread(end)} | {len(won)}/{len(late)} "
-            f"| {_spread(won)} | {len(best)}/{len(seeds)} | {_spread(best)} | {min(best, default=0) or '-'} "
-            f"| {_first(curve, len(seeds) // 2)} | {_first(curve, len(seeds) - 1)} | {share} |"
-        )
+        cells = [run, f"{curve[-1]['step'] // 1000} k", f"{len(end)}/{len(seeds)}", _spread(end)]
+        cells += [f"{len(won)}/{len(late)}", _spread(won), f"{len(best)}/{len(seeds)}", _spread(best)]
+        cells += [str(min(best, default="-")), _first(curve, len(seeds) // 2), _first(curve, len(seeds) - 1), share]
+        yield "| " + " | ".join(cells) + " |"
 
 
 def course(name: str, every: int) -> Iterator[str]:
     """Seeds solved and median length on the way."""
     curves = list(_curves(name))
     steps = sorted({row["step"] for _, _, curve in curves for row in curve if row["step"] % every == 0})
-    yield "| preset | method | " + " | ".join(f"{s // 1000} k" for s in steps) + " |"
-    yield "|" + "---|" * (2 + len(steps))
-    for preset, run, curve in curves:
+    yield "| method | " + " | ".join(f"{s // 1000} k" for s in steps) + " |"
+    yield "|" + "---|" * (1 + len(steps))
+    for _, run, curve in curves:
         at = {row["step"]: [n for n in row["lengths"] if n > 0] for row in curve}
         cells = [f"{len(at[s])}: {median(at[s]):g}" if at.get(s) else ("0" if s in at else "") for s in steps]
-        yield f"| {preset} | {run} | " + " | ".join(cells) + " |"
+        yield f"| {run} | " + " | ".join(cells) + " |"
+
+
+def early(name: str, low: int, high: int) -> Iterator[str]:
+    """All methods over the same steps."""
+    yield f"| method | solved, {low // 1000}-{high // 1000} k | length |"
+    yield "|---|---|---|"
+    for _, run, curve in _curves(name):
+        late = [n for row in curve if low <= row["step"] <= high for n in row["lengths"]]
+        yield f"| {run} | {sum(n > 0 for n in late)}/{len(late)} | {_spread([n for n in late if n > 0])} |"
+
+
+def shared() -> Iterator[str]:
+    """Microseconds per step from 40 k to 120 k steps, while all twelve runs shared the GPU."""
+    yield "| method | water-3 | water-5 | 5 to 3 |"
+    yield "|---|---|---|---|"
+    found: dict[str, list[float]] = {}
+    for name in ("learn-water-3.jsonl", "learn-water-5.jsonl"):
+        for _, run, curve in _curves(name):
+            at = {row["step"]: row["seconds"] for row in curve}
+            found.setdefault(run, []).append((at[120_000] - at[40_000]) / 80_000 * 1e6)
+    for run, (three, five) in found.items():
+        yield f"| {run} | {three:.0f} | {five:.0f} | {five / three:.2f} |"
 
 
 def speeds() -> Iterator[str]:
@@ -84,10 +115,9 @@ def speeds() -> Iterator[str]:
 def main() -> None:
     """Print every table."""
     for path in sorted(HERE.glob("learn-*.jsonl")):
-        every = 20_000 if "cheetah" in path.name else 40_000
-        print(f"\n{path.name}\n", *learnt(path.name), "", *course(path.name, every), sep="\n")
-    if (HERE / "speed.jsonl").exists():
-        print("\nspeed.jsonl\n", *speeds(), sep="\n")
+        print(f"\n{path.name}\n", *learnt(path.name), sep="\n")
+        print("", *course(path.name, 40_000), "", *early(path.name, 60_000, 120_000), sep="\n")
+    print("\nspeed.jsonl\n", *speeds(), "", *shared(), sep="\n")
 
 
 if __name__ == "__main__":
