@@ -32,7 +32,7 @@ def trained(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object
 def test_the_document_has_the_keys_of_the_front_door(capsys: pytest.CaptureFixture[str]) -> None:
     document = trained(capsys, "figure-1", "qcorm", "--steps", "5000", "--seeds", "2", "--name", "a")
     assert {"task", "learner", "machine", "preset", "optimum", "runs"} <= document.keys()
-    assert (document["task"], document["learner"], document["machine"]) == ("figure-1", "qcorm", None)
+    assert (document["task"], document["learner"], document["machine"]) == ("figure-1", "qcorm", "coupled")
     assert (document["preset"], document["optimum"]) == ("tuned", 10)
     runs = document["runs"]
     assert isinstance(runs, list)

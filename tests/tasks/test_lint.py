@@ -101,7 +101,8 @@ def test_labels_that_coincide_are_named_with_the_states_behind_them() -> None:
         ["u0 -> u1 : a ; 0", "u0 -> u2 : b & ~a ; 0", "u1 -> win : c ; 1", "u2 -> lose : c ; 0"],
         ["lose"],
     )
-    assert lint_machine(machine).warnings == ()
+    (warning,) = lint_machine(machine).warnings
+    assert warning.startswith("the label 1{}c stands for two states, u1 and u2")
     both = NumericRM.of(
         "u0", ["win"], ["u0 -> u1 : a ; 0", "u0 -> u2 : b & ~a ; 0", "u1 -> win : c ; 1", "u2 -> win : c ; 2"]
     )

@@ -27,10 +27,13 @@ def save_scout(scout: Scout) -> Saved:
         "proof": None if scout.proof is None else asdict(scout.proof),
         "labels": [sorted(label) for label in scout.lowering.labels],
     }
+    at = scout.agent.at.copy()
+    at[me.STAMP] = 0  # a mark that only one search reads
     return {
         **{f"known.{name}": part.copy() for name, part in scout.known._asdict().items()},
         **{f"frozen.{name}": part.copy() for name, part in scout.frozen._asdict().items()},
         **{f"agent.{name}": getattr(scout.agent, name).copy() for name in AGENT},
+        "agent.at": at,
         "route": scout.route.copy(),
         "counters": np.array([scout.step, scout.evaluation_steps, scout.frozen_step], np.int64),
         "rng": pack_rng(scout.rng),
