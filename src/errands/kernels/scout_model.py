@@ -15,7 +15,7 @@ from errands.tables import Flags, Floats, Ints
 class Model(NamedTuple):
     """Outcomes of every tried pair with their probabilities; an untried pair has none."""
 
-    count: Ints
+    outcomes: Ints
     """[S, A] the number of outcomes."""
     target: Ints
     """[S, A, M]"""

@@ -116,7 +116,7 @@ def search(
     slots[locate(names, slots, names[0])] = 0
     count, size = 1, 0
     if h[0] < ceiling:
-        push(keys, items, 0, np.int64(0), 0)
+        push(keys, items, 0, 0, 0)
         size = 1
     while size > 0:
         n = pop(keys, items, size)
@@ -148,7 +148,7 @@ def search(
         for a in range(actions):
             if known.tried[s, a] == 0:
                 if exits and g[n] + w[x, marked] < ceiling:
-                    push(keys, items, size, np.int64(g[n] + w[x, marked]) << 31, -1 - n)
+                    push(keys, items, size, int(g[n] + w[x, marked]) << 31, -1 - n)
                     size += 1
                 exits = False
                 continue

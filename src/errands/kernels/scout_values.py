@@ -17,7 +17,7 @@ SWEEPS = 2_000
 @jit
 def product_values(model: Model, status: Codes, delta: Ints, gamma: float, layered: bool) -> tuple[Floats, Ints]:
     """[X, S] the expected discount factor at success, and the action that attains it (-1 where nothing was tried)."""
-    cells, actions = model.count.shape
+    cells, actions = model.outcomes.shape
     count = status.shape[0]
     v = np.zeros((count, cells))
     policy = np.full((count, cells), -1, np.int32)
@@ -35,10 +35,10 @@ def product_values(model: Model, status: Codes, delta: Ints, gamma: float, layer
                     s = i if sweep & 1 == 0 else cells - 1 - i
                     best, choice = -1.0, -1
                     for a in range(actions):
-                        if model.count[s, a] == 0:
+                        if model.outcomes[s, a] == 0:
                             continue
                         total = 0.0
-                        for o in range(model.count[s, a]):
+                        for o in range(model.outcomes[s, a]):
                             y = delta[model.label[s, a, o], x]
                             if status[y] == SUCCESS or (status[y] == RUNNING and not model.ends[s, a, o]):
                                 total += model.share[s, a, o] * v[y, model.target[s, a, o]]
@@ -63,7 +63,7 @@ def stage_values(
 
     entry[u] is the entry that u reads meanwhile; -1 in payoff means that nothing is completed in the cell.
     """
-    cells, actions = model.count.shape
+    cells, actions = model.outcomes.shape
     count = entry.shape[0]
     v = np.zeros((count, cells))
     policy = np.full((count, cells), -1, np.int32)
@@ -76,10 +76,10 @@ def stage_values(
                 s = i if sweep & 1 == 0 else cells - 1 - i
                 best, choice = -1.0, -1
                 for a in range(actions):
-                    if model.count[s, a] == 0:
+                    if model.outcomes[s, a] == 0:
                         continue
                     total = 0.0
-                    for o in range(model.count[s, a]):
+                    for o in range(model.outcomes[s, a]):
                         there = model.target[s, a, o]
                         if u == chooser and payoff[there] >= 0.0:
                             total += model.share[s, a, o] * payoff[there]
@@ -102,7 +102,7 @@ def stage_values(
 @jit
 def seek_values(model: Model, effect: Codes, wanted: Flags, start: int, gamma: float) -> tuple[Floats, Ints]:
     """[S] the expected discount factor at a wanted cell, and the action that attains it; an episode's end is a way to start."""
-    cells, actions = model.count.shape
+    cells, actions = model.outcomes.shape
     v = np.zeros(cells)
     policy = np.full(cells, -1, np.int32)
     for sweep in range(SWEEPS):
@@ -112,11 +112,11 @@ def seek_values(model: Model, effect: Codes, wanted: Flags, start: int, gamma: f
             best, choice = -1.0, -1
             for a in range(actions):
                 total = 0.0
-                for o in range(model.count[s, a]):
+                for o in range(model.outcomes[s, a]):
                     ended = model.ends[s, a, o] or effect[model.label[s, a, o]] == FINAL
                     there = start if ended else model.target[s, a, o]
                     total += model.share[s, a, o] * (1.0 if wanted[there] else v[there])
-                if model.count[s, a] > 0 and total > best:
+                if model.outcomes[s, a] > 0 and total > best:
                     best, choice = total, a
             if choice >= 0:
                 change = max(change, abs(gamma * best - v[s]))
