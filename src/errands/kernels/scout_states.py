@@ -34,7 +34,7 @@ def slot_of(u: int, mask: np.uint64, size: int) -> int:
     """The slot in which the search for a state begins."""
     low, high = mask & np.uint64(0xFFFFFFFF), mask >> np.uint64(32)
     mixed = (low * np.uint64(2654435769)) ^ (high * np.uint64(2246822519)) ^ (np.uint64(u) * np.uint64(3266489917))
-    return int((mixed ^ (mixed >> np.uint64(15)) ^ (mixed >> np.uint64(32))) & np.uint64(size - 1))
+    return int(np.int64((mixed ^ (mixed >> np.uint64(15)) ^ (mixed >> np.uint64(32))) & np.uint64(size - 1)))
 
 
 @jit
