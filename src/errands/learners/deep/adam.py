@@ -50,6 +50,8 @@ def descend(
     mean = jax.tree.map(lambda m, g: m + first * (g - m), trained.mean, gradient)
     square = jax.tree.map(lambda v, g: v + second * (g * g - v), trained.square, gradient)
     weights = jax.tree.map(lambda w, m, v: w - rate * m / (jnp.sqrt(v * scale) + TINY), trained.weights, mean, square)
+    if follow is False:
+        return Trained(weights, mean, square, trained.target, updates)
     target = jax.tree.map(lambda t, w: t + pull * (w - t), trained.target, weights)
     return Trained(weights, mean, square, target, updates)
 

@@ -15,7 +15,7 @@ from errands.learners.deep.config import DeepPlusConfig
 from errands.learners.deep.ddqn import explored
 from errands.learners.deep.expansions import ContextBatch
 from errands.learners.deep.network import Factored, Layers, init_layers
-from errands.learners.deep.td3 import ActorCritic, actor_critic, noisy
+from errands.learners.deep.td3 import ActorCritic, actor_critic, delayed, noisy
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,8 @@ class FactoredTD3:
     actor: Factored
     critic: Factored
     config: DeepPlusConfig
+    phase: int | None = None
+    """Updates since the actor's last, where the caller knows."""
 
     @staticmethod
     def of(inputs: int, codes: int, actions: int, config: DeepPlusConfig) -> FactoredTD3:
@@ -133,7 +135,8 @@ class FactoredTD3:
     ) -> tuple[ActorCritic, Float[Array, "1 actions"]]:
         """One update of the critics, every `policy_delay` steps one of the actor, and the action for `now`."""
         c = self.config
-        go, both = step >= c.warmup, step % c.policy_delay == 0
+        go = step >= c.warmup
+        both = step % c.policy_delay == 0 if self.phase is None else self.phase == 0
         acting = self.view(trained, now, batch.code)
         noise = normals[self.action_width :].reshape(c.batch, 1, self.action_width)
         noise = jnp.clip(noise * c.target_noise, -c.noise_clip, c.noise_clip)
@@ -162,7 +165,7 @@ class FactoredTD3:
             gradient = jax.grad(actor_loss)(actor.weights)
             return descend(actor, gradient, c.alpha, c.polyak, go)
 
-        return ActorCritic(jax.lax.cond(both, improve, lambda actor: actor, trained.actor), critics), acting
+        return ActorCritic(delayed(improve, trained.actor, both), critics), acting
 
     def view(self, trained: ActorCritic, now: Float[Array, " inputs"], code: Array) -> Float[Array, "1 actions"]:
         """The action of one observation under one code."""

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -17,10 +18,12 @@ from errands.learners.base import Saved
 from errands.learners.deep import device
 from errands.learners.deep.brain import Brain, Mind, Outcome, Place
 from errands.learners.deep.config import DeepConfig
+from errands.learners.deep.factored import FactoredTD3
 from errands.learners.deep.machine import Listed
 from errands.learners.deep.methods import brain_of
 from errands.learners.deep.outside import Count, Outside, Seen, outside_of
 from errands.learners.deep.policy import decide
+from errands.learners.deep.td3 import TD3
 from errands.learners.deep.team import Team
 
 
@@ -102,6 +105,15 @@ def _randoms(brain: Brain, keys: Array, chunk: Array) -> tuple[Array, Array]:
     return uniforms, normals
 
 
+@lru_cache(maxsize=16)
+def phased(brain: Brain) -> tuple[Brain, ...]:
+    """The brain at each of the steps from one update of TD3's actor to the next: the host knows where it stands."""
+    low = brain.low
+    if not isinstance(low, TD3 | FactoredTD3):
+        return (brain,)
+    return tuple(replace(brain, low=replace(low, phase=k)) for k in range(brain.config.policy_delay))
+
+
 class HostTeam(Team):
     """A team in environments that are stepped on the host."""
 
@@ -148,7 +160,9 @@ class HostTeam(Team):
                 now = self._fleet
                 actions = np.asarray(now.actions)
                 randoms = self._random(now.keys, self._count)
-                minds = learn(self.brain, now.minds, now.places, now.buffer, now.step, *randoms)
+                phases = phased(self.brain)
+                brain = phases[self._count % len(phases)]
+                minds = learn(brain, now.minds, now.places, now.buffer, now.step, *randoms)
                 answer = packed(self.outside.step(actions))
                 self._count += 1
                 course = (minds.high, now.places, now.actions, now.buffer, now.step)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -31,6 +32,8 @@ class TD3:
     actor: Headed
     critic: Headed
     config: DeepConfig
+    phase: int | None = None
+    """Updates since the actor's last, where the caller knows; a GPU then need not ask the host in between."""
 
     @staticmethod
     def of(inputs: int, heads: int, actions: int, config: DeepConfig) -> TD3:
@@ -73,7 +76,8 @@ class TD3:
     ) -> tuple[ActorCritic, Float[Array, "heads actions"]]:
         """One update of the critics, every `policy_delay` steps one of the actor, and the actions for `now`."""
         c = self.config
-        go, both = step >= c.warmup, step % c.policy_delay == 0
+        go = step >= c.warmup
+        both = step % c.policy_delay == 0 if self.phase is None else self.phase == 0
         acting = self._actions(trained.actor.weights, now[None])[0]
         goal = self._goal(trained, batch, normals[self.action_width :].reshape(c.batch, self.action_width))
         gradient = jax.grad(self._critic_loss)(trained.critics.weights, batch, goal)
@@ -84,8 +88,7 @@ class TD3:
             gradient = jax.grad(self._actor_loss)(actor.weights, first, batch)
             return descend(actor, gradient, c.alpha, c.polyak, go)
 
-        actor = jax.lax.cond(both, improve, lambda actor: actor, trained.actor)
-        return ActorCritic(actor, critics), acting
+        return ActorCritic(delayed(improve, trained.actor, both), critics), acting
 
     def _goal(
         self, trained: ActorCritic, batch: Batch, normals: Float[Array, "batch actions"]
@@ -131,6 +134,14 @@ class TD3:
     def worth(self, trained: ActorCritic, now: Array, acting: Float[Array, "heads actions"]) -> Float[Array, " heads"]:
         """What each head expects of its own action."""
         return self._judge(trained.critics.weights, now[None], acting[None]).min(axis=0)[0]
+
+
+def delayed(improve: Callable[[Trained], Trained], actor: Trained, due: Bool[Array, ""] | bool) -> Trained:
+    """The actor after its update where one is due."""
+    if isinstance(due, bool):
+        return improve(actor) if due else actor
+    later: Trained = jax.lax.cond(due, improve, lambda actor: actor, actor)
+    return later
 
 
 def noisy(acting: Float[Array, " actions"], normals: Array, size: float, go: Array) -> Float[Array, " actions"]:
