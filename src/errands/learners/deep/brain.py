@@ -154,6 +154,14 @@ class Brain:
 
         return mind._replace(trained=jax.tree.map(steady, mind.trained, is_leaf=lambda part: isinstance(part, Trained)))
 
+    def acting(self, trained: Any) -> Any:
+        """Only what acting in training looks at: moments and targets would only travel along."""
+
+        def bare(part: Any) -> Any:
+            return part._replace(mean=None, square=None, target=None) if isinstance(part, Trained) else part
+
+        return jax.tree.map(bare, trained, is_leaf=lambda part: isinstance(part, Trained))
+
     def draw(self, mind: Mind, step: Array, uniforms: Array) -> tuple[Mind, Int[Array, " rows"], Extra]:
         """The buffer rows of the next update."""
         size = jnp.minimum(step, self.config.capacity)

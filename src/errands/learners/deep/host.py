@@ -158,16 +158,17 @@ class HostTeam(Team):
         with self.place():
             for _ in range(count):
                 now = self._fleet
-                actions = np.asarray(now.actions)
+                self.outside.send(np.asarray(now.actions))
                 randoms = self._random(now.keys, self._count)
                 phases = phased(self.brain)
                 brain = phases[self._count % len(phases)]
                 minds = learn(brain, now.minds, now.places, now.buffer, now.step, *randoms)
-                answer = packed(self.outside.step(actions))
+                answer = packed(self.outside.receive())
                 self._count += 1
                 course = (minds.high, now.places, now.actions, now.buffer, now.step)
                 randoms = self._random(now.keys, self._count)
-                high, places, acts, buffer, step = turn(self.brain, minds.trained, course, answer, *randoms)
+                acting = self.brain.acting(minds.trained)
+                high, places, acts, buffer, step = turn(self.brain, acting, course, answer, *randoms)
                 self._fleet = HostFleet(Mind(minds.trained, high), places, acts, buffer, now.keys, step)
 
     def trials(self) -> device.Trial:

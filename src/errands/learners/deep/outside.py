@@ -38,6 +38,7 @@ class Outside:
         self.envs = [world.env() for _ in seeds]
         self.senses = senses_of(self.envs[0], len(self.signals))
         self.seeds = seeds
+        self.sent = np.zeros((len(seeds), 0), np.float32)
         self.state = np.zeros(len(seeds), np.int32)
         self.time = np.zeros(len(seeds), np.int32)
 
@@ -49,7 +50,16 @@ class Outside:
 
     def step(self, actions: NDArray[np.float32]) -> Seen:
         """One step of every environment; episodes that are over begin anew."""
-        steps = [self._one(i, action) for i, action in enumerate(actions)]
+        self.send(actions)
+        return self.receive()
+
+    def send(self, actions: NDArray[np.float32]) -> None:
+        """Hand the actions over; environments that can go on by themselves do."""
+        self.sent = actions
+
+    def receive(self) -> Seen:
+        """What the environments answered to the actions sent."""
+        steps = [self._one(i, action) for i, action in enumerate(self.sent)]
         return Seen(*(np.stack(part) for part in zip(*steps, strict=True)))
 
     def _one(self, i: int, action: NDArray[np.float32]) -> tuple[Any, ...]:

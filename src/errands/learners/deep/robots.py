@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from os import cpu_count
 
 import mujoco
@@ -29,21 +29,29 @@ class Robots(Outside):
         self.signs = np.array([-1.0 if name in dict(BACKWARD) else 1.0 for name in names])
         threads = max(1, min(len(seeds) // 2, (cpu_count() or 1) - 1))
         self.shares = [self.robots[i::threads] for i in range(threads)]
-        self.pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self.pool = ThreadPoolExecutor(threads)
+        self.under_way: list[Future[None]] = []
+        self.parts = [(robot.data.qpos, robot.data.qvel) for robot in self.robots]
+        self.controls = [robot.data.ctrl for robot in self.robots]
 
-    def step(self, actions: NDArray[np.float32]) -> Seen:
-        """One step of every robot; episodes that are over begin anew."""
-        pushes = np.asarray(self.senses.do(actions), np.float32)
-        for robot, push in zip(self.robots, pushes, strict=True):
-            robot.data.ctrl[:] = push
+    def send(self, actions: NDArray[np.float32]) -> None:
+        """Push every robot; the threads run on while the caller does something else."""
+        self.sent = np.asarray(self.senses.do(actions), np.float32)
+        for robot, control, push in zip(self.robots, self.controls, self.sent, strict=True):
+            control[:] = push
             robot.steps += 1
-        list(self.pool.map(_push, self.shares)) if self.pool else _push(self.robots)
-        rows = np.stack([np.concatenate([r.data.qpos, r.data.qvel]) for r in self.robots])
+        self.under_way = [self.pool.submit(_push, share) for share in self.shares]
+
+    def receive(self) -> Seen:
+        """Where the robots are after that; episodes that are over begin anew."""
+        for share in self.under_way:
+            share.result()
+        rows = np.array([np.concatenate(parts) for parts in self.parts])
         rows[:, 0] -= [r.origin for r in self.robots]
         # A label is the bit pattern of the features, in the order in which the machine names them.
         holds = self.signs * (rows[:, :1] - self.bounds) > 0
         label = (holds << np.arange(len(self.bounds))).sum(axis=1).astype(np.int32)
-        signals = CONTROL_COST * np.square(pushes).sum(axis=1, keepdims=True)
+        signals = CONTROL_COST * np.square(self.sent).sum(axis=1, keepdims=True)
         seen = finite(rows)
         self.state = self.machine.table.next[self.state, label]
         self.time += 1
