@@ -145,7 +145,9 @@ class DeepQCoRMConfig(DeepConfig):
         if self.ground_batch < 1 or self.ground_capacity < self.ground_batch:
             raise ConfigError("ground_batch must be at least 1 and ground_capacity not smaller than it")
         if self.joint and not self.dedicated:
-            raise ConfigError("the reward of Theorem 1 is known at the end of the episode only; set dedicated=True or joint=False")
+            raise ConfigError(
+                "the reward of Theorem 1 is known at the end of the episode only; set dedicated=True or joint=False"
+            )
 
 
 @dataclass(frozen=True)
@@ -153,13 +155,33 @@ class DeepPlusConfig(DeepConfig):
     """Settings of deep QCoRM+: the agenda enters as a factor on the features of the trunk."""
 
     contexts: int = 16
-    """Machine states drawn for each update, the same for the whole batch."""
+    """Machine states drawn for each update, the same for the whole batch; all of them where there are no more."""
+    visited: float = 0.0
+    """The share of them that is taken from the sampled steps instead of being drawn."""
+    measure: Literal["discount", "steps"] = "discount"
+    """What values mean: discounted reward, or steps to success (1 at success, 1 / horizon less per step, 0 for failure)."""
+    horizon: int = 100
+    """Steps from success at which a value has fallen to 0, where values measure steps."""
+    leg: float = 0.0
+    """Values are divided by those of a plan that takes so many steps per move of the machine: all are then of one size."""
     bonus: float = 0.0
-    """Paid for every completed objective besides what the machine pays; keeps values large where tasks are long."""
+    """Paid for every completed objective besides what the machine pays; prefers early completions to short episodes."""
     code_width: int = 64
     """Hidden units of the small network that turns an agenda into a factor."""
+    late: int = 0
+    """How many of the hidden layers lie behind the factor; they are then computed for every machine state drawn."""
+    settle: int = 0
+    """Steps after which Adam's step size has fallen to a half, on its way to 0 as 1 / steps; 0 keeps it."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.contexts < 1 or self.code_width < 1 or self.bonus < 0:
-            raise ConfigError("contexts and code_width must be at least 1 and bonus not negative")
+        if self.contexts < 1 or self.code_width < 1 or self.horizon < 1:
+            raise ConfigError("contexts, code_width and horizon must be at least 1")
+        if self.bonus < 0 or self.leg < 0 or self.settle < 0 or not 0 <= self.visited <= 1:
+            raise ConfigError("bonus, leg and settle must not be negative, and visited must lie between 0 and 1")
+        if not 0 <= self.late < self.depth:
+            raise ConfigError(f"late is {self.late}; it must be at least 0 and less than depth, {self.depth}")
+        if self.measure not in ("discount", "steps"):
+            raise ConfigError(f"measure is '{self.measure}'; choose from discount, steps")
+        if self.measure == "steps" and self.bonus:
+            raise ConfigError("values that measure steps need no bonus; set it to 0")

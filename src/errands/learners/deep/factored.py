@@ -12,10 +12,23 @@ from jaxtyping import Array, Bool, Float, Int
 
 from errands.learners.deep.adam import Trained, descend, fresh, l1_beyond_one
 from errands.learners.deep.config import DeepPlusConfig
+from errands.learners.deep.contexts import ContextBatch
 from errands.learners.deep.ddqn import explored
-from errands.learners.deep.expansions import ContextBatch
 from errands.learners.deep.network import Factored, Layers, init_layers
 from errands.learners.deep.td3 import ActorCritic, actor_critic, delayed, noisy
+
+
+def goals(
+    config: DeepPlusConfig, batch: ContextBatch, value: Float[Array, "rows contexts"]
+) -> Float[Array, "rows contexts"]:
+    """What values are drawn to, given those of the next observations; a share of steps left stays between 0 and 1."""
+    goal = batch.reward + batch.discount * value
+    return jnp.clip(goal, -batch.prior, 1.0 - batch.prior) if config.measure == "steps" else goal
+
+
+def pace(config: DeepPlusConfig, step: Int[Array, ""]) -> Float[Array, ""] | float:
+    """The step size of Adam, halved every time that the steps reach twice as many again as `settle`."""
+    return config.alpha / (1.0 + step / config.settle) if config.settle else config.alpha
 
 
 @dataclass(frozen=True)
@@ -29,7 +42,9 @@ class FactoredDDQN:
     @staticmethod
     def of(inputs: int, codes: int, actions: int, config: DeepPlusConfig) -> FactoredDDQN:
         """The learner for observations and codes of these lengths."""
-        return FactoredDDQN(Factored(inputs, codes, actions, config.width, config.depth, config.code_width), config)
+        return FactoredDDQN(
+            Factored(inputs, codes, actions, config.width, config.depth, config.code_width, config.late), config
+        )
 
     def init(self, key: Array) -> Trained:
         """Fresh weights."""
@@ -44,7 +59,7 @@ class FactoredDDQN:
         later = self.net.join(target, features, self.net.factor(target, batch.later))
         gradient, acting = jax.grad(self._loss, has_aux=True)(trained.weights, later, now, batch)
         c = self.config
-        return descend(trained, gradient, c.alpha, c.polyak, step >= c.warmup), acting
+        return descend(trained, gradient, pace(c, step), c.polyak, step >= c.warmup), acting
 
     def _loss(
         self, layers: Layers, later: Float[Array, "rows contexts actions"], now: Array, batch: ContextBatch
@@ -62,7 +77,7 @@ class FactoredDDQN:
         following = jax.lax.stop_gradient(features[count : 2 * count, None])
         online = net.join(frozen, following, net.factor(frozen, batch.later))
         value = jnp.where(online == online.max(axis=2, keepdims=True), later, -jnp.inf).max(axis=2)
-        goal = batch.reward + self.config.gamma * batch.goes_on * value
+        goal = goals(self.config, batch, value)
         taken = jax.nn.one_hot(batch.actions[:, 0].astype(jnp.int32), net.outputs)[:, None]
         error = jnp.sum(q * taken, axis=2) - goal
         loss = jnp.sum(batch.weight * l1_beyond_one(error)) / jnp.maximum(jnp.sum(batch.weight), 1.0)
@@ -101,8 +116,10 @@ class FactoredTD3:
     @staticmethod
     def of(inputs: int, codes: int, actions: int, config: DeepPlusConfig) -> FactoredTD3:
         """The learner for observations, codes and actions of these lengths."""
-        shape = (config.width, config.depth, config.code_width)
-        return FactoredTD3(Factored(inputs, codes, actions, *shape), Factored(inputs + actions, codes, 1, *shape), config)
+        shape = (config.width, config.depth, config.code_width, config.late)
+        return FactoredTD3(
+            Factored(inputs, codes, actions, *shape), Factored(inputs + actions, codes, 1, *shape), config
+        )
 
     @property
     def action_width(self) -> int:
@@ -119,16 +136,22 @@ class FactoredTD3:
         return actor_critic(key, self.actor.sizes, self.critic.sizes)
 
     def _actions(self, layers: Layers, rows: Array, codes: Array) -> Float[Array, "rows contexts actions"]:
-        return jnp.tanh(self.actor.join(layers, self.actor.trunk(layers, rows)[:, None], self.actor.factor(layers, codes)))
+        return jnp.tanh(
+            self.actor.join(layers, self.actor.trunk(layers, rows)[:, None], self.actor.factor(layers, codes))
+        )
 
-    def _judge(self, critics: Layers, rows: Array, actions: Array, codes: Array) -> Float[Array, "2 rows contexts"]:
-        """Both critics on each context's own action."""
-        wide = jnp.broadcast_to(rows[:, None], (*codes.shape[:2], rows.shape[1]))
-        joined = jnp.concatenate([wide, jnp.broadcast_to(actions, (*codes.shape[:2], actions.shape[2]))], axis=2)
-        return jax.vmap(lambda layers: self._one(layers, joined, codes))(critics)
+    def _judge(
+        self, critics: Layers, rows: Array, actions: Array, codes: Array
+    ) -> Float[Array, "critics rows contexts"]:
+        """Every critic on each context's action, or on one for all contexts of a row."""
+        wide = jnp.broadcast_to(rows[:, None], (*actions.shape[:2], rows.shape[1]))
+        joined = jnp.concatenate([wide, actions], axis=2)
 
-    def _one(self, layers: Layers, rows: Array, codes: Array) -> Float[Array, "rows contexts"]:
-        return self.critic.join(layers, self.critic.trunk(layers, rows), self.critic.factor(layers, codes))[..., 0]
+        def one(layers: Layers) -> Float[Array, "rows contexts"]:
+            features = self.critic.trunk(layers, joined)
+            return self.critic.join(layers, features, self.critic.factor(layers, codes))[..., 0]
+
+        return jax.vmap(one)(critics)
 
     def learn(
         self, trained: ActorCritic, now: Array, batch: ContextBatch, normals: Array, step: Int[Array, ""]
@@ -138,34 +161,32 @@ class FactoredTD3:
         go = step >= c.warmup
         both = step % c.policy_delay == 0 if self.phase is None else self.phase == 0
         acting = self.view(trained, now, batch.code)
-        noise = normals[self.action_width :].reshape(c.batch, 1, self.action_width)
-        noise = jnp.clip(noise * c.target_noise, -c.noise_clip, c.noise_clip)
-        target = trained.actor.target
-        later = jnp.clip(self._actions(target, batch.following, batch.later) + noise, -1.0, 1.0)
-        value = self._judge(trained.critics.target, batch.following, later, batch.later).min(axis=0)
-        goal = batch.reward + c.gamma * batch.goes_on * value
-        total = jnp.maximum(jnp.sum(batch.weight), 1.0)
-
-        def critic_loss(layers: Layers) -> Float[Array, ""]:
-            rows = jnp.concatenate([batch.observations, batch.actions], axis=1)[:, None]
-            q = jax.vmap(lambda one: self._one(one, rows, batch.codes))(layers)
-            return jnp.sum(batch.weight * jnp.square(q - goal)) / total
-
-        gradient = jax.grad(critic_loss)(trained.critics.weights)
-        critics = descend(trained.critics, gradient, c.alpha, c.polyak, go, both)
-
-        def actor_loss(layers: Layers) -> Float[Array, ""]:
-            actions = self._actions(layers, batch.observations, batch.codes)
-            wide = jnp.broadcast_to(batch.observations[:, None], (*actions.shape[:2], batch.observations.shape[1]))
-            first = jax.tree.map(lambda part: part[0], critics.weights)
-            q = self._one(first, jnp.concatenate([wide, actions], axis=2), batch.codes)
-            return -jnp.sum(batch.weight * q) / total
+        goal = self._goal(trained, batch, normals[self.action_width :].reshape(c.batch, 1, self.action_width))
+        gradient = jax.grad(self._critic_loss)(trained.critics.weights, batch, goal)
+        critics = descend(trained.critics, gradient, pace(c, step), c.polyak, go, both)
 
         def improve(actor: Trained) -> Trained:
-            gradient = jax.grad(actor_loss)(actor.weights)
-            return descend(actor, gradient, c.alpha, c.polyak, go)
+            first = jax.tree.map(lambda part: part[:1], critics.weights)
+            gradient = jax.grad(self._actor_loss)(actor.weights, first, batch)
+            return descend(actor, gradient, pace(c, step), c.polyak, go)
 
         return ActorCritic(delayed(improve, trained.actor, both), critics), acting
+
+    def _goal(self, trained: ActorCritic, batch: ContextBatch, normals: Array) -> Float[Array, "rows contexts"]:
+        c = self.config
+        noise = jnp.clip(normals * c.target_noise, -c.noise_clip, c.noise_clip)
+        actions = jnp.clip(self._actions(trained.actor.target, batch.following, batch.later) + noise, -1.0, 1.0)
+        return goals(c, batch, self._judge(trained.critics.target, batch.following, actions, batch.later).min(axis=0))
+
+    def _critic_loss(self, critics: Layers, batch: ContextBatch, goal: Array) -> Float[Array, ""]:
+        # The action is the stored one whatever the machine state: one row of the trunk serves all of them.
+        q = self._judge(critics, batch.observations, batch.actions[:, None], batch.codes)
+        return jnp.sum(batch.weight * jnp.square(q - goal)) / jnp.maximum(jnp.sum(batch.weight), 1.0)
+
+    def _actor_loss(self, layers: Layers, critic: Layers, batch: ContextBatch) -> Float[Array, ""]:
+        actions = self._actions(layers, batch.observations, batch.codes)
+        q = self._judge(critic, batch.observations, actions, batch.codes)
+        return -jnp.sum(batch.weight * q) / jnp.maximum(jnp.sum(batch.weight), 1.0)
 
     def view(self, trained: ActorCritic, now: Float[Array, " inputs"], code: Array) -> Float[Array, "1 actions"]:
         """The action of one observation under one code."""

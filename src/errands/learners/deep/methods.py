@@ -13,9 +13,10 @@ from errands.learners.deep.bandit import Bandit
 from errands.learners.deep.batch import RowShape, rule_arrays
 from errands.learners.deep.brain import Brain, Expansion, Low
 from errands.learners.deep.config import DeepConfig, DeepHRMConfig, DeepPlusConfig, DeepQCoRMConfig
+from errands.learners.deep.contexts import OverContexts
 from errands.learners.deep.controller import Controller
 from errands.learners.deep.ddqn import DDQN
-from errands.learners.deep.expansions import OverContexts, OverHeads
+from errands.learners.deep.expansions import OverHeads
 from errands.learners.deep.factored import FactoredDDQN, FactoredTD3
 from errands.learners.deep.high import High, Own
 from errands.learners.deep.machine import Listed
@@ -63,7 +64,7 @@ def brain_of(learner: str, machine: Listed, config: DeepConfig, spaces: Spaces) 
         )
     sizes = (spaces.observation, rule.heads, spaces.actions, config)
     low: Low = TD3.of(*sizes) if spaces.continuous else DDQN.of(*sizes)
-    expansion: Expansion = OverHeads(shape, rule_arrays(rule), rule.stays)
+    expansion: Expansion = OverHeads(shape, rule_arrays(rule), rule.stays, learner == "qrm")
     return Brain(machine, low, high, expansion, shape, config)
 
 
@@ -80,7 +81,7 @@ def _parts(learner: str, machine: Listed, config: DeepConfig, spaces: Spaces) ->
 
 
 def _plus(machine: Listed, config: DeepPlusConfig, spaces: Spaces, shape: RowShape) -> Brain:
-    expansion = OverContexts(shape, machine, config.contexts, config.reward_scale, config.bonus)
+    expansion = OverContexts(shape, machine, config)
     codes = expansion.codes.shape[1]
     low: Low
     if spaces.continuous:

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Literal
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 Layer = tuple[Float[Array, "inputs outputs"], Float[Array, " outputs"]]
 Layers = list[Layer]
@@ -35,6 +36,37 @@ def through(layers: Layers, rows: Float[Array, "*rows inputs"], last: bool = Tru
     return rows
 
 
+@partial(jax.custom_vjp, nondiff_argnums=(2,))
+def taught(layers: Layers, rows: Float[Array, "rows *more inputs"], count: int) -> Float[Array, "rows *more outputs"]:
+    """The output of a stack of which only the first `count` rows teach; the others cost nothing on the way back."""
+    return through(layers, rows)
+
+
+def _forth(layers: Layers, rows: Array, count: int) -> tuple[Array, tuple[Layers, list[Array]]]:
+    kept = []
+    for weights, bias in layers[:-1]:
+        kept.append(rows[:count])
+        rows = jax.nn.relu(rows @ weights + bias)
+    weights, bias = layers[-1]
+    return rows @ weights + bias, (layers, [*kept, rows[:count]])
+
+
+def _back(count: int, saved: tuple[Layers, list[Array]], slope: Array) -> tuple[Layers, Array]:
+    layers, kept = saved
+    rows, slope, gradient = len(slope), slope[:count], []
+    for n, ((weights, _), inputs) in reversed(list(enumerate(zip(layers, kept, strict=True)))):
+        flat, down = inputs.reshape(-1, inputs.shape[-1]), slope.reshape(-1, slope.shape[-1])
+        # Written out so that the gradient lies as the weights do: Adam then reads both in order.
+        gradient.append((flat.T @ down, down.sum(axis=0)))
+        slope = slope @ weights.T
+        if n:
+            slope = jnp.where(inputs > 0, slope, 0.0)
+    return gradient[::-1], jnp.concatenate([slope, jnp.zeros((rows - count, *slope.shape[1:]))])
+
+
+taught.defvjp(_forth, _back)
+
+
 @dataclass(frozen=True)
 class Headed:
     """A function of observations with `outputs` numbers for each of `heads` heads."""
@@ -54,26 +86,49 @@ class Headed:
         ends = (self.inputs + (0 if wide else self.heads), self.outputs * (self.heads if wide else 1))
         return tuple(zip((ends[0], *hidden), (*hidden, ends[1]), strict=True))
 
-    def every(self, layers: Layers, rows: Float[Array, "rows inputs"]) -> Float[Array, "rows heads outputs"]:
-        """All heads for each row."""
+    def every(
+        self, layers: Layers, rows: Float[Array, "rows inputs"], count: int | None = None
+    ) -> Float[Array, "rows heads outputs"]:
+        """All heads for each row; with `count` only the first rows teach."""
+        stack = through if count is None else partial(taught, count=count)
         if self.kind == "heads":
-            return through(layers, rows).reshape(len(rows), self.heads, self.outputs)
+            return stack(layers, rows).reshape(len(rows), self.heads, self.outputs)
         weights, bias = layers[0]
         first = (rows @ weights[: self.inputs])[:, None] + weights[self.inputs :] + bias
+        return stack(layers[1:], jax.nn.relu(first))
+
+    def some(
+        self, layers: Layers, rows: Float[Array, "rows inputs"], heads: Int[Array, "rows some"] | None
+    ) -> Float[Array, "rows some outputs"]:
+        """The heads that each row asks for; all of them for None."""
+        if heads is None:
+            return self.every(layers, rows)
+        if self.kind == "heads":
+            return jnp.take_along_axis(self.every(layers, rows), heads[..., None], axis=1)
+        weights, bias = layers[0]
+        first = (rows @ weights[: self.inputs])[:, None] + weights[self.inputs :][heads] + bias
         return through(layers[1:], jax.nn.relu(first))
 
-    def own(self, layers: Layers, rows: Float[Array, "rows heads inputs"]) -> Float[Array, "rows heads outputs"]:
-        """For each entry the head of its own place."""
+    def own(
+        self,
+        layers: Layers,
+        rows: Float[Array, "rows some inputs"],
+        heads: Int[Array, "rows some"] | None = None,
+    ) -> Float[Array, "rows some outputs"]:
+        """For each entry the head of its own place, or the one that `heads` names there."""
         if self.kind == "heads":
             inner = through(layers[:-1], rows, last=False)
             weights = layers[-1][0].reshape(-1, self.heads, self.outputs)
             bias = layers[-1][1].reshape(self.heads, self.outputs)
+            if heads is not None:
+                return jnp.einsum("rhw,rhwo->rho", inner, weights.swapaxes(0, 1)[heads]) + bias[heads]
             # With one output a sum of products is one pass; a matrix product would turn the rows round first.
             if self.outputs == 1:
                 return jnp.sum(inner * weights[..., 0].T, axis=2, keepdims=True) + bias
             return jnp.einsum("rhw,who->rho", inner, weights) + bias
         weights, bias = layers[0]
-        first = rows @ weights[: self.inputs] + weights[self.inputs :] + bias
+        told = weights[self.inputs :] if heads is None else weights[self.inputs :][heads]
+        first = rows @ weights[: self.inputs] + told + bias
         return through(layers[1:], jax.nn.relu(first))
 
 
@@ -87,24 +142,31 @@ class Factored:
     width: int
     depth: int
     code_width: int
+    late: int = 0
+    """How many of the hidden layers lie behind the factor."""
+
+    @property
+    def _early(self) -> int:
+        return self.depth - self.late
 
     @property
     def sizes(self) -> tuple[tuple[int, int], ...]:
-        """The trunk's layers, the two of the code, the last one."""
-        trunk = tuple(zip((self.inputs, *(self.width,) * (self.depth - 1)), (self.width,) * self.depth, strict=True))
-        return (*trunk, (self.codes, self.code_width), (self.code_width, self.width), (self.width, self.outputs))
+        """The trunk's layers, the two of the code, those behind the factor, the last one."""
+        widths = (self.inputs, *(self.width,) * self.depth, self.outputs)
+        plain = tuple(pairwise(widths))
+        code = ((self.codes, self.code_width), (self.code_width, self.width))
+        return (*plain[: self._early], *code, *plain[self._early :])
 
     def trunk(self, layers: Layers, rows: Float[Array, "*rows inputs"]) -> Float[Array, "*rows width"]:
         """The features of observations."""
-        return through(layers[: self.depth], rows, last=False)
+        return through(layers[: self._early], rows, last=False)
 
     def factor(self, layers: Layers, codes: Float[Array, "*contexts codes"]) -> Float[Array, "*contexts width"]:
         """The factor of contexts, around 1 at the start."""
-        return 1.0 + through(layers[self.depth : self.depth + 2], codes)
+        return 1.0 + through(layers[self._early : self._early + 2], codes)
 
     def join(
         self, layers: Layers, features: Float[Array, "*rows width"], factors: Float[Array, "*rows width"]
     ) -> Float[Array, "*rows outputs"]:
         """The values of features under factors."""
-        weights, bias = layers[-1]
-        return (features * factors) @ weights + bias
+        return through(layers[self._early + 2 :], features * factors)

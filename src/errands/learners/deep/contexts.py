@@ -1,0 +1,170 @@
+"""Deep QCoRM+: sampled rows expanded over a few machine states that are drawn for each update."""
+
+# ruff: noqa: F722 (shapes of jaxtyping look like broken code)
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+from numpy.typing import NDArray
+
+from errands.learners.deep.batch import RowShape
+from errands.learners.deep.config import DeepPlusConfig
+from errands.learners.deep.high import Extra
+from errands.learners.deep.machine import Listed
+from errands.tables import FAILURE, RUNNING, SUCCESS
+
+
+class ContextBatch(NamedTuple):
+    """Sampled steps under a few machine states: those drawn for all rows, and last the one that each row was in."""
+
+    observations: Float[Array, "rows observation"]
+    following: Float[Array, "rows observation"]
+    actions: Float[Array, "rows action"]
+    reward: Float[Array, "rows contexts"]
+    discount: Float[Array, "rows contexts"]
+    """What the value of the next observation is multiplied with; 0 where nothing follows."""
+    weight: Float[Array, "rows contexts"]
+    prior: Float[Array, "rows contexts"]
+    """What is added to the network's output where values measure steps."""
+    codes: Float[Array, "rows contexts codes"]
+    later: Float[Array, "rows contexts codes"]
+    """The codes of the machine states reached."""
+    code: Float[Array, " codes"]
+    """The code of the machine state that is to be acted in."""
+
+
+@dataclass(frozen=True, eq=False)
+class OverContexts:
+    """A few running machine states, drawn anew for each update, learn from every row."""
+
+    shape: RowShape
+    machine: Listed
+    config: DeepPlusConfig
+
+    @property
+    def contexts(self) -> int:
+        """Machine states drawn for an update: no more than there are."""
+        return min(self.config.contexts, int(self.machine.running.sum()))
+
+    @property
+    def _lots(self) -> int:
+        """Those of them that are not taken from the sampled steps."""
+        return max(1, round(self.contexts * (1.0 - self.config.visited)))
+
+    @property
+    def uniforms(self) -> int:
+        """One per context."""
+        return self.contexts
+
+    @cached_property
+    def chances(self) -> NDArray[np.float32]:
+        """[running] cumulative chances: every number of remaining subtasks is as likely as can be while none is drawn twice."""
+        left = np.array([int(mask).bit_count() for mask in self.machine.masks[self.machine.running]])
+        chance = 1.0 / np.bincount(left)[left]
+        most = 1.0 / self._lots
+        free = np.ones(len(left), np.bool_)
+        while True:
+            chance = np.where(free, chance * (1.0 - most * (~free).sum()) / chance[free].sum(), most)
+            over = free & (chance > most * (1 + 1e-9))
+            if not over.any():
+                return np.cumsum(chance).astype(np.float32)
+            free &= ~over
+
+    @cached_property
+    def codes(self) -> NDArray[np.float32]:
+        """[U, codes] one-hot of the running numeric state, then the remaining subtasks as bits."""
+        machine = self.machine
+        running = np.unique(machine.numeric[machine.running])
+        bits = [machine.masks >> i & 1 for i in range(len(machine.task.machine.subtasks))]
+        return np.stack([*(machine.numeric == u for u in running), *bits], axis=1).astype(np.float32)
+
+    @cached_property
+    def nominal(self) -> NDArray[np.float64]:
+        """[U] values of a plan in which every move of the machine takes `leg` steps; the network learns what differs from it."""
+        c, left = self.config, moves_left(self.machine)
+        if c.measure == "steps":
+            return 1.0 - c.leg * left / c.horizon
+        return c.gamma ** (c.leg * np.maximum(left - 1, 0))
+
+    @cached_property
+    def terms(self) -> NDArray[np.float32]:
+        """[U, L, 2 + signals] what a label pays in a machine state, what each signal does, and the discount."""
+        table, c = self.machine.table, self.config
+        status = table.status[table.next]
+        running, here = status == RUNNING, self.nominal[:, None]
+        if c.measure == "steps":
+            reward = (
+                np.where(running, self.nominal[table.next], status == SUCCESS) - (status != FAILURE) / c.horizon - here
+            )
+            return np.stack([reward, *[0.0 * reward] * self.shape.signals, running], axis=-1).astype(np.float32)
+        pays = [np.where(table.signal == i, table.reward, 0.0) * c.reward_scale for i in range(-1, self.shape.signals)]
+        pays[0] = pays[0] + c.bonus * ((self.machine.completed >= 0) & (status != FAILURE))
+        discount = c.gamma * self.nominal[table.next] * running
+        return np.stack([part / here for part in (*pays, discount)], axis=-1).astype(np.float32)
+
+    def _drawn(self, uniforms: Array, own: Int[Array, " rows"]) -> Int[Array, " contexts"]:
+        """The machine states of an update: one from each of as many equal parts of the chances."""
+        running = jnp.asarray(np.flatnonzero(self.machine.running), jnp.int32)
+        if self.contexts == len(running):
+            return running
+        parts = (jnp.arange(self._lots) + uniforms[: self._lots]) / self._lots
+        place = jnp.searchsorted(jnp.asarray(self.chances), parts, side="right")
+        met = own[jnp.arange(self.contexts - self._lots) % len(own)]
+        return jnp.concatenate([met, running[jnp.minimum(place, len(running) - 1)]])
+
+    def batch(self, rows: Array, state: Array, uniforms: Array) -> ContextBatch:
+        """The batch of sampled rows."""
+        codes, following = jnp.asarray(self.codes), jnp.asarray(self.machine.table.next)
+        label, own, ends = (rows[:, -3].astype(jnp.int32), rows[:, -2].astype(jnp.int32), rows[:, -1:])
+        drawn = self._drawn(uniforms, own)
+        contexts = jnp.concatenate([jnp.broadcast_to(drawn, (len(rows), self.contexts)), own[:, None]], axis=1)
+        reached = following[contexts, label[:, None]]
+        terms = jnp.asarray(self.terms)[contexts, label[:, None]]
+        reward = terms[..., 0] + jnp.sum(terms[..., 1:-1] * self.shape.signals_of(rows)[:, None], axis=2)
+        discount = terms[..., -1] * (1.0 - ends)
+        prior = jnp.asarray(self.nominal, jnp.float32)[contexts]
+        if self.config.measure == "steps":
+            # A world that ends before the task is done is a failure.
+            reward = jnp.where((ends > 0) & (terms[..., -1] > 0), -prior, reward)
+        weight = jnp.ones_like(discount)
+        if self.machine.task.vanishing:
+            masks = jnp.asarray(self.machine.masks)
+            weight = (masks[contexts] & ~masks[own][:, None] == 0).astype(jnp.float32)
+        return ContextBatch(
+            self.shape.observations(rows),
+            self.shape.following(rows),
+            self.shape.actions(rows),
+            reward,
+            discount,
+            weight,
+            prior,
+            codes[contexts],
+            codes[reached],
+            codes[state],
+        )
+
+    def with_extra(self, batch: ContextBatch, extra: Extra) -> ContextBatch:
+        """There are no extra rows."""
+        return batch
+
+    def code(self, state: Array) -> Array:
+        """The code of a machine state."""
+        return jnp.asarray(self.codes)[state]
+
+
+def moves_left(machine: Listed) -> NDArray[np.int64]:
+    """[U] the fewest moves of the machine to success; 0 where it cannot be reached."""
+    status, following = machine.table.status, machine.table.next
+    left = np.where(status == SUCCESS, 0, -1)
+    for count in range(1, len(status)):
+        near = (left < 0) & (status == RUNNING) & (left[following] == count - 1).any(axis=1)
+        if not near.any():
+            break
+        left[near] = count
+    return np.maximum(left, 0)
