@@ -20,7 +20,10 @@ Learnt = NDArray[Any]
 
 
 class Starts(NamedTuple):
-    """The world states in which attempts at an edge begin, and their cumulative probabilities."""
+    """The world states in which attempts at an edge begin, and their cumulative probabilities.
+
+    Where there are none, attempts begin as episodes of the world do.
+    """
 
     rows: Rows
     cumulative: Floats
@@ -34,21 +37,41 @@ class Attempts(NamedTuple):
     ends: Rows
 
 
+class Job(NamedTuple):
+    """An edge to be learnt from nothing: where attempts begin, and how much may be spent."""
+
+    number: int
+    edge: AbstractEdge
+    starts: Starts
+    training: int
+    """Steps of training, exactly."""
+    count: int
+    """Greedy attempts afterwards, at most."""
+    most: int
+    """Steps that these may take together; one that this cuts short was not made."""
+    seed: int
+
+    def rng(self) -> np.random.Generator:
+        """All random numbers of the edge come from here."""
+        return np.random.Generator(np.random.PCG64([self.seed, self.number]))
+
+
+class Done(NamedTuple):
+    """What became of a job."""
+
+    learnt: Learnt
+    attempts: Attempts
+
+
 class EdgeLearner(Protocol):
-    """Learns edges one by one, each from nothing; the random numbers of an edge are all drawn from `rng`."""
+    """Learns edges one by one, each from nothing."""
 
     def starts(self) -> Starts:
         """Where episodes of the task start."""
         ...
 
-    def learn(self, edge: AbstractEdge, starts: Starts, steps: int, rng: np.random.Generator) -> Learnt:
-        """Train for exactly `steps` steps with reward 1 at the goal; ending up elsewhere ends an attempt."""
-        ...
-
-    def attempt(
-        self, edge: AbstractEdge, learnt: Learnt, starts: Starts, count: int, most: int, rng: np.random.Generator
-    ) -> Attempts:
-        """At most `count` greedy attempts in at most `most` steps; one that `most` cut short was not made."""
+    def solve(self, job: Job) -> Done:
+        """Train with a reward at the goal, ending up elsewhere being the end of an attempt, then try the policy out."""
         ...
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 from errands.learners.base import Learner, Saved
 from errands.learners.dirl.config import DiRLConfig, SearchConfig
-from errands.learners.dirl.edge import EdgeLearner, EdgeResult, Learnt, Starts, gathered, joined
+from errands.learners.dirl.edge import Done, EdgeLearner, EdgeResult, Job, Learnt, Starts, gathered, joined
 from errands.learners.dirl.graph import AbstractGraph, abstract_graph
 from errands.learners.dirl.search import Search
 from errands.learners.dirl.tabular import TabularEdges
@@ -53,14 +53,28 @@ class CompositionalLearner(Learner):
         goal = self.search.goal
         return 0.0 if goal is None else math.exp(-self.search.cost[goal])
 
-    def train(self, steps: int) -> Iterator[Evaluation]:
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Interactions in training and in rollouts; `step` is their sum."""
+        return {"training_steps": self.training_steps, "rollout_steps": self.rollout_steps}
+
+    def predicted(self, steps: int) -> int:
+        """The most interactions that a run to `steps` can take, known before it starts."""
+        return predicted_steps(self.graph, self.config, steps)
+
+    def stages(self, steps: int) -> Iterator[Evaluation | None]:
         """One complete run within `steps` interactions; only its end is evaluated, since half a way leads nowhere."""
-        self.advance(steps - self.step)
+        for _ in self.explore(steps):
+            yield None
         if self.evaluated != self.step:
             self.evaluated = self.step
             evaluation = self.evaluate()
             self.evaluation_steps += evaluation.episode_length
             yield evaluation
+
+    def train(self, steps: int) -> Iterator[Evaluation]:
+        """The evaluation at the end of a complete run."""
+        return (evaluation for evaluation in self.stages(steps) if evaluation is not None)
 
     def advance(self, count: int) -> None:
         """Take at most `count` interactions: fewer when the search ends before."""
@@ -69,26 +83,42 @@ class CompositionalLearner(Learner):
 
     def explore(self, steps: int) -> Iterator[EdgeResult]:
         """Learn edge after edge until the search ends or `steps` interactions were taken; save between any two."""
-        while self.search.edge is not None and self.step < steps:
-            yield self._learn(self.search.edge, steps - self.step)
+        while jobs := self.jobs(steps):
+            yield self.settle(jobs[0], self.edges.solve(jobs[0]))
 
-    def _learn(self, number: int, left: int) -> EdgeResult:
-        edge, config = self.graph.edges[number], self.config
-        arrival = self.search.arrival[edge.source]
-        starts = self.edges.starts() if arrival < 0 else self.ends[arrival]
+    def jobs(self, steps: int) -> list[Job]:
+        """The edges to be learnt next that need not wait for each other; none when the run is at its end.
+
+        Edges out of one vertex are independent as long as no budget that one uses up is needed by the others.
+        """
+        config, left = self.config, steps - self.step
+        if left <= 0 or not self.search.pending:
+            return []
         if config.edge_steps is None:
             share = left // self.search.left
             training = int(share * config.training_share)
-        else:
-            share, training = left, min(config.edge_steps, left)
-        rng = np.random.Generator(np.random.PCG64([self.seed, number]))
-        learnt = self.edges.learn(edge, starts, training, rng)
-        tried = self.edges.attempt(edge, learnt, starts, config.rollouts, share - training, rng)
+            return [self._job(self.search.pending[0], training, share - training)]
+        rollouts = config.rollouts * config.edge_limit
+        whole = left // (config.edge_steps + rollouts)
+        if whole:
+            return [self._job(number, config.edge_steps, rollouts) for number in self.search.pending[:whole]]
+        training = min(config.edge_steps, left)
+        return [self._job(self.search.pending[0], training, left - training)]
+
+    def _job(self, number: int, training: int, most: int) -> Job:
+        edge = self.graph.edges[number]
+        arrival = self.search.arrival[edge.source]
+        starts = self.edges.starts() if arrival < 0 else self.ends[arrival]
+        return Job(number, edge, starts, training, self.config.rollouts, most, self.seed)
+
+    def settle(self, job: Job, done: Done) -> EdgeResult:
+        """Take note of an edge that was learnt; edges are settled in the order in which the search asks for them."""
+        tried = done.attempts
         if len(tried.ends):
-            self.learnt[number], self.ends[number] = learnt, gathered(tried.ends)
-        result = EdgeResult(number, training, tried.steps, tried.made, len(tried.ends))
+            self.learnt[job.number], self.ends[job.number] = done.learnt, gathered(tried.ends)
+        result = EdgeResult(job.number, job.training, tried.steps, tried.made, len(tried.ends))
         self.results.append(result)
-        self.step += training + tried.steps
+        self.step += job.training + tried.steps
         self.search.tell(result.probability)
         return result
 

@@ -8,7 +8,7 @@ from errands.errors import TaskError
 from errands.kernels.dirl import MISSED, attempt_edge
 from errands.kernels.qrm import ACTION, FIELDS, Rates, begin, qrm_loop
 from errands.learners.dirl.config import DiRLConfig
-from errands.learners.dirl.edge import Attempts, Learnt, Starts
+from errands.learners.dirl.edge import Attempts, Done, Job, Learnt, Starts
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph
 from errands.tables import FAILURE, RUNNING, SUCCESS, Ints, MachineTable, WorldTable
 from errands.tasks.task import Task
@@ -35,6 +35,12 @@ class TabularEdges:
     def starts(self) -> Starts:
         """Where episodes of the task start."""
         return Starts(self.world.starts, self.world.start_cumulative)
+
+    def solve(self, job: Job) -> Done:
+        """Q-learning, then greedy attempts."""
+        rng = job.rng()
+        learnt = self.learn(job.edge, job.starts, job.training, rng)
+        return Done(learnt, self.attempt(job.edge, learnt, job.starts, job.count, job.most, rng))
 
     def learn(self, edge: AbstractEdge, starts: Starts, steps: int, rng: np.random.Generator) -> Learnt:
         """The greedy policy after exactly `steps` steps of Q-learning from nothing."""

@@ -1,0 +1,141 @@
+"""DiRL with DDQN and TD3 edges on the continuous domains: one complete run per budget, many seeds at once.
+
+python benchmarks/dirl_deep.py --tasks water-3,water-5 --seeds 10 --budgets 300000,1000000 --seconds 150 --out FILE
+
+One line of JSON per task and budget, written as soon as all its seeds have ended; when the clock runs out what is
+there is evaluated and written too. A budget is the total of interactions, predicted before the start: each edge gets
+as many training steps as leave room for all of its rollouts. `--edge-steps` gives them directly, without a total.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
+
+import jax
+
+from errands.learners.dirl.deep import DeepDiRL
+from errands.learners.dirl.deep_config import DeepDiRLConfig, deep_dirl_preset
+from errands.learners.dirl.farm import train_many
+from errands.learners.dirl.graph import abstract_graph
+from errands.tasks import Task, load
+
+UNLIMITED = 10**9
+
+
+def settings(task: Task, args: argparse.Namespace) -> DeepDiRLConfig:
+    """The preset with what `--set` changes."""
+    changes = dict(part.split("=", 1) for part in args.set)
+    config = deep_dirl_preset(args.preset, task)
+    return dataclasses.replace(config, **{name: json.loads(value) for name, value in changes.items()})
+
+
+def for_budget(config: DeepDiRLConfig, task: Task, budget: int) -> DeepDiRLConfig:
+    """So many training steps an edge that all edges and rollouts fit; else the total is shared as it is used up."""
+    each = budget // len(abstract_graph(task.machine).edges) - config.rollouts * config.edge_limit
+    return dataclasses.replace(config, edge_steps=each if each > 0 else None)
+
+
+def row(learners: list[DeepDiRL], budget: int, ended: list[bool]) -> dict[str, Any]:
+    """What became of the seeds of one budget."""
+    ends = [learner.evaluate() for learner in learners]
+    first = learners[0]
+    return {
+        "task": first.task.name,
+        "seeds": [learner.seed for learner in learners],
+        "budget": None if budget == UNLIMITED else budget,
+        "edge_steps": first.config.edge_steps,
+        "rollouts": first.config.rollouts,
+        "edge_limit": first.config.edge_limit,
+        "predicted": first.predicted(budget),
+        "edges": len(first.graph.edges),
+        "ended": ended,
+        "success": [e.success for e in ends],
+        "lengths": [e.episode_length for e in ends],
+        "rewards": [e.total_reward for e in ends],
+        "orders": [list(learner.order) for learner in learners],
+        "estimates": [round(learner.estimate, 4) for learner in learners],
+        "steps": [learner.step for learner in learners],
+        "training_steps": [learner.training_steps for learner in learners],
+        "rollout_steps": [learner.rollout_steps for learner in learners],
+        "edges_tried": [len(learner.results) for learner in learners],
+        "edges_succeeded": [sum(r.successes > 0 for r in learner.results) for learner in learners],
+        "results": [
+            [[r.edge, r.training_steps, r.rollout_steps, r.attempts, r.successes] for r in learner.results]
+            for learner in learners
+        ],
+    }
+
+
+def run(name: str, args: argparse.Namespace, until: float) -> None:
+    """All budgets of a task in the same lanes."""
+    began = time.perf_counter()
+    task = load(name, args.map_seed)
+    config = settings(task, args)
+    cells = [(for_budget(config, task, b), b) for b in args.budgets]
+    cells += [(dataclasses.replace(config, edge_steps=s), UNLIMITED) for s in args.edge_steps]
+    groups = [[DeepDiRL(task, c, seed) for seed in range(args.seeds)] for c, _ in cells]
+    learners = [learner for group in groups for learner in group]
+    steps = [budget for (_, budget), group in zip(cells, groups, strict=True) for _ in group]
+    over = [False] * len(learners)
+    wide = max(len(out) for out in groups[0][0].graph.leaving)
+    lanes = args.lanes or min(len(learners) * wide, 96)
+
+    def write(cell: int) -> None:
+        mine = slice(cell * args.seeds, (cell + 1) * args.seeds)
+        found = row(groups[cell], cells[cell][1], over[mine])
+        spent = {"seconds": round(time.perf_counter() - began, 1), "device": jax.devices()[0].device_kind}
+        extra = {"preset": args.preset, "set": args.set, "map_seed": args.map_seed, "lanes": lanes}
+        line = json.dumps({**found, **extra, **spent})
+        print(line[:1500], flush=True)
+        if args.out:
+            with args.out.open("a") as file:
+                file.write(line + "\n")
+
+    def ended(place: int) -> None:
+        over[place] = True
+        cell = place // args.seeds
+        if all(over[cell * args.seeds : (cell + 1) * args.seeds]):
+            write(cell)
+
+    train_many(learners, steps, lanes, until, ended)
+    for cell in range(len(cells)):
+        if not all(over[cell * args.seeds : (cell + 1) * args.seeds]):
+            write(cell)
+
+
+def numbers(text: str) -> list[int]:
+    """Whole numbers with commas between them."""
+    return [int(float(part)) for part in text.split(",") if part]
+
+
+def main() -> None:
+    """Read the command line; tasks share what is left of the clock equally."""
+    began = time.perf_counter()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tasks", default="water-3,water-5,cheetah-bcd")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--budgets", type=numbers, default=[])
+    parser.add_argument("--edge-steps", type=numbers, default=[])
+    parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--lanes", type=int, default=0, help="jobs side by side; enough for all unless said otherwise")
+    parser.add_argument("--preset", default="tuned")
+    parser.add_argument("--map-seed", type=int, default=0)
+    parser.add_argument("--set", action="append", default=[], help="a setting as field=JSON; may be repeated")
+    parser.add_argument("--out", type=Path)
+    args = parser.parse_args()
+    tasks = args.tasks.split(",")
+    for i, name in enumerate(tasks):
+        now = time.perf_counter()
+        run(name, args, now + (began + args.seconds - now) / (len(tasks) - i))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,210 @@
+"""Lanes: edges of any searches learnt and tried out side by side on the device, each in its own step of its own job."""
+
+# ruff: noqa: F722 (shapes of jaxtyping look like broken code)
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from errands.learners.deep.brain import Brain, Mind, Outcome, Place
+from errands.learners.deep.device import CHUNK
+from errands.learners.deep.worlds import DeviceWorld
+from errands.learners.dirl.states import States
+
+
+class Order(NamedTuple):
+    """What a lane is to do: an edge, where attempts at it begin, and how much may be spent."""
+
+    fate: Int[Array, " labels"]
+    pay: Float[Array, "labels signals"]
+    rows: Array
+    """[rows, numbers] the world states in which attempts begin."""
+    cumulative: Float[Array, " rows"]
+    """Their cumulative probabilities; below 0 where attempts begin as episodes of the world do."""
+    training: Int[Array, ""]
+    """Steps of training."""
+    count: Int[Array, ""]
+    """Rollouts afterwards."""
+    most: Int[Array, ""]
+    """Steps that they may take together."""
+
+
+class Tally(NamedTuple):
+    """What rollouts came to so far."""
+
+    made: Int[Array, ""]
+    won: Int[Array, ""]
+    ends: Array
+    """[rows, numbers] the world states in which the first `won` successes ended."""
+
+
+class Lanes(NamedTuple):
+    """Jobs side by side; every array has a lane axis, the buffer its second."""
+
+    minds: Mind
+    places: Place
+    worlds: Any
+    buffer: Float[Array, "capacity lanes row"]
+    keys: Array
+    step: Int[Array, " lanes"]
+    """Interactions of the job so far; training comes first."""
+    order: Order
+    tally: Tally
+
+
+def training(order: Order, step: Array) -> Bool[Array, "*lanes"]:
+    """Whether the next step is one of training."""
+    return step < order.training
+
+
+def live(order: Order, step: Array, made: Array) -> Bool[Array, "*lanes"]:
+    """Whether the job goes on."""
+    return (step < order.training) | ((made < order.count) & (step - order.training < order.most))
+
+
+def think(
+    brain: Brain, minds: Mind, places: Place, buffer: Array, step: Array, on: Array, i: Array, u: Array, normals: Array
+) -> tuple[Mind, Array]:
+    """Every lane draws rows and learns from them where `on` and past its warm-up; `i` is the step in the chunk.
+
+    What the present observation is acted on with comes for nothing, from before the update.
+    """
+    warmup = brain.config.warmup
+    drawn, index, extra = jax.vmap(brain.draw)(minds, step, u)
+    rows = buffer[index, jnp.arange(index.shape[0])[:, None]]
+    # Lanes are in different steps of their jobs. Value learners use the step to skip the warm-up, which is done below
+    # for each lane, and to take turns: these are the same for all lanes, so that skipped work is not done at all.
+    study = jax.vmap(brain.study, in_axes=(0, 0, 0, 0, None, 0, 0))
+    studied, acting = study(drawn, places, rows, extra, i + warmup, u, normals)
+    go = on & (step >= warmup)
+
+    def kept(new: Array, old: Array) -> Array:
+        return jnp.where(go.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+
+    return jax.tree.map(kept, studied, minds), acting
+
+
+def view(brain: Brain, minds: Mind, places: Place) -> Array:
+    """What the present observation of every lane is acted on with."""
+
+    def of(mind: Mind, place: Place) -> Array:
+        return brain.low.view(mind.trained, place.observation, brain.expansion.code(place.state))
+
+    seen: Array = jax.vmap(of)(minds, places)
+    return seen
+
+
+def choose(
+    brain: Brain, minds: Mind, places: Place, acting: Array, step: Array, on: Array, u: Array, normals: Array
+) -> Array:
+    """The action of every lane: exploring in training, greedy in rollouts."""
+    settled = acting if brain.config.greedy == "online" else view(brain, jax.vmap(brain.settled)(minds), places)
+
+    def of(mind: Mind, place: Place, acting: Array, best: Array, step: Array, on: Array, u: Array, n: Array) -> Array:
+        _, tried = brain.choose(mind, place, step, u, n, acting)
+        return jnp.where(on, tried, brain.low.greedy(best[0]))
+
+    chosen: Array = jax.vmap(of)(minds, places, acting, settled, step, on, u, normals)
+    return chosen
+
+
+def randoms(brain: Brain, keys: Array, step: Array) -> tuple[Array, Array]:
+    """The random numbers of each lane's next chunk: [chunk, lanes, count] uniforms and normals."""
+
+    def of(key: Array, chunk: Array) -> tuple[Array, Array]:
+        first, second = jax.random.split(jax.random.fold_in(key, chunk))
+        return jax.random.uniform(first, (CHUNK, brain.uniforms)), jax.random.normal(second, (CHUNK, brain.low.normals))
+
+    uniforms, normals = jax.vmap(of, out_axes=1)(keys, step // CHUNK)
+    return uniforms, normals
+
+
+def idle(brain: Brain, world: DeviceWorld, states: States, count: int, rows: int, labels: int) -> Lanes:
+    """Lanes without jobs."""
+    order = Order(
+        jnp.zeros(2 * labels, jnp.int32), jnp.zeros((labels, world.signals)),
+        jnp.zeros((rows, states.numbers), states.dtype), jnp.full(rows, -1.0), *(jnp.int32(0) for _ in range(3)),
+    )  # fmt: skip
+    tally = Tally(jnp.int32(0), jnp.int32(0), order.rows)
+    state = world.start(jnp.float32(0))
+    place = Place(world.observe(state), *(jnp.int32(0) for _ in range(3)))
+    key = jax.random.PRNGKey(0)
+    one = Lanes(brain.init(key), place, state, jnp.zeros(0), key, jnp.int32(0), order, tally)
+    many = jax.tree.map(lambda leaf: jnp.tile(leaf[None], (count, *[1] * leaf.ndim)), one)
+    return many._replace(buffer=jnp.zeros((brain.config.capacity, count, brain.shape.width)))
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2), donate_argnums=3)
+def begin(brain: Brain, world: DeviceWorld, states: States, lanes: Lanes, lane: Array, key: Array, order: Order) -> Lanes:
+    """Give a lane a new job; what it had learnt is forgotten."""
+    state = _start(world, states, order, jax.random.uniform(jax.random.fold_in(key, 2**31 - 1)))
+    place = Place(world.observe(state), *(jnp.int32(0) for _ in range(3)))
+    zero = jnp.int32(0)
+    tally = Tally(zero, zero, jnp.zeros_like(order.rows))
+    fresh = lanes._replace(
+        minds=brain.init(key), places=place, worlds=state, keys=key, step=zero, order=order, tally=tally, buffer=None
+    )
+    changed = jax.tree.map(lambda old, new: old.at[lane].set(new), lanes._replace(buffer=None), fresh)
+    return changed._replace(buffer=lanes.buffer)
+
+
+def _start(world: DeviceWorld, states: States, order: Order, uniform: Array) -> Any:
+    """The world state in which an attempt begins."""
+    place = jnp.minimum(jnp.searchsorted(order.cumulative, uniform, side="right"), len(order.cumulative) - 1)
+    drawn = states.state(order.rows[place])
+    return jax.tree.map(lambda a, b: jnp.where(order.cumulative[0] < 0, a, b), world.start(uniform), drawn)
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2, 4), donate_argnums=3)
+def advance(brain: Brain, world: DeviceWorld, states: States, lanes: Lanes, learning: bool) -> Lanes:
+    """A chunk of steps of every lane that has not ended; without `learning` none may be in training."""
+    uniforms, normals = randoms(brain, lanes.keys, lanes.step)
+    chance = brain.config.batch + 2
+
+    def body(i: Array, now: Lanes) -> Lanes:
+        u, on = uniforms[i], training(now.order, now.step)
+        if learning:
+            minds, acting = think(brain, now.minds, now.places, now.buffer, now.step, on, i, u, normals[i])
+        else:
+            minds, acting = now.minds, view(brain, now.minds, now.places)
+        actions = choose(brain, now.minds, now.places, acting, now.step, on, u, normals[i])
+        move = jax.vmap(partial(_move, brain, world, states))
+        places, worlds, rows, step, tally = move(
+            minds, now.places, now.worlds, actions, now.step, now.order, now.tally, u[:, chance : chance + 2]
+        )
+        buffer = now.buffer
+        if learning:
+            buffer = buffer.at[now.step % brain.config.capacity, jnp.arange(len(now.step))].set(rows)
+        return Lanes(minds, places, worlds, buffer, now.keys, step, now.order, tally)
+
+    moved: Lanes = jax.lax.fori_loop(0, CHUNK, body, lanes)
+    return moved
+
+
+def _move(
+    brain: Brain, world: DeviceWorld, states: States, mind: Mind, place: Place, state: Any, action: Array,
+    step: Array, order: Order, tally: Tally, chance: Array,
+) -> tuple[Place, Any, Array, Array, Tally]:  # fmt: skip
+    """One lane's step in the world; nothing is counted once the job has ended."""
+    going, on = live(order, step, tally.made), training(order, step)
+    state, label, ends, signals = world.step(state, action, chance[0])
+    observation = world.observe(state)
+    fate = order.fate[label + jnp.where(ends, len(order.fate) // 2, 0)]
+    config: Any = brain.config
+    late = place.time + 1 >= config.edge_limit
+    outcome = Outcome(observation, fate, jnp.bool_(False), late, order.pay[label] * signals)
+    _, row, told = brain.after(mind, place, action, outcome, step)
+    tried = going & ~on & told.over
+    won = tried & told.success
+    ended = tally.ends.at[jnp.where(won, tally.won, len(tally.ends))].set(states.row(state), mode="drop")
+    # The attempt under way when training ends is given up: rollouts begin where attempts begin.
+    told = told._replace(over=told.over | (step + 1 == order.training))
+    fresh = _start(world, states, order, chance[1])
+    state = jax.tree.map(lambda a, b: jnp.where(told.over, a, b), fresh, state)
+    place = brain.moved(place, told, observation, world.observe(fresh))
+    return place, state, row, step + going, Tally(tally.made + tried, tally.won + won, ended)
