@@ -39,3 +39,21 @@ def test_the_agenda_multiplies_the_features_of_the_trunk():
     by_hand = by_hand * (1 + hidden @ layers[3][0] + layers[3][1]) @ layers[4][0] + layers[4][1]
     np.testing.assert_allclose(net.join(layers, features, factor), by_hand, atol=1e-5)
     assert len(net.sizes) == 5
+
+
+@pytest.mark.parametrize("kind", ["heads", "one-hot"])
+def test_rows_that_do_not_teach_change_the_values_but_not_the_gradient(kind):
+    net = Headed(4, 3, 2, 8, 2, kind)
+    layers = init_layers(jax.random.PRNGKey(0), net.sizes)
+    rows = jax.random.normal(jax.random.PRNGKey(1), (6, 4))
+
+    def loss(layers, rows, count):
+        q = net.every(layers, rows, count)
+        assert len(q) == 6
+        return jnp.sum(jnp.sin(q[:4]))
+
+    ours = jax.grad(loss, argnums=(0, 1))(layers, rows, 4)
+    plain = jax.grad(loss, argnums=(0, 1))(layers, rows, None)
+    np.testing.assert_allclose(net.every(layers, rows, 4), net.every(layers, rows), rtol=1e-6)
+    for a, b in zip(jax.tree.leaves(ours), jax.tree.leaves(plain), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)

@@ -50,7 +50,7 @@ class DDQN:
         self, layers: Layers, later: Float[Array, "rows heads actions"], now: Float[Array, " inputs"], batch: Batch
     ) -> tuple[Float[Array, ""], Float[Array, "heads actions"]]:
         count = len(batch.observations)
-        q = self.net.every(layers, jnp.concatenate([batch.observations, batch.following, now[None]]))
+        q = self.net.every(layers, jnp.concatenate([batch.observations, batch.following, now[None]]), count)
         following = jax.lax.stop_gradient(q[count : 2 * count])
         value = jnp.where(following == following.max(axis=2, keepdims=True), later, -jnp.inf).max(axis=2)
         if batch.follow is not None:
