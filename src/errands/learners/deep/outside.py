@@ -15,8 +15,18 @@ from errands.tables import RUNNING, SUCCESS
 from errands.worlds.saving import Restorable
 
 
-class Seen(NamedTuple):
+class Heard(NamedTuple):
     """What the environments answered to one action each."""
+
+    observation: NDArray[np.float32]
+    label: NDArray[np.int32]
+    ends: NDArray[np.bool_]
+    truncated: NDArray[np.bool_]
+    signals: NDArray[np.float32]
+
+
+class Seen(NamedTuple):
+    """The same, and where the next step is taken."""
 
     observation: NDArray[np.float32]
     label: NDArray[np.int32]
@@ -41,6 +51,8 @@ class Outside:
         self.sent = np.zeros((len(seeds), 0), np.float32)
         self.state = np.zeros(len(seeds), np.int32)
         self.time = np.zeros(len(seeds), np.int32)
+        self.resting = np.zeros(len(seeds), np.bool_)
+        """The environments that are not stepped."""
 
     def reset(self) -> NDArray[np.float32]:
         """Begin the first episode of every seed."""
@@ -58,26 +70,34 @@ class Outside:
         self.sent = actions
 
     def receive(self) -> Seen:
-        """What the environments answered to the actions sent."""
+        """What the environments answered to the actions sent; episodes that are over begin anew."""
+        heard, table = self.answers(), self.machine.table
+        self.state = table.next[self.state, heard.label]
+        self.time += 1
+        over = heard.ends | heard.truncated | (table.status[self.state] != RUNNING) | (self.time >= self.limit)
+        fresh = heard.observation.copy()
+        for i in np.flatnonzero(over):
+            fresh[i] = self.senses.see(self.envs[i].reset()[0])
+            self.state[i], self.time[i] = 0, 0
+        return Seen(*heard, fresh)
+
+    def answers(self) -> Heard:
+        """What the environments answered, whatever the machine makes of it; those at rest answer nothing."""
         steps = [self._one(i, action) for i, action in enumerate(self.sent)]
-        return Seen(*(np.stack(part) for part in zip(*steps, strict=True)))
+        return Heard(*(np.stack(part) for part in zip(*steps, strict=True)))
 
     def _one(self, i: int, action: NDArray[np.float32]) -> tuple[Any, ...]:
-        env, table = self.envs[i], self.machine.table
-        observation, _, ends, truncated, info = env.step(self.senses.do(action))
+        if self.resting[i]:
+            spaces = self.senses.spaces
+            row, signals = (np.zeros(n, np.float32) for n in (spaces.observation, spaces.signals))
+            return row, np.int32(0), np.False_, np.False_, signals
+        observation, _, ends, truncated, info = self.envs[i].step(self.senses.do(action))
         row = self.senses.see(observation)
         label = self._label(info.get("features", frozenset()))
         signals = np.array([info["signals"][name] for name in self.signals], np.float32)
         if not np.isfinite(signals).all():
             raise TaskError("a signal that the machine pays is not a finite number; mend the environment")
-        self.state[i] = table.next[self.state[i], label]
-        self.time[i] += 1
-        over = ends or truncated or table.status[self.state[i]] != RUNNING or self.time[i] >= self.limit
-        fresh = row
-        if over:
-            fresh = self.senses.see(env.reset()[0])
-            self.state[i], self.time[i] = 0, 0
-        return row, np.int32(label), np.bool_(ends), np.bool_(truncated), signals, fresh
+        return row, np.int32(label), np.bool_(ends), np.bool_(truncated), signals
 
     def _label(self, features: Any) -> int:
         known = frozenset(features) & frozenset(self.machine.task.machine.features)

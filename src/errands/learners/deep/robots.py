@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.learners.deep.machine import Listed
-from errands.learners.deep.outside import Outside, Seen
+from errands.learners.deep.outside import Heard, Outside
 from errands.learners.deep.spaces import finite
-from errands.tables import RUNNING
 from errands.worlds.cheetah import BACKWARD, CONTROL_COST, FORWARD
 from errands.worlds.cheetah_env import HalfCheetahEnv
 
@@ -27,9 +26,8 @@ class Robots(Outside):
         names = machine.task.machine.features
         self.bounds = np.array([bounds[name] for name in names])
         self.signs = np.array([-1.0 if name in dict(BACKWARD) else 1.0 for name in names])
-        threads = max(1, min(len(seeds) // 2, (cpu_count() or 1) - 1))
-        self.shares = [self.robots[i::threads] for i in range(threads)]
-        self.pool = ThreadPoolExecutor(threads)
+        self.threads = max(1, min(len(seeds) // 2, (cpu_count() or 1) - 1))
+        self.pool = ThreadPoolExecutor(self.threads)
         self.under_way: list[Future[None]] = []
         self.parts = [(robot.data.qpos, robot.data.qvel) for robot in self.robots]
         self.controls = [robot.data.ctrl for robot in self.robots]
@@ -37,13 +35,14 @@ class Robots(Outside):
     def send(self, actions: NDArray[np.float32]) -> None:
         """Push every robot; the threads run on while the caller does something else."""
         self.sent = np.asarray(self.senses.do(actions), np.float32)
+        going = [robot for robot, rests in zip(self.robots, self.resting, strict=True) if not rests]
         for robot, control, push in zip(self.robots, self.controls, self.sent, strict=True):
             control[:] = push
             robot.steps += 1
-        self.under_way = [self.pool.submit(_push, share) for share in self.shares]
+        self.under_way = [self.pool.submit(_push, going[i :: self.threads]) for i in range(self.threads)]
 
-    def receive(self) -> Seen:
-        """Where the robots are after that; episodes that are over begin anew."""
+    def answers(self) -> Heard:
+        """Where the robots are after that."""
         for share in self.under_way:
             share.result()
         rows = np.array([np.concatenate(parts) for parts in self.parts])
@@ -52,16 +51,8 @@ class Robots(Outside):
         holds = self.signs * (rows[:, :1] - self.bounds) > 0
         label = (holds << np.arange(len(self.bounds))).sum(axis=1).astype(np.int32)
         signals = CONTROL_COST * np.square(self.sent).sum(axis=1, keepdims=True)
-        seen = finite(rows)
-        self.state = self.machine.table.next[self.state, label]
-        self.time += 1
-        late = self.time >= self.limit
-        over = late | (self.machine.table.status[self.state] != RUNNING)
-        fresh = seen.copy()
-        for i in np.flatnonzero(over):
-            fresh[i] = self.senses.see(self.robots[i].reset()[0])
-            self.state[i], self.time[i] = 0, 0
-        return Seen(seen, label, np.zeros(len(label), np.bool_), late, signals, fresh)
+        late = np.array([robot.steps >= self.limit for robot in self.robots])
+        return Heard(finite(rows), label, np.zeros(len(late), np.bool_), late, signals)
 
 
 def _push(robots: list[HalfCheetahEnv]) -> None:
