@@ -68,6 +68,18 @@ class Batch(NamedTuple):
     follow: Int[Array, "rows heads"] | None
     """The head whose value counts; None where each follows itself."""
     weight: Float[Array, "rows heads"]
+    heads: Int[Array, "rows heads"] | None = None
+    """The heads that learn from each row; None for all, in their order."""
+
+    def only(self, heads: Int[Array, "rows some"]) -> Batch:
+        """The same for a few heads of each row."""
+
+        def part(found: Array) -> Array:
+            return jnp.take_along_axis(found, heads, axis=1)
+
+        follow = heads if self.follow is None else part(self.follow)
+        taught = {"reward": part(self.reward), "goes_on": part(self.goes_on), "weight": part(self.weight)}
+        return self._replace(**taught, follow=follow, heads=heads)
 
 
 class RuleArrays(NamedTuple):

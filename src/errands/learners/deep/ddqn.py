@@ -42,24 +42,34 @@ class DDQN:
         step: Int[Array, ""],
     ) -> tuple[Trained, Float[Array, "heads actions"]]:
         """One update, and the values of the observation that is to be acted on."""
-        later = self.net.every(trained.target, batch.following)
+        ahead = None if batch.heads is None else batch.follow
+        later = self.net.some(trained.target, batch.following, ahead)
         gradient, acting = jax.grad(self._loss, has_aux=True)(trained.weights, later, now, batch)
         return descend(trained, gradient, self.config.alpha, self.config.polyak, step >= self.config.warmup), acting
 
     def _loss(
         self, layers: Layers, later: Float[Array, "rows heads actions"], now: Float[Array, " inputs"], batch: Batch
     ) -> tuple[Float[Array, ""], Float[Array, "heads actions"]]:
-        count = len(batch.observations)
-        q = self.net.every(layers, jnp.concatenate([batch.observations, batch.following, now[None]]), count)
-        following = jax.lax.stop_gradient(q[count : 2 * count])
+        q, following, acting = self._values(layers, now, batch)
+        following = jax.lax.stop_gradient(following)
         value = jnp.where(following == following.max(axis=2, keepdims=True), later, -jnp.inf).max(axis=2)
-        if batch.follow is not None:
+        if batch.heads is None and batch.follow is not None:
             value = jnp.take_along_axis(value, batch.follow, axis=1)
         goal = batch.reward + self.config.gamma * batch.goes_on * value
         taken = batch.actions[:, 0].astype(jnp.int32)
-        chosen = jnp.sum(q[:count] * jax.nn.one_hot(taken, self.net.outputs)[:, None], axis=2)
+        chosen = jnp.sum(q * jax.nn.one_hot(taken, self.net.outputs)[:, None], axis=2)
         loss = jnp.sum(batch.weight * l1_beyond_one(chosen - goal)) / jnp.maximum(jnp.sum(batch.weight), 1.0)
-        return loss, q[-1]
+        return loss, acting
+
+    def _values(self, layers: Layers, now: Float[Array, " inputs"], batch: Batch) -> tuple[Array, Array, Array]:
+        """The values of the observations, of those that follow, and of `now` for all heads."""
+        count = len(batch.observations)
+        rows = jnp.concatenate([batch.observations, batch.following, now[None]])
+        if batch.heads is None or batch.follow is None:
+            q = self.net.every(layers, rows, count)
+            return q[:count], q[count : 2 * count], q[-1]
+        q = self.net.some(layers, rows[:-1], jnp.concatenate([batch.heads, batch.follow]))
+        return q[:count], q[count:], self.net.every(layers, now[None])[0]
 
     def act(
         self,

@@ -55,16 +55,22 @@ class TD3:
         """Fresh weights."""
         return actor_critic(key, self.actor.sizes, self.critic.sizes)
 
-    def _actions(self, layers: Layers, rows: Float[Array, "rows inputs"]) -> Float[Array, "rows heads actions"]:
-        return jnp.tanh(self.actor.every(layers, rows))
+    def _actions(
+        self, layers: Layers, rows: Float[Array, "rows inputs"], heads: Int[Array, "rows heads"] | None = None
+    ) -> Float[Array, "rows heads actions"]:
+        return jnp.tanh(self.actor.some(layers, rows, heads))
 
     def _judge(
-        self, critics: Layers, rows: Float[Array, "rows inputs"], actions: Float[Array, "rows heads actions"]
+        self,
+        critics: Layers,
+        rows: Float[Array, "rows inputs"],
+        actions: Float[Array, "rows heads actions"],
+        heads: Int[Array, "rows heads"] | None = None,
     ) -> Float[Array, "2 rows heads"]:
         """Both critics on each head's own action."""
         wide = jnp.broadcast_to(rows[:, None], (*actions.shape[:2], rows.shape[1]))
         joined = jnp.concatenate([wide, actions], axis=2)
-        return jax.vmap(self.critic.own, in_axes=(0, None))(critics, joined)[..., 0]
+        return jax.vmap(self.critic.own, in_axes=(0, None, None))(critics, joined, heads)[..., 0]
 
     def learn(
         self,
@@ -96,20 +102,21 @@ class TD3:
         c = self.config
         noise = jnp.clip(normals * c.target_noise, -c.noise_clip, c.noise_clip)
         noise = jnp.resize(noise, (len(batch.following), self.action_width))[:, None]
-        actions = jnp.clip(self._actions(trained.actor.target, batch.following) + noise, -1.0, 1.0)
-        value = self._judge(trained.critics.target, batch.following, actions).min(axis=0)
-        if batch.follow is not None:
+        ahead = None if batch.heads is None else batch.follow
+        actions = jnp.clip(self._actions(trained.actor.target, batch.following, ahead) + noise, -1.0, 1.0)
+        value = self._judge(trained.critics.target, batch.following, actions, ahead).min(axis=0)
+        if batch.heads is None and batch.follow is not None:
             value = jnp.take_along_axis(value, batch.follow, axis=1)
         return batch.reward + c.gamma * batch.goes_on * value
 
     def _critic_loss(self, critics: Layers, batch: Batch, goal: Float[Array, "rows heads"]) -> Float[Array, ""]:
         rows = jnp.concatenate([batch.observations, batch.actions], axis=1)
-        q = jax.vmap(self.critic.every, in_axes=(0, None))(critics, rows)[..., 0]
+        q = jax.vmap(self.critic.some, in_axes=(0, None, None))(critics, rows, batch.heads)[..., 0]
         return jnp.sum(batch.weight * jnp.square(q - goal)) / jnp.maximum(jnp.sum(batch.weight), 1.0)
 
     def _actor_loss(self, layers: Layers, critic: Layers, batch: Batch) -> Float[Array, ""]:
-        actions = self._actions(layers, batch.observations)
-        q = self._judge(critic, batch.observations, actions)[0]
+        actions = self._actions(layers, batch.observations, batch.heads)
+        q = self._judge(critic, batch.observations, actions, batch.heads)[0]
         return -jnp.sum(batch.weight * q) / jnp.maximum(jnp.sum(batch.weight), 1.0)
 
     def act(
