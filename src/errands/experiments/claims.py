@@ -24,6 +24,8 @@ class Claim:
     command: str
     exact: bool = False
     """Whether it is decided by computation, once for all presets: then failing means refuted."""
+    under: tuple[str, ...] = ("tuned", "paper")
+    """What it is judged under: presets, or the kinds of network whose runtimes are compared."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +41,9 @@ class Judged:
     command: str
 
 
-def judge_all(evidence: Evidence, presets: Sequence[str] = ("tuned", "paper")) -> list[Judged]:
-    """Every claim judged, under each preset and over all."""
-    return [judge(claim, evidence, ("exact",) if claim.exact else presets) for claim in CLAIMS]
+def judge_all(evidence: Evidence, claims: Sequence[Claim] | None = None) -> list[Judged]:
+    """Every claim judged, under each preset and over all; those about the tabular domains unless others are given."""
+    return [judge(claim, evidence, ("exact",) if claim.exact else claim.under) for claim in claims or CLAIMS]
 
 
 def judge(claim: Claim, evidence: Evidence, presets: Sequence[str]) -> Judged:

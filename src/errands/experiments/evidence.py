@@ -39,6 +39,10 @@ class Evidence:
         """The curve of a method; None where it was not run."""
         return self.curves.get((task, method, preset))
 
+    def shortest(self, task: str) -> float:
+        """The shortest length of any method on a task; infinite where none succeeded."""
+        return min((float(c.lengths.min()) for key, c in self.curves.items() if key[0] == task), default=NEVER)
+
     def settled(self, task: str, method: str, preset: str, tolerance: float = NEAR) -> float | None:
         """The step from which the median curve stays near the optimum; None where the method was not run."""
         curve = self.curve(task, method, preset)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from errands.errors import UnknownName
 from errands.machines.counting import size
 from errands.tasks.catalogue import load
 
@@ -105,14 +104,6 @@ class Skipped:
     task: str
     method: str
     reason: str
-
-
-def chosen(names: Sequence[str]) -> tuple[Panel, ...]:
-    """The panels of these names; all of them when none is named."""
-    for name in names:
-        if name not in PANELS:
-            raise UnknownName("figure", name, PANELS)
-    return tuple(PANELS[name] for name in (names or PANELS))
 
 
 def cells(panels: Sequence[Panel], profile: Profile, large: bool = False) -> tuple[list[Cell], list[Skipped]]:

@@ -11,7 +11,7 @@ from html import escape
 from typing import Any
 
 from errands.experiments.claims import Judged
-from errands.experiments.paper import Profile, Skipped
+from errands.experiments.paper import Skipped
 
 Row = Mapping[str, Any]
 
@@ -30,16 +30,19 @@ class Figure:
 class Report:
     """Everything that a reproduction found."""
 
-    profile: Profile
+    name: str
+    """The profile, or where the numbers were collected."""
     command: str
     versions: Mapping[str, str]
     computer: Mapping[str, str | int]
-    trained: float
-    """Seconds of one core that all training took, evaluations and compilation left out."""
+    notes: tuple[str, ...]
+    """How much was run and for how long, in sentences."""
     figures: tuple[Figure, ...]
     summaries: tuple[Row, ...]
     runtimes: tuple[Row, ...]
     claims: tuple[Judged, ...]
+    rules: tuple[str, ...]
+    """By what rules the claims were judged."""
     skipped: tuple[Skipped, ...]
     errors: tuple[str, ...] = ()
 
@@ -48,30 +51,26 @@ class Report:
         """How these numbers came to be, in sentences."""
         versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
         computer = ", ".join(f"{name} {value}" for name, value in self.computer.items())
-        much = f"{self.profile.seeds} seeds of {self.profile.steps:,} steps"
-        scout = f"scout stops with a proof and is given {self.profile.scout_steps:,}"
-        return [
-            f"Command: {self.command}",
-            f"Profile {self.profile.name}: {much} ({scout}).",
-            f"Training took {self.trained / 60:.1f} minutes of one core in all, evaluations left out.",
-            f"Versions: {versions}.",
-            f"Machine: {computer}.",
-        ]
+        return [f"Command: {self.command}", *self.notes, f"Versions: {versions}.", f"Machine: {computer}."]
 
 
 SUMMARY_COLUMNS = {
-    "task": "task", "name": "method", "preset": "preset", "seeds": "seeds", "optimum": "optimum",
+    "task": "task", "name": "method", "preset": "preset", "seeds": "seeds", "steps": "steps",
+    "reference": "optimum, or shortest met",
     "final_median": "final median", "final_q1": "q1", "final_q3": "q3", "success": "succeed", "optimal": "optimal",
     "first_optimal_median": "steps to first optimum", "first_near_median": "steps to within 10 %",
     "settled": "median stays within 10 % from", "iqm": "IQM score", "iqm_low": "low", "iqm_high": "high",
 }  # fmt: skip
 RUNTIME_COLUMNS = {
-    "task": "task", "method": "method", "preset": "preset", "q1": "q1", "median": "seconds per 1e6 steps", "q3": "q3",
+    "task": "task", "method": "method", "preset": "preset or network", "q1": "q1", "median": "seconds per 1e6 steps", "q3": "q3",
 }  # fmt: skip
 RULES = (
-    "A claim stands for checks, each made under both presets, as far as they could be made: all hold, reproduced; some, "
-    "partly; none, not reproduced. Where the presets disagree the claim is partly reproduced. Refuted: an exact "
-    "computation contradicts it. A method has converged "
+    "A claim stands for checks, each made under both presets (runtimes of networks: for both kinds), as far as they "
+    "could be made: all hold, reproduced; some, partly; none, not reproduced. Where the presets disagree the claim is "
+    "partly reproduced. Refuted: an exact computation contradicts it."
+)
+TABULAR = (
+    "Tabular domains: a method has converged "
     "where the median of its seeds begins to stay within 10 % of the exact optimum, that is to lie there in "
     "95 % of the evaluations that follow."
 )
@@ -81,17 +80,19 @@ def tally(claims: Sequence[Judged]) -> str:
     """How many claims have which verdict, under each preset alone."""
     presets = [p for p in dict.fromkeys(p for claim in claims for p in claim.by_preset) if p != "exact"]
     counted = {p: Counter(c.by_preset[p] for c in claims if p in c.by_preset) for p in presets}
-    said = [f"{p} preset: " + ", ".join(f"{n} {v}" for v, n in counts.most_common()) for p, counts in counted.items()]
-    return f"Verdicts under one preset alone: {'; '.join(said)}."
+    words = {p: ", ".join(f"{n} {v}" for v, n in counts.most_common()) for p, counts in counted.items()}
+    said = [f"{p} preset: {found}" if p in ("tuned", "paper") else f"{p}: {found}" for p, found in words.items()]
+    return f"Verdicts under one preset or network alone: {'; '.join(said)}."
 
 
 def html(report: Report) -> str:
     """One page that needs no other file."""
     facts = "".join(f"<li>{escape(fact)}</li>" for fact in report.facts)
     figures = "".join(_figure(figure) for figure in report.figures)
+    rules = "".join(f"<p>{escape(rule)}</p>" for rule in (RULES, *report.rules))
     parts = [
-        f"<h1>The paper's tabular results, reproduced ({escape(report.profile.name)})</h1><ul>{facts}</ul>",
-        f"<h2>Claims</h2><p>{escape(RULES)}</p><p>{escape(tally(report.claims))}</p>{_claims(report.claims)}",
+        f"<h1>The paper's results, reproduced ({escape(report.name)})</h1><ul>{facts}</ul>",
+        f"<h2>Claims</h2>{rules}<p>{escape(tally(report.claims))}</p>{_claims(report.claims)}",
         f"<h2>Figures</h2>{figures}",
         f"<h2>All methods</h2>{_table(report.summaries, SUMMARY_COLUMNS)}",
         f"<h2>Runtimes</h2>{_table(report.runtimes, RUNTIME_COLUMNS)}",
@@ -170,10 +171,18 @@ def markdown_claims(claims: Sequence[Judged]) -> str:
 
 def markdown(report: Report) -> str:
     """The report without its figures' drawings, for a folder that also holds them as files."""
-    parts = ["# The paper's tabular results, reproduced", "", *(f"- {fact}" for fact in report.facts), "", "## Claims", "",
-             RULES, "", tally(report.claims), "", markdown_claims(report.claims), "## Figures", ""]  # fmt: skip
+    rules = [line for rule in (RULES, *report.rules) for line in (rule, "")]
+    parts = ["# The paper's results, reproduced", "", *(f"- {fact}" for fact in report.facts), "", "## Claims", "",
+             *rules, tally(report.claims), "", markdown_claims(report.claims), "## Figures", ""]  # fmt: skip
     for figure in report.figures:
-        parts += [f"### {figure.title}", "", f"![{figure.title}]({figure.name}.svg)", "", *(f"{n}." for n in figure.notes), ""]
+        parts += [
+            f"### {figure.title}",
+            "",
+            f"![{figure.title}]({figure.name}.svg)",
+            "",
+            *(f"{n}." for n in figure.notes),
+            "",
+        ]
     left = [f"- {s.method} on {s.task}: {s.reason}" for s in report.skipped]
     parts += ["## All methods", "", _markdown_table(report.summaries, SUMMARY_COLUMNS), "", "## Runtimes", "",
               _markdown_table(report.runtimes, RUNTIME_COLUMNS), "", "## What was not run, and why", "", *left, "",
@@ -198,5 +207,10 @@ def as_csv(rows: Sequence[Row]) -> str:
 
 def claims_json(report: Report) -> dict[str, Any]:
     """The claims with how they were judged, for other pages to be written from."""
-    said = {"command": report.command, "profile": report.profile.name, "versions": dict(report.versions)}
-    return {**said, "rules": RULES, "tally": tally(report.claims), "claims": [asdict(claim) for claim in report.claims]}
+    said = {"command": report.command, "profile": report.name, "versions": dict(report.versions)}
+    return {
+        **said,
+        "rules": " ".join((RULES, *report.rules)),
+        "tally": tally(report.claims),
+        "claims": [asdict(claim) for claim in report.claims],
+    }

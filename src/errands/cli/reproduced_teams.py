@@ -1,0 +1,112 @@
+"""What was found on Water and HalfCheetah, as figures, rows and verdicts; also for rows that were collected elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from errands.cli.reproduced import Part
+
+if TYPE_CHECKING:
+    from errands.experiments.collected import Collected
+    from errands.experiments.evidence import Key
+    from errands.experiments.paper import Panel
+    from errands.experiments.report import Figure
+    from errands.experiments.team_store import Kept
+    from errands.results.curve import Curve
+
+
+def teams_part(panels: Sequence[Panel], kept: Sequence[Kept]) -> Part:
+    """Figures, rows and verdicts of measured cells; cells that were cut short count as far as they came."""
+    from errands.experiments.collected import collected
+
+    part = collected_part(panels, collected(row for k in kept for row in k.rows))
+    cut = [k for k in kept if not k.ended and not k.error]
+    seconds = sum(k.rows[-1].get("seconds", 0.0) for k in kept if k.rows)
+    notes = [f"Training of teams took {seconds / 60:.1f} minutes in all, evaluations and compilation included."]
+    if cut:
+        where = ", ".join(f"{k.cell.name} at {max(k.reached, k.step):,} of {k.cell.steps:,}" for k in cut)
+        notes.append(f"Not at the end yet; the same command continues: {where}.")
+    return replace(part, notes=tuple(notes), errors=tuple(f"{k.cell.name}: {k.error}" for k in kept if k.error))
+
+
+def collected_part(panels: Sequence[Panel], found: Collected) -> Part:
+    """Figures, rows and verdicts of rows, wherever they were measured."""
+    from errands.experiments.claims import judge_all
+    from errands.experiments.continuous_claims import CONTINUOUS, RULES
+    from errands.results.statistics import spread
+    from errands.results.summary import reference_of, summarise
+
+    rows: list[dict[str, Any]] = []
+    for task in dict.fromkeys(key[0] for key in found.curves):
+        mine = {key: curve for key, curve in found.curves.items() if key[0] == task}
+        reference = reference_of(list(mine.values()))
+        for (_, name, preset), curve in mine.items():
+            row = summarise(curve, reference).row()
+            rows.append({**row, "task": task, "name": name, "preset": preset})
+    times = []
+    for (task, name, network), seconds in found.paces.items():
+        q1, median, q3 = spread(seconds).values
+        times.append({"task": task, "method": name, "preset": network, "q1": q1, "median": median, "q3": q3})
+    return Part(
+        figures=tuple(figure for panel in panels for figure in _figures(panel, found)),
+        summaries=tuple(rows),
+        runtimes=tuple(times),
+        claims=tuple(judge_all(found.evidence, CONTINUOUS)),
+        rules=(RULES,),
+    )
+
+
+def _figures(panel: Panel, found: Collected) -> list[Figure]:
+    if panel.runtime:
+        return [f for network in ("heads", "one-hot") for f in _runtimes(panel, network, found.paces)]
+    figures = []
+    for task in dict.fromkeys(key[0] for key in found.curves if key[0].split(",")[0] in panel.tasks):
+        mine = {key[1:]: curve for key, curve in found.curves.items() if key[0] == task}
+        for preset in dict.fromkeys(preset for _, preset in mine):
+            ours = [c for (name, p), c in mine.items() if p == preset or name == "qcorm-plus"]
+            figures.append(
+                _curves(f"{task.replace(', map ', '-map-')}-{preset}", f"{panel.title} ({preset} preset)", ours)
+            )
+    return figures
+
+
+def _runtimes(panel: Panel, network: str, paces: Mapping[Key, tuple[float, ...]]) -> list[Figure]:
+    from errands.experiments.continuous import task_of
+    from errands.experiments.report import Figure
+    from errands.plots.runtimes import draw_runtimes, runtimes
+    from errands.plots.style import as_svg
+
+    points = [
+        (name, len(task_of(task).machine.subtasks), seconds)
+        for (task, name, net), some in paces.items()
+        if net == network and task in panel.tasks
+        for seconds in some
+    ]
+    if not points:
+        return []
+    title = f"{panel.title} ({'one head per objective or state' if network == 'heads' else 'one-hot input'})"
+    note = "Seconds for a million steps of all seeds together, once compiled, evaluations left out"
+    return [Figure(f"{panel.name}-{network}", title, as_svg(draw_runtimes(runtimes(title, points))), (note,))]
+
+
+def _curves(name: str, title: str, curves: list[Curve]) -> Figure:
+    """Every line ends where its runs end; values are steadied over a few evaluations, as the rules take them."""
+    from errands.experiments.collected import WINDOW, steadied
+    from errands.experiments.report import Figure
+    from errands.plots.curves import draw_curves, learning_curves
+    from errands.plots.style import as_svg
+    from errands.results.summary import reference_of
+
+    steady = [steadied(curve) for curve in curves]
+    value = learning_curves(steady, title, points=150)
+    value = replace(value, lines=tuple(learning_curves([c], points=150).lines[0] for c in steady), notes=())
+    shortest = reference_of(curves)
+    notes = [
+        f"Median and quartiles of {max(c.seeds for c in curves)} seeds, each the median of its last {WINDOW} evaluations"
+    ]
+    notes += [f"The shortest episode that any seed met has {shortest:g} steps"] if shortest is not None else []
+    last = max(c.ends_last for c in curves)
+    notes += [f"{c.name} was run to step {c.ends_last:,}" for c in curves if c.ends_last < last]
+    return Figure(name, title, as_svg(draw_curves(value)), tuple(notes))
