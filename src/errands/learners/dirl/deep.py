@@ -24,8 +24,8 @@ from errands.learners.dirl.deep_config import DeepDiRLConfig
 from errands.learners.dirl.edge import Done, Job, Learnt, Starts
 from errands.learners.dirl.graph import AbstractGraph, abstract_graph
 from errands.learners.dirl.ground import Ground, ground_of
-from errands.learners.dirl.host import restorable
 from errands.learners.dirl.learner import CompositionalLearner
+from errands.learners.dirl.snapshots import restorable
 from errands.learners.tabular.host import completed_by
 from errands.machines.stepping import State
 from errands.oracle.policy import Policy

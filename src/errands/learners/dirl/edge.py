@@ -115,6 +115,11 @@ def gathered(ends: Rows) -> Starts:
 
 
 def joined(groups: Sequence[Rows]) -> tuple[Rows, NDArray[np.int64]]:
-    """Groups of rows end to end, and how long each is."""
+    """Groups of rows end to end, and how long each is; rows of text are filled with blanks."""
     lengths = np.array([len(group) for group in groups], np.int64)
-    return (np.concatenate(groups) if groups else np.zeros(0)), lengths
+    if not groups:
+        return np.zeros(0), lengths
+    if groups[0].dtype == np.uint8:
+        width = max(group.shape[1] for group in groups)
+        groups = [np.pad(g, ((0, 0), (0, width - g.shape[1])), constant_values=ord(" ")) for g in groups]
+    return np.concatenate(groups), lengths

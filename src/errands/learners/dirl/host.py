@@ -1,23 +1,218 @@
-"""Lanes in environments on the host: each can be put into the recorded states in which attempts begin."""
+"""Lanes in environments on the host: the same jobs as on the device, each environment put where attempts begin."""
+
+# ruff: noqa: F722 (shapes of jaxtyping look like broken code)
 
 from __future__ import annotations
 
-from errands.errors import TaskError
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+from numpy.typing import NDArray
+
+from errands.learners.deep.brain import Brain, Mind, Outcome, Place
+from errands.learners.deep.device import CHUNK
+from errands.learners.deep.host import phased
 from errands.learners.deep.machine import listed
-from errands.learners.deep.worlds import device_world
+from errands.learners.deep.outside import outside_of
+from errands.learners.dirl import lanes, snapshots
+from errands.learners.dirl.brain import AWAY, THERE, Meaning, edge_brain
+from errands.learners.dirl.deep_config import DeepDiRLConfig
+from errands.learners.dirl.edge import Attempts, Done, Job, Starts
+from errands.learners.dirl.graph import AbstractEdge, AbstractGraph
+from errands.learners.dirl.ground import Ground, weights_of
 from errands.tasks.task import Task
-from errands.worlds.saving import Restorable
 
 
-def restorable(task: Task) -> None:
-    """Refuse a world that cannot be put into a state, in a sentence."""
-    if device_world(listed(task)) is not None:
-        return
-    env = task.world.env()
-    able = isinstance(env, Restorable)
-    env.close()
-    if not able:
-        raise TaskError(
-            f"dirl starts attempts where earlier ones ended, and the environment of '{task.name}' cannot be put into a state; "
-            "give it save() and restore(), or use learner 'qrm' or 'hrm'"
-        )
+NOTHING = Job(-1, AbstractEdge(0, 0, "", ""), Starts(np.zeros((0, 0), np.uint8), np.zeros(0)), 0, 0, 0, 0)
+"""The job of a lane that has none."""
+
+
+class Crew(NamedTuple):
+    """What lanes on the host keep on the device."""
+
+    minds: Mind
+    places: Place
+    buffer: Float[Array, "capacity lanes row"]
+
+
+@partial(jax.jit, static_argnums=0)
+def _idle(brain: Brain, seen: Array) -> Crew:
+    count = len(seen)
+    minds = jax.vmap(lambda _: brain.init(jax.random.PRNGKey(0)))(jnp.arange(count))
+    zeros = [jnp.zeros(count, jnp.int32) for _ in range(3)]
+    return Crew(minds, Place(seen, *zeros), jnp.zeros((brain.config.capacity, count, brain.shape.width)))
+
+
+@partial(jax.jit, static_argnums=0, donate_argnums=1)
+def _begin(brain: Brain, crew: Crew, lane: Array, key: Array, seen: Array) -> Crew:
+    fresh = (brain.init(key), Place(seen, *(jnp.int32(0) for _ in range(3))))
+    minds, places = jax.tree.map(lambda old, new: old.at[lane].set(new), (crew.minds, crew.places), fresh)
+    return Crew(minds, places, crew.buffer)
+
+
+@partial(jax.jit, static_argnums=0)
+def _randoms(brain: Brain, keys: Array, step: Array) -> tuple[Array, Array]:
+    return lanes.randoms(brain, keys, step)
+
+
+@partial(jax.jit, static_argnums=0, donate_argnums=1)
+def _learn(
+    brain: Brain, minds: Mind, places: Place, buffer: Array, now: Array, i: Array, uniforms: Array, normals: Array
+) -> Mind:
+    """One update of the lanes in training; `now` is each lane's step and whether it is one of training."""
+    return lanes.think(brain, minds, places, buffer, now[:, 0], now[:, 1] > 0, i, uniforms[i], normals[i])[0]
+
+
+@partial(jax.jit, static_argnums=0)
+def _choose(brain: Brain, minds: Mind, places: Place, now: Array, i: Array, uniforms: Array, normals: Array) -> Array:
+    acting = lanes.view(brain, minds, places)
+    return lanes.choose(brain, minds, places, acting, now[:, 0], now[:, 1] > 0, uniforms[i], normals[i])
+
+
+@partial(jax.jit, static_argnums=0, donate_argnums=(2, 3))
+def _turn(
+    brain: Brain, minds: Mind, places: Place, buffer: Array, actions: Array, answer: Array, now: Array, i: Array,
+    uniforms: Array, normals: Array,
+) -> tuple[Place, Array, Array]:  # fmt: skip
+    """Take note of what the environments answered at step i of the chunk, and choose anew."""
+    n = brain.shape.observation
+    seen, fresh, fate, over, signals = jnp.split(answer, (n, 2 * n, 2 * n + 1, 2 * n + 2), axis=1)
+    never = jnp.zeros(len(answer), jnp.bool_)
+    outcome = Outcome(seen, fate[:, 0].astype(jnp.int32), never, over[:, 0] > 0, signals)
+    step = now[:, 0] - 1
+    _, rows, told = jax.vmap(brain.after)(minds, places, actions, outcome, step)
+    places = jax.vmap(brain.moved)(places, told, seen, fresh)
+    buffer = buffer.at[step % brain.config.capacity, jnp.arange(len(step))].set(rows)
+    return places, _choose(brain, minds, places, now, jnp.minimum(i + 1, CHUNK - 1), uniforms, normals), buffer
+
+
+class Desk:
+    """The bookkeeping of one lane: how far its job is, and what rollouts came to."""
+
+    def __init__(self, job: Job, meaning: Meaning) -> None:
+        self.job, self.meaning = job, meaning
+        self.rng = np.random.Generator(np.random.PCG64([job.seed, max(job.number, 0), 1]))
+        """Where attempts begin; all else is drawn on the device."""
+        self.step, self.time, self.made = 0, 0, 0
+        self.ends: list[NDArray[np.uint8]] = []
+
+    @property
+    def training(self) -> bool:
+        """Whether the next step is one of training."""
+        return self.step < self.job.training
+
+    @property
+    def live(self) -> bool:
+        """Whether the job goes on."""
+        job = self.job
+        return self.training or (self.made < job.count and self.step - job.training < job.most)
+
+    def drawn(self) -> NDArray[np.uint8] | None:
+        """The state in which the next attempt begins; None where it begins as episodes do."""
+        rows, cumulative = self.job.starts
+        if not len(rows):
+            return None
+        place = int(np.searchsorted(cumulative, self.rng.random(), side="right"))
+        row: NDArray[np.uint8] = rows[min(place, len(rows) - 1)]
+        return row
+
+    def take(self, fate: int, limit: int) -> tuple[bool, bool]:
+        """One step: whether the attempt is over, and whether it was a rollout that reached the goal."""
+        trained = self.training
+        self.step += 1
+        self.time += 1
+        over = fate != AWAY or self.time >= limit
+        self.made += over and not trained
+        # The attempt under way when training ends is given up: rollouts begin where attempts begin.
+        return over or self.step == self.job.training, over and not trained and fate == THERE
+
+
+class HostGround(Ground):
+    """Lanes in environments that are stepped on the host while the device learns."""
+
+    def __init__(self, task: Task, graph: AbstractGraph, config: DeepDiRLConfig, count: int) -> None:
+        self.outside = outside_of(listed(task), tuple(range(count)))
+        super().__init__(task, graph, edge_brain(task, config, self.outside.senses.spaces), count)
+        self.limit = min(config.edge_limit, self.outside.limit)
+        self.outside.resting[:] = True
+        self.desks = [Desk(NOTHING, Meaning(np.zeros(0, np.int32), np.zeros((0, 0), np.float32))) for _ in range(count)]
+        self.keys = np.zeros((count, 2), np.uint32)
+        with self.place():
+            self.crew = _idle(self.brain, jnp.asarray(self.outside.reset()))
+
+    def begin(self, lane: int, job: Job) -> None:
+        """Give a free lane a job."""
+        desk = self.desks[lane] = Desk(job, self.meaning(job))
+        self.keys[lane] = np.asarray(self.key(job))
+        if not len(job.starts.rows):
+            self.outside.envs[lane].reset(seed=int(desk.rng.integers(2**31)))
+        with self.place():
+            args = (jnp.int32(lane), jnp.asarray(self.keys[lane]), jnp.asarray(self._restart(lane)))
+            self.crew = _begin(self.brain, self.crew, *args)
+        self.outside.resting[lane] = False
+        self.jobs[lane] = job
+
+    def _restart(self, lane: int) -> NDArray[np.float32]:
+        """Put the environment of a lane where attempts begin, and look."""
+        desk, env = self.desks[lane], self.outside.envs[lane]
+        desk.time = 0
+        row = desk.drawn()
+        return self.outside.senses.see(env.reset()[0]) if row is None else snapshots.put(env, row)
+
+    def advance(self) -> None:
+        """A chunk of steps of every job, less when all end before."""
+        with self.place():
+            randoms = _randoms(self.brain, jnp.asarray(self.keys), jnp.asarray(self._now()[:, 0]))
+            crew, now = self.crew, self._now()
+            actions = _choose(self.brain, crew.minds, crew.places, now, jnp.int32(0), *randoms)
+            for i in range(CHUNK):
+                if self.outside.resting.all():
+                    break
+                self.outside.send(np.asarray(actions))
+                minds, at = self.crew.minds, jnp.int32(i)
+                if now[:, 1].any():
+                    brain = phased(self.brain)[i % len(phased(self.brain))]
+                    minds = _learn(brain, minds, self.crew.places, self.crew.buffer, now, at, *randoms)
+                answer = self._answer()
+                now = self._now()
+                turned = (minds, self.crew.places, self.crew.buffer, actions, answer, now, at)
+                places, actions, buffer = _turn(self.brain, *turned, *randoms)
+                self.crew = Crew(minds, places, buffer)
+
+    def _now(self) -> NDArray[np.int32]:
+        """[lanes, 2] the step of every lane, and whether it is one of training."""
+        return np.array([(desk.step, desk.training) for desk in self.desks], np.int32)
+
+    def _answer(self) -> NDArray[np.float32]:
+        """One step of every lane as one array: what is seen, where the next begins, fate, whether it is over, signals."""
+        heard, rests = self.outside.answers(), self.outside.resting
+        fresh, flags = heard.observation.copy(), np.zeros((len(rests), 2), np.float32)
+        signals = heard.signals.copy()
+        for lane in np.flatnonzero(~rests):
+            desk, label = self.desks[lane], int(heard.label[lane])
+            fate = int(desk.meaning.fate[label + len(desk.meaning.pay) * bool(heard.ends[lane])])
+            signals[lane] *= desk.meaning.pay[label]
+            over, won = desk.take(fate, self.limit)
+            if won:
+                desk.ends.append(snapshots.taken(self.outside.envs[lane], heard.observation[lane]))
+            flags[lane] = fate, over
+            if not desk.live:
+                rests[lane] = True
+            elif over:
+                fresh[lane] = self._restart(lane)
+        return np.concatenate([heard.observation, fresh, flags, signals], axis=1, dtype=np.float32)
+
+    def ended(self) -> list[int]:
+        """The lanes whose jobs are done."""
+        return [lane for lane in self.busy if not self.desks[lane].live]
+
+    def collect(self, lane: int) -> Done:
+        """What became of the job of a lane, which is then free."""
+        desk, self.jobs[lane] = self.desks[lane], None
+        learnt = weights_of(self.brain, self.crew.minds.trained, lane)
+        ends = snapshots.stacked(desk.ends)
+        return Done(learnt, Attempts(desk.made, desk.step - desk.job.training, ends))

@@ -124,6 +124,7 @@ def randoms(brain: Brain, keys: Array, step: Array) -> tuple[Array, Array]:
     return uniforms, normals
 
 
+@partial(jax.jit, static_argnums=(0, 1, 2, 3, 4, 5))
 def idle(brain: Brain, world: DeviceWorld, states: States, count: int, rows: int, labels: int) -> Lanes:
     """Lanes without jobs."""
     order = Order(
