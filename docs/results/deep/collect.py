@@ -2,7 +2,7 @@
 
 python docs/results/deep/collect.py speed FOLDER                    microseconds per step, one run at a time on the GPU
 python docs/results/deep/collect.py learn FOLDER WIDTH SECONDS JOB...    evaluations as they come, WIDTH runs at a time
-A JOB is task:learner[/variant]:seeds:steps:eval-every:preset.
+A JOB is task[@map-seed]:learner[/variant]:seeds:steps:eval-every:preset.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ GROUPS = ("qcorm,crm,hrm", "qrm,qcorm-plus,qcorm-0", "qcorm/one-hot,crm/one-hot"
 TASKS = ("water-2", "water-3", "water-4", "water-5")
 
 
-def settings(task: str, preset: str = "tuned", every: int = 10**9) -> argparse.Namespace:
+def settings(task: str, preset: str = "tuned", every: int = 10**9, map_seed: int = 0) -> argparse.Namespace:
     """What `make` of benchmarks/deep.py asks for."""
-    return argparse.Namespace(task=task, map_seed=0, preset=preset, eval_every=every, machine="agenda")
+    return argparse.Namespace(task=task, map_seed=map_seed, preset=preset, eval_every=every, machine="agenda")
 
 
 def one_speed(folder: Path, task: str, runs: str) -> None:
@@ -60,16 +60,17 @@ def one_learn(folder: Path, job: str, until: float) -> None:
     """Train and write down every evaluation, until the steps or the clock have run out."""
     import deep
 
-    task, learner, seeds, steps, every, preset = job.split(":")
+    where, learner, seeds, steps, every, preset = job.split(":")
+    task, _, map_seed = where.partition("@")
     before = time.perf_counter()
-    team = deep.make(f"{learner}:{seeds}", settings(task, preset, int(every)))
+    team = deep.make(f"{learner}:{seeds}", settings(task, preset, int(every), int(map_seed or 0)))
     for evaluations in team.train(int(steps)):
         lengths = [e.episode_length if e.success else -e.episode_length for e in evaluations]
         row = {
             "task": task,
             "run": learner,
             "preset": preset,
-            "map_seed": 0,
+            "map_seed": int(map_seed or 0),
             "step": evaluations[0].step,
             "lengths": lengths,
         }
@@ -90,7 +91,7 @@ def _queue(commands: list[list[str]], width: int, folder: Path) -> None:
         while len(running) >= width:
             time.sleep(0.2)
             running = [p for p in running if p.poll() is None]
-        log = (folder / f"log-{command[2]}-{number}").open("wb")
+        log = (folder / f"log-{number}").open("wb")
         whole = [sys.executable, __file__, *command]
         running.append(subprocess.Popen(whole, stdout=log, stderr=log))  # noqa: S603 (this very script)
     for process in running:

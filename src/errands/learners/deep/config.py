@@ -170,8 +170,10 @@ class DeepPlusConfig(DeepConfig):
     """Hidden units of the small network that turns an agenda into a factor."""
     late: int = 0
     """How many of the hidden layers lie behind the factor; they are then computed for every machine state drawn."""
+    split: bool = False
+    """A factor for every action and feature instead of one for every feature: a last layer for each agenda."""
     settle: int = 0
-    """Steps after which Adam's step size has fallen to a half, on its way to 0 as 1 / steps; 0 keeps it."""
+    """Steps after which Adam's step size is a half of `alpha`; it falls as 1 / steps. 0 keeps it."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -181,6 +183,8 @@ class DeepPlusConfig(DeepConfig):
             raise ConfigError("bonus, leg and settle must not be negative, and visited must lie between 0 and 1")
         if not 0 <= self.late < self.depth:
             raise ConfigError(f"late is {self.late}; it must be at least 0 and less than depth, {self.depth}")
+        if self.split and self.late:
+            raise ConfigError("split makes the last layer out of the agenda; set late to 0")
         if self.measure not in ("discount", "steps"):
             raise ConfigError(f"measure is '{self.measure}'; choose from discount, steps")
         if self.measure == "steps" and self.bonus:

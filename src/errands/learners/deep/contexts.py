@@ -19,6 +19,9 @@ from errands.learners.deep.high import Extra
 from errands.learners.deep.machine import Listed
 from errands.tables import FAILURE, RUNNING, SUCCESS
 
+FEW = 256
+"""Machine states up to which the next values of all of them are computed at once."""
+
 
 class ContextBatch(NamedTuple):
     """Sampled steps under a few machine states: those drawn for all rows, and last the one that each row was in."""
@@ -31,12 +34,25 @@ class ContextBatch(NamedTuple):
     """What the value of the next observation is multiplied with; 0 where nothing follows."""
     weight: Float[Array, "rows contexts"]
     prior: Float[Array, "rows contexts"]
-    """What is added to the network's output where values measure steps."""
-    codes: Float[Array, "rows contexts codes"]
+    """What is added to the network's output where values measure steps: with 0 they start from far away."""
+    drawn: Float[Array, "drawn codes"]
+    """The codes of the machine states that all rows share."""
+    own: Float[Array, "rows codes"]
+    """The code of the machine state that each row was in."""
+    every: Float[Array, "states codes"] | None
+    """The codes of all machine states, where they are few."""
+    reached: Int[Array, "rows contexts"]
+    """The machine states that follow."""
     later: Float[Array, "rows contexts codes"]
-    """The codes of the machine states reached."""
+    """Their codes."""
     code: Float[Array, " codes"]
     """The code of the machine state that is to be acted in."""
+
+    @property
+    def codes(self) -> Float[Array, "rows contexts codes"]:
+        """The codes of all contexts of each row."""
+        shared = jnp.broadcast_to(self.drawn, (len(self.own), *self.drawn.shape))
+        return jnp.concatenate([shared, self.own[:, None]], axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +105,7 @@ class OverContexts:
         """[U] values of a plan in which every move of the machine takes `leg` steps; the network learns what differs from it."""
         c, left = self.config, moves_left(self.machine)
         if c.measure == "steps":
-            return 1.0 - c.leg * left / c.horizon
+            return (1.0 - c.leg * left / c.horizon) * (c.leg > 0)
         return c.gamma ** (c.leg * np.maximum(left - 1, 0))
 
     @cached_property
@@ -144,7 +160,10 @@ class OverContexts:
             discount,
             weight,
             prior,
-            codes[contexts],
+            codes[drawn],
+            codes[own],
+            codes if len(codes) <= FEW else None,
+            reached,
             codes[reached],
             codes[state],
         )

@@ -27,8 +27,12 @@ def goals(
 
 
 def pace(config: DeepPlusConfig, step: Int[Array, ""]) -> Float[Array, ""] | float:
-    """The step size of Adam, halved every time that the steps reach twice as many again as `settle`."""
+    """The step size of Adam: a half of `alpha` after `settle` steps, a third after twice as many."""
     return config.alpha / (1.0 + step / config.settle) if config.settle else config.alpha
+
+
+def _shape(config: DeepPlusConfig) -> tuple[int, int, int, int, bool]:
+    return config.width, config.depth, config.code_width, config.late, config.split
 
 
 @dataclass(frozen=True)
@@ -42,9 +46,7 @@ class FactoredDDQN:
     @staticmethod
     def of(inputs: int, codes: int, actions: int, config: DeepPlusConfig) -> FactoredDDQN:
         """The learner for observations and codes of these lengths."""
-        return FactoredDDQN(
-            Factored(inputs, codes, actions, config.width, config.depth, config.code_width, config.late), config
-        )
+        return FactoredDDQN(Factored(inputs, codes, actions, *_shape(config)), config)
 
     def init(self, key: Array) -> Trained:
         """Fresh weights."""
@@ -54,34 +56,34 @@ class FactoredDDQN:
         self, trained: Trained, now: Float[Array, " inputs"], batch: ContextBatch, normals: Array, step: Int[Array, ""]
     ) -> tuple[Trained, Float[Array, "1 actions"]]:
         """One update, and the values of the observation that is to be acted on."""
-        target = trained.target
-        features = self.net.trunk(target, batch.following)[:, None]
-        later = self.net.join(target, features, self.net.factor(target, batch.later))
+        later = self._later(trained.target, self.net.trunk(trained.target, batch.following), batch)
         gradient, acting = jax.grad(self._loss, has_aux=True)(trained.weights, later, now, batch)
         c = self.config
         return descend(trained, gradient, pace(c, step), c.polyak, step >= c.warmup), acting
+
+    def _later(self, layers: Layers, features: Array, batch: ContextBatch) -> Float[Array, "rows contexts actions"]:
+        """The values of the next observations in the machine states reached."""
+        if batch.every is None:
+            return self.net.join(layers, features[:, None], self.net.factor(layers, batch.later))
+        q = self.net.every(layers, features, self.net.factor(layers, batch.every))
+        return jnp.take_along_axis(q, batch.reached[..., None], axis=1)
 
     def _loss(
         self, layers: Layers, later: Float[Array, "rows contexts actions"], now: Array, batch: ContextBatch
     ) -> tuple[Float[Array, ""], Float[Array, "1 actions"]]:
         net, count = self.net, len(batch.observations)
-        features = net.trunk(layers, jnp.concatenate([batch.observations, batch.following, now[None]]))
-        # All rows share the contexts that were drawn; only the last is a row's own.
-        shared = net.factor(layers, jnp.concatenate([batch.codes[0, :-1], batch.codes[:, -1], batch.code[None]]))
-        drawn = len(batch.codes[0]) - 1
-        factors = jnp.concatenate(
-            [jnp.broadcast_to(shared[:drawn], (count, drawn, shared.shape[1])), shared[drawn:-1, None]], axis=1
-        )
-        q = net.join(layers, features[:count, None], factors)
-        frozen = jax.lax.stop_gradient(layers)
-        following = jax.lax.stop_gradient(features[count : 2 * count, None])
-        online = net.join(frozen, following, net.factor(frozen, batch.later))
+        features = net.trunk(layers, jnp.concatenate([batch.observations, batch.following, now[None]]), count)
+        codes = jnp.concatenate([batch.drawn, batch.own, batch.code[None]])
+        drawn, own, here = jnp.split(net.factor(layers, codes), [len(batch.drawn), len(codes) - 1])
+        shared = net.every(layers, features[:count], drawn)
+        q = jnp.concatenate([shared, net.join(layers, features[:count], own)[:, None]], axis=1)
+        online = self._later(jax.lax.stop_gradient(layers), jax.lax.stop_gradient(features[count:-1]), batch)
         value = jnp.where(online == online.max(axis=2, keepdims=True), later, -jnp.inf).max(axis=2)
         goal = goals(self.config, batch, value)
         taken = jax.nn.one_hot(batch.actions[:, 0].astype(jnp.int32), net.outputs)[:, None]
         error = jnp.sum(q * taken, axis=2) - goal
         loss = jnp.sum(batch.weight * l1_beyond_one(error)) / jnp.maximum(jnp.sum(batch.weight), 1.0)
-        return loss, net.join(layers, features[-1:], shared[-1:])
+        return loss, net.join(layers, features[-1:], here)
 
     def view(self, trained: Trained, now: Float[Array, " inputs"], code: Array) -> Float[Array, "1 actions"]:
         """The values of one observation under one code."""
@@ -116,7 +118,7 @@ class FactoredTD3:
     @staticmethod
     def of(inputs: int, codes: int, actions: int, config: DeepPlusConfig) -> FactoredTD3:
         """The learner for observations, codes and actions of these lengths."""
-        shape = (config.width, config.depth, config.code_width, config.late)
+        shape = _shape(config)
         return FactoredTD3(
             Factored(inputs, codes, actions, *shape), Factored(inputs + actions, codes, 1, *shape), config
         )

@@ -1,0 +1,152 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from errands.learners.deep.batch import RowShape
+from errands.learners.deep.config import DeepPlusConfig
+from errands.learners.deep.contexts import OverContexts
+from errands.learners.deep.factored import FactoredDDQN, FactoredTD3, pace
+from errands.learners.deep.machine import listed
+from errands.learners.deep.team import team_of
+from errands.tasks import load
+
+ROWS, INPUTS, ACTIONS, CODES = 5, 3, 4, 4
+SMALL = {"width": 8, "code_width": 6, "batch": ROWS, "contexts": 3, "gamma": 0.9}
+
+
+def numbers(*shape, seed=0):
+    return jax.random.normal(jax.random.PRNGKey(seed), shape)
+
+
+def sampled(config, actions, width):
+    """A batch of made-up steps on visit-3, with what it is made of: labels, agendas before and after."""
+    machine = listed(load("visit-3", 0))
+    expansion = OverContexts(RowShape(INPUTS, width, 0), machine, config)
+    tail = jnp.array([[1, 0, 0], [0, 2, 0], [3, 4, 0], [2, 1, 0], [0, 3, 1]], jnp.float32)
+    rows = jnp.concatenate([numbers(ROWS, 2 * INPUTS), actions, tail], axis=1)
+    return expansion.batch(rows, jnp.int32(0), jnp.array([0.2, 0.7, 0.4]))
+
+
+def dense(layer, x):
+    return np.asarray(x, np.float64) @ np.asarray(layer[0], np.float64) + np.asarray(layer[1], np.float64)
+
+
+def plain(layers, observation, code, config, outputs):
+    """The network with loops and without sharing anything between rows and contexts."""
+    early = config.depth - config.late
+    for layer in layers[:early]:
+        observation = np.maximum(dense(layer, observation), 0)
+    factor = 1 + dense(layers[early + 1], np.maximum(dense(layers[early], code), 0))
+    if config.split:
+        weights, bias = (np.asarray(part, np.float64) for part in layers[-1])
+        return observation @ (factor.reshape(config.width, outputs) * weights) + bias
+    observation = observation * factor
+    for layer in layers[early + 2 : -1]:
+        observation = np.maximum(dense(layer, observation), 0)
+    return dense(layers[-1], observation)
+
+
+def mixed(layers, seed):
+    """Other weights of the same shapes, as a target that lags behind."""
+    return jax.tree.map(lambda part: part + 0.3 * numbers(*part.shape, seed=seed), layers)
+
+
+@pytest.mark.parametrize("changes", [{}, {"late": 1}, {"split": True}, {"measure": "steps", "leg": 2.0, "horizon": 9}])
+@pytest.mark.parametrize("few", [True, False])
+def test_a_value_is_drawn_to_the_targets_value_of_the_online_choice_in_the_agenda_that_follows(changes, few):
+    config = DeepPlusConfig(**SMALL, **changes)
+    actions = jnp.array([[0.0], [3], [1], [2], [2]])
+    batch = sampled(config, actions, 1)
+    low = FactoredDDQN.of(INPUTS, CODES, ACTIONS, config)
+    trained = low.init(jax.random.PRNGKey(2))
+    weights, target = trained.weights, mixed(trained.weights, 3)
+    total = 0.0
+    for r in range(ROWS):
+        for k in range(4):
+            q = plain(weights, batch.observations[r], batch.codes[r, k], config, ACTIONS)[int(actions[r, 0])]
+            best = np.argmax(plain(weights, batch.following[r], batch.later[r, k], config, ACTIONS))
+            value = plain(target, batch.following[r], batch.later[r, k], config, ACTIONS)[best]
+            goal = float(batch.reward[r, k]) + float(batch.discount[r, k]) * value
+            if config.measure == "steps":
+                prior = float(batch.prior[r, k])
+                goal = min(max(goal + prior, 0.0), 1.0) - prior
+            error = abs(q - goal)
+            total += (0.5 * error**2 if error < 1 else error - 0.5) / (ROWS * 4)
+    given = batch if few else batch._replace(every=None)
+    later = low._later(target, low.net.trunk(target, given.following), given)
+    now = numbers(INPUTS, seed=4)
+    loss, acting = low._loss(weights, later, now, given)
+    assert float(loss) == pytest.approx(total, rel=1e-4)
+    np.testing.assert_allclose(acting[0], plain(weights, now, batch.code, config, ACTIONS), atol=1e-4)
+    np.testing.assert_allclose(low.view(trained, now, batch.code), acting, atol=1e-5)
+
+
+def test_next_observations_and_the_one_to_act_on_teach_nothing():
+    config = DeepPlusConfig(**SMALL)
+    batch = sampled(config, jnp.ones((ROWS, 1)), 1)
+    low = FactoredDDQN.of(INPUTS, CODES, ACTIONS, config)
+    weights = low.init(jax.random.PRNGKey(2)).weights
+    later = jnp.zeros((ROWS, 4, ACTIONS))
+
+    def slope(following, now):
+        changed = batch._replace(following=following)
+        return jax.grad(lambda layers: low._loss(layers, later, now, changed)[0])(weights)
+
+    before = slope(batch.following, numbers(INPUTS))
+    after = slope(batch.following + 1, numbers(INPUTS, seed=9))
+    for one, other in zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_td3_is_drawn_to_the_smaller_critic_at_the_noisy_action_of_the_agenda_that_follows():
+    config = DeepPlusConfig(**SMALL, target_noise=0.4, noise_clip=0.3)
+    batch = sampled(config, jnp.tanh(numbers(ROWS, 2, seed=7)), 2)
+    low = FactoredTD3.of(INPUTS, CODES, 2, config)
+    trained = low.init(jax.random.PRNGKey(2))
+    actor, critics = mixed(trained.actor.target, 3), mixed(trained.critics.target, 4)
+    lagging = trained._replace(
+        actor=trained.actor._replace(target=actor), critics=trained.critics._replace(target=critics)
+    )
+    normals = numbers(ROWS, 1, 2, seed=5)
+    found = low._goal(lagging, batch, normals)
+    for r in range(ROWS):
+        for k in range(4):
+            action = np.tanh(plain(actor, batch.following[r], batch.later[r, k], config, 2))
+            noise = np.clip(np.asarray(normals[r, 0]) * 0.4, -0.3, 0.3)
+            joined = np.concatenate([batch.following[r], np.clip(action + noise, -1, 1)])
+            both = [jax.tree.map(lambda part, i=i: part[i], critics) for i in range(2)]
+            value = min(float(plain(one, joined, batch.later[r, k], config, 1)[0]) for one in both)
+            goal = float(batch.reward[r, k]) + float(batch.discount[r, k]) * value
+            assert float(found[r, k]) == pytest.approx(goal, rel=1e-4, abs=1e-5)
+
+
+def test_td3_learns_with_finite_slopes_and_the_actor_only_every_second_time():
+    config = DeepPlusConfig(**SMALL, warmup=1)
+    batch = sampled(config, jnp.tanh(numbers(ROWS, 2, seed=7)), 2)
+    low = FactoredTD3.of(INPUTS, CODES, 2, config)
+    first = low.init(jax.random.PRNGKey(2))
+    normals = numbers(low.normals)
+    odd, _ = low.learn(first, numbers(INPUTS), batch, normals, jnp.int32(3))
+    even, acting = low.learn(first, numbers(INPUTS), batch, normals, jnp.int32(4))
+    assert all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(even))
+    assert bool(jnp.all(jnp.abs(acting) <= 1))
+    moved = [bool((a != b).any()) for a, b in zip(jax.tree.leaves(even), jax.tree.leaves(first), strict=True)]
+    assert all(moved)
+    for one, other in zip(jax.tree.leaves(odd.actor), jax.tree.leaves(first.actor), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_td3_reaches_both_places_of_a_line_and_shortest_way(line):
+    # From 0 to beyond 1/2 at 1/4 a step and back beyond -1/2: 3 and 5 steps (8), the other way round likewise.
+    config = DeepPlusConfig(width=64, depth=2, batch=64, alpha=1e-3, warmup=500, capacity=10_000, platform="cpu", eval_every=1000)
+    team = team_of(line(), "qcorm-plus", config, (0,))
+    lengths = [e[0].episode_length for e in team.train(4000) if e[0].success]
+    assert min(lengths) <= 9
+
+
+def test_the_step_size_stays_or_settles():
+    assert pace(DeepPlusConfig(alpha=1e-3), jnp.int32(50)) == 1e-3
+    config = DeepPlusConfig(alpha=1e-3, settle=50)
+    assert float(pace(config, jnp.int32(50))) == pytest.approx(5e-4)
+    assert float(pace(config, jnp.int32(100))) == pytest.approx(1e-3 / 3)
