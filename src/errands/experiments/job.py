@@ -121,13 +121,19 @@ class _Training:
         self.learner = learner_of(run.document, run.task, place.seed)
         self.evaluations = list(found.evaluations) if found else []
         self.stored = found.document if found else None
+        self.known = len(self.evaluations)
+        """The evaluations in the newest checkpoint."""
         self.before = found.document.seconds if found else 0.0
         if found:
             _restore(self.learner, found, place)
         self.first = self.learner.step
+        steps = run.document.steps
+        if (most := self.learner.predicted(steps)) != steps:
+            said = f"seed {place.seed} takes {most:,} of {steps:,} steps at most"
+            report(Beat(self.first, steps, None, False, 0.0, self.best.length, said))
         for note in found.notes if found else ():
             said = f"{note}; going on from step {self.first:,} instead"
-            report(Beat(self.first, run.document.steps, None, False, 0.0, self.best.length, said))
+            report(Beat(self.first, steps, None, False, 0.0, self.best.length, said))
 
     @property
     def seconds(self) -> float:
@@ -138,9 +144,10 @@ class _Training:
         """Train to the end, judge, and store the result."""
         steps, shown, saved = self.document.steps, self.began, self.began
         with self.place.table_from(self.evaluations) as table:
-            for evaluation in self.learner.train(steps):
-                self.evaluations.append(evaluation)
-                table.add(evaluation)
+            for evaluation in self.learner.stages(steps):
+                if evaluation is not None:
+                    self.evaluations.append(evaluation)
+                    table.add(evaluation)
                 now = time.perf_counter()
                 if now - shown >= BEAT:
                     shown = now
@@ -149,7 +156,7 @@ class _Training:
                 if now - saved >= self.document.checkpoint_seconds and self.learner.step < steps:
                     self._save(table)
                     saved = time.perf_counter()
-            if self.stored is None or self.stored.step != self.learner.step:
+            if self.stored is None or (self.stored.step, self.known) != (self.learner.step, len(self.evaluations)):
                 self._save(table)
         known = self.document
         rows, seconds = tuple(self.evaluations), self.seconds
@@ -164,11 +171,15 @@ class _Training:
         self.stored = write_checkpoint(
             place.path, place.seed, learner.step, learner.save(), self.evaluations, self.seconds, self.stored
         )
+        self.known = len(self.evaluations)
 
-    def _beat(self, evaluation: Evaluation) -> Beat:
-        rate = (self.learner.step - self.first) / (time.perf_counter() - self.began)
+    def _beat(self, evaluation: Evaluation | None) -> Beat:
+        step, steps = self.learner.step, self.document.steps
+        rate = (step - self.first) / (time.perf_counter() - self.began)
+        if evaluation is None:
+            return Beat(step, steps, None, False, rate, self.best.length)
         length, success = evaluation.episode_length, evaluation.success
-        return Beat(evaluation.step, self.document.steps, length, success, rate, self.best.length)
+        return Beat(evaluation.step, steps, length, success, rate, self.best.length)
 
 
 def _restore(learner: Learner, found: Checkpoint, place: SeedFolder) -> None:

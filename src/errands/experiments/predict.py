@@ -50,11 +50,12 @@ def _enumerated(document: RunDocument, task: Task) -> int:
 
 def _measured(document: RunDocument, task: Task) -> Cost:
     learner = learner_of(document, task, document.seeds[0])
-    training = learner.train(document.steps)
+    training = learner.stages(document.steps)
     next(training, None)
     began, first = time.perf_counter(), learner.step
-    while time.perf_counter() - began < SAMPLE and next(training, None) is not None:
-        pass
+    for _ in training:
+        if time.perf_counter() - began >= SAMPLE:
+            break
     spent, done = time.perf_counter() - began, learner.step - first
     held = sum(x.nbytes for x in learner.save().values())
     return Cost(spent / done * document.steps if done else spent, held, True)

@@ -42,6 +42,8 @@ class Run:
     evaluation_steps: int
     """Steps taken in evaluations, not counted among the training steps."""
     wall_seconds: float
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """How `steps` divides by what they were for, where the method tells kinds apart (DiRL: training and rollouts)."""
 
     def summary(self, best: float | None) -> dict[str, Any]:
         """The row of `errands train --json`."""
@@ -55,6 +57,7 @@ class Run:
             "order": list(self.order),
             "wall_seconds": round(self.wall_seconds, 3),
             "evaluation_steps": self.evaluation_steps,
+            **self.counts,
             "certificate": self.certificate.words if self.certificate else None,
         }
 
@@ -122,6 +125,7 @@ def judge(
         certificate=judged,
         evaluation_steps=made.evaluation_steps,
         wall_seconds=seconds,
+        counts=dict(made.counts),
     )
 
 

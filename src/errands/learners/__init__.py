@@ -50,7 +50,10 @@ LEARNERS: Mapping[str, Entry] = {
     "qcorm-plus": Entry(
         "ours: exact orders from learnt values", "errands.learners.tabular.qcorm_plus:QCoRMPlus", _DEEP, own="coupled"
     ),
-    "dirl": Entry("edges of an abstract graph learnt one by one", "errands.learners.dirl:DiRL", None, own="agenda"),
+    "dirl": Entry(
+        "edges of an abstract graph learnt one by one",
+        "errands.learners.dirl:DiRL", "errands.learners.dirl.deep:DeepDiRL", own="agenda",
+    ),
     "scout": Entry("ours: learn the world once, plan, stop with a certificate", "errands.learners.scout:Scout", None),
 }  # fmt: skip
 
@@ -99,7 +102,7 @@ def home_of(task: Task, name: str) -> str:
     if home is None:
         able = [n for n, e in LEARNERS.items() if (e.tabular if world == "finite" else e.deep)]
         raise TaskError(f"learner '{name}' cannot be run on the {world} world of '{task.name}'; use {', '.join(able)}")
-    if home == _DEEP and importlib.util.find_spec("jax") is None:
+    if world == "continuous" and importlib.util.find_spec("jax") is None:
         raise TaskError(f"learner '{name}' needs JAX on a continuous world; type: pip install errands[deep]")
     return home
 

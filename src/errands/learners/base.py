@@ -54,6 +54,19 @@ class Learner(ABC):
             self.evaluation_steps += evaluation.episode_length
             yield evaluation
 
+    def stages(self, steps: int) -> Iterator[Evaluation | None]:
+        """Train as `train` does, and pause with None wherever else the run can be saved."""
+        yield from self.train(steps)
+
+    def predicted(self, steps: int) -> int:
+        """The most training steps that a run to `steps` can take, known before it starts."""
+        return steps
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How the steps divide by what they were for, where the method tells kinds apart."""
+        return {}
+
     @abstractmethod
     def advance(self, count: int) -> None:
         """Take exactly `count` training steps (self.step grows by it), stopping inside an episode if need be."""

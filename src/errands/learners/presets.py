@@ -15,6 +15,10 @@ def config_of(learner: str, preset: str, task: Task) -> LearnerConfig:
     if preset not in PRESETS:
         raise UnknownName("preset", preset, PRESETS)
     home_of(task, learner)
+    if learner == "dirl" and not is_finite(task):
+        from errands.learners.dirl.deep_config import deep_dirl_preset
+
+        return deep_dirl_preset(preset, task)
     if not is_finite(task):
         from errands.learners.deep.presets import deep_preset
 

@@ -74,6 +74,8 @@ class ResultDocument(Document):
     order: list[str] = []
     wall_seconds: float = Field(ge=0)
     evaluation_steps: Count = 0
+    training_steps: Count | None = None
+    rollout_steps: Count | None = None
     optimum: float | None = None
     certificate: str | None = None
     proved: bool = False
@@ -86,7 +88,8 @@ class ResultDocument(Document):
     def row(self) -> dict[str, Any]:
         """The row of `errands train --json`."""
         kept = {"evaluations_bytes", "evaluations_sha256", "checkpoint_sha256", "kind", "format", "optimum"}
-        return self.model_dump(exclude=kept)
+        divided = {name for name in ("training_steps", "rollout_steps") if getattr(self, name) is None}
+        return self.model_dump(exclude=kept | divided)
 
 
 def neat(number: float | None) -> float | int | None:

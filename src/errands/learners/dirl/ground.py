@@ -85,7 +85,9 @@ def weights_of(brain: Brain, trained: Any, lane: int) -> Learnt:
 class DeviceGround(Ground):
     """Lanes in a world that lives on the device."""
 
-    def __init__(self, task: Task, graph: AbstractGraph, config: DeepDiRLConfig, world: DeviceWorld, count: int) -> None:
+    def __init__(
+        self, task: Task, graph: AbstractGraph, config: DeepDiRLConfig, world: DeviceWorld, count: int
+    ) -> None:
         spaces = Spaces(world.observation, world.actions, world.continuous, world.signals)
         super().__init__(task, graph, edge_brain(task, config, spaces), count)
         self.world, self.states, self.rows = world, states_of(world), config.rollouts

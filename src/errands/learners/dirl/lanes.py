@@ -141,7 +141,9 @@ def idle(brain: Brain, world: DeviceWorld, states: States, count: int, rows: int
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2), donate_argnums=3)
-def begin(brain: Brain, world: DeviceWorld, states: States, lanes: Lanes, lane: Array, key: Array, order: Order) -> Lanes:
+def begin(
+    brain: Brain, world: DeviceWorld, states: States, lanes: Lanes, lane: Array, key: Array, order: Order
+) -> Lanes:
     """Give a lane a new job; what it had learnt is forgotten."""
     state = _start(world, states, order, jax.random.uniform(jax.random.fold_in(key, 2**31 - 1)))
     place = Place(world.observe(state), *(jnp.int32(0) for _ in range(3)))
