@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +25,6 @@ from errands.learners.dirl.edge import Attempts, Done, Job, Starts
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph
 from errands.learners.dirl.ground import Ground, weights_of
 from errands.tasks.task import Task
-
 
 NOTHING = Job(-1, AbstractEdge(0, 0, "", ""), Starts(np.zeros((0, 0), np.uint8), np.zeros(0)), 0, 0, 0, 0)
 """The job of a lane that has none."""
