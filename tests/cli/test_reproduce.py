@@ -3,8 +3,11 @@ import json
 import pytest
 
 from errands.cli import main
+from errands.experiments import continuous
+from errands.experiments.paper import Method
 
 SMALL = ["reproduce", "delivery-2", "--seeds", "1", "--steps", "1000", "--jobs", "1", "--quiet", "--json"]
+WATER = ["reproduce", "water-2", "--seeds", "2", "--steps", "40", "--width", "8", "--json"]
 
 
 @pytest.fixture
@@ -26,6 +29,46 @@ def test_one_command_measures_judges_and_writes_the_page(document, tmp_path, cap
     assert json.loads(capsys.readouterr().out)["forecast_seconds"] == 0
 
 
+@pytest.fixture
+def one_method(tmp_path, monkeypatch):
+    """The cheapest of the methods alone, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(continuous, "METHODS", (Method("qrm", "agenda"),))
+    return tmp_path / "reproduction-quick"
+
+
+def test_a_dry_run_says_how_long_water_would_take_and_writes_nothing(one_method, capsys):
+    assert main([*WATER, "--dry-run"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["cells"] == 2
+    assert json.loads(out)["forecast_seconds"] > 0
+    assert "reckoned from a warm-up of water-2 qrm agenda tuned" in err
+    assert not one_method.exists()
+
+
+def test_water_is_measured_in_sittings_and_judged_from_what_is_there(one_method, capsys):
+    assert main([*WATER, "--seconds", "0.001"]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert set(first["claims"].values()) == {"not run"}
+    assert "Not at the end yet" in (one_method / "README.md").read_text()
+    assert main(WATER) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["claims"].keys() == first["claims"].keys()
+    assert "water-2 qrm agenda paper: step 40 of 40" in err
+    text = (one_method / "README.md").read_text()
+    assert "Not at the end yet" not in text
+    assert "| water-2 | qrm agenda | paper | 2 | 40 |" in text
+    assert (one_method / "water-2-tuned.svg").is_file()
+
+
 def test_an_unknown_figure_is_told_in_one_sentence(capsys):
     assert main(["reproduce", "figure-9"]) == 2
     assert "no figure is called 'figure-9'" in capsys.readouterr().err
+    assert main(["reproduce", "water-9"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_amounts_that_cannot_be_are_refused(capsys):
+    assert main(["reproduce", "water", "--seconds", "0"]) == 2
+    assert "--seconds is 0; give a time above 0" in capsys.readouterr().err
+    assert main(["reproduce", "water", "--seeds", "0"]) == 2

@@ -4,20 +4,23 @@ import re
 from html.parser import HTMLParser
 
 from errands.experiments.claims import Judged
-from errands.experiments.paper import PROFILES, Skipped
+from errands.experiments.paper import Skipped
 from errands.experiments.report import Figure, Report, as_csv, claims_json, html, markdown, tally
 
 SVG = '<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"><defs><path id="a"/></defs><use href="#a"/></svg>'
 REPORT = Report(
-    profile=PROFILES["full"],
+    name="full",
     command="errands reproduce --profile full",
     versions={"errands": "0.1.0"},
     computer={"cores": 2},
-    trained=600.0,
+    notes=("Ten seeds.",),
     figures=(Figure("one", "First & last", SVG, ("a note",)), Figure("two", "Second", SVG)),
     summaries=({"task": "delivery-2", "name": "qcorm", "final_median": 21.0, "settled": None},),
     runtimes=({"task": "delivery-2", "method": "qcorm", "median": 0.0651},),
-    claims=(Judged("x", "5.1", "a < b", "not reproduced", {"tuned": "not reproduced"}, {"tuned": ["a 2"]}, "errands x"),),
+    claims=(
+        Judged("x", "5.1", "a < b", "not reproduced", {"tuned": "not reproduced"}, {"tuned": ["a 2"]}, "errands x"),
+    ),
+    rules=("Fair rules.",),
     skipped=(Skipped("delivery-8", "crm boolean", "it takes hours"),),
 )
 
@@ -51,7 +54,7 @@ def test_the_page_tells_what_was_not_run_and_why():
 
 
 def test_verdicts_are_counted_for_each_preset():
-    assert tally(REPORT.claims) == "Verdicts under one preset alone: tuned preset: 1 not reproduced."
+    assert tally(REPORT.claims) == "Verdicts under one preset or network alone: tuned preset: 1 not reproduced."
 
 
 def test_words_are_escaped_and_nothing_is_a_dash():

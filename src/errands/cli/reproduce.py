@@ -23,12 +23,9 @@ class Arguments:
     """Reproduce the paper's results."""
 
     figures: tyro.conf.Positional[tuple[str, ...]] = ()
-    """delivery, office, water, cheetah, or single panels: delivery-2, delivery-8, delivery-runtime, office-3, office-6,
-    office-runtime, water-2 to water-5, water-runtime, cheetah-bcd, cheetah-bcde, cheetah-runtime; delivery and office
-    when none is named."""
+    """Panels (delivery-8, office-runtime, water-3, cheetah-bcd, ...) or groups: delivery (default), office (default), water, cheetah."""
     profile: Literal["quick", "full"] = "quick"
-    """quick: 3 seeds of 100,000 steps with tables, 2 seeds of 10,000 (HalfCheetah: 2,000) with small networks; full: 10
-    seeds of 1,000,000 steps, as in the paper."""
+    """quick: 3 seeds of 100,000 steps (with networks: 2 short runs); full: 10 seeds of 1,000,000 steps, as in the paper."""
     boolean_large: bool = False
     """Also run CRM and HRM on Boolean machines of seven and eight boxes, which takes hours."""
     seeds: int | None = None

@@ -92,20 +92,16 @@ def _runtimes(panel: Panel, network: str, paces: Mapping[Key, tuple[float, ...]]
 
 
 def _curves(name: str, title: str, curves: list[Curve]) -> Figure:
-    """Every line ends where its runs end; values are steadied over a few evaluations, as the rules take them."""
-    from errands.experiments.collected import WINDOW, steadied
+    """Learning curves in which every line ends where its runs end."""
     from errands.experiments.report import Figure
     from errands.plots.curves import draw_curves, learning_curves
     from errands.plots.style import as_svg
     from errands.results.summary import reference_of
 
-    steady = [steadied(curve) for curve in curves]
-    value = learning_curves(steady, title, points=150)
-    value = replace(value, lines=tuple(learning_curves([c], points=150).lines[0] for c in steady), notes=())
+    value = learning_curves(curves, title, points=150)
+    value = replace(value, lines=tuple(learning_curves([c], points=150).lines[0] for c in curves), notes=())
     shortest = reference_of(curves)
-    notes = [
-        f"Median and quartiles of {max(c.seeds for c in curves)} seeds, each the median of its last {WINDOW} evaluations"
-    ]
+    notes = [f"Median of {max(c.seeds for c in curves)} seeds, quartiles shaded"]
     notes += [f"The shortest episode that any seed met has {shortest:g} steps"] if shortest is not None else []
     last = max(c.ends_last for c in curves)
     notes += [f"{c.name} was run to step {c.ends_last:,}" for c in curves if c.ends_last < last]

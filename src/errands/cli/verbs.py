@@ -33,7 +33,7 @@ VERBS: Mapping[str, Verb] = {
     ),
     "compare": Verb("compare", "many", "several runs in one table, and what differs", "errands compare one two --plot both.svg"),
     "reproduce": Verb(
-        "reproduce", "many", "the paper's tabular figures and claims, measured again", "errands reproduce office-3 --profile quick"
+        "reproduce", "many", "the paper's figures and claims, measured again", "errands reproduce office-3 --profile quick"
     ),
     "plot": Verb("plot", "see", "curves, bars, runtimes, sizes, routes, policies", "errands plot route latest --output route.svg"),
     "doctor": Verb("doctor", "house", "versions, cores, GPU, rendering, cache, known faults", "errands doctor"),

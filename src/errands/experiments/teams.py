@@ -24,6 +24,7 @@ Told = Callable[[str], None]
 
 def measure_teams(cells: Sequence[TeamCell], folder: Path, told: Told, seconds: float = FOREVER) -> list[Kept]:
     """Measure cells one after the other; within `seconds` every cell that is left gets an equal part of the rest."""
+    _remember_programs(folder)
     until = time.monotonic() + seconds
     found = {cell: team_store.read(folder, cell) for cell in cells}
     rest = [cell for cell in cells if not found[cell].ended]
@@ -35,6 +36,14 @@ def measure_teams(cells: Sequence[TeamCell], folder: Path, told: Told, seconds: 
         found[cell] = measure_team(cell, folder, part)
         told(f"[{count + 1}/{len(rest)}] {cell.name}: {said(found[cell])}")
     return [found[cell] for cell in cells]
+
+
+def _remember_programs(folder: Path) -> None:
+    """On a GPU, where compiling takes as long as thousands of steps, keep compiled programs for the next sitting."""
+    import jax
+
+    if jax.devices()[0].platform != "cpu" and jax.config.jax_compilation_cache_dir is None:
+        jax.config.update("jax_compilation_cache_dir", str(folder.resolve() / "compiled"))
 
 
 def measure_team(cell: TeamCell, folder: Path, until: float = FOREVER) -> Kept:

@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+
+from errands.errors import StoreError
+from errands.experiments.collected import collected, read_rows, steadied
+
+ROWS = [
+    {"task": "water-3", "run": "crm", "preset": "tuned", "map_seed": 0, "step": 200, "lengths": [20, 30]},
+    {"task": "water-3", "run": "crm", "preset": "tuned", "map_seed": 0, "step": 100, "lengths": [-600, 40]},
+    {"task": "water-3", "run": "crm", "preset": "tuned", "map_seed": 1, "step": 100, "lengths": [50]},
+    {"task": "water-3", "run": "qcorm/one-hot", "us_per_step": 300.0},
+    {"task": "water-3", "run": "qcorm", "us_per_step": 200.0},
+    {"task": "water-3", "run": "qcorm", "us_per_step": 220.0},
+]
+
+
+def test_rows_become_curves_by_task_map_method_and_preset():
+    found = collected(ROWS)
+    assert list(found.curves) == [("water-3", "crm agenda", "tuned"), ("water-3, map 1", "crm agenda", "tuned")]
+    curve = found.curves["water-3", "crm agenda", "tuned"]
+    assert curve.steps.tolist() == [100, 200]
+    assert curve.lengths.tolist() == [[np.inf, 20.0], [40.0, 30.0]]
+
+
+def test_paces_are_kept_apart_by_network_and_their_median_is_evidence():
+    found = collected(ROWS)
+    assert found.paces == {("water-3", "qcorm", "one-hot"): (300.0,), ("water-3", "qcorm", "heads"): (200.0, 220.0)}
+    assert found.evidence.seconds["water-3", "qcorm", "heads"] == 210.0
+
+
+def test_one_bad_evaluation_among_three_undoes_nothing():
+    lengths = [[-1], [20], [20], [-1], [22], [21]]
+    rows = [{**ROWS[0], "step": 100 * (i + 1), "lengths": n} for i, n in enumerate(lengths)]
+    (curve,) = collected(rows).curves.values()
+    assert steadied(curve).lengths.tolist() == [[np.inf, np.inf, 20, 20, 22, 22]]
+
+
+def test_a_line_that_is_no_row_is_told_with_its_number(tmp_path):
+    path = tmp_path / "learn.jsonl"
+    path.write_text('{"task": "water-3", "run": "crm"}\n{"task": 3}\n')
+    with pytest.raises(StoreError, match=r"line 2 of .* is not a row"):
+        read_rows(path)
