@@ -1,28 +1,34 @@
-"""Our DDQN and TD3 beside Stable-Baselines3 (extra `sb3`): CartPole and Pendulum, five seeds each, and time per step.
+"""Our DDQN and TD3 beside Stable-Baselines3 (extra `sb3`): CartPole and Pendulum, five seeds each.
 
-python benchmarks/deep_sb3.py learn      final returns with 95 % bootstrap intervals, and whether they overlap
-python benchmarks/deep_sb3.py speed      milliseconds per step on Water 5, at the batches that the paper needs
+python benchmarks/deep_sb3.py --out docs/results/deep/sb3.jsonl
+
+Settings, update schedule and exploration are the same; both are scored by the same function: the mean return of ten
+greedy episodes from the same seeded starts, averaged over the last four of sixteen evaluations. Stable-Baselines3's DQN is
+made double and its gradient clip is lifted, as ours has none; `--shipped` adds it as it comes.
+Times on a CPU are in benchmarks/deep_cpu.py.
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import importlib.util
 import json
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from errands.learners.deep.config import DeepConfig
-from errands.learners.deep.presets import deep_preset
+from errands.learners.deep.policy import decide
+from errands.learners.deep.spaces import senses_of
 from errands.learners.deep.team import team_of
-from errands.tasks import load
 from errands.tasks.task import Task
 
 TASK = """
@@ -36,115 +42,168 @@ initial = "on"
 success = ["off"]
 transitions = ["on -> on : ~never ; reward", "on -> off : never ; 0"]
 """
-SHARED = {"gamma": 0.99, "width": 64, "depth": 2, "batch": 64, "capacity": 50_000, "warmup": 1_000}
-DDQN = DeepConfig(
-    **SHARED, alpha=1e-3, polyak=0.01, epsilon_step=0.95 / 5_000, epsilon_end=0.05, eval_every=5_000
-)
-TD3 = DeepConfig(**SHARED, alpha=1e-3, polyak=0.005, eval_every=5_000)
+SHARED: dict[str, Any] = {"gamma": 0.99, "width": 64, "depth": 2, "alpha": 1e-3, "warmup": 1_000, "eval_every": 10**9}
+CONFIGS = {
+    "CartPole-v1": DeepConfig(**SHARED, batch=64, polyak=0.01, epsilon_step=0.95 / 5_000, epsilon_end=0.05),
+    "Pendulum-v1": DeepConfig(**SHARED, batch=128, polyak=0.005),
+}
+STEPS = {"CartPole-v1": 40_000, "Pendulum-v1": 16_000}
+EVALUATIONS, LAST, EPISODES, START = 16, 4, 10, 1_000
+
+Act = Callable[[Any], Any]
 
 
-def plain(identity: str) -> Task:
-    """A Gymnasium environment as a task whose machine only passes the reward on."""
-    return Task.from_toml(TASK.format(name=identity.lower().replace("-", "_"), id=identity))
+def mean_return(identity: str, act: Act) -> float:
+    """The mean return of ten episodes, the same ten starts for everybody."""
+    env, total = gym.make(identity), 0.0
+    for episode in range(EPISODES):
+        observation, over = env.reset(seed=START + episode)[0], False
+        while not over:
+            observation, reward, ends, truncated, _ = env.step(act(observation))
+            total, over = total + float(reward), ends or truncated
+    return round(total / EPISODES, 2)
 
 
-def ours(identity: str, config: DeepConfig, steps: int, seeds: int) -> list[float]:
-    """Greedy returns of QRM on a machine of one state: plain DDQN or TD3; the mean of the last three evaluations."""
-    rows = list(team_of(plain(identity), "qrm", config, range(seeds)).train(steps))
-    return np.mean([[e.total_reward for e in row] for row in rows[-3:]], axis=0).tolist()
+def ours(identity: str, config: DeepConfig, steps: int, seeds: int) -> list[list[float]]:
+    """Curves of QRM on a machine of one running state, which only passes the reward on: plain DDQN or TD3."""
+    task = Task.from_toml(TASK.format(name=identity.lower().replace("-", "_"), id=identity))
+    team = team_of(task, "qrm", config, range(seeds))
+    senses, zero = senses_of(gym.make(identity), 0), jnp.int32(0)
+
+    def greedy(mind: Any) -> Act:
+        return lambda seen: senses.do(np.asarray(decide(team.brain, mind, senses.see(seen), zero, zero, zero)[0]))
+
+    curves: list[list[float]] = [[] for _ in range(seeds)]
+    for _ in range(EVALUATIONS):
+        team.advance(steps // EVALUATIONS)
+        for seed, curve in enumerate(curves):
+            curve.append(mean_return(identity, greedy(jax.tree.map(lambda leaf, at=seed: leaf[at], team.minds))))
+    return curves
 
 
-def theirs(identity: str, config: DeepConfig, steps: int, seeds: int) -> list[float]:
-    """The same with Stable-Baselines3."""
-    import gymnasium as gym
-    from stable_baselines3 import DQN as Sb3DQN
-    from stable_baselines3 import TD3 as Sb3TD3
-    from stable_baselines3.common.evaluation import evaluate_policy
+def theirs(identity: str, config: DeepConfig, steps: int, seeds: int, shipped: bool = False) -> Iterator[list[float]]:
+    """The same with Stable-Baselines3, one seed after the other."""
+    import torch
+    from stable_baselines3.common.callbacks import BaseCallback
+
+    torch.set_num_threads(1)
+
+    class Watch(BaseCallback):  # type: ignore[misc]
+        """Scores the model on the way."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.curve: list[float] = []
+
+        def _on_step(self) -> bool:
+            if self.num_timesteps % (steps // EVALUATIONS) == 0:
+                self.curve.append(mean_return(identity, lambda seen: self.model.predict(seen, deterministic=True)[0]))
+            return True
+
+    for seed in range(seeds):
+        watch = Watch()
+        model_of(identity, config, steps, seed, shipped).learn(steps, callback=watch)
+        yield watch.curve
+
+
+def model_of(identity: str, config: DeepConfig, steps: int, seed: int, shipped: bool) -> Any:
+    """Stable-Baselines3's learner with our settings."""
+    from stable_baselines3 import DQN, TD3
     from stable_baselines3.common.noise import NormalActionNoise
 
-    found = []
-    for seed in range(seeds):
-        env = gym.make(identity)
-        shared: dict[str, Any] = {
-            "learning_rate": config.alpha, "buffer_size": config.capacity, "learning_starts": config.warmup,
-            "batch_size": config.batch, "tau": config.polyak, "gamma": config.gamma, "train_freq": 1, "gradient_steps": 1,
-            "policy_kwargs": {"net_arch": [config.width] * config.depth}, "seed": seed,
-        }  # fmt: skip
-        if isinstance(env.action_space, gym.spaces.Discrete):
-            model: Any = Sb3DQN(
-                "MlpPolicy", env, **shared, target_update_interval=1, exploration_final_eps=config.epsilon_end,
-                exploration_fraction=5_000 / steps,
-            )  # fmt: skip
-        else:
-            count = env.action_space.shape[0]
-            noise = NormalActionNoise(np.zeros(count), config.action_noise * np.asarray(env.action_space.high))
-            model = Sb3TD3("MlpPolicy", env, **shared, action_noise=noise)
-        returns = []
-        for _ in range(3):
-            model.learn(steps // 3, reset_num_timesteps=False)
-            returns.append(evaluate_policy(model, gym.make(identity), 1)[0])
-        found.append(float(np.mean(returns[-1:])))
-    return found
+    env = gym.make(identity)
+    shared: dict[str, Any] = {
+        "learning_rate": config.alpha, "buffer_size": config.capacity, "learning_starts": config.warmup,
+        "batch_size": config.batch, "tau": config.polyak, "gamma": config.gamma, "train_freq": 1, "gradient_steps": 1,
+        "policy_kwargs": {"net_arch": [config.width] * config.depth}, "seed": seed, "device": "cpu",
+    }  # fmt: skip
+    if isinstance(env.action_space, gym.spaces.Discrete):
+        fall = (config.epsilon_start - config.epsilon_end) / config.epsilon_step / steps
+        kind: Any = DQN if shipped else double()
+        return kind(
+            "MlpPolicy", env, **shared, target_update_interval=1, exploration_final_eps=config.epsilon_end,
+            exploration_fraction=fall, **({} if shipped else {"max_grad_norm": float("inf")}),
+        )  # fmt: skip
+    count = int(np.prod(env.action_space.shape or ()))
+    noise = NormalActionNoise(np.zeros(count), np.full(count, config.action_noise))
+    return TD3("MlpPolicy", env, **shared, action_noise=noise)
+
+
+def double() -> Any:
+    """Stable-Baselines3's DQN whose target takes the online network's action: double, as ours is."""
+    import torch
+    from stable_baselines3 import DQN
+
+    class Double(DQN):  # type: ignore[misc]
+        """DQN with the double target; everything else is theirs."""
+
+        def train(self, gradient_steps: int, batch_size: int = 100) -> None:
+            for _ in range(gradient_steps):
+                rows = self.replay_buffer.sample(batch_size)
+                with torch.no_grad():
+                    best = self.q_net(rows.next_observations).argmax(dim=1, keepdim=True)
+                    later = self.q_net_target(rows.next_observations).gather(1, best)
+                    goal = rows.rewards + (1 - rows.dones) * self.gamma * later
+                value = self.q_net(rows.observations).gather(1, rows.actions.long())
+                loss = torch.nn.functional.smooth_l1_loss(value, goal)
+                self.policy.optimizer.zero_grad()
+                loss.backward()
+                self.policy.optimizer.step()
+            self._n_updates += gradient_steps
+
+    return Double
 
 
 def interval(values: list[float]) -> tuple[float, float]:
     """A 95 % bootstrap interval of the mean."""
     rng = np.random.default_rng(0)
     means = rng.choice(values, (10_000, len(values))).mean(axis=1)
-    return float(np.quantile(means, 0.025)), float(np.quantile(means, 0.975))
+    low, high = np.quantile(means, [0.025, 0.975])
+    return round(float(low), 1), round(float(high), 1)
 
 
-def learn(args: argparse.Namespace) -> None:
-    """Returns side by side; without Stable-Baselines3 ours alone."""
-    both = importlib.util.find_spec("stable_baselines3") is not None
-    for identity, config, steps in (("CartPole-v1", DDQN, args.steps), ("Pendulum-v1", TD3, args.steps)):
-        row: dict[str, Any] = {"task": identity, "steps": steps, "ours": ours(identity, config, steps, args.seeds)}
-        row["ours_interval"] = interval(row["ours"])
-        if both:
-            row["sb3"] = theirs(identity, config, steps, args.seeds)
-            row["sb3_interval"] = interval(row["sb3"])
-            (a, b), (c, d) = row["ours_interval"], row["sb3_interval"]
-            row["overlap"] = a <= d and c <= b
-        else:
-            row["sb3"] = "not installed; type: pip install errands[sb3]"
-        print(json.dumps(row), flush=True)
-
-
-def speed(args: argparse.Namespace) -> None:
-    """Milliseconds per step on Water 5, one seed, in one run: ours with heads beside SB3's DQN at the paper's batches."""
-    task = load("water-5")
-    for learner in ("qcorm", "crm"):
-        config = dataclasses.replace(deep_preset(learner, "paper", task), eval_every=10**9)
-        team = team_of(task, learner, config, (0,))
-        team.advance(500)
-        before = time.perf_counter()
-        team.advance(args.count)
-        print(json.dumps({"ours": learner, "ms": round((time.perf_counter() - before) / args.count * 1e3, 3)}), flush=True)
-    if importlib.util.find_spec("stable_baselines3") is None:
-        print(json.dumps({"sb3": "not installed; type: pip install errands[sb3]"}))
-        return
-    from stable_baselines3 import DQN as Sb3DQN
-
-    for batch in (32, 160, 1_024):
-        model = Sb3DQN(
-            "MlpPolicy", task.env("agenda"), learning_rate=1e-5, buffer_size=50_000, batch_size=batch, tau=0.1,
-            target_update_interval=1, train_freq=1, gradient_steps=1, learning_starts=100, policy_kwargs={"net_arch": [512] * 3},
-        )  # fmt: skip
-        model.learn(300)
-        before = time.perf_counter()
-        model.learn(args.count, reset_num_timesteps=False)
-        print(json.dumps({"sb3": batch, "ms": round((time.perf_counter() - before) / args.count * 1e3, 3)}), flush=True)
+def row_of(identity: str, library: str, steps: int, curves: list[list[float]], seconds: float) -> dict[str, Any]:
+    """What is written down of one library on one task."""
+    scores = [round(float(np.mean(curve[-LAST:])), 1) for curve in curves]
+    shown = {"task": identity, "library": library, "steps": steps, "seeds": len(curves), "scores": scores}
+    mean = round(float(np.mean(scores)), 1)
+    return shown | {"mean": mean, "interval": interval(scores), "curves": curves, "seconds": round(seconds, 1)}
 
 
 def main() -> None:
-    """Read the command line."""
+    """Read the command line; one line of JSON per task and library, then whether the intervals overlap."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["learn", "speed"])
-    parser.add_argument("--steps", type=int, default=30_000)
+    parser.add_argument("--tasks", nargs="*", choices=list(CONFIGS), default=list(CONFIGS))
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--count", type=int, default=1_000)
+    parser.add_argument("--scale", type=float, default=1.0, help="a part of the steps, for a trial")
+    parser.add_argument(
+        "--shipped", action="store_true", help="their DQN as it comes too: not double, gradients clipped at 10"
+    )
+    parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    (learn if args.what == "learn" else speed)(args)
+    for identity in args.tasks:
+        config, steps = CONFIGS[identity], int(STEPS[identity] * args.scale)
+        runs: dict[str, Callable[[], Any]] = {
+            "errands": lambda c=config, i=identity, n=steps: ours(i, c, n, args.seeds),
+            "sb3": lambda c=config, i=identity, n=steps: theirs(i, c, n, args.seeds),
+        }
+        if args.shipped and identity == "CartPole-v1":
+            runs["sb3 as shipped"] = lambda c=config, i=identity, n=steps: theirs(i, c, n, args.seeds, shipped=True)
+        found = []
+        for library, run in runs.items():
+            before = time.perf_counter()
+            found.append(row_of(identity, library, steps, list(run()), time.perf_counter() - before))
+            tell(found[-1], args.out)
+        (a, b), (c, d) = (row["interval"] for row in found[:2])
+        tell({"task": identity, "overlap": bool(a <= d and c <= b)}, args.out)
+
+
+def tell(row: dict[str, Any], out: Path | None) -> None:
+    """One line of JSON."""
+    print(json.dumps(row), flush=True)
+    if out:
+        with out.open("a") as file:
+            file.write(json.dumps(row) + "\n")
 
 
 if __name__ == "__main__":
