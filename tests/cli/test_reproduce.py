@@ -42,7 +42,7 @@ def test_a_dry_run_says_how_long_water_would_take_and_writes_nothing(one_method,
     out, err = capsys.readouterr()
     assert json.loads(out)["cells"] == 2
     assert json.loads(out)["forecast_seconds"] > 0
-    assert "reckoned from a warm-up of water-2 qrm agenda tuned" in err
+    assert "reckoned from a warm-up of qcorm on water-2" in err
     assert not one_method.exists()
 
 

@@ -90,4 +90,4 @@ def test_the_pace_of_a_cell_is_one_row_that_is_kept(tmp_path):
 def test_a_forecast_is_told_with_what_was_warmed_up():
     found = forecast([Kept(LONG), Kept(replace(LONG, preset="paper"), step=5_000)])
     assert found.seconds > 0
-    assert found.words.endswith("(reckoned from a warm-up of water-2 qrm agenda tuned)")
+    assert found.words.endswith("(reckoned from a warm-up of qcorm on water-2)")

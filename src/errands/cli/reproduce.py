@@ -23,7 +23,7 @@ class Arguments:
     """Reproduce the paper's results."""
 
     figures: tyro.conf.Positional[tuple[str, ...]] = ()
-    """Panels (delivery-8, office-runtime, water-3, cheetah-bcd, ...) or groups: delivery (default), office (default), water, cheetah."""
+    """Panels (delivery-8, office-runtime, water-3, cheetah-bcd, ...) or groups: delivery and office (default), water, cheetah."""
     profile: Literal["quick", "full"] = "quick"
     """quick: 3 seeds of 100,000 steps (with networks: 2 short runs); full: 10 seeds of 1,000,000 steps, as in the paper."""
     boolean_large: bool = False

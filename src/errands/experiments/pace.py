@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from errands.experiments.continuous import CHUNK, TeamCell
+from errands.experiments.paper import Method
 from errands.experiments.team_store import Kept, Row
 from errands.experiments.teams import team_for
 
@@ -50,11 +51,11 @@ def _advance(team: Team, count: int) -> None:
 
 @dataclass(frozen=True)
 class Forecast:
-    """The expected seconds of cells, from a warm-up of one of them on each domain and the learners' relative costs."""
+    """The expected seconds of cells, from a warm-up of QCoRM on each domain and the learners' relative costs."""
 
     seconds: float
     by: tuple[str, ...]
-    """The cells that were warmed up."""
+    """What was warmed up."""
 
     @property
     def words(self) -> str:
@@ -69,11 +70,10 @@ def forecast(kept: Sequence[Kept]) -> Forecast:
     seconds, by = 0.0, list[str]()
     for family in dict.fromkeys(k.cell.task.split("-")[0] for k in rest):
         mine = [k for k in rest if k.cell.task.startswith(family)]
-        model = min((k.cell for k in mine), key=lambda cell: (cell.timed, cell.method.learner != "qcorm"))
-        row = pace(replace(model, timed=True, network="heads"))
-        each = row["us_per_step"] / RELATIVE[model.method.learner]
-        seconds += sum(_seconds(k, each, row["ready_s"]) for k in mine)
-        by.append(model.name)
+        model = replace(mine[0].cell, method=Method("qcorm"), preset="tuned", network="heads", timed=True)
+        row = pace(model)
+        seconds += sum(_seconds(k, row["us_per_step"], row["ready_s"]) for k in mine)
+        by.append(f"qcorm on {model.task}")
     return Forecast(seconds, tuple(by))
 
 
