@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -42,8 +43,9 @@ def _remember_programs(folder: Path) -> None:
     """On a GPU, where compiling takes as long as thousands of steps, keep compiled programs for the next sitting."""
     import jax
 
-    if jax.devices()[0].platform != "cpu" and jax.config.jax_compilation_cache_dir is None:
-        jax.config.update("jax_compilation_cache_dir", str(folder.resolve() / "compiled"))
+    if jax.devices()[0].platform != "cpu" and "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+        kept = str(folder.resolve() / "compiled")
+        jax.config.update("jax_compilation_cache_dir", kept)  # type: ignore[no-untyped-call]
 
 
 def measure_team(cell: TeamCell, folder: Path, until: float = FOREVER) -> Kept:
