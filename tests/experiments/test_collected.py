@@ -25,7 +25,7 @@ def test_rows_become_curves_by_task_map_method_and_preset():
 def test_paces_are_kept_apart_by_network_and_their_median_is_evidence():
     found = collected(ROWS)
     assert found.paces == {("water-3", "qcorm", "one-hot"): (300.0,), ("water-3", "qcorm", "heads"): (200.0, 220.0)}
-    assert found.evidence.seconds["water-3", "qcorm", "heads"] == 210.0
+    assert found.evidence().seconds["water-3", "qcorm", "heads"] == 210.0
 
 
 def test_one_bad_evaluation_among_three_undoes_nothing():

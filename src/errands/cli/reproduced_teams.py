@@ -28,7 +28,9 @@ def teams_part(panels: Sequence[Panel], kept: Sequence[Kept]) -> Part:
     if cut:
         where = ", ".join(f"{k.cell.name} at {max(k.reached, k.step):,} of {k.cell.steps:,}" for k in cut)
         notes.append(f"Not at the end yet; the same command continues: {where}.")
-    return replace(part, notes=tuple(notes), errors=tuple(f"{k.cell.name}: {k.error}" for k in kept if k.error))
+    return replace(
+        part, notes=(*notes, *part.notes), errors=tuple(f"{k.cell.name}: {k.error}" for k in kept if k.error)
+    )
 
 
 def collected_part(panels: Sequence[Panel], found: Collected) -> Part:
@@ -53,9 +55,26 @@ def collected_part(panels: Sequence[Panel], found: Collected) -> Part:
         figures=tuple(figure for panel in panels for figure in _figures(panel, found)),
         summaries=tuple(rows),
         runtimes=tuple(times),
-        claims=tuple(judge_all(found.evidence, CONTINUOUS)),
+        claims=tuple(judge_all(found.evidence(), CONTINUOUS)),
         rules=(RULES,),
+        notes=_doubts(found),
     )
+
+
+def _doubts(found: Collected) -> tuple[str, ...]:
+    """Which verdicts hang on how many evaluations a value is the median of."""
+    from errands.experiments.claims import judge_all
+    from errands.experiments.collected import OTHER_WINDOWS, WINDOW
+    from errands.experiments.continuous_claims import CONTINUOUS
+
+    said = []
+    judged = judge_all(found.evidence(), CONTINUOUS)
+    for window in OTHER_WINDOWS:
+        pairs = zip(judged, judge_all(found.evidence(window), CONTINUOUS), strict=True)
+        other = [f"'{a.text}' would be {b.verdict} instead of {a.verdict}" for a, b in pairs if a.verdict != b.verdict]
+        values = "single evaluations" if window == 1 else f"medians of {window} evaluations"
+        said.append(f"With {values} instead of medians of {WINDOW}, {'; '.join(other) or 'all verdicts are the same'}.")
+    return tuple(said)
 
 
 def _figures(panel: Panel, found: Collected) -> list[Figure]:

@@ -20,6 +20,8 @@ Row = Mapping[str, Any]
 NAMES = {method.learner: method.name for method in METHODS}
 WINDOW = 3
 """Evaluations whose median stands for one: single greedy episodes of networks in training jump."""
+OTHER_WINDOWS = (1, 5)
+"""Verdicts that would be others with these are named in the report."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,10 @@ class Collected:
     curves: Mapping[Key, Curve]
     paces: Mapping[Key, tuple[float, ...]]
 
-    @property
-    def evidence(self) -> Evidence:
-        """What claims are judged by: curves steadied over three evaluations, and median paces."""
+    def evidence(self, window: int = WINDOW) -> Evidence:
+        """What claims are judged by: curves steadied over a few evaluations, and median paces."""
         seconds = {key: float(np.median(some)) for key, some in self.paces.items()}
-        return Evidence({key: steadied(curve) for key, curve in self.curves.items()}, seconds, {})
+        return Evidence({key: steadied(curve, window) for key, curve in self.curves.items()}, seconds, {})
 
 
 def collected(rows: Iterable[Row]) -> Collected:
