@@ -20,7 +20,7 @@ from errands.experiments.report import Report  # noqa: E402
 
 NOTE = (
     "Collected on an H200 with docs/results/deep/collect.py or panels.py; ten seeds unless the table says otherwise. "
-    "What was run, and how, is told in docs/deep-results.md; the versions below are those that drew the figures."
+    "What was run, and how, is told in docs/deep-results.md; versions and machine below are those that drew the figures."
 )
 
 

@@ -102,10 +102,11 @@ class TeamCell:
     @property
     def config(self) -> DeepConfig:
         """The preset's settings, with what the cell changes; a buffer is never larger than the run is long."""
-        from errands.learners.deep.config import DeepConfig
         from errands.learners.presets import config_of
 
         config = config_of(self.method.learner, self.preset, task_of(self.task))
+        from errands.learners.deep.config import DeepConfig
+
         assert isinstance(config, DeepConfig)  # noqa: S101 (its world is continuous)
         if self.network != "heads":
             config = replace(config, network="one-hot")

@@ -62,8 +62,17 @@ def measure_team(cell: TeamCell, folder: Path, until: float = FOREVER) -> Kept:
 
             return measure_budgets(cell, folder, until)
         return _Sitting(cell, folder).until(until)
-    except (ErrandsError, MemoryError) as fault:
-        return replace(team_store.read(folder, cell), error=f"{fault}" or type(fault).__name__)
+    except (ErrandsError, MemoryError, _device_fault()) as fault:
+        first = f"{fault}".partition("\n")[0]
+        return replace(team_store.read(folder, cell), error=first or type(fault).__name__)
+
+
+def _device_fault() -> type[Exception]:
+    """What JAX raises when a device has no memory left."""
+    import jax
+
+    fault: type[Exception] = jax.errors.JaxRuntimeError
+    return fault
 
 
 def team_for(cell: TeamCell) -> Team:
