@@ -39,9 +39,10 @@ def save_foreign(env: gym.Env[Any, Any]) -> Saved:
 
 def restore_foreign(env: gym.Env[Any, Any], saved: Saved) -> None:
     """Put an unwrapped environment back into a saved state."""
+    # The generator first: Gymnasium forgets the seed, one of the attributes, when it is given one.
+    restore_random(env, saved["random"])
     for name, value in saved["attributes"].items():
         setattr(env, name, copy.deepcopy(value))
-    restore_random(env, saved["random"])
     physical: Any = env
     if "physics" in saved:
         restore_physics(physical.model, physical.data, saved["physics"])
