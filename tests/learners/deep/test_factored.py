@@ -52,19 +52,32 @@ def mixed(layers, seed):
     return jax.tree.map(lambda part: part + 0.3 * numbers(*part.shape, seed=seed), layers)
 
 
-@pytest.mark.parametrize("changes", [{}, {"late": 1}, {"split": True}, {"measure": "steps", "leg": 2.0, "horizon": 9}])
-@pytest.mark.parametrize("few", [True, False])
-def test_a_value_is_drawn_to_the_targets_value_of_the_online_choice_in_the_agenda_that_follows(changes, few):
+@pytest.mark.parametrize(
+    ("few", "changes"),
+    [(True, {}), (False, {}), (True, {"late": 1}), (True, {"split": True}), (False, {"split": True, "leg": 3.0}),
+     (True, {"measure": "steps", "leg": 2.0, "horizon": 9})],
+)  # fmt: skip
+def test_a_value_is_drawn_to_the_targets_value_of_the_online_choice_in_the_agenda_that_follows(few, changes):
     config = DeepPlusConfig(**SMALL, **changes)
     actions = jnp.array([[0.0], [3], [1], [2], [2]])
     batch = sampled(config, actions, 1)
     low = FactoredDDQN.of(INPUTS, CODES, ACTIONS, config)
     trained = low.init(jax.random.PRNGKey(2))
     weights, target = trained.weights, mixed(trained.weights, 3)
-    total = 0.0
+    given = batch if few else batch._replace(every=None)
+    now = numbers(INPUTS, seed=4)
+
+    @jax.jit
+    def both(weights, target):
+        later = low._later(target, low.net.trunk(target, given.following), given)
+        return *low._loss(weights, later, now, given), low.view(trained, now, given.code)
+
+    loss, acting, seen = both(weights, target)
+    batch, weights, target, total = *jax.tree.map(np.asarray, (batch, weights, target)), 0.0
+    codes = np.asarray(given.codes)
     for r in range(ROWS):
         for k in range(4):
-            q = plain(weights, batch.observations[r], batch.codes[r, k], config, ACTIONS)[int(actions[r, 0])]
+            q = plain(weights, batch.observations[r], codes[r, k], config, ACTIONS)[int(actions[r, 0])]
             best = np.argmax(plain(weights, batch.following[r], batch.later[r, k], config, ACTIONS))
             value = plain(target, batch.following[r], batch.later[r, k], config, ACTIONS)[best]
             goal = float(batch.reward[r, k]) + float(batch.discount[r, k]) * value
@@ -73,13 +86,9 @@ def test_a_value_is_drawn_to_the_targets_value_of_the_online_choice_in_the_agend
                 goal = min(max(goal + prior, 0.0), 1.0) - prior
             error = abs(q - goal)
             total += (0.5 * error**2 if error < 1 else error - 0.5) / (ROWS * 4)
-    given = batch if few else batch._replace(every=None)
-    later = low._later(target, low.net.trunk(target, given.following), given)
-    now = numbers(INPUTS, seed=4)
-    loss, acting = low._loss(weights, later, now, given)
     assert float(loss) == pytest.approx(total, rel=1e-4)
     np.testing.assert_allclose(acting[0], plain(weights, now, batch.code, config, ACTIONS), atol=1e-4)
-    np.testing.assert_allclose(low.view(trained, now, batch.code), acting, atol=1e-5)
+    np.testing.assert_allclose(seen, acting, atol=1e-5)
 
 
 def test_next_observations_and_the_one_to_act_on_teach_nothing():
@@ -89,6 +98,7 @@ def test_next_observations_and_the_one_to_act_on_teach_nothing():
     weights = low.init(jax.random.PRNGKey(2)).weights
     later = jnp.zeros((ROWS, 4, ACTIONS))
 
+    @jax.jit
     def slope(following, now):
         changed = batch._replace(following=following)
         return jax.grad(lambda layers: low._loss(layers, later, now, changed)[0])(weights)
@@ -109,7 +119,8 @@ def test_td3_is_drawn_to_the_smaller_critic_at_the_noisy_action_of_the_agenda_th
         actor=trained.actor._replace(target=actor), critics=trained.critics._replace(target=critics)
     )
     normals = numbers(ROWS, 1, 2, seed=5)
-    found = low._goal(lagging, batch, normals)
+    found = jax.jit(low._goal)(lagging, batch, normals)
+    batch, actor, critics, found = jax.tree.map(np.asarray, (batch, actor, critics, found))
     for r in range(ROWS):
         for k in range(4):
             action = np.tanh(plain(actor, batch.following[r], batch.later[r, k], config, 2))
@@ -127,8 +138,9 @@ def test_td3_learns_with_finite_slopes_and_the_actor_only_every_second_time():
     low = FactoredTD3.of(INPUTS, CODES, 2, config)
     first = low.init(jax.random.PRNGKey(2))
     normals = numbers(low.normals)
-    odd, _ = low.learn(first, numbers(INPUTS), batch, normals, jnp.int32(3))
-    even, acting = low.learn(first, numbers(INPUTS), batch, normals, jnp.int32(4))
+    learn = jax.jit(low.learn)
+    odd, _ = learn(first, numbers(INPUTS), batch, normals, jnp.int32(3))
+    even, acting = learn(first, numbers(INPUTS), batch, normals, jnp.int32(4))
     assert all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(even))
     assert bool(jnp.all(jnp.abs(acting) <= 1))
     moved = [bool((a != b).any()) for a, b in zip(jax.tree.leaves(even), jax.tree.leaves(first), strict=True)]
@@ -137,12 +149,13 @@ def test_td3_learns_with_finite_slopes_and_the_actor_only_every_second_time():
         np.testing.assert_array_equal(one, other)
 
 
-def test_td3_reaches_both_places_of_a_line_and_shortest_way(line):
-    # From 0 to beyond 1/2 at 1/4 a step and back beyond -1/2: 3 and 5 steps (8), the other way round likewise.
-    config = DeepPlusConfig(width=64, depth=2, batch=64, alpha=1e-3, warmup=500, capacity=10_000, platform="cpu", eval_every=1000)
+def test_td3_finds_a_shortest_way_to_both_places_of_a_line(line):
+    # From 0 to beyond 1/2 at 1/4 a step and back beyond -1/2: 3 steps and 5, whichever comes first.
+    small = {"width": 64, "depth": 2, "batch": 64, "capacity": 5_000, "platform": "cpu"}
+    config = DeepPlusConfig(**small, alpha=1e-3, warmup=500, eval_every=500)
     team = team_of(line(), "qcorm-plus", config, (0,))
-    lengths = [e[0].episode_length for e in team.train(4000) if e[0].success]
-    assert min(lengths) <= 9
+    found = (e[0] for e in team.train(4_000))
+    assert any(e.success and e.episode_length <= 9 for e in found)
 
 
 def test_the_step_size_stays_or_settles():

@@ -10,8 +10,10 @@ from errands.learners.deep.methods import CONFIGS
 from errands.tasks.task import Task
 
 PRESETS = ("tuned", "paper")
-LONG = 8
-"""Subtasks above which the value of the last reward alone is too small to be learnt from the start."""
+GRID_LEG = 3.0
+"""Steps that a move of the machine takes in a drawn grid with many places, roughly; QCoRM+ scales its values by it."""
+TD3_CONTEXTS = 4
+"""Agendas drawn per update for TD3, which sends every row through both critics once for each of them."""
 COST = 0.6
 """The largest control cost of a step of HalfCheetah: 0.1 times six squared actions of size 1."""
 
@@ -36,8 +38,8 @@ def _ddqn(learner: str, preset: str, task: Task) -> dict[str, Any]:
             values |= {"alpha_eta": 0.005, "relabel": False}
         return values
     values = {"width": 128, "alpha": 3e-4, "epsilon_step": 1e-4} if task.finite is not None else {}
-    if learner == "qcorm-plus" and len(task.machine.subtasks) > LONG:
-        values["bonus"] = 1.0
+    if learner == "qcorm-plus":
+        values["leg"] = 0.0 if task.finite is None else GRID_LEG
     if learner == "qcorm-0":
         values["dedicated"] = False
     return values
@@ -58,5 +60,6 @@ def _td3(learner: str, preset: str) -> dict[str, Any]:
             values |= {"alpha_eta": 0.005, "relabel": False}
     if learner == "qcorm-0" and preset == "tuned":
         values["dedicated"] = False
+    if learner == "qcorm-plus":
+        values["contexts"] = TD3_CONTEXTS
     return values
-
