@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,9 +28,11 @@ class Stop(Exception):
 SLIPPERY = load("figure-1").text.replace("[machine]", "slip = 0.2\n\n[machine]")
 
 
-def begun(path: Path, learner: str = "qcorm", machine: str | None = None, task: str = "figure-1", count: int = 1500) -> RunFolder:
+def begun(
+    path: Path, learner: str = "qcorm", machine: str | None = None, task: str = "figure-1", count: int = 1500, *changes: str
+) -> RunFolder:
     loaded = Task.from_toml(task) if "\n" in task else load(task)
-    settings = ["eval_every=100"]
+    settings = ["eval_every=100", *changes]
     document = prepare(loaded, learner, machine, "tuned", settings, count, seeds=[3], checkpoint_seconds=1e-9, git={})
     return create(path, document, loaded)
 
@@ -67,6 +71,57 @@ def test_stopped_and_resumed_is_the_same_as_never_stopped(
             assert not list(faults(torn.path))
             assert ended_well(torn.seed(3)) is None
     train_seed(torn, 3, quiet)
+    assert kept(torn) == kept(whole)
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from errands.experiments import job
+from errands.results.run_folder import open_run
+job.BEAT = 0.0
+job.train_seed(open_run(Path(sys.argv[1])), 3, lambda beat: print(beat.step, flush=True))
+"""
+
+
+def test_a_search_that_was_killed_goes_on_after_its_last_stored_edge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, torn = (begun(tmp_path / name, "dirl", None, "office-3", 60_000) for name in ("whole", "torn"))
+    result = train_seed(whole, 3, quiet)
+    assert result.steps == result.training_steps + result.rollout_steps
+    with subprocess.Popen([sys.executable, "-c", KILLED, str(torn.path)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        for _ in range(4):
+            process.stdout.readline()
+        process.kill()
+    stored = steps(torn.seed(3).path)[0]
+    assert 0 < stored < result.steps
+    monkeypatch.setattr(job, "BEAT", 0.0)
+    heard: list[int] = []
+    train_seed(torn, 3, lambda beat: heard.append(beat.step))
+    assert min(heard) > stored
+    assert kept(torn) == kept(whole)
+
+
+def test_a_search_with_deep_edges_goes_on_after_its_last_stored_edge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = ("width=8", "depth=1", "rollouts=2", "edge_limit=30", "edge_steps=120", "platform=cpu")
+    whole, torn = (begun(tmp_path / name, "dirl", None, "water-2", 2_000, *small) for name in ("whole", "torn"))
+    heard: list[Beat] = []
+    result = train_seed(whole, 3, heard.append)
+    assert heard[0].note == "seed 3 takes 720 of 2,000 steps at most"
+    assert result.training_steps is not None
+    assert result.row()["training_steps"] + result.row()["rollout_steps"] == result.steps <= 720
+    monkeypatch.setattr(job, "BEAT", 0.0)
+
+    def interrupt(beat: Beat) -> None:
+        if steps(torn.seed(3).path):
+            raise Stop
+
+    with pytest.raises(Stop):
+        train_seed(torn, 3, interrupt)
+    (stored,) = steps(torn.seed(3).path)
+    heard.clear()
+    train_seed(torn, 3, heard.append)
+    assert all(beat.step > stored for beat in heard if not beat.note)
     assert kept(torn) == kept(whole)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import binomtest
 
 import errands
-from errands.errors import ConfigError, TaskError
+from errands.errors import ConfigError
 from errands.learners import make_learner
 from errands.learners.dirl import DiRL, DiRLConfig, abstract_graph, predicted_steps
 from errands.learners.dirl.edge import gathered, wilson
@@ -261,11 +261,6 @@ def test_end_states_start_the_next_edge_as_often_as_they_were_met() -> None:
     starts = gathered(np.array([7, 3, 7, 7], np.int32))
     assert starts.rows.tolist() == [3, 7]
     assert starts.cumulative.tolist() == [0.25, 1.0]
-
-
-def test_a_continuous_world_is_refused_with_what_to_use() -> None:
-    with pytest.raises(TaskError, match="cannot be run on the continuous world"):
-        make_learner(load("water-2"), "dirl")
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from errands.tables import FAILURE, RUNNING, SUCCESS, Ints, MachineTable
 from errands.tasks.task import Task
 
 AWAY, THERE, ELSEWHERE = range(3)
+_BRAINS: dict[Any, Brain] = {}
 
 
 class Meaning(NamedTuple):
@@ -47,9 +47,15 @@ def meaning(task: Task, graph: AbstractGraph, edge: AbstractEdge) -> Meaning:
     return Meaning(np.concatenate([fate, ended]).astype(np.int32), pay)
 
 
-@lru_cache(maxsize=16)
 def edge_brain(task: Task, config: DeepDiRLConfig, spaces: Spaces) -> Brain:
-    """QRM with one head on three states; asked again it is the same, so that nothing is compiled twice."""
+    """QRM with one head on three states: the same for all tasks in a world, so that nothing is compiled twice."""
+    key = (task.world, config, spaces)
+    if key not in _BRAINS:
+        _BRAINS[key] = _brain(task, config, spaces)
+    return _BRAINS[key]
+
+
+def _brain(task: Task, config: DeepDiRLConfig, spaces: Spaces) -> Brain:
     shape = RowShape(spaces.observation, spaces.actions if spaces.continuous else 1, spaces.signals)
     sizes = (spaces.observation, 1, spaces.actions, config)
     low: Low = TD3.of(*sizes) if spaces.continuous else DDQN.of(*sizes)

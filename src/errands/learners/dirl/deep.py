@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
-import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -28,7 +27,6 @@ from errands.learners.dirl.learner import CompositionalLearner
 from errands.learners.dirl.snapshots import restorable
 from errands.learners.tabular.host import completed_by
 from errands.machines.stepping import State
-from errands.oracle.policy import Policy
 from errands.records import Evaluation
 from errands.tables import RUNNING, SUCCESS
 from errands.tasks.task import Task
@@ -59,9 +57,9 @@ class DeepEdges:
 
 
 def roomy(config: DeepDiRLConfig, steps: int | None) -> DeepDiRLConfig:
-    """The settings with a buffer that is no larger than `steps` of training can fill."""
+    """The settings of a lane: a buffer no larger than `steps` of training can fill, and nothing that a job tells."""
     room = config.capacity if steps is None else min(config.capacity, steps)
-    return dataclasses.replace(config, capacity=room, edge_steps=None)
+    return dataclasses.replace(config, capacity=room, edge_steps=None, training_share=0.5)
 
 
 class DeepDiRL(CompositionalLearner):
@@ -138,7 +136,7 @@ def _greedy(brain: Brain, layers: Any, seen: Array) -> Array:
     return brain.low.greedy(brain.low.view(held, seen, jnp.zeros(0))[0])
 
 
-def episode(policy: Policy, task: Task, seed: int) -> tuple[int, float, bool, tuple[str, ...]]:
+def episode(policy: WayPolicy, task: Task, seed: int) -> tuple[int, float, bool, tuple[str, ...]]:
     """Length, total reward, success and order of one episode of a policy that acts on observations."""
     env = task.world.env()
     stepper = abstract_graph(task.machine).stepper
@@ -157,9 +155,5 @@ def episode(policy: Policy, task: Task, seed: int) -> tuple[int, float, bool, tu
         state = step.state
         if stepper.status[state[0]] != RUNNING or ends or truncated:
             break
-    _close(env)
-    return length, total, stepper.status[state[0]] == SUCCESS, tuple(order)
-
-
-def _close(env: gym.Env[Any, Any]) -> None:
     env.close()
+    return length, total, stepper.status[state[0]] == SUCCESS, tuple(order)

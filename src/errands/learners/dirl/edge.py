@@ -45,7 +45,7 @@ class Job(NamedTuple):
     starts: Starts
     training: int
     """Steps of training, exactly."""
-    count: int
+    rollouts: int
     """Greedy attempts afterwards, at most."""
     most: int
     """Steps that these may take together; one that this cuts short was not made."""

@@ -108,7 +108,7 @@ class Desk:
     def live(self) -> bool:
         """Whether the job goes on."""
         job = self.job
-        return self.training or (self.made < job.count and self.step - job.training < job.most)
+        return self.training or (self.made < job.rollouts and self.step - job.training < job.most)
 
     def drawn(self) -> NDArray[np.uint8] | None:
         """The state in which the next attempt begins; None where it begins as episodes do."""
@@ -191,7 +191,7 @@ class HostGround(Ground):
         heard, rests = self.outside.answers(), self.outside.resting
         fresh, flags = heard.observation.copy(), np.zeros((len(rests), 2), np.float32)
         signals = heard.signals.copy()
-        for lane in np.flatnonzero(~rests):
+        for lane in map(int, np.flatnonzero(~rests)):
             desk, label = self.desks[lane], int(heard.label[lane])
             fate = int(desk.meaning.fate[label + len(desk.meaning.pay) * bool(heard.ends[lane])])
             signals[lane] *= desk.meaning.pay[label]

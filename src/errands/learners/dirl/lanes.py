@@ -28,8 +28,8 @@ class Order(NamedTuple):
     """Their cumulative probabilities; below 0 where attempts begin as episodes of the world do."""
     training: Int[Array, ""]
     """Steps of training."""
-    count: Int[Array, ""]
-    """Rollouts afterwards."""
+    rollouts: Int[Array, ""]
+    """Greedy attempts afterwards."""
     most: Int[Array, ""]
     """Steps that they may take together."""
 
@@ -64,7 +64,7 @@ def training(order: Order, step: Array) -> Bool[Array, "*lanes"]:
 
 def live(order: Order, step: Array, made: Array) -> Bool[Array, "*lanes"]:
     """Whether the job goes on."""
-    return (step < order.training) | ((made < order.count) & (step - order.training < order.most))
+    return (step < order.training) | ((made < order.rollouts) & (step - order.training < order.most))
 
 
 def think(
@@ -136,7 +136,7 @@ def idle(brain: Brain, world: DeviceWorld, states: States, count: int, rows: int
     place = Place(world.observe(state), *(jnp.int32(0) for _ in range(3)))
     key = jax.random.PRNGKey(0)
     one = Lanes(brain.init(key), place, state, jnp.zeros(0), key, jnp.int32(0), order, tally)
-    many = jax.tree.map(lambda leaf: jnp.tile(leaf[None], (count, *[1] * leaf.ndim)), one)
+    many: Lanes = jax.tree.map(lambda leaf: jnp.tile(leaf[None], (count, *[1] * leaf.ndim)), one)
     return many._replace(buffer=jnp.zeros((brain.config.capacity, count, brain.shape.width)))
 
 
@@ -149,10 +149,8 @@ def begin(
     place = Place(world.observe(state), *(jnp.int32(0) for _ in range(3)))
     zero = jnp.int32(0)
     tally = Tally(zero, zero, jnp.zeros_like(order.rows))
-    fresh = lanes._replace(
-        minds=brain.init(key), places=place, worlds=state, keys=key, step=zero, order=order, tally=tally, buffer=None
-    )
-    changed = jax.tree.map(lambda old, new: old.at[lane].set(new), lanes._replace(buffer=None), fresh)
+    fresh = Lanes(brain.init(key), place, state, zero, key, zero, order, tally)
+    changed: Lanes = jax.tree.map(lambda old, new: old.at[lane].set(new), lanes._replace(buffer=lanes.step), fresh)
     return changed._replace(buffer=lanes.buffer)
 
 

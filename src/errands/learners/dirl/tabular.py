@@ -40,7 +40,7 @@ class TabularEdges:
         """Q-learning, then greedy attempts."""
         rng = job.rng()
         learnt = self.learn(job.edge, job.starts, job.training, rng)
-        return Done(learnt, self.attempt(job.edge, learnt, job.starts, job.count, job.most, rng))
+        return Done(learnt, self.attempt(job.edge, learnt, job.starts, job.rollouts, job.most, rng))
 
     def learn(self, edge: AbstractEdge, starts: Starts, steps: int, rng: np.random.Generator) -> Learnt:
         """The greedy policy after exactly `steps` steps of Q-learning from nothing."""
