@@ -20,7 +20,7 @@ from errands.learners.deep.machine import Listed
 from errands.tables import FAILURE, RUNNING, SUCCESS
 
 FEW = 256
-"""Machine states up to which the next values of all of them are computed at once."""
+"""Machine states whose next values are one matrix product at most."""
 
 
 class ContextBatch(NamedTuple):
@@ -77,6 +77,11 @@ class OverContexts:
     def uniforms(self) -> int:
         """One per context."""
         return self.contexts
+
+    @property
+    def _few(self) -> int:
+        """Machine states up to which all next values at once are cheaper; layers behind the factor are paid for each."""
+        return self.contexts + 1 if self.config.late else FEW
 
     @cached_property
     def chances(self) -> NDArray[np.float32]:
@@ -162,7 +167,7 @@ class OverContexts:
             prior,
             codes[drawn],
             codes[own],
-            codes if len(codes) <= FEW else None,
+            codes if len(codes) <= self._few else None,
             reached,
             codes[reached],
             codes[state],
