@@ -68,7 +68,7 @@ class DDQN:
         if batch.heads is None or batch.follow is None:
             q = self.net.every(layers, rows, count)
             return q[:count], q[count : 2 * count], q[-1]
-        q = self.net.some(layers, rows[:-1], jnp.concatenate([batch.heads, batch.follow]))
+        q = self.net.some(layers, rows[:-1], jnp.concatenate([batch.heads, batch.follow]), count)
         return q[:count], q[count:], self.net.every(layers, now[None])[0]
 
     def act(

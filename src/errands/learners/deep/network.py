@@ -98,16 +98,21 @@ class Headed:
         return stack(layers[1:], jax.nn.relu(first))
 
     def some(
-        self, layers: Layers, rows: Float[Array, "rows inputs"], heads: Int[Array, "rows some"] | None
+        self,
+        layers: Layers,
+        rows: Float[Array, "rows inputs"],
+        heads: Int[Array, "rows some"] | None,
+        count: int | None = None,
     ) -> Float[Array, "rows some outputs"]:
-        """The heads that each row asks for; all of them for None."""
+        """The heads that each row asks for, all of them for None; with `count` only the first rows teach."""
         if heads is None:
-            return self.every(layers, rows)
+            return self.every(layers, rows, count)
         if self.kind == "heads":
-            return jnp.take_along_axis(self.every(layers, rows), heads[..., None], axis=1)
+            return jnp.take_along_axis(self.every(layers, rows, count), heads[..., None], axis=1)
+        stack = through if count is None else partial(taught, count=count)
         weights, bias = layers[0]
         first = (rows @ weights[: self.inputs])[:, None] + weights[self.inputs :][heads] + bias
-        return through(layers[1:], jax.nn.relu(first))
+        return stack(layers[1:], jax.nn.relu(first))
 
     def own(
         self,
