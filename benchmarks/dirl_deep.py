@@ -5,6 +5,8 @@ python benchmarks/dirl_deep.py --tasks water-3,water-5 --seeds 10 --budgets 3000
 One line of JSON per task and budget, written as soon as all its seeds have ended; when the clock runs out what is
 there is evaluated and written too. A budget is the total of interactions, predicted before the start: each edge gets
 as many training steps as leave room for all of its rollouts. `--edge-steps` gives them directly, without a total.
+
+python benchmarks/dirl_deep.py --show FILE...    the lines of files as the table of docs/dirl.md
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ import dataclasses
 import json
 import sys
 import time
+from collections import Counter
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
@@ -111,6 +115,27 @@ def run(name: str, args: argparse.Namespace, until: float) -> None:
             write(cell)
 
 
+COLUMNS = ("task", "budget", "steps an edge", "succeed", "length", "edges that succeed", "interactions", "in training",
+           "searches ended", "orders")  # fmt: skip
+
+
+def show(paths: list[str]) -> None:
+    """A Markdown table; lengths are medians of seeds that succeed, the other numbers medians of all."""
+    print("|" + "|".join(f" {name} " for name in COLUMNS) + "|\n" + "|---" * len(COLUMNS) + "|")
+    for found in (json.loads(line) for path in paths for line in Path(path).read_text().splitlines()):
+        won = [n for n, good in zip(found["lengths"], found["success"], strict=True) if good]
+        orders = Counter(" ".join(o) for o, good in zip(found["orders"], found["success"], strict=True) if good)
+        taken, trained = (median(found[name]) for name in ("steps", "training_steps"))
+        edges = f"{median(found['edges_succeeded']):g} of {median(found['edges_tried']):g}, {found['edges']} in all"
+        cells = (
+            found["task"], f"{found['budget']:,}" if found["budget"] else "-", f"{found['edge_steps'] or 0:,}",
+            f"{len(won)}/{len(found['seeds'])}", f"{median(won):g}" if won else "-", edges, f"{taken:,.0f}",
+            f"{trained / taken:.0%}" if taken else "-", f"{sum(found['ended'])}/{len(found['seeds'])}",
+            "; ".join(f"{name} ({times})" for name, times in orders.most_common(3)) or "-",
+        )  # fmt: skip
+        print("|" + "|".join(f" {cell} " for cell in cells) + "|")
+
+
 def numbers(text: str) -> list[int]:
     """Whole numbers with commas between them."""
     return [int(float(part)) for part in text.split(",") if part]
@@ -130,8 +155,11 @@ def main() -> None:
     parser.add_argument("--map-seed", type=int, default=0)
     parser.add_argument("--set", action="append", default=[], help="a setting as field=JSON; may be repeated")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--show", nargs="+", default=[])
     args = parser.parse_args()
-    tasks = args.tasks.split(",")
+    tasks = [] if args.show else args.tasks.split(",")
+    if args.show:
+        show(args.show)
     for i, name in enumerate(tasks):
         now = time.perf_counter()
         run(name, args, now + (began + args.seconds - now) / (len(tasks) - i))
