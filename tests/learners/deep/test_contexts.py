@@ -56,17 +56,6 @@ def test_where_the_world_ends_nothing_follows():
     assert not np.asarray(batch.discount).any()
 
 
-def test_values_as_steps_count_down_from_success_and_vanish_with_a_failure():
-    expansion = over(measure="steps", horizon=20)
-    batch = expansion.batch(rows(expansion, ("v2", 7, 0), (None, 3, 1), ("v2", 2, 1)), jnp.int32(0), jnp.zeros(7))
-    last = bits(batch.codes) == 2
-    np.testing.assert_allclose(batch.reward[0], np.where(last[0], 0.95, -0.05), atol=1e-6)
-    np.testing.assert_array_equal(batch.discount[0], ~last[0])
-    assert not np.asarray(batch.reward[1]).any()
-    assert not np.asarray(batch.discount[1:]).any()
-    np.testing.assert_allclose(batch.reward[2], np.where(last[2], 0.95, 0.0), atol=1e-6)
-
-
 def test_divided_by_a_plan_values_of_that_plan_are_those_of_its_last_leg():
     # Three places, four steps each: gamma^12 from the start. Counted backwards with the terms of the expansion.
     expansion = over(leg=4.0)

@@ -6,7 +6,7 @@ import pytest
 from errands.learners.deep.batch import RowShape
 from errands.learners.deep.config import DeepPlusConfig
 from errands.learners.deep.contexts import OverContexts
-from errands.learners.deep.factored import FactoredDDQN, FactoredTD3, pace
+from errands.learners.deep.factored import FactoredDDQN, FactoredTD3
 from errands.learners.deep.machine import listed
 from errands.learners.deep.team import team_of
 from errands.tasks import load
@@ -32,15 +32,12 @@ def dense(layer, x):
     return np.asarray(x, np.float64) @ np.asarray(layer[0], np.float64) + np.asarray(layer[1], np.float64)
 
 
-def plain(layers, observation, code, config, outputs):
+def plain(layers, observation, code, config):
     """The network with loops and without sharing anything between rows and contexts."""
     early = config.depth - config.late
     for layer in layers[:early]:
         observation = np.maximum(dense(layer, observation), 0)
     factor = 1 + dense(layers[early + 1], np.maximum(dense(layers[early], code), 0))
-    if config.split:
-        weights, bias = (np.asarray(part, np.float64) for part in layers[-1])
-        return observation @ (factor.reshape(config.width, outputs) * weights) + bias
     observation = observation * factor
     for layer in layers[early + 2 : -1]:
         observation = np.maximum(dense(layer, observation), 0)
@@ -54,9 +51,8 @@ def mixed(layers, seed):
 
 @pytest.mark.parametrize(
     ("few", "changes"),
-    [(True, {}), (False, {}), (True, {"late": 1}), (True, {"split": True}), (False, {"split": True, "leg": 3.0}),
-     (True, {"measure": "steps", "leg": 2.0, "horizon": 9})],
-)  # fmt: skip
+    [(True, {}), (False, {}), (True, {"late": 1}), (False, {"late": 2, "leg": 3.0})],
+)
 def test_a_value_is_drawn_to_the_targets_value_of_the_online_choice_in_the_agenda_that_follows(few, changes):
     config = DeepPlusConfig(**SMALL, **changes)
     actions = jnp.array([[0.0], [3], [1], [2], [2]])
@@ -77,17 +73,14 @@ def test_a_value_is_drawn_to_the_targets_value_of_the_online_choice_in_the_agend
     codes = np.asarray(given.codes)
     for r in range(ROWS):
         for k in range(4):
-            q = plain(weights, batch.observations[r], codes[r, k], config, ACTIONS)[int(actions[r, 0])]
-            best = np.argmax(plain(weights, batch.following[r], batch.later[r, k], config, ACTIONS))
-            value = plain(target, batch.following[r], batch.later[r, k], config, ACTIONS)[best]
+            q = plain(weights, batch.observations[r], codes[r, k], config)[int(actions[r, 0])]
+            best = np.argmax(plain(weights, batch.following[r], batch.later[r, k], config))
+            value = plain(target, batch.following[r], batch.later[r, k], config)[best]
             goal = float(batch.reward[r, k]) + float(batch.discount[r, k]) * value
-            if config.measure == "steps":
-                prior = float(batch.prior[r, k])
-                goal = min(max(goal + prior, 0.0), 1.0) - prior
             error = abs(q - goal)
             total += (0.5 * error**2 if error < 1 else error - 0.5) / (ROWS * 4)
     assert float(loss) == pytest.approx(total, rel=1e-4)
-    np.testing.assert_allclose(acting[0], plain(weights, now, batch.code, config, ACTIONS), atol=1e-4)
+    np.testing.assert_allclose(acting[0], plain(weights, now, batch.code, config), atol=1e-4)
     np.testing.assert_allclose(seen, acting, atol=1e-5)
 
 
@@ -123,11 +116,11 @@ def test_td3_is_drawn_to_the_smaller_critic_at_the_noisy_action_of_the_agenda_th
     batch, actor, critics, found = jax.tree.map(np.asarray, (batch, actor, critics, found))
     for r in range(ROWS):
         for k in range(4):
-            action = np.tanh(plain(actor, batch.following[r], batch.later[r, k], config, 2))
+            action = np.tanh(plain(actor, batch.following[r], batch.later[r, k], config))
             noise = np.clip(np.asarray(normals[r, 0]) * 0.4, -0.3, 0.3)
             joined = np.concatenate([batch.following[r], np.clip(action + noise, -1, 1)])
             both = [jax.tree.map(lambda part, i=i: part[i], critics) for i in range(2)]
-            value = min(float(plain(one, joined, batch.later[r, k], config, 1)[0]) for one in both)
+            value = min(float(plain(one, joined, batch.later[r, k], config)[0]) for one in both)
             goal = float(batch.reward[r, k]) + float(batch.discount[r, k]) * value
             assert float(found[r, k]) == pytest.approx(goal, rel=1e-4, abs=1e-5)
 
@@ -156,10 +149,3 @@ def test_td3_finds_a_shortest_way_to_both_places_of_a_line(line):
     team = team_of(line(), "qcorm-plus", config, (0,))
     found = (e[0] for e in team.train(4_000))
     assert any(e.success and e.episode_length <= 9 for e in found)
-
-
-def test_the_step_size_stays_or_settles():
-    assert pace(DeepPlusConfig(alpha=1e-3), jnp.int32(50)) == 1e-3
-    config = DeepPlusConfig(alpha=1e-3, settle=50)
-    assert float(pace(config, jnp.int32(50))) == pytest.approx(5e-4)
-    assert float(pace(config, jnp.int32(100))) == pytest.approx(1e-3 / 3)

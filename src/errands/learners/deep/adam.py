@@ -34,7 +34,7 @@ def fresh(weights: Layers) -> Trained:
 def descend(
     trained: Trained,
     gradient: Layers,
-    alpha: Float[Array, ""] | float,
+    alpha: float,
     polyak: float,
     go: Bool[Array, ""],
     follow: Bool[Array, ""] | bool = True,

@@ -158,34 +158,18 @@ class DeepPlusConfig(DeepConfig):
     """Machine states drawn for each update, the same for the whole batch; all of them where there are no more."""
     visited: float = 0.0
     """The share of them that is taken from the sampled steps instead of being drawn."""
-    measure: Literal["discount", "steps"] = "discount"
-    """What values mean: discounted reward, or steps to success (1 at success, 1 / horizon less per step, 0 for failure)."""
-    horizon: int = 100
-    """Steps from success at which a value has fallen to 0, where values measure steps."""
     leg: float = 0.0
     """Values are divided by those of a plan that takes so many steps per move of the machine: all are then of one size."""
-    bonus: float = 0.0
-    """Paid for every completed objective besides what the machine pays; prefers early completions to short episodes."""
     code_width: int = 64
     """Hidden units of the small network that turns an agenda into a factor."""
     late: int = 0
-    """How many of the hidden layers lie behind the factor; they are then computed for every machine state drawn."""
-    split: bool = False
-    """A factor for every action and feature instead of one for every feature: a last layer for each agenda."""
-    settle: int = 0
-    """Steps after which Adam's step size is a half of `alpha`; it falls as 1 / steps. 0 keeps it."""
+    """How many of the hidden layers lie behind the factor; they are computed for every machine state drawn."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.contexts < 1 or self.code_width < 1 or self.horizon < 1:
-            raise ConfigError("contexts, code_width and horizon must be at least 1")
-        if self.bonus < 0 or self.leg < 0 or self.settle < 0 or not 0 <= self.visited <= 1:
-            raise ConfigError("bonus, leg and settle must not be negative, and visited must lie between 0 and 1")
+        if self.contexts < 1 or self.code_width < 1:
+            raise ConfigError("contexts and code_width must be at least 1")
+        if self.leg < 0 or not 0 <= self.visited <= 1:
+            raise ConfigError("leg must not be negative, and visited must lie between 0 and 1")
         if not 0 <= self.late < self.depth:
             raise ConfigError(f"late is {self.late}; it must be at least 0 and less than depth, {self.depth}")
-        if self.split and self.late:
-            raise ConfigError("split makes the last layer out of the agenda; set late to 0")
-        if self.measure not in ("discount", "steps"):
-            raise ConfigError(f"measure is '{self.measure}'; choose from discount, steps")
-        if self.measure == "steps" and self.bonus:
-            raise ConfigError("values that measure steps need no bonus; set it to 0")

@@ -17,7 +17,7 @@ from errands.learners.deep.batch import RowShape
 from errands.learners.deep.config import DeepPlusConfig
 from errands.learners.deep.high import Extra
 from errands.learners.deep.machine import Listed
-from errands.tables import FAILURE, RUNNING, SUCCESS
+from errands.tables import RUNNING, SUCCESS
 
 FEW = 256
 """Machine states whose next values are one matrix product at most."""
@@ -33,8 +33,6 @@ class ContextBatch(NamedTuple):
     discount: Float[Array, "rows contexts"]
     """What the value of the next observation is multiplied with; 0 where nothing follows."""
     weight: Float[Array, "rows contexts"]
-    prior: Float[Array, "rows contexts"]
-    """What is added to the network's output where values measure steps: with 0 they start from far away."""
     drawn: Float[Array, "drawn codes"]
     """The codes of the machine states that all rows share."""
     own: Float[Array, "rows codes"]
@@ -107,26 +105,15 @@ class OverContexts:
 
     @cached_property
     def nominal(self) -> NDArray[np.float64]:
-        """[U] values of a plan in which every move of the machine takes `leg` steps; the network learns what differs from it."""
-        c, left = self.config, moves_left(self.machine)
-        if c.measure == "steps":
-            return (1.0 - c.leg * left / c.horizon) * (c.leg > 0)
-        return c.gamma ** (c.leg * np.maximum(left - 1, 0))
+        """[U] values of a plan in which every move of the machine takes `leg` steps; those learnt are multiples of them."""
+        return self.config.gamma ** (self.config.leg * np.maximum(moves_left(self.machine) - 1, 0))
 
     @cached_property
     def terms(self) -> NDArray[np.float32]:
         """[U, L, 2 + signals] what a label pays in a machine state, what each signal does, and the discount."""
-        table, c = self.machine.table, self.config
-        status = table.status[table.next]
-        running, here = status == RUNNING, self.nominal[:, None]
-        if c.measure == "steps":
-            reward = (
-                np.where(running, self.nominal[table.next], status == SUCCESS) - (status != FAILURE) / c.horizon - here
-            )
-            return np.stack([reward, *[0.0 * reward] * self.shape.signals, running], axis=-1).astype(np.float32)
+        table, c, here = self.machine.table, self.config, self.nominal[:, None]
         pays = [np.where(table.signal == i, table.reward, 0.0) * c.reward_scale for i in range(-1, self.shape.signals)]
-        pays[0] = pays[0] + c.bonus * ((self.machine.completed >= 0) & (status != FAILURE))
-        discount = c.gamma * self.nominal[table.next] * running
+        discount = c.gamma * self.nominal[table.next] * self.machine.running[table.next]
         return np.stack([part / here for part in (*pays, discount)], axis=-1).astype(np.float32)
 
     def _drawn(self, uniforms: Array, own: Int[Array, " rows"]) -> Int[Array, " contexts"]:
@@ -149,10 +136,6 @@ class OverContexts:
         terms = jnp.asarray(self.terms)[contexts, label[:, None]]
         reward = terms[..., 0] + jnp.sum(terms[..., 1:-1] * self.shape.signals_of(rows)[:, None], axis=2)
         discount = terms[..., -1] * (1.0 - ends)
-        prior = jnp.asarray(self.nominal, jnp.float32)[contexts]
-        if self.config.measure == "steps":
-            # A world that ends before the task is done is a failure.
-            reward = jnp.where((ends > 0) & (terms[..., -1] > 0), -prior, reward)
         weight = jnp.ones_like(discount)
         if self.machine.task.vanishing:
             masks = jnp.asarray(self.machine.masks)
@@ -164,7 +147,6 @@ class OverContexts:
             reward,
             discount,
             weight,
-            prior,
             codes[drawn],
             codes[own],
             codes if len(codes) <= self._few else None,

@@ -18,21 +18,8 @@ from errands.learners.deep.network import Factored, Layers, init_layers
 from errands.learners.deep.td3 import ActorCritic, actor_critic, delayed, noisy
 
 
-def goals(
-    config: DeepPlusConfig, batch: ContextBatch, value: Float[Array, "rows contexts"]
-) -> Float[Array, "rows contexts"]:
-    """What values are drawn to, given those of the next observations; a share of steps left stays between 0 and 1."""
-    goal = batch.reward + batch.discount * value
-    return jnp.clip(goal, -batch.prior, 1.0 - batch.prior) if config.measure == "steps" else goal
-
-
-def pace(config: DeepPlusConfig, step: Int[Array, ""]) -> Float[Array, ""] | float:
-    """The step size of Adam: a half of `alpha` after `settle` steps, a third after twice as many."""
-    return config.alpha / (1.0 + step / config.settle) if config.settle else config.alpha
-
-
-def _shape(config: DeepPlusConfig) -> tuple[int, int, int, int, bool]:
-    return config.width, config.depth, config.code_width, config.late, config.split
+def _shape(config: DeepPlusConfig) -> tuple[int, int, int, int]:
+    return config.width, config.depth, config.code_width, config.late
 
 
 @dataclass(frozen=True)
@@ -59,7 +46,7 @@ class FactoredDDQN:
         later = self._later(trained.target, self.net.trunk(trained.target, batch.following), batch)
         gradient, acting = jax.grad(self._loss, has_aux=True)(trained.weights, later, now, batch)
         c = self.config
-        return descend(trained, gradient, pace(c, step), c.polyak, step >= c.warmup), acting
+        return descend(trained, gradient, c.alpha, c.polyak, step >= c.warmup), acting
 
     def _later(self, layers: Layers, features: Array, batch: ContextBatch) -> Float[Array, "rows contexts actions"]:
         """The values of the next observations in the machine states reached."""
@@ -79,7 +66,7 @@ class FactoredDDQN:
         q = jnp.concatenate([shared, net.join(layers, features[:count], own)[:, None]], axis=1)
         online = self._later(jax.lax.stop_gradient(layers), jax.lax.stop_gradient(features[count:-1]), batch)
         value = jnp.where(online == online.max(axis=2, keepdims=True), later, -jnp.inf).max(axis=2)
-        goal = goals(self.config, batch, value)
+        goal = batch.reward + batch.discount * value
         taken = jax.nn.one_hot(batch.actions[:, 0].astype(jnp.int32), net.outputs)[:, None]
         error = jnp.sum(q * taken, axis=2) - goal
         loss = jnp.sum(batch.weight * l1_beyond_one(error)) / jnp.maximum(jnp.sum(batch.weight), 1.0)
@@ -165,12 +152,12 @@ class FactoredTD3:
         acting = self.view(trained, now, batch.code)
         goal = self._goal(trained, batch, normals[self.action_width :].reshape(c.batch, 1, self.action_width))
         gradient = jax.grad(self._critic_loss)(trained.critics.weights, batch, goal)
-        critics = descend(trained.critics, gradient, pace(c, step), c.polyak, go, both)
+        critics = descend(trained.critics, gradient, c.alpha, c.polyak, go, both)
 
         def improve(actor: Trained) -> Trained:
             first = jax.tree.map(lambda part: part[:1], critics.weights)
             gradient = jax.grad(self._actor_loss)(actor.weights, first, batch)
-            return descend(actor, gradient, pace(c, step), c.polyak, go)
+            return descend(actor, gradient, c.alpha, c.polyak, go)
 
         return ActorCritic(delayed(improve, trained.actor, both), critics), acting
 
@@ -178,7 +165,8 @@ class FactoredTD3:
         c = self.config
         noise = jnp.clip(normals * c.target_noise, -c.noise_clip, c.noise_clip)
         actions = jnp.clip(self._actions(trained.actor.target, batch.following, batch.later) + noise, -1.0, 1.0)
-        return goals(c, batch, self._judge(trained.critics.target, batch.following, actions, batch.later).min(axis=0))
+        value = self._judge(trained.critics.target, batch.following, actions, batch.later).min(axis=0)
+        return batch.reward + batch.discount * value
 
     def _critic_loss(self, critics: Layers, batch: ContextBatch, goal: Array) -> Float[Array, ""]:
         # The action is the stored one whatever the machine state: one row of the trunk serves all of them.

@@ -149,8 +149,6 @@ class Factored:
     code_width: int
     late: int = 0
     """How many of the hidden layers lie behind the factor."""
-    split: bool = False
-    """A factor for every output: then each context has a last layer of its own, made of the common one."""
 
     @property
     def _early(self) -> int:
@@ -160,8 +158,7 @@ class Factored:
     def sizes(self) -> tuple[tuple[int, int], ...]:
         """The trunk's layers, the two of the code, those behind the factor, the last one."""
         plain = tuple(pairwise((self.inputs, *(self.width,) * self.depth, self.outputs)))
-        factors = self.width * (self.outputs if self.split else 1)
-        code = ((self.codes, self.code_width), (self.code_width, factors))
+        code = ((self.codes, self.code_width), (self.code_width, self.width))
         return (*plain[: self._early], *code, *plain[self._early :])
 
     def trunk(
@@ -172,27 +169,22 @@ class Factored:
             return jax.nn.relu(taught(layers[: self._early], rows, count))
         return through(layers[: self._early], rows, last=False)
 
-    def factor(self, layers: Layers, codes: Float[Array, "*contexts codes"]) -> Float[Array, "*contexts factors"]:
+    def factor(self, layers: Layers, codes: Float[Array, "*contexts codes"]) -> Float[Array, "*contexts width"]:
         """The factor of contexts, around 1 at the start."""
         return 1.0 + through(layers[self._early : self._early + 2], codes)
 
     def join(
-        self, layers: Layers, features: Float[Array, "*rows width"], factors: Float[Array, "*rows factors"]
+        self, layers: Layers, features: Float[Array, "*rows width"], factors: Float[Array, "*rows width"]
     ) -> Float[Array, "*rows outputs"]:
         """The values of features under factors."""
-        if not self.split:
-            return through(layers[self._early + 2 :], features * factors)
-        weights, bias = layers[-1]
-        heads = factors.reshape(*factors.shape[:-1], *weights.shape) * weights
-        return jnp.sum(features[..., None] * heads, axis=-2) + bias
+        return through(layers[self._early + 2 :], features * factors)
 
     def every(
-        self, layers: Layers, features: Float[Array, "rows width"], factors: Float[Array, "contexts factors"]
+        self, layers: Layers, features: Float[Array, "rows width"], factors: Float[Array, "contexts width"]
     ) -> Float[Array, "rows contexts outputs"]:
         """The values of all rows under all factors: one matrix product, as if each context had a head."""
         if self.late:
             return self.join(layers, features[:, None], factors)
         weights, bias = layers[-1]
-        shape = (len(factors), self.width, self.outputs if self.split else 1)
-        heads = (factors.reshape(shape) * weights).swapaxes(0, 1).reshape(self.width, -1)
+        heads = (factors[..., None] * weights).swapaxes(0, 1).reshape(self.width, -1)
         return (features @ heads).reshape(len(features), len(factors), self.outputs) + bias
