@@ -16,6 +16,16 @@ def test_verdicts_follow_from_the_checks_that_could_be_made():
     assert verdict([open_], False) == verdict([], False) == "not run"
 
 
+def test_a_check_that_does_not_tell_is_undecided_alone_and_takes_from_those_that_hold():
+    yes, no, unclear = Check(True, ""), Check(False, ""), Check(None, "", undecided=True)
+    assert verdict([unclear], False) == "undecided"
+    assert verdict([yes, unclear], False) == "partly"
+    assert verdict([no, unclear], False) == "not reproduced"
+    assert over_all(["undecided", "not run"]) == "undecided"
+    assert over_all(["undecided", "reproduced"]) == "partly"
+    assert over_all(["undecided", "not reproduced"]) == "not reproduced"
+
+
 def test_presets_that_disagree_make_it_partly_and_both_are_told():
     claim = Claim("x", "5", "words", lambda e, preset: [Check(preset == "paper", preset)], "errands x")
     judged = judge(claim, NONE, ("tuned", "paper"))

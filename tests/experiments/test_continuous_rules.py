@@ -6,7 +6,7 @@ from errands.records import Evaluation
 from errands.results.curve import curve_of
 
 
-def curve(lengths, every=100, seeds=8):
+def curve(lengths, every=100_000, seeds=8):
     """Equal seeds with these lengths at multiples of `every`; None is a failure."""
     rows = [Evaluation(every * (i + 1), n or 1, 0.0, n is not None) for i, n in enumerate(lengths)]
     return curve_of("m", "t", [rows] * seeds)
@@ -21,7 +21,7 @@ def holds(rule, found, preset="tuned"):
 
 
 def test_progress_weighs_every_evaluation_with_the_steps_before_it():
-    one = curve([None, 20, 10, 40])
+    one = curve([None, 20, 10, 40], 100)
     assert np.allclose(rules.progress(one, 10.0, 400), (0 + 0.5 + 1 + 0.25) / 4)
     assert np.allclose(rules.progress(one, 10.0, 250), 0.25)
     assert np.allclose(rules.progress(one, 10.0, 50), 0.0)
@@ -31,9 +31,18 @@ def test_ahead_means_better_over_the_steps_that_both_took():
     found = evidence(a=curve([None, 20, 20]), b=curve([None, None, 20, 10, 10, 10]))
     assert holds(rules.ahead("a", ("b",), ("t",)), found) == [True]
     assert holds(rules.ahead("b", ("a",), ("t",)), found) == [False]
-    assert holds(rules.ahead("a", ("a",), ("t",)), found) == [False]
+    (same,) = rules.ahead("a", ("a",), ("t",))(found, "tuned")
+    assert (same.holds, same.undecided) == (None, True)
     assert holds(rules.ahead("a", ("c",), ("t",)), found) == [None]
-    assert holds(rules.ahead("a", ("b",), ("t",), 1 / 3), found) == [None]
+    assert holds(rules.ahead("a", ("b",), ("t",), 99_999), found) == [None]
+
+
+def test_fewer_than_a_hundred_thousand_steps_decide_nothing():
+    found = evidence(a=curve([10], 99_999), b=curve([20], 99_999))
+    rule = rules.ahead("a", ("b",), ("t",))
+    assert holds(rule, found) == holds(rules.shorter("a", "b", ("t",)), found) == [None]
+    assert holds(rules.sub_optimal("b", ("t",)), found) == [None]
+    assert "decide nothing" in rule(found, "tuned")[0].said
 
 
 def test_stars_stand_for_all_tasks_that_begin_so():

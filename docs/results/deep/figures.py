@@ -1,7 +1,7 @@
 """Judge and draw what the files beside this script hold: python docs/results/deep/figures.py.
 
-Reads learn-*.jsonl (evaluations) and speed.jsonl (paces), in the format of collect.py, and writes the figures, README.md,
-claims.md, claims.json, summary.csv and runtimes.csv beside them, by the same rules as `errands reproduce water cheetah`.
+Reads learn-*.jsonl (evaluations) and speed.jsonl (paces), in the format of collect.py (later rows count), and writes figures,
+README.md, claims.md, claims.json, summary.csv and runtimes.csv beside them, by the same rules as `errands reproduce water cheetah`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ NOTE = (
 
 def report(folder: Path) -> Report:
     """The report of a folder's rows."""
-    files = [*sorted(folder.glob("learn-*.jsonl")), *sorted(folder.glob("speed*.jsonl"))]
+    # Paces are compared with each other, so they come from one file: runs that had the GPU to themselves are kept elsewhere.
+    files = [*sorted(folder.glob("learn-*.jsonl")), folder / "speed.jsonl"]
     found = collected(row for path in files for row in read_rows(path))
     part = collected_part(list(PANELS.values()), found)
     return joined("collected", "python docs/results/deep/figures.py", [part], [], [NOTE])

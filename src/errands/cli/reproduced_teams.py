@@ -26,7 +26,8 @@ def teams_part(panels: Sequence[Panel], kept: Sequence[Kept]) -> Part:
     seconds = sum(k.rows[-1].get("seconds", 0.0) for k in kept if k.rows)
     notes = [f"Training of teams took {seconds / 60:.1f} minutes in all, evaluations and compilation included."]
     if cut:
-        where = ", ".join(f"{k.cell.name} at {max(k.reached, k.step):,} of {k.cell.steps:,}" for k in cut)
+        begun = [f"{k.cell.name} at {at:,} of {k.cell.steps:,}" for k in cut if (at := max(k.reached, k.step))]
+        where = ", ".join([*begun, f"{len(cut) - len(begun)} cells not begun"])
         notes.append(f"Not at the end yet; the same command continues: {where}.")
     return replace(
         part, notes=(*notes, *part.notes), errors=tuple(f"{k.cell.name}: {k.error}" for k in kept if k.error)
@@ -50,7 +51,8 @@ def collected_part(panels: Sequence[Panel], found: Collected) -> Part:
     times = []
     for (task, name, network), seconds in found.paces.items():
         q1, median, q3 = spread(seconds).values
-        times.append({"task": task, "method": name, "preset": network, "q1": q1, "median": median, "q3": q3})
+        row = {"task": task, "method": name, "preset": network, "q1": q1, "median": median, "q3": q3}
+        times.append({**row, "least": min(seconds)})
     return Part(
         figures=tuple(figure for panel in panels for figure in _figures(panel, found)),
         summaries=tuple(rows),
@@ -98,15 +100,14 @@ def _runtimes(panel: Panel, network: str, paces: Mapping[Key, tuple[float, ...]]
     from errands.plots.style import as_svg
 
     points = [
-        (name, len(task_of(task).machine.subtasks), seconds)
-        for (task, name, net), some in paces.items()
+        (name, len(task_of(task).machine.subtasks), min(seconds))
+        for (task, name, net), seconds in paces.items()
         if net == network and task in panel.tasks
-        for seconds in some
     ]
     if not points:
         return []
     title = f"{panel.title} ({'one head per objective or state' if network == 'heads' else 'one-hot input'})"
-    note = "Seconds for a million steps of all seeds together, once compiled, evaluations left out"
+    note = "Seconds for a million steps of all seeds together, once compiled, evaluations left out; the least of some repeats"
     return [Figure(f"{panel.name}-{network}", title, as_svg(draw_runtimes(runtimes(title, points))), (note,))]
 
 

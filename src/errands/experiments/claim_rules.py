@@ -25,6 +25,8 @@ class Check:
 
     holds: bool | None
     said: str
+    undecided: bool = False
+    """Whether it was looked at and the numbers do not tell."""
 
 
 Rule = Callable[[Evidence, str], list[Check]]

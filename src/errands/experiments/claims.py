@@ -10,6 +10,7 @@ from errands.experiments.claim_rules import Check
 from errands.experiments.evidence import Evidence
 
 REPRODUCED, PARTLY, NOT, REFUTED, UNKNOWN = "reproduced", "partly", "not reproduced", "refuted", "not run"
+UNDECIDED = "undecided"
 Judge = Callable[[Evidence, str], list[Check]]
 
 
@@ -57,16 +58,22 @@ def judge(claim: Claim, evidence: Evidence, presets: Sequence[str]) -> Judged:
 def over_all(verdicts: Iterable[str]) -> str:
     """The verdict that all presets share, where they were run; partly where they do not agree."""
     found = set(verdicts) - {UNKNOWN}
+    if found == {NOT, UNDECIDED}:
+        return NOT
     return found.pop() if len(found) == 1 else PARTLY if found else UNKNOWN
 
 
 def verdict(checks: Sequence[Check], exact: bool) -> str:
-    """All checks that could be made hold: reproduced; some: partly; none: not reproduced, or refuted if exact."""
+    """All checks that could be made hold: reproduced; some: partly; none: not reproduced, or refuted if exact.
+
+    A check that was made and did not tell counts as one that does not hold, unless all are of that kind: undecided.
+    """
     made = [check.holds for check in checks if check.holds is not None]
+    undecided = any(check.undecided for check in checks)
     if not made:
-        return UNKNOWN
+        return UNDECIDED if undecided else UNKNOWN
     if all(made):
-        return REPRODUCED
+        return PARTLY if undecided else REPRODUCED
     return PARTLY if any(made) else REFUTED if exact else NOT
 
 

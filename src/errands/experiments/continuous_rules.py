@@ -18,6 +18,8 @@ from errands.tables import Floats
 PAPER = tuple(method.name for method in METHODS if not method.ours)
 LIMIT = 1_000_000
 """The paper's steps: a failure within fewer counts only where another method succeeds within as many."""
+ENOUGH = LIMIT // 10
+"""Methods are compared over no fewer steps than this: earlier, most have not found the task's end yet."""
 FLAT = 1.25
 """A runtime that grows by less from the smallest to the largest task does not change much."""
 Made = Callable[[Evidence, str, str], Check | None]
@@ -42,8 +44,8 @@ def _expanded(e: Evidence, tasks: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(t for some in found for t in some))
 
 
-def ahead(first: str, others: Sequence[str], tasks: Sequence[str], share: float = 1.0) -> Rule:
-    """Over the first `share` of the steps that both took, seeds of the first do better on average than those of every other.
+def ahead(first: str, others: Sequence[str], tasks: Sequence[str], within: int = LIMIT) -> Rule:
+    """Over the steps that both took, `within` at most, seeds of the first do better on average than those of every other.
 
     A seed's success over some steps is the mean of (shortest length met / its length), 0 while it fails.
     """
@@ -53,15 +55,14 @@ def ahead(first: str, others: Sequence[str], tasks: Sequence[str], share: float 
         rivals = {name: curve for name in others if (curve := e.curve(task, name, preset)) is not None}
         if one is None or not rivals:
             return None
-        chances = {name: _ahead(e, one, curve, share) for name, curve in rivals.items()}
+        chances = {name: _ahead(e, one, curve, within) for name, curve in rivals.items()}
         known = {name: chance for name, chance in chances.items() if chance is not None}
         if not known:
             return Check(None, f"{task}: nothing was solved within these steps")
         said = ", ".join(f"{name} {_chance(chance)}" for name, chance in known.items())
-        end = min(curve.ends_last for curve in (one, *rivals.values()))
-        when = f"the first {share:.0%} of " if share < 1 else ""
-        text = f"{task}: chance that {first} is ahead over {when}the common steps (to {end:,} at least): of {said}"
-        return Check(all(chance.low > 0.5 for chance in known.values()), text)
+        end = min(within, *(curve.ends_last for curve in (one, *rivals.values())))
+        text = f"{task}: chance that {first} is ahead over the common steps (to {end:,} at least): of {said}"
+        return _judged(list(known.values()), end, text)
 
     return each(f"{first} and {', '.join(others)}", tasks, made)
 
@@ -78,7 +79,7 @@ def shorter(first: str, second: str, tasks: Sequence[str]) -> Rule:
             return Check(None, f"{task}: neither succeeds within {end:,} steps")
         chance = improvement_interval([-x], [-y])
         text = f"{task}, at {end:,}: {first} {_spread(x)}, {second} {_spread(y)}; chance of shorter {_chance(chance)}"
-        return Check(chance.low > 0.5, text)
+        return _judged([chance], end, text)
 
     return each(f"{first} and {second}", tasks, made)
 
@@ -91,15 +92,14 @@ def sub_optimal(method: str, tasks: Sequence[str]) -> Rule:
         rivals = [(key[1], key[2], curve) for key, curve in e.curves.items() if key[0] == task and key[1] != method]
         if one is None or not rivals:
             return None
-        best, name, text = False, "none ends shorter", ""
-        for rival, chosen, curve in rivals:
-            x, y, end = _ends(curve, one)
-            if not best and improvement_interval([-x], [-y]).low > 0.5:
-                best, name = True, f"{rival} ({chosen}) ends shorter: {_spread(x)} against {_spread(y)} at {end:,}"
-        text = f"{task}: {method} ends at {_spread(one.final)} after {one.ends_last:,} steps; {name}"
+        chances = [(improvement_interval([-x], [-y]), *rival[:2], x, y, end) for rival in rivals
+                   for x, y, end in [_ends(rival[2], one)]]  # fmt: skip
+        best, rival, chosen, x, y, end = max(chances, key=lambda each: (each[0].low, each[0].value))
+        against = f"{rival} ({chosen}) {_spread(x)} against {_spread(y)} at {end:,}; chance of shorter {_chance(best)}"
+        text = f"{task}: {method} {_solved(one)}; the best other: {against}"
         if np.isinf(spread(one.final).median):
             return Check(False if one.ends_last >= LIMIT else None, text)
-        return Check(best, text)
+        return _judged([best], one.ends_last, text)
 
     return each(method, tasks, made)
 
@@ -160,6 +160,15 @@ def _growth(e: Evidence, family: str, method: str, network: str, kind: str) -> C
     return Check(law.kind == kind, f"{family}, {method}: {law.words} ({times})")
 
 
+def _judged(chances: Sequence[Interval], end: int, text: str) -> Check:
+    """Whether all chances are above a half, interval and all; undecided where none is below it either."""
+    if end < ENOUGH:
+        return Check(None, f"{text} (fewer than {ENOUGH:,} steps decide nothing)")
+    if all(chance.low > 0.5 for chance in chances):
+        return Check(True, text)
+    return Check(False, text) if any(chance.high < 0.5 for chance in chances) else Check(None, text, undecided=True)
+
+
 def progress(curve: Curve, reference: float, until: float) -> Floats:
     """[K] the mean success of each seed over the steps up to `until`; every evaluation counts for the steps before it."""
     kept = curve.steps <= until
@@ -170,8 +179,8 @@ def progress(curve: Curve, reference: float, until: float) -> Floats:
     return mean
 
 
-def _ahead(e: Evidence, one: Curve, other: Curve, share: float) -> Interval | None:
-    shortest, end = e.shortest(one.task), share * min(one.ends_last, other.ends_last)
+def _ahead(e: Evidence, one: Curve, other: Curve, within: int) -> Interval | None:
+    shortest, end = e.shortest(one.task), min(within, one.ends_last, other.ends_last)
     if shortest == NEVER:
         return None
     x, y = progress(one, shortest, end), progress(other, shortest, end)

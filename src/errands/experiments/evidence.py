@@ -32,7 +32,7 @@ class Evidence:
 
     curves: Mapping[Key, Curve]
     seconds: Mapping[Key, float]
-    """Median seconds per million training steps."""
+    """Seconds per million training steps: the median, for teams the least."""
     exact: Mapping[str, Exact]
 
     def curve(self, task: str, method: str, preset: str) -> Curve | None:

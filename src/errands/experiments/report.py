@@ -62,12 +62,13 @@ SUMMARY_COLUMNS = {
     "settled": "median stays within 10 % from", "iqm": "IQM score", "iqm_low": "low", "iqm_high": "high",
 }  # fmt: skip
 RUNTIME_COLUMNS = {
-    "task": "task", "method": "method", "preset": "preset or network", "q1": "q1", "median": "seconds per 1e6 steps", "q3": "q3",
+    "task": "task", "method": "method", "preset": "preset or network",
+    "q1": "q1", "median": "seconds per 1e6 steps", "q3": "q3", "least": "least",
 }  # fmt: skip
 RULES = (
     "A claim stands for checks, each made under both presets (runtimes of networks: for both kinds), as far as they "
     "could be made: all hold, reproduced; some, partly; none, not reproduced. Where the presets disagree the claim is "
-    "partly reproduced. Refuted: an exact computation contradicts it."
+    "partly reproduced. Undecided: seeds differ too much to tell. Refuted: an exact computation contradicts it."
 )
 TABULAR = (
     "Tabular domains: a method has converged "
