@@ -166,7 +166,7 @@ LEARN = (("figure-1", 12_000), ("office-2", 40_000), ("water-2", 60_000))
 
 
 def learn(args: argparse.Namespace) -> None:
-    """Greedy lengths and milliseconds per step of all seeds, with heads and with the one-hot input; seeds side by side."""
+    """Greedy lengths and milliseconds of busy cores per step of all seeds together, with heads and with the one-hot input."""
     for task, steps in LEARN:
         for learner in ("crm", "qcorm-0"):
             for network in ("heads", "one-hot"):
@@ -175,11 +175,13 @@ def learn(args: argparse.Namespace) -> None:
                 every = int(steps * args.scale) // 10
                 config = dataclasses.replace(config, **SMALL, network=network, epsilon_step=3 / steps, eval_every=every)
                 team = team_of(found, learner, config, range(args.seeds))
-                rows, before = [], time.process_time()
+                rows, times = [], []
                 for evaluations in team.train(10 * every):
                     rows.append([e.episode_length if e.success else None for e in evaluations])
+                    times.append(time.process_time())
                 shown = {"task": task, "learner": learner, "network": network, "steps": 10 * every, "last": rows[-1]}
-                cost = round((time.process_time() - before) / (10 * every) * 1e3, 3)
+                # What was compiled is compiled by the first evaluation.
+                cost = round((times[-1] - times[0]) / (9 * every) * 1e3, 3)
                 tell(shown | {"cpu_ms": cost, "every": every, "lengths": rows}, args.out)
 
 
