@@ -158,7 +158,7 @@ class Brain:
         """Only what acting in training looks at: moments and targets would only travel along."""
 
         def bare(part: Any) -> Any:
-            return part._replace(mean=None, square=None, target=None) if isinstance(part, Trained) else part
+            return part._replace(mean=[], square=[], target=[]) if isinstance(part, Trained) else part
 
         return jax.tree.map(bare, trained, is_leaf=lambda part: isinstance(part, Trained))
 
