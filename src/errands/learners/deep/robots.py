@@ -26,7 +26,8 @@ class Robots(Outside):
         names = machine.task.machine.features
         self.bounds = np.array([bounds[name] for name in names])
         self.signs = np.array([-1.0 if name in dict(BACKWARD) else 1.0 for name in names])
-        self.threads = max(1, min(len(seeds) // 2, (cpu_count() or 1) - 1))
+        # More than a few make the robots no faster, and slow down the thread that talks to the GPU.
+        self.threads = max(1, min(len(seeds) // 2, (cpu_count() or 1) - 1, 3))
         self.pool = ThreadPoolExecutor(self.threads)
         self.under_way: list[Future[None]] = []
         self.parts = [(robot.data.qpos, robot.data.qvel) for robot in self.robots]
