@@ -10,8 +10,10 @@ from errands.learners.deep.methods import CONFIGS
 from errands.tasks.task import Task
 
 PRESETS = ("tuned", "paper")
-GRID_LEG = 3.0
-"""Steps that a move of the machine takes in a drawn grid with many places, roughly; QCoRM+ scales its values by it."""
+PLUS_GRID = {"leg": 3.0, "visited": 0.5}
+"""QCoRM+ in grids: a move of the machine takes about three steps where there are many places."""
+PLUS_WATER = {"leg": 8.0, "late": 1}
+"""QCoRM+ in Water, where a ball is about eight steps away."""
 TD3_CONTEXTS = 4
 """Agendas drawn per update for TD3, which sends every row through both critics once for each of them."""
 COST = 0.6
@@ -39,7 +41,7 @@ def _ddqn(learner: str, preset: str, task: Task) -> dict[str, Any]:
         return values
     values = {"width": 128, "alpha": 3e-4, "epsilon_step": 1e-4} if task.finite is not None else {}
     if learner == "qcorm-plus":
-        values["leg"] = 0.0 if task.finite is None else GRID_LEG
+        values |= PLUS_GRID if task.finite is not None else PLUS_WATER if task.world.kind == "water" else {}
     if learner == "qcorm-0":
         values["dedicated"] = False
     return values
