@@ -12,14 +12,12 @@ import dataclasses
 import json
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 import jax
-import numpy as np
 
 from errands.learners.deep import host
 from errands.learners.deep.host import HostTeam
@@ -93,37 +91,31 @@ def learn(run: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def parts(run: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Where a step of the host loop goes: environments, update, and the rest, each alone, in microseconds."""
+    """Where a step of the host loop goes, in microseconds; what is left of the whole is waiting for the next action."""
     team = make(run, args)
     assert isinstance(team, HostTeam)
     team.advance(args.warm)
-    now = team.state
-    actions = np.asarray(now.actions)
-    randoms = team._random(now.keys, team.step)
-    answer = host.packed(team.outside.step(actions))
+    spent: dict[str, float] = {}
 
-    def timed(work: Callable[[], Any], count: int = 200) -> float:
-        before = time.perf_counter()
-        with team.place():
-            for _ in range(count):
-                result = work()
-            jax.block_until_ready(result)
-        return round((time.perf_counter() - before) / count * 1e6, 1)
+    def timed(owner: Any, name: str) -> None:
+        work = getattr(owner, name)
 
-    minds = [now.minds]
-    course = [(now.minds.high, now.places, now.actions, now.buffer, now.step)]
+        def measured(*given: Any) -> Any:
+            before = time.perf_counter()
+            result = work(*given)
+            spent[name] = spent.get(name, 0.0) + time.perf_counter() - before
+            return result
 
-    def update() -> Any:
-        minds[0] = host.learn(team.brain, minds[0], course[0][1], course[0][3], course[0][4], *randoms)
-        return minds[0]
+        setattr(owner, name, measured)
 
-    def rest() -> Any:
-        course[0] = host.turn(team.brain, minds[0].trained, (minds[0].high, *course[0][1:]), answer, *randoms)
-        minds[0] = minds[0]._replace(high=course[0][0])
-        return np.asarray(course[0][2])
-
-    shown = {"run": run, "task": args.task, "environments": timed(lambda: team.outside.step(actions)), "update": timed(update)}
-    return shown | {"rest": timed(rest), "whole": speed(run, args)["us_per_step"]}
+    for owner, name in ((host, "learn"), (host, "turn"), (team.outside, "send"), (team.outside, "receive")):
+        timed(owner, name)
+    before = time.perf_counter()
+    team.advance(args.count)
+    jax.block_until_ready(team.state.step)
+    whole = time.perf_counter() - before
+    times = {"whole": whole, **spent, "waiting": whole - sum(spent.values())}
+    return {"run": run, "task": args.task, **{name: round(t / args.count * 1e6, 1) for name, t in times.items()}}
 
 
 MODES = {"speed": speed, "learn": learn, "parts": parts}

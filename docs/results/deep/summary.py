@@ -23,11 +23,12 @@ def _spread(lengths: list[int]) -> str:
     return f"{median(lengths):g} ({low:g}-{high:g})"
 
 
-def _curves(name: str) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+def _curves(name: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Every run by its name, `paper` behind it where it has the printed numbers."""
     found = rows(name)
-    for key in dict.fromkeys((row["preset"], row["run"]) for row in found):
-        mine = [row for row in found if (row["preset"], row["run"]) == key]
-        yield *key, sorted(mine, key=lambda row: row["step"])
+    for preset, run in dict.fromkeys((row["preset"], row["run"]) for row in found):
+        mine = [row for row in found if (row["preset"], row["run"]) == (preset, run)]
+        yield f"{run} (paper)" if preset == "paper" else run, sorted(mine, key=lambda row: row["step"])
 
 
 def _first(curve: list[dict[str, Any]], wanted: int) -> str:
@@ -50,7 +51,7 @@ def learnt(name: str) -> Iterator[str]:
     titles += ("best of each seed", "shortest", "half solved by", "nine solved by", "commonest order, last 5")
     yield "| " + " | ".join(titles) + " |"
     yield "|" + "---|" * len(titles)
-    for _, run, curve in _curves(name):
+    for run, curve in _curves(name):
         seeds = range(len(curve[0]["lengths"]))
         end = [n for n in curve[-1]["lengths"] if n > 0]
         late = [n for row in curve[-5:] for n in row["lengths"]]
@@ -69,10 +70,10 @@ def learnt(name: str) -> Iterator[str]:
 def course(name: str, every: int) -> Iterator[str]:
     """Seeds solved and median length on the way."""
     curves = list(_curves(name))
-    steps = sorted({row["step"] for _, _, curve in curves for row in curve if row["step"] % every == 0})
+    steps = sorted({row["step"] for _, curve in curves for row in curve if row["step"] % every == 0})
     yield "| method | " + " | ".join(f"{s // 1000} k" for s in steps) + " |"
     yield "|" + "---|" * (1 + len(steps))
-    for _, run, curve in curves:
+    for run, curve in curves:
         at = {row["step"]: [n for n in row["lengths"] if n > 0] for row in curve}
         cells = [f"{len(at[s])}: {median(at[s]):g}" if at.get(s) else ("0" if s in at else "") for s in steps]
         yield f"| {run} | " + " | ".join(cells) + " |"
@@ -82,7 +83,7 @@ def early(name: str, low: int, high: int) -> Iterator[str]:
     """All methods over the same steps."""
     yield f"| method | solved, {low // 1000}-{high // 1000} k | length |"
     yield "|---|---|---|"
-    for _, run, curve in _curves(name):
+    for run, curve in _curves(name):
         late = [n for row in curve if low <= row["step"] <= high for n in row["lengths"]]
         yield f"| {run} | {sum(n > 0 for n in late)}/{len(late)} | {_spread([n for n in late if n > 0])} |"
 
@@ -93,10 +94,11 @@ def shared() -> Iterator[str]:
     yield "|---|---|---|---|"
     found: dict[str, list[float]] = {}
     for name in ("learn-water-3.jsonl", "learn-water-5.jsonl"):
-        for _, run, curve in _curves(name):
+        for run, curve in _curves(name):
             at = {row["step"]: row["seconds"] for row in curve}
-            found.setdefault(run, []).append((at[120_000] - at[40_000]) / 80_000 * 1e6)
-    for run, (three, five) in found.items():
+            if 120_000 in at:
+                found.setdefault(run, []).append((at[120_000] - at[40_000]) / 80_000 * 1e6)
+    for run, (three, five) in ((run, pair) for run, pair in found.items() if len(pair) == 2):
         yield f"| {run} | {three:.0f} | {five:.0f} | {five / three:.2f} |"
 
 
