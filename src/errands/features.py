@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import and_, or_
 
 from errands.errors import SpecError
 
@@ -162,8 +163,7 @@ def positive(guard: Guard) -> Guard:
 @lru_cache(maxsize=4096)
 def columns(count: int) -> tuple[int, ...]:
     """The truth-table column of each of `count` variables, as the bits of one integer per variable."""
-    rows = 1 << count
-    full = (1 << rows) - 1
+    full = (1 << (1 << count)) - 1
     return tuple(full // ((1 << (1 << i)) + 1) << (1 << i) for i in range(count))
 
 
@@ -179,15 +179,9 @@ def truth_table(guard: Guard, names: Sequence[str]) -> int:
             case Not(inner):
                 return full ^ value(inner)
             case And(parts):
-                table = full
-                for part in parts:
-                    table &= value(part)
-                return table
+                return reduce(and_, map(value, parts), full)
             case Or(parts):
-                table = 0
-                for part in parts:
-                    table |= value(part)
-                return table
+                return reduce(or_, map(value, parts), 0)
             case Numeric():
                 raise SpecError(f"'{g}' has no column in a table of Boolean features; give its value first")
 
@@ -242,43 +236,37 @@ class _Parser:
                 raise SpecError(f"column {position + 1}: '{text[position]}' cannot stand in the guard '{_short(text)}'")
             self.tokens.append((*self._token(found), found.start(found.lastgroup or 0) + 1))
             position = found.end()
+        self.tokens.append(("", None, len(text) + 1))
         self.at = 0
 
     def _token(self, found: re.Match[str]) -> tuple[str, Guard | None]:
         name, change, sign = found.group("name", "change", "sign")
+        if change and name in RESERVED:
+            raise SpecError(f"column {found.start('change') + 1}: '{name}' is a reserved word, not a numeric feature")
         if sign or name in _WORDS:
-            if change:
-                raise SpecError(
-                    f"column {found.start('change') + 1}: '{name}' is a reserved word, not a numeric feature"
-                )
             return _WORDS.get(sign or name, sign or name), None
         if name in RESERVED:
-            if change:
-                raise SpecError(
-                    f"column {found.start('change') + 1}: '{name}' is a reserved word, not a numeric feature"
-                )
             return name, TRUE if name == "true" else FALSE
         return name, Numeric(name, _CHANGES[change]) if change else Boolean(name)
 
     def guard(self) -> Guard:
+        """The guard that the whole text means."""
         guard = self._or(0)
-        if self.at < len(self.tokens):
+        if self.at < len(self.tokens) - 1:
             raise self._fault("the end of the guard or an operator")
         return guard
 
     def _fault(self, wanted: str) -> SpecError:
-        if self.at < len(self.tokens):
-            token, _, column = self.tokens[self.at]
-            return SpecError(
-                f"column {column}: found '{token}' where {wanted} was wanted in the guard '{_short(self.text)}'"
-            )
-        return SpecError(f"column {len(self.text) + 1}: the guard '{_short(self.text)}' ends where {wanted} was wanted")
+        token, _, column = self.tokens[self.at]
+        text = _short(self.text)
+        if token:
+            return SpecError(f"column {column}: found '{token}' where {wanted} was wanted in the guard '{text}'")
+        return SpecError(f"column {column}: the guard '{text}' ends where {wanted} was wanted")
 
     def _take(self, sign: str) -> bool:
-        if self.at < len(self.tokens) and self.tokens[self.at][:2] == (sign, None):
-            self.at += 1
-            return True
-        return False
+        found = self.tokens[self.at][:2] == (sign, None)
+        self.at += found
+        return found
 
     def _or(self, depth: int) -> Guard:
         parts = [self._and(depth)]
@@ -302,7 +290,7 @@ class _Parser:
             if not self._take(")"):
                 raise self._fault("')'")
             return inner
-        if self.at < len(self.tokens) and (atom := self.tokens[self.at][1]) is not None:
+        if (atom := self.tokens[self.at][1]) is not None:
             self.at += 1
             return atom
         raise self._fault("a feature, '~' or '('")
