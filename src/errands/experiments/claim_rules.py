@@ -74,33 +74,26 @@ def never_settles(method: str, tasks: Sequence[str]) -> Rule:
 
 def fails(method: str, tasks: Sequence[str]) -> Rule:
     """Half of the final policies or more do not succeed."""
-    return _ending(method, tasks, lambda last: last == NEVER)
+    return _ending(method, tasks, lambda last, optimum: last == NEVER)
 
 
 def succeeds(method: str, tasks: Sequence[str]) -> Rule:
     """More than half of the final policies succeed, however long they are."""
-    return _ending(method, tasks, lambda last: last < NEVER)
-
-
-def _ending(method: str, tasks: Sequence[str], wanted: Callable[[float], bool]) -> Rule:
-    def check(e: Evidence, preset: str, task: str) -> Check | None:
-        last, curve = e.final(task, method, preset), e.curve(task, method, preset)
-        if last is None or curve is None or curve.optimum is None:
-            return None
-        return Check(wanted(last), f"{task}: {method} ends with median length {_length(last)}, optimum {curve.optimum:g}")
-
-    return _each(tasks, check)
+    return _ending(method, tasks, lambda last, optimum: last < NEVER)
 
 
 def sub_optimal(method: str, tasks: Sequence[str]) -> Rule:
     """The final policies succeed, and their median is longer than the optimum."""
+    return _ending(method, tasks, lambda last, optimum: optimum < last < NEVER)
 
+
+def _ending(method: str, tasks: Sequence[str], wanted: Callable[[float, float], bool]) -> Rule:
     def check(e: Evidence, preset: str, task: str) -> Check | None:
         last, curve = e.final(task, method, preset), e.curve(task, method, preset)
         if last is None or curve is None or curve.optimum is None:
             return None
         said = f"{task}: {method} ends with median length {_length(last)}, optimum {curve.optimum:g}"
-        return Check(curve.optimum < last < NEVER, said)
+        return Check(wanted(last, curve.optimum), said)
 
     return _each(tasks, check)
 
@@ -146,26 +139,21 @@ def slowest(methods: Sequence[str], tasks: Sequence[str]) -> Rule:
 
 def sooner(first: str, second: str, tasks: Sequence[str]) -> Rule:
     """The median seed of the first method comes within 10 % of the optimum before that of the second."""
-
-    def check(e: Evidence, preset: str, task: str) -> Check | None:
-        a, b = e.near(task, first, preset), e.near(task, second, preset)
-        if a is None or b is None:
-            return None
-        said = f"{task}: within 10 % after {steps(a)} ({first}) and {steps(b)} ({second})"
-        return Check(None if a == b == NEVER else a < b, said)
-
-    return _each(tasks, check)
+    return _nearing(first, second, tasks, lambda a, b: a < b)
 
 
 def similar(first: str, second: str, tasks: Sequence[str]) -> Rule:
     """The median seeds of both come within 10 % of the optimum within a factor of 1.5."""
+    return _nearing(first, second, tasks, lambda a, b: max(a, b) <= SIMILAR * min(a, b))
 
+
+def _nearing(first: str, second: str, tasks: Sequence[str], wanted: Callable[[float, float], bool]) -> Rule:
     def check(e: Evidence, preset: str, task: str) -> Check | None:
         a, b = e.near(task, first, preset), e.near(task, second, preset)
         if a is None or b is None:
             return None
         said = f"{task}: within 10 % after {steps(a)} ({first}) and {steps(b)} ({second})"
-        return Check(None if a == b == NEVER else max(a, b) <= SIMILAR * min(a, b), said)
+        return Check(None if a == b == NEVER else wanted(a, b), said)
 
     return _each(tasks, check)
 
