@@ -30,9 +30,7 @@ def cells_of(args: argparse.Namespace) -> list[TeamCell]:
     given = {key: value for key in ("seeds", "steps", "width") if (value := getattr(args, key)) is not None}
     extent = EXTENTS[args.profile]
     extent = replace(extent, **given, cheetah_steps=args.steps or extent.cheetah_steps)
-    cells, left = team_cells(chosen(args.panels, False)[1], extent)
-    for each in left:
-        print(f"not run: {each.method} on {each.task}: {each.reason}", file=sys.stderr)
+    cells = team_cells(chosen(args.panels, False)[1], extent)
     learners, presets = args.only and args.only.split(","), args.preset and args.preset.split(",")
     return [c for c in cells if (not learners or c.run in learners) and (not presets or c.timed or c.preset in presets)]
 

@@ -55,8 +55,8 @@ def run(arguments: Arguments) -> Answer:
     profile, extent = _amounts(arguments)
     tabular, continuous, left = chosen(arguments.figures, arguments.profile == "quick")
     wanted, skipped = cells(tabular, profile, arguments.boolean_large)
-    teams, more = team_cells(continuous, extent)
-    left += skipped + more
+    teams = team_cells(continuous, extent)
+    left += skipped
     output = arguments.output or Path(f"reproduction-{profile.name}")
     for each in left:
         _say(arguments, f"not run: {each.method} on {each.task}: {each.reason}")

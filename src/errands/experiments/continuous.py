@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from errands.experiments.paper import Method, Panel, Skipped
-from errands.learners import LEARNERS
+from errands.experiments.paper import Method, Panel
 from errands.tasks.catalogue import load, task_text
 from errands.tasks.task import Task
 
@@ -127,19 +126,23 @@ def task_of(name: str) -> Task:
     return load(name)
 
 
-def team_cells(panels: Sequence[Panel], extent: Extent) -> tuple[list[TeamCell], list[Skipped]]:
-    """What is to be run for some panels, and what is left out."""
-    run, left = list[TeamCell](), list[Skipped]()
-    for task in dict.fromkeys(task for panel in panels if not panel.runtime for task in panel.tasks):
-        for method in METHODS:
-            if LEARNERS[method.learner].deep is None:
-                left.append(Skipped(task, method.name, "it learns with tables only so far, and this world has none"))
-                continue
-            presets = ("tuned",) if method.ours else ("tuned", "paper")
-            made = (extent.seeds, extent.steps_of(task), "heads", extent.width)
-            run += [TeamCell(task, method, preset, *made) for preset in presets]
-    timed = [task for panel in panels if panel.runtime for task in panel.tasks]
-    return run + [cell for task in dict.fromkeys(timed) for cell in _timed(task, extent)], left
+def team_cells(panels: Sequence[Panel], extent: Extent) -> list[TeamCell]:
+    """What is to be run for some panels: learning first, then paces; no task twice."""
+    learnt = dict.fromkeys(task for panel in panels if not panel.runtime for task in panel.tasks)
+    timed = dict.fromkeys(task for panel in panels if panel.runtime for task in panel.tasks)
+    return [cell for task in learnt for cell in _learnt(task, extent)] + [
+        cell for task in timed for cell in _timed(task, extent)
+    ]
+
+
+def _learnt(task: str, extent: Extent) -> list[TeamCell]:
+    """Every method under both presets; ours has one preset only."""
+    made = (extent.seeds, extent.steps_of(task), "heads", extent.width)
+    return [
+        TeamCell(task, method, preset, *made)
+        for method in METHODS
+        for preset in (("tuned",) if method.ours else ("tuned", "paper"))
+    ]
 
 
 def _timed(task: str, extent: Extent) -> list[TeamCell]:

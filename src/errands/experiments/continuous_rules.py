@@ -97,7 +97,7 @@ def sub_optimal(method: str, tasks: Sequence[str]) -> Rule:
         best, rival, chosen, x, y, end = max(chances, key=lambda each: (each[0].low, each[0].value))
         against = f"{rival} ({chosen}) {_spread(x)} against {_spread(y)} at {end:,}; chance of shorter {_chance(best)}"
         text = f"{task}: {method} {_solved(one)}; the best other: {against}"
-        if np.isinf(spread(one.final).median):
+        if not _succeeds(one):
             return Check(False if one.ends_last >= LIMIT else None, text)
         return _judged([best], one.ends_last, text)
 
@@ -111,7 +111,7 @@ def succeeds(method: str, tasks: Sequence[str]) -> Rule:
         curve = e.curve(task, method, preset)
         if curve is None:
             return None
-        good = bool(np.isfinite(spread(curve.final).median))
+        good = _succeeds(curve)
         text = f"{task}: {method} {_solved(curve)}"
         # Too few steps show nothing against a method that had no time.
         return Check(good if good or curve.ends_last >= LIMIT else None, text)
@@ -127,11 +127,11 @@ def fails(methods: Sequence[str], tasks: Sequence[str]) -> Rule:
         if not found:
             return None
         text = f"{task}: " + ", ".join(f"{name} {_solved(curve)}" for name, curve in found.items())
-        if any(np.isfinite(spread(curve.final).median) for curve in found.values()):
+        if any(map(_succeeds, found.values())):
             return Check(False, text)
         end = min(curve.ends_last for curve in found.values())
         others = [curve for key, curve in e.curves.items() if key[0] == task and key[1] not in methods]
-        solved = any(np.isfinite(spread(_until(curve, end).final).median) for curve in others if curve.steps[0] <= end)
+        solved = any(_succeeds(_until(curve, end)) for curve in others if curve.steps[0] <= end)
         return Check(True if solved or end >= LIMIT else None, text + ("" if solved else "; no other succeeds either"))
 
     return each(", ".join(methods), tasks, made)
@@ -199,6 +199,11 @@ def _ends(a: Curve, b: Curve) -> tuple[Floats, Floats, int]:
     at = [int(np.searchsorted(c.steps, end, side="right")) - 1 for c in (a, b)]
     x, y = (c.lengths[:, i] if i >= 0 else np.full(c.seeds, np.inf) for c, i in zip((a, b), at, strict=True))
     return x, y, end
+
+
+def _succeeds(curve: Curve) -> bool:
+    """Whether more than half of the seeds end with success."""
+    return bool(np.isfinite(spread(curve.final).median))
 
 
 def _chance(chance: Interval) -> str:

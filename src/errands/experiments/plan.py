@@ -18,6 +18,7 @@ from errands.learners.presets import PRESETS
 from errands.tasks.catalogue import load_file, task_text
 
 MAX_BYTES, MAX_CELLS, MAX_RANGE = 1_000_000, 200_000, 100_000
+MACHINES = ("agenda", "boolean")
 _RANGE = re.compile(r"(.*?)([0-9]{1,18})\.\.([0-9]{1,18})")
 
 
@@ -117,14 +118,7 @@ def expand(blocks: Sequence[Block]) -> list[Cell]:
 
 
 def _cells(block: Block) -> Iterator[Cell]:
-    for preset in block.preset:
-        if preset not in PRESETS:
-            raise UnknownName("preset", preset, PRESETS)
-    for learner in block.learner:
-        entry_of(learner)
-    for machine in block.machine:
-        if machine not in ("agenda", "boolean"):
-            raise UnknownName("machine", machine, ("agenda", "boolean"))
+    _check_names(block)
     fixed = [*block.set, *([f"eval_every={block.eval_every}"] if block.eval_every else [])]
     varied = [[f"{name}={value}" for value in values] for name, values in block.vary.items()]
     for task, map_seed in product(block.task, block.map_seed):
@@ -132,6 +126,17 @@ def _cells(block: Block) -> Iterator[Cell]:
         for learner, preset, chosen in product(block.learner, block.preset, product(*varied)):
             for kind in block.machine if entry_of(learner).machines else [None]:
                 yield Cell(task, map_seed, learner, kind, preset, (*fixed, *chosen), block.steps, block.seeds)
+
+
+def _check_names(block: Block) -> None:
+    for preset in block.preset:
+        if preset not in PRESETS:
+            raise UnknownName("preset", preset, PRESETS)
+    for learner in block.learner:
+        entry_of(learner)
+    for machine in block.machine:
+        if machine not in MACHINES:
+            raise UnknownName("machine", machine, MACHINES)
 
 
 def _check_task(name: str) -> None:
