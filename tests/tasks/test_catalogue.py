@@ -1,0 +1,85 @@
+"""The catalogue: every name that it lists is a task, and the optima of its smallest tasks are those on paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from errands.errors import SpecError, UnknownName
+from errands.oracle.optimum import optimum
+from errands.tasks.catalogue import CATALOGUE, load, load_file, task_text
+from errands.tasks.spec import MAX_BYTES
+
+
+@pytest.mark.parametrize("entry", CATALOGUE, ids=lambda e: e.name)
+def test_every_family_can_be_loaded_at_both_ends(entry) -> None:  # type: ignore[no-untyped-def]
+    for number in {entry.low, min(entry.high, 40)}:
+        name = f"{entry.name}-{number}" if entry.high else entry.name
+        assert load(name).name == name
+    assert entry.shown == (f"{entry.name}-N" if entry.high else entry.name)
+
+
+@pytest.mark.parametrize("name", ["delivery-0", "delivery-501", "office-7", "visit-1001", "water-7", "office-0"])
+def test_a_number_out_of_range_is_refused_with_the_range(name: str) -> None:
+    family = name.split("-")[0]
+    entry = next(e for e in CATALOGUE if e.name == family)
+    with pytest.raises(SpecError, match=f"'{name}': {family} takes a number from {entry.low} to {entry.high}"):
+        load(name)
+
+
+@pytest.mark.parametrize("name", ["delivery", "delivery--2", "delivery-2x", "delivery-12345", "", "figure-10"])
+def test_another_name_is_unknown(name: str) -> None:
+    with pytest.raises(UnknownName):
+        load(name)
+
+
+def test_the_nearest_name_is_proposed() -> None:
+    with pytest.raises(UnknownName, match="did you mean 'office-3'"):
+        load("ofice-3")
+
+
+def test_water_avoids_the_colours_that_it_does_not_ask_for() -> None:
+    assert 'phrase = "avoid(yellow, cyan, magenta, any_order(red, green, blue))"' in task_text("water-3")
+    assert 'phrase = "any_order(red, green, blue, yellow, cyan, magenta)"' in task_text("water-6")
+
+
+def test_figure_1_takes_the_ten_steps_counted_on_the_drawing() -> None:
+    """b2 first: 4 + 4 to the station, then 1 + 1 for b1; b1 first: 3 + 1, then 4 + 4."""
+    best = optimum(load("figure-1"))
+    assert (best.length, best.order) == (10, ("b2", "s", "b1", "s"))
+
+
+def test_the_corridor_takes_twenty_steps_by_both_coffees() -> None:
+    """A at 6: left coffee 6, o1 1, right coffee 7, o2 6 is 20; the right coffee twice: 2 + 6 + 6 + 7 = 21."""
+    best = optimum(load("corridor"))
+    assert (best.length, best.order) == (20, ("coffee", "o1", "coffee", "o2"))
+
+
+def test_map_seeds_draw_other_maps_and_the_same_again() -> None:
+    assert load("delivery-3", 5).layout == load("delivery-3", 5).layout
+    assert load("delivery-3", 5).layout != load("delivery-3", 6).layout
+
+
+def test_a_path_is_read_as_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(task_text("figure-1").replace('"figure-1"', '"mine"', 1), encoding="utf-8")
+    assert load(str(path)).name == load(path).name == load_file(path).name == "mine"
+    assert load(path).machine == load("figure-1").machine
+
+
+def test_a_path_that_leads_nowhere_is_told(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"there is no file '.*none\.toml'; give the path of a task file"):
+        load(tmp_path / "none.toml")
+    with pytest.raises(SpecError, match="cannot be read as a task file"):
+        load(tmp_path)
+
+
+def test_a_file_that_is_too_large_or_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "large.toml"
+    path.write_bytes(b"#" * (MAX_BYTES + 1))
+    with pytest.raises(SpecError, match=f"larger than {MAX_BYTES:,} bytes"):
+        load(path)
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SpecError, match="cannot be read as a task file"):
+        load(path)

@@ -1,0 +1,111 @@
+"""A task is valid from birth; everything that is derived from it fits together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from errands.errors import SpecError
+from errands.machines import NumericRM
+from errands.tasks import Task, any_order, load, sequence
+from errands.tasks.task import alike
+
+
+def test_a_machine_that_asks_for_what_the_world_cannot_report_is_refused_with_every_fault() -> None:
+    task = load("figure-1")
+    with pytest.raises(SpecError) as told:
+        replace(task, machine=sequence("moon", "mars"), removed=())
+    assert [p.split(";")[0] for p in told.value.problems] == [
+        "the world cannot report the feature 'moon'",
+        "the world cannot report the feature 'mars'",
+    ]
+    with pytest.raises(SpecError, match="cannot report the subtask 'b3'; it reports"):
+        replace(task, machine=any_order("b1", "b3"), removed=())
+
+
+def test_a_signal_that_the_world_does_not_report_is_refused() -> None:
+    lines = ["u0 -> u0 : ~s ; -cost", "u0 -> u1 : s ; 1"]
+    with pytest.raises(SpecError, match="does not report the signal 'cost'; it reports none"):
+        replace(load("figure-1"), machine=NumericRM.of("u0", ["u1"], lines), removed=())
+
+
+def test_only_subtasks_vanish_and_only_those_used_in_one_way() -> None:
+    task = load("figure-1")
+    assert task.vanishing == ("b1", "b2")
+    with pytest.raises(SpecError, match="removed names 's', which is not a subtask"):
+        replace(task, removed=("s",))
+
+
+def test_a_subtask_behind_walls_is_refused() -> None:
+    text = (
+        'name = "w"\n[world]\nkind = "grid"\nrows = ["A#g"]\nlegend = { g = "g" }\n[machine]\nphrase = "any_order(g)"\n'
+    )
+    with pytest.raises(SpecError, match="the subtask 'g' cannot be reached from the start; open a way"):
+        Task.from_toml(text)
+
+
+def test_delivery_keeps_step_with_its_own_machine_only() -> None:
+    own = load("delivery-2")
+    assert own.lockstep
+    assert own.vanishing == ("b1", "b2")
+    assert own.finite is not None
+    other = replace(own, machine=sequence("b1", "b2"), text="")
+    assert not other.lockstep
+    assert other.vanishing == ()
+    assert other.finite is not None
+    assert other.finite.states > own.finite.states
+
+
+def test_a_task_read_from_what_it_writes_is_equal() -> None:
+    task = replace(load("office-2"), text="")
+    assert Task.from_toml(task.to_toml()) == task
+    assert load("office-2").to_toml() == load("office-2").text
+
+
+def test_tables_exist_for_finite_worlds_only() -> None:
+    task = load("figure-1")
+    assert task.finite is not None
+    assert len(task.agenda_table.label_bits) == len(task.finite.labels)
+    assert task.layout is not None
+    assert task.layout.cells == 12
+    water = load("water-2")
+    assert water.finite is None
+    assert water.layout is None
+    with pytest.raises(SpecError, match="the world of 'water-2' is not finite"):
+        water.agenda_table  # noqa: B018
+
+
+def test_its_environment_pays_for_the_walk_on_paper() -> None:
+    env = load("figure-1").env("numeric")
+    env.reset(seed=0)
+    up, right, down, left = range(4)
+    paid = [env.step(a)[1] for a in (left, left, up, right, left, down, down, down, up, up)]
+    assert paid == [0.0] * 10
+    _, reward, terminated, _, _ = env.step(up)
+    assert (reward, terminated) == (0.0, False)
+    _, reward, terminated, _, _ = env.step(right)
+    assert (reward, terminated) == (1.0, True)
+    env.close()
+
+
+def test_machines_are_alike_whatever_their_states_and_features_are_called() -> None:
+    named = NumericRM.of(
+        "go", ["end"],
+        ["go -> go : rest! ; 0", "go -> home : rest↓ | rest⤓ ; 0", "home -> home : ~s ; 0",
+         "home -> end : s & rest⤓ ; 1", "home -> go : s & rest! ; 0"],
+        numeric={"rest": ["b1", "b2"]},
+    )  # fmt: skip
+    assert alike(named, any_order("b1", "b2", after="s"))
+    assert not alike(named, any_order("b2", "b1", after="s"))
+    assert not alike(named, any_order("b1", "b2", after="t"))
+    assert not alike(named, any_order("b1", "b2"))
+
+
+def test_the_label_of_every_step_is_one_of_the_labels() -> None:
+    finite = load("office-3").finite
+    assert finite is not None
+    assert int(finite.table.label.min()) >= 0
+    assert int(finite.table.label.max()) < len(finite.labels)
+    assert np.allclose(finite.table.cumulative[..., -1], 1.0)

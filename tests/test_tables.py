@@ -1,0 +1,83 @@
+"""The flat tables of every finite catalogue world keep the promises that kernels rely on."""
+
+from __future__ import annotations
+
+from typing import get_args, get_type_hints
+
+import numpy as np
+import pytest
+
+from errands.machines import unfold_agenda
+from errands.machines.lower import lower
+from errands.tables import AgendaTable, MachineTable, WorldTable
+from errands.tasks import Task, load
+
+
+def slippery() -> Task:
+    """Figure 1's map with moves that go astray."""
+    return Task.from_toml(load("figure-1").text.replace('removed = ["b1", "b2"]', 'removed = ["b1", "b2"]\nslip = 0.2'))
+
+
+TASKS = {"figure-1": lambda: load("figure-1"), "slip": slippery, "office-2": lambda: load("office-2"),
+         "delivery-3": lambda: load("delivery-3")}  # fmt: skip
+
+
+def promised(table: WorldTable | AgendaTable | MachineTable) -> None:
+    """Every array has the type that its field is declared with."""
+    for name, hint in get_type_hints(type(table)).items():
+        value = getattr(table, name)
+        if hint is not int and get_args(hint):
+            (dtype,) = get_args(get_args(hint)[1])
+            assert value.dtype == dtype, name
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_world_leads_from_states_to_states_with_probability_one(name: str) -> None:
+    finite = TASKS[name]().finite
+    assert finite is not None
+    table = finite.table
+    promised(table)
+    states, actions, outcomes = table.next.shape
+    assert table.cumulative.shape == table.label.shape == table.ends.shape == (states, actions, outcomes)
+    assert table.signal.shape[1:] == table.next.shape
+    assert ((table.next >= 0) & (table.next < states)).all()
+    assert (np.diff(table.cumulative, axis=2) >= 0).all()
+    assert (table.cumulative[:, :, -1] == 1.0).all()
+    assert (np.diff(table.start_cumulative) >= 0).all()
+    assert table.start_cumulative[-1] == 1.0
+    assert len(table.starts) == len(table.start_cumulative) == len(table.start_label)
+
+
+def test_slipping_moves_have_three_outcomes_with_the_chances_that_were_given() -> None:
+    finite = slippery().finite
+    assert finite is not None
+    chances = np.diff(finite.table.cumulative, axis=2, prepend=0.0)
+    assert chances.shape[2] == 3
+    assert np.allclose(np.sort(chances[0, 0]), [0.1, 0.1, 0.8])
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_entries_of_an_agenda_lie_where_its_offsets_say(name: str) -> None:
+    task = TASKS[name]()
+    table = task.agenda_table
+    promised(table)
+    labels = len(table.label_bits)
+    ends = table.offset + labels * table.width
+    assert table.offset[0] == 0
+    assert ends[:-1].tolist() == table.offset[1:].tolist()
+    assert ends[-1] == len(table.next) == len(table.reward) == len(table.fired) == len(table.signal)
+    assert (table.width == 3 ** np.diff(table.first)).all()
+    assert len(table.alternative_first) == table.width.sum() + 1
+    assert table.alternative_first[-1] == len(table.alternatives)
+    assert len(table.subtask_objective) == len(task.machine.subtasks)
+
+
+def test_an_enumerated_machine_stays_where_it_has_ended() -> None:
+    task = load("office-2")
+    assert task.finite is not None
+    table = lower(unfold_agenda(task.machine), task.finite.labels)
+    promised(table)
+    (ended,) = np.nonzero(table.status)
+    assert len(ended) == 2
+    assert (table.next[ended] == ended[:, None]).all()
+    assert (table.reward[ended] == 0).all()
