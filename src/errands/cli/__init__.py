@@ -78,15 +78,12 @@ def parse(kind: type[T], name: str, verb: Verb, words: list[str]) -> T:
     """The arguments of a verb; a mistake is told in one sentence."""
     import tyro
 
-    options = [f for f in dataclasses.fields(kind) if "Positional" not in str(f.type)]  # type: ignore[arg-type]
-    known = {f"--{f.name.replace('_', '-').strip('-')}" for f in options}
-    words = words if "--quiet" in known else [word for word in words if word != "--quiet"]
-    known |= {f"--no-{k[2:]}" for k in known} | {"--help"}
-    for word in words:
-        option = word.split("=")[0].replace("_", "-")
-        if option.startswith("--") and option not in known and not option[2:3].isdigit():
-            raise UnknownName(f"option of 'errands {name}'", option, (k for k in known if not k.startswith("--no-")))
-    wanted = [f.name for f in dataclasses.fields(kind) if _needed(f)]  # type: ignore[arg-type]
+    fields = dataclasses.fields(kind)  # type: ignore[arg-type]
+    options = {f"--{f.name.replace('_', '-').strip('-')}" for f in fields if not _positional(f)}
+    if "--quiet" not in options:
+        words = [word for word in words if word != "--quiet"]
+    _check_options(name, words, options)
+    wanted = [f.name for f in fields if _positional(f) and f.default is dataclasses.MISSING]
     if wanted and all(word.startswith("-") for word in words) and not {"-h", "--help"} & set(words):
         raise ErrandsError(f"missing {wanted[0].upper()} after 'errands {name}'; for example: {verb.example}")
     heard = io.StringIO()
@@ -106,8 +103,17 @@ def parse(kind: type[T], name: str, verb: Verb, words: list[str]) -> T:
         ) from None
 
 
-def _needed(field: dataclasses.Field[Any]) -> bool:
-    return "Positional" in str(field.type) and field.default is dataclasses.MISSING
+def _positional(field: dataclasses.Field[Any]) -> bool:
+    return "Positional" in str(field.type)
+
+
+def _check_options(name: str, words: list[str], options: set[str]) -> None:
+    """Refuse what is no option of a verb."""
+    known = options | {f"--no-{option[2:]}" for option in options} | {"--help"}
+    for word in words:
+        option = word.split("=")[0].replace("_", "-")
+        if option.startswith("--") and option not in known and not option[2:3].isdigit():
+            raise UnknownName(f"option of 'errands {name}'", option, {*options, "--help"})
 
 
 def _sentence(text: str) -> str:

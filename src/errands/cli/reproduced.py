@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from errands.experiments.claims import Judged
@@ -18,8 +18,7 @@ STOPPING = ("scout", "dirl")
 """Methods that end by themselves before the steps are spent: time per million steps would mean nothing."""
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """What one kind of domain adds to a report."""
 
     figures: tuple[Figure, ...] = ()
@@ -121,20 +120,22 @@ def joined(name: str, command: str, parts: Sequence[Part], skipped: Sequence[Ski
     from errands.experiments.report import Report
     from errands.results.provenance import computer, versions
 
-    deep = any("Water" in rule for part in parts for rule in part.rules)
+    columns: Iterable[tuple[tuple[Any, ...], ...]] = zip(*parts, strict=True)
+    whole = Part(*(tuple(chain.from_iterable(column)) for column in columns))
+    deep = any("Water" in rule for rule in whole.rules)
     return Report(
         name=name,
         command=command,
         versions=versions("cheetah" if deep else "", deep=deep),
         computer={**computer(), **(_device() if deep else {})},
-        notes=(*notes, *(note for part in parts for note in part.notes)),
-        figures=tuple(figure for part in parts for figure in part.figures),
-        summaries=tuple(row for part in parts for row in part.summaries),
-        runtimes=tuple(row for part in parts for row in part.runtimes),
-        claims=tuple(claim for part in parts for claim in part.claims),
-        rules=tuple(rule for part in parts for rule in part.rules),
+        notes=(*notes, *whole.notes),
+        figures=whole.figures,
+        summaries=whole.summaries,
+        runtimes=whole.runtimes,
+        claims=whole.claims,
+        rules=whole.rules,
         skipped=tuple(skipped),
-        errors=tuple(error for part in parts for error in part.errors),
+        errors=whole.errors,
     )
 
 

@@ -29,9 +29,8 @@ def teams_part(panels: Sequence[Panel], kept: Sequence[Kept]) -> Part:
         begun = [f"{k.cell.name} at {at:,} of {k.cell.steps:,}" for k in cut if (at := max(k.reached, k.step))]
         where = ", ".join([*begun, f"{len(cut) - len(begun)} cells not begun"])
         notes.append(f"Not at the end yet; the same command continues: {where}.")
-    return replace(
-        part, notes=(*notes, *part.notes), errors=tuple(f"{k.cell.name}: {k.error}" for k in kept if k.error)
-    )
+    errors = tuple(f"{k.cell.name}: {k.error}" for k in kept if k.error)
+    return part._replace(notes=(*notes, *part.notes), errors=errors)
 
 
 def collected_part(panels: Sequence[Panel], found: Collected) -> Part:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from errands.cli.answer import Answer
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 SHOWN = ("figure-1", "corridor", "delivery-2", "delivery-8", "office-3", "office-6", "visit-5", "visit-12",
          "water-3", "water-5", "cheetah-bcd", "cheetah-bcde")  # fmt: skip
@@ -21,7 +24,7 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """List every family of tasks, and examples with what is known of them."""
-    from rich.table import Table
+    from rich.console import Group
 
     from errands.tasks.catalogue import CATALOGUE
 
@@ -29,22 +32,32 @@ def run(arguments: Arguments) -> Answer:
     families: list[dict[str, Any]] = [
         {"name": e.shown, "from": e.low or None, "to": e.high or None, "about": e.about} for e in CATALOGUE
     ]
+    return Answer({"families": families, "examples": rows}, Group(_families(families), _examples(rows)))
+
+
+def _families(families: list[dict[str, Any]]) -> Table:
+    from rich.table import Table
+
     table = Table(title="Tasks by name; N is any number in the range", title_justify="left")
     for column in ("name", "N", "what it is"):
         table.add_column(column, no_wrap=column != "what it is")
     for family in families:
         table.add_row(family["name"], f"{family['from']}-{family['to']}" if family["from"] else "", family["about"])
-    examples = Table(title="Examples", title_justify="left")
+    return table
+
+
+def _examples(rows: list[dict[str, Any]]) -> Table:
+    from rich.table import Table
+
+    table = Table(title="Examples", title_justify="left")
     for column in ("task", "world", "agenda states", "coupled", "policies", "optimum"):
-        examples.add_column(column, justify="left" if column in ("task", "world") else "right")
+        table.add_column(column, justify="left" if column in ("task", "world") else "right")
     for row in rows:
         optimum = "continuous world" if row["optimum"] is None else f"{row['optimum']:g}"
-        examples.add_row(
+        table.add_row(
             row["task"], row["world"], f"{row['agenda']:,}", f"{row['coupled']:,}", str(row["policies"]), optimum
         )
-    from rich.console import Group
-
-    return Answer({"families": families, "examples": rows}, Group(table, examples))
+    return table
 
 
 def _row(name: str, map_seed: int) -> dict[str, Any]:

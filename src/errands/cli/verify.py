@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 import tyro
 
 from errands.cli.answer import Answer
+from errands.errors import ConfigError
 
 if TYPE_CHECKING:
     from errands.experiments.verify import Verdict
+    from errands.results.run_folder import RunFolder
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,6 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Repeat, compare, and tell."""
-    from errands.errors import ConfigError
     from errands.experiments.verify import changed_versions, verify_seed
     from errands.results.finding import SWEEP, find
     from errands.results.inspect import faults
@@ -39,11 +40,11 @@ def run(arguments: Arguments) -> Answer:
     if damaged:
         return Answer({"run": path.name, "same": False, "damaged": damaged, "seeds": []}, "\n".join(damaged), 1)
     if (path / SWEEP).is_file():
-        raise ConfigError(f"{path.name} is a sweep, and its files are good; verify one of its runs, such as {_example(path)}")
+        raise ConfigError(
+            f"{path.name} is a sweep, and its files are good; verify one of its runs, such as {_example(path)}"
+        )
     folder = open_run(path)
-    seeds = folder.document.seeds if arguments.seed is None else [arguments.seed]
-    if arguments.seed is not None and arguments.seed not in folder.document.seeds:
-        raise ConfigError(f"{folder.name} has no seed {arguments.seed}; it has {_listed(folder.document.seeds)}")
+    seeds = _seeds(folder, arguments.seed)
     if arguments.steps is not None and arguments.steps < 1:
         raise ConfigError(f"--steps is {arguments.steps}; repeat at least 1 step")
     verdicts = [verify_seed(folder, seed, arguments.steps) for seed in seeds]
@@ -61,6 +62,15 @@ def run(arguments: Arguments) -> Answer:
     return Answer(document, "\n".join(lines), 0 if same else 1)
 
 
+def _seeds(folder: RunFolder, seed: int | None) -> list[int]:
+    """The seeds to repeat."""
+    known = folder.document.seeds
+    if seed is not None and seed not in known:
+        listed = ", ".join(map(str, known[:10])) + (" and others" if len(known) > 10 else "")
+        raise ConfigError(f"{folder.name} has no seed {seed}; it has {listed}")
+    return known if seed is None else [seed]
+
+
 def _words(verdict: Verdict) -> str:
     compared = f"{verdict.evaluations} evaluations" + (" and the tables" if verdict.tables else "")
     return f"the same for {verdict.steps:,} steps ({compared})"
@@ -68,7 +78,3 @@ def _words(verdict: Verdict) -> str:
 
 def _example(sweep: Path) -> Path:
     return next((p for p in sorted(sweep.iterdir()) if p.is_dir()), sweep)
-
-
-def _listed(seeds: list[int]) -> str:
-    return ", ".join(map(str, seeds[:10])) + (" and others" if len(seeds) > 10 else "")
