@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from errands.plots.curves import draw_curves, learning_curves
@@ -29,6 +31,17 @@ def test_a_line_is_the_median_in_a_band_of_quartiles(value):
 def test_a_method_that_ended_early_is_drawn_on_and_that_is_said(value):
     assert value.lines[1].steps[-1] == 400
     assert value.notes == ("scout ended at step 200; its last value is drawn on",)
+
+
+def test_runs_that_stand_for_themselves_are_points_and_not_a_line():
+    apart = replace(curve("dirl", [None, 30], [None, 40], [None, 50]), apart=True)
+    value = learning_curves([curve("qcorm", [20, 20, 20, 10]), apart])
+    line = value.lines[1]
+    assert (line.apart, line.steps, line.median) == (True, (100, 200), (None, 40))
+    assert (line.low[1], line.high[1]) == (35, 45)
+    assert value.notes == ()
+    bars = draw_curves(value).axes[0].containers
+    assert [bar.get_label() for bar in bars] == ["dirl"]
 
 
 def test_failures_lie_above_every_length(value):

@@ -14,7 +14,7 @@ from errands.errors import StoreError
 from errands.experiments.continuous import METHODS
 from errands.experiments.evidence import Evidence, Key
 from errands.records import Evaluation
-from errands.results.curve import Curve, curve_of
+from errands.results.curve import APART, Curve, curve_of
 
 Row = Mapping[str, Any]
 NAMES = {method.learner: method.name for method in METHODS}
@@ -59,11 +59,13 @@ def _curve(key: Key, found: Mapping[int, list[int]]) -> Curve:
     ordered = sorted(found.items())
     count = min(len(lengths) for _, lengths in ordered)
     seeds = [[Evaluation(at, abs(n[i]), float(n[i] > 0), n[i] > 0) for at, n in ordered] for i in range(count)]
-    return curve_of(name, task, seeds)
+    return curve_of(name, task, seeds, apart=name in APART)
 
 
 def steadied(curve: Curve, window: int = WINDOW) -> Curve:
     """The curve with every value replaced by the median of a seed's last few, as many as there are."""
+    if curve.apart:
+        return curve
     ends = range(1, len(curve.steps) + 1)
     columns = [np.sort(curve.lengths[:, max(0, end - window) : end], axis=1) for end in ends]
     # The upper median of an even number: half of the evaluations failing is a failure.

@@ -22,7 +22,7 @@ from errands.learners import make_learner
 from errands.learners.base import Learner
 from errands.learners.presets import config_of
 from errands.records import Evaluation
-from errands.results.curve import Curve, curve_of
+from errands.results.curve import APART, Curve, curve_of
 from errands.results.files import digest, write_file
 from errands.tasks.catalogue import load
 from errands.tasks.task import Task
@@ -52,7 +52,8 @@ class Measured:
     @property
     def curve(self) -> Curve:
         """The learning curve of the seeds."""
-        return curve_of(self.cell.method.name, self.cell.task, [s.evaluations for s in self.seeds], self.optimum)
+        method, rows = self.cell.method, [s.evaluations for s in self.seeds]
+        return curve_of(method.name, self.cell.task, rows, self.optimum, method.learner in APART)
 
     @property
     def per_million(self) -> list[float]:

@@ -29,6 +29,8 @@ class Line:
     low: Values
     median: Values
     high: Values
+    apart: bool = False
+    """Whether its values are drawn as points: each is a run of its own."""
 
 
 @dataclass(frozen=True)
@@ -56,19 +58,30 @@ def learning_curves(curves: Sequence[Curve], title: str | None = None, points: i
     optimum = reference_of(curves) if any(c.optimum is not None for c in curves) else None
     ceiling = 1.6 * max([*met, optimum or 1.0])
     notes = tuple(f"{c.name}: {c.note}" for c in curves if c.note)
-    short = [c for c in curves if c.ends_last < last]
+    short = [c for c in curves if c.ends_last < last and not c.apart]
     ended = tuple(f"{c.name} ended at step {c.ends_last:,}; its last value is drawn on" for c in short)
     return LearningCurves(title or curves[0].task, optimum, ceiling, lines, notes + ended)
 
 
 def _line(curve: Curve, points: int, last: int) -> Line:
     """A curve on steps evenly spread on a logarithmic axis, where most changes happen early."""
+    if curve.apart:
+        return _points(curve)
     first = int(curve.steps[0])
     wanted = np.unique(np.geomspace(first, max(last, first), points).round().astype(np.int64))
     at = np.searchsorted(curve.steps, wanted, side="right") - 1
     rows = curve.quantiles(0.25, 0.5, 0.75)[:, at]
     low, median, high = (tuple(None if np.isinf(x) else float(x) for x in row) for row in rows)
     return Line(curve.name, curve.seeds, tuple(wanted.tolist()), low, median, high)
+
+
+def _points(curve: Curve) -> Line:
+    """A point per budget; one for all seeds where each ended by itself at another step."""
+    together = len(set(curve.ends)) == 1
+    steps = curve.steps.tolist() if together else [int(np.median(curve.ends))]
+    rows = curve.quantiles(0.25, 0.5, 0.75)[:, -len(steps) :]
+    low, median, high = (tuple(None if np.isinf(x) else float(x) for x in row) for row in rows)
+    return Line(curve.name, curve.seeds, tuple(steps), low, median, high, apart=True)
 
 
 def draw_curves(value: LearningCurves) -> Figure:
@@ -87,6 +100,12 @@ def paint_curves(axes: Axes, value: LearningCurves) -> None:
     for line in value.lines:
         look = chosen[line.name]
         low, median, high = (_drawn(row, value.ceiling) for row in (line.low, line.median, line.high))
+        if line.apart:
+            spread = np.abs(np.array([low, high]) - median)
+            axes.errorbar(
+                line.steps, median, spread, color=look.colour, fmt=look.mark, markersize=6, capsize=3, label=line.name
+            )
+            continue
         axes.fill_between(line.steps, low, high, step="post", color=look.colour, alpha=0.15, linewidth=0)
         axes.step(
             line.steps, median, where="post", color=look.colour, linestyle=look.dashes, linewidth=1.7,
@@ -101,6 +120,7 @@ def paint_curves(axes: Axes, value: LearningCurves) -> None:
     floor = min([value.optimum or value.ceiling, *(x for line in value.lines for x in line.low if x is not None)])
     axes.set_ylim(0.8 * floor, 1.12 * value.ceiling)
     _length_axis(axes, 0.8 * floor, value.ceiling)
+    _step_axis(axes, [step for line in value.lines for step in line.steps])
     axes.set_title(value.task)
     axes.set_xlabel("training steps")
     axes.set_ylabel("length of the greedy episode")
@@ -108,6 +128,16 @@ def paint_curves(axes: Axes, value: LearningCurves) -> None:
 
 def _drawn(row: Values, ceiling: float) -> list[float]:
     return [ceiling if x is None else x for x in row]
+
+
+def _step_axis(axes: Axes, steps: list[int]) -> None:
+    """Plain numbers on the axis of steps: powers of ten, and what lies between them where there are few."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    wide = max(steps, default=1) > 100 * max(min(steps, default=1), 1)
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda step, _: f"{step:,.0f}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _length_axis(axes: Axes, low: float, ceiling: float) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from errands.errors import StoreError
 from errands.records import Evaluation
-from errands.results.curve import Curve, curve_of
+from errands.results.curve import APART, Curve, curve_of
 from errands.results.documents import ResultDocument
 from errands.results.finding import SWEEP, find
 from errands.results.run_folder import RunFolder, open_run
@@ -85,7 +85,8 @@ class _Group:
     def made(self, title: str) -> Compared:
         """The group as a value."""
         best = next((r.optimum for r in self.results if r.optimum is not None), None)
-        curve = curve_of(title, self.folder.document.task, list(self.seeds.values()), best)
+        document = self.folder.document
+        curve = curve_of(title, document.task, list(self.seeds.values()), best, document.learner in APART)
         seconds = tuple(r.wall_seconds / r.steps * 1e6 for r in self.results if r.steps)
         return Compared(curve, self.settings, seconds, len(self.folder.task.machine.subtasks))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from errands.tables import Floats
 Steps = NDArray[np.int64]
 NEAR = 0.1
 """How far above the optimum a policy may be to count as near it."""
+APART = ("dirl",)
+"""Learners that are evaluated at their end only: each value is a run of its own, and a line between two tells of nothing."""
 STAYS = 0.95
 """The share of later evaluations that must be near for a curve to have settled: one bad evaluation undoes nothing."""
 
@@ -34,6 +36,8 @@ class Curve:
     ends: tuple[int, ...]
     """The last evaluated step of each seed; a seed that ended early keeps its last value."""
     optimum: float | None = None
+    apart: bool = False
+    """Whether its values stand each for a run of its own, as DiRL's do, rather than for the course of one."""
 
     @property
     def seeds(self) -> int:
@@ -87,7 +91,7 @@ class Curve:
         if len(self.steps) <= points:
             return self
         kept = np.unique(np.linspace(0, len(self.steps) - 1, points).round().astype(int))
-        return Curve(self.name, self.task, self.steps[kept], self.lengths[:, kept], self.ends, self.optimum)
+        return replace(self, steps=self.steps[kept], lengths=self.lengths[:, kept])
 
     def as_json(self) -> dict[str, Any]:
         """The curve as plain values; a failure is null."""
@@ -97,14 +101,14 @@ class Curve:
 
 
 def curve_of(
-    name: str, task: str, seeds: Sequence[Sequence[Evaluation]], optimum: float | None = None
+    name: str, task: str, seeds: Sequence[Sequence[Evaluation]], optimum: float | None = None, apart: bool = False
 ) -> Curve:
     """The curve of several seeds; their evaluations may lie on different steps and end at different times."""
     if not seeds or not all(seeds):
         raise ConfigError(f"'{name}' on {task} has a seed without evaluations; compare runs that were evaluated")
     steps = np.unique(np.concatenate([[e.step for e in rows] for rows in seeds])).astype(np.int64)
     lengths = np.stack([_carried(rows, steps) for rows in seeds])
-    return Curve(name, task, steps, lengths, tuple(rows[-1].step for rows in seeds), optimum)
+    return Curve(name, task, steps, lengths, tuple(rows[-1].step for rows in seeds), optimum, apart)
 
 
 def _carried(rows: Sequence[Evaluation], steps: Steps) -> Floats:
