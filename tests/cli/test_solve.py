@@ -1,0 +1,64 @@
+"""`errands solve`: optima counted by hand on small drawings, and the paper's class of policies beside them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from errands.cli import main
+
+
+def solved(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
+    assert main(["solve", *words, "--json"]) == 0
+    found: dict[str, object] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_figure_1_takes_ten_steps_in_the_only_optimal_order(capsys: pytest.CaptureFixture[str]) -> None:
+    found = solved(capsys, "figure-1")
+    assert (found["length"], found["order"], found["orders"]) == (10, ["b2", "s", "b1", "s"], 1)
+    path = found["path"]
+    assert isinstance(path, list)
+    assert len(path) == 11
+    assert found["discounted"] == pytest.approx(0.99**9)
+
+
+def test_gamma_discounts_the_one_reward(capsys: pytest.CaptureFixture[str]) -> None:
+    assert solved(capsys, "figure-1", "--gamma", "0.5")["discounted"] == pytest.approx(0.5**9)
+
+
+def test_one_policy_per_subtask_falls_short_in_the_corridor(capsys: pytest.CaptureFixture[str]) -> None:
+    """One policy for coffee takes the same coffee twice: 2 + 6 + 6 + 7 = 21, against 20 with both."""
+    found = solved(capsys, "corridor", "--one-policy-per-subtask")
+    assert (found["length"], found["one_policy_per_subtask"]) == (20, 21)
+    assert main(["solve", "corridor", "--one-policy-per-subtask"]) == 0
+    out = capsys.readouterr().out
+    assert "corridor: 20 steps" in out
+    assert "order: coffee o1 coffee o2   (one of 1 optimal orders)" in out
+    assert "with one policy per subtask: 21 steps" in out
+
+
+def test_a_continuous_world_has_a_reason_instead(capsys: pytest.CaptureFixture[str]) -> None:
+    found = solved(capsys, "water-2")
+    assert found["length"] is None
+    assert found["reason"]
+
+
+def write(tmp_path: Path, rows: str, extra: str = "") -> str:
+    path = tmp_path / "t.toml"
+    path.write_text(f'name = "t"\n[world]\nkind = "grid"\nrows = [{rows}]\nlegend = {{ g = "g", x = "x" }}\n{extra}\n'
+                    '[machine]\nphrase = "avoid(x, g)"\n')  # fmt: skip
+    return str(path)
+
+
+def test_a_task_that_nothing_solves_is_exit_code_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", write(tmp_path, '"Axg"')]) == 1
+    assert capsys.readouterr().out.startswith("t: ")
+
+
+def test_slipping_moves_have_an_expected_length(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """In one row a slip goes against a wall and stays: a step right succeeds with 0.8, so two cells take 2 / 0.8."""
+    assert main(["solve", write(tmp_path, '"A.g", "##x"', "slip = 0.2")]) == 0
+    assert capsys.readouterr().out.startswith("t: 2.5000 expected steps")
