@@ -96,7 +96,7 @@ def write_arrays(folder: Path, cell: TeamCell, step: int, arrays: Mapping[str, N
 def _read_arrays(path: Path) -> Arrays | None:
     """The arrays of a file whose checksums are good, else None."""
     try:
-        with np.load(path, allow_pickle=False) as held:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as held:
             return {name: held[name] for name in held.files}
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
         return None
