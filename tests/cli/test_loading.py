@@ -43,7 +43,7 @@ def test_a_file_may_be_as_large_as_the_limit_and_no_larger(tmp_path: Path) -> No
 
 
 def test_what_is_no_text_file_is_told_in_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="there is no file '.*/none'; check the path"):
+    with pytest.raises(SpecError, match=r"there is no file '.*/none'; check the path"):
         read_text(tmp_path / "none")
     with pytest.raises(SpecError, match="cannot be read as text"):
         read_text(tmp_path)
