@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import mujoco
 import numpy as np
 from gymnasium.envs.mujoco.half_cheetah_v5 import HalfCheetahEnv as GymnasiumHalfCheetah
 from numpy.typing import NDArray
@@ -17,11 +20,12 @@ class HalfCheetahEnv(GymnasiumHalfCheetah):
     """HalfCheetah-v5 that observes its position from the start (18 numbers), earns nothing and reports features."""
 
     def __init__(self, world: HalfCheetah, render_mode: str | None = None) -> None:
-        super().__init__(
-            ctrl_cost_weight=CONTROL_COST,
-            exclude_current_positions_from_observation=False,
-            render_mode=render_mode,
-        )
+        with _silently():
+            super().__init__(
+                ctrl_cost_weight=CONTROL_COST,
+                exclude_current_positions_from_observation=False,
+                render_mode=render_mode,
+            )
         self.metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": self.metadata["render_fps"]}
         self.limit = world.limit
         self.steps = 0
@@ -72,3 +76,14 @@ class HalfCheetahEnv(GymnasiumHalfCheetah):
         restore_physics(self.model, self.data, saved["physics"])
         self.steps, self.origin = saved["steps"], saved["origin"]
         restore_random(self, saved["random"])
+
+
+@contextmanager
+def _silently() -> Iterator[None]:
+    """Gymnasium's robot is written in an old style: keep MuJoCo from saying so, and from leaving a log file behind."""
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(lambda message: None)
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(before)
