@@ -58,35 +58,39 @@ def _randoms(brain: Brain, keys: Array, step: Array) -> tuple[Array, Array]:
     return lanes.randoms(brain, keys, step)
 
 
+def _moment(now: Array, i: Array, uniforms: Array, normals: Array) -> lanes.Moment:
+    """Step i of the chunk; `now` is each lane's step and whether it is one of training."""
+    return lanes.Moment(i, now[:, 0], now[:, 1] > 0, uniforms[i], normals[i])
+
+
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
-def _learn(
-    brain: Brain, minds: Mind, places: Place, buffer: Array, now: Array, i: Array, uniforms: Array, normals: Array
-) -> Mind:
-    """One update of the lanes in training; `now` is each lane's step and whether it is one of training."""
-    return lanes.think(brain, minds, places, buffer, now[:, 0], now[:, 1] > 0, i, uniforms[i], normals[i])[0]
+def _learn(brain: Brain, crew: Crew, now: Array, i: Array, uniforms: Array, normals: Array) -> Crew:
+    """One update of the lanes in training."""
+    minds, _ = lanes.think(brain, *crew, _moment(now, i, uniforms, normals))
+    return crew._replace(minds=minds)
 
 
 @partial(jax.jit, static_argnums=0)
-def _choose(brain: Brain, minds: Mind, places: Place, now: Array, i: Array, uniforms: Array, normals: Array) -> Array:
-    acting = lanes.view(brain, minds, places)
-    return lanes.choose(brain, minds, places, acting, now[:, 0], now[:, 1] > 0, uniforms[i], normals[i])
+def _choose(brain: Brain, crew: Crew, now: Array, i: Array, uniforms: Array, normals: Array) -> Array:
+    acting = lanes.view(brain, crew.minds, crew.places)
+    return lanes.choose(brain, crew.minds, crew.places, acting, _moment(now, i, uniforms, normals))
 
 
-@partial(jax.jit, static_argnums=0, donate_argnums=(2, 3))
+@partial(jax.jit, static_argnums=0, donate_argnums=1)
 def _turn(
-    brain: Brain, minds: Mind, places: Place, buffer: Array, actions: Array, answer: Array, now: Array, i: Array,
-    uniforms: Array, normals: Array,
-) -> tuple[Place, Array, Array]:  # fmt: skip
+    brain: Brain, crew: Crew, actions: Array, answer: Array, now: Array, i: Array, uniforms: Array, normals: Array
+) -> tuple[Crew, Array]:
     """Take note of what the environments answered at step i of the chunk, and choose anew."""
     n = brain.shape.observation
     seen, fresh, fate, over, signals = jnp.split(answer, (n, 2 * n, 2 * n + 1, 2 * n + 2), axis=1)
     never = jnp.zeros(len(answer), jnp.bool_)
     outcome = Outcome(seen, fate[:, 0].astype(jnp.int32), never, over[:, 0] > 0, signals)
     step = now[:, 0] - 1
-    _, rows, told = jax.vmap(brain.after)(minds, places, actions, outcome, step)
-    places = jax.vmap(brain.moved)(places, told, seen, fresh)
-    buffer = buffer.at[step % brain.config.capacity, jnp.arange(len(step))].set(rows)
-    return places, _choose(brain, minds, places, now, jnp.minimum(i + 1, CHUNK - 1), uniforms, normals), buffer
+    _, rows, told = jax.vmap(brain.after)(crew.minds, crew.places, actions, outcome, step)
+    places = jax.vmap(brain.moved)(crew.places, told, seen, fresh)
+    buffer = crew.buffer.at[step % brain.config.capacity, jnp.arange(len(step))].set(rows)
+    crew = Crew(crew.minds, places, buffer)
+    return crew, _choose(brain, crew, now, jnp.minimum(i + 1, CHUNK - 1), uniforms, normals)
 
 
 class Desk:
@@ -166,21 +170,19 @@ class HostGround(Ground):
         """A chunk of steps of every job, less when all end before."""
         with self.place():
             randoms = _randoms(self.brain, jnp.asarray(self.keys), jnp.asarray(self._now()[:, 0]))
-            crew, now = self.crew, self._now()
-            actions = _choose(self.brain, crew.minds, crew.places, now, jnp.int32(0), *randoms)
+            now = self._now()
+            actions = _choose(self.brain, self.crew, now, jnp.int32(0), *randoms)
             for i in range(CHUNK):
                 if self.outside.resting.all():
                     break
                 self.outside.send(np.asarray(actions))
-                minds, at = self.crew.minds, jnp.int32(i)
+                at = jnp.int32(i)
                 if now[:, 1].any():
                     brain = phased(self.brain)[i % len(phased(self.brain))]
-                    minds = _learn(brain, minds, self.crew.places, self.crew.buffer, now, at, *randoms)
+                    self.crew = _learn(brain, self.crew, now, at, *randoms)
                 answer = self._answer()
                 now = self._now()
-                turned = (minds, self.crew.places, self.crew.buffer, actions, answer, now, at)
-                places, actions, buffer = _turn(self.brain, *turned, *randoms)
-                self.crew = Crew(minds, places, buffer)
+                self.crew, actions = _turn(self.brain, self.crew, actions, answer, now, at, *randoms)
 
     def _now(self) -> NDArray[np.int32]:
         """[lanes, 2] the step of every lane, and whether it is one of training."""

@@ -57,6 +57,18 @@ class Lanes(NamedTuple):
     tally: Tally
 
 
+class Moment(NamedTuple):
+    """One step of a chunk, as all lanes see it."""
+
+    i: Int[Array, ""]
+    """Which step of the chunk."""
+    step: Int[Array, " lanes"]
+    """Interactions of each job so far."""
+    training: Bool[Array, " lanes"]
+    uniforms: Float[Array, "lanes count"]
+    normals: Array
+
+
 def training(order: Order, step: Array) -> Bool[Array, "*lanes"]:
     """Whether the next step is one of training."""
     return step < order.training
@@ -67,21 +79,19 @@ def live(order: Order, step: Array, made: Array) -> Bool[Array, "*lanes"]:
     return (step < order.training) | ((made < order.rollouts) & (step - order.training < order.most))
 
 
-def think(
-    brain: Brain, minds: Mind, places: Place, buffer: Array, step: Array, on: Array, i: Array, u: Array, normals: Array
-) -> tuple[Mind, Array]:
-    """Every lane draws rows and learns from them where `on` and past its warm-up; `i` is the step in the chunk.
+def think(brain: Brain, minds: Mind, places: Place, buffer: Array, now: Moment) -> tuple[Mind, Array]:
+    """Every lane draws rows and learns from them where it is in training and past its warm-up.
 
     What the present observation is acted on with comes for nothing, from before the update.
     """
     warmup = brain.config.warmup
-    drawn, index, extra = jax.vmap(brain.draw)(minds, step, u)
+    drawn, index, extra = jax.vmap(brain.draw)(minds, now.step, now.uniforms)
     rows = buffer[index, jnp.arange(index.shape[0])[:, None]]
     # Lanes are in different steps of their jobs. Value learners use the step to skip the warm-up, which is done below
     # for each lane, and to take turns: these are the same for all lanes, so that skipped work is not done at all.
     study = jax.vmap(brain.study, in_axes=(0, 0, 0, 0, None, 0, 0))
-    studied, acting = study(drawn, places, rows, extra, i + warmup, u, normals)
-    go = on & (step >= warmup)
+    studied, acting = study(drawn, places, rows, extra, now.i + warmup, now.uniforms, now.normals)
+    go = now.training & (now.step >= warmup)
 
     def kept(new: Array, old: Array) -> Array:
         return jnp.where(go.reshape(-1, *[1] * (new.ndim - 1)), new, old)
@@ -99,9 +109,7 @@ def view(brain: Brain, minds: Mind, places: Place) -> Array:
     return seen
 
 
-def choose(
-    brain: Brain, minds: Mind, places: Place, acting: Array, step: Array, on: Array, u: Array, normals: Array
-) -> Array:
+def choose(brain: Brain, minds: Mind, places: Place, acting: Array, now: Moment) -> Array:
     """The action of every lane: exploring in training, greedy in rollouts."""
     settled = acting if brain.config.greedy == "online" else view(brain, jax.vmap(brain.settled)(minds), places)
 
@@ -109,7 +117,8 @@ def choose(
         _, tried = brain.choose(mind, place, step, u, n, acting)
         return jnp.where(on, tried, brain.low.greedy(best[0]))
 
-    chosen: Array = jax.vmap(of)(minds, places, acting, settled, step, on, u, normals)
+    drawn = (now.step, now.training, now.uniforms, now.normals)
+    chosen: Array = jax.vmap(of)(minds, places, acting, settled, *drawn)
     return chosen
 
 
@@ -168,38 +177,37 @@ def advance(brain: Brain, world: DeviceWorld, states: States, lanes: Lanes, lear
     chance = brain.config.batch + 2
 
     def body(i: Array, now: Lanes) -> Lanes:
-        u, on = uniforms[i], training(now.order, now.step)
+        moment = Moment(i, now.step, training(now.order, now.step), uniforms[i], normals[i])
         if learning:
-            minds, acting = think(brain, now.minds, now.places, now.buffer, now.step, on, i, u, normals[i])
+            minds, acting = think(brain, now.minds, now.places, now.buffer, moment)
         else:
             minds, acting = now.minds, view(brain, now.minds, now.places)
-        actions = choose(brain, now.minds, now.places, acting, now.step, on, u, normals[i])
-        move = jax.vmap(partial(_move, brain, world, states))
-        places, worlds, rows, step, tally = move(
-            minds, now.places, now.worlds, actions, now.step, now.order, now.tally, u[:, chance : chance + 2]
-        )
+        actions = choose(brain, now.minds, now.places, acting, moment)
+        bare = now._replace(minds=minds, buffer=now.step)  # the buffer's lane axis is not the first
+        moved, rows = jax.vmap(partial(_move, brain, world, states))(bare, actions, uniforms[i][:, chance : chance + 2])
         buffer = now.buffer
         if learning:
             buffer = buffer.at[now.step % brain.config.capacity, jnp.arange(len(now.step))].set(rows)
-        return Lanes(minds, places, worlds, buffer, now.keys, step, now.order, tally)
+        after: Lanes = moved._replace(buffer=buffer)
+        return after
 
     moved: Lanes = jax.lax.fori_loop(0, CHUNK, body, lanes)
     return moved
 
 
 def _move(
-    brain: Brain, world: DeviceWorld, states: States, mind: Mind, place: Place, state: Any, action: Array,
-    step: Array, order: Order, tally: Tally, chance: Array,
-) -> tuple[Place, Any, Array, Array, Tally]:  # fmt: skip
-    """One lane's step in the world; nothing is counted once the job has ended."""
+    brain: Brain, world: DeviceWorld, states: States, lane: Lanes, action: Array, chance: Array
+) -> tuple[Lanes, Array]:
+    """One lane after a step in the world, and the row to remember; nothing is counted once the job has ended."""
+    place, step, order, tally = lane.places, lane.step, lane.order, lane.tally
     going, on = live(order, step, tally.made), training(order, step)
-    state, label, ends, signals = world.step(state, action, chance[0])
+    state, label, ends, signals = world.step(lane.worlds, action, chance[0])
     observation = world.observe(state)
     fate = order.fate[label + jnp.where(ends, len(order.fate) // 2, 0)]
     config: Any = brain.config
     late = place.time + 1 >= config.edge_limit
     outcome = Outcome(observation, fate, jnp.bool_(False), late, order.pay[label] * signals)
-    _, row, told = brain.after(mind, place, action, outcome, step)
+    _, row, told = brain.after(lane.minds, place, action, outcome, step)
     tried = going & ~on & told.over
     won = tried & told.success
     ended = tally.ends.at[jnp.where(won, tally.won, len(tally.ends))].set(states.row(state), mode="drop")
@@ -208,4 +216,5 @@ def _move(
     fresh = _start(world, states, order, chance[1])
     state = jax.tree.map(lambda a, b: jnp.where(told.over, a, b), fresh, state)
     place = brain.moved(place, told, observation, world.observe(fresh))
-    return place, state, row, step + going, Tally(tally.made + tried, tally.won + won, ended)
+    tally = Tally(tally.made + tried, tally.won + won, ended)
+    return lane._replace(places=place, worlds=state, step=step + going, tally=tally), row
