@@ -4,10 +4,36 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from errands.learners.dirl.deep import DeepDiRL, roomy
 from errands.learners.dirl.edge import Done, Job
 from errands.learners.dirl.ground import ground_of
+
+
+@dataclass
+class _Search:
+    """A learner's run: the edges that it waits for, and what became of those that are learnt."""
+
+    place: int
+    learner: DeepDiRL
+    steps: int
+    asked: list[Job] = field(default_factory=list)
+    done: dict[int, Done] = field(default_factory=dict)
+
+    def ask(self) -> list[Job]:
+        """The edges to learn next; none when the search has ended."""
+        self.asked = self.learner.jobs(self.steps)
+        return self.asked
+
+    def take(self, job: Job, done: Done) -> bool:
+        """Note what became of an edge; True when all that were asked for are learnt, and settled in their order."""
+        self.done[job.number] = done
+        if len(self.done) < len(self.asked):
+            return False
+        for one in self.asked:
+            self.learner.settle(one, self.done.pop(one.number))
+        return True
 
 
 def train_many(
@@ -23,37 +49,30 @@ def train_many(
     whose search has ended. Returns whether all have.
     """
     first = learners[0]
-    room = max((c.edge_steps or c.capacity) for c in (learner.config for learner in learners))
+    room = max(learner.config.edge_steps or learner.config.capacity for learner in learners)
     ground = ground_of(first.task, first.graph, roomy(first.config, room), lanes)
-    waiting: list[tuple[int, Job]] = []
-    parts: list[dict[int, Done]] = [{} for _ in learners]
-    asked: list[list[Job]] = [[] for _ in learners]
-    at: dict[int, int] = {}
+    waiting: list[tuple[_Search, Job]] = []
+    at: dict[int, tuple[_Search, Job]] = {}
 
-    def ask(place: int) -> None:
-        asked[place] = learners[place].jobs(steps[place])
-        waiting.extend((place, job) for job in asked[place])
-        if not asked[place]:
-            ended(place)
+    def ask(search: _Search) -> None:
+        waiting.extend((search, job) for job in search.ask())
+        if not search.asked:
+            ended(search.place)
 
-    for place in range(len(learners)):
-        ask(place)
+    for place, (learner, most) in enumerate(zip(learners, steps, strict=True)):
+        ask(_Search(place, learner, most))
     while waiting or ground.busy:
         waiting.sort(key=lambda one: -one[1].training)  # the longest first: short jobs fill what is left
         free = ground.free
-        for lane, (place, job) in zip(free, waiting, strict=False):
-            ground.begin(lane, job)
-            at[lane] = place
+        for lane, one in zip(free, waiting, strict=False):
+            ground.begin(lane, one[1])
+            at[lane] = one
         del waiting[: len(free)]
         ground.advance()
         if time.perf_counter() > until:
             return False
         for lane in ground.ended():
-            place, done = at[lane], ground.jobs[lane]
-            assert done is not None  # noqa: S101 (it has just ended)
-            parts[place][done.number] = ground.collect(lane)
-            if len(parts[place]) == len(asked[place]):
-                for job in asked[place]:
-                    learners[place].settle(job, parts[place].pop(job.number))
-                ask(place)
+            search, job = at[lane]
+            if search.take(job, ground.collect(lane)):
+                ask(search)
     return True
