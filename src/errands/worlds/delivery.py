@@ -43,9 +43,8 @@ class Delivery:
     ) -> None:
         positive("boxes", boxes)
         side = grid_size(boxes, size)
-        values = (boxes, map_seed, side, slip, grid_limit(boxes, side, limit))
-        for name, value in zip(("boxes", "map_seed", "size", "slip", "limit"), values, strict=True):
-            object.__setattr__(self, name, value)
+        steps = grid_limit(boxes, side, limit)
+        vars(self).update(boxes=boxes, map_seed=map_seed, size=side, slip=slip, limit=steps)
         _ = self.layout
 
     @property

@@ -34,9 +34,8 @@ class Visit:
     ) -> None:
         positive("places", places)
         side = grid_size(places, size)
-        values = (places, map_seed, side, slip, grid_limit(places, side, limit))
-        for name, value in zip(("places", "map_seed", "size", "slip", "limit"), values, strict=True):
-            object.__setattr__(self, name, value)
+        steps = grid_limit(places, side, limit)
+        vars(self).update(places=places, map_seed=map_seed, size=side, slip=slip, limit=steps)
         _ = self.layout
 
     @property
