@@ -15,8 +15,8 @@ from errands.kernels.scout_explore import choose
 from errands.kernels.scout_memory import Agent, Known, absorb, begin
 from errands.learners.scout.lowering import Lowering
 from errands.learners.scout.plain import plain, rich
-from errands.learners.scout.world import NEWS, Sampler, TableSampler
-from errands.tables import RUNNING, Ints
+from errands.learners.scout.world import NEWS, Outing, Sampler, TableSampler
+from errands.tables import RUNNING
 from errands.tasks.task import Task
 from errands.worlds.saving import Restorable
 
@@ -41,18 +41,9 @@ class EnvSampler:
         self.seed: int | None = seed
         self.news: tuple[int, frozenset[str], bool, bool, int] | None = None
 
-    def explore(
-        self,
-        known: Known,
-        lowering: Lowering,
-        agent: Agent,
-        route: Ints,
-        count: int,
-        due: int,
-        pauses: bool,
-        rng: np.random.Generator,
-    ) -> tuple[int, int]:
-        """Up to `count` steps: how many were taken, and why it stopped."""
+    def explore(self, outing: Outing) -> tuple[int, int]:
+        """Up to `outing.steps` steps: how many were taken, and why it stopped."""
+        known, lowering, agent, route, count, due, pauses, _ = outing
         at = agent.at
         for step in range(count):
             if at[me.CLOCK] < 0:

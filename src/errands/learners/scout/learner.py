@@ -26,7 +26,7 @@ from errands.learners.scout.memory import new_agent, new_known, roomier, snapsho
 from errands.learners.scout.mind import Mind
 from errands.learners.scout.planner import Planner
 from errands.learners.scout.saving import load_scout, save_scout
-from errands.learners.scout.world import NEWS, TableSampler
+from errands.learners.scout.world import NEWS, Outing, TableSampler
 from errands.machines.agenda import unfold_agenda
 from errands.machines.counting import size
 from errands.machines.stepping import State
@@ -86,9 +86,8 @@ class Scout(Learner):
         goal = self.step + count
         while self.step < goal and self.proof is None:
             due = NEVER if self.random else self.mind.due or NEVER
-            taken, why = self.sampler.explore(
-                self.known, self.lowering, self.agent, self.route, goal - self.step, due, self.random, self.rng
-            )
+            along = (self.known, self.lowering, self.agent, self.route)
+            taken, why = self.sampler.explore(Outing(*along, goal - self.step, due, self.random, self.rng))
             self.step += taken
             if why == ex.FULL:
                 self.known = roomier(self.known)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -14,6 +14,22 @@ from errands.worlds.base import FiniteWorld
 
 NEWS = 6
 """Why exploring stopped: the environment showed a feature set that the machine has not been lowered against."""
+
+
+class Outing(NamedTuple):
+    """What the agent takes along when it explores, and when it is to come back."""
+
+    known: Known
+    lowering: Lowering
+    agent: Agent
+    route: Ints
+    steps: int
+    """Steps at most."""
+    due: int
+    """New pairs after which it stops."""
+    pauses: bool
+    """Whether it also stops when an episode has ended or the machine has changed."""
+    rng: np.random.Generator
 
 
 class Trial(Protocol):
@@ -36,18 +52,8 @@ class Sampler(Protocol):
     certain: bool | None
     """Whether the world declares that every move has one outcome; None where it does not say."""
 
-    def explore(
-        self,
-        known: Known,
-        lowering: Lowering,
-        agent: Agent,
-        route: Ints,
-        count: int,
-        due: int,
-        pauses: bool,
-        rng: np.random.Generator,
-    ) -> tuple[int, int]:
-        """Up to `count` steps: how many were taken, and why it stopped."""
+    def explore(self, outing: Outing) -> tuple[int, int]:
+        """Up to `outing.steps` steps: how many were taken, and why it stopped."""
         ...
 
     def trial(self, seed: tuple[int, int]) -> Trial:
@@ -73,18 +79,9 @@ class TableSampler:
         self.actions = world.actions
         self.certain: bool | None = world.table.next.shape[2] == 1
 
-    def explore(
-        self,
-        known: Known,
-        lowering: Lowering,
-        agent: Agent,
-        route: Ints,
-        count: int,
-        due: int,
-        pauses: bool,
-        rng: np.random.Generator,
-    ) -> tuple[int, int]:
-        """Up to `count` steps: how many were taken, and why it stopped."""
+    def explore(self, outing: Outing) -> tuple[int, int]:
+        """Up to `outing.steps` steps: how many were taken, and why it stopped."""
+        known, lowering, agent, route, count, due, pauses, rng = outing
         taken, why = explore_table(
             self.world.table, known, lowering.machine, agent, route, count, due, self.limit, pauses, rng
         )
