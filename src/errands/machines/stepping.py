@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from functools import cached_property
 from typing import NamedTuple
 
@@ -76,11 +76,10 @@ class Stepper:
             sum(self.variable_bits[v] for v, name in enumerate(variables) if name in machine.completing[s])
             for s in machine.states
         )
-        names = [{a.name for t in ts for a in atoms(t.guard) if isinstance(a, Numeric)} for ts in self.leaving]
-        self.mentioned = tuple(tuple(v for v, name in enumerate(variables) if name in ns) for ns in names)
+        counted = [_names(ts, Numeric) for ts in self.leaving]
+        self.mentioned = tuple(tuple(v for v, name in enumerate(variables) if name in names) for names in counted)
         self.variables = variables
-        looked = [{a.name for t in ts for a in atoms(t.guard) if isinstance(a, Boolean)} for ts in self.leaving]
-        self.looked_at = tuple(sum(self.bits_of.get(n, 0) for n in ns) for ns in looked)
+        self.looked_at = tuple(sum(self.bits_of.get(n, 0) for n in _names(ts, Boolean)) for ts in self.leaving)
         self._options: dict[tuple[int, Values, Forced], tuple[tuple[Transition | None, Guard], ...]] = {}
 
     @cached_property
@@ -101,6 +100,9 @@ class Stepper:
             for v in self.mentioned[u]
         )
 
+    def _changes(self, u: int, values: Values) -> dict[str, Change]:
+        return dict(zip((self.variables[v] for v in self.mentioned[u]), values, strict=True))
+
     def step(self, state: State, true: Set[str]) -> Step:
         """One step with the features that are true."""
         u, mask = state
@@ -111,9 +113,7 @@ class Stepper:
         completed = (hit & -hit).bit_length() - 1
         if hit:
             mask &= ~(hit & -hit)
-        changes = dict(
-            zip((self.variables[v] for v in self.mentioned[u]), self.values(u, mask, completed), strict=True)
-        )
+        changes = self._changes(u, self.values(u, mask, completed))
         chosen = next((t for t in self.leaving[u] if holds(t.guard, true, changes)), None)
         return Step(self._land(u, chosen, mask), chosen, completed)
 
@@ -135,7 +135,7 @@ class Stepper:
         """The transitions of u that can fire under these values, with what is left of their guards; None is staying."""
         key = (u, values, forced)
         if key not in self._options:
-            changes = dict(zip((self.variables[v] for v in self.mentioned[u]), values, strict=True))
+            changes = self._changes(u, values)
             left = [(t, substitute(t.guard, dict(forced), changes)) for t in self.leaving[u]]
             able: list[tuple[Transition | None, Guard]] = [(t, g) for t, g in left if satisfying(g) is not None]
             stay = negation(disjunction([g for _, g in able])) if able else negation(FALSE)
@@ -197,6 +197,11 @@ class Stepper:
         """Whether a transition leaves u for something other than a failure."""
         target = self.index[transition.target]
         return target != u and self.status[target] != FAILURE
+
+
+def _names(transitions: Iterable[Transition], kind: type[Boolean | Numeric]) -> set[str]:
+    """The features of one kind that guards mention."""
+    return {atom.name for t in transitions for atom in atoms(t.guard) if isinstance(atom, kind)}
 
 
 def objective_of(guard: Guard) -> str:

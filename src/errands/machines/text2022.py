@@ -55,13 +55,16 @@ class _Line:
         return found[1]
 
     def sees(self, pattern: str) -> bool:
+        """Whether the next word has this form; it is not taken."""
         return re.compile(rf"\s*(?:{pattern})").match(self.text, self.at) is not None
 
     def end(self) -> None:
+        """Refuse what stands after the last word."""
         if self.text[self.at :].strip():
             raise self.fault("the end of the line")
 
     def fault(self, wanted: str) -> SpecError:
+        """The error that says what stands here instead of what was wanted."""
         rest = self.text[self.at :]
         column = self.at + len(rest) - len(rest.lstrip()) + 1
         came = f"'{rest.strip()[:20]}'" if rest.strip() else "the end of the line"

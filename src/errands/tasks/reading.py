@@ -39,6 +39,7 @@ class _Reader:
         }
 
     def sentences(self) -> Iterable[str]:
+        """One for each state that is not an end; a failure that threatens in all of them is told once, at the end."""
         running = [s for s in self.order if s not in self.machine.success and s not in self.machine.failure]
         fatal = {s: self._failures(s) for s in running}
         shared = all(fatal[s] == fatal[running[0]] for s in running)
