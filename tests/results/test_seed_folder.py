@@ -94,11 +94,12 @@ def test_another_process_is_kept_out(seed: SeedFolder, monkeypatch: pytest.Monke
         "import sys; from pathlib import Path; from errands.results.seed_folder import SeedFolder\n"
         "with SeedFolder(Path(sys.argv[1]), 3).locked(): print('held', flush=True); sys.stdin.read()"
     )
-    other = subprocess.Popen([sys.executable, "-c", code, str(seed.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # fmt: skip
+    words = [sys.executable, "-c", code, str(seed.path)]
+    other = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert other.stdout is not None
     assert other.stdout.readline() == "held\n"
     with (
-        pytest.raises(StoreError, match="another process is training in .*seed-3; wait for it or stop it"),
+        pytest.raises(StoreError, match=r"another process is training in .*seed-3; wait for it or stop it"),
         seed.locked(),
     ):
         pass

@@ -1,0 +1,122 @@
+"""Environments of many seeds on the host, and greedy episodes that do not end together."""
+
+import numpy as np
+import pytest
+
+from errands.errors import StoreError, TaskError
+from errands.learners.deep.machine import listed
+from errands.learners.deep.outside import Count, Outside, Seen, outside_of
+from errands.learners.deep.robots import Robots
+from errands.tasks import load
+
+
+def row(*actions):
+    return np.array([[a] for a in actions], np.float32)
+
+
+def test_every_seed_walks_on_its_own_line(line):
+    """Actions of size 1 move by a quarter: three steps right pass 1/2, three more left of the start pass -1/2."""
+    machine = listed(line())
+    out = Outside(machine, (0, 1))
+    assert out.reset().tolist() == [[0.0], [0.0]]
+    for k in (1, 2):
+        seen = out.step(row(1, -1))
+        assert seen.observation.tolist() == [[0.25 * k], [-0.25 * k]]
+    seen = out.step(row(1, -1))
+    assert [machine.labels[n] for n in seen.label] == [{"right"}, {"left"}]
+    assert not seen.ends.any()
+    assert out.time.tolist() == [3, 3]
+
+
+def test_an_episode_that_is_over_begins_anew_and_the_other_goes_on(line):
+    machine = listed(line())
+    out = Outside(machine, (0, 1))
+    out.reset()
+    for action in (1, 1, 1, -1, -1, -1, -1, -1):
+        seen = out.step(row(action, 0))
+        assert np.array_equal(seen.fresh, seen.observation)
+    seen = out.step(row(-1, 0))
+    assert seen.observation[0, 0] == -0.75
+    assert seen.fresh.tolist() == [[0.0], [0.0]]
+    assert (out.time.tolist(), out.state.tolist()) == ([0, 9], [0, 0])
+
+
+def test_the_limit_of_the_world_ends_an_episode(line):
+    out = Outside(listed(line()), (0,))
+    out.reset()
+    for _ in range(29):
+        out.step(row(0))
+    assert out.time.tolist() == [29]
+    out.step(row(0))
+    assert out.time.tolist() == [0]
+
+
+def test_environments_at_rest_answer_nothing(line):
+    out = Outside(listed(line()), (0, 1))
+    out.reset()
+    out.resting[1] = True
+    seen = out.step(row(1, 1))
+    assert seen.observation.tolist() == [[0.25], [0.0]]
+    assert out.envs[1].unwrapped.x == 0.0
+
+
+def test_what_cannot_be_saved_is_told(line):
+    out = Outside(listed(line()), (0,))
+    out.envs = [out.envs[0].unwrapped]
+    with pytest.raises(StoreError, match=r"give it save\(\) and restore\(\)"):
+        out.save()
+
+
+def test_a_saved_world_goes_on_as_it_would_have():
+    task = load("figure-1")
+    out = Outside(listed(task), (0, 1))
+    out.reset()
+    out.step(row(3, 2))
+    saved = out.save()
+    ahead = [out.step(row(3, 2)).observation for _ in range(3)]
+    out.restore(saved)
+    assert out.time.tolist() == [1, 1]
+    assert np.array_equal(ahead, [out.step(row(3, 2)).observation for _ in range(3)])
+
+
+def test_features_that_no_table_lists_are_told():
+    out = Outside(listed(load("figure-1")), (0,))
+    start = out.reset()
+    out.envs[0].step = lambda action: (0, 0.0, False, False, {"features": {"b1", "b2"}, "signals": {}})
+    assert start.argmax() == 5
+    with pytest.raises(TaskError, match=r"the world reports \{b1, b2\} at once, which its own tables do not list"):
+        out.step(row(0))
+
+
+def test_robots_are_stepped_by_their_own_kind(line):
+    assert type(outside_of(listed(line()), (0,))) is Outside
+    assert type(outside_of(listed(load("cheetah-bcd")), (0,))) is Robots
+
+
+def seen(machine, *labels, ends=False):
+    n = len(labels)
+    numbers = np.array([machine.numbers[frozenset(label)] for label in labels], np.int32)
+    blank = np.zeros((n, 12), np.float32)
+    return Seen(blank, numbers, np.full(n, ends), np.zeros(n, bool), np.zeros((n, 0), np.float32), blank)
+
+
+def test_greedy_episodes_are_counted_each_to_its_own_end():
+    """b1 s b2 s for one seed, a walk that never takes anything for the other, cut after six steps."""
+    machine = listed(load("figure-1"))
+    count = Count(machine, 2)
+    for label in (["b1"], ["s"], ["b2"], ["s"], ["s"], ["s"]):
+        count.add(seen(machine, label, []), limit=6)
+    episode = count.episode
+    assert episode.length.tolist() == [4, 6]
+    assert episode.total.tolist() == [1.0, 0.0]
+    assert episode.success.tolist() == [True, False]
+    assert [machine.objectives[k] for k in episode.order[0] if k >= 0] == ["b1", "s", "b2", "s"]
+    assert (episode.order[1] == -1).all()
+    assert count.over.tolist() == [True, True]
+
+
+def test_a_world_that_ends_is_no_success():
+    machine = listed(load("figure-1"))
+    count = Count(machine, 1)
+    count.add(seen(machine, ["b1"], ends=True), limit=100)
+    assert (count.over[0], count.episode.success[0], count.episode.length[0]) == (True, False, 1)
