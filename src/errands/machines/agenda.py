@@ -39,7 +39,7 @@ class AgendaRM:
 
     def remaining(self, state: State) -> tuple[str, ...]:
         """The names of the subtasks that remain in a state."""
-        return tuple(name for i, name in enumerate(self.numeric.subtasks) if state[1] >> i & 1)
+        return self.stepper.named(state[1])
 
     def __len__(self) -> int:
         return len(self.states)

@@ -83,8 +83,7 @@ class Quotient:
         """The label of an agenda state, or of a coupled one when one objective is given; no machine is built."""
         u, mask = state
         counts = tuple((mask & bits).bit_count() for bits in self.stepper.variable_bits)
-        names = tuple(name for i, name in enumerate(self.stepper.machine.subtasks) if mask >> i & 1)
-        return Label(self.nodes[(u, counts)], names, objectives or self.stepper.shown(state))
+        return Label(self.nodes[(u, counts)], self.stepper.named(mask), objectives or self.stepper.shown(state))
 
     @cached_property
     def objectives(self) -> tuple[str, ...]:

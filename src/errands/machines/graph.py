@@ -117,8 +117,7 @@ def _guard(stepper: Stepper, state: State, move: Move) -> str:
     if move.completed >= 0:
         parts.append(Boolean(stepper.machine.subtasks[move.completed]))
     elif move.target == state:
-        open_ = stepper.active[u] & mask
-        parts += [Not(Boolean(n)) for i, n in enumerate(stepper.machine.subtasks) if open_ >> i & 1]
+        parts += [Not(Boolean(name)) for name in stepper.named(stepper.active[u] & mask)]
     return str(conjunction([*parts, move.guard]))
 
 

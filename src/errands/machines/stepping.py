@@ -85,9 +85,12 @@ class Stepper:
     @cached_property
     def symmetric(self) -> bool:
         """Whether subtasks of one variable are interchangeable: none is looked at, no two open ones share a feature."""
-        names = self.machine.subtasks
-        open_ = [[names[i] for i in range(bits.bit_length()) if bits >> i & 1] for bits in set(self.active)]
+        open_ = [self.named(bits) for bits in set(self.active)]
         return not any(self.looked_at) and all(len(set(group)) == len(group) for group in open_)
+
+    def named(self, mask: int) -> tuple[str, ...]:
+        """The subtasks whose bits are in a mask, in declared order."""
+        return tuple(name for i, name in enumerate(self.machine.subtasks) if mask >> i & 1)
 
     def values(self, u: int, mask: int, completed: int = -1) -> Values:
         """The values of the numeric features that u's guards mention, `mask` being what remains after the step."""
@@ -152,9 +155,9 @@ class Stepper:
         waiting = self.active[u] & mask & looked
         if completed >= 0:
             waiting &= (1 << completed) - 1
-        names = self.machine.subtasks
-        false = {names[i]: False for i in range(waiting.bit_length()) if waiting >> i & 1}
-        return tuple(sorted((false | ({names[completed]: True} if completed >= 0 else {})).items()))
+        false = dict.fromkeys(self.named(waiting), False)
+        true = {self.machine.subtasks[completed]: True} if completed >= 0 else {}
+        return tuple(sorted((false | true).items()))
 
     def moves(self, state: State) -> Iterator[Move]:
         """Every symbolic way on: for each subtask that can be completed, and for no completion."""
@@ -177,8 +180,7 @@ class Stepper:
         if self.status[u] != RUNNING:
             return ()
         open_ = self.active[u] & mask
-        found = [self.machine.subtasks[i] for i in range(open_.bit_length()) if open_ >> i & 1]
-        return tuple(dict.fromkeys((*found, *self.boolean_objectives(u, self.values(u, mask)))))
+        return tuple(dict.fromkeys((*self.named(open_), *self.boolean_objectives(u, self.values(u, mask)))))
 
     def shown(self, state: State) -> tuple[str, ...]:
         """The objectives that a label names: the open ones, or in a doomed state what leads to its failure."""

@@ -134,8 +134,7 @@ def _coinciding(task: Task, episodes: Sequence[Episode]) -> Iterator[Found]:
 
 
 def _left(stepper: Stepper, mask: int) -> list[str]:
-    names = stepper.machine.subtasks
-    return list(dict.fromkeys(name for i, name in enumerate(names) if mask >> i & 1))
+    return list(dict.fromkeys(stepper.named(mask)))
 
 
 def _ignored(task: Task, episodes: Sequence[Episode]) -> Iterator[Found]:

@@ -117,7 +117,7 @@ def _crowded(task: Task) -> Iterator[str]:
     for label in sorted(together, key=sorted):
         hits = sum(1 << i for i, name in enumerate(names) if name in label)
         for u, active in enumerate(stepper.active):
-            both = list(dict.fromkeys(name for i, name in enumerate(names) if (hits & active) >> i & 1))
+            both = list(dict.fromkeys(stepper.named(hits & active)))
             if len(both) > 1:
                 yield (
                     f"{' and '.join(both)} hold at once and are both open in {task.machine.states[u]}; one step "

@@ -119,8 +119,7 @@ class Walker:
 
     def remaining(self, position: Position) -> tuple[str, ...]:
         """The names of the subtasks that remain."""
-        mask = self.plain(position)[1]
-        return tuple(name for i, name in enumerate(self.numeric.subtasks) if mask >> i & 1)
+        return self.stepper.named(self.plain(position)[1])
 
     def running(self, source: Position | None = None) -> tuple[Position, ...]:
         """The positions in which the task goes on: all, or those that can still be reached from `source` on."""

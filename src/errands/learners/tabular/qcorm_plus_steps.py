@@ -112,8 +112,7 @@ def walked_steps_to_go(task: Task, machine: AgendaTable, policy: Policy) -> dict
         label = int(table.label[s, a, 0])
         target = stepper.step(state, labels[label]).state
         if target != state:
-            remaining = tuple(name for i, name in enumerate(task.machine.subtasks) if state[1] >> i & 1)
             objective = _completed(task, machine, state, label)
-            found[str(Label(depth, remaining, (objective,)))] = float(episode.length - since)
+            found[str(Label(depth, stepper.named(state[1]), (objective,)))] = float(episode.length - since)
             state, since, depth = target, t + 1, depth + 1
     return {**found, str(Label(depth, (), ())): 0.0}
