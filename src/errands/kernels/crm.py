@@ -28,7 +28,21 @@ class Alive(NamedTuple):
     """[L] whether no machine state moves or is paid on this label."""
     slice: NDArray[np.int64]
     """[U, 2]."""
-    running: Ints
+    running: NDArray[np.uint32]
+    """Unsigned, since the compiler then need not ask whether an index counts from the end."""
+    group: Ints
+    """[U] machine states in which the same states are alive share a group."""
+
+
+class Settled(NamedTuple):
+    """Steps that change nothing: their last replay changed nothing, nor did q[next state] change since."""
+
+    certain: bool
+    """Whether a step from s with a always goes the same way; else nothing is ever settled."""
+    version: Ints
+    """[S] how often q[s] changed."""
+    at: Ints
+    """[S, A, groups] the version of the next state at which a replay changed nothing; -1 for none."""
 
 
 @hot
@@ -64,7 +78,7 @@ def reachable_counts(following: Ints, status: Codes) -> NDArray[np.int64]:
 
 
 @jit
-def reachable_lists(following: Ints, status: Codes, first: NDArray[np.int64], running: Ints) -> None:
+def reachable_lists(following: Ints, status: Codes, first: NDArray[np.int64], running: NDArray[np.uint32]) -> None:
     """Fill the lists of running states that can still be reached, each in ascending order."""
     count = following.shape[0]
     seen, stack = np.zeros(count, np.int32), np.zeros(count, np.int32)
@@ -88,23 +102,68 @@ def pull(q: Floats, v: Floats, s: int, a: int, k: int, target: float, alpha: flo
 
 
 @hot
+def top(q: Floats, s: int, k: int) -> float:
+    """The highest value in q[s, :, k]; four actions are compared without a loop."""
+    if q.shape[1] != 4:
+        return best_value(q, s, k)
+    first = q[s, 0, k] if q[s, 0, k] > q[s, 1, k] else q[s, 1, k]
+    last = q[s, 2, k] if q[s, 2, k] > q[s, 3, k] else q[s, 3, k]
+    return first if first > last else last
+
+
+@hot
+def quiet_learn(alive: Alive, q: Floats, s: int, a: int, s2: int, i: int, alpha: float, gamma: float) -> int:
+    """A step on which no machine state moves or is paid, replayed in all alive in i; 1 when a value changed."""
+    begin, end = alive.slice[i, 0], alive.slice[i, 1]
+    moved = 0
+    if begin == end:
+        return moved
+    first, last = np.uint64(alive.running[begin]), np.uint64(alive.running[end - 1])
+    if last - first == np.uint64(end - begin - 1):
+        # A range instead of the list, so that the compiler makes vector instructions of it.
+        for k in range(first, last + np.uint64(1)):
+            old = q[s, a, k]
+            new = old + alpha * (gamma * top(q, s2, k) - old)
+            moved |= new != old
+            q[s, a, k] = new
+        return moved
+    for at in range(begin, end):
+        k = alive.running[at]
+        old = q[s, a, k]
+        new = old + alpha * (gamma * top(q, s2, k) - old)
+        moved |= new != old
+        q[s, a, k] = new
+    return moved
+
+
+@hot
 def crm_learn(
-    world: WorldTable, alive: Alive, q: Floats, v: Floats, s: int, a: int, o: int, i: int, alpha: float, gamma: float
+    world: WorldTable, alive: Alive, q: Floats, settled: Settled, s: int, a: int, o: int, i: int, rates: Rates
 ) -> None:
-    """One world step replayed in every machine state alive in i."""
-    s2, label, ends = world.next[s, a, o], world.label[s, a, o], world.ends[s, a, o]
+    """One world step replayed in every machine state alive in i, unless it is settled."""
+    s2, group = world.next[s, a, o], alive.group[i]
+    version = settled.version[s2]
+    if settled.at[s, a, group] == version:
+        return
+    label, ends = world.label[s, a, o], world.ends[s, a, o]
     if alive.quiet[label] and not ends:
+        moved = quiet_learn(alive, q, s, a, s2, i, rates.alpha, rates.gamma)
+    else:
+        moved = 0
         for at in range(alive.slice[i, 0], alive.slice[i, 1]):
             k = alive.running[at]
-            pull(q, v, s, a, k, gamma * v[s2, k], alpha)
-        return
-    for at in range(alive.slice[i, 0], alive.slice[i, 1]):
-        k = alive.running[at]
-        j = alive.next[label, k]
-        r = reward(world, alive.reward[label, k], alive.signal[label, k], s, a, o)
-        if not ends and alive.status[j] == RUNNING:
-            r += gamma * v[s2, j]
-        pull(q, v, s, a, k, r, alpha)
+            j = alive.next[label, k]
+            target = reward(world, alive.reward[label, k], alive.signal[label, k], s, a, o)
+            if not ends and alive.status[j] == RUNNING:
+                target += rates.gamma * top(q, s2, j)
+            old = q[s, a, k]
+            new = old + rates.alpha * (target - old)
+            moved |= new != old
+            q[s, a, k] = new
+    if moved:
+        settled.version[s] += 1
+    elif settled.certain:
+        settled.at[s, a, group] = version
 
 
 @hot
@@ -113,7 +172,7 @@ def crm_loop(
     machine: MachineTable,
     alive: Alive,
     q: Floats,
-    v: Floats,
+    settled: Settled,
     where: NDArray[np.int64],
     rates: Rates,
     count: int,
@@ -130,7 +189,7 @@ def crm_loop(
         if s2 == UNKNOWN:
             return done
         where[ACTION] = -1
-        crm_learn(world, alive, q, v, s, a, o, i, rates.alpha, rates.gamma)
+        crm_learn(world, alive, q, settled, s, a, o, i, rates)
         j = machine.next[i, world.label[s, a, o]]
         where[STATE], where[MACHINE] = s2, j
         where[TIME] += 1

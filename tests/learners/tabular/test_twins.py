@@ -28,6 +28,18 @@ def test_crm_equals_its_twin(name: str, alpha: float) -> None:
     assert np.array_equal(compiled.q.transpose(2, 0, 1)[: len(plain.q)], np.array(plain.q))
 
 
+@pytest.mark.parametrize("name", ["delivery-3", "visit-4", "office-2", "corridor"])
+@pytest.mark.parametrize("alpha", [1.0, 0.25])
+def test_crm_leaves_out_only_steps_that_change_nothing(name: str, alpha: float) -> None:
+    quick, thorough = (CRM(load(name), QRMConfig(alpha=alpha, epsilon=0.3, q_init=1.0), 7) for _ in range(2))
+    thorough.settled = thorough.settled._replace(certain=False)
+    quick.advance(60_000)
+    thorough.advance(60_000)
+    assert (quick.settled.at >= 0).any()
+    assert np.array_equal(quick.q, thorough.q)
+    assert np.array_equal(quick.where, thorough.where)
+
+
 @pytest.mark.parametrize("name", ["figure-1", "delivery-3", "visit-4"])
 @pytest.mark.parametrize("alpha", [1.0, 0.25])
 def test_qcorm_equals_its_twin(name: str, alpha: float) -> None:

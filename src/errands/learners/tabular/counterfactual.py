@@ -46,18 +46,20 @@ class CounterfactualLearner(TabularLearner):
         still = (self.machine.next == np.arange(len(status))[:, None]) & (self.machine.reward == 0)
         quiet = (still | (status != RUNNING)[:, None]).all(axis=0)
         if not vanishing:
-            running = np.flatnonzero(status == RUNNING).astype(np.int32)
+            running = np.flatnonzero(status == RUNNING).astype(np.uint32)
             everywhere = np.tile(np.array([0, len(running)], np.int64), (len(status), 1))
-            return Alive(following, reward, signal, status, quiet, everywhere, running)
+            one = np.zeros(len(status), np.int32)
+            return Alive(following, reward, signal, status, quiet, everywhere, running, one)
         first = np.concatenate([[0], np.cumsum(reachable_counts(self.machine.next, status))])
         if first[-1] > MAX_ALIVE:
             raise TaskError(
                 f"the lists of reachable machine states would have {first[-1]:,} entries, more than {MAX_ALIVE:,}; "
                 "use learner 'qcorm' or 'scout'"
             )
-        running = np.zeros(first[-1], np.int32)
+        running = np.zeros(first[-1], np.uint32)
         reachable_lists(self.machine.next, status, first, running)
-        return Alive(following, reward, signal, status, quiet, np.stack([first[:-1], first[1:]], axis=1), running)
+        slices, own = np.stack([first[:-1], first[1:]], axis=1), np.arange(len(status), dtype=np.int32)
+        return Alive(following, reward, signal, status, quiet, slices, running, own)
 
     def policy_over(self, actions: np.ndarray) -> MachinePolicy:
         """A policy with these greedy actions per machine and world state."""

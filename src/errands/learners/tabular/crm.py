@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from errands.kernels.crm import crm_loop
+from errands.kernels.crm import Settled, crm_loop
 from errands.kernels.qrm import FIELDS, Rates, begin, greedy_episode
 from errands.learners.base import Saved
 from errands.learners.tabular.base import room
@@ -12,6 +12,7 @@ from errands.learners.tabular.counterfactual import CounterfactualLearner
 from errands.learners.tabular.lazy import Kind
 from errands.learners.tabular.policies import MachinePolicy
 from errands.learners.tabular.qrm import QRMConfig
+from errands.learners.tabular.world import Asked
 from errands.tasks.task import Task
 
 
@@ -24,12 +25,15 @@ class CRM(CounterfactualLearner):
         super().__init__(task, config, seed, machine, FIELDS)
         shape = (self.world.states, self.world.actions, len(self.enumerated))
         self.q = np.full(shape, config.q_init)
-        self.v = np.full((shape[0], shape[2]), config.q_init)
+        certain = self.world.table.next.shape[2] == 1 and not isinstance(self.world, Asked)
+        groups = len(np.unique(self.alive.group))
+        self.settled = Settled(certain, np.zeros(shape[0], np.int32), np.full((*shape[:2], groups), -1, np.int32))
         self.begin()
 
     def check_size(self, states: int) -> None:
         """Refuse a machine whose tables would not fit."""
-        room("the tables of CRM", self.world.states, self.world.actions + 1, states)
+        actions = self.world.actions
+        room("the tables of CRM", self.world.states, actions + actions // 2 if self.task.vanishing else actions, states)
 
     def begin(self) -> None:
         """Put the agent at the start of an episode."""
@@ -39,7 +43,7 @@ class CRM(CounterfactualLearner):
         """Run the compiled loop."""
         rates = Rates(self.config.alpha, self.config.gamma, self.config.epsilon, self.world.limit)
         table = self.world.table
-        return int(crm_loop(table, self.machine, self.alive, self.q, self.v, self.where, rates, count, self.rng))
+        return int(crm_loop(table, self.machine, self.alive, self.q, self.settled, self.where, rates, count, self.rng))
 
     def supply(self) -> None:
         """Nothing is ever missing: the machine is enumerated."""
@@ -56,10 +60,11 @@ class CRM(CounterfactualLearner):
 
     def save(self) -> Saved:
         """Everything that the rest of the run depends on."""
-        return {**super().save(), "q": self.q.copy(), "v": self.v.copy()}
+        return {**super().save(), "q": self.q.copy()}
 
     def restore(self, saved: Saved) -> None:
         """Continue where `saved` was taken."""
         super().restore(saved)
-        self.q[:], self.v[:] = saved["q"], saved["v"]
+        self.q[:] = saved["q"]
+        self.settled.at.fill(-1)
         self.resumed()
