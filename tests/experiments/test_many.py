@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from errands.errors import ErrandsError
 from errands.experiments.many import train_run
 from errands.experiments.setup import prepare
 from errands.results.run_folder import RunFolder, create
@@ -44,3 +45,11 @@ def test_a_seed_that_was_lost_is_trained_again_to_the_same_bytes(tmp_path: Path)
 def test_what_is_told_goes_to_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     train_run(made(tmp_path / "a", [0]), jobs=1, quiet=True)
     assert capsys.readouterr() == ("", "")
+
+
+def test_the_first_fault_is_raised(tmp_path: Path) -> None:
+    """The Boolean machine of fourteen boxes would take millions of gigabytes."""
+    task = load("delivery-14")
+    run = create(tmp_path / "a", prepare(task, "crm", "boolean", steps=10, git={}), task)
+    with pytest.raises(ErrandsError, match="the tables of CRM would take"):
+        train_run(run, jobs=1, quiet=True)

@@ -1,0 +1,57 @@
+"""States of environments as rows of bytes: taken, put back, and refused where there is none."""
+
+import numpy as np
+import pytest
+
+from errands.errors import TaskError
+from errands.learners.dirl.snapshots import BLANK, ROUND, put, restorable, stacked, taken
+from errands.tasks import any_order, load
+
+
+def test_an_environment_goes_on_from_where_it_was_taken(corridor):
+    env = corridor(any_order("left", "right")).world.env()
+    seen, _ = env.reset(seed=3)
+    for _ in range(2):
+        seen, *_ = env.step(1)
+    row = taken(env, seen)
+    ahead = [env.step(a)[0].tolist() for a in (0, 1, 1)]
+    env.reset(seed=9)
+    assert put(env, row).tolist() == seen.tolist()
+    assert [env.step(a)[0].tolist() for a in (0, 1, 1)] == ahead
+
+
+def test_rows_have_round_lengths_and_are_text(corridor):
+    env = corridor(any_order("left", "right")).world.env()
+    seen, _ = env.reset(seed=0)
+    row = taken(env, seen)
+    assert row.dtype == np.uint8
+    assert len(row) % ROUND == 0
+    assert bytes(row).decode().strip().startswith("{")
+
+
+def test_rows_of_several_lengths_are_one_array():
+    rows = stacked([np.frombuffer(b"ab", np.uint8), np.frombuffer(b"c", np.uint8)])
+    assert [bytes(row) for row in rows] == [b"ab", b"c" + bytes([BLANK])]
+    assert stacked([]).shape[0] == 0
+
+
+def test_arrays_and_numpy_numbers_come_back_as_they_were():
+    class Box:
+        def save(self):
+            return {"x": np.arange(4, dtype=np.int16).reshape(2, 2), "n": np.float64(0.5)}
+
+        def restore(self, saved):
+            self.saved = saved
+
+    box = Box()
+    put(box, taken(box, np.zeros(1, np.float32)))
+    assert box.saved["x"].dtype == np.int16
+    assert box.saved["x"].tolist() == [[0, 1], [2, 3]]
+    assert box.saved["n"] == 0.5
+
+
+def test_what_cannot_be_put_into_a_state_is_refused(corridor):
+    restorable(corridor(any_order("left", "right")))
+    restorable(load("water-2"))
+    with pytest.raises(TaskError, match="the environment of 'corridor' cannot be put into a state"):
+        restorable(corridor(any_order("left", "right"), shut=True))

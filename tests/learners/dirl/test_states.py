@@ -1,0 +1,37 @@
+"""World states of device worlds as rows of numbers, both ways."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from errands.learners.deep.machine import listed
+from errands.learners.deep.worlds import device_world
+from errands.learners.dirl.states import states_of
+from errands.tasks import load
+
+
+def test_a_cell_is_one_number():
+    states = states_of(device_world(listed(load("figure-1"))))
+    assert states.numbers == 1
+    assert int(states.state(states.row(jnp.int32(7)))) == 7
+
+
+def test_water_moves_on_from_a_row_as_from_the_state_itself():
+    world = device_world(listed(load("water-2")))
+    states = states_of(world)
+    step = jax.jit(world.step)
+    state = world.start(jnp.float32(0))
+    for action in (1, 1, 2, 0):
+        state, *_ = step(state, jnp.array([action], jnp.float32), jnp.float32(0))
+    row = states.row(state)
+    assert row.shape == (states.numbers,)
+    again = states.state(row)
+    for _ in range(3):
+        state, *_ = step(state, jnp.array([3.0]), jnp.float32(0))
+        again, *_ = step(again, jnp.array([3.0]), jnp.float32(0))
+    assert np.array_equal(states.row(state), states.row(again))
+
+
+def test_the_same_world_has_the_same_rows():
+    world = device_world(listed(load("figure-1")))
+    assert states_of(world) is states_of(world)
