@@ -34,6 +34,15 @@ def test_cells_and_observations_are_the_same_to_it():
         assert policy.act(cell, start, None) == policy.act(seen, start, None)
 
 
+def test_every_seed_has_a_policy_of_its_own():
+    ours = team("crm")
+    first, second = (policy_of(ours, place) for place in range(2))
+    start = first.brain.machine.rm.states[0]
+    assert [first.act(cell, start, None)[0] for cell in range(12)] != [
+        second.act(cell, start, None)[0] for cell in range(12)
+    ]
+
+
 def test_a_copy_does_not_change_with_later_training():
     ours = team("crm")
     policy = policy_of(ours, 1)

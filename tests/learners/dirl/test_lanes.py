@@ -44,7 +44,7 @@ def order(train, rollouts=2, most=50, start=None):
         (10, 2, False, False),
         (59, 1, False, True),
         (60, 1, False, False),
-    ],  # fmt: skip
+    ],
 )
 def test_training_comes_first_and_rollouts_end_by_number_or_by_steps(step, made, trains, goes_on):
     asked = order(10)
