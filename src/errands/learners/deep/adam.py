@@ -56,6 +56,11 @@ def descend(
     return Trained(weights, mean, square, target, updates)
 
 
+def weighted(weight: Array, loss: Array) -> Float[Array, ""]:
+    """The mean of losses by their weights; 0 where all weights are."""
+    return jnp.sum(weight * loss) / jnp.maximum(jnp.sum(weight), 1.0)
+
+
 def l1_beyond_one(error: Float[Array, "*rows"]) -> Float[Array, "*rows"]:
     """Huber's loss: half the square up to 1, linear beyond."""
     size = jnp.abs(error)

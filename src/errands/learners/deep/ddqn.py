@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from errands.learners.deep.adam import Trained, descend, fresh, l1_beyond_one
+from errands.learners.deep.adam import Trained, descend, fresh, l1_beyond_one, weighted
 from errands.learners.deep.batch import Batch
 from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.network import Headed, Layers, init_layers
@@ -51,15 +51,13 @@ class DDQN:
         self, layers: Layers, later: Float[Array, "rows heads actions"], now: Float[Array, " inputs"], batch: Batch
     ) -> tuple[Float[Array, ""], Float[Array, "heads actions"]]:
         q, following, acting = self._values(layers, now, batch)
-        following = jax.lax.stop_gradient(following)
-        value = jnp.where(following == following.max(axis=2, keepdims=True), later, -jnp.inf).max(axis=2)
+        value = double(jax.lax.stop_gradient(following), later)
         if batch.heads is None and batch.follow is not None:
             value = jnp.take_along_axis(value, batch.follow, axis=1)
         goal = batch.reward + self.config.gamma * batch.goes_on * value
         taken = batch.actions[:, 0].astype(jnp.int32)
         chosen = jnp.sum(q * jax.nn.one_hot(taken, self.net.outputs)[:, None], axis=2)
-        loss = jnp.sum(batch.weight * l1_beyond_one(chosen - goal)) / jnp.maximum(jnp.sum(batch.weight), 1.0)
-        return loss, acting
+        return weighted(batch.weight, l1_beyond_one(chosen - goal)), acting
 
     def _values(self, layers: Layers, now: Float[Array, " inputs"], batch: Batch) -> tuple[Array, Array, Array]:
         """The values of the observations, of those that follow, and of `now` for all heads."""
@@ -93,6 +91,11 @@ class DDQN:
     def worth(self, trained: Trained, now: Array, acting: Float[Array, "heads actions"]) -> Float[Array, " heads"]:
         """What each head expects."""
         return acting.max(axis=1)
+
+
+def double(online: Float[Array, "*rows actions"], target: Float[Array, "*rows actions"]) -> Float[Array, "*rows"]:
+    """Double Q-learning: what the target network says of the action that is best online."""
+    return jnp.where(online == online.max(axis=-1, keepdims=True), target, -jnp.inf).max(axis=-1)
 
 
 def annealed(config: DeepConfig, steps: Int[Array, ""], episodes: Int[Array, ""]) -> Float[Array, ""]:

@@ -5,17 +5,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from errands.learners.deep.adam import Trained, descend, fresh, l1_beyond_one
+from errands.learners.deep.adam import Trained, descend, fresh, l1_beyond_one, weighted
 from errands.learners.deep.config import DeepPlusConfig
 from errands.learners.deep.contexts import ContextBatch
-from errands.learners.deep.ddqn import explored
+from errands.learners.deep.ddqn import double, explored
 from errands.learners.deep.network import Factored, Layers, init_layers
-from errands.learners.deep.td3 import ActorCritic, actor_critic, delayed, noisy
+from errands.learners.deep.td3 import ActorCritic, actor_critic, improved, noisy
 
 
 def _shape(config: DeepPlusConfig) -> tuple[int, int, int, int]:
@@ -65,12 +66,10 @@ class FactoredDDQN:
         shared = net.every(layers, features[:count], drawn)
         q = jnp.concatenate([shared, net.join(layers, features[:count], own)[:, None]], axis=1)
         online = self._later(jax.lax.stop_gradient(layers), jax.lax.stop_gradient(features[count:-1]), batch)
-        value = jnp.where(online == online.max(axis=2, keepdims=True), later, -jnp.inf).max(axis=2)
-        goal = batch.reward + batch.discount * value
+        goal = batch.reward + batch.discount * double(online, later)
         taken = jax.nn.one_hot(batch.actions[:, 0].astype(jnp.int32), net.outputs)[:, None]
         error = jnp.sum(q * taken, axis=2) - goal
-        loss = jnp.sum(batch.weight * l1_beyond_one(error)) / jnp.maximum(jnp.sum(batch.weight), 1.0)
-        return loss, net.join(layers, features[-1:], here)
+        return weighted(batch.weight, l1_beyond_one(error)), net.join(layers, features[-1:], here)
 
     def view(self, trained: Trained, now: Float[Array, " inputs"], code: Array) -> Float[Array, "1 actions"]:
         """The values of one observation under one code."""
@@ -147,19 +146,9 @@ class FactoredTD3:
     ) -> tuple[ActorCritic, Float[Array, "1 actions"]]:
         """One update of the critics, every `policy_delay` steps one of the actor, and the action for `now`."""
         c = self.config
-        go = step >= c.warmup
-        both = step % c.policy_delay == 0 if self.phase is None else self.phase == 0
-        acting = self.view(trained, now, batch.code)
         goal = self._goal(trained, batch, normals[self.action_width :].reshape(c.batch, 1, self.action_width))
-        gradient = jax.grad(self._critic_loss)(trained.critics.weights, batch, goal)
-        critics = descend(trained.critics, gradient, c.alpha, c.polyak, go, both)
-
-        def improve(actor: Trained) -> Trained:
-            first = jax.tree.map(lambda part: part[:1], critics.weights)
-            gradient = jax.grad(self._actor_loss)(actor.weights, first, batch)
-            return descend(actor, gradient, c.alpha, c.polyak, go)
-
-        return ActorCritic(delayed(improve, trained.actor, both), critics), acting
+        losses = partial(self._critic_loss, batch=batch, goal=goal), partial(self._actor_loss, batch=batch)
+        return improved(trained, *losses, c, step, self.phase), self.view(trained, now, batch.code)
 
     def _goal(self, trained: ActorCritic, batch: ContextBatch, normals: Array) -> Float[Array, "rows contexts"]:
         c = self.config
@@ -171,12 +160,12 @@ class FactoredTD3:
     def _critic_loss(self, critics: Layers, batch: ContextBatch, goal: Array) -> Float[Array, ""]:
         # The action is the stored one whatever the machine state: one row of the trunk serves all of them.
         q = self._judge(critics, batch.observations, batch.actions[:, None], batch.codes)
-        return jnp.sum(batch.weight * jnp.square(q - goal)) / jnp.maximum(jnp.sum(batch.weight), 1.0)
+        return weighted(batch.weight, jnp.square(q - goal))
 
     def _actor_loss(self, layers: Layers, critic: Layers, batch: ContextBatch) -> Float[Array, ""]:
         actions = self._actions(layers, batch.observations, batch.codes)
         q = self._judge(critic, batch.observations, actions, batch.codes)
-        return -jnp.sum(batch.weight * q) / jnp.maximum(jnp.sum(batch.weight), 1.0)
+        return -weighted(batch.weight, q)
 
     def view(self, trained: ActorCritic, now: Float[Array, " inputs"], code: Array) -> Float[Array, "1 actions"]:
         """The action of one observation under one code."""

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from errands.learners.deep.adam import Trained, descend, fresh
+from errands.learners.deep.adam import Trained, descend, fresh, weighted
 from errands.learners.deep.batch import Batch
 from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.network import Headed, Layers, init_layers
@@ -81,20 +82,10 @@ class TD3:
         step: Int[Array, ""],
     ) -> tuple[ActorCritic, Float[Array, "heads actions"]]:
         """One update of the critics, every `policy_delay` steps one of the actor, and the actions for `now`."""
-        c = self.config
-        go = step >= c.warmup
-        both = step % c.policy_delay == 0 if self.phase is None else self.phase == 0
         acting = self._actions(trained.actor.weights, now[None])[0]
-        goal = self._goal(trained, batch, normals[self.action_width :].reshape(c.batch, self.action_width))
-        gradient = jax.grad(self._critic_loss)(trained.critics.weights, batch, goal)
-        critics = descend(trained.critics, gradient, c.alpha, c.polyak, go, both)
-
-        def improve(actor: Trained) -> Trained:
-            first = jax.tree.map(lambda part: part[:1], critics.weights)
-            gradient = jax.grad(self._actor_loss)(actor.weights, first, batch)
-            return descend(actor, gradient, c.alpha, c.polyak, go)
-
-        return ActorCritic(delayed(improve, trained.actor, both), critics), acting
+        goal = self._goal(trained, batch, normals[self.action_width :].reshape(self.config.batch, self.action_width))
+        losses = partial(self._critic_loss, batch=batch, goal=goal), partial(self._actor_loss, batch=batch)
+        return improved(trained, *losses, self.config, step, self.phase), acting
 
     def _goal(
         self, trained: ActorCritic, batch: Batch, normals: Float[Array, "batch actions"]
@@ -112,12 +103,12 @@ class TD3:
     def _critic_loss(self, critics: Layers, batch: Batch, goal: Float[Array, "rows heads"]) -> Float[Array, ""]:
         rows = jnp.concatenate([batch.observations, batch.actions], axis=1)
         q = jax.vmap(self.critic.some, in_axes=(0, None, None))(critics, rows, batch.heads)[..., 0]
-        return jnp.sum(batch.weight * jnp.square(q - goal)) / jnp.maximum(jnp.sum(batch.weight), 1.0)
+        return weighted(batch.weight, jnp.square(q - goal))
 
     def _actor_loss(self, layers: Layers, critic: Layers, batch: Batch) -> Float[Array, ""]:
         actions = self._actions(layers, batch.observations, batch.heads)
         q = self._judge(critic, batch.observations, actions, batch.heads)[0]
-        return -jnp.sum(batch.weight * q) / jnp.maximum(jnp.sum(batch.weight), 1.0)
+        return -weighted(batch.weight, q)
 
     def act(
         self,
@@ -143,12 +134,28 @@ class TD3:
         return self._judge(trained.critics.weights, now[None], acting[None]).min(axis=0)[0]
 
 
-def delayed(improve: Callable[[Trained], Trained], actor: Trained, due: Bool[Array, ""] | bool) -> Trained:
-    """The actor after its update where one is due."""
-    if isinstance(due, bool):
-        return improve(actor) if due else actor
-    later: Trained = jax.lax.cond(due, improve, lambda actor: actor, actor)
-    return later
+def improved(
+    trained: ActorCritic,
+    critic_loss: Callable[[Layers], Array],
+    actor_loss: Callable[[Layers, Layers], Array],
+    config: DeepConfig,
+    step: Int[Array, ""],
+    phase: int | None,
+) -> ActorCritic:
+    """One update of the critics, and every `policy_delay` steps one of the actor, whose loss is by the first critic."""
+    go = step >= config.warmup
+    both = step % config.policy_delay == 0 if phase is None else phase == 0
+    gradient = jax.grad(critic_loss)(trained.critics.weights)
+    critics = descend(trained.critics, gradient, config.alpha, config.polyak, go, both)
+
+    def improve(actor: Trained) -> Trained:
+        """The actor after its update."""
+        first = jax.tree.map(lambda part: part[:1], critics.weights)
+        return descend(actor, jax.grad(actor_loss)(actor.weights, first), config.alpha, config.polyak, go)
+
+    if isinstance(both, bool):
+        return ActorCritic(improve(trained.actor) if both else trained.actor, critics)
+    return ActorCritic(jax.lax.cond(both, improve, lambda actor: actor, trained.actor), critics)
 
 
 def noisy(acting: Float[Array, " actions"], normals: Array, size: float, go: Array) -> Float[Array, " actions"]:
