@@ -1,0 +1,72 @@
+"""Agenda states numbered without building a machine: the same states and moves as the machine that is built."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from errands.kernels.scout_states import enumerate_states, find, follow, moves
+from errands.learners.scout.lowering import Lowering
+from errands.machines import NumericRM, unfold_agenda
+from errands.tables import FAILURE
+from errands.tasks import any_order, avoid, sequence
+
+MACHINES = {
+    "boxes": any_order("b1", "b2", "b3", after="s"),
+    "fatal": avoid("x", any_order("p", "q", before="c")),
+    "groups": sequence(any_order("p", "q"), any_order("r", "t")),
+    "plain": sequence("p", "q", "p"),
+}
+
+
+def lowered(machine: NumericRM) -> Lowering:
+    return Lowering(machine, [set(), *({name} for name in machine.features)], ())
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_states_are_those_of_the_agenda_machine(name: str) -> None:
+    lowering = lowered(MACHINES[name])
+    first, to, _ = lowering.options()
+    few, us, masks, slots = enumerate_states(lowering.machine, first, to, 1_000)
+    assert few
+    agenda = unfold_agenda(MACHINES[name])
+    found = list(zip(us.tolist(), (int(m) for m in masks), strict=True))
+    assert found[0] == agenda.states[0]
+    assert sorted(found) == sorted(agenda.states)
+    assert [int(find(us, masks, slots, u, np.uint64(m))) for u, m in found] == list(range(len(found)))
+    assert find(us, masks, slots, 0, np.uint64(2**40)) < 0
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_labels_lead_where_the_machine_goes(name: str) -> None:
+    lowering = lowered(MACHINES[name])
+    _, us, masks, slots = enumerate_states(lowering.machine, *lowering.options()[:2], 1_000)
+    delta = follow(lowering.machine, us, masks, slots)
+    for x, (u, mask) in enumerate(zip(us.tolist(), (int(m) for m in masks), strict=True)):
+        for label in range(len(lowering.labels)):
+            expected = (u, mask) if lowering.stepper.status[u] else lowering.step((u, mask), label)
+            there = int(delta[label, x])
+            assert (int(us[there]), int(masks[there])) == expected
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_moves_are_those_of_the_machine_without_failures_and_waiting(name: str) -> None:
+    lowering = lowered(MACHINES[name])
+    options = lowering.options()[:2]
+    _, us, masks, slots = enumerate_states(lowering.machine, *options, 1_000)
+    first, to, bit, _ = moves(lowering.machine, us, masks, slots, *options)
+    stepper = lowering.stepper
+    for x, (u, mask) in enumerate(zip(us.tolist(), (int(m) for m in masks), strict=True)):
+        found = {(int(to[i]), int(bit[i])) for i in range(first[x], first[x + 1])}
+        expected = {
+            (int(find(us, masks, slots, m.target[0], np.uint64(m.target[1]))), m.completed)
+            for m in stepper.moves((u, mask))
+            if m.target != (u, mask) and stepper.status[m.target[0]] != FAILURE
+        }
+        assert found == expected
+
+
+def test_more_states_than_allowed_are_refused() -> None:
+    lowering = lowered(any_order(*"abcdefgh"))
+    assert not enumerate_states(lowering.machine, *lowering.options()[:2], 200)[0]
+    assert enumerate_states(lowering.machine, *lowering.options()[:2], 300)[0]

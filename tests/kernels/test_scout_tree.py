@@ -1,0 +1,53 @@
+"""The tree's lower bound: never above the best of all orders, and equal to it where a tree is a path."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from errands.kernels.scout_tree import lightest, tree_bound
+
+
+def best(first: np.ndarray, between: np.ndarray, last: np.ndarray) -> float:
+    return min(
+        first[p[0]] + sum(between[a, b] for a, b in zip(p, p[1:], strict=False)) + last[p[-1]]
+        for p in permutations(range(len(first)))
+    )
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_bound_is_never_above_the_best_order(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    points = rng.integers(0, 20, (6, 2))
+    between = np.abs(points[:, None] - points).sum(axis=2).astype(float) + (
+        rng.integers(0, 3, (6, 6)) if seed % 2 else 0
+    )
+    np.fill_diagonal(between, 0)
+    first, last = np.abs(points).sum(axis=1).astype(float), rng.integers(0, 5, 6).astype(float)
+    shortest = best(first, between, last)
+    bound = tree_bound(first, between, last, shortest, 300)
+    assert 0.0 < bound <= shortest + 1e-9
+    assert bound > 0.7 * shortest
+
+
+def test_on_a_line_the_tree_is_the_path() -> None:
+    place = np.array([3.0, 1.0, 2.0, 5.0])
+    between = np.abs(place[:, None] - place)
+    assert tree_bound(place, between, np.zeros(4), 5.0, 300) == pytest.approx(5.0, abs=1e-4)
+
+
+def test_a_bound_is_cut_at_what_is_known_to_be_possible() -> None:
+    place = np.array([3.0, 1.0])
+    assert tree_bound(place, np.abs(place[:, None] - place), np.zeros(2), 2.0, 50) == 2.0
+
+
+def test_the_lightest_tree_and_its_degrees_are_those_on_paper() -> None:
+    """Root to item 0 (1), from there to 1 and 2 (2 each); 1 to 2 would cost 9."""
+    weight = np.array([[0.0, 2.0, 2.0], [2.0, 0.0, 9.0], [2.0, 9.0, 0.0]])
+    degree = np.zeros(3, np.int32)
+    assert lightest(np.array([1.0, 7.0, 7.0]), weight, np.zeros(3), degree) == 5.0
+    assert degree.tolist() == [3, 1, 1]
+    assert lightest(np.array([1.0, 7.0, 7.0]), weight, np.array([10.0, 0.0, 0.0]), degree) == 1 + 10 + 7 + 7
+    assert degree.tolist() == [1, 1, 1]

@@ -1,0 +1,81 @@
+"""Steps of worlds and agenda machines as plain Python, against the machine itself and shares counted."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from errands.kernels import stepping
+from errands.machines import Stepper
+from errands.machines.lower import lower
+from errands.tasks import Task, any_order, avoid, load, sequence
+
+kernel: dict[str, Any] = {
+    name: getattr(getattr(stepping, name), "py_func", getattr(stepping, name))
+    for name in ("lowest_bit", "outcome", "start", "reward")
+}
+
+
+@pytest.mark.parametrize("bit", range(64))
+def test_the_lowest_bit_is_found_whatever_lies_above_it(bit: int) -> None:
+    assert kernel["lowest_bit"](np.uint64(1 << bit)) == bit
+    assert kernel["lowest_bit"](np.uint64((2**64 - 1) & ~((1 << bit) - 1))) == bit
+
+
+def test_no_bit_is_minus_one() -> None:
+    assert kernel["lowest_bit"](np.uint64(0)) == -1
+
+
+@pytest.mark.parametrize(
+    "machine", [any_order("a", "b", "c", after="s"), avoid("x", sequence(any_order("p", "q"), any_order("r", "t")))]
+)
+def test_a_step_of_the_table_is_a_step_of_the_machine(machine: Any) -> None:
+    chance = random.Random(1)
+    labels = [set(chance.sample(machine.features, chance.randint(0, 3))) for _ in range(30)]
+    table, stepper = lower(machine, labels), Stepper(machine)
+    state = stepper.start
+    for _ in range(200):
+        label = chance.randrange(30)
+        entry, mask, completed = stepping.advance(table, state[0], np.uint64(state[1]), label)
+        (u, rest), chosen, bit = stepper.step(state, labels[label])
+        assert (int(table.next[entry]), completed) == (u, bit)
+        assert table.reward[entry] == (chosen.reward.value if chosen else 0.0)
+        if stepper.status[u]:
+            state = stepper.start
+        else:
+            assert int(mask) == rest
+            state = (u, rest)
+
+
+def slippery() -> Any:
+    text = load("figure-1").text.replace('removed = ["b1", "b2"]', 'removed = ["b1", "b2"]\nslip = 0.3')
+    finite = Task.from_toml(text).finite
+    assert finite is not None
+    return finite.table
+
+
+def test_outcomes_come_as_often_as_the_table_says() -> None:
+    table, rng = slippery(), np.random.default_rng(0)
+    met = Counter(kernel["outcome"](table, 4, 1, rng) for _ in range(20_000))
+    shares = np.diff(table.cumulative[4, 1], prepend=0.0)
+    assert [met[o] / 20_000 for o in range(3)] == pytest.approx(shares.tolist(), abs=0.01)
+
+
+def test_certain_moves_and_single_starts_draw_nothing() -> None:
+    finite = load("figure-1").finite
+    assert finite is not None
+    rng = np.random.default_rng(0)
+    before = rng.bit_generator.state
+    assert kernel["outcome"](finite.table, 3, 2, rng) == 0
+    assert kernel["start"](finite.table, rng) == finite.table.starts[0]
+    assert rng.bit_generator.state == before
+
+
+def test_a_signal_is_paid_times_its_factor() -> None:
+    table = slippery()._replace(signal=np.full((1, 12, 4, 3), 0.5))
+    assert kernel["reward"](table, -2.0, 0, 1, 1, 1) == -1.0
+    assert kernel["reward"](table, -2.0, -1, 1, 1, 1) == -2.0
