@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from errands.tables import Floats
 
 
 def length(order: tuple[int, ...] | list[int], first: Floats, between: Floats, last: Floats) -> float:
-    return float(first[order[0]] + sum(between[a, b] for a, b in zip(order, order[1:], strict=False)) + last[order[-1]])
+    return float(first[order[0]] + sum(between[a, b] for a, b in pairwise(order)) + last[order[-1]])
 
 
 def drawn(n: int, seed: int, symmetric: bool) -> tuple[Floats, Floats, Floats]:

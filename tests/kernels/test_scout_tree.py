@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -12,8 +12,7 @@ from errands.kernels.scout_tree import lightest, tree_bound
 
 def best(first: np.ndarray, between: np.ndarray, last: np.ndarray) -> float:
     return min(
-        first[p[0]] + sum(between[a, b] for a, b in zip(p, p[1:], strict=False)) + last[p[-1]]
-        for p in permutations(range(len(first)))
+        first[p[0]] + sum(between[a, b] for a, b in pairwise(p)) + last[p[-1]] for p in permutations(range(len(first)))
     )
 
 
