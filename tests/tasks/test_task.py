@@ -103,6 +103,14 @@ def test_machines_are_alike_whatever_their_states_and_features_are_called() -> N
     assert not alike(named, any_order("b1", "b2"))
 
 
+def test_machines_are_alike_when_one_numeric_feature_ends_like_another() -> None:
+    def twice(first: str, second: str) -> NumericRM:
+        lines = [f"u0 -> u0 : {first}! | {first}↓ ; 0", f"u0 -> u1 : {first}⤓ ; 0", f"u1 -> u2 : {second}⤓ ; 1"]
+        return NumericRM.of("u0", ["u2"], lines, numeric={first: ["x1", "x2"], second: ["y1", "y2"]})
+
+    assert alike(twice("b", "ab"), twice("m", "n"))
+
+
 def test_the_label_of_every_step_is_one_of_the_labels() -> None:
     finite = load("office-3").finite
     assert finite is not None

@@ -63,7 +63,7 @@ def _stepping(stepper: Stepper, labels: Labels, signals: Sequence[str]) -> Agend
         initial=stepper.start[0],
         full=np.uint64(stepper.full),
         active=np.array(stepper.active, np.uint64),
-        label_bits=np.array([_bits(stepper, label) for label in labels], np.uint64),
+        label_bits=np.array([stepper.bits(label) for label in labels], np.uint64),
         variable_bits=np.array(stepper.variable_bits, np.uint64),
         first=first.astype(np.int32),
         variables=np.array([v for m in stepper.mentioned for v in m], np.int32),
@@ -81,13 +81,6 @@ def _stepping(stepper: Stepper, labels: Labels, signals: Sequence[str]) -> Agend
     )
 
 
-def _bits(stepper: Stepper, label: Set[str]) -> int:
-    bits = 0
-    for name in label:
-        bits |= stepper.bits_of.get(name, 0)
-    return bits
-
-
 def _entry(
     stepper: Stepper,
     u: int,
@@ -97,7 +90,7 @@ def _entry(
     signals: Sequence[str],
 ) -> tuple[int, float, int, int]:
     """(next numeric state, reward or factor, signal or -1, Boolean objective completed or -1) of one entry."""
-    changes = dict(zip((stepper.variables[v] for v in stepper.mentioned[u]), values, strict=True))
+    changes = stepper.changes(u, values)
     for t in stepper.leaving[u]:
         if holds(t.guard, label, changes):
             signal = -1

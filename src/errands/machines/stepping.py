@@ -79,7 +79,7 @@ class Stepper:
         counted = [_names(ts, Numeric) for ts in self.leaving]
         self.mentioned = tuple(tuple(v for v, name in enumerate(variables) if name in names) for names in counted)
         self.variables = variables
-        self.looked_at = tuple(sum(self.bits_of.get(n, 0) for n in _names(ts, Boolean)) for ts in self.leaving)
+        self.looked_at = tuple(self.bits(_names(ts, Boolean)) for ts in self.leaving)
         self._options: dict[tuple[int, Values, Forced], tuple[tuple[Transition | None, Guard], ...]] = {}
 
     @cached_property
@@ -87,6 +87,13 @@ class Stepper:
         """Whether subtasks of one variable are interchangeable: none is looked at, no two open ones share a feature."""
         open_ = [self.named(bits) for bits in set(self.active)]
         return not any(self.looked_at) and all(len(set(group)) == len(group) for group in open_)
+
+    def bits(self, features: Set[str]) -> int:
+        """The mask of the subtasks whose features are among these."""
+        found = 0
+        for name in features:
+            found |= self.bits_of.get(name, 0)
+        return found
 
     def named(self, mask: int) -> tuple[str, ...]:
         """The subtasks whose bits are in a mask, in declared order."""
@@ -103,20 +110,18 @@ class Stepper:
             for v in self.mentioned[u]
         )
 
-    def _changes(self, u: int, values: Values) -> dict[str, Change]:
+    def changes(self, u: int, values: Values) -> dict[str, Change]:
+        """The same values by the names of the numeric features."""
         return dict(zip((self.variables[v] for v in self.mentioned[u]), values, strict=True))
 
     def step(self, state: State, true: Set[str]) -> Step:
         """One step with the features that are true."""
         u, mask = state
-        hit = 0
-        for name in true:
-            hit |= self.bits_of.get(name, 0)
-        hit &= self.active[u] & mask
+        hit = self.bits(true) & self.active[u] & mask
         completed = (hit & -hit).bit_length() - 1
         if hit:
             mask &= ~(hit & -hit)
-        changes = self._changes(u, self.values(u, mask, completed))
+        changes = self.changes(u, self.values(u, mask, completed))
         chosen = next((t for t in self.leaving[u] if holds(t.guard, true, changes)), None)
         return Step(self._land(u, chosen, mask), chosen, completed)
 
@@ -138,7 +143,7 @@ class Stepper:
         """The transitions of u that can fire under these values, with what is left of their guards; None is staying."""
         key = (u, values, forced)
         if key not in self._options:
-            changes = self._changes(u, values)
+            changes = self.changes(u, values)
             left = [(t, substitute(t.guard, dict(forced), changes)) for t in self.leaving[u]]
             able: list[tuple[Transition | None, Guard]] = [(t, g) for t, g in left if satisfying(g) is not None]
             stay = negation(disjunction([g for _, g in able])) if able else negation(FALSE)

@@ -113,9 +113,8 @@ def _crowded(task: Task) -> Iterator[str]:
         finite = task.world.finite()
         together = set(finite.labels) if finite is not None else set()
     stepper = Stepper(task.machine)
-    names = task.machine.subtasks
     for label in sorted(together, key=sorted):
-        hits = sum(1 << i for i, name in enumerate(names) if name in label)
+        hits = stepper.bits(label)
         for u, active in enumerate(stepper.active):
             both = list(dict.fromkeys(stepper.named(hits & active)))
             if len(both) > 1:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
 from errands.errors import SpecError
-from errands.features import Boolean, Guard, Numeric, atoms, conjunction, disjunction, is_name, negation
+from errands.features import And, Boolean, Guard, Not, Numeric, Or, atoms, conjunction, disjunction, is_name, negation
 from errands.machines.numeric import MAX_TRANSITIONS, NumericRM
 from errands.machines.transition import Reward, Transition
 
@@ -32,7 +32,7 @@ def sequence(*phrases: Phrase) -> NumericRM:
             if target == "won" and not last:
                 target = f"{i + 1}_{parts[i + 1].initial}"
             transitions.append(
-                Transition(f"{i}_{t.source}", target, _renamed(t.guard, names), Reward(float(target == "won")))
+                Transition(f"{i}_{t.source}", target, renamed(t.guard, names), Reward(float(target == "won")))
             )
     return _numbered(f"0_{parts[0].initial}", transitions, numeric)
 
@@ -117,18 +117,17 @@ def _apart(part: NumericRM, taken: Iterable[tuple[str, tuple[str, ...]]]) -> dic
     return names
 
 
-def _renamed(guard: Guard, names: dict[str, str]) -> Guard:
-    from errands.features import And, Not, Or
-
+def renamed(guard: Guard, names: dict[str, str]) -> Guard:
+    """The guard with new names for its numeric features."""
     match guard:
         case Numeric(name, change):
             return Numeric(names[name], change)
         case Not(inner):
-            return Not(_renamed(inner, names))
+            return Not(renamed(inner, names))
         case And(parts):
-            return And(tuple(_renamed(p, names) for p in parts))
+            return And(tuple(renamed(p, names) for p in parts))
         case Or(parts):
-            return Or(tuple(_renamed(p, names) for p in parts))
+            return Or(tuple(renamed(p, names) for p in parts))
     return guard
 
 
@@ -145,7 +144,7 @@ def _numbered(
     features |= {n for _, subtasks in numeric for n in subtasks}
     if clash := features & {name for name, _ in numeric}:
         apart = {name: name + "_" * (name in clash) for name, _ in numeric}
-        transitions = [Transition(t.source, t.target, _renamed(t.guard, apart), t.reward) for t in transitions]
+        transitions = [Transition(t.source, t.target, renamed(t.guard, apart), t.reward) for t in transitions]
         numeric = [(apart[name], subtasks) for name, subtasks in numeric]
     lines = tuple(Transition(names[t.source], names[t.target], t.guard, t.reward) for t in transitions)
     return NumericRM(names[initial], (names["won"],), failure, tuple(numeric), lines)

@@ -8,11 +8,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from errands.errors import SpecError
+from errands.features import parse_guard
 from errands.machines.lower import lower
 from errands.machines.numeric import NumericRM
 from errands.machines.stepping import Stepper
 from errands.tables import AgendaTable
-from errands.tasks.phrases import any_order
+from errands.tasks.phrases import any_order, renamed
 from errands.worlds.base import FiniteWorld, World
 from errands.worlds.delivery import Delivery
 from errands.worlds.grid import GridLayout, unreachable_features
@@ -124,19 +125,12 @@ def alike(first: NumericRM, second: NumericRM) -> bool:
     """Whether two machines are the same but for the names of their states and numeric features."""
 
     def plain(machine: NumericRM) -> object:
-        from errands.features import parse_guard
-
         names = {name: f"n{i}" for i, (name, _) in enumerate(machine.numeric)}
         states = {name: i for i, name in enumerate(machine.states)}
-
-        def renamed(guard: str) -> str:
-            for old, new in names.items():
-                for sign in "↓⤓!":
-                    guard = guard.replace(old + sign, "\0" + new + sign)
-            return str(parse_guard(guard.replace("\0", "")))
-
+        guards = [str(parse_guard(str(renamed(t.guard, names)))) for t in machine.transitions]
         lines = frozenset(
-            (states[t.source], states[t.target], renamed(str(t.guard)), t.reward) for t in machine.transitions
+            (states[t.source], states[t.target], guard, t.reward)
+            for t, guard in zip(machine.transitions, guards, strict=True)
         )
         terminals = [frozenset(states[s] for s in group) for group in (machine.success, machine.failure)]
         return lines, terminals, tuple(subtasks for _, subtasks in machine.numeric)

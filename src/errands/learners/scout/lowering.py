@@ -78,7 +78,7 @@ class Lowering:
     def _entry(self, label: Set[str], u: int, values: Values) -> tuple[int, float, int]:
         """(next numeric state, reward or factor, signal or -1)."""
         stepper = self.stepper
-        changes = dict(zip((stepper.variables[v] for v in stepper.mentioned[u]), values, strict=True))
+        changes = stepper.changes(u, values)
         for t in stepper.leaving[u]:
             if holds(t.guard, label, changes):
                 signal = -1 if t.reward.signal is None else self.signals.index(t.reward.signal)
@@ -87,10 +87,7 @@ class Lowering:
 
     def bits(self, label: Set[str]) -> int:
         """The subtasks whose feature is true in a label."""
-        found = 0
-        for name in label:
-            found |= self.stepper.bits_of.get(name, 0)
-        return found
+        return self.stepper.bits(label)
 
     def _masks(self, numbers: Sequence[int]) -> Masks:
         word = (1 << 64) - 1
