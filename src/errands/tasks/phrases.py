@@ -52,21 +52,16 @@ def any_order(*items: str, before: str | None = None, after: str | None = None) 
     while name in {*items, before, after}:
         name += "_"
     same, down, done = (f"{name}{sign}" for sign in "!↓⤓")
-    lines: list[str] = []
-    choose, first = "u0", "u0"
-    if before is not None:
-        choose = "u1"
-        lines += [f"u0 -> u0 : ~{before} ; 0", f"u0 -> u1 : {before} ; 0"]
-    if after is not None:
-        back, won = f"u{int(choose[1:]) + 1}", f"u{int(choose[1:]) + 2}"
-        lines += [f"{choose} -> {choose} : {same} ; 0", f"{choose} -> {back} : {down} | {done} ; 0"]
-        lines += [f"{back} -> {back} : ~{after} ; 0", f"{back} -> {won} : {after} & {done} ; 1"]
-        lines += [f"{back} -> {first} : {after} & {same} ; 0"]
-    else:
-        won = f"u{int(choose[1:]) + 1}"
+    choose, second, third = ("u0", "u1", "u2") if before is None else ("u1", "u2", "u3")
+    lines = [] if before is None else [f"u0 -> u0 : ~{before} ; 0", f"u0 -> u1 : {before} ; 0"]
+    if after is None:
         lines += [f"{choose} -> {choose} : {same} ; 0"] * (before is not None)
-        lines += [f"{choose} -> {first} : {down} ; 0", f"{choose} -> {won} : {done} ; 1"]
-    return NumericRM.of(first, [won], lines, numeric={name: items})
+        lines += [f"{choose} -> u0 : {down} ; 0", f"{choose} -> {second} : {done} ; 1"]
+        return NumericRM.of("u0", [second], lines, numeric={name: items})
+    lines += [f"{choose} -> {choose} : {same} ; 0", f"{choose} -> {second} : {down} | {done} ; 0"]
+    lines += [f"{second} -> {second} : ~{after} ; 0", f"{second} -> {third} : {after} & {done} ; 1"]
+    lines += [f"{second} -> u0 : {after} & {same} ; 0"]
+    return NumericRM.of("u0", [third], lines, numeric={name: items})
 
 
 def avoid(*forbidden_then_phrase: Phrase) -> NumericRM:
