@@ -92,11 +92,19 @@ class PlainQCoRM:
     """QCoRM without joint optimisation, on a certain world without failures."""
 
     def __init__(
-        self, task: Task, seed: int, alpha: float, gamma: float, epsilon: float, q_init: float, alpha_eta: float
+        self,
+        task: Task,
+        seed: int,
+        alpha: float,
+        gamma: float,
+        epsilon: float,
+        q_init: float,
+        alpha_eta: float,
+        lifted: str = "occupied",
     ) -> None:
         self.world, self.rng = PlainWorld(task), np.random.Generator(np.random.PCG64(seed))
         self.alpha, self.gamma, self.epsilon, self.alpha_eta = alpha, gamma, epsilon, alpha_eta
-        self.stepper = Stepper(task.machine)
+        self.stepper, self.lifted = Stepper(task.machine), lifted
         self.names = objectives(task.machine)
         self.q = {k: [[q_init] * 4 for _ in self.world.moves] for k in self.names}
         self.eta: dict[tuple[tuple[int, int], str], float] = {}
@@ -148,7 +156,11 @@ class PlainQCoRM:
                 done = self.stepper.machine.subtasks[step.completed]
             elif step.state != self.state:
                 done = self.open[0]
-            for k in self.open:
+            learning = list(self.open)
+            if self.lifted == "remaining":
+                remaining = (k for i, k in enumerate(self.stepper.machine.subtasks) if self.state[1] >> i & 1)
+                learning += [k for k in remaining if k not in learning]
+            for k in learning:
                 if k != done:
                     row = self.q[k][s]
                     row[a] += self.alpha * (self.gamma * max(self.q[k][s2]) - row[a])

@@ -36,6 +36,8 @@ class Coefficients(NamedTuple):
     replay: int
     """EVERY grounding transition, those of CHOSEN exploitations, or those of WHOLE episodes of exploitation."""
     replay_failed: bool
+    lift_remaining: bool
+    """Whether remaining subtasks learn too while none of them can be completed."""
     bias: bool
     limit: int
     epsilon_from: int

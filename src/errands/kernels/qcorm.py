@@ -31,7 +31,7 @@ from errands.kernels.coupled import (
     occupy,
 )
 from errands.kernels.crm import pull
-from errands.kernels.stepping import advance, outcome, reward
+from errands.kernels.stepping import ONE, ZERO, advance, lowest_bit, outcome, reward
 from errands.kernels.steps_to_go import StepsToGo, insert
 from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, WorldTable
 
@@ -84,6 +84,26 @@ def finish(values: CoupledValues, table: StepsToGo, rates: Coefficients, success
 
 
 @hot
+def lift(
+    machine: AgendaTable,
+    values: CoupledValues,
+    bits: np.uint64,
+    s: int,
+    a: int,
+    s2: int,
+    r: float,
+    gamma: float,
+    alpha: float,
+) -> None:
+    """The lifted update for the subtasks in `bits`, which remain but cannot be completed now."""
+    while bits != ZERO:
+        bit = lowest_bit(bits)
+        bits &= ~(ONE << np.uint64(bit))
+        k = machine.subtask_objective[bit]
+        pull(values.q, values.v, s, a, k, r + gamma * values.v[s2, k], alpha)
+
+
+@hot
 def learn(
     world: WorldTable,
     machine: AgendaTable,
@@ -115,6 +135,8 @@ def learn(
         target = r + gamma * v[s2, k]
         if q[s, a, k] != target and (k != finished or failed):
             pull(q, v, s, a, k, target, rates.alpha)
+    if rates.lift_remaining:
+        lift(machine, values, mask & ~machine.active[u], s, a, s2, r, gamma, rates.alpha)
     where[TIME] += 1
     where[STEP] += 1
     if finished >= 0 and not failed and where[GROUNDED] < values.ground.shape[0]:

@@ -53,6 +53,8 @@ class QCoRMConfig(LearnerConfig):
     """Which grounding transitions are replayed when the episode ends."""
     replay_failed: bool = True
     """Whether episodes that failed or ran out of time are replayed too."""
+    lifted: Literal["occupied", "remaining"] = "occupied"
+    """Which subtasks learn from a step: those of the occupied coupled states, or all that remain."""
     bias: bool = True
     """Whether exploring the order prefers transitions that were never chosen."""
     epsilon_anneal: tuple[int, int] = (0, 0)
@@ -69,6 +71,8 @@ class QCoRMConfig(LearnerConfig):
             raise ConfigError("full_reward must be positive and min_step_reward not positive, as Theorem 1 assumes")
         if self.replay not in REPLAYS:
             raise ConfigError(f"replay is '{self.replay}'; choose from {', '.join(REPLAYS)}")
+        if self.lifted not in ("occupied", "remaining"):
+            raise ConfigError(f"lifted is '{self.lifted}'; choose from occupied, remaining")
 
 
 class QCoRM(TabularLearner):
@@ -109,7 +113,8 @@ class QCoRM(TabularLearner):
         c = self.config
         return coupled.Coefficients(
             c.alpha, c.gamma, c.epsilon, c.alpha_eta, c.alpha_k, c.xi_start, c.xi_step, c.xi_end,
-            c.full_reward, c.min_step_reward, c.joint, REPLAYS[c.replay], c.replay_failed, c.bias,
+            c.full_reward, c.min_step_reward, c.joint, REPLAYS[c.replay], c.replay_failed,
+            c.lifted == "remaining", c.bias,
             self.world.limit, *c.epsilon_anneal, *c.xi_anneal,
         )  # fmt: skip
 
@@ -148,7 +153,9 @@ class QCoRM(TabularLearner):
         """The learnt steps to go of every coupled state that an episode has passed on its way to the goal."""
         stepper = self.quotient.stepper
         done = [(u, 0) for u, counts in self.quotient.nodes if stepper.status[u] == SUCCESS and not any(counts)]
-        found = {str(self.quotient.label((u, mask), name)): eta for (u, mask, name), eta in sorted(self.known().items())}
+        found = {
+            str(self.quotient.label((u, mask), name)): eta for (u, mask, name), eta in sorted(self.known().items())
+        }
         return found | {str(self.quotient.label(state)): 0.0 for state in done if found}
 
     @property
