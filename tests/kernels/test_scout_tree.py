@@ -26,7 +26,7 @@ def test_the_bound_is_never_above_the_best_order(seed: int) -> None:
     np.fill_diagonal(between, 0)
     first, last = np.abs(points).sum(axis=1).astype(float), rng.integers(0, 5, 6).astype(float)
     shortest = best(first, between, last)
-    bound = tree_bound(first, between, last, shortest, 300)
+    bound = tree_bound(first, between, last, shortest + 25, 300)
     assert 0.0 < bound <= shortest + 1e-9
     assert bound > 0.7 * shortest
 

@@ -10,7 +10,7 @@ from errands.learners.tabular import counterfactual
 from errands.learners.tabular.crm import CRM
 from errands.learners.tabular.qrm import QRMConfig
 from errands.tables import RUNNING
-from errands.tasks import load
+from errands.tasks import Task, load
 
 
 @pytest.fixture
@@ -40,6 +40,15 @@ def test_a_quiet_label_moves_and_pays_nothing(learner: CRM) -> None:
         assert quiet is (not names)
 
 
+def test_a_label_that_pays_for_waiting_is_not_quiet() -> None:
+    lines = '["u0 -> u0 : ~g ; -1", "u0 -> u1 : g ; 0"]'
+    task = Task.from_toml(
+        'name = "t"\n[world]\nkind = "grid"\nrows = ["A.g"]\nlegend = { g = "g" }\n'
+        f'[machine]\ninitial = "u0"\nsuccess = ["u1"]\ntransitions = {lines}\n'
+    )
+    assert not CRM(task, QRMConfig(), 0).alive.quiet.any()
+
+
 def test_a_policy_acts_by_machine_and_world_state(learner: CRM) -> None:
     actions = np.zeros((len(learner.enumerated), learner.world.states), np.int8)
     start = learner.enumerated.states[0]
@@ -51,5 +60,5 @@ def test_a_policy_acts_by_machine_and_world_state(learner: CRM) -> None:
 
 def test_lists_that_would_be_too_long_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counterfactual, "MAX_ALIVE", 20)
-    with pytest.raises(TaskError, match="the lists of reachable machine states would have .* entries, more than 20"):
+    with pytest.raises(TaskError, match=r"the lists of reachable machine states would have .* entries, more than 20"):
         CRM(load("delivery-3"), QRMConfig(), 0)

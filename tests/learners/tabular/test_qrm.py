@@ -24,6 +24,7 @@ def test_one_episode_moves_the_reward_back_by_one_cell_each_time() -> None:
     world, machine = CORRIDOR.finite.table, lower(unfold_agenda(CORRIDOR.machine), CORRIDOR.finite.labels)
     q = np.zeros((3, 4, 2))
     q[:, RIGHT, 0] = 1e-9
+    q[:, :, 1] = 5.0  # nothing follows the end, whatever its table holds
     where = np.zeros(FIELDS, np.int64)
     where[ACTION] = -1
     rng = np.random.default_rng(0)

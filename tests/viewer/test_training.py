@@ -1,0 +1,82 @@
+"""Training from the page: requests that are refused, a run that ends, and one that is cancelled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from errands.errors import ConfigError, SpecError, UnknownName
+from errands.results.run_folder import open_run
+from errands.tasks.catalogue import task_text
+from errands.viewer import training
+from errands.viewer.training import MOST_STEPS, Trainer, asked
+
+FIGURE = task_text("figure-1")
+
+
+@pytest.fixture
+def trainer(tmp_path: Path) -> Iterator[Trainer]:
+    made = Trainer(tmp_path)
+    yield made
+    made.close()
+
+
+def test_a_request_has_a_text_and_may_leave_out_the_rest() -> None:
+    assert asked({"text": "t"}) == ("t", "qcorm", 50_000, 0)
+    assert asked({"text": "t", "learner": "crm", "steps": 9, "seed": 2}) == ("t", "crm", 9, 2)
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"text": 3}, {"text": "t", "steps": "9"}, {"text": "t", "seed": True}, {"text": "t", "learner": None}]
+)
+def test_a_request_of_another_shape_is_refused(body: Any) -> None:
+    with pytest.raises(ConfigError, match="a request to train has a text"):
+        asked(body)
+
+
+def test_what_the_page_does_not_train_is_refused_and_leaves_no_folder(trainer: Trainer) -> None:
+    with pytest.raises(UnknownName, match="did you mean 'qcorm'"):
+        trainer.start(FIGURE, "qcrom", 10, 0)
+    for steps in (0, MOST_STEPS + 1):
+        with pytest.raises(ConfigError, match="the page trains 1 to 2,000,000"):
+            trainer.start(FIGURE, "crm", steps, 0)
+    with pytest.raises(ConfigError, match="the world of 'water-2' is continuous"):
+        trainer.start(task_text("water-2"), "crm", 10, 0)
+    with pytest.raises(SpecError):
+        trainer.start("name = ", "crm", 10, 0)
+    with pytest.raises(ConfigError, match="seeds are 0 or more"):
+        trainer.start(FIGURE, "crm", 10, -1)
+    assert list(trainer.runs.iterdir()) == []
+
+
+def test_a_run_is_trained_to_its_end_by_a_process_of_its_own(trainer: Trainer) -> None:
+    name = trainer.start(FIGURE, "qrm", 2_000, 3)
+    patience = time.monotonic() + 60
+    while trainer.state(name) == "training" and time.monotonic() < patience:
+        time.sleep(0.05)
+    assert trainer.state(name) == "done"
+    (result,) = open_run(trainer.runs / name).results()
+    assert (result.seed, result.steps, result.error) == (3, 2_000, None)
+    assert trainer.cancel(name) == "done"
+
+
+def test_only_so_many_are_trained_at_once_and_each_can_be_cancelled(
+    trainer: Trainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "MOST_AT_ONCE", 1)
+    name = trainer.start(FIGURE, "crm", MOST_STEPS, 0)
+    with pytest.raises(ConfigError, match="1 runs are being trained; cancel one or wait"):
+        trainer.start(FIGURE, "crm", 10, 0)
+    assert trainer.cancel(name) == "cancelled"
+    assert trainer.state(name) == "cancelled"
+    assert trainer.known[name].process.poll() is not None
+
+
+def test_runs_of_others_are_not_known_here(trainer: Trainer) -> None:
+    assert trainer.state("elsewhere") is None
+    with pytest.raises(ConfigError, match="'elsewhere' is not being trained by this page"):
+        trainer.cancel("elsewhere")
