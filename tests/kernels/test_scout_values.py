@@ -1,0 +1,60 @@
+"""Value iteration on small models, beside sums on paper."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from errands.kernels.scout_memory import FINAL, IDLE, Known, observe
+from errands.kernels.scout_model import Model, build
+from errands.kernels.scout_values import product_values, seek_values
+from errands.learners.scout.agenda import number_states
+from errands.learners.scout.lowering import Lowering
+from errands.learners.scout.memory import new_known
+from errands.tasks import sequence
+
+GAMMA = 0.5
+
+
+def model_of(*steps: tuple[int, int, int, int, bool, int], cells: int = 4, actions: int = 2) -> Model:
+    """Steps (cell, action, target, label, ends, how often), taken for their shares."""
+    known: Known = new_known(cells, actions, 3)
+    for s, a, there, label, ends, count in steps:
+        for _ in range(count):
+            observe(known, s, a, there, label, ends)
+    found: Model = build(known, np.eye(actions), 0.0)
+    return found
+
+
+def test_a_wanted_cell_is_sought_by_the_quicker_way() -> None:
+    """From 0 one step by action 1 to 1, then to 3; action 0 leads straight to 3 one time in four, else back."""
+    model = model_of((0, 0, 3, 0, False, 1), (0, 0, 0, 0, False, 3), (0, 1, 1, 0, False, 1), (1, 0, 3, 0, False, 1))
+    wanted = np.array([False, False, False, True])
+    v, policy = seek_values(model, np.array([IDLE], np.int8), wanted, 0, GAMMA)
+    straight, around = GAMMA * 0.25 / (1 - GAMMA * 0.75), GAMMA**2
+    assert v[0] == pytest.approx(max(straight, around))
+    assert policy[0] == (0 if straight > around else 1)
+    assert v[1] == pytest.approx(GAMMA)
+    assert policy[2] == -1
+
+
+def test_the_end_of_an_episode_is_a_way_to_the_start() -> None:
+    """From cell 2 the world ends, which leads to the start 1, from where the wanted cell is a step away."""
+    steps = ((2, 0, 2, 0, True, 1), (1, 0, 3, 0, False, 1), (0, 0, 0, 1, False, 1))
+    wanted = np.array([False, False, False, True])
+    v, _ = seek_values(model_of(*steps), np.array([IDLE, FINAL], np.int8), wanted, 1, GAMMA)
+    assert v[:3].tolist() == pytest.approx([GAMMA**2, GAMMA, GAMMA**2])
+
+
+@pytest.mark.parametrize("layered", [True, False])
+def test_success_is_discounted_by_every_step(layered: bool) -> None:
+    """a in cell 1, then b back in cell 0: two steps from 0, and one step from 1 once a is done."""
+    lowering = Lowering(sequence("a", "b"), [set(), {"a"}, {"b"}], ())
+    agenda = number_states(lowering)
+    assert agenda is not None
+    model = model_of((0, 0, 1, 1, False, 1), (1, 0, 0, 2, False, 1), cells=2, actions=1)
+    v, policy = product_values(model, agenda.states.status, agenda.delta, GAMMA, layered)
+    start, half = agenda.number((0, 0)), agenda.number((1, 0))
+    assert v[start].tolist() == pytest.approx([GAMMA**2, GAMMA**3])
+    assert v[half].tolist() == pytest.approx([GAMMA**2, GAMMA])
+    assert (policy[start] == 0).all()
