@@ -96,6 +96,8 @@ def expectation(known: Known, table: Floats, s: int, a: int, expected: Floats) -
 def weight(known: Known, table: Floats, base: float) -> float:
     """How many steps the expectation is worth: `base` times a power of 4, whichever makes all counts most likely."""
     cells, actions, kept = known.hits.shape
+    if base == 0.0:
+        return base
     expected = np.zeros(kept)
     best, chosen = -np.inf, base
     for power in range(-3, 5):
