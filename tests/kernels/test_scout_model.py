@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from errands.kernels.scout_memory import Known, observe
-from errands.kernels.scout_model import build, confusion, learn_model, oddness
+from errands.kernels.scout_model import build, confusion, learn_model, oddness, weight
 from errands.learners.scout.memory import new_known
 
 
@@ -55,3 +55,12 @@ def test_shares_sum_to_one_and_untried_pairs_have_none() -> None:
     tried = known.tried > 0
     assert np.allclose(model.share.sum(axis=2)[tried], 1.0)
     assert (model.outcomes[~tried] == 0).all()
+
+
+def test_a_prior_of_nothing_is_the_counts_alone_compiled_or_not() -> None:
+    """Scout takes a prior of 0; the logarithm of the gamma function has no value there."""
+    known = seen((0, 0, 1, 3), (0, 0, 2, 1), (0, 1, 2, 2))
+    table = confusion(known)
+    assert getattr(weight, "py_func", weight)(known, table, 0.0) == 0.0
+    model = learn_model(known, 0.0)
+    assert sorted(model.share[0, 0].tolist())[-2:] == [0.25, 0.75]

@@ -35,7 +35,7 @@ def risky() -> Known:
 def exact(known: Known, lowering: Lowering, gamma: float = GAMMA) -> Exact:
     agenda = number_states(lowering)
     assert agenda is not None
-    return Exact(known, agenda, 0.0, gamma)
+    return Exact(known, agenda, 1e-9, gamma)
 
 
 def test_values_are_the_expected_discount_at_success(lowering: Lowering) -> None:

@@ -31,6 +31,12 @@ def test_the_nearer_end_comes_first_and_then_the_other(staged: Any) -> None:
     assert prospect.route((0, 0b01))[1:].tolist() == [LEFT] * 6
 
 
+def test_the_order_of_all_items_decides_and_not_the_nearest(staged: Any) -> None:
+    """x is 3 to the left, y 1 and z 7 to the right: x, y, z takes 3 + 4 + 6 = 13; y first takes 15 at best."""
+    prospect = staged("x..Ay.....z", "any_order(x, y, z)")
+    assert prospect.route((0, 0b111))[3] == LEFT
+
+
 def test_boxes_are_carried_to_the_station(staged: Any) -> None:
     prospect = staged("b.A.s", "any_order(b, after=s)")
     chooser = prospect.stages[0].chooser
