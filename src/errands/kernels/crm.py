@@ -29,7 +29,7 @@ class Alive(NamedTuple):
     slice: NDArray[np.int64]
     """[U, 2]."""
     running: NDArray[np.uint32]
-    """Unsigned, since the compiler then need not ask whether an index counts from the end."""
+    """Unsigned like the loops over it: the compiler then need not ask whether an index counts from the end."""
     group: Ints
     """[U] machine states in which the same states are alive share a group."""
 
@@ -127,7 +127,7 @@ def quiet_learn(alive: Alive, q: Floats, s: int, a: int, s2: int, i: int, alpha:
             moved |= new != old
             q[s, a, k] = new
         return moved
-    for at in range(begin, end):
+    for at in range(np.uint64(begin), np.uint64(end)):
         k = alive.running[at]
         old = q[s, a, k]
         new = old + alpha * (gamma * top(q, s2, k) - old)

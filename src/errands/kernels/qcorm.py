@@ -84,23 +84,21 @@ def finish(values: CoupledValues, table: StepsToGo, rates: Coefficients, success
 
 
 @hot
-def lift(
-    machine: AgendaTable,
-    values: CoupledValues,
-    bits: np.uint64,
-    s: int,
-    a: int,
-    s2: int,
-    r: float,
-    gamma: float,
-    alpha: float,
-) -> None:
-    """The lifted update for the subtasks in `bits`, which remain but cannot be completed now."""
+def remaining(machine: AgendaTable, values: CoupledValues) -> int:
+    """List the other remaining subtasks behind the open objectives; returns the length of the list."""
+    count = values.where[OPEN]
+    bits = values.mask[0] & ~machine.active[values.where[NUMERIC]]
     while bits != ZERO:
         bit = lowest_bit(bits)
         bits &= ~(ONE << np.uint64(bit))
         k = machine.subtask_objective[bit]
-        pull(values.q, values.v, s, a, k, r + gamma * values.v[s2, k], alpha)
+        known = False
+        for i in range(count):
+            known = known or values.open[i] == k
+        if not known:
+            values.open[count] = k
+            count += 1
+    return count
 
 
 @hot
@@ -130,13 +128,11 @@ def learn(
     if not moved and machine.reward[entry] != 0.0:
         r = reward(world, machine.reward[entry], machine.signal[entry], s, a, o)
     q, v, gamma = values.q, values.v, 0.0 if failed else rates.gamma
-    for i in range(where[OPEN]):
+    for i in range(remaining(machine, values) if rates.lift_remaining else where[OPEN]):
         k = values.open[i]
         target = r + gamma * v[s2, k]
         if q[s, a, k] != target and (k != finished or failed):
             pull(q, v, s, a, k, target, rates.alpha)
-    if rates.lift_remaining:
-        lift(machine, values, mask & ~machine.active[u], s, a, s2, r, gamma, rates.alpha)
     where[TIME] += 1
     where[STEP] += 1
     if finished >= 0 and not failed and where[GROUNDED] < values.ground.shape[0]:
