@@ -1,0 +1,62 @@
+"""The machine of an edge for networks: what labels mean to it, by hand, and one brain for all edges."""
+
+import dataclasses
+
+import numpy as np
+
+from errands.learners.deep.machine import labels_of, listed
+from errands.learners.deep.methods import Spaces
+from errands.learners.dirl.brain import AWAY, ELSEWHERE, THERE, edge_brain, meaning
+from errands.learners.dirl.deep_config import DeepDiRLConfig
+from errands.learners.dirl.graph import abstract_graph
+from errands.tables import FAILURE, RUNNING, SUCCESS
+from errands.tasks import load
+
+CONFIG = DeepDiRLConfig(width=8, depth=1, full_reward=3.0, reward_scale=0.5)
+
+
+def test_labels_are_away_there_or_elsewhere():
+    """From the start of Figure 1 to b1: b2 is elsewhere, the station means nothing; where the world ends all is lost."""
+    task = load("figure-1")
+    graph = abstract_graph(task.machine)
+    edge = next(e for e in graph.edges if (e.source, e.goal) == (0, "b1"))
+    labels = labels_of(task)
+    found = meaning(task, graph, edge).fate
+    meant = {frozenset(): AWAY, frozenset({"b1"}): THERE, frozenset({"b2"}): ELSEWHERE, frozenset({"s"}): AWAY}
+    assert found[: len(labels)].tolist() == [meant[label] for label in labels]
+    assert (found[len(labels) :] == ELSEWHERE).all()
+
+
+def test_the_last_goal_may_come_with_the_end_of_the_world():
+    task = load("figure-1")
+    graph = abstract_graph(task.machine)
+    edge = next(e for e in graph.edges if graph.final(e.target))
+    found, labels = meaning(task, graph, edge).fate, labels_of(task)
+    assert found[len(labels) + labels.index(frozenset({"s"}))] == THERE
+
+
+def test_signals_are_paid_on_the_way_as_the_machine_pays_them():
+    """HalfCheetah pays minus its control cost while no place is reached."""
+    task = load("cheetah-bcd")
+    graph = abstract_graph(task.machine)
+    found, labels = meaning(task, graph, graph.edges[0]).pay, labels_of(task)
+    assert found[labels.index(frozenset()), 0] == -1.0
+    assert found[labels.index(frozenset({"B"})), 0] == 0.0
+
+
+def test_the_goal_pays_and_both_ends_are_final():
+    task = load("cheetah-bcd")
+    brain = edge_brain(task, CONFIG, Spaces(18, 6, True, 1))
+    table = np.asarray(brain.expansion.rule.table)[:, 0]
+    assert table[:, 0].tolist() == [0.0, 3.0, 0.0]
+    assert table[:, 1].tolist() == [1.0, 0.0, 0.0]
+    assert table[:, 4].tolist() == [0.5, 0.0, 0.0]
+    assert brain.machine.table.status.tolist() == [RUNNING, SUCCESS, FAILURE]
+    assert len(brain.machine.rm) == len(listed(task).rm)
+
+
+def test_all_tasks_in_a_world_share_a_brain():
+    spaces = Spaces(18, 6, True, 1)
+    first = edge_brain(load("cheetah-bcd"), CONFIG, spaces)
+    assert edge_brain(load("cheetah-bcde"), CONFIG, spaces) is first
+    assert edge_brain(load("cheetah-bcd"), dataclasses.replace(CONFIG, width=9), spaces) is not first
