@@ -13,6 +13,8 @@ from errands.errors import StoreError
 
 NEW = ".new"
 _PLAIN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
 class WriteError(StoreError):
     """Nothing more can be written: the disk is full, read-only or gone."""
 
