@@ -78,31 +78,36 @@ def annealed(value: float, step: int, from_: int, to: int) -> float:
 
 
 @hot
+def enlist(values: CoupledValues, k: int, count: int) -> int:
+    """Put an objective behind the first `count` of the list unless it is among them; returns the length of the list."""
+    known = False
+    for i in range(count):
+        known = known or values.open[i] == k
+    if not known:
+        values.open[count] = k
+        count += 1
+    return count
+
+
+@hot
+def enlist_bits(machine: AgendaTable, values: CoupledValues, bits: np.uint64, count: int) -> int:
+    """The same for the objectives of all subtasks of a mask."""
+    while bits != ZERO:
+        bit = lowest_bit(bits)
+        bits &= ~(ONE << np.uint64(bit))
+        count = enlist(values, machine.subtask_objective[bit], count)
+    return count
+
+
+@hot
 def occupy(machine: AgendaTable, values: CoupledValues) -> None:
     """List the objectives of all coupled states of the current agenda state."""
     where = values.where
     u, mask = where[NUMERIC], values.mask[0]
-    count = 0
-    bits = machine.active[u] & mask
-    while bits != ZERO:
-        bit = lowest_bit(bits)
-        bits &= ~(ONE << np.uint64(bit))
-        k = machine.subtask_objective[bit]
-        known = False
-        for i in range(count):
-            known = known or values.open[i] == k
-        if not known:
-            values.open[count] = k
-            count += 1
+    count = enlist_bits(machine, values, machine.active[u] & mask, 0)
     row = standing(machine, u, mask)
     for at in range(machine.alternative_first[row], machine.alternative_first[row + 1]):
-        k = machine.alternatives[at]
-        known = False
-        for i in range(count):
-            known = known or values.open[i] == k
-        if not known:
-            values.open[count] = k
-            count += 1
+        count = enlist(values, machine.alternatives[at], count)
     where[OPEN] = count
     where[CHOICE] = -1
     where[ENTERED] = where[TIME]

@@ -27,11 +27,12 @@ from errands.kernels.coupled import (
     CoupledValues,
     act,
     begin,
+    enlist_bits,
     lowest,
     occupy,
 )
 from errands.kernels.crm import pull
-from errands.kernels.stepping import ONE, ZERO, advance, lowest_bit, outcome, reward
+from errands.kernels.stepping import advance, outcome, reward
 from errands.kernels.steps_to_go import StepsToGo, insert
 from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, WorldTable
 
@@ -86,19 +87,8 @@ def finish(values: CoupledValues, table: StepsToGo, rates: Coefficients, success
 @hot
 def remaining(machine: AgendaTable, values: CoupledValues) -> int:
     """List the other remaining subtasks behind the open objectives; returns the length of the list."""
-    count = values.where[OPEN]
-    bits = values.mask[0] & ~machine.active[values.where[NUMERIC]]
-    while bits != ZERO:
-        bit = lowest_bit(bits)
-        bits &= ~(ONE << np.uint64(bit))
-        k = machine.subtask_objective[bit]
-        known = False
-        for i in range(count):
-            known = known or values.open[i] == k
-        if not known:
-            values.open[count] = k
-            count += 1
-    return count
+    others = values.mask[0] & ~machine.active[values.where[NUMERIC]]
+    return enlist_bits(machine, values, others, values.where[OPEN])
 
 
 @hot
