@@ -53,14 +53,14 @@ def test_a_frozen_lake_without_slipping_is_certified(host: bool) -> None:
     assert ("as long as moves are certain" in scout.claim.reason) is host
 
 
-@pytest.mark.parametrize("host", [False, True])
-def test_a_slippery_lake_is_found_to_be_random_and_crossed_nearly_as_well_as_can_be(host: bool) -> None:
+@pytest.mark.parametrize(("host", "share"), [(False, 0.99), (True, 0.75)])
+def test_a_slippery_lake_is_found_to_be_random_and_crossed_nearly_as_well_as_can_be(host: bool, share: float) -> None:
     scout = trained(lake("true"), 8_000, host)
     assert scout.random
     assert not scout.claim.proved
     best = optimum(scout.task, 0.99).discounted
     assert best is not None
-    assert certificate(scout.policy, scout.task, 0.99).discounted >= 0.75 * best
+    assert certificate(scout.policy, scout.task, 0.99).discounted >= share * best
 
 
 @pytest.mark.parametrize("host", [False, True])
@@ -96,7 +96,9 @@ def test_the_host_loop_continues_from_saved_arrays(slippery: str) -> None:
 
 
 def test_an_environment_without_numbered_observations_is_refused() -> None:
-    text = 'name = "x"\n[world]\nkind = "gymnasium"\nid = "CartPole-v1"\nfeatures = { far = { index = 0, above = 1.0 } }\n'
+    text = (
+        'name = "x"\n[world]\nkind = "gymnasium"\nid = "CartPole-v1"\nfeatures = { far = { index = 0, above = 1.0 } }\n'
+    )
     task = Task.from_toml(text + '[machine]\nphrase = "sequence(far)"\n')
     with pytest.raises(TaskError, match="numbered observations"):
         Scout(task, ScoutConfig(), 0)
