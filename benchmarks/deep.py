@@ -11,7 +11,9 @@ import argparse
 import dataclasses
 import json
 import sys
+import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +123,28 @@ def parts(run: str, args: argparse.Namespace) -> dict[str, Any]:
     return {"run": run, "task": args.task, **{name: round(t / args.count * 1e6, 1) for name, t in times.items()}}
 
 
-MODES = {"speed": speed, "learn": learn, "parts": parts}
+def kernels(run: str, args: argparse.Namespace) -> dict[str, Any]:
+    """What a GPU is busy with in a step: microseconds and launches by kernel, from JAX's profiler."""
+    if jax.devices()[0].platform == "cpu":
+        raise SystemExit("kernels looks at a GPU, and JAX sees none here; use parts or speed")
+    team = make(run, args)
+    team.advance(args.warm)
+    with tempfile.TemporaryDirectory() as folder:
+        with jax.profiler.trace(folder):
+            team.advance(args.count)
+            jax.block_until_ready((team.state.step, team.minds))
+        traced = sorted(Path(folder).rglob("*.xplane.pb"))[-1]
+        planes = [p for p in jax.profiler.ProfileData.from_file(str(traced)).planes if "GPU" in p.name]
+        events = [e for p in planes for line in p.lines if "Stream" in line.name for e in line.events]
+        busy, launches = Counter[str](), Counter(e.name for e in events)
+        for event in events:
+            busy[event.name] += event.duration_ns / args.count / 1e3
+    shown = {name: [round(us, 1), launches[name] / args.count] for name, us in busy.most_common(20)}
+    whole = {"busy_us": round(sum(busy.values()), 1), "launches": len(events) / args.count}
+    return {"run": run, "task": args.task, **whole, "kernels": shown}
+
+
+MODES = {"speed": speed, "learn": learn, "parts": parts, "kernels": kernels}
 
 
 def main() -> None:
