@@ -24,7 +24,10 @@ def test_rows_become_curves_by_task_map_method_and_preset():
 
 def test_paces_are_kept_apart_by_network_the_later_row_counts_and_its_least_repeat_is_evidence():
     found = collected(ROWS)
-    assert found.paces == {("water-3", "qcorm", "one-hot"): (300.0,), ("water-3", "qcorm", "heads"): (200.0, 200.0, 220.0)}
+    assert found.paces == {
+        ("water-3", "qcorm", "one-hot"): (300.0,),
+        ("water-3", "qcorm", "heads"): (200.0, 200.0, 220.0),
+    }
     assert found.evidence().seconds["water-3", "qcorm", "heads"] == 200.0
 
 
@@ -33,6 +36,13 @@ def test_one_bad_evaluation_among_three_undoes_nothing():
     rows = [{**ROWS[0], "step": 100 * (i + 1), "lengths": n} for i, n in enumerate(lengths)]
     (curve,) = collected(rows).curves.values()
     assert steadied(curve).lengths.tolist() == [[np.inf, np.inf, 20, 20, 22, 22]]
+
+
+def test_budgets_of_dirl_are_runs_of_their_own_and_are_not_smoothed():
+    rows = [{**ROWS[0], "run": "dirl", "step": 100 * (i + 1), "lengths": [n]} for i, n in enumerate([-600, 40, 30])]
+    (curve,) = collected(rows).curves.values()
+    assert curve.apart
+    assert steadied(curve).lengths.tolist() == [[np.inf, 40, 30]]
 
 
 def test_a_line_that_is_no_row_is_told_with_its_number(tmp_path):

@@ -1,0 +1,31 @@
+"""The list of objectives that are open now: each stands in it once, in the order in which it was met."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from errands.kernels import coupled
+
+enlist: Any = getattr(coupled.enlist, "py_func", coupled.enlist)
+annealed: Any = getattr(coupled.annealed, "py_func", coupled.annealed)
+
+
+def listed(*met: int) -> list[int]:
+    """The list after these objectives were met one after the other."""
+    values, count = SimpleNamespace(open=np.full(len(met), -1, np.int32)), 0
+    for k in met:
+        count = enlist(values, k, count)
+    return values.open[:count].tolist()
+
+
+def test_an_objective_that_is_open_in_two_ways_is_listed_once():
+    assert listed(3, 1, 3, 3, 2, 1) == [3, 1, 2]
+    assert listed() == []
+
+
+def test_a_rate_falls_in_a_line_to_zero_and_stays_where_no_line_is_asked_for():
+    assert [annealed(0.4, step, 100, 300) for step in (0, 100, 200, 250, 300, 900)] == [0.4, 0.4, 0.2, 0.1, 0.0, 0.0]
+    assert annealed(0.4, 900, 0, 0) == 0.4
