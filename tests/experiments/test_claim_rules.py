@@ -1,8 +1,8 @@
+from errands.analysis.curve import curve_of
 from errands.experiments import claim_rules as rules
 from errands.experiments.claim_rules import Check
 from errands.experiments.evidence import Evidence
 from errands.records import Evaluation
-from errands.results.curve import curve_of
 
 NONE = Evidence({}, {}, {})
 

@@ -1,9 +1,9 @@
 import numpy as np
 
+from errands.analysis.curve import curve_of
 from errands.experiments import continuous_rules as rules
 from errands.experiments.evidence import Evidence
 from errands.records import Evaluation
-from errands.results.curve import curve_of
 
 
 def curve(lengths, every=100_000, seeds=8):

@@ -1,10 +1,10 @@
 import math
 
+from errands.analysis.curve import curve_of
 from errands.experiments.evidence import Evidence, evidence_of, steps
 from errands.experiments.measured import measure
 from errands.experiments.paper import Cell, Method
 from errands.records import Evaluation
-from errands.results.curve import curve_of
 
 
 def test_medians_of_steps_and_lengths_are_infinite_where_half_of_the_seeds_fail():

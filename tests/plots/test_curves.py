@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
+from errands.analysis.curve import curve_of
 from errands.plots.curves import draw_curves, learning_curves
 from errands.records import Evaluation
-from errands.results.curve import curve_of
 
 
 def curve(name, *seeds, optimum=10.0):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import errands
+from errands.analysis.curve import curve_of
 from errands.learners import make_learner
-from errands.results.curve import curve_of
 from errands.viewer.gathering import chosen_steps, curves_document, exact_of, history, replay_policy
 
 

@@ -13,9 +13,9 @@ from errands.cli.answer import Answer
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from errands.results.compared import Compared
-    from errands.results.curve import Curve
-    from errands.results.summary import Summary
+    from errands.analysis.compare import Compared
+    from errands.analysis.curve import Curve
+    from errands.analysis.summary import Summary
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ def run(arguments: Arguments) -> Answer:
     """Read, summarise, and tell."""
     from rich.console import Group
 
+    from errands.analysis.compare import compared
+    from errands.analysis.summary import differences, summarise_all
     from errands.errors import ConfigError
-    from errands.results.compared import compared
-    from errands.results.summary import differences, summarise_all
 
     if not arguments.runs:
         raise ConfigError("no run was named; type for example: errands compare latest")
@@ -53,7 +53,7 @@ def run(arguments: Arguments) -> Answer:
 
 def _across(curves: list[Curve]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Each method's score over all tasks, and the chance that the first method ends shorter than each other."""
-    from errands.results.summary import improvement, overall
+    from errands.analysis.summary import improvement, overall
 
     by_name: dict[str, list[Curve]] = {}
     for curve in curves:

@@ -60,17 +60,17 @@ _EXAMPLES = {
 
 
 def _curves(arguments: Arguments) -> Drawn:
+    from errands.analysis.compare import compared
     from errands.plots.curves import draw_curves, learning_curves
-    from errands.results.compared import compared
 
     value = learning_curves(_of_one_task([c.curve for c in compared(arguments.subjects)]))
     return draw_curves(value), value.as_json()
 
 
 def _bars(arguments: Arguments) -> Drawn:
+    from errands.analysis.compare import compared
+    from errands.analysis.summary import summarise_all
     from errands.plots.bars import bars, draw_bars
-    from errands.results.compared import compared
-    from errands.results.summary import summarise_all
 
     value = bars(summarise_all(_of_one_task([c.curve for c in compared(arguments.subjects)])))
     return draw_bars(value), value.as_json()
@@ -86,8 +86,8 @@ def _of_one_task(curves: list[Any]) -> list[Any]:
 
 
 def _runtimes(arguments: Arguments) -> Drawn:
+    from errands.analysis.compare import compared
     from errands.plots.runtimes import draw_runtimes, runtimes
-    from errands.results.compared import compared
 
     found = compared(arguments.subjects)
     title = ", ".join(dict.fromkeys(c.curve.task.rsplit("-", 1)[0] for c in found))

@@ -32,11 +32,11 @@ class Part(NamedTuple):
 
 def tabular_part(panels: tuple[Panel, ...], measured: list[Measured]) -> Part:
     """Figures, rows and verdicts of the tabular panels."""
+    from errands.analysis.statistics import spread
+    from errands.analysis.summary import summarise
     from errands.experiments.claims import judge_all
     from errands.experiments.evidence import evidence_of
     from errands.experiments.report import TABULAR
-    from errands.results.statistics import spread
-    from errands.results.summary import summarise
 
     good = [m for m in measured if m.seeds]
     rows = []
@@ -99,11 +99,11 @@ def _runtime_figure(name: str, title: str, measured: list[Measured]) -> list[Fig
 
 
 def _curve_figures(name: str, title: str, measured: list[Measured]) -> list[Figure]:
+    from errands.analysis.summary import summarise
     from errands.experiments.report import Figure
     from errands.plots.bars import bars, draw_bars
     from errands.plots.curves import draw_curves, learning_curves
     from errands.plots.style import as_svg
-    from errands.results.summary import summarise
 
     curves = [m.curve for m in measured]
     value = learning_curves(curves, title, points=150)

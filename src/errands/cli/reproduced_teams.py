@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from errands.cli.reproduced import Part
 
 if TYPE_CHECKING:
+    from errands.analysis.curve import Curve
     from errands.experiments.collected import Collected
     from errands.experiments.evidence import Key
     from errands.experiments.paper import Panel
     from errands.experiments.report import Figure
     from errands.experiments.team_store import Kept
-    from errands.results.curve import Curve
 
 
 def teams_part(panels: Sequence[Panel], kept: Sequence[Kept]) -> Part:
@@ -35,10 +35,10 @@ def teams_part(panels: Sequence[Panel], kept: Sequence[Kept]) -> Part:
 
 def collected_part(panels: Sequence[Panel], found: Collected) -> Part:
     """Figures, rows and verdicts of rows, wherever they were measured."""
+    from errands.analysis.statistics import spread
+    from errands.analysis.summary import reference_of, summarise
     from errands.experiments.claims import judge_all
     from errands.experiments.continuous_claims import CONTINUOUS, RULES
-    from errands.results.statistics import spread
-    from errands.results.summary import reference_of, summarise
 
     rows: list[dict[str, Any]] = []
     for task in dict.fromkeys(key[0] for key in found.curves):
@@ -112,10 +112,10 @@ def _runtimes(panel: Panel, network: str, paces: Mapping[Key, tuple[float, ...]]
 
 def _curves(name: str, title: str, curves: list[Curve]) -> Figure:
     """Learning curves in which every line ends where its runs end."""
+    from errands.analysis.summary import reference_of
     from errands.experiments.report import Figure
     from errands.plots.curves import draw_curves, learning_curves
     from errands.plots.style import as_svg
-    from errands.results.summary import reference_of
 
     value = learning_curves(curves, title, points=150)
     value = replace(value, lines=tuple(learning_curves([c], points=150).lines[0] for c in curves), notes=())

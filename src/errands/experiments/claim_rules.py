@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from errands.analysis.curve import NEAR
+from errands.analysis.summary import improvement
 from errands.experiments.evidence import NEVER, Evidence, steps
 from errands.experiments.paper import METHODS
 from errands.machines.counting import size
-from errands.results.curve import NEAR
-from errands.results.summary import improvement
 from errands.tasks.catalogue import load
 
 MEMORY = 16 * 2**30

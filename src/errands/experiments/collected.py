@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from errands.analysis.curve import APART, Curve, curve_of
 from errands.errors import StoreError
 from errands.experiments.continuous import METHODS
 from errands.experiments.evidence import Evidence, Key
 from errands.records import Evaluation
-from errands.results.curve import APART, Curve, curve_of
 
 Row = Mapping[str, Any]
 NAMES = {method.learner: method.name for method in METHODS}

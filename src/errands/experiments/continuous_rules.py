@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
+from errands.analysis.curve import Curve
+from errands.analysis.growth import growth
+from errands.analysis.statistics import Interval, improvement_interval, spread
 from errands.experiments.claim_rules import Check, Rule
 from errands.experiments.continuous import METHODS, task_of
 from errands.experiments.evidence import NEVER, Evidence
-from errands.experiments.growth import growth
-from errands.results.bootstrap import Interval, improvement_interval
-from errands.results.curve import Curve
-from errands.results.statistics import spread
 from errands.tables import Floats
 
 PAPER = tuple(method.name for method in METHODS if not method.ours)

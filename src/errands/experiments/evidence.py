@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from errands.experiments.growth import Growth, growth
+from errands.analysis.curve import NEAR, Curve
+from errands.analysis.growth import Growth, growth
+from errands.analysis.statistics import spread
 from errands.experiments.measured import Measured
-from errands.results.curve import NEAR, Curve
-from errands.results.statistics import spread
 
 NEVER = float("inf")
 Key = tuple[str, str, str]

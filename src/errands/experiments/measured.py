@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from errands.analysis.curve import APART, Curve, curve_of
 from errands.errors import ErrandsError
 from errands.experiments.paper import Cell, Method
 from errands.experiments.predict import cost
@@ -22,7 +23,6 @@ from errands.learners import make_learner
 from errands.learners.base import Learner
 from errands.learners.presets import config_of
 from errands.records import Evaluation
-from errands.results.curve import APART, Curve, curve_of
 from errands.results.files import digest, write_file
 from errands.tasks.catalogue import load
 from errands.tasks.task import Task

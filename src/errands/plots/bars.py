@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from errands.analysis.summary import Summary
 from errands.plots.style import blank, looks, styled
-from errands.results.summary import Summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

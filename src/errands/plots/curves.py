@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from errands.analysis.curve import Curve
+from errands.analysis.summary import reference_of
 from errands.plots.style import GREY, blank, looks, styled
-from errands.results.curve import Curve
-from errands.results.summary import reference_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from errands.analysis.statistics import spread
 from errands.plots.style import blank, looks, styled
-from errands.results.statistics import spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,11 +6,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from errands.analysis.curve import curve_of
 from errands.errors import StoreError
 from errands.experiments.job import known_optimum, learner_of
 from errands.records import Evaluation
 from errands.results import checkpoint as checkpoints
-from errands.results.curve import curve_of
 from errands.results.documents import RunDocument
 from errands.results.evaluations import HEADER, parse
 from errands.results.run_folder import RunFolder

@@ -1,6 +1,6 @@
 import pytest
 
-from errands.experiments.growth import growth
+from errands.analysis.growth import growth
 
 SIZES = range(2, 9)
 

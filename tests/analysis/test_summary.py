@@ -3,9 +3,9 @@ import math
 
 import pytest
 
+from errands.analysis.curve import curve_of
+from errands.analysis.summary import differences, improvement, overall, reference_of, summarise, summarise_all
 from errands.records import Evaluation
-from errands.results.curve import curve_of
-from errands.results.summary import differences, improvement, overall, reference_of, summarise, summarise_all
 
 
 def method(name, lengths, task="t", optimum=10.0):

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from errands.analysis.curve import APART, Curve, curve_of
 from errands.errors import StoreError
 from errands.records import Evaluation
-from errands.results.curve import APART, Curve, curve_of
 from errands.results.documents import ResultDocument
 from errands.results.finding import SWEEP, find
 from errands.results.run_folder import RunFolder, open_run

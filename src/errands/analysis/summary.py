@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from errands.results.bootstrap import Interval, improvement_interval, iqm_interval
-from errands.results.curve import NEAR, Curve
-from errands.results.statistics import Spread, spread
+from errands.analysis.curve import NEAR, Curve
+from errands.analysis.statistics import Interval, Spread, improvement_interval, iqm_interval, spread
 
 
 @dataclass(frozen=True)

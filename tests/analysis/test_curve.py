@@ -3,9 +3,9 @@ import math
 import numpy as np
 import pytest
 
+from errands.analysis.curve import curve_of
 from errands.errors import ConfigError
 from errands.records import Evaluation
-from errands.results.curve import curve_of
 
 
 def seed(*rows):

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from errands.analysis.statistics import quantile
 from errands.errors import ConfigError
 from errands.records import Evaluation
-from errands.results.statistics import quantile
 from errands.tables import Floats
 
 Steps = NDArray[np.int64]

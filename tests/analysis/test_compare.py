@@ -1,10 +1,10 @@
 import pytest
 
 import errands
+from errands.analysis.compare import compared
 from errands.errors import StoreError
 from errands.experiments.many import train_run
 from errands.experiments.setup import prepare
-from errands.results.compared import compared
 from errands.results.run_folder import create
 
 
