@@ -1,0 +1,1 @@
+"""Learners with tables: QRM, CRM, HRM, QCoRM and QCoRM+ on finite worlds."""
