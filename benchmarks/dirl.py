@@ -1,4 +1,4 @@
-"""DiRL against the paper's claims: one complete run per budget, ten seeds, printed as the tables of docs/dirl.md.
+"""DiRL against the paper's claims: one complete run per budget, ten seeds, printed as the tables of docs/methods/dirl.md.
 
 python benchmarks/dirl.py published    a fixed number of steps and 300 rollouts an edge, as published code does
 python benchmarks/dirl.py within       the same within 10^6 interactions, the paper's limit

@@ -6,7 +6,7 @@ One line of JSON per task and budget, written as soon as all its seeds have ende
 there is evaluated and written too. A budget is the total of interactions, predicted before the start: each edge gets
 as many training steps as leave room for all of its rollouts. `--edge-steps` gives them directly, without a total.
 
-python benchmarks/dirl_deep.py --show FILE...    the lines of files as the table of docs/dirl.md
+python benchmarks/dirl_deep.py --show FILE...    the lines of files as the table of docs/methods/dirl.md
 """
 
 from __future__ import annotations

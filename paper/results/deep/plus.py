@@ -1,4 +1,4 @@
-"""The ablation of docs/qcorm-plus.md from the files plus*.jsonl beside this script: python docs/results/deep/plus.py."""
+"""The ablation of docs/methods/qcorm-plus.md from the files plus*.jsonl beside this script: python paper/results/deep/plus.py."""
 
 from __future__ import annotations
 

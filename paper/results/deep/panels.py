@@ -1,6 +1,6 @@
 """The measuring half of `errands reproduce water cheetah` for a machine with little more than numpy and JAX.
 
-python docs/results/deep/panels.py FOLDER PANEL... [--seconds N] [--jobs N] [--only qcorm,crm] [--preset tuned] ...
+python paper/results/deep/panels.py FOLDER PANEL... [--seconds N] [--jobs N] [--only qcorm,crm] [--preset tuned] ...
 Trains all seeds of a cell side by side, JOBS cells at a time (processes; on a GPU start CUDA's multi-process service first),
 stops at the clock and continues there next time. What was measured so far is then in FOLDER/learn-TASK.jsonl and
 FOLDER/speed.jsonl, in the format that figures.py reads. With --list it only says which cells there are.

@@ -1,7 +1,7 @@
-"""Collect what docs/deep-results.md reports: many runs of benchmarks/deep.py side by side on one GPU.
+"""Collect what docs/methods/deep-results.md reports: many runs of benchmarks/deep.py side by side on one GPU.
 
-python docs/results/deep/collect.py speed FOLDER                    microseconds per step, one run at a time on the GPU
-python docs/results/deep/collect.py learn FOLDER WIDTH SECONDS JOB...    evaluations as they come, WIDTH runs at a time
+python paper/results/deep/collect.py speed FOLDER                    microseconds per step, one run at a time on the GPU
+python paper/results/deep/collect.py learn FOLDER WIDTH SECONDS JOB...    evaluations as they come, WIDTH runs at a time
 A JOB is task[@map-seed]:learner[/variant]:seeds:steps:eval-every:preset.
 """
 

@@ -1,4 +1,4 @@
-"""The tables of docs/deep-results.md from the files beside this script: python docs/results/deep/summary.py."""
+"""The tables of docs/methods/deep-results.md from the files beside this script: python paper/results/deep/summary.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Judge and draw what the files beside this script hold: python docs/results/deep/figures.py.
+"""Judge and draw what the files beside this script hold: python paper/results/deep/figures.py.
 
 Reads learn-*.jsonl (evaluations) and speed.jsonl (paces), in the format of collect.py (later rows count), and writes figures,
 README.md, claims.md, claims.json, summary.csv and runtimes.csv beside them, by the same rules as `errands reproduce water cheetah`.
@@ -19,8 +19,8 @@ from errands.experiments.continuous import PANELS  # noqa: E402
 from errands.experiments.report import Report  # noqa: E402
 
 NOTE = (
-    "Collected on an H200 with docs/results/deep/collect.py or panels.py; ten seeds unless the table says otherwise. "
-    "What was run, and how, is told in docs/deep-results.md; versions and machine below are those that drew the figures."
+    "Collected on an H200 with paper/results/deep/collect.py or panels.py; ten seeds unless the table says otherwise. "
+    "What was run, and how, is told in docs/methods/deep-results.md; versions and machine below are those that drew the figures."
 )
 
 
@@ -30,7 +30,7 @@ def report(folder: Path) -> Report:
     files = [*sorted(folder.glob("learn-*.jsonl")), folder / "speed.jsonl"]
     found = collected(row for path in files for row in read_rows(path))
     part = collected_part(list(PANELS.values()), found)
-    return joined("collected", "python docs/results/deep/figures.py", [part], [], [NOTE])
+    return joined("collected", "python paper/results/deep/figures.py", [part], [], [NOTE])
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Draws the Office counterexample of docs/claims.md: two legs of the optimum that one policy for "coffee" cannot both follow.
 
-    python docs/make_counterexample.py
+    python paper/make_counterexample.py
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def main() -> None:
         points = tuple((x + shift, y + shift) for x, y in (_centre(layout, cell) for cell in leg))
         strokes.append(Stroke(points, colour, 4.0))
     drawn = svg(Drawing(plan.width, plan.height, (*plan.shapes, *strokes)))
-    Path(__file__).with_name("pictures").joinpath("office-6-legs.svg").write_text(drawn, encoding="utf-8")
+    pictures = Path(__file__).parents[1] / "docs" / "pictures"
+    (pictures / "office-6-legs.svg").write_text(drawn, encoding="utf-8")
 
 
 if __name__ == "__main__":
