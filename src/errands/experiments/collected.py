@@ -45,8 +45,9 @@ def collected(rows: Iterable[Row]) -> Collected:
         task = row["task"] if not row.get("map_seed") else f"{row['task']}, map {row['map_seed']}"
         learner, _, variant = row["run"].partition("/")
         if "us_per_step" in row:
-            repeats = (float(row["us_per_step"]), *map(float, row.get("all", ())))
-            paces[task, NAMES.get(learner, learner), variant or "heads"] = repeats
+            # us_per_step is the least of the repeats in `all`: where they are listed, it must not count twice.
+            repeats = row.get("all") or [row["us_per_step"]]
+            paces[task, NAMES.get(learner, learner), variant or "heads"] = tuple(map(float, repeats))
         else:
             name = NAMES.get(learner, learner) + (f" {variant}" if variant else "")
             steps.setdefault((task, name, row["preset"]), {})[row["step"]] = row["lengths"]
