@@ -21,12 +21,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 import jax
 
-from errands.experiments.continuous import task_of
 from errands.learners.deep import host
 from errands.learners.deep.host import HostTeam
 from errands.learners.deep.methods import CONFIGS
 from errands.learners.deep.presets import deep_preset
 from errands.learners.deep.team import Team, team_of
+from errands.paper.continuous import task_of
 from errands.tasks import load
 
 BANDWIDTH = 4.3e12

@@ -3,8 +3,8 @@ import json
 import pytest
 
 from errands.cli import main
-from errands.experiments import continuous
-from errands.experiments.paper import Method
+from errands.paper import continuous
+from errands.paper.paper import Method
 
 SMALL = ["reproduce", "delivery-2", "--seeds", "1", "--steps", "1000", "--jobs", "1", "--quiet", "--json"]
 WATER = ["reproduce", "water-2", "--seeds", "2", "--steps", "40", "--width", "8", "--json"]

@@ -1,5 +1,4 @@
-from errands.experiments.bench import REFERENCE, compile_seconds, speeds
-from errands.experiments.paper import Method
+from errands.experiments.bench import REFERENCE, Benched, compile_seconds, speeds
 
 
 def test_every_learner_is_measured_beside_its_reference():
@@ -23,5 +22,5 @@ def test_machines_too_large_to_build_are_left_out_with_the_reason():
 
 
 def test_compiling_is_measured_in_new_processes():
-    first, again = compile_seconds(Method("qrm", "agenda"))
+    first, again = compile_seconds(Benched("qrm", "agenda"))
     assert 0 < again < first

@@ -12,11 +12,11 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[2] / "src"))
 
-from errands.cli.reproduced import joined, write  # noqa: E402 (the path comes first)
-from errands.cli.reproduced_teams import collected_part  # noqa: E402
-from errands.experiments.collected import collected, read_rows  # noqa: E402
-from errands.experiments.continuous import PANELS  # noqa: E402
-from errands.experiments.report import Report  # noqa: E402
+from errands.paper.collected import collected, read_rows  # noqa: E402
+from errands.paper.continuous import PANELS  # noqa: E402
+from errands.paper.report import Report  # noqa: E402
+from errands.paper.reproduced import joined, write  # noqa: E402 (the path comes first)
+from errands.paper.reproduced_teams import collected_part  # noqa: E402
 
 NOTE = (
     "Collected on an H200 with paper/results/deep/collect.py or panels.py; ten seeds unless the table says otherwise. "

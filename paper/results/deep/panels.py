@@ -19,10 +19,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "src"))
 
-from errands.experiments import team_store
-from errands.experiments.continuous import EXTENTS, TeamCell, team_cells
-from errands.experiments.panels import chosen
-from errands.experiments.teams import measure_teams, said
+from errands.paper import team_store
+from errands.paper.continuous import EXTENTS, TeamCell, team_cells
+from errands.paper.panels import chosen
+from errands.paper.teams import measure_teams, said
 
 
 def cells_of(args: argparse.Namespace) -> list[TeamCell]:

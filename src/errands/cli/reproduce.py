@@ -13,9 +13,9 @@ import tyro
 from errands.cli.answer import Answer
 
 if TYPE_CHECKING:
-    from errands.cli.reproduced import Part
-    from errands.experiments.continuous import Extent, TeamCell
-    from errands.experiments.paper import Cell, Panel, Profile, Skipped
+    from errands.paper.continuous import Extent, TeamCell
+    from errands.paper.paper import Cell, Panel, Profile, Skipped
+    from errands.paper.reproduced import Part
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Forecast, measure, judge, draw and write the report."""
-    from errands.experiments.continuous import team_cells
-    from errands.experiments.panels import chosen
-    from errands.experiments.paper import cells
+    from errands.paper.continuous import team_cells
+    from errands.paper.panels import chosen
+    from errands.paper.paper import cells
 
     profile, extent = _amounts(arguments)
     tabular, continuous, left = chosen(arguments.figures, arguments.profile == "quick")
@@ -73,8 +73,8 @@ def run(arguments: Arguments) -> Answer:
 
 def _amounts(arguments: Arguments) -> tuple[Profile, Extent]:
     from errands.errors import ConfigError
-    from errands.experiments.continuous import EXTENTS
-    from errands.experiments.paper import PROFILES
+    from errands.paper.continuous import EXTENTS
+    from errands.paper.paper import PROFILES
 
     given: dict[str, Any] = {k: v for k in ("seeds", "steps") if (v := getattr(arguments, k)) is not None}
     if any(value < 1 for value in (*given.values(), arguments.width or 1, arguments.jobs or 1)):
@@ -93,7 +93,7 @@ def _forecast(arguments: Arguments, wanted: list[Cell], folder: Path) -> float:
     """The seconds of one core for what the folder does not hold yet, told before anything is measured."""
     if not wanted:
         return 0.0
-    from errands.experiments.measured import forecast, stored, warm
+    from errands.paper.measured import forecast, stored, warm
 
     rest = [cell for cell in wanted if stored(folder, cell) is None]
     _say(arguments, f"{len(wanted)} cells, {len(wanted) - len(rest)} of them already in {folder}; compiling")
@@ -107,8 +107,8 @@ def _forecast_teams(arguments: Arguments, cells: list[TeamCell], folder: Path) -
     """The seconds for teams that are not at their end, told before anything is measured."""
     if not cells:
         return 0.0
-    from errands.experiments import team_store
-    from errands.experiments.pace import forecast
+    from errands.paper import team_store
+    from errands.paper.pace import forecast
 
     kept = [team_store.read(folder, cell) for cell in cells]
     done = sum(k.ended for k in kept)
@@ -119,16 +119,16 @@ def _forecast_teams(arguments: Arguments, cells: list[TeamCell], folder: Path) -
 
 
 def _tabular(arguments: Arguments, panels: tuple[Panel, ...], wanted: list[Cell], output: Path) -> Part:
-    from errands.cli.reproduced import tabular_part
-    from errands.experiments.measured import measure_all
+    from errands.paper.measured import measure_all
+    from errands.paper.reproduced import tabular_part
 
     measured = measure_all(wanted, output / "cells", _workers(arguments), lambda line: _say(arguments, line))
     return tabular_part(panels, measured)
 
 
 def _continuous(arguments: Arguments, panels: tuple[Panel, ...], wanted: list[TeamCell], output: Path) -> Part:
-    from errands.cli.reproduced_teams import teams_part
-    from errands.experiments.teams import FOREVER, measure_teams
+    from errands.paper.reproduced_teams import teams_part
+    from errands.paper.teams import FOREVER, measure_teams
 
     seconds = FOREVER if arguments.seconds is None else arguments.seconds
     return teams_part(panels, measure_teams(wanted, output / "teams", lambda line: _say(arguments, line), seconds))
@@ -161,8 +161,8 @@ def _answer(
     notes: tuple[str, ...],
     output: Path,
 ) -> Answer:
-    from errands.cli.reproduced import joined, write
     from errands.cli.typed import typed
+    from errands.paper.reproduced import joined, write
 
     again = dataclasses.replace(arguments, output=None, jobs=None, quiet=False, seconds=None)
     report = joined(document["profile"], typed("reproduce", again), parts, left, notes)

@@ -10,9 +10,9 @@ import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from errands.errors import ErrandsError, TaskError
-from errands.experiments.paper import METHODS, Method
 from errands.learners import make_learner
 from errands.machines.counting import size
 from errands.tasks.catalogue import load
@@ -31,7 +31,26 @@ REFERENCE: dict[tuple[str, int], float] = {
     ("qcorm", 30): 81, ("qcorm-plus", 30): 864,
 }  # fmt: skip
 """Nanoseconds per step of the prototypes, on one core, on Delivery, without evaluations."""
-BENCHED = tuple(m for m in METHODS if m.learner not in ("scout", "dirl"))
+
+
+class Benched(NamedTuple):
+    """A learner on a machine."""
+
+    learner: str
+    machine: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Learner and machine in one word or two."""
+        return f"{self.learner} {self.machine}" if self.machine else self.learner
+
+
+BENCHED = (
+    Benched("qcorm"),
+    Benched("qcorm-0"),
+    *(Benched(learner, machine) for learner in ("crm", "hrm", "qrm") for machine in ("agenda", "boolean")),
+    Benched("qcorm-plus"),
+)
 """What is measured: methods whose steps all do the same kind of work."""
 
 
@@ -56,7 +75,7 @@ def speeds(seconds: float, sizes: tuple[int, ...] = SIZES, large: bool = False) 
             yield _speed(method, n, seconds, large)
 
 
-def _speed(method: Method, n: int, seconds: float, large: bool) -> Speed:
+def _speed(method: Benched, n: int, seconds: float, large: bool) -> Speed:
     known = REFERENCE.get((method.name, n))
     try:
         _check(method, n, large)
@@ -72,7 +91,7 @@ def _speed(method: Method, n: int, seconds: float, large: bool) -> Speed:
     return Speed(method.name, n, nanoseconds, held, known)
 
 
-def _check(method: Method, n: int, large: bool) -> None:
+def _check(method: Benched, n: int, large: bool) -> None:
     """Refuse a machine that would take minutes to build."""
     if method.machine is None or method.learner == "qrm":
         return
@@ -98,14 +117,14 @@ print(json.dumps(time.perf_counter() - began))
 """
 
 
-def compile_seconds(method: Method) -> tuple[float, float]:
+def compile_seconds(method: Benched) -> tuple[float, float]:
     """Seconds to the first steps of a learner in a new process: with an empty cache of kernels, then with a full one."""
     with tempfile.TemporaryDirectory() as folder:
         first, second = (_child(method, folder) for _ in range(2))
     return first, second
 
 
-def _child(method: Method, cache: str) -> float:
+def _child(method: Benched, cache: str) -> float:
     command = [sys.executable, "-c", _CHILD, method.learner, method.machine or ""]
     done = subprocess.run(  # noqa: S603 (this interpreter, words of our own)
         command, env={**os.environ, "ERRANDS_CACHE": cache}, capture_output=True, text=True, check=False

@@ -1,0 +1,217 @@
+"""The report of a reproduction: one HTML page with figures and tables, and the same tables as Markdown, CSV and JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import Any
+
+from errands.paper.claims import Judged
+from errands.paper.paper import Skipped
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawn figure and what to say about it."""
+
+    name: str
+    title: str
+    svg: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that a reproduction found."""
+
+    name: str
+    """The profile, or where the numbers were collected."""
+    command: str
+    versions: Mapping[str, str]
+    computer: Mapping[str, str | int]
+    notes: tuple[str, ...]
+    """How much was run and for how long, in sentences."""
+    figures: tuple[Figure, ...]
+    summaries: tuple[Row, ...]
+    runtimes: tuple[Row, ...]
+    claims: tuple[Judged, ...]
+    rules: tuple[str, ...]
+    """By what rules the claims were judged."""
+    skipped: tuple[Skipped, ...]
+    errors: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> list[str]:
+        """How these numbers came to be, in sentences."""
+        versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
+        computer = ", ".join(f"{name} {value}" for name, value in self.computer.items())
+        return [f"Command: {self.command}", *self.notes, f"Versions: {versions}.", f"Machine: {computer}."]
+
+
+SUMMARY_COLUMNS = {
+    "task": "task", "name": "method", "preset": "preset", "seeds": "seeds", "steps": "steps",
+    "reference": "optimum, or shortest met",
+    "final_median": "final median", "final_q1": "q1", "final_q3": "q3", "success": "succeed", "optimal": "optimal",
+    "first_optimal_median": "steps to first optimum", "first_near_median": "steps to within 10 %",
+    "settled": "median stays within 10 % from", "iqm": "IQM score", "iqm_low": "low", "iqm_high": "high",
+}  # fmt: skip
+RUNTIME_COLUMNS = {
+    "task": "task", "method": "method", "preset": "preset or network",
+    "q1": "q1", "median": "seconds per 1e6 steps", "q3": "q3", "least": "least",
+}  # fmt: skip
+RULES = (
+    "A claim stands for checks, each made under both presets (runtimes of networks: for both kinds), as far as they "
+    "could be made: all hold, reproduced; some, partly; none, not reproduced. Where the presets disagree the claim is "
+    "partly reproduced. Undecided: seeds differ too much to tell. Refuted: an exact computation contradicts it."
+)
+TABULAR = (
+    "Tabular domains: a method has converged "
+    "where the median of its seeds begins to stay within 10 % of the exact optimum, that is to lie there in "
+    "95 % of the evaluations that follow."
+)
+
+
+def tally(claims: Sequence[Judged]) -> str:
+    """How many claims have which verdict, under each preset alone."""
+    presets = [p for p in dict.fromkeys(p for claim in claims for p in claim.by_preset) if p != "exact"]
+    counted = {p: Counter(c.by_preset[p] for c in claims if p in c.by_preset) for p in presets}
+    words = {p: ", ".join(f"{n} {v}" for v, n in counts.most_common()) for p, counts in counted.items()}
+    said = [f"{p} preset: {found}" if p in ("tuned", "paper") else f"{p}: {found}" for p, found in words.items()]
+    return f"Verdicts under one preset or network alone: {'; '.join(said)}."
+
+
+def html(report: Report) -> str:
+    """One page that needs no other file."""
+    facts = "".join(f"<li>{escape(fact)}</li>" for fact in report.facts)
+    figures = "".join(_figure(figure) for figure in report.figures)
+    rules = "".join(f"<p>{escape(rule)}</p>" for rule in (RULES, *report.rules))
+    parts = [
+        f"<h1>The paper's results, reproduced ({escape(report.name)})</h1><ul>{facts}</ul>",
+        f"<h2>Claims</h2>{rules}<p>{escape(tally(report.claims))}</p>{_claims(report.claims)}",
+        f"<h2>Figures</h2>{figures}",
+        f"<h2>All methods</h2>{_table(report.summaries, SUMMARY_COLUMNS)}",
+        f"<h2>Runtimes</h2>{_table(report.runtimes, RUNTIME_COLUMNS)}",
+        f"<h2>What was not run, and why</h2>{_list([f'{s.method} on {s.task}: {s.reason}' for s in report.skipped])}",
+    ]
+    if report.errors:
+        parts.append(f"<h2>What ended in an error</h2>{_list(report.errors)}")
+    head = f"<!doctype html><html lang=en><meta charset=utf-8><title>errands reproduce</title><style>{_STYLE}</style>"
+    return f"{head}<body>{''.join(parts)}</body></html>\n"
+
+
+_STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#222}
+table{border-collapse:collapse;font-size:13px;margin:1rem 0;display:block;overflow-x:auto}
+th,td{padding:.25rem .6rem;border-bottom:1px solid #ddd;text-align:left;vertical-align:top}
+td.t{white-space:nowrap}td.n{text-align:right;font-variant-numeric:tabular-nums}th{border-bottom:2px solid #888}
+figure{display:inline-block;margin:.5rem;max-width:36rem}figure svg{width:100%;height:auto}
+figcaption{font-size:12px;color:#555}ul.small{margin:0;padding-left:1rem;font-size:12px}
+.reproduced{color:#00634a}.partly{color:#7a5a00}.not,.refuted{color:#9b2c00}code{font-size:12px}"""
+
+
+def _figure(figure: Figure) -> str:
+    drawn = figure.svg[figure.svg.index("<svg") :]
+    # Figures are drawn apart, so their ids repeat; within one page every figure needs its own.
+    for mark in ('id="', 'href="#', "url(#"):
+        drawn = drawn.replace(mark, f"{mark}{figure.name}-")
+    notes = " ".join(escape(f"{note}.") for note in figure.notes)
+    return f'<figure role="img" aria-label="{escape(figure.title)}">{drawn}<figcaption>{notes}</figcaption></figure>'
+
+
+def _claims(claims: Sequence[Judged]) -> str:
+    rows = []
+    for claim in claims:
+        found = "".join(f"<li><b>{escape(p)}</b>: {escape('; '.join(said))}</li>" for p, said in claim.measured.items())
+        each = ", ".join(f"{p}: {v}" for p, v in claim.by_preset.items())
+        rows.append(
+            f"<tr><td>{escape(claim.where)}</td><td>{escape(claim.text)}</td>"
+            f'<td class="{claim.verdict.split()[0]}"><b>{escape(claim.verdict)}</b><br><small>{escape(each)}</small></td>'
+            f'<td><ul class="small">{found}</ul></td><td><code>{escape(claim.command)}</code></td></tr>'
+        )
+    head = "".join(f"<th>{name}</th>" for name in ("where", "claim", "verdict", "measured", "command"))
+    return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+
+
+def _table(rows: Sequence[Row], columns: Mapping[str, str]) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in columns.values())
+    body = "".join("<tr>" + "".join(_cell(row.get(key)) for key in columns) + "</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>{body}</table>"
+
+
+def _cell(value: Any) -> str:
+    kind = "t" if isinstance(value, str) else "n"
+    return f"<td class={kind}>{escape(shown(value))}</td>"
+
+
+def _list(lines: Sequence[str]) -> str:
+    return "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in lines) + "</ul>" if lines else "<p>Nothing.</p>"
+
+
+def shown(value: Any) -> str:
+    """A value in a table: what never happened is a dash."""
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if value >= 1000 or value.is_integer() else f"{value:.3g}"
+    return str(value)
+
+
+def markdown_claims(claims: Sequence[Judged]) -> str:
+    """The claims as a Markdown table."""
+    lines = ["| where | claim | verdict | measured | command |", "|---|---|---|---|---|"]
+    for claim in claims:
+        said = "<br>".join(f"**{p}** ({claim.by_preset[p]}): {'; '.join(found)}" for p, found in claim.measured.items())
+        lines.append(f"| {claim.where} | {claim.text} | **{claim.verdict}** | {said} | `{claim.command}` |")
+    return "\n".join([*lines, ""])
+
+
+def markdown(report: Report) -> str:
+    """The report without its figures' drawings, for a folder that also holds them as files."""
+    rules = [line for rule in (RULES, *report.rules) for line in (rule, "")]
+    parts = ["# The paper's results, reproduced", "", *(f"- {fact}" for fact in report.facts), "", "## Claims", "",
+             *rules, tally(report.claims), "", markdown_claims(report.claims), "## Figures", ""]  # fmt: skip
+    for figure in report.figures:
+        parts += [
+            f"### {figure.title}",
+            "",
+            f"![{figure.title}]({figure.name}.svg)",
+            "",
+            *(f"{n}." for n in figure.notes),
+            "",
+        ]
+    left = [f"- {s.method} on {s.task}: {s.reason}" for s in report.skipped]
+    parts += ["## All methods", "", _markdown_table(report.summaries, SUMMARY_COLUMNS), "", "## Runtimes", "",
+              _markdown_table(report.runtimes, RUNTIME_COLUMNS), "", "## What was not run, and why", "", *left, "",
+              *(["## What ended in an error", "", *(f"- {e}" for e in report.errors), ""] if report.errors else [])]  # fmt: skip
+    return "\n".join(parts)
+
+
+def _markdown_table(rows: Sequence[Row], columns: Mapping[str, str]) -> str:
+    head = f"| {' | '.join(columns.values())} |\n|{'---|' * len(columns)}"
+    return "\n".join([head, *(f"| {' | '.join(shown(row.get(key)) for key in columns)} |" for row in rows)])
+
+
+def as_csv(rows: Sequence[Row]) -> str:
+    """Rows as a table that a spreadsheet opens."""
+    kept = io.StringIO()
+    names = list(dict.fromkeys(key for row in rows for key in row))
+    writer = csv.DictWriter(kept, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return kept.getvalue()
+
+
+def claims_json(report: Report) -> dict[str, Any]:
+    """The claims with how they were judged, for other pages to be written from."""
+    said = {"command": report.command, "profile": report.name, "versions": dict(report.versions)}
+    return {
+        **said,
+        "rules": " ".join((RULES, *report.rules)),
+        "tally": tally(report.claims),
+        "claims": [asdict(claim) for claim in report.claims],
+    }

@@ -1,0 +1,76 @@
+import csv
+import io
+import re
+from html.parser import HTMLParser
+
+from errands.paper.claims import Judged
+from errands.paper.paper import Skipped
+from errands.paper.report import Figure, Report, as_csv, claims_json, html, markdown, tally
+
+SVG = '<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"><defs><path id="a"/></defs><use href="#a"/></svg>'
+REPORT = Report(
+    name="full",
+    command="errands reproduce --profile full",
+    versions={"errands": "0.1.0"},
+    computer={"cores": 2},
+    notes=("Ten seeds.",),
+    figures=(Figure("one", "First & last", SVG, ("a note",)), Figure("two", "Second", SVG)),
+    summaries=({"task": "delivery-2", "name": "qcorm", "final_median": 21.0, "settled": None},),
+    runtimes=({"task": "delivery-2", "method": "qcorm", "median": 0.0651},),
+    claims=(
+        Judged("x", "5.1", "a < b", "not reproduced", {"tuned": "not reproduced"}, {"tuned": ["a 2"]}, "errands x"),
+    ),
+    rules=("Fair rules.",),
+    skipped=(Skipped("delivery-8", "crm boolean", "it takes hours"),),
+)
+
+
+class Links(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.outside = []
+
+    def handle_starttag(self, tag, attrs):
+        self.outside += [v for k, v in attrs if k in ("src", "href") and v and not v.startswith("#")]
+
+
+def test_the_page_needs_nothing_from_outside_and_runs_no_script():
+    page = html(REPORT)
+    links = Links()
+    links.feed(page)
+    assert links.outside == []
+    assert "<script" not in page
+
+
+def test_figures_keep_their_parts_apart():
+    ids = re.findall(r'id="([^"]+)"', html(REPORT))
+    assert sorted(ids) == ["one-a", "two-a"]
+    assert 'href="#two-a"' in html(REPORT)
+
+
+def test_the_page_tells_what_was_not_run_and_why():
+    assert "crm boolean on delivery-8: it takes hours" in html(REPORT)
+    assert "- crm boolean on delivery-8: it takes hours" in markdown(REPORT)
+
+
+def test_verdicts_are_counted_for_each_preset():
+    assert tally(REPORT.claims) == "Verdicts under one preset or network alone: tuned preset: 1 not reproduced."
+
+
+def test_words_are_escaped_and_nothing_is_a_dash():
+    page = html(REPORT)
+    assert "a &lt; b" in page
+    assert "First &amp; last" in page
+    assert "<td class=n>-</td>" in page
+    assert "<td class=n>0.0651</td>" in page
+
+
+def test_the_markdown_names_figures_that_lie_beside_it():
+    assert "![Second](two.svg)" in markdown(REPORT)
+    assert "| delivery-2 | qcorm |" in markdown(REPORT)
+
+
+def test_tables_open_in_a_spreadsheet_and_claims_in_a_program():
+    rows = list(csv.DictReader(io.StringIO(as_csv(REPORT.summaries))))
+    assert rows == [{"task": "delivery-2", "name": "qcorm", "final_median": "21.0", "settled": ""}]
+    assert claims_json(REPORT)["claims"][0]["verdict"] == "not reproduced"
