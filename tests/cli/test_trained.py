@@ -40,7 +40,9 @@ def test_several_seeds_are_counted_against_the_optimum() -> None:
     ]
     assert sentence(seeds) == "1 of 4 seeds end at the optimum of 10 steps; 2 succeed."
     proved = [result(0, proved=True, proved_step=5), result(1)]
-    assert sentence(proved) == "2 of 2 seeds end at the optimum of 10 steps, 1 with a proof; 2 succeed."
+    assert sentence(proved) == "2 of 2 seeds end at the optimum of 10 steps, 1 with a proof after 5 steps; 2 succeed."
+    both = [result(0, proved=True, proved_step=1234), result(1, proved=True, proved_step=5)]
+    assert sentence(both) == "2 of 2 seeds end at the optimum of 10 steps, 2 with a proof after 5 to 1,234 steps; 2 succeed."
 
 
 def test_without_an_optimum_only_successes_are_counted() -> None:

@@ -12,6 +12,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
+from errands import train
 from errands.errors import ConfigError
 from errands.learners.base import LearnerConfig
 from errands.learners.scout import Scout, ScoutConfig
@@ -101,9 +102,26 @@ def test_a_promise_of_single_cells_saves_steps() -> None:
     assert sooner.step < later.step
 
 
-def test_evaluations_come_at_the_steps_asked_for_also_after_the_certificate() -> None:
-    steps = [e.step for e in Scout(load("figure-1"), ScoutConfig(eval_every=30), 0).train(100)]
-    assert steps == [30, 60, 90, 100]
+def test_evaluations_come_at_the_steps_asked_for_and_the_last_one_at_the_certificate() -> None:
+    scout = Scout(load("figure-1"), ScoutConfig(eval_every=30), 0)
+    steps = [e.step for e in scout.train(100)]
+    assert steps == [30, scout.claim.step]
+    assert 30 < scout.step == scout.claim.step < 60
+    assert list(scout.train(200)) == []
+
+
+def test_a_run_counts_the_steps_that_it_took_and_evaluates_no_more_after_its_proof() -> None:
+    run = train(load("figure-1"), "scout", steps=20_000)
+    assert run.certificate is not None
+    assert run.certificate.claim is not None
+    assert run.steps == run.certificate.claim.step == 55
+    assert [e.step for e in run.evaluations] == [50, 55]
+    assert run.evaluation_steps == 2 * 10
+
+
+def test_the_world_is_stepped_as_often_as_is_counted() -> None:
+    scout = trained(load("figure-1"), 20_000)
+    assert scout.known.tried.sum() == scout.step == 55
 
 
 def test_a_task_without_any_way_is_proved_to_have_none() -> None:

@@ -19,7 +19,7 @@ class Arguments:
     learner: tyro.conf.Positional[str | None] = None
     """A name from 'errands learners'; without one: scout on finite worlds, qcorm-plus elsewhere."""
     steps: int | None = None
-    """Training steps of each seed; 1,000,000 unless said otherwise, 20,000 for scout."""
+    """Training steps of each seed; 1,000,000 unless said otherwise, at most 20,000 for scout, which stops at its proof."""
     seeds: int | None = None
     """Train the seeds 0 to SEEDS-1."""
     seed: int = 0

@@ -80,7 +80,9 @@ def sentence(results: list[ResultDocument]) -> str:
         return f"{succeeded} of {len(results)} seeds succeed; the optimum is not known."
     optimal = sum(r.final_success and r.final_length is not None and r.final_length <= best for r in good)
     proved = sum(r.proved for r in good)
-    tail = f", {proved} with a proof" if proved else ""
+    after = sorted({r.proved_step for r in good if r.proved and r.proved_step is not None})
+    when = f" after {' to '.join(f'{n:,}' for n in sorted({after[0], after[-1]}))} steps" if after else ""
+    tail = f", {proved} with a proof{when}" if proved else ""
     return f"{optimal} of {len(results)} seeds end at the optimum of {best:g} steps{tail}; {succeeded} succeed."
 
 

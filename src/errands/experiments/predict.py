@@ -58,7 +58,7 @@ def _measured(document: RunDocument, task: Task) -> Cost:
             break
     spent, done = time.perf_counter() - began, learner.step - first
     held = sum(x.nbytes for x in learner.save().values())
-    return Cost(spent / done * document.steps if done else spent, held, True)
+    return Cost(spent / done * document.steps if done and not learner.finished else spent, held, True)
 
 
 @lru_cache(maxsize=1)

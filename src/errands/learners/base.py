@@ -46,9 +46,9 @@ class Learner(ABC):
         self.evaluation_steps = 0
 
     def train(self, steps: int) -> Iterator[Evaluation]:
-        """Train until `steps` steps were taken in all; one evaluation every `eval_every` steps and at the last."""
+        """Train until `steps` steps were taken in all or it has finished; an evaluation every `eval_every` and at the last."""
         every = self.config.eval_every
-        while self.step < steps:
+        while self.step < steps and not self.finished:
             self.advance(min((self.step // every + 1) * every, steps) - self.step)
             evaluation = self.evaluate()
             self.evaluation_steps += evaluation.episode_length
@@ -63,13 +63,18 @@ class Learner(ABC):
         return steps
 
     @property
+    def finished(self) -> bool:
+        """Whether more steps could change nothing, so that training stops before its budget is spent."""
+        return False
+
+    @property
     def counts(self) -> Mapping[str, int]:
         """How the steps divide by what they were for, where the method tells kinds apart."""
         return {}
 
     @abstractmethod
     def advance(self, count: int) -> None:
-        """Take exactly `count` training steps (self.step grows by it), stopping inside an episode if need be."""
+        """Take `count` training steps, fewer only when it finishes (self.step grows by them); it may stop inside an episode."""
 
     @abstractmethod
     def evaluate(self) -> Evaluation:

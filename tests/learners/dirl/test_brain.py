@@ -3,6 +3,7 @@
 import dataclasses
 
 import numpy as np
+import pytest
 
 from errands.learners.deep.machine import labels_of, listed
 from errands.learners.deep.methods import Spaces
@@ -60,3 +61,14 @@ def test_all_tasks_in_a_world_share_a_brain():
     first = edge_brain(load("cheetah-bcd"), CONFIG, spaces)
     assert edge_brain(load("cheetah-bcde"), CONFIG, spaces) is first
     assert edge_brain(load("cheetah-bcd"), dataclasses.replace(CONFIG, width=9), spaces) is not first
+
+
+def test_the_cache_of_brains_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    from errands.learners.dirl import brain
+
+    monkeypatch.setattr(brain, "_BRAINS", {})
+    task, spaces = load("water-2"), Spaces(52, 5, False, 0)
+    for n in range(brain.MOST_BRAINS + 3):
+        config = DeepDiRLConfig(batch=n + 1)
+        assert edge_brain(task, config, spaces) is edge_brain(task, config, spaces)
+    assert len(brain._BRAINS) == brain.MOST_BRAINS

@@ -22,6 +22,7 @@ from errands.tables import FAILURE, RUNNING, SUCCESS, Ints, MachineTable
 from errands.tasks.task import Task
 
 AWAY, THERE, ELSEWHERE = range(3)
+MOST_BRAINS = 16
 _BRAINS: dict[Any, Brain] = {}
 
 
@@ -51,6 +52,8 @@ def edge_brain(task: Task, config: DeepDiRLConfig, spaces: Spaces) -> Brain:
     """QRM with one head on three states: the same for all tasks in a world, so that nothing is compiled twice."""
     key = (task.world, config, spaces)
     if key not in _BRAINS:
+        if len(_BRAINS) == MOST_BRAINS:
+            del _BRAINS[next(iter(_BRAINS))]  # the oldest
         _BRAINS[key] = _brain(task, config, spaces)
     return _BRAINS[key]
 

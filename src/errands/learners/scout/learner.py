@@ -82,7 +82,7 @@ class Scout(Learner):
         return int(self.agent.at[me.STATE]), self.lowering.mask_of(self.agent.mask)
 
     def advance(self, count: int) -> None:
-        """Take `count` steps; once all is proved or explored the world is left alone and steps are only counted."""
+        """Take up to `count` steps: none more once all is proved or explored."""
         goal = self.step + count
         while self.step < goal and self.proof is None:
             due = NEVER if self.random else self.mind.due or NEVER
@@ -97,7 +97,11 @@ class Scout(Learner):
                 self._venture(why)
             elif why in (ex.DUE, ex.DRY):
                 self._reason(why)
-        self.step = goal
+
+    @property
+    def finished(self) -> bool:
+        """Whether the task is proved or all is explored, so that nothing is left to learn."""
+        return self.proof is not None
 
     def _meet_label(self) -> None:
         """Lower the machine against the feature set that the environment has just shown."""
