@@ -17,7 +17,7 @@ from errands.cli.answer import Answer
 
 CORE = ("numpy", "numba", "gymnasium", "pydantic", "tyro", "rich", "safetensors", "matplotlib")
 EXTRAS = {
-    "deep": ("jax", "optax", "jaxtyping"),
+    "deep": ("jax", "jaxtyping"),
     "mujoco": ("mujoco", "imageio"),
     "viewer": ("starlette", "uvicorn"),
     "ray": ("ray",),
