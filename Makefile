@@ -7,12 +7,14 @@ EXTRAS := deep,mujoco,viewer,ray,docs,dev
 EVERY := $(EXTRAS),sb3
 WORKERS ?= 2
 
-.PHONY: help demo test check bench clean
+.PHONY: help demo test check extras release bench clean
 
 help:
 	@echo "make demo   install the core and run the demo"
 	@echo "make test   install all extras but sb3 and run the tests"
 	@echo "make check  ruff, mypy --strict, import-linter"
+	@echo "make extras resolve every extra under constraints.txt, installing none"
+	@echo "make release build wheel and sdist, check them, run the demo from each in an empty environment"
 	@echo "make bench  run every measurement of benchmarks/"
 	@echo "make clean  remove .venv and everything that was generated"
 
@@ -26,6 +28,15 @@ check: $(VENV)/.full
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# pip looks for every package as if none were installed and downloads what it must read; torch is resolved, not installed.
+extras: $(VENV)/.full
+	@if $(BIN)/python -m pip download --quiet --no-deps --disable-pip-version-check -d $(VENV)/.index -c constraints.txt iniconfig >/dev/null 2>&1; \
+	then $(PIP) --dry-run --ignore-installed '.[$(EVERY)]' && echo "every extra resolves: $(EVERY)"; \
+	else echo "extras: skipped, no package index is within reach"; fi
+
+release: $(VENV)/.full
+	$(BIN)/python -m pytest -m slow tests/test_installed.py $(ARGS)
 
 bench: $(VENV)/.full
 	@set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python "$$script"; done

@@ -12,7 +12,7 @@ try:
     from stable_baselines3 import DQN
     from stable_baselines3.common.buffers import ReplayBuffer
 except ImportError:
-    print("This example needs Stable-Baselines3: pip install 'errands[sb3]'")
+    print("This example needs Stable-Baselines3: pip install -e '.[sb3]'")
     raise SystemExit(0) from None
 
 CELLS = {3: "flag", 8: "cabin", 15: "goal", 5: "hole", 7: "hole", 11: "hole", 12: "hole"}

@@ -12,6 +12,16 @@ class ErrandsError(Exception):
     """Any mistake that errands explains in a sentence; the command turns it into exit code 2."""
 
 
+def install(extra: str = "") -> str:
+    """What to type so that an extra's packages are there: from an index, and from a checkout of errands.
+
+    >>> install("deep")
+    "pip install 'errands[deep]' (in a checkout of errands: pip install -e '.[deep]')"
+    """
+    named = f"[{extra}]" if extra else ""
+    return f"pip install 'errands{named}' (in a checkout of errands: pip install -e '.{named}')"
+
+
 class SpecError(ErrandsError):
     """A machine, guard, phrase or task file is not well formed; `problems` lists every fault found."""
 

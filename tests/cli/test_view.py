@@ -39,7 +39,7 @@ def test_without_the_extra_one_sentence_says_what_to_install(
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     monkeypatch.delitem(sys.modules, "errands.viewer.server", raising=False)
     assert main(["view"]) == 2
-    assert "pip install errands[viewer]" in capsys.readouterr().err
+    assert "pip install -e '.[viewer]'" in capsys.readouterr().err
 
 
 def test_an_unknown_run_or_a_taken_port_is_told(

@@ -31,7 +31,7 @@ def test_it_is_a_world_without_tables() -> None:
 
 def test_a_missing_mujoco_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ErrandsError, match=r"pip install errands\[mujoco\]"):
+    with pytest.raises(ErrandsError, match=r"pip install -e '\.\[mujoco\]'"):
         HalfCheetah().env()
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from errands.cli.answer import Answer
+from errands.errors import install
 
 CORE = ("numpy", "numba", "gymnasium", "pydantic", "tyro", "rich", "safetensors", "matplotlib")
 EXTRAS = {
@@ -101,7 +102,7 @@ def _faults(found: dict[str, Any]) -> Iterator[str]:
     """Combinations that are known not to work, each with what to do."""
     for name, version in found["versions"].items():
         if version is None:
-            yield f"{name} is missing; type: pip install errands"
+            yield f"{name} is missing; type: {install()}"
     if not found["cache"]["writable"]:
         yield "compiled kernels cannot be kept and every start takes 20 s; set ERRANDS_CACHE to a folder that can be written"
     if found["gpu"]["driver"] and found["gpu"]["jax"] == ["cpu"]:
@@ -120,7 +121,7 @@ def _lines(found: dict[str, Any]) -> Iterator[str]:
     yield "core     " + ", ".join(f"{name} {version}" for name, version in found["versions"].items())
     for extra, versions in found["extras"].items():
         have = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
-        yield f"{extra:8} " + (have if all(versions.values()) else f"not installed; type: pip install errands[{extra}]")
+        yield f"{extra:8} " + (have if all(versions.values()) else f"not installed; type: {install(extra)}")
     gpu = found["gpu"]
     yield f"gpu      {gpu['driver'] or 'none'}; jax uses {', '.join(gpu['jax']) if gpu['jax'] else 'nothing'}"
     drawn = [k for k in ("screen", "egl", "osmesa") if found["rendering"][k]]

@@ -26,14 +26,14 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Serve until interrupted."""
-    from errands.errors import ConfigError
+    from errands.errors import ConfigError, install
 
     try:
         from errands.viewer.server import serve
     except ModuleNotFoundError as fault:
         if (fault.name or "").partition(".")[0] not in ("starlette", "uvicorn", "anyio"):
             raise
-        hint = "errands view needs starlette and uvicorn; type: pip install errands[viewer]"
+        hint = f"errands view needs starlette and uvicorn; type: {install('viewer')}"
         raise ConfigError(f"{fault.name} is not installed; {hint}") from None
     from errands.results.finding import find
     from errands.results.run_folder import RUNS

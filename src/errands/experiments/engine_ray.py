@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from errands.errors import ConfigError, ErrandsError
+from errands.errors import ConfigError, ErrandsError, install
 from errands.experiments.job import Job, failed, train_seed
 from errands.experiments.progress import Progress
 from errands.results.documents import RunDocument
@@ -73,7 +73,7 @@ def _connected(address: str | None) -> Any:
     try:
         import ray
     except ImportError:
-        raise ConfigError("the engine 'ray' is not installed; type: pip install 'errands[ray]'") from None
+        raise ConfigError(f"the engine 'ray' is not installed; type: {install('ray')}") from None
     if not ray.is_initialized():
         try:
             ray.init(address=address, log_to_driver=False, include_dashboard=False if address is None else None)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from errands.errors import ConfigError, TaskError, UnknownName
+from errands.errors import ConfigError, TaskError, UnknownName, install
 from errands.learners.base import Learner, LearnerConfig
 from errands.tasks.task import Task
 
@@ -103,7 +103,7 @@ def home_of(task: Task, name: str) -> str:
         able = [n for n, e in LEARNERS.items() if (e.tabular if world == "finite" else e.deep)]
         raise TaskError(f"learner '{name}' cannot be run on the {world} world of '{task.name}'; use {', '.join(able)}")
     if world == "continuous" and importlib.util.find_spec("jax") is None:
-        raise TaskError(f"learner '{name}' needs JAX on a continuous world; type: pip install errands[deep]")
+        raise TaskError(f"learner '{name}' needs JAX on a continuous world; type: {install('deep')}")
     return home
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 CORE = ("numpy", "numba", "llvmlite", "gymnasium", "safetensors")
 BY_WORLD = {"cheetah": ("mujoco",), "gymnasium": ("mujoco",)}
-DEEP = ("jax", "jaxlib", "optax")
+DEEP = ("jax", "jaxlib")
 
 
 def versions(world: str, deep: bool) -> dict[str, str]:

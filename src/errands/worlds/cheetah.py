@@ -8,7 +8,7 @@ from typing import Any
 
 import gymnasium as gym
 
-from errands.errors import ErrandsError
+from errands.errors import ErrandsError, install
 from errands.worlds.maps import positive
 from errands.worlds.physics import choose_gl
 
@@ -44,7 +44,7 @@ class HalfCheetah:
     def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
         """A fresh Gymnasium environment; without a screen, pixels are drawn through EGL."""
         if importlib.util.find_spec("mujoco") is None:
-            raise ErrandsError("HalfCheetah needs MuJoCo, which is not installed; type: pip install errands[mujoco]")
+            raise ErrandsError(f"HalfCheetah needs MuJoCo, which is not installed; type: {install('mujoco')}")
         if render_mode == "rgb_array":
             choose_gl()
         from errands.worlds.cheetah_env import HalfCheetahEnv
