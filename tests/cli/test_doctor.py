@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from errands.cli import main
+from errands.errors import install
 
 
 def asked(capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, object]]:
@@ -65,7 +66,7 @@ def test_a_missing_package_is_a_fault_with_what_to_type(
     assert code == 1
     assert any("numba is missing; type: pip install" in fault for fault in found["faults"])  # type: ignore[attr-defined]
     main(["doctor"])
-    assert "not installed; type: pip install 'errands[ray]' (in a checkout of errands: pip install -e '.[ray]')" in capsys.readouterr().out
+    assert f"not installed; type: {install('ray')}" in capsys.readouterr().out
 
 
 def test_a_cache_that_cannot_be_written_is_a_fault(
