@@ -15,11 +15,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from errands.results.checkpoint import steps
-from errands.results.finding import SWEEP
-from errands.results.inspect import faults
-from errands.results.run_folder import open_run
-from errands.results.sweep_folder import open_sweep
+from errands.runs.checkpoint import steps
+from errands.runs.folder import SWEEP, faults, open_run, open_sweep
 
 INTERVAL = 0.1
 COMMON = ["--quiet", "--checkpoint-every", str(INTERVAL), "--eval-every", "20"]

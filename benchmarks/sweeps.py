@@ -8,8 +8,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from errands.experiments.plan import expand, make_block
-from errands.experiments.sweep import begin, opened, rows, train_sweep, unfinished, write_table
+from errands.runs.plan import expand, make_block
+from errands.runs.sweep import begin, opened, rows, train_sweep, unfinished, write_table
 
 
 def main() -> int:

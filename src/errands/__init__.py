@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from errands.errors import ConfigError, ErrandsError, SpecError, StoreError, TaskError, UnknownName
-    from errands.experiments.run import Run, train
     from errands.features import Change
     from errands.learners.base import LearnerConfig
     from errands.machines import (
@@ -26,7 +25,8 @@ if TYPE_CHECKING:
     from errands.machines.lower import lower
     from errands.oracle.certificate import Certificate, certificate
     from errands.oracle.optimum import Optimum, optimum
-    from errands.records import Evaluation
+    from errands.runs.run import Run, train
+    from errands.tables import Evaluation
     from errands.tasks import Task, any_order, avoid, load, sequence
     from errands.tasks.product import product
     from errands.tasks.replay import RewardMachineReplay
@@ -35,7 +35,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "errands.errors": ["ConfigError", "ErrandsError", "SpecError", "StoreError", "TaskError", "UnknownName"],
-    "errands.experiments.run": ["Run", "train"],
+    "errands.runs.run": ["Run", "train"],
     "errands.features": ["Change"],
     "errands.learners.base": ["LearnerConfig"],
     "errands.machines": [
@@ -45,7 +45,7 @@ _HOMES = {
     "errands.machines.lower": ["lower"],
     "errands.oracle.certificate": ["Certificate", "certificate"],
     "errands.oracle.optimum": ["Optimum", "optimum"],
-    "errands.records": ["Evaluation"],
+    "errands.tables": ["Evaluation"],
     "errands.tasks": ["Task", "any_order", "avoid", "load", "sequence"],
     "errands.tasks.product": ["product"],
     "errands.tasks.replay": ["RewardMachineReplay"],

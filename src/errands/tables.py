@@ -1,7 +1,8 @@
-"""Flat arrays that compiled loops read: a finite world, an enumerated machine, a stepping agenda."""
+"""Plain values: the flat arrays that compiled loops read (world, machine, agenda), and the evaluation of a policy."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -88,3 +89,13 @@ class AgendaTable(NamedTuple):
     """[U] the first row of u."""
     alternatives: Ints
     """Boolean objectives open in (u, q), besides the remaining active subtasks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """One greedy episode after `step` training steps; its own steps are counted apart."""
+
+    step: int
+    episode_length: int
+    total_reward: float
+    success: bool

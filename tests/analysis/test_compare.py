@@ -3,9 +3,9 @@ import pytest
 import errands
 from errands.analysis.compare import compared
 from errands.errors import StoreError
-from errands.experiments.many import train_run
-from errands.experiments.setup import prepare
-from errands.results.run_folder import create
+from errands.runs.folder import create
+from errands.runs.request import prepare
+from errands.runs.sweep import train_run
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 
 from errands.analysis.curve import curve_of
 from errands.errors import ConfigError
-from errands.records import Evaluation
+from errands.tables import Evaluation
 
 
 def seed(*rows):

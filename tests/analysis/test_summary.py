@@ -5,7 +5,7 @@ import pytest
 
 from errands.analysis.curve import curve_of
 from errands.analysis.summary import differences, improvement, overall, reference_of, summarise, summarise_all
-from errands.records import Evaluation
+from errands.tables import Evaluation
 
 
 def method(name, lengths, task="t", optimum=10.0):

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from errands.cli.swept import answer
-from errands.results.sweep_folder import CellDocument, SweepDocument, SweepFolder
+from errands.runs.folder import CellDocument, SweepDocument, SweepFolder
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from errands.cli.trained import answer, document, sentence, words
-from errands.experiments.setup import prepare
-from errands.results.documents import ResultDocument
-from errands.results.run_folder import RunFolder, create
+from errands.runs.documents import ResultDocument
+from errands.runs.folder import RunFolder, create
+from errands.runs.request import prepare
 from errands.tasks import load
 
 

@@ -2,7 +2,7 @@ from errands.analysis.curve import curve_of
 from errands.paper import claim_rules as rules
 from errands.paper.claim_rules import Check
 from errands.paper.evidence import Evidence
-from errands.records import Evaluation
+from errands.tables import Evaluation
 
 NONE = Evidence({}, {}, {})
 

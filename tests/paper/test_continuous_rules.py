@@ -3,7 +3,7 @@ import numpy as np
 from errands.analysis.curve import curve_of
 from errands.paper import continuous_rules as rules
 from errands.paper.evidence import Evidence
-from errands.records import Evaluation
+from errands.tables import Evaluation
 
 
 def curve(lengths, every=100_000, seeds=8):

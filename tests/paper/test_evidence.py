@@ -4,7 +4,7 @@ from errands.analysis.curve import curve_of
 from errands.paper.evidence import Evidence, evidence_of, steps
 from errands.paper.measured import measure
 from errands.paper.paper import Cell, Method
-from errands.records import Evaluation
+from errands.tables import Evaluation
 
 
 def test_medians_of_steps_and_lengths_are_infinite_where_half_of_the_seeds_fail():

@@ -12,7 +12,7 @@ from errands.paper.measured import Measured, Trained
 from errands.paper.paper import Cell, Method, Panel
 from errands.paper.report import Figure
 from errands.paper.reproduced import STOPPING, Part, joined, tabular_part, write
-from errands.records import Evaluation
+from errands.tables import Evaluation
 
 
 def measured(learner: str, lengths: list[int], seconds: float = 2.0) -> Measured:

@@ -1,7 +1,7 @@
 from errands.analysis.curve import curve_of
 from errands.analysis.summary import summarise_all
 from errands.plots.bars import Bar, bars, draw_bars
-from errands.records import Evaluation
+from errands.tables import Evaluation
 
 
 def curve(name, *firsts):

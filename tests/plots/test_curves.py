@@ -4,7 +4,7 @@ import pytest
 
 from errands.analysis.curve import curve_of
 from errands.plots.curves import draw_curves, learning_curves
-from errands.records import Evaluation
+from errands.tables import Evaluation
 
 
 def curve(name, *seeds, optimum=10.0):

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from errands.experiments.many import train_run
-from errands.experiments.setup import prepare
-from errands.results.run_folder import RunFolder, create
+from errands.runs.folder import RunFolder, create
+from errands.runs.request import prepare
+from errands.runs.sweep import train_run
 from errands.tasks import Task, load
 from errands.viewer.api import Desk
 from errands.viewer.server import application, listen, names_of, runner

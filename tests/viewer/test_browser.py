@@ -11,7 +11,7 @@ import pytest
 
 import errands
 from errands.machines import couple, unfold_agenda
-from errands.results.run_folder import open_run
+from errands.runs.folder import open_run
 from errands.viewer.exporting import export_html
 from errands.viewer.gathering import replay_policy
 from errands.viewer.stored import replay_stored

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from errands.errors import StoreError
-from errands.experiments.setup import prepare
-from errands.results.run_folder import create, open_run
+from errands.runs.folder import create, open_run
+from errands.runs.request import prepare
 from errands.tasks import load
 from errands.viewer.stored import curves_of, progress_of, replay_stored
 
@@ -39,7 +39,7 @@ def test_a_run_under_way_shows_its_newest_checkpoint(runs: Path, tmp_path: Path)
     with pytest.raises(StoreError, match="no checkpoint yet"):
         replay_stored(run, 0)
     assert progress_of(run)["seeds"][0]["step"] == 0
-    from errands.experiments.job import train_seed
+    from errands.runs.train import train_seed
 
     train_seed(run, 0, lambda beat: None)
     (run.path / "seed-0" / "result.json").unlink()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from errands.errors import ConfigError, SpecError, UnknownName
-from errands.results.run_folder import open_run
+from errands.runs.folder import open_run
 from errands.tasks.catalogue import task_text
 from errands.viewer import training
 from errands.viewer.training import MOST_STEPS, Trainer, asked

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from errands.experiments.setup import prepare
-from errands.results.run_folder import RunFolder, create
+from errands.runs.folder import RunFolder, create
+from errands.runs.request import prepare
 from errands.tasks import load
 
 

@@ -9,11 +9,9 @@ from typing import Any
 
 from errands.analysis.curve import APART, Curve, curve_of
 from errands.errors import StoreError
-from errands.records import Evaluation
-from errands.results.documents import ResultDocument
-from errands.results.finding import SWEEP, find
-from errands.results.run_folder import RunFolder, open_run
-from errands.results.sweep_folder import open_sweep
+from errands.runs.documents import ResultDocument
+from errands.runs.folder import SWEEP, RunFolder, find, open_run, open_sweep
+from errands.tables import Evaluation
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from errands.analysis.statistics import quantile
 from errands.errors import ConfigError
-from errands.records import Evaluation
-from errands.tables import Floats
+from errands.tables import Evaluation, Floats
 
 Steps = NDArray[np.int64]
 NEAR = 0.1

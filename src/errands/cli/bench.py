@@ -34,8 +34,8 @@ def run(arguments: Arguments) -> Answer:
     from rich.console import Group
 
     from errands.errors import ConfigError
-    from errands.experiments.bench import peak_megabytes
-    from errands.results.provenance import computer, versions
+    from errands.runs.bench import peak_megabytes
+    from errands.runs.provenance import computer, versions
 
     if not arguments.seconds > 0 or any(not 1 <= n <= 60 for n in arguments.sizes):
         raise ConfigError("--seconds must be positive and --sizes between 1 and 60 boxes")
@@ -54,7 +54,7 @@ def run(arguments: Arguments) -> Answer:
 
 
 def _measured(arguments: Arguments) -> list[dict[str, Any]]:
-    from errands.experiments.bench import speeds
+    from errands.runs.bench import speeds
 
     rows = []
     for speed in speeds(arguments.seconds, arguments.sizes, arguments.large):
@@ -65,7 +65,7 @@ def _measured(arguments: Arguments) -> list[dict[str, Any]]:
 
 def _compiled(arguments: Arguments) -> list[dict[str, Any]]:
     """Compile times; the Boolean machine has the kernels of the agenda machine."""
-    from errands.experiments.bench import BENCHED, compile_seconds
+    from errands.runs.bench import BENCHED, compile_seconds
 
     rows = []
     for method in BENCHED:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from errands.cli.answer import Answer
 
 if TYPE_CHECKING:
-    from errands.experiments.run import Run
+    from errands.runs.run import Run
     from errands.tasks.task import Task
 
 STEPS = 120_000
@@ -75,8 +75,8 @@ def _train(task: Task, quiet: bool) -> Run:
     from rich.console import Console
     from rich.progress import Progress
 
-    from errands.experiments.run import judge
     from errands.learners.tabular.qcorm import QCoRM, QCoRMConfig
+    from errands.runs.run import judge
 
     config = QCoRMConfig(eval_every=2_000, epsilon_anneal=(50_000, 70_000), xi_anneal=(100_000, STEPS))
     learner = QCoRM(task, config, 0)
@@ -90,7 +90,7 @@ def _train(task: Task, quiet: bool) -> Run:
 
 
 def _scout(task: Task) -> str:
-    from errands.experiments.run import train
+    from errands.runs.run import train
 
     run = train(task, "scout", steps=200)
     claim = run.certificate.claim if run.certificate else None

@@ -31,8 +31,7 @@ class Arguments:
 def run(arguments: Arguments) -> Answer:
     """Write the files that were asked for."""
     from errands.errors import ConfigError
-    from errands.results.finding import find
-    from errands.results.run_folder import HEAD, open_run
+    from errands.runs.folder import HEAD, find, open_run
     from errands.viewer.exporting import page, write_bytes
     from errands.viewer.pictures import as_csv, as_gif, as_png
     from errands.viewer.stored import replay_stored

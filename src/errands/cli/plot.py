@@ -115,7 +115,7 @@ def _route(arguments: Arguments) -> Drawn:
     from errands.plots.routes import draw_routes, routes
 
     task, learner, name = _learnt(arguments)
-    from errands.experiments.run import best_length
+    from errands.runs.run import best_length
 
     value = routes(task, best_length(task), learner.policy if learner else None, name)
     return draw_routes(value, task), value.as_json()
@@ -135,10 +135,9 @@ def _policy(arguments: Arguments) -> Drawn:
 def _learnt(arguments: Arguments) -> tuple[Task, Learner | None, str]:
     """The task and the trained learner of a run, or of a task with --learner; no learner for a task alone."""
     from errands.errors import StoreError, UnknownName
-    from errands.experiments.job import learner_of
     from errands.learners import make_learner
-    from errands.results.finding import find
-    from errands.results.run_folder import open_run
+    from errands.runs.folder import find, open_run
+    from errands.runs.train import learner_of
     from errands.tasks.catalogue import load
 
     name = arguments.subjects[0]

@@ -175,7 +175,7 @@ def _answer(
 
 
 def _workers(arguments: Arguments) -> int:
-    from errands.experiments.engine_local import cores
+    from errands.runs.engine_local import cores
 
     return arguments.jobs or cores()
 

@@ -29,9 +29,7 @@ class Arguments:
 def run(arguments: Arguments) -> Answer:
     """Find it, finish it, and print what `train` prints."""
     from errands.cli import swept, trained
-    from errands.results.finding import SWEEP, find
-    from errands.results.run_folder import open_run
-    from errands.results.sweep_folder import open_sweep
+    from errands.runs.folder import SWEEP, find, open_run, open_sweep
 
     path = find(arguments.run)
     if (path / SWEEP).is_file():

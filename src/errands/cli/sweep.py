@@ -61,8 +61,8 @@ def run(arguments: Arguments) -> Answer:
 
     from errands.cli.swept import finish
     from errands.errors import ConfigError
-    from errands.experiments.sweep import begin
-    from errands.results.run_folder import RUNS, check_name
+    from errands.runs.folder import RUNS, check_name
+    from errands.runs.sweep import begin
 
     if not arguments.checkpoint_every > 0:
         raise ConfigError(f"--checkpoint-every is {arguments.checkpoint_every}; give a positive number of seconds")
@@ -79,8 +79,8 @@ def run(arguments: Arguments) -> Answer:
 
 
 def _outlook(sweep: Any, jobs: int | None) -> Answer:
-    from errands.experiments.engine_local import cores
-    from errands.experiments.outlook import look_ahead
+    from errands.runs.engine_local import cores
+    from errands.runs.sweep import look_ahead
 
     ahead = look_ahead(sweep, jobs or cores())
     cells = [cell.model_dump(exclude={"folder"}) for cell, _ in ahead.waiting]
@@ -90,7 +90,7 @@ def _outlook(sweep: Any, jobs: int | None) -> Answer:
 def _blocks(arguments: Arguments) -> list[Any]:
     """The blocks of the plan file, or one, with what was given as options."""
     from errands.errors import ConfigError
-    from errands.experiments.plan import Block, make_block, read_plan, spread
+    from errands.runs.plan import Block, make_block, read_plan, spread
 
     names = ("task", "learner", "machine", "preset", "map_seed", "seeds", "steps", "eval_every")
     given: dict[str, Any] = {name: value for name in names if (value := getattr(arguments, name)) is not None}
@@ -111,7 +111,7 @@ def _blocks(arguments: Arguments) -> list[Any]:
 
 def _text(path: Path) -> str:
     from errands.errors import ConfigError
-    from errands.experiments.plan import MAX_BYTES
+    from errands.runs.plan import MAX_BYTES
 
     try:
         if path.stat().st_size > MAX_BYTES:

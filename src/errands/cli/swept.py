@@ -7,16 +7,15 @@ import sys
 from typing import Any
 
 from errands.cli.answer import Answer
-from errands.results.sweep_folder import SweepFolder
+from errands.runs.folder import SweepFolder
 
 
 def finish(sweep: SweepFolder, jobs: int | None, quiet: bool, engine: str, address: str | None) -> Answer:
     """Predict and train what is left of a sweep, and tell what came out; when interrupted, say how to go on."""
     from rich.console import Console
 
-    from errands.experiments.engine_local import cores
-    from errands.experiments.outlook import look_ahead
-    from errands.experiments.sweep import rows, train_sweep, write_table
+    from errands.runs.engine_local import cores
+    from errands.runs.sweep import look_ahead, rows, train_sweep, write_table
 
     ahead = look_ahead(sweep, jobs or cores())
     if not quiet and ahead.runs:

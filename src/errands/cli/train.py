@@ -48,9 +48,9 @@ def run(arguments: Arguments) -> Answer:
     """Create the folder, train, and tell what came out."""
     from errands.cli.trained import finish
     from errands.errors import ConfigError
-    from errands.experiments.job import learner_of
-    from errands.experiments.setup import fresh_name, prepare
-    from errands.results.run_folder import RUNS, check_name, create
+    from errands.runs.folder import RUNS, check_name, create
+    from errands.runs.request import fresh_name, prepare
+    from errands.runs.train import learner_of
     from errands.tasks.catalogue import load
 
     for option, given in (("seeds", arguments.seeds), ("jobs", arguments.jobs)):

@@ -7,13 +7,13 @@ from typing import Any
 
 from errands.cli.answer import Answer
 from errands.learners import entry_of
-from errands.results.documents import ResultDocument, neat
-from errands.results.run_folder import RunFolder
+from errands.runs.documents import ResultDocument, neat
+from errands.runs.folder import RunFolder
 
 
 def finish(folder: RunFolder, jobs: int | None, quiet: bool) -> Answer:
     """Train what is left of a run and tell what came out; when interrupted, say how to go on."""
-    from errands.experiments.many import train_run
+    from errands.runs.sweep import train_run
 
     try:
         train_run(folder, jobs, quiet)

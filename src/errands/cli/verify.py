@@ -12,8 +12,8 @@ from errands.cli.answer import Answer
 from errands.errors import ConfigError
 
 if TYPE_CHECKING:
-    from errands.experiments.verify import Verdict
-    from errands.results.run_folder import RunFolder
+    from errands.runs.folder import RunFolder
+    from errands.runs.verify import Verdict
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,8 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Repeat, compare, and tell."""
-    from errands.experiments.verify import changed_versions, verify_seed
-    from errands.results.finding import SWEEP, find
-    from errands.results.inspect import faults
-    from errands.results.run_folder import open_run
+    from errands.runs.folder import SWEEP, faults, find, open_run
+    from errands.runs.verify import changed_versions, verify_seed
 
     path = find(arguments.run)
     damaged = list(faults(path))

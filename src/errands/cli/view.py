@@ -35,8 +35,7 @@ def run(arguments: Arguments) -> Answer:
             raise
         hint = f"errands view needs starlette and uvicorn; type: {install('viewer')}"
         raise ConfigError(f"{fault.name} is not installed; {hint}") from None
-    from errands.results.finding import find
-    from errands.results.run_folder import RUNS
+    from errands.runs.folder import RUNS, find
 
     runs, name = Path(RUNS), None
     if arguments.run is not None:

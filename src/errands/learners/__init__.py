@@ -26,6 +26,10 @@ class Entry:
     """The machines it can be run on, the default first; empty when it has its own."""
     own: str | None = None
     """The machine that it always uses."""
+    apart: bool = False
+    """Whether it is evaluated only at its end: each budget is then a run of its own, and no curve joins two."""
+    stops: bool = False
+    """Whether it ends by itself, once it has proved its policy; `steps` is then the most that it may take."""
 
 
 _DEEP = "errands.learners.deep.learner:DeepLearner"
@@ -52,9 +56,11 @@ LEARNERS: Mapping[str, Entry] = {
     ),
     "dirl": Entry(
         "edges of an abstract graph learnt one by one",
-        "errands.learners.dirl:DiRL", "errands.learners.dirl.deep:DeepDiRL", own="agenda",
+        "errands.learners.dirl:DiRL", "errands.learners.dirl.deep:DeepDiRL", own="agenda", apart=True,
     ),
-    "scout": Entry("ours: learn the world once, plan, stop with a certificate", "errands.learners.scout:Scout", None),
+    "scout": Entry(
+        "ours: learn the world once, plan, stop with a certificate", "errands.learners.scout:Scout", None, stops=True
+    ),
 }  # fmt: skip
 
 

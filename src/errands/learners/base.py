@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from errands.errors import ConfigError
 from errands.oracle.policy import Policy
-from errands.records import Evaluation
+from errands.tables import Evaluation
 from errands.tasks.task import Task
 
 Saved = dict[str, NDArray[Any]]

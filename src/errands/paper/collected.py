@@ -14,7 +14,7 @@ from errands.analysis.curve import APART, Curve, curve_of
 from errands.errors import StoreError
 from errands.paper.continuous import METHODS
 from errands.paper.evidence import Evidence, Key
-from errands.records import Evaluation
+from errands.tables import Evaluation
 
 Row = Mapping[str, Any]
 NAMES = {method.learner: method.name for method in METHODS}

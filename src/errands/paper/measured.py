@@ -13,17 +13,16 @@ from typing import Any
 
 from errands.analysis.curve import APART, Curve, curve_of
 from errands.errors import ErrandsError
-from errands.experiments.predict import cost
-from errands.experiments.run import best_length
-from errands.experiments.settings import as_document
-from errands.experiments.setup import prepare
 from errands.kernels import cache_folder
 from errands.learners import make_learner
 from errands.learners.base import Learner
 from errands.learners.presets import config_of
 from errands.paper.paper import Cell, Method
-from errands.records import Evaluation
-from errands.results.files import digest, write_file
+from errands.runs.cost import cost
+from errands.runs.files import digest, write_file
+from errands.runs.request import as_document, prepare
+from errands.runs.run import best_length
+from errands.tables import Evaluation
 from errands.tasks.catalogue import load
 from errands.tasks.task import Task
 

@@ -118,7 +118,7 @@ def _curve_figures(name: str, title: str, measured: list[Measured]) -> list[Figu
 def joined(name: str, command: str, parts: Sequence[Part], skipped: Sequence[Skipped], notes: Sequence[str]) -> Report:
     """One report of all parts."""
     from errands.paper.report import Report
-    from errands.results.provenance import computer, versions
+    from errands.runs.provenance import computer, versions
 
     columns: Iterable[tuple[tuple[Any, ...], ...]] = zip(*parts, strict=True)
     whole = Part(*(tuple(chain.from_iterable(column)) for column in columns))
@@ -151,7 +151,7 @@ def write(report: Report, output: Path, page: bool = True) -> Path:
     import json
 
     from errands.paper import report as made
-    from errands.results.files import write_file
+    from errands.runs.files import write_file
 
     files = {
         **({"report.html": made.html(report)} if page else {}),

@@ -98,7 +98,7 @@ def save(figure: Figure, path: Path, value: Mapping[str, Any], command: str) -> 
     """Write the figure, and beside it FILE.json with what it shows and the command that made it; returns that path."""
     kind = format_of(path)
     beside = path.with_name(f"{path.name}.json")
-    from errands.results.provenance import versions
+    from errands.runs.provenance import versions
 
     described = {"figure": path.name, "command": command, "versions": versions("", deep=False), "data": value}
     try:

@@ -11,10 +11,8 @@ from typing import Any
 from errands.errors import ConfigError, ErrandsError, StoreError, UnknownName
 from errands.learners import LEARNERS
 from errands.machines.counting import size
-from errands.results.documents import RunDocument, read_document
-from errands.results.finding import SWEEP, folders
-from errands.results.run_folder import HEAD, RunFolder, open_run
-from errands.results.seed_folder import SeedFolder
+from errands.runs.documents import RunDocument, read_document
+from errands.runs.folder import HEAD, SWEEP, RunFolder, SeedFolder, folders, open_run
 from errands.tasks.catalogue import load
 from errands.tasks.phrases import any_order, avoid
 from errands.viewer.drafts import check, try_trace

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from errands.errors import ConfigError
-from errands.experiments.run import Run
+from errands.runs.run import Run
 from errands.viewer.gathering import replay_run
 from errands.viewer.replay import Replay
 

@@ -10,14 +10,13 @@ import numpy as np
 
 from errands.analysis.curve import Curve, curve_of
 from errands.errors import ErrandsError, TaskError
-from errands.experiments.run import Run, best_length
 from errands.learners import make_learner
 from errands.learners.base import Learner
 from errands.oracle.optimum import Optimum
 from errands.oracle.policy import Policy
 from errands.oracle.steps_to_go import steps_to_go
-from errands.records import Evaluation
-from errands.tables import Floats
+from errands.runs.run import Run, best_length
+from errands.tables import Evaluation, Floats
 from errands.tasks.task import Task
 from errands.viewer.maps import maps_of
 from errands.viewer.recording import Recording, record

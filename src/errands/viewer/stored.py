@@ -8,13 +8,12 @@ from typing import Any
 
 from errands.analysis.curve import curve_of
 from errands.errors import StoreError
-from errands.experiments.job import known_optimum, learner_of
-from errands.records import Evaluation
-from errands.results import checkpoint as checkpoints
-from errands.results.documents import RunDocument
-from errands.results.evaluations import HEADER, parse
-from errands.results.run_folder import RunFolder
-from errands.results.seed_folder import SeedFolder, live
+from errands.runs import checkpoint as checkpoints
+from errands.runs.checkpoint import HEADER, parse
+from errands.runs.documents import RunDocument
+from errands.runs.folder import RunFolder, SeedFolder, live
+from errands.runs.train import known_optimum, learner_of
+from errands.tables import Evaluation
 from errands.viewer.gathering import MARKS, Shown, curves_document, exact_of, history, look, optimal_of
 from errands.viewer.replay import Replay, replay_of
 

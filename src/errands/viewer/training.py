@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from errands.errors import ConfigError, UnknownName
-from errands.experiments.setup import fresh_name, prepare
 from errands.learners import LEARNERS
-from errands.results.run_folder import create
+from errands.runs.folder import create
+from errands.runs.request import fresh_name, prepare
 from errands.viewer.drafts import read_draft
 
 MOST_STEPS = 2_000_000

@@ -17,9 +17,9 @@ def main(path: str, seconds: int) -> int:
     bell = threading.Timer(seconds, lambda: os._exit(3))
     bell.daemon = True
     bell.start()
-    from errands.experiments.engine_local import attempt
-    from errands.experiments.job import jobs_of
-    from errands.results.run_folder import open_run
+    from errands.runs.engine_local import attempt
+    from errands.runs.folder import open_run
+    from errands.runs.train import jobs_of
 
     for job in jobs_of(open_run(Path(path))):
         attempt(job, lambda beat: None, strict=False)

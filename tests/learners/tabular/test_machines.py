@@ -119,7 +119,7 @@ def test_an_observation_outside_its_space_is_told(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("name", ["scout", "qcorm-0", "qcorm-plus"])
 def test_a_world_without_tables_is_trained_and_judged_through_the_front_door(name: str) -> None:
-    from errands.experiments.run import train
+    from errands.runs.run import train
 
     run = train(_line(), name, steps=3_000)
     assert run.order == ("far", "near")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 sys.path.append(str(Path(__file__).parents[2]))
-from errands.experiments.run import train
+from errands.runs.run import train
 from probes import PROBES
 
 METHODS = [

@@ -13,7 +13,7 @@ from errands.learners.deep.machine import Kind
 from errands.learners.deep.policy import DeepPolicy, policy_of
 from errands.learners.deep.team import team_of
 from errands.machines.counting import Quotient
-from errands.records import Evaluation
+from errands.tables import Evaluation
 from errands.tasks.task import Task
 
 

@@ -19,7 +19,7 @@ from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.machine import Kind, Listed, listed
 from errands.learners.deep.methods import Spaces, brain_of
 from errands.learners.deep.worlds import DeviceWorld, device_world
-from errands.records import Evaluation
+from errands.tables import Evaluation
 from errands.tasks.task import Task
 
 

@@ -27,8 +27,7 @@ from errands.learners.dirl.learner import CompositionalLearner
 from errands.learners.dirl.snapshots import restorable
 from errands.learners.tabular.host import completed_by
 from errands.machines.stepping import State
-from errands.records import Evaluation
-from errands.tables import RUNNING, SUCCESS
+from errands.tables import RUNNING, SUCCESS, Evaluation
 from errands.tasks.task import Task
 
 

@@ -15,7 +15,7 @@ from errands.learners.dirl.search import Search
 from errands.learners.dirl.tabular import TabularEdges
 from errands.learners.tabular.policies import MachinePolicy
 from errands.oracle.walk import walk
-from errands.records import Evaluation
+from errands.tables import Evaluation
 from errands.tasks.task import Task
 
 

@@ -32,8 +32,7 @@ from errands.machines.counting import size
 from errands.machines.stepping import State
 from errands.oracle.certificate import Claim
 from errands.oracle.policy import Policy
-from errands.records import Evaluation
-from errands.tables import RUNNING, SUCCESS, Floats, Ints
+from errands.tables import RUNNING, SUCCESS, Evaluation, Floats, Ints
 from errands.tasks.task import Task
 
 NEVER = 1 << 60

@@ -12,7 +12,7 @@ from errands.errors import TaskError
 from errands.learners.base import Learner, LearnerConfig, Saved, pack_rng, unpack_rng
 from errands.learners.tabular.host import host_episode
 from errands.learners.tabular.world import UNKNOWN, Asked, world_of
-from errands.records import Evaluation
+from errands.tables import Evaluation
 from errands.tasks.task import Task
 
 STATE, TIME, ACTION = 0, 2, 3

@@ -1,0 +1,180 @@
+"""Checkpoints of one seed (arrays and evaluations under checksums, one kept in reserve) and the table of evaluations."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from errands.errors import StoreError
+from errands.runs.documents import CheckpointDocument, damaged, read_document, write_document
+from errands.runs.files import Arrays, digest, pack, read_file, unpack, write_file
+from errands.tables import Evaluation
+
+MAX_ARRAYS = 1 << 38
+_NAME = re.compile(r"checkpoint-(0|[1-9][0-9]{0,15})\.json")
+_ROWS = "evaluations"
+_COLUMNS = ("step", "episode_length", "total_reward", "success")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Everything that the rest of a seed depends on."""
+
+    document: CheckpointDocument
+    arrays: Arrays = field(repr=False)
+    evaluations: tuple[Evaluation, ...] = field(repr=False)
+    notes: tuple[str, ...] = ()
+    """What was damaged and passed over to find this one."""
+
+
+def write_checkpoint(
+    folder: Path,
+    seed: int,
+    step: int,
+    arrays: Mapping[str, NDArray[Any]],
+    evaluations: Sequence[Evaluation],
+    seconds: float,
+    before: CheckpointDocument | None,
+) -> CheckpointDocument:
+    """Store a checkpoint and drop those before the one that it follows."""
+    data, table = packed(arrays, evaluations), render(evaluations)
+    mark = digest(data)
+    document = CheckpointDocument(
+        seed=seed,
+        step=step,
+        arrays_bytes=len(data),
+        arrays_sha256=mark,
+        evaluations_bytes=len(table),
+        evaluations_sha256=digest(table),
+        first_step=before.first_step if before else step,
+        first_sha256=before.first_sha256 if before else mark,
+        seconds=seconds,
+    )
+    write_file(_arrays(folder, step), data)
+    write_document(_document(folder, step), document)
+    drop(folder, lambda other: other != step and (before is None or other != before.step))
+    return document
+
+
+def packed(arrays: Mapping[str, NDArray[Any]], evaluations: Sequence[Evaluation]) -> bytes:
+    """The file of a checkpoint's arrays, its evaluations among them."""
+    rows = {
+        f"{_ROWS}.step": np.array([e.step for e in evaluations], np.int64),
+        f"{_ROWS}.episode_length": np.array([e.episode_length for e in evaluations], np.int64),
+        f"{_ROWS}.total_reward": np.array([e.total_reward for e in evaluations], np.float64),
+        f"{_ROWS}.success": np.array([e.success for e in evaluations], np.bool_),
+    }
+    return pack({**arrays, **rows})
+
+
+def newest(folder: Path, seed: int) -> Checkpoint | None:
+    """The newest checkpoint whose bytes are those that were written; None where none was begun."""
+    faults: list[str] = []
+    for step in steps(folder):
+        try:
+            return replace(read_checkpoint(folder, seed, step), notes=tuple(faults))
+        except StoreError as fault:
+            faults.append(str(fault))
+    if faults:
+        raise StoreError(f"{faults[0]}; no other checkpoint is good: remove {folder} to train it from the start")
+    return None
+
+
+def documents(folder: Path) -> list[CheckpointDocument]:
+    """The documents of all checkpoints that have a good one, the newest first; arrays are not looked at."""
+    found = []
+    for step in steps(folder):
+        try:
+            found.append(read_document(_document(folder, step), CheckpointDocument))
+        except StoreError:
+            continue
+    return found
+
+
+def steps(folder: Path) -> list[int]:
+    """The steps at which a folder has checkpoints, the latest first."""
+    names = (_NAME.fullmatch(p.name) for p in folder.iterdir()) if folder.is_dir() else ()
+    return sorted((int(found[1]) for found in names if found), reverse=True)
+
+
+def drop(folder: Path, unwanted: Callable[[int], bool]) -> None:
+    """Remove the checkpoints whose step is unwanted, and arrays that no document names; documents go first."""
+    for step in steps(folder):
+        if unwanted(step):
+            _document(folder, step).unlink(missing_ok=True)
+    kept = {_arrays(folder, step).name for step in steps(folder)}
+    for path in folder.glob("checkpoint-*.safetensors"):
+        if path.name not in kept:
+            path.unlink(missing_ok=True)
+
+
+def read_checkpoint(folder: Path, seed: int, step: int) -> Checkpoint:
+    """The checkpoint of one step; a StoreError when a byte of it is not as it was written."""
+    path = _arrays(folder, step)
+    document = read_document(_document(folder, step), CheckpointDocument)
+    if document.step != step or document.seed != seed:
+        owner = f"seed {document.seed}, step {document.step}"
+        raise StoreError(f"{_document(folder, step)} belongs to {owner}; put it back there")
+    data = read_file(path, min(MAX_ARRAYS, document.arrays_bytes))
+    if len(data) != document.arrays_bytes or digest(data) != document.arrays_sha256:
+        raise damaged(path)
+    arrays = unpack(data, path)
+    try:
+        columns = [arrays.pop(f"{_ROWS}.{name}").tolist() for name in _COLUMNS]
+        evaluations = tuple(Evaluation(*row) for row in zip(*columns, strict=True))
+    except (KeyError, ValueError, TypeError):
+        raise StoreError(f"{path} has no evaluations; it was not written by errands") from None
+    return Checkpoint(document, arrays, evaluations)
+
+
+def _document(folder: Path, step: int) -> Path:
+    return folder / f"checkpoint-{step}.json"
+
+
+def _arrays(folder: Path, step: int) -> Path:
+    return folder / f"checkpoint-{step}.safetensors"
+
+
+HEADER = b"step,episode_length,total_reward,success\n"
+MAX_TABLE = 2_000_000_000
+_LINE = re.compile(rb"(0|[1-9][0-9]{0,15}),(0|[1-9][0-9]{0,15}),(-?[0-9a-z.+-]{1,30}),(true|false)\n")
+
+
+def line(evaluation: Evaluation) -> bytes:
+    """One evaluation as a line; the shortest number that reads back as the same reward."""
+    reward = repr(float(evaluation.total_reward))
+    return f"{evaluation.step},{evaluation.episode_length},{reward},{str(evaluation.success).lower()}\n".encode()
+
+
+def render(evaluations: Iterable[Evaluation]) -> bytes:
+    """The whole table."""
+    return HEADER + b"".join(map(line, evaluations))
+
+
+def parse(data: bytes, path: Path) -> list[Evaluation]:
+    """The evaluations of a table; `path` is named where a line cannot be read."""
+    if not data.startswith(HEADER):
+        raise StoreError(f"{path} is not a table of evaluations: its first line is not '{HEADER.decode().strip()}'")
+    lines = data[len(HEADER) :].splitlines(keepends=True)
+    found = [_parsed(text, number, path) for number, text in enumerate(lines, 2)]
+    if any(later.step <= earlier.step for earlier, later in pairwise(found)):
+        raise StoreError(f"{path} is damaged: its steps do not grow; type 'errands resume' to write it again")
+    return found
+
+
+def _parsed(text: bytes, number: int, path: Path) -> Evaluation:
+    fields = _LINE.fullmatch(text)
+    try:
+        if fields and not math.isnan(reward := float(fields[3])):
+            return Evaluation(int(fields[1]), int(fields[2]), reward, fields[4] == b"true")
+    except ValueError:
+        pass
+    raise StoreError(f"{path} is damaged in line {number}; type 'errands resume' to write it again")

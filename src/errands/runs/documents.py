@@ -1,0 +1,137 @@
+"""The JSON files of a run folder: each has a schema and a checksum of itself, so that no changed bit is believed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from errands.errors import StoreError
+from errands.runs.files import digest, read_file, write_file
+
+MAX_DOCUMENT = 8_000_000
+Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Count = Annotated[int, Field(ge=0, lt=2**53)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Scalar = bool | int | float | str | None
+
+
+class Document(BaseModel):
+    """A JSON file of a run folder."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class RunDocument(Document):
+    """run.json: what was asked for, and with which versions on which machine."""
+
+    kind: Literal["errands run"] = "errands run"
+    format: Literal[1] = 1
+    task: Name
+    task_sha256: Hash
+    learner: Name
+    machine: Name | None
+    preset: Name
+    config: dict[str, Scalar | list[Scalar]]
+    steps: Annotated[int, Field(ge=1, lt=2**53)]
+    seeds: list[Seed] = Field(min_length=1, max_length=100_000)
+    checkpoint_seconds: float = Field(gt=0)
+    created: str
+    versions: dict[str, str]
+    git: dict[str, str]
+    computer: dict[str, str | int]
+
+
+class CheckpointDocument(Document):
+    """checkpoint-N.json: the sizes and checksums of the arrays and evaluations that were stored after N steps."""
+
+    kind: Literal["errands checkpoint"] = "errands checkpoint"
+    format: Literal[1] = 1
+    seed: Seed
+    step: Count
+    arrays_bytes: Count
+    arrays_sha256: Hash
+    evaluations_bytes: Count
+    evaluations_sha256: Hash
+    first_step: Count
+    first_sha256: Hash
+    seconds: float = Field(ge=0)
+
+
+class ResultDocument(Document):
+    """result.json: how a seed ended; the last file to be written."""
+
+    kind: Literal["errands result"] = "errands result"
+    format: Literal[1] = 1
+    seed: Seed
+    steps: Count
+    final_length: Count | None = None
+    final_success: bool = False
+    first_optimal_step: Count | None = None
+    order: list[str] = []
+    wall_seconds: float = Field(ge=0)
+    evaluation_steps: Count = 0
+    training_steps: Count | None = None
+    rollout_steps: Count | None = None
+    optimum: float | None = None
+    certificate: str | None = None
+    proved: bool = False
+    proved_step: Count | None = None
+    evaluations_bytes: Count = 0
+    evaluations_sha256: Hash | None = None
+    checkpoint_sha256: Hash | None = None
+    error: str | None = None
+
+    def row(self) -> dict[str, Any]:
+        """The row of `errands train --json`."""
+        kept = {"evaluations_bytes", "evaluations_sha256", "checkpoint_sha256", "kind", "format", "optimum"}
+        divided = {name for name in ("training_steps", "rollout_steps") if getattr(self, name) is None}
+        return self.model_dump(exclude=kept | divided)
+
+
+def neat(number: float | None) -> float | int | None:
+    """A whole number without a point."""
+    return int(number) if number is not None and float(number).is_integer() else number
+
+
+D = TypeVar("D", bound=Document)
+
+
+def write_document(path: Path, document: Document) -> None:
+    """Store a document with its checksum, in one move."""
+    write_file(path, _render(document.model_dump()))
+
+
+def read_document(path: Path, kind: type[D], limit: int = MAX_DOCUMENT) -> D:
+    """The document of a file of at most `limit` bytes; a StoreError says what is wrong with it."""
+    data = read_file(path, limit)
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        raise damaged(path) from None
+    if not isinstance(found, dict) or found.pop("sha256", None) is None or _render(found) != data:
+        raise damaged(path)
+    try:
+        return kind.model_validate(found)
+    except ValidationError as fault:
+        first = fault.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(str(p)[:60] for p in first["loc"]) or "the file"
+        said = f"{where}: {first['msg'].lower()}"
+        raise StoreError(f"{path} is not of this version of errands ({said}); use the one that wrote it") from None
+
+
+def damaged(path: Path) -> StoreError:
+    """What to say about a file whose bytes are not those that were written."""
+    return StoreError(f"{path} is damaged: its checksum does not fit; restore it from a copy or remove its folder")
+
+
+def _render(body: dict[str, Any]) -> bytes:
+    """The bytes of a document: there is one way to write each, and the checksum covers all of them."""
+    try:
+        plain = json.dumps(body, indent=1, ensure_ascii=True, allow_nan=False).encode() + b"\n"
+    except (ValueError, RecursionError):
+        return b""
+    return plain.removesuffix(b"\n}\n") + f',\n "sha256": "{digest(plain)}"\n}}\n'.encode()

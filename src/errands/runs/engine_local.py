@@ -1,0 +1,148 @@
+"""The local engine: seeds trained in this process, or in fresh processes that end when this one does."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+
+from errands.errors import ErrandsError, StoreError
+from errands.runs.documents import ResultDocument
+from errands.runs.files import WriteError
+from errands.runs.folder import open_run
+from errands.runs.progress import Progress
+from errands.runs.train import Beat, Job, Report, failed, train_seed
+
+
+def cores() -> int:
+    """How many processes can work at the same time."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def train_here(jobs: Iterable[Job], told: Progress, strict: bool) -> None:
+    """Train seeds one after the other in this process; `strict` raises the first fault instead of recording it."""
+    for job in jobs:
+        told.end(job, attempt(job, partial(told.beat, job), strict))
+
+
+def attempt(job: Job, report: Report, strict: bool) -> ResultDocument:
+    """Train one seed; a fault becomes its result, except that nothing goes on when nothing can be written."""
+    began = time.perf_counter()
+    run = None
+    try:
+        run = open_run(job.path)
+        return train_seed(run, job.seed, report)
+    except WriteError:
+        raise
+    except Exception as fault:  # whatever a learner runs into must not stop the other seeds
+        if strict or run is None:
+            raise
+        result = failed(job.seed, fault, time.perf_counter() - began)
+        run.seed(job.seed).end(result)
+        return result
+
+
+@dataclass
+class _Worker:
+    process: BaseProcess
+    connection: Connection
+    job: Job | None = None
+
+
+def train_apart(jobs: Iterable[Job], count: int, told: Progress, strict: bool) -> None:
+    """Train seeds in `count` processes; a process that dies is replaced and its seed recorded as failed."""
+    waiting = iter(jobs)
+    workers = [_start() for _ in range(count)]
+    try:
+        busy = [worker for worker in workers if _hand(worker, waiting, strict)]
+        while busy:
+            for connection in wait([worker.connection for worker in busy], timeout=1.0):
+                worker = next(w for w in busy if w.connection is connection)
+                if _listen(worker, told, strict):
+                    busy.remove(worker)
+                    if not worker.process.is_alive():
+                        workers.remove(worker)
+                        worker = _start()
+                        workers.append(worker)
+                    if _hand(worker, waiting, strict):
+                        busy.append(worker)
+    finally:
+        for worker in workers:
+            worker.connection.close()
+            worker.process.kill()
+            worker.process.join()
+
+
+def _start() -> _Worker:
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_work, args=(theirs,), daemon=True)
+    process.start()
+    theirs.close()
+    return _Worker(process, ours)
+
+
+def _hand(worker: _Worker, waiting: Iterator[Job], strict: bool) -> bool:
+    """Give a worker its next seed; False when there is none."""
+    worker.job = next(waiting, None)
+    if worker.job is not None:
+        worker.connection.send((worker.job, strict))
+    return worker.job is not None
+
+
+def _listen(worker: _Worker, told: Progress, strict: bool) -> bool:
+    """Hear one message of a worker; True when its seed has ended."""
+    job = worker.job
+    if job is None:
+        return True
+    try:
+        message = worker.connection.recv()
+    except (EOFError, OSError):
+        worker.process.join()
+        code = worker.process.exitcode
+        why = f"ended with code {code}" + (", perhaps for want of memory" if code == -signal.SIGKILL else "")
+        fault = ErrandsError(f"the process that trained seed {job.seed} {why}; try again, or with fewer --jobs")
+        if strict:
+            raise fault from None
+        message = failed(job.seed, fault)
+        open_run(job.path).seed(job.seed).end(message)
+    if isinstance(message, Beat):
+        told.beat(job, message)
+        return False
+    if isinstance(message, ResultDocument):
+        told.end(job, message)
+        return True
+    raise message
+
+
+def _work(connection: Connection) -> None:
+    """What a worker process does: one seed after the other, until there are no more or its parent has died."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    while True:
+        try:
+            job, strict = connection.recv()
+            try:
+                message: object = attempt(job, connection.send, strict)
+            except StoreError as fault:
+                message = StoreError(str(fault))
+            except Exception as fault:  # noqa: BLE001 (it is told by the parent)
+                known = isinstance(fault, ErrandsError)
+                message = ErrandsError(str(fault) if known else f"{type(fault).__name__}: {fault}")
+            connection.send(message)
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            return
+
+
+def _die_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)

@@ -1,0 +1,84 @@
+"""The cluster engine: seeds trained by Ray's workers, again when a worker dies, and stored by this process alone."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from errands.errors import ConfigError, ErrandsError, install
+from errands.runs.documents import RunDocument
+from errands.runs.files import write_file
+from errands.runs.folder import RunFolder, create, open_run
+from errands.runs.progress import Progress
+from errands.runs.train import Job, failed, train_seed
+from errands.tasks.task import Task
+
+RETRIES = 8
+AHEAD = 2
+"""Seeds handed to the cluster for each of its cores."""
+RESULT = "result.json"
+
+
+def train_on_ray(jobs: Iterable[Job], address: str | None, told: Progress) -> None:
+    """Train seeds on a cluster ('auto' or host:port), or on a Ray of this machine when there is no address."""
+    ray = _connected(address)
+    train = ray.remote(num_cpus=1, max_retries=RETRIES)(train_away)
+    waiting, under_way = iter(jobs), dict[Any, Job]()
+    room = max(2, AHEAD * int(ray.cluster_resources().get("CPU", 1)))
+    while True:
+        while len(under_way) < room and (job := next(waiting, None)) is not None:
+            run = open_run(job.path)
+            under_way[train.remote(run.document.model_dump_json(), run.task.to_toml(), job.seed)] = job
+        if not under_way:
+            return
+        for done in ray.wait(list(under_way), num_returns=1)[0]:
+            job = under_way.pop(done)
+            run = open_run(job.path)
+            try:
+                files, error = ray.get(done)
+            except ray.exceptions.RayError as fault:
+                files, error = {}, f"{type(fault).__name__}: {str(fault).splitlines()[0]}"
+            _store(run, job, files, error)
+            result = run.seed(job.seed).result()
+            if result is not None:
+                told.end(job, result)
+
+
+def _store(run: RunFolder, job: Job, files: dict[str, bytes], error: str) -> None:
+    """Write what a worker brought back, the result last: it says that the seed has ended."""
+    place = run.seed(job.seed)
+    with place.locked():
+        for name in sorted(files, key=lambda name: (name == RESULT, name)):
+            write_file(place.path / Path(name).name, files[name])
+        if error:
+            place.end(failed(job.seed, ErrandsError(error)))
+
+
+def train_away(document: str, text: str, seed: int) -> tuple[dict[str, bytes], str]:
+    """What a worker does: train one seed in a folder of its own and bring back the files, or say what went wrong."""
+    with tempfile.TemporaryDirectory(prefix="errands-") as folder:
+        try:
+            task = Task.from_toml(text)
+            run = create(Path(folder) / "run", RunDocument.model_validate_json(document), task)
+            train_seed(run, seed, lambda beat: None)
+        except Exception as fault:  # noqa: BLE001 (whatever a learner runs into is recorded by the driver)
+            return {}, f"{type(fault).__name__}: {fault}"
+        place = run.seed(seed).path
+        return {path.name: path.read_bytes() for path in place.iterdir() if path.is_file()}, ""
+
+
+def _connected(address: str | None) -> Any:
+    try:
+        import ray
+    except ImportError:
+        raise ConfigError(f"the engine 'ray' is not installed; type: {install('ray')}") from None
+    if not ray.is_initialized():
+        try:
+            ray.init(address=address, log_to_driver=False, include_dashboard=False if address is None else None)
+        except (ConnectionError, ValueError, RuntimeError) as fault:
+            said = str(fault).splitlines()[0][:200]
+            hint = "start one with 'ray start --head'"
+            raise ConfigError(f"no Ray cluster answers at '{address}' ({said}); {hint}") from None
+    return ray

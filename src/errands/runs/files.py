@@ -1,0 +1,125 @@
+"""Files that survive: written under another name, forced to disk, renamed; read whole, within bounds; arrays as safetensors."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from errands.errors import StoreError
+
+NEW = ".new"
+_PLAIN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+class WriteError(StoreError):
+    """Nothing more can be written: the disk is full, read-only or gone."""
+
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_CLOSED = {errno.EROFS, errno.EACCES, errno.EPERM}
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Replace a file in one move: whenever the machine stops, there is the old file or the new one."""
+    temporary = path.with_name(f".{path.name}{NEW}")
+    try:
+        temporary.unlink(missing_ok=True)
+        with open(temporary, "xb") as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        os.replace(temporary, path)
+        sync_folder(path.parent)
+    except OSError as fault:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise refusal(path, fault) from None
+
+
+def sync_folder(folder: Path) -> None:
+    """Force a folder's list of names to disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(path: Path) -> None:
+    """Create a folder that must not exist yet; FileExistsError when it does."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.mkdir()
+    except FileExistsError:
+        raise
+    except OSError as fault:
+        raise refusal(path, fault) from None
+
+
+def read_file(path: Path, limit: int) -> bytes:
+    """The bytes of a regular file of at most `limit` bytes."""
+    try:
+        descriptor = os.open(path, _PLAIN)
+    except FileNotFoundError:
+        raise StoreError(f"{path} is missing; this is not a complete run folder") from None
+    except OSError as fault:
+        why = "it is a link" if fault.errno == errno.ELOOP else (fault.strerror or "error")
+        raise StoreError(f"{path} cannot be read ({why.lower()}); restore it or remove its folder") from None
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(descriptor)
+        raise StoreError(f"{path} is not a plain file; restore it from a copy or remove its folder")
+    with os.fdopen(descriptor, "rb") as source:
+        if found.st_size > limit:
+            sizes = f"{found.st_size:,} bytes, and at most {limit:,} were expected"
+            raise StoreError(f"{path} has {sizes}; restore it from a copy or remove its folder")
+        data = source.read(found.st_size + 1)
+    if len(data) != found.st_size:
+        raise StoreError(f"{path} changed while it was read; try again")
+    return data
+
+
+def digest(data: bytes) -> str:
+    """The SHA-256 of some bytes, in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def refusal(path: Path, fault: OSError) -> WriteError:
+    """What an operating system's refusal to write means, and what to do."""
+    if fault.errno in _FULL:
+        return WriteError(f"{path} was not written: the disk is full; free some space, then 'errands resume latest'")
+    if fault.errno in _CLOSED:
+        return WriteError(f"{path} was not written: you may not write there; run in a folder where you may")
+    why = (fault.strerror or str(fault)).lower()
+    return WriteError(f"{path} was not written ({why}); mend that, then type 'errands resume latest'")
+
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def pack(arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """The bytes of a safetensors file; names in order, numbers little-endian."""
+    from safetensors.numpy import save
+
+    plain = {name: np.ascontiguousarray(x).reshape(x.shape) for name, x in sorted(arrays.items())}
+    return bytes(save(plain))
+
+
+def unpack(data: bytes, path: Path) -> Arrays:
+    """The arrays of a safetensors file, free to be changed."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        return {name: np.array(x) for name, x in load(data).items()}
+    except (SafetensorError, ValueError, KeyError, TypeError) as fault:
+        raise StoreError(f"{path} is not a safetensors file ({str(fault)[:100]}); restore it from a copy") from None

@@ -1,0 +1,394 @@
+"""The folders of runs, seeds and sweeps: creating, opening, finding them, and looking for damage."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, BinaryIO, Literal
+
+from pydantic import Field
+
+from errands.errors import SpecError, StoreError
+from errands.runs import checkpoint as checkpoints
+from errands.runs.checkpoint import HEADER, MAX_TABLE, line, parse, read_checkpoint, render, steps
+from errands.runs.documents import Document, Name, ResultDocument, RunDocument, damaged, read_document, write_document
+from errands.runs.files import NEW, digest, make_folder, read_file, refusal, write_file
+from errands.tables import Evaluation
+from errands.tasks.spec import MAX_BYTES
+from errands.tasks.task import Task
+
+RUNS = Path("runs")
+HEAD, TASK = "run.json", "task.toml"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """One learner on one task, for some seeds."""
+
+    path: Path
+    document: RunDocument
+    task: Task
+
+    @property
+    def name(self) -> str:
+        """The name to be typed after `errands resume`."""
+        return self.path.name
+
+    def seed(self, seed: int) -> SeedFolder:
+        """The folder of one seed."""
+        return SeedFolder(self.path / f"seed-{seed}", seed)
+
+    def seeds(self) -> Iterator[SeedFolder]:
+        """The folders of all seeds."""
+        return (self.seed(seed) for seed in self.document.seeds)
+
+    def results(self) -> list[ResultDocument]:
+        """The results of the seeds that have ended."""
+        return [found for folder in self.seeds() if (found := folder.result()) is not None]
+
+    @property
+    def finished(self) -> bool:
+        """Whether every seed has ended without an error."""
+        return all((found := folder.result()) is not None and found.error is None for folder in self.seeds())
+
+
+def create(path: Path, document: RunDocument, task: Task) -> RunFolder:
+    """A new run folder; an existing one is never overwritten."""
+    check_name(path.name)
+    text = task.to_toml().encode()
+    try:
+        make_folder(path)
+    except FileExistsError:
+        if not path.is_dir() or not all(_leftover(p.name) for p in path.iterdir()):
+            hint = f"choose another --name, or type 'errands resume {path.name}'"
+            raise StoreError(f"{path} exists and is never overwritten; {hint}") from None
+    write_file(path / TASK, text)
+    write_document(path / HEAD, document.model_copy(update={"task_sha256": digest(text)}))
+    return open_run(path)
+
+
+def _leftover(name: str) -> bool:
+    """Whether a file may lie in a folder whose run was never begun: it was killed before run.json, or refused."""
+    return name in (TASK, f".{TASK}{NEW}", f".{HEAD}{NEW}") or name.startswith("seed-")
+
+
+def open_run(path: Path) -> RunFolder:
+    """The run of a folder; a StoreError says which file is wrong."""
+    document = read_document(path / HEAD, RunDocument)
+    text = read_file(path / TASK, MAX_BYTES)
+    if digest(text) != document.task_sha256:
+        raise damaged(path / TASK)
+    try:
+        return RunFolder(path, document, Task.from_toml(text.decode()))
+    except (SpecError, UnicodeDecodeError) as fault:
+        raise StoreError(f"{path / TASK} holds no task that this version of errands knows: {fault}") from None
+
+
+def check_name(name: str) -> str:
+    """The name itself, when it can name a folder."""
+    if not _NAME.fullmatch(name) or name == "latest":
+        raise StoreError(f"'{name[:100]}' cannot name a run; use letters, digits, '.', '_' and '-', and not 'latest'")
+    return name
+
+
+PATIENCE = 10.0
+
+
+@dataclass(frozen=True)
+class SeedFolder:
+    """Where one seed of a run is kept."""
+
+    path: Path
+    seed: int
+
+    @property
+    def table(self) -> Path:
+        """The file of its evaluations."""
+        return self.path / "evaluations.csv"
+
+    @property
+    def finish(self) -> Path:
+        """The file of its result."""
+        return self.path / "result.json"
+
+    @property
+    def begun(self) -> bool:
+        """Whether anything was stored for this seed; a link in its place is refused."""
+        if self.path.is_symlink():
+            raise StoreError(f"{self.path} is a link; a run keeps its seeds in its own folder: put the real one there")
+        return self.path.is_dir()
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes out; the lock is on the open folder: it ends with the process and leaves no file."""
+        if not self.begun:
+            try:
+                make_folder(self.path)
+            except FileExistsError:
+                if not self.begun:
+                    raise StoreError(f"{self.path} is a file, and a folder is wanted; move it away") from None
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError as fault:
+            raise refusal(self.path, fault) from None
+        try:
+            _lock(descriptor, self.path)
+            for leftover in self.path.glob(f".*{NEW}"):
+                leftover.unlink(missing_ok=True)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def result(self) -> ResultDocument | None:
+        """How the seed ended; None while it has not."""
+        if not self.begun or not (self.finish.exists() or self.finish.is_symlink()):
+            return None
+        found = read_document(self.finish, ResultDocument)
+        if found.seed != self.seed:
+            raise StoreError(f"{self.finish} belongs to seed {found.seed}; put it back into its own folder")
+        return found
+
+    def evaluations(self) -> list[Evaluation]:
+        """The evaluations that are certain: all of a finished seed, else those up to its newest checkpoint."""
+        result = self.result()
+        if result is not None and result.evaluations_sha256 is not None:
+            size, mark = result.evaluations_bytes, result.evaluations_sha256
+            data = read_file(self.table, size)
+        else:
+            stored = checkpoints.documents(self.path)
+            if not stored:
+                return []
+            size, mark = stored[0].evaluations_bytes, stored[0].evaluations_sha256
+            data = read_file(self.table, MAX_TABLE)[:size]
+        if len(data) != size or digest(data) != mark:
+            raise StoreError(f"{damaged(self.table)}, or type 'errands resume' to write it again")
+        return parse(data, self.table)
+
+    def newest(self) -> checkpoints.Checkpoint | None:
+        """The newest good checkpoint; newer ones, which are damaged, are removed."""
+        found = checkpoints.newest(self.path, self.seed)
+        if found is not None:
+            kept = found.document.step
+            checkpoints.drop(self.path, lambda step: step > kept)
+        return found
+
+    @contextmanager
+    def table_from(self, evaluations: Sequence[Evaluation]) -> Iterator[Table]:
+        """The table cut back to these evaluations and open to be continued."""
+        write_file(self.table, render(evaluations))
+        try:
+            with open(self.table, "ab", buffering=1 << 16) as out:
+                yield Table(out, self.table)
+        except OSError as fault:
+            raise refusal(self.table, fault) from None
+
+    def end(self, result: ResultDocument) -> None:
+        """Store how the seed ended."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as fault:
+            raise refusal(self.path, fault) from None
+        write_document(self.finish, result)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of evaluations that is being continued."""
+
+    out: BinaryIO
+    path: Path
+
+    def add(self, evaluation: Evaluation) -> None:
+        """One more line; it reaches the disk with the next `sync` at the latest."""
+        self._write(lambda: self.out.write(line(evaluation)))
+
+    def show(self) -> None:
+        """Hand the lines to the operating system, so that others can read them."""
+        self._write(self.out.flush)
+
+    def sync(self) -> None:
+        """Force the lines to disk."""
+        self._write(self.out.flush)
+        self._write(lambda: os.fsync(self.out.fileno()))
+
+    def _write(self, act: Callable[[], object]) -> None:
+        try:
+            act()
+        except OSError as fault:
+            raise refusal(self.path, fault) from None
+
+
+def live(folder: SeedFolder) -> list[Evaluation]:
+    """What can be read of a seed in progress, without checksums; a last line still being written is left out."""
+    data = read_file(folder.table, MAX_TABLE)
+    whole = data[: data.rfind(b"\n") + 1]
+    return parse(whole, folder.table) if len(whole) >= len(HEADER) else []
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    """Wait a while for a process that is just ending, then refuse."""
+    try:
+        from fcntl import LOCK_EX, LOCK_NB, flock
+    except ImportError:  # only where the system has no such locks
+        return None
+    patience = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return flock(descriptor, LOCK_EX | LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > patience:
+                raise StoreError(f"another process is training in {path}; wait for it or stop it") from None
+            time.sleep(0.05)
+
+
+MAX_SWEEP = 128_000_000
+
+
+class CellDocument(Document):
+    """One learner on one task, for seeds 0..seeds-1."""
+
+    task: Annotated[str, Field(min_length=1, max_length=1000)]
+    map_seed: Annotated[int, Field(ge=0, lt=2**63)]
+    learner: Name
+    machine: Name | None
+    preset: Name
+    settings: list[str]
+    steps: Annotated[int, Field(ge=1, lt=2**53)] | None
+    seeds: Annotated[int, Field(ge=1, le=100_000)]
+    folder: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+
+
+class SweepDocument(Document):
+    """sweep.json: all cells of the plan, the task files among them, and when it was begun."""
+
+    kind: Literal["errands sweep"] = "errands sweep"
+    format: Literal[1] = 1
+    cells: list[CellDocument] = Field(min_length=1)
+    files: dict[str, str]
+    """The text of each task that was given as a file."""
+    checkpoint_seconds: float = Field(gt=0)
+    created: str
+    git: dict[str, str]
+
+
+@dataclass(frozen=True)
+class SweepFolder:
+    """A sweep that was begun."""
+
+    path: Path
+    document: SweepDocument
+
+    def cell(self, cell: CellDocument) -> Path:
+        """The run folder of a cell."""
+        return self.path / cell.folder
+
+    def results(self) -> Iterator[tuple[CellDocument, ResultDocument]]:
+        """The results of all seeds that have ended, in the order of the plan; only the small files are read."""
+        for cell in self.document.cells:
+            path = self.cell(cell)
+            if path.is_symlink():
+                raise StoreError(f"{path} is a link; a sweep keeps its runs in its own folder: put the real one there")
+            for seed in range(cell.seeds):
+                found = SeedFolder(path / f"seed-{seed}", seed).result()
+                if found is not None:
+                    yield cell, found
+
+    def head(self, cell: CellDocument) -> RunDocument | None:
+        """What was stored about a cell when it was begun; None before that."""
+        path = self.cell(cell) / HEAD
+        return read_document(path, RunDocument) if path.exists() else None
+
+
+def create_sweep(path: Path, document: SweepDocument) -> SweepFolder:
+    """A new sweep folder; an existing one is never overwritten."""
+    check_name(path.name)
+    try:
+        make_folder(path)
+    except FileExistsError:
+        if not path.is_dir() or any(p.name != f".{SWEEP}{NEW}" for p in path.iterdir()):
+            hint = f"choose another --name, or type 'errands resume {path.name}'"
+            raise StoreError(f"{path} exists and is never overwritten; {hint}") from None
+    write_document(path / SWEEP, document)
+    return SweepFolder(path, document)
+
+
+def open_sweep(path: Path) -> SweepFolder:
+    """The sweep of a folder; a StoreError says which file is wrong."""
+    return SweepFolder(path, read_document(path / SWEEP, SweepDocument, MAX_SWEEP))
+
+
+SWEEP = "sweep.json"
+
+
+def find(name: str, runs: Path = RUNS) -> Path:
+    """The folder of a run or sweep: 'latest', a name under runs/, or a path."""
+    if name == "latest":
+        begun = folders(runs)
+        if not begun:
+            raise StoreError(f"there is no run in {runs}/ yet; begin one with 'errands train TASK'")
+        return begun[-1]
+    for path in (runs / name, Path(name)):
+        if is_run(path):
+            return path
+    known = [path.name for path in folders(runs)]
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.3)
+    hint = f"did you mean '{near[0]}'?" if near else f"{runs}/ has no runs" if not known else f"try '{known[-1]}'"
+    raise StoreError(f"'{name[:200]}' is no run or sweep: it has neither {HEAD} nor {SWEEP}; {hint}")
+
+
+def folders(runs: Path = RUNS) -> list[Path]:
+    """All runs and sweeps of a folder, the latest last."""
+    if not runs.is_dir():
+        return []
+    return sorted((path for path in runs.iterdir() if is_run(path)), key=lambda path: (_time(path), path.name))
+
+
+def is_run(path: Path) -> bool:
+    """Whether a folder holds a run or a sweep that was begun."""
+    try:
+        return (path / HEAD).is_file() or (path / SWEEP).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _time(path: Path) -> int:
+    head = path / HEAD if (path / HEAD).is_file() else path / SWEEP
+    return head.stat().st_mtime_ns
+
+
+def faults(path: Path) -> Iterator[str]:
+    """What is wrong with the files of a run or sweep; nothing, when it can be trusted."""
+    try:
+        if (path / SWEEP).exists():
+            sweep = open_sweep(path)
+            begun = [sweep.cell(cell) for cell in sweep.document.cells if sweep.cell(cell).exists()]
+            for folder in begun:
+                yield from faults(folder)
+            return
+        run = open_run(path)
+    except StoreError as fault:
+        yield str(fault)
+        return
+    for place in run.seeds():
+        yield from _of_seed(place)
+
+
+def _of_seed(place: SeedFolder) -> Iterator[str]:
+    try:
+        if not place.begun:
+            return
+        place.evaluations()
+    except StoreError as fault:
+        yield str(fault)
+    for step in steps(place.path):
+        try:
+            read_checkpoint(place.path, place.seed, step)
+        except StoreError as fault:
+            yield str(fault)

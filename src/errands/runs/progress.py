@@ -1,0 +1,132 @@
+"""Progress on standard error: a live table on a terminal, plain lines elsewhere, nothing when asked to be quiet."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TextIO
+
+from errands.runs.documents import ResultDocument
+from errands.runs.train import Beat, Job
+
+EVERY = 10.0
+"""Seconds between two plain lines about seeds that are under way."""
+ROWS = 20
+COLUMNS = ("task", "learner", "seed", "steps", "steps/s", "length", "gap", "time left")
+
+
+@dataclass
+class Progress:
+    """What is under way, and how it is told."""
+
+    total: int
+    out: TextIO
+    quiet: bool = False
+    beats: dict[Job, Beat] = field(default_factory=dict)
+    ended: int = 0
+    faults: int = 0
+    began: float = field(default_factory=time.monotonic)
+    told: float = field(default_factory=time.monotonic)
+    screen: Any = None
+
+    def beat(self, job: Job, beat: Beat) -> None:
+        """A seed has come further."""
+        self.beats[job] = beat
+        if beat.note:
+            self.note(beat.note)
+        if self.screen is not None:
+            self.screen.update(self.table())
+        elif not self.quiet and time.monotonic() - self.told >= EVERY:
+            self.told = time.monotonic()
+            for other, last in list(self.beats.items())[:ROWS]:
+                self._say(words(other, last))
+
+    def end(self, job: Job, result: ResultDocument) -> None:
+        """A seed has ended."""
+        self.beats.pop(job, None)
+        self.ended += 1
+        self.faults += result.error is not None
+        if self.screen is not None:
+            self.screen.update(self.table())
+        elif not self.quiet:
+            length, rate = result.final_length, result.steps / max(result.wall_seconds, 1e-9)
+            last = Beat(result.steps, result.steps, length, result.final_success, rate, result.optimum)
+            said = f"{_name(job)}: {result.error}" if result.error else words(job, last)
+            self._say(f"[{self.ended}/{self.total}] {said}")
+
+    def note(self, text: str) -> None:
+        """Something worth knowing."""
+        if self.screen is not None:
+            self.screen.console.print(text)
+        elif not self.quiet:
+            self._say(text)
+
+    def table(self) -> Any:
+        """The live table."""
+        from rich.table import Table
+
+        spent = clock(time.monotonic() - self.began)
+        table = Table(title=f"{self.ended} of {self.total} ended, {self.faults} failed, {spent}")
+        for name in COLUMNS:
+            table.add_column(name, justify="left" if name in ("task", "learner") else "right")
+        for job, beat in list(self.beats.items())[:ROWS]:
+            done = f"{beat.step:,} / {beat.steps:,}"
+            numbers = (f"{beat.rate:,.0f}", _length(beat), _gap(beat) or "-", _left(beat))
+            table.add_row(job.task, job.learner, str(job.seed), done, *numbers)
+        return table
+
+    def _say(self, text: str) -> None:
+        print(text, file=self.out, flush=True)
+
+
+@contextmanager
+def progress(total: int, quiet: bool = False, out: TextIO | None = None) -> Iterator[Progress]:
+    """Tell the progress of `total` seeds while inside."""
+    stream = out or sys.stderr
+    told = Progress(total, stream, quiet)
+    if quiet or not stream.isatty():
+        yield told
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    with Live(told.table(), console=Console(file=stream), refresh_per_second=5, transient=True) as told.screen:
+        yield told
+    told.screen = None
+
+
+def words(job: Job, beat: Beat) -> str:
+    """Where a seed stands, on one line."""
+    under_way = f" of {beat.steps:,}" if beat.step < beat.steps else ""
+    gap = f", gap {_gap(beat)}" if _gap(beat) else ""
+    left = f", {_left(beat)} left" if under_way else ""
+    return f"{_name(job)}: {beat.step:,}{under_way} steps, {beat.rate:,.0f}/s, length {_length(beat)}{gap}{left}"
+
+
+def clock(seconds: float) -> str:
+    """A time to be read: 8 s, 3 min 20 s, 2 h 5 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600:,} h {whole % 3600 // 60} min"
+
+
+def _name(job: Job) -> str:
+    return f"{job.task} {job.learner} seed {job.seed}"
+
+
+def _length(beat: Beat) -> str:
+    return "-" if beat.length is None else f"{beat.length}" if beat.success else f"{beat.length} (no success)"
+
+
+def _gap(beat: Beat) -> str:
+    return "" if beat.best is None or beat.length is None or not beat.success else f"{beat.length - beat.best:g}"
+
+
+def _left(beat: Beat) -> str:
+    return clock((beat.steps - beat.step) / beat.rate) if beat.rate > 0 else "?"

@@ -1,0 +1,263 @@
+"""Many runs: the seeds of a run, or a plan that becomes a folder, is priced, and is trained cell by cell."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from errands.errors import ErrandsError
+from errands.learners.presets import config_of
+from errands.runs.cost import Cost, cost, memory, quick
+from errands.runs.documents import RunDocument, neat
+from errands.runs.engine_local import cores, train_apart, train_here
+from errands.runs.files import WriteError, write_file
+from errands.runs.folder import (
+    HEAD,
+    CellDocument,
+    RunFolder,
+    SeedFolder,
+    SweepDocument,
+    SweepFolder,
+    create,
+    create_sweep,
+    open_run,
+)
+from errands.runs.plan import Block, Cell, expand, is_file
+from errands.runs.progress import Progress, clock, progress
+from errands.runs.provenance import git_state
+from errands.runs.request import CHECKPOINT_SECONDS, plain, prepare, with_words
+from errands.runs.train import Job, ended_well, failed, jobs_of
+from errands.tasks.catalogue import load, load_file
+from errands.tasks.task import Task
+
+
+def begin(blocks: Sequence[Block], path: Path, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> SweepFolder:
+    """A new sweep folder with every cell of a plan; settings that a learner does not have are refused here."""
+    cells = expand(blocks)
+    files = {name: load_file(Path(name)).text for name in sorted({c.task for c in cells if is_file(c.task)})}
+    _check_settings(cells)
+    width = len(str(len(cells)))
+    document = SweepDocument(
+        cells=[_stored(cell, f"{number:0{width}}") for number, cell in enumerate(cells, 1)],
+        files=files,
+        checkpoint_seconds=checkpoint_seconds,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        git=git_state(Path.cwd()),
+    )
+    return create_sweep(path, document)
+
+
+def _stored(cell: Cell, number: str) -> CellDocument:
+    task = Path(cell.task).stem if is_file(cell.task) else cell.task
+    folder = "-".join([number, plain(task), cell.learner, *([cell.machine] if cell.machine else []), cell.preset])
+    return CellDocument(**{**vars(cell), "settings": list(cell.settings)}, folder=folder)
+
+
+def _check_settings(cells: Sequence[Cell]) -> None:
+    """Read the settings of each learner once."""
+    seen = {(cell.learner, cell.preset, cell.settings): cell for cell in cells}
+    for cell in seen.values():
+        with_words(config_of(cell.learner, cell.preset, load(cell.task, cell.map_seed)), cell.settings)
+
+
+def task_of(sweep: SweepFolder, cell: CellDocument) -> Task:
+    """The task of a cell: its stored file, or the catalogue's."""
+    text = sweep.document.files.get(cell.task)
+    return Task.from_toml(text) if text is not None else load(cell.task, cell.map_seed)
+
+
+def document_of(sweep: SweepFolder, cell: CellDocument, task: Task) -> RunDocument:
+    """The document of a cell's run folder."""
+    known = sweep.document
+    return prepare(
+        task, cell.learner, cell.machine, cell.preset, cell.settings, cell.steps, range(cell.seeds),
+        known.checkpoint_seconds, known.git,
+    )  # fmt: skip
+
+
+def opened(sweep: SweepFolder, cell: CellDocument) -> RunFolder:
+    """The run folder of a cell, created when it was not begun."""
+    path = sweep.cell(cell)
+    if (path / HEAD).exists():
+        return open_run(path)
+    task = task_of(sweep, cell)
+    return create(path, document_of(sweep, cell, task), task)
+
+
+def unfinished(sweep: SweepFolder) -> Iterator[tuple[CellDocument, list[int]]]:
+    """The cells and seeds that have not ended well."""
+    for cell in sweep.document.cells:
+        seeds = [k for k in range(cell.seeds) if ended_well(SeedFolder(sweep.cell(cell) / f"seed-{k}", k)) is None]
+        if seeds:
+            yield cell, seeds
+
+
+def train_sweep(
+    sweep: SweepFolder, workers: int, quiet: bool = False, engine: str = "local", address: str | None = None
+) -> None:
+    """Train every seed that has not ended; faults are recorded, and only a disk that cannot be written stops all."""
+    waiting = list(unfinished(sweep))
+    total = sum(len(seeds) for _, seeds in waiting)
+    with progress(total, quiet) as told:
+        jobs = _jobs(sweep, waiting, told)
+        if engine == "ray":
+            from errands.runs.engine_ray import train_on_ray
+
+            train_on_ray(jobs, address, told)
+        elif min(workers, total) > 1:
+            train_apart(jobs, min(workers, total), told, strict=False)
+        else:
+            train_here(jobs, told, strict=False)
+
+
+def _jobs(sweep: SweepFolder, waiting: Sequence[tuple[CellDocument, list[int]]], told: Progress) -> Iterator[Job]:
+    """The jobs of a sweep; the folder of a cell is created when its turn comes."""
+    for cell, seeds in waiting:
+        try:
+            jobs = [job for job in jobs_of(opened(sweep, cell)) if job.seed in seeds]
+        except WriteError:
+            raise
+        except ErrandsError as fault:
+            for seed in seeds:
+                result = failed(seed, fault)
+                SeedFolder(sweep.cell(cell) / f"seed-{seed}", seed).end(result)
+                told.end(Job(sweep.cell(cell), seed, cell.task, cell.learner), result)
+            continue
+        yield from jobs
+
+
+def rows(sweep: SweepFolder) -> list[dict[str, Any]]:
+    """One row for each seed that has ended: what it was, and what `train --json` says about it."""
+    return [{**_named(cell), **result.row(), "optimum": neat(result.optimum)} for cell, result in sweep.results()]
+
+
+def _named(cell: CellDocument) -> dict[str, Any]:
+    return cell.model_dump(exclude={"steps", "seeds"})
+
+
+def write_table(sweep: SweepFolder, found: Sequence[dict[str, Any]]) -> Path:
+    """results.csv: the rows of a sweep as a spreadsheet opens them."""
+    path = sweep.path / "results.csv"
+    text = io.StringIO()
+    out = csv.writer(text, lineterminator="\n")
+    for number, row in enumerate(found):
+        if not number:
+            out.writerow(row)
+        out.writerow(" ".join(map(str, value)) if isinstance(value, list) else value for value in row.values())
+    write_file(path, text.getvalue().encode())
+    return path
+
+
+CALIBRATION = 5.0
+"""Seconds after which no more cells are measured; the others are taken to cost as much as their like."""
+SHOWN = 40
+Waiting = Sequence[tuple[CellDocument, list[int]]]
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What is left to do and what it will cost."""
+
+    waiting: Waiting
+    costs: Mapping[str, Cost]
+    """By the folder of a cell: the cost of one of its seeds."""
+    workers: int
+    """How many seeds are trained at the same time: fewer than asked for when memory would not hold them."""
+
+    @property
+    def runs(self) -> int:
+        """How many seeds are left."""
+        return sum(len(seeds) for _, seeds in self.waiting)
+
+    @property
+    def seconds(self) -> float:
+        """The expected time."""
+        each = [(self.costs[cell.folder].seconds, len(seeds)) for cell, seeds in self.waiting]
+        work = sum(seconds * count for seconds, count in each)
+        return max([work / max(1, min(self.workers, self.runs)), *(seconds for seconds, _ in each)])
+
+    @property
+    def bytes(self) -> int:
+        """The expected memory of tables, when the largest are trained at the same time."""
+        return _largest(self.waiting, self.costs, self.workers)
+
+    def document(self) -> dict[str, Any]:
+        """For --json."""
+        return {"runs": self.runs, "seconds": round(self.seconds, 1), "bytes": self.bytes, "workers": self.workers}
+
+    def words(self) -> str:
+        """One line."""
+        tables = f"{self.bytes / 1e6:,.0f} MB of tables"
+        return f"{self.runs:,} runs on {self.workers} processes: about {clock(self.seconds)}, {tables}"
+
+    def table(self) -> Any:
+        """Cell by cell, the first ones of a long plan."""
+        from rich.table import Table
+
+        table = Table(title=self.words(), title_justify="left")
+        for name in ("task", "learner", "runs", "seconds a run", "MB"):
+            table.add_column(name, justify="left" if name in ("task", "learner") else "right")
+        for cell, seeds in self.waiting[:SHOWN]:
+            each = self.costs[cell.folder]
+            about = "" if each.measured else "~"
+            learner = " ".join(filter(None, (cell.learner, cell.machine, cell.preset, *cell.settings)))
+            table.add_row(cell.task, learner, str(len(seeds)), f"{about}{each.seconds:.2f}", f"{each.bytes / 1e6:,.1f}")
+        if len(self.waiting) > SHOWN:
+            table.add_row(f"and {len(self.waiting) - SHOWN:,} more")
+        return table
+
+
+def look_ahead(sweep: SweepFolder, workers: int) -> Outlook:
+    """What is left of a sweep and what it will cost on so many processes."""
+    waiting = list(unfinished(sweep))
+    each = _costs(sweep, waiting)
+    while workers > 1 and _largest(waiting, each, workers) > 0.8 * memory():
+        workers -= 1
+    return Outlook(waiting, each, workers)
+
+
+def _costs(sweep: SweepFolder, waiting: Waiting) -> dict[str, Cost]:
+    """Measured while there is time, else the mean of those with the same learner and machine."""
+    found: dict[str, Cost] = {}
+    alike: dict[tuple[str, str | None], list[Cost]] = {}
+    began = time.perf_counter()
+    for cell, _ in waiting:
+        if time.perf_counter() - began > CALIBRATION:
+            break
+        try:
+            task = task_of(sweep, cell)
+            found[cell.folder] = cost(document_of(sweep, cell, task), task)
+        except ErrandsError:
+            found[cell.folder] = Cost(0.0, 0, False)  # its fault is recorded when its turn comes
+        alike.setdefault((cell.learner, cell.machine), []).append(found[cell.folder])
+    for cell, _ in waiting:
+        if cell.folder not in found:
+            everything = [each for some in alike.values() for each in some]
+            found[cell.folder] = _mean(alike.get((cell.learner, cell.machine)) or everything)
+    return found
+
+
+def _mean(some: Sequence[Cost]) -> Cost:
+    return Cost(sum(c.seconds for c in some) / len(some), max(c.bytes for c in some), False)
+
+
+def _largest(waiting: Waiting, costs: Mapping[str, Cost], workers: int) -> int:
+    sizes = (costs[cell.folder].bytes for cell, seeds in waiting for _ in range(min(len(seeds), workers)))
+    return sum(sorted(sizes, reverse=True)[:workers])
+
+
+def train_run(run: RunFolder, jobs: int | None = None, quiet: bool = False) -> None:
+    """Train every seed of a run to its end, from where each was left; the first fault is raised."""
+    waiting = [job for job in jobs_of(run) if ended_well(run.seed(job.seed)) is None]
+    workers = min(jobs or cores(), len(waiting))
+    with progress(len(waiting), quiet) as told:
+        if workers > 1 and not quick(run.document, run.task, len(waiting)):
+            train_apart(waiting, workers, told, strict=True)
+        else:
+            train_here(waiting, told, strict=True)

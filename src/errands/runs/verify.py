@@ -1,0 +1,87 @@
+"""Verifying a stored run: a part of it is trained again from the start and compared byte for byte."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from errands.errors import StoreError
+from errands.learners.base import Learner
+from errands.runs.checkpoint import documents, line, newest, packed
+from errands.runs.files import Arrays, digest
+from errands.runs.folder import RunFolder
+from errands.runs.provenance import versions
+from errands.runs.train import learner_of
+from errands.tables import Evaluation
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of repeating a seed."""
+
+    seed: int
+    steps: int
+    """How many steps were repeated."""
+    evaluations: int
+    """How many evaluations were compared."""
+    tables: bool
+    """Whether the tables of a checkpoint were compared too."""
+    differences: tuple[str, ...]
+
+
+def verify_seed(run: RunFolder, seed: int, steps: int | None = None) -> Verdict:
+    """Repeat a seed to its first checkpoint, or for some steps; the stored files must be good to be compared with."""
+    place = run.seed(seed)
+    known = documents(place.path)
+    stored = place.evaluations()
+    if not known or not stored:
+        raise StoreError(f"{place.path} has nothing to compare with yet; type 'errands resume {run.name}' first")
+    target = min(steps or known[0].first_step, stored[-1].step)
+    learner = learner_of(run.document, run.task, seed)
+    again: list[Evaluation] = []
+    found: list[str] = []
+    tables = False
+    for evaluation in learner.train(run.document.steps):
+        again.append(evaluation)
+        found += _unlike(stored, evaluation, len(again) - 1)
+        if learner.step in {known[0].first_step, *(d.step for d in known)}:
+            tables = True
+            found += _tables(run, seed, learner, again)
+        if learner.step >= target or found:
+            break
+    return Verdict(seed, learner.step, len(again), tables, tuple(found))
+
+
+def _unlike(stored: list[Evaluation], evaluation: Evaluation, index: int) -> Iterator[str]:
+    if index >= len(stored) or line(stored[index]) != line(evaluation):
+        kept = line(stored[index]).decode().strip() if index < len(stored) else "nothing"
+        yield f"evaluations.csv, line {index + 2}: stored is '{kept}', found was '{line(evaluation).decode().strip()}'"
+
+
+def _tables(run: RunFolder, seed: int, learner: Learner, evaluations: list[Evaluation]) -> Iterator[str]:
+    """Where the tables differ from a checkpoint: by name for one that is still stored, as a whole for the first."""
+    folder, arrays = run.seed(seed).path, learner.save()
+    mark = digest(packed(arrays, evaluations))
+    for known in documents(folder):
+        if known.step == learner.step and known.arrays_sha256 != mark:
+            kept = newest(folder, seed)
+            same = kept is not None and kept.document.step == learner.step
+            which = f" in {', '.join(_names(kept.arrays, arrays))}" if kept and same else ""
+            yield f"checkpoint-{known.step}.safetensors differs{which}"
+            return
+    first = documents(folder)[0]
+    if first.first_step == learner.step and first.first_sha256 != mark:
+        yield f"the tables after {first.first_step:,} steps are not those of the first checkpoint"
+
+
+def _names(stored: Arrays, found: Arrays) -> list[str]:
+    """The arrays that differ."""
+    every = sorted(stored.keys() | found.keys())
+    return [n for n in every if n not in stored or n not in found or stored[n].tobytes() != found[n].tobytes()]
+
+
+def changed_versions(run: RunFolder) -> list[str]:
+    """The versions that are not those with which a run was made."""
+    then, now = run.document.versions, versions(run.task.world.kind, "jax" in run.document.versions)
+    return [f"{name} {then.get(name, 'absent')} then, {now.get(name, 'absent')} now"
+            for name in sorted(then.keys() | now.keys()) if then.get(name) != now.get(name)]  # fmt: skip

@@ -1,0 +1,83 @@
+"""One run: trained, judged by the exact optimum, and summed up in a row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from errands.errors import ConfigError
+from errands.oracle.certificate import Claim
+from errands.runs.run import Run, best_length, claimed, first_optimal_step, for_steps, train
+from errands.tables import Evaluation
+from errands.tasks import load
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return train(load("figure-1"), "qcorm", steps=5_000, seed=0)
+
+
+def test_figure_1_is_learnt_to_its_ten_steps(run: Run) -> None:
+    assert (run.learner, run.machine, run.preset, run.steps) == ("qcorm", None, "tuned", 5_000)
+    assert run.evaluations[-1].step == 5_000
+    assert run.order == ("b2", "s", "b1", "s")
+    assert run.certificate is not None
+    assert (run.certificate.optimum, run.certificate.gap) == (10, 0)
+
+
+def test_its_row_holds_what_the_front_door_promises(run: Run) -> None:
+    row = run.summary(10)
+    assert (row["seed"], row["steps"], row["final_length"], row["final_success"]) == (0, 5_000, 10, True)
+    first = row["first_optimal_step"]
+    assert first == next(e.step for e in run.evaluations if e.success and e.episode_length == 10)
+    assert run.summary(None)["first_optimal_step"] is None
+    assert replace(run, evaluations=()).summary(10)["final_length"] is None
+
+
+def test_the_same_seed_gives_the_same_run_and_another_one_another(run: Run) -> None:
+    assert train(load("figure-1"), "qcorm", steps=5_000, seed=0).steps_to_go == run.steps_to_go
+    assert train(load("figure-1"), "qcorm", steps=5_000, seed=1).steps_to_go != run.steps_to_go
+
+
+def test_only_a_success_within_the_optimum_is_optimal() -> None:
+    rows = (
+        Evaluation(1, 5, 0.0, False),
+        Evaluation(2, 7, 1.0, True),
+        Evaluation(3, 5, 1.0, True),
+        Evaluation(4, 4, 1.0, True),
+    )
+    assert first_optimal_step(rows, 5) == 3
+    assert first_optimal_step(rows, 4) == 4
+    assert first_optimal_step(rows, 3) is None
+    assert first_optimal_step(rows, None) is None
+    assert first_optimal_step((), 5) is None
+
+
+def test_a_run_has_at_least_one_step() -> None:
+    assert for_steps(1) == 1
+    with pytest.raises(ConfigError, match="steps is 0; train for at least 1 step"):
+        for_steps(0)
+    with pytest.raises(ConfigError, match="steps is -1"):
+        train(load("figure-1"), "qcorm", steps=-1)
+
+
+def test_an_optimum_beyond_the_budget_has_a_reason_instead_of_a_length() -> None:
+    assert best_length(load("figure-1")).length == 10
+    refused = best_length(load("delivery-6"), budget=1_000)
+    assert refused.length is None
+    assert refused.reason
+
+
+def test_a_claim_stands_in_for_tables_where_there_are_none() -> None:
+    last = (Evaluation(10, 6, 1.0, True),)
+    proved = Claim(6.0, 6.0, True, 9)
+    found = claimed(proved, last)
+    assert found is not None
+    assert (found.length, found.success, found.optimum, found.gap) == (6.0, 1.0, 6.0, 0.0)
+    assert "6 steps in one greedy episode" in found.words
+    open_ = claimed(Claim(4.0, 6.0, False, 9), last)
+    assert open_ is not None
+    assert (open_.optimum, open_.gap) == (None, None)
+    assert claimed(None, last) is None
+    assert claimed(proved, ()) is None

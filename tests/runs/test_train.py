@@ -1,0 +1,178 @@
+"""A seed stopped anywhere and resumed ends with the same bytes as one that was not, for every tabular learner."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from errands.errors import StoreError
+from errands.learners import LEARNERS
+from errands.runs import train as job
+from errands.runs.checkpoint import steps
+from errands.runs.folder import RunFolder, create, faults
+from errands.runs.request import prepare
+from errands.runs.train import Beat, ended_well, train_seed
+from errands.tasks import Task, load
+
+LEARNT = [(name, machine) for name, entry in LEARNERS.items() if entry.tabular for machine in entry.machines or (None,)]
+
+
+class Stop(Exception):
+    """What a test raises where a user would press Ctrl-C."""
+
+
+SLIPPERY = load("figure-1").text.replace("[machine]", "slip = 0.2\n\n[machine]")
+
+
+def begun(
+    path: Path, learner: str = "qcorm", machine: str | None = None, task: str = "figure-1", count: int = 1500, *changes: str
+) -> RunFolder:
+    loaded = Task.from_toml(task) if "\n" in task else load(task)
+    settings = ["eval_every=100", *changes]
+    document = prepare(loaded, learner, machine, "tuned", settings, count, seeds=[3], checkpoint_seconds=1e-9, git={})
+    return create(path, document, loaded)
+
+
+def quiet(beat: Beat) -> None:
+    """Hear nothing."""
+
+
+def kept(run: RunFolder) -> tuple[bytes, bytes, dict[str, object]]:
+    """All that must be equal: the table, the last checkpoint's arrays, the result without its clock."""
+    place = run.seed(3)
+    result = place.result()
+    assert result is not None
+    last = place.path / f"checkpoint-{steps(place.path)[0]}.safetensors"
+    return place.table.read_bytes(), last.read_bytes(), result.model_dump(exclude={"wall_seconds"})
+
+
+@pytest.mark.parametrize("task", ["figure-1", SLIPPERY], ids=["certain", "slippery"])
+@pytest.mark.parametrize(("learner", "machine"), LEARNT)
+def test_stopped_and_resumed_is_the_same_as_never_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, learner: str, machine: str | None, task: str
+) -> None:
+    whole = begun(tmp_path / "whole", learner, machine, task)
+    train_seed(whole, 3, quiet)
+    monkeypatch.setattr(job, "BEAT", 0.0)
+    torn = begun(tmp_path / "torn", learner, machine, task)
+    for stop in (200, 500, 600):
+
+        def interrupt(beat: Beat, stop: int = stop) -> None:
+            if beat.step >= stop:
+                raise Stop
+
+        try:
+            train_seed(torn, 3, interrupt)
+        except Stop:
+            assert not list(faults(torn.path))
+            assert ended_well(torn.seed(3)) is None
+    train_seed(torn, 3, quiet)
+    assert kept(torn) == kept(whole)
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from errands.runs import train as job
+from errands.runs.folder import open_run
+job.BEAT = 0.0
+job.train_seed(open_run(Path(sys.argv[1])), 3, lambda beat: print(beat.step, flush=True))
+"""
+
+
+def test_a_search_that_was_killed_goes_on_after_its_last_stored_edge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, torn = (begun(tmp_path / name, "dirl", None, "office-3", 60_000) for name in ("whole", "torn"))
+    result = train_seed(whole, 3, quiet)
+    assert result.steps == result.training_steps + result.rollout_steps
+    with subprocess.Popen([sys.executable, "-c", KILLED, str(torn.path)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        for _ in range(4):
+            process.stdout.readline()
+        process.kill()
+    stored = steps(torn.seed(3).path)[0]
+    assert 0 < stored < result.steps
+    monkeypatch.setattr(job, "BEAT", 0.0)
+    heard: list[int] = []
+    train_seed(torn, 3, lambda beat: heard.append(beat.step))
+    assert min(heard) > stored
+    assert kept(torn) == kept(whole)
+
+
+def test_a_search_with_deep_edges_goes_on_after_its_last_stored_edge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = ("width=8", "depth=1", "rollouts=2", "edge_limit=30", "edge_steps=120", "platform=cpu")
+    whole, torn = (begun(tmp_path / name, "dirl", None, "water-2", 2_000, *small) for name in ("whole", "torn"))
+    heard: list[Beat] = []
+    result = train_seed(whole, 3, heard.append)
+    assert heard[0].note == "seed 3 takes 720 of 2,000 steps at most"
+    assert result.training_steps is not None
+    assert result.row()["training_steps"] + result.row()["rollout_steps"] == result.steps <= 720
+    monkeypatch.setattr(job, "BEAT", 0.0)
+
+    def interrupt(beat: Beat) -> None:
+        if steps(torn.seed(3).path):
+            raise Stop
+
+    with pytest.raises(Stop):
+        train_seed(torn, 3, interrupt)
+    (stored,) = steps(torn.seed(3).path)
+    heard.clear()
+    train_seed(torn, 3, heard.append)
+    assert all(beat.step > stored for beat in heard if not beat.note)
+    assert kept(torn) == kept(whole)
+
+
+def test_a_finished_seed_is_not_trained_again(tmp_path: Path) -> None:
+    run = begun(tmp_path / "run")
+    first = train_seed(run, 3, quiet)
+    before = {p: p.stat().st_mtime_ns for p in run.seed(3).path.iterdir()}
+    assert train_seed(run, 3, quiet) == first
+    assert {p: p.stat().st_mtime_ns for p in run.seed(3).path.iterdir()} == before
+
+
+@pytest.mark.parametrize("name", ["evaluations.csv", "result.json"])
+def test_a_damaged_table_or_result_is_written_again_from_the_checkpoint(tmp_path: Path, name: str) -> None:
+    run = begun(tmp_path / "run")
+    train_seed(run, 3, quiet)
+    good = kept(run)
+    path = run.seed(3).path / name
+    path.write_bytes(path.read_bytes()[:-3])
+    assert list(faults(run.path))
+    train_seed(run, 3, quiet)
+    assert kept(run) == good
+    assert not list(faults(run.path))
+
+
+def test_a_damaged_checkpoint_is_told_and_the_one_before_it_used(tmp_path: Path) -> None:
+    run = begun(tmp_path / "run")
+    train_seed(run, 3, quiet)
+    good = kept(run)
+    place = run.seed(3)
+    (place.path / "checkpoint-1500.safetensors").write_bytes(b"")
+    place.finish.unlink()
+    heard: list[str] = []
+    train_seed(run, 3, lambda beat: heard.append(beat.note))
+    assert "checkpoint-1500.safetensors is damaged" in heard[0]
+    assert "going on from step 1,400" in heard[0]
+    assert kept(run) == good
+
+
+def test_a_checkpoint_of_other_settings_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    run = begun(tmp_path / "run")
+    other = begun(tmp_path / "other", task="delivery-2")
+    train_seed(other, 3, quiet)
+    run.seed(3).path.mkdir()
+    for name in ("checkpoint-1500.json", "checkpoint-1500.safetensors"):
+        (run.seed(3).path / name).write_bytes((other.seed(3).path / name).read_bytes())
+    with pytest.raises(StoreError, match="does not fit the settings"):
+        train_seed(run, 3, quiet)
+
+
+def test_two_processes_cannot_train_the_same_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("errands.runs.folder.PATIENCE", 0.0)
+    run = begun(tmp_path / "run")
+    with run.seed(3).locked(), pytest.raises(StoreError, match="another process is training"):
+        train_seed(run, 3, quiet)
+    train_seed(run, 3, quiet)
