@@ -8,6 +8,7 @@ import pytest
 pytest.importorskip("mujoco")
 gym = pytest.importorskip("gymnasium")
 
+from errands.errors import SpecError  # noqa: E402
 from errands.worlds.cheetah import HalfCheetah  # noqa: E402
 from errands.worlds.cheetah_env import HalfCheetahEnv  # noqa: E402
 
@@ -61,3 +62,12 @@ def test_text_tells_step_and_distance() -> None:
     env.reset(seed=0)
     assert env.render() == "step 0  distance +0.00  features -\n"
     assert HalfCheetahEnv(HalfCheetah()).render() is None
+
+
+def test_a_fixed_start_is_the_same_whatever_the_seed_and_a_drawn_one_is_not() -> None:
+    fixed, drawn = (HalfCheetah(start=word).env() for word in ("fixed", "drawn"))
+    assert np.array_equal(fixed.reset(seed=0)[0], fixed.reset(seed=1)[0])
+    assert np.array_equal(fixed.reset()[0], np.zeros(18))
+    assert not np.array_equal(drawn.reset(seed=0)[0], drawn.reset(seed=1)[0])
+    with pytest.raises(SpecError, match="choose drawn or fixed"):
+        HalfCheetah(start="anywhere")

@@ -94,6 +94,7 @@ def _cheetah(places: str) -> Callable[[int, int], str]:
 
 [world]
 kind = "cheetah"
+start = "fixed"
 
 [machine]
 initial = "u0"

@@ -82,6 +82,7 @@ class CheetahSpec(_Table):
 
     kind: Literal["cheetah"]
     limit: Limit = 1000
+    start: Literal["drawn", "fixed"] = "drawn"
 
 
 class Threshold(_Table):

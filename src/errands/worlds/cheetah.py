@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib.util
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import gymnasium as gym
 
-from errands.errors import ErrandsError, install
+from errands.errors import ErrandsError, SpecError, install
 from errands.worlds.maps import positive
 from errands.worlds.physics import choose_gl
 
@@ -22,9 +22,13 @@ class HalfCheetah:
     """The robot, with the features B: x < -2, C: x > 2, D: x > 4, E: x > 6 (from its start) and its control cost."""
 
     limit: int = 1000
+    start: Literal["drawn", "fixed"] = "drawn"
+    """Whether each episode starts as gymnasium draws it, or from one state, as the paper's and the catalogue's tasks do."""
 
     def __post_init__(self) -> None:
         positive("limit", self.limit)
+        if self.start not in ("drawn", "fixed"):
+            raise SpecError(f"start is '{self.start}'; choose drawn or fixed")
 
     @property
     def kind(self) -> str:

@@ -24,6 +24,7 @@ class HalfCheetahEnv(GymnasiumHalfCheetah):
             super().__init__(
                 ctrl_cost_weight=CONTROL_COST,
                 exclude_current_positions_from_observation=False,
+                reset_noise_scale=0.1 if world.start == "drawn" else 0.0,
                 render_mode=render_mode,
             )
         self.metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": self.metadata["render_fps"]}
@@ -34,7 +35,7 @@ class HalfCheetahEnv(GymnasiumHalfCheetah):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float64], dict[str, Any]]:
-        """A new start as gymnasium draws it; positions count from there."""
+        """A new start, drawn as gymnasium does or always the same; positions count from there."""
         super().reset(seed=seed, options=options)
         self.steps = 0
         self.origin = float(self.data.qpos[0])

@@ -15,7 +15,7 @@ KEY = jax.random.PRNGKey(0)
 
 
 def bandit(**changes) -> Bandit:
-    return Bandit(DeepQCoRMConfig(**changes), jnp.asarray(MACHINE.open))
+    return Bandit(DeepQCoRMConfig(**changes), jnp.asarray(MACHINE.open), limit=100)
 
 
 def note(step: int, state: int, label: int, time: int, over: bool = False, success: bool = False) -> Note:
@@ -57,21 +57,87 @@ def test_steps_to_go_move_by_alpha_eta():
     assert float(memory.shortest) == pytest.approx(12.0 + 0.05 * (8.0 - 12.0))
 
 
-@pytest.mark.parametrize(("objective", "duration", "length"), [(0, 5, 20), (1, 4, 20), (2, 3, 26), (0, 7, 18)])
-def test_the_reward_is_that_of_theorem_1_with_its_excess_clamped(objective, duration, length):
-    high = bandit(min_step_reward=-0.1)
-    best = [5.0, 9.0, 3.0]
-    memory = high.start(KEY)._replace(shortest=jnp.float32(20.0), best=jnp.array(best))
-    pending = memory.pending.at[0].set(jnp.array([0, objective, 0, duration, 1]))
-    reward = float(high._reward(memory, pending, jnp.float32(length))[0])
-    assert reward == pytest.approx(_theorem_1(duration, length, best[objective]), rel=1e-5)
+BEST = (5.0, 9.0, 3.0)
+"""K_op of the three objectives."""
 
 
-def _theorem_1(duration: int, length: int, best: float) -> float:
-    excess = max(best - duration, length - 20.0)
-    if excess <= 0:
-        return 1.0
-    return 0.9 ** (excess + 1) + (0.9 ** (1 - duration) - 0.9**excess) / 0.1 * -0.1
+def paid(objective: int, took: int, length: int, **changes) -> float:
+    """What a completion earns with K_mi = 20."""
+    high = bandit(**changes)
+    memory = high.start(KEY)._replace(shortest=jnp.float32(20.0), best=jnp.array(BEST))
+    return float(high.reward(memory, jnp.array([objective]), jnp.array([float(took)]), jnp.array([float(length)]))[0])
+
+
+# K^tau, K, and delta K by each reading, worked out by hand for K_mi = 20 and the K_op above
+CASES = [
+    (0, 5, 20, {"episode": 0, "gated": 0, "printed": 0}),
+    (1, 4, 20, {"episode": 0, "gated": 0, "printed": 5}),
+    (1, 4, 15, {"episode": 0, "gated": 0, "printed": 5}),
+    (1, 4, 22, {"episode": 2, "gated": 5, "printed": 5}),
+    (2, 3, 26, {"episode": 6, "gated": 6, "printed": 6}),
+    (0, 7, 18, {"episode": 0, "gated": 0, "printed": 0}),
+]
+
+
+@pytest.mark.parametrize("delta", ["episode", "gated", "printed"])
+@pytest.mark.parametrize(("objective", "took", "length", "excess"), CASES)
+def test_the_reward_of_theorem_1_in_each_of_its_three_readings(objective, took, length, excess, delta):
+    wanted = 0.9 ** (excess[delta] + 1) if excess[delta] else 1.0
+    assert paid(objective, took, length, delta=delta) == pytest.approx(wanted, rel=1e-5)
+
+
+def test_costs_of_steps_count_only_for_a_leg_faster_than_the_best():
+    """K_op 9, K^tau 4, K - K_mi 2: 0.9^3 - (0.9^-3 - 0.9^2); a leg of 9 or more steps gets the first term alone."""
+    assert paid(1, 4, 22, min_step_reward=-0.1) == pytest.approx(0.9**3 - (0.9**-3 - 0.9**2), rel=1e-5)
+    assert paid(1, 9, 22, min_step_reward=-0.1) == pytest.approx(0.9**3, rel=1e-5)
+    assert paid(1, 80, 22, min_step_reward=-0.1) == pytest.approx(0.9**3, rel=1e-5)
+
+
+def test_a_place_reached_late_by_halfcheetah_is_not_punished_beyond_its_reward():
+    """K^tau 800, K_op 150 and K = K_mi + 100 at gamma 0.99: 10 * 0.99^101, where the cost of steps alone came to -1,843."""
+    high = bandit(gamma=0.99, full_reward=10.0, min_step_reward=-0.006)
+    memory = high.start(KEY)._replace(shortest=jnp.float32(800.0), best=jnp.full(3, 150.0))
+    late = high.reward(memory, jnp.array([0]), jnp.array([800.0]), jnp.array([900.0]))
+    assert float(late[0]) == pytest.approx(10 * 0.99**101, rel=1e-5)
+
+
+def test_a_floor_and_a_softer_base_bound_the_penalty():
+    assert paid(2, 3, 60, floor=0.3) == pytest.approx(0.3)
+    assert paid(2, 3, 26, floor=0.3) == pytest.approx(0.9**7, rel=1e-5)
+    assert paid(2, 3, 26, penalty=0.97) == pytest.approx(0.97**7, rel=1e-5)
+    assert paid(2, 3, 20, floor=0.3, penalty=0.97) == 1.0
+
+
+def test_the_shortest_episode_is_a_ratchet_or_a_mean():
+    ratchet, mean = (bandit(xi_start=0.0, xi_end=0.0, shortest=word, alpha_k=0.5) for word in ("ratchet", "mean"))
+    for high, wanted in ((ratchet, 10.0), (mean, 15.0)):
+        memory = walked(high, (14, 2, 3, 1), walked(high, (4, 2, 3, 1)))
+        assert float(memory.shortest) == wanted
+
+
+@pytest.mark.parametrize(("failed", "reward", "weight"), [("length", 1.0, 1.0), ("limit", 0.9**81, 1.0), ("skip", 1.0, 0.0)])
+def test_completions_of_failed_episodes_are_paid_by_length_as_if_at_the_limit_or_left_out(failed, reward, weight):
+    """K_mi 20, failed after 4 steps; the limit is 100, so delta K is 80 there."""
+    high = bandit(xi_start=0.0, xi_end=0.0, failed=failed)
+    memory = high.start(KEY)._replace(shortest=jnp.float32(20.0))
+    memory = high.note(memory, note(2, 0, B1, 3))
+    state = MACHINE.table.next[0, B1]
+    last = note(3, state, MACHINE.numbers[frozenset()], 4, over=True)._replace(terminal=jnp.bool_(True))
+    memory = high.note(memory, last)
+    assert int(memory.grounded) == 1
+    assert float(memory.ground[0, 2]) == pytest.approx(reward, rel=1e-4)
+    assert float(memory.ground[0, 3]) == weight
+
+
+def test_rewards_can_be_computed_anew_and_kept_at_one_size_when_they_are_replayed():
+    high = bandit(xi_start=0.0, xi_end=0.0, refresh=True, normalise=True)
+    memory = walked(high, (14, 2, 3, 1), walked(high, (4, 2, 3, 1)))
+    # four legs of 0.9^11 after four of 1: a mean that moved by 1 - 0.95^4
+    assert float(memory.scale) == pytest.approx(1 - (1 - 0.95**4) * (1 - 0.9**11), rel=1e-5)
+    memory = memory._replace(shortest=jnp.float32(18.0), scale=jnp.float32(0.5))
+    uniforms = jnp.full(high.uniforms, 4.5 / 8)  # the fifth of eight rows: the first leg of the second episode, K = 20
+    _, extra = high.replay(memory, jnp.int32(30), uniforms)
+    assert extra.target[0] == pytest.approx(0.9**3 / 0.5, rel=1e-5)
 
 
 def test_grounding_transitions_wait_for_the_end_of_the_episode():

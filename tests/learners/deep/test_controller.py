@@ -103,3 +103,13 @@ def test_no_weights_move_before_an_option_has_ended(controller):
     learnt, _ = pick(controller, full, 0)
     pairs = zip(jax.tree.leaves(full.trained.weights), jax.tree.leaves(learnt.trained.weights), strict=True)
     assert not all(np.array_equal(a, b) for a, b in pairs)
+
+
+def test_the_controller_learns_once_per_ended_option_and_not_while_one_is_in_hand(controller):
+    memory, _ = pick(controller, controller.start(jax.random.PRNGKey(0)), 0)
+    memory = note(controller, memory, 0, 1, reward=1.0)
+    memory, _ = pick(controller, memory, 1)
+    assert int(memory.trained.updates) == 1
+    memory = note(controller, memory, 1, 1)
+    memory, _ = pick(controller, memory, 1)
+    assert int(memory.trained.updates) == 1

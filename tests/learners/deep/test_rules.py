@@ -4,6 +4,18 @@ from errands.learners.deep.config import DeepConfig, DeepHRMConfig, DeepQCoRMCon
 from errands.learners.deep.machine import listed
 from errands.learners.deep.rules import by_objective, by_option, by_state, options_of
 from errands.tasks import load
+from errands.tasks.task import Task
+
+MUD = """name = "mud"
+[world]
+kind = "grid"
+rows = ["Amg", "..."]
+legend = { m = "m", g = "g" }
+[machine]
+initial = "u0"
+success = ["win"]
+transitions = ["u0 -> u0 : m & ¬g ; -1", "u0 -> win : g ; 1"]
+"""
 
 FIGURE = listed(load("figure-1"))
 EMPTY, B1, S = (FIGURE.numbers[frozenset(x)] for x in ([], ["b1"], ["s"]))
@@ -73,3 +85,15 @@ def test_without_relabelling_only_open_objectives_learn():
     rule = by_objective(FIGURE, DeepQCoRMConfig(relabel=False))
     assert (rule.alive == FIGURE.open).all()
     assert by_objective(FIGURE, DeepQCoRMConfig()).alive[0].all()
+
+
+def test_options_are_paid_the_constant_rewards_of_the_steps_they_take():
+    """Mud costs 1 wherever it is met: every option pays it while its machine state stays, none when it is left."""
+    task = Task.from_toml(MUD)
+    machine = listed(task)
+    rule = by_option(machine, DeepHRMConfig(reward_scale=0.5))
+    mud, empty, goal = (machine.numbers[frozenset(x)] for x in (["m"], [], ["g"]))
+    assert rule.reward[mud].tolist() == [-0.5]
+    assert rule.reward[empty].tolist() == [0.0]
+    assert rule.reward[goal].tolist() == [1.0]
+    assert rule.goes_on[mud].all()

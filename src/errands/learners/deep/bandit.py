@@ -14,6 +14,11 @@ from errands.learners.deep.config import DeepQCoRMConfig
 from errands.learners.deep.high import Extra, Note
 
 ROW, COUPLED, ENTERED, DURATION, EXPLOITED = range(5)
+"""Columns of `pending`: training step, coupled state, time at which it was entered, K^tau, whether its choice exploited."""
+STEP, HEAD, REWARD, WEIGHT, TOOK, LENGTH = range(6)
+"""Columns of `ground`: training step, objective, reward, weight, K^tau, K."""
+LEAST_SCALE = 0.05
+"""Normalised rewards are enlarged twentyfold at most."""
 
 
 class BanditMemory(NamedTuple):
@@ -37,8 +42,10 @@ class BanditMemory(NamedTuple):
     """Grounding transitions of the episode."""
     waiting: Int[Array, ""]
     """How many of them there are."""
-    ground: Float[Array, "capacity 4"]
-    """Step, objective, reward and weight of grounding transitions of past episodes; steps are exact up to 2^24."""
+    ground: Float[Array, "capacity 6"]
+    """Grounding transitions of past episodes; steps are exact up to 2^24."""
+    scale: Float[Array, ""]
+    """The running mean of rewards as a share of the full one."""
     grounded: Int[Array, ""]
     replayed: Int[Array, ""]
 
@@ -49,6 +56,8 @@ class Bandit:
 
     config: DeepQCoRMConfig
     open: Bool[Array, "states objectives"]
+    limit: int
+    """Steps after which an episode is cut off."""
 
     @property
     def objectives(self) -> int:
@@ -81,7 +90,8 @@ class Bandit:
             choices=zero,
             pending=jnp.zeros((room, 5), jnp.int32),
             waiting=zero,
-            ground=jnp.zeros((size, 4)),
+            ground=jnp.zeros((size, 6)),
+            scale=jnp.float32(1.0),
             grounded=zero,
             replayed=zero,
         )
@@ -136,9 +146,13 @@ class Bandit:
             there, at = number < memory.grounded, number % c.ground_capacity
             memory = memory._replace(replayed=jnp.minimum(number[-1] + 1, memory.grounded))
         rows = memory.ground[at]
-        when, head = rows[:, 0].astype(jnp.int32), rows[:, 1].astype(jnp.int32)
+        when, head, target = rows[:, STEP].astype(jnp.int32), rows[:, HEAD].astype(jnp.int32), rows[:, REWARD]
+        if c.refresh:
+            target = self.reward(memory, head, rows[:, TOOK], rows[:, LENGTH])
+        if c.normalise:
+            target = target / jnp.maximum(memory.scale, LEAST_SCALE)
         fresh = there & (step - when < c.capacity)
-        return memory, Extra(when, head, rows[:, 2], rows[:, 3] * fresh)
+        return memory, Extra(when, head, target, rows[:, WEIGHT] * fresh)
 
     def note(self, memory: BanditMemory, note: Note) -> BanditMemory:
         """Keep a grounding transition; when the episode is over, settle steps to go, estimates and rewards."""
@@ -172,37 +186,67 @@ class Bandit:
         flat = memory.eta.ravel()
         old = flat[jnp.minimum(coupled, flat.size - 1)]
         eta = flat.at[coupled].set(jnp.where(jnp.isfinite(old), old + c.alpha_eta * (togo - old), togo), mode="drop")
-        lower = note.over & note.success & memory.clean & (length <= memory.shortest)
-        nearer = jnp.where(jnp.isfinite(memory.shortest), memory.shortest + c.alpha_k * (length - memory.shortest), length)
-        memory = memory._replace(eta=eta.reshape(memory.eta.shape), shortest=jnp.where(lower, nearer, memory.shortest))
+        memory = memory._replace(
+            eta=eta.reshape(memory.eta.shape),
+            shortest=self._shortest(memory, note.over & note.success & memory.clean, length),
+        )
         exploited = pending[:, EXPLOITED] == 1
-        reward = self._reward(memory, pending, length)
+        objective = pending[:, COUPLED] % self.objectives
+        took = pending[:, DURATION].astype(jnp.float32)
+        paid_for = jnp.where(note.success, length, self.limit) if c.failed == "limit" else length
+        paid_for = jnp.broadcast_to(paid_for, took.shape)
+        # Rewards are those of the estimates before the episode's own durations join K_op.
+        reward = self.reward(memory, objective, took, paid_for)
         memory = memory._replace(best=self._durations(memory, pending, won & exploited))
         if not c.dedicated:
             return memory
+        replayed = exploited | c.replay_explored
+        if c.failed == "skip":
+            replayed = replayed & note.success
         at = jnp.where(listed, (memory.grounded + jnp.arange(len(pending))) % c.ground_capacity, c.ground_capacity)
-        keep = (exploited | c.replay_explored).astype(jnp.float32)
-        rows = jnp.stack([pending[:, ROW], pending[:, COUPLED] % self.objectives, reward, keep], axis=1)
+        columns = [pending[:, ROW], objective, reward, replayed, took, paid_for]
+        rows = jnp.stack([column.astype(jnp.float32) for column in columns], axis=1)
         return memory._replace(
             ground=memory.ground.at[at].set(rows, mode="drop"),
             grounded=memory.grounded + jnp.sum(listed),
+            scale=self._scale(memory.scale, reward, won & replayed),
         )
 
-    def _reward(self, memory: BanditMemory, pending: Array, length: Array) -> Float[Array, " pending"]:
-        """R(K, tau) of Theorem 1, the difference clamped at 0; the full reward without joint optimisation."""
+    def _shortest(self, memory: BanditMemory, counts: Bool[Array, ""], length: Float[Array, ""]) -> Float[Array, ""]:
+        """K_mi after an episode that counts: successful, and exploited in every choice of its order."""
+        if self.config.shortest == "ratchet":
+            counts = counts & (length <= memory.shortest)
+        nearer = memory.shortest + self.config.alpha_k * (length - memory.shortest)
+        return jnp.where(counts, jnp.where(jnp.isfinite(memory.shortest), nearer, length), memory.shortest)
+
+    def _scale(self, scale: Array, reward: Float[Array, " pending"], counts: Bool[Array, " pending"]) -> Float[Array, ""]:
+        """The running mean of the rewards' share of the full one, after those of an episode."""
+        number = jnp.sum(counts)
+        mean = jnp.sum(jnp.where(counts, reward, 0.0)) / jnp.maximum(number, 1) / self.config.full_reward
+        return scale + (1 - (1 - self.config.alpha_k) ** number) * (mean - scale)
+
+    def reward(
+        self, memory: BanditMemory, objective: Int[Array, " rows"], took: Float[Array, " rows"], length: Float[Array, " rows"]
+    ) -> Float[Array, " rows"]:
+        """R(K, tau) of Theorem 1 for completions that took K^tau steps in episodes of K; the full reward where not joint."""
         c = self.config
-        full = jnp.full(len(pending), c.full_reward)
+        full = jnp.full(took.shape, c.full_reward)
         if not c.joint:
             return full
-        duration = pending[:, DURATION].astype(jnp.float32)
-        best = memory.best[pending[:, COUPLED] % self.objectives]
-        excess = jnp.maximum(best - duration, length - memory.shortest)
+        best, late = memory.best[objective], length - memory.shortest
+        excess = late if c.delta == "episode" else jnp.maximum(best - took, late)
         some = (excess > 0) & jnp.isfinite(excess)
+        if c.delta == "gated":
+            some = some & (late > 0)
         excess = jnp.where(some, excess, 0.0)
-        reward = c.gamma ** (excess + 1.0) * c.full_reward
+        base = c.gamma if c.penalty is None else c.penalty
+        reward = base ** (excess + 1.0) * c.full_reward
         if c.min_step_reward and c.gamma < 1:
-            scale = jnp.minimum(c.gamma ** jnp.minimum(1.0 - duration, 0.0) - c.gamma**excess, 1e12)
-            reward = reward + scale / (1.0 - c.gamma) * c.min_step_reward
+            # The proof bounds the steps that a leg faster than K_op saves; a slower one saves none.
+            saved = jnp.minimum(c.gamma ** jnp.minimum(1.0 - took, 0.0) - c.gamma**excess, 1e12)
+            reward = reward + jnp.where(took < best, saved / (1.0 - c.gamma) * c.min_step_reward, 0.0)
+        if c.floor is not None:
+            reward = jnp.maximum(reward, c.floor * c.full_reward)
         return jnp.where(some, reward, full)
 
     def _durations(self, memory: BanditMemory, pending: Array, counts: Array) -> Float[Array, " objectives"]:

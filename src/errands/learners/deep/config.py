@@ -15,6 +15,14 @@ _WORDS = {
     "platform": ("any", "cpu", "gpu"),
 }
 
+_QCORM_WORDS = {
+    "ground_replay": ("always", "once"),
+    "choice": ("steps-to-go", "value"),
+    "delta": ("episode", "gated", "printed"),
+    "shortest": ("ratchet", "mean"),
+    "failed": ("length", "limit", "skip"),
+}
+
 
 @dataclass(frozen=True)
 class DeepConfig(LearnerConfig):
@@ -134,12 +142,30 @@ class DeepQCoRMConfig(DeepConfig):
     """Where it stops falling."""
     choice: Literal["steps-to-go", "value"] = "steps-to-go"
     """How the next objective is chosen: by the bandit over steps to go, or by the largest value."""
+    delta: Literal["episode", "gated", "printed"] = "episode"
+    """Theorem 1's delta K, never below 0: K - K_mi; the printed max(K_op - K^tau, K - K_mi) only where K > K_mi; or always."""
+    shortest: Literal["ratchet", "mean"] = "ratchet"
+    """K_mi moves towards exploited successful episodes that are no longer than it, or is the running mean of all of them."""
+    penalty: float | None = None
+    """The base whose power delta K + 1 scales the full reward; None is gamma, as printed."""
+    floor: float | None = None
+    """The least share of the full reward that a completion is paid; None sets no bound, as printed."""
+    failed: Literal["length", "limit", "skip"] = "length"
+    """How a completion in a failed episode is paid: by the episode's length, as if it had lasted to the limit, or not."""
+    refresh: bool = False
+    """Compute rewards anew from the present K_mi and K_op whenever a grounding transition is replayed."""
+    normalise: bool = False
+    """Divide replayed rewards by their running mean, so that values keep their size while K_mi falls."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("alpha_eta", "alpha_k", "xi_start", "xi_step", "xi_end"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
+        for name in ("alpha_eta", "alpha_k", "xi_start", "xi_step", "xi_end", "penalty", "floor"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= 1:
+                raise ConfigError(f"{name} is {value}; it must lie between 0 and 1")
+        for name, words in _QCORM_WORDS.items():
+            if getattr(self, name) not in words:
+                raise ConfigError(f"{name} is '{getattr(self, name)}'; choose from {', '.join(words)}")
         if self.full_reward <= 0 or self.min_step_reward > 0:
             raise ConfigError("full_reward must be positive and min_step_reward not positive, as Theorem 1 assumes")
         if self.ground_batch < 1 or self.ground_capacity < self.ground_batch:

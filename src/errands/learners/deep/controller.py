@@ -64,17 +64,17 @@ class Controller:
     def pick(
         self, memory: ControllerMemory, state: Array, now: Array, worth: Array, uniforms: Array
     ) -> tuple[ControllerMemory, Array]:
-        """One update of the controller, then the option in hand or a new one."""
+        """The option in hand or, after one update of the controller, a new one: it learns once per ended option."""
         c = self.config
+        new = memory.option < 0
         kept = jnp.minimum(memory.ended, c.controller_capacity)
         rows = memory.buffer[jnp.floor(uniforms[: c.batch] * kept).astype(jnp.int32)]
-        trained, values = self._learn(memory.trained, now, rows, kept > 0)
+        trained, values = self._learn(memory.trained, now, rows, new & (kept > 0))
         offered = self.offered[state]
         number = jnp.cumsum(offered)
         other = jnp.argmax(number > jnp.floor(uniforms[c.batch + 1] * number[-1]))
         best = jnp.argmax(jnp.where(offered, values, -jnp.inf))
         fresh_ = jnp.where(uniforms[c.batch] < c.epsilon_controller, other, best).astype(jnp.int32)
-        new = memory.option < 0
         option = jnp.where(new, fresh_, memory.option)
         return memory._replace(
             trained=trained,

@@ -76,7 +76,7 @@ def _parts(learner: str, machine: Listed, config: DeepConfig, spaces: Spaces) ->
     if isinstance(config, DeepQCoRMConfig):
         if config.joint is (learner == "qcorm-0"):
             raise ConfigError("'qcorm' takes joint=True and 'qcorm-0' takes joint=False; change one of them")
-        return by_objective(machine, config), Bandit(config, jnp.asarray(machine.open))
+        return by_objective(machine, config), Bandit(config, jnp.asarray(machine.open), machine.task.world.limit)
     return by_state(machine, config, learner == "crm"), Own()
 
 

@@ -37,7 +37,7 @@ def _ddqn(learner: str, preset: str, task: Task) -> dict[str, Any]:
     if preset == "paper":
         values: dict[str, Any] = {"alpha": 1e-5, "polyak": 0.1, "epsilon_step": 0.01, "epsilon_per": "episode"}
         if CONFIGS[learner] is DeepQCoRMConfig:
-            values |= {"alpha_eta": 0.005, "relabel": False}
+            values |= {"alpha_eta": 0.005, "relabel": False, "ground_replay": "once"}
         return values
     values = {"width": 128, "alpha": 3e-4, "epsilon_step": 1e-4} if task.finite is not None else {}
     if learner == "qcorm-plus":
@@ -59,7 +59,9 @@ def _td3(learner: str, preset: str) -> dict[str, Any]:
         values["min_step_reward"] = -COST * full / 1000.0
         values["ground_batch"] = 32
         if preset == "paper":
-            values |= {"alpha_eta": 0.005, "relabel": False}
+            values |= {"alpha_eta": 0.005, "relabel": False, "ground_replay": "once"}
+    if learner == "qcorm" and preset == "tuned":
+        values["floor"] = 0.0
     if learner == "qcorm-0" and preset == "tuned":
         values["dedicated"] = False
     if learner == "qcorm-plus":

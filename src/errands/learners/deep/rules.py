@@ -67,13 +67,13 @@ def options_of(machine: Listed) -> tuple[Ints, Ints]:
 
 
 def by_option(machine: Listed, config: DeepHRMConfig) -> Rule:
-    """HRM: a head per option, paid for its own transition, ended by any other."""
+    """HRM: a head per option, paid for its own transition and what the machine pays on the way, ended by any other move."""
     source, target = options_of(machine)
     table = machine.table
     reached = table.next[source].T
-    _, pay = _pay(table.reward[source].T * config.reward_scale, table.signal[source].T, len(machine.task.world.signals))
+    factor, pay = _pay(table.reward[source].T * config.reward_scale, table.signal[source].T, len(machine.task.world.signals))
     stays = reached == source
-    reward = np.where(reached == target, config.full_reward, 0.0)
+    reward = np.where(reached == target, config.full_reward, np.where(stays, factor, 0.0))
     alive = machine.reachable[:, source] if machine.task.vanishing else np.ones((len(machine.rm), len(source)), np.bool_)
     follow = np.broadcast_to(np.arange(len(source), dtype=np.int32), stays.shape)
     counts = np.ones(stays.shape, np.bool_)
