@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
-from errands.errors import ConfigError, TaskError
-from errands.oracle.certificate import Claim, certificate
+from errands.errors import ConfigError, SpecError, TaskError
+from errands.oracle import certificate as certificates
+from errands.oracle.certificate import Claim, Expectation, certificate, expected, sampled
+from errands.oracle.episode import walk
 from errands.oracle.optimum import Optimum, optimum
-from errands.oracle.walk import walk
+from errands.oracle.policy import Policy
 from errands.tasks import Task, load
 
 RIGHT, LEFT = 1, 3
@@ -34,6 +38,20 @@ class Drawn:
     def act(self, world_state, machine_state, memory):
         rng = np.random.default_rng([self.seed, world_state, *machine_state])
         return int(rng.integers(self.actions)), None
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """The optimal action, but a fixed random one in some situations."""
+
+    best: Policy
+    seed: int
+
+    def act(self, world_state, machine_state, memory):
+        rng = np.random.default_rng([self.seed, world_state, *machine_state])
+        if rng.random() < 0.02 * self.seed:
+            return int(rng.integers(4)), None
+        return self.best.act(world_state, machine_state, None)
 
 
 class ThereAndBack:
@@ -114,6 +132,94 @@ def test_sampled_episodes_have_the_certified_mean(grid):
     lengths = np.array([w.length for w in walks])
     assert abs(lengths.mean() - found.length) < 4 * lengths.std() / 2000**0.5
     assert all(w.success for w in walks) == (found.success == 1)
+
+
+def _random_ice(seed: int) -> Task | None:
+    """A random slippery map with two flags and a hole; None where no policy succeeds surely."""
+    rng = np.random.default_rng(seed)
+    letters = ["1", "2", "A", "~", *rng.choice(list("....#"), 16)]
+    rng.shuffle(letters)
+    rows = ["".join(letters[5 * i : 5 * i + 5]) for i in range(4)]
+    text = f"""
+name = "ice"
+[world]
+kind = "grid"
+rows = {json.dumps(rows)}
+legend = {{ 1 = "one", 2 = "two", "~" = "hole" }}
+slip = {round(rng.uniform(0.05, 0.4), 2)}
+[machine]
+phrase = "avoid(hole, any_order(one, two))"
+"""
+    try:
+        task = Task.from_toml(text)
+    except SpecError:
+        return None
+    return task if optimum(task).length is not None else None
+
+
+def test_no_policy_has_a_negative_gap_on_twenty_random_slippery_maps():
+    tasks = list(itertools.islice(filter(None, map(_random_ice, itertools.count())), 20))
+    for task in tasks:
+        best = optimum(task)
+        assert not task.certain
+        found = certificate(best.policy, task, best=best)
+        assert (found.gap, found.success) == (0.0, 1.0)
+        assert expected(best.policy, task).optimal(best.length)
+        for seed in range(20):
+            policy = Mixed(best.policy, seed)
+            value, judged = expected(policy, task), certificate(policy, task, best=best)
+            assert (judged.length, judged.success) == (value.length, value.success)
+            assert value.gap(best.length) is None or value.gap(best.length) >= 0
+            assert (judged.gap is None) == (value.failure > 0 or value.never > 0)
+            assert value.success + value.failure + value.never == pytest.approx(1)
+
+
+def test_lucky_failures_have_no_gap():
+    lucky = Expectation(length=9.0, success=0.945, failure=0.055, never=0.0, discounted=0.8)
+    assert (lucky.gap(51.39), lucky.optimal(51.39)) == (None, False)
+    assert Expectation(51.39 * (1 - 1e-12), 1.0, 0.0, 0.0, 0.5).gap(51.39) == 0
+
+
+def test_sampled_intervals_cover_the_truth_nineteen_times_in_twenty():
+    rng, covered = np.random.default_rng(0), [0, 0]
+    for k in range(400):
+        sample = sampled(lambda seed: (int(rng.geometric(0.1)), 1.0, bool(rng.random() < 0.9)), 100, k)
+        covered[0] += sample.length.low <= 10 <= sample.length.high
+        covered[1] += sample.success.low <= 0.9 <= sample.success.high
+    assert all(0.91 <= count / 400 <= 0.98 for count in covered)
+
+
+def test_a_sample_without_failures_still_says_what_it_cannot_exclude():
+    sample = sampled(lambda seed: (7, 1.0, True), 100)
+    assert (float(sample.length), sample.length.low, sample.length.high) == (7, 7, 7)
+    # Wilson's interval: n / (n + z^2).
+    assert (sample.success.mean, sample.success.high) == (1, 1)
+    assert sample.success.low == pytest.approx(100 / (100 + 1.959964**2))
+    with pytest.raises(ConfigError, match="at least 2"):
+        sampled(lambda seed: (7, 1.0, True), 1)
+
+
+def test_where_the_chain_is_too_large_episodes_stand_in_and_say_so(grid, monkeypatch):
+    task = grid(["a..A", "....", ".b.."], "any_order(a, b)", slip=0.3)
+    policy = optimum(task).policy
+    exact = certificate(policy, task)
+    monkeypatch.setattr(certificates, "MOST_NODES", 5)
+    monkeypatch.setattr(certificates.expected, "__defaults__", (0.99, 5))
+    found = certificate(policy, task)
+    assert found.sample.episodes == 1000
+    assert found.sample.length.low <= exact.length <= found.sample.length.high
+    assert (found.gap, found.success, exact.sample) == (None, 1.0, None)
+    assert "over 1,000 episodes, as the policy gets into more than 5 situations" in found.words
+
+
+def test_sixty_four_times_sixty_four_slippery_cells_get_a_certificate(grid):
+    rows = ["." * 64] * 64
+    rows[0], rows[40], rows[63] = "A" + "." * 63, "." * 20 + "b" + "." * 43, "." * 63 + "a"
+    task = grid(rows, "any_order(a, b)", slip=0.1)
+    best = optimum(task)
+    found = certificate(best.policy, task, best=best)
+    assert (found.gap, found.success, found.sample) == (0.0, 1.0, None)
+    assert best.length < found.length + 1e-6 * best.length
 
 
 def test_where_the_optimum_is_too_large_the_length_is_still_exact():

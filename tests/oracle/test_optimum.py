@@ -12,8 +12,8 @@ from numba import config
 
 from errands.errors import ConfigError, SpecError, TaskError
 from errands.machines import Stepper
+from errands.oracle.episode import walk
 from errands.oracle.optimum import optimum
-from errands.oracle.walk import walk
 from errands.tables import FAILURE, SUCCESS
 from errands.tasks import Task, load
 from errands.worlds.grid import distances

@@ -7,10 +7,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import errands
 from errands.errors import SpecError
 from errands.machines import NumericRM
 from errands.tasks import Task, any_order, load, sequence
 from errands.tasks.task import alike
+
+GYM = """name = "foreign"
+[world]
+kind = "gymnasium"
+id = "{}"
+kwargs = {}
+features = {{ goal = [{}] }}
+[machine]
+phrase = "goal"
+"""
 
 
 def test_a_machine_that_asks_for_what_the_world_cannot_report_is_refused_with_every_fault() -> None:
@@ -73,7 +84,7 @@ def test_tables_exist_for_finite_worlds_only() -> None:
     water = load("water-2")
     assert water.finite is None
     assert water.layout is None
-    with pytest.raises(SpecError, match="the world of 'water-2' is not finite"):
+    with pytest.raises(SpecError, match="the world of 'water-2' is continuous"):
         water.agenda_table  # noqa: B018
 
 
@@ -117,3 +128,20 @@ def test_the_label_of_every_step_is_one_of_the_labels() -> None:
     assert int(finite.table.label.min()) >= 0
     assert int(finite.table.label.max()) < len(finite.labels)
     assert np.allclose(finite.table.cumulative[..., -1], 1.0)
+
+
+def test_a_world_is_certain_where_one_episode_says_everything():
+    slippery = load("figure-1").to_toml().replace("removed", "slip = 0.1\nremoved")
+    assert load("figure-1").certain
+    assert load("water-2").certain
+    assert not Task.from_toml(slippery).certain
+    assert not Task.from_toml(GYM.format("FrozenLake-v1", "{}", 15)).certain
+
+
+def test_a_world_of_numbered_states_without_a_table_is_not_called_continuous():
+    taxi = Task.from_toml(GYM.format("Taxi-v4", "{ fickle_passenger = true }", 16))
+    assert taxi.finite is None
+    assert taxi.untabled.startswith("has numbered states, but publishes no whole table")
+    assert load("water-2").untabled == "is continuous"
+    assert load("figure-1").untabled == ""
+    assert "continuous" not in errands.optimum(taxi).reason

@@ -8,7 +8,7 @@ import pytest
 
 import errands
 from errands.machines.stepping import Stepper
-from errands.oracle.walk import walk
+from errands.oracle.episode import walk
 from errands.tables import RUNNING, SUCCESS
 from errands.viewer.recording import record
 

@@ -71,16 +71,7 @@ def default_learner(task: Task) -> str:
 
 def is_finite(task: Task) -> bool:
     """Whether tabular learners can be run: the world has tables, or Discrete spaces."""
-    if task.finite is not None:
-        return True
-    if task.world.kind != "gymnasium":
-        return False
-    import gymnasium as gym
-
-    env = task.world.env()
-    discrete = isinstance(env.observation_space, gym.spaces.Discrete) and isinstance(env.action_space, gym.spaces.Discrete)
-    env.close()
-    return discrete
+    return task.finite is not None or bool(getattr(task.world, "discrete", False))
 
 
 def entry_of(name: str) -> Entry:

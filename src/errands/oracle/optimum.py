@@ -57,7 +57,7 @@ def optimum(task: Task, gamma: float = 0.99, budget: int = BUDGET, orders: bool 
     """The exact optimum; a TaskError where it would take more than `budget` bytes; `orders` asks to count them."""
     check_discount(gamma)
     if task.finite is None:
-        return Optimum(None, reason="the world is continuous; the optimum of such a task cannot be computed")
+        return Optimum(None, reason=f"the world {task.untabled}; the optimum of such a task cannot be computed")
     crossed = product(task, budget)
     return _certain(crossed, gamma, budget, orders) if crossed.world.certain else _random(crossed, gamma)
 

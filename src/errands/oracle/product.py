@@ -70,7 +70,7 @@ def product(task: Task, budget: int = BUDGET, each: int | None = None) -> Produc
     """Number the agenda states; refused where they exceed the budget with `each` bytes for a product state."""
     world = task.finite
     if world is None:
-        raise TaskError(f"the world of '{task.name}' is continuous; an exact optimum exists for finite worlds only")
+        raise TaskError(f"the world of '{task.name}' {task.untabled}; an exact optimum needs tables")
     row = world.states * (each or (CERTAIN_BYTES if world.certain else RANDOM_BYTES)) + LABEL_BYTES * len(world.labels)
     most = min(budget // row, (2**31 - 1) // world.states)
     table = task.agenda_table

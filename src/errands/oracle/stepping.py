@@ -29,7 +29,7 @@ class Pair:
 
     def __init__(self, task: Task) -> None:
         if task.finite is None:
-            raise TaskError(f"the world of '{task.name}' is continuous; exact evaluation is for finite worlds only")
+            raise TaskError(f"the world of '{task.name}' {task.untabled}; exact evaluation needs tables")
         self.world: FiniteWorld = task.finite
         self.table = task.finite.table
         self.stepper = Stepper(task.machine)
@@ -69,4 +69,3 @@ class Pair:
         changes = dict(zip((self.stepper.variables[v] for v in self.stepper.mentioned[state[0]]), values, strict=True))
         fired = objective_of(substitute(step.transition.guard, {}, changes))
         return names if fired not in self.objectives or fired in names else (*names, fired)
-

@@ -81,10 +81,25 @@ class Task:
         return self.world.finite()
 
     @cached_property
+    def untabled(self) -> str:
+        """Why the world has no tables, as the rest of a sentence ("is continuous"); empty where it has them."""
+        if self.finite is not None:
+            return ""
+        if getattr(self.world, "discrete", False):
+            return "has numbered states, but publishes no whole table of its moves (Gymnasium's P)"
+        return "is continuous"
+
+    @cached_property
+    def certain(self) -> bool:
+        """Whether one greedy episode says everything: one start, no chance. False where nobody knows."""
+        finite = self.finite
+        return finite.certain if finite is not None else bool(getattr(self.world, "certain", False))
+
+    @cached_property
     def agenda_table(self) -> AgendaTable:
         """The machine lowered against the finite world's labels, to be stepped by compiled loops."""
         if self.finite is None:
-            raise SpecError(f"the world of '{self.name}' is not finite; tables exist for finite worlds only")
+            raise SpecError(f"the world of '{self.name}' {self.untabled}; tables exist for finite worlds only")
         return lower(self.machine, self.finite.labels, self.finite.signals)
 
     def env(self, machine: str = "agenda", render_mode: str | None = None) -> gym.Env[Any, Any]:

@@ -58,7 +58,7 @@ class Trainer:
             raise ConfigError(f"{steps:,} steps were asked for; the page trains 1 to {MOST_STEPS:,}, more with errands train")
         _, task = read_draft(text)
         if task.finite is None:
-            raise ConfigError(f"the world of '{task.name}' is continuous; train it with errands train")
+            raise ConfigError(f"the world of '{task.name}' {task.untabled}; train it with errands train")
         document = prepare(
             task, learner, None, "tuned", [f"eval_every={max(1, steps // 200)}"], steps, [seed], CHECKPOINT_SECONDS
         )

@@ -47,6 +47,8 @@ class GymnasiumWorld:
         values = (id, tuple(features), rules, settings, positive("limit", own if limit is None else limit))
         for name, value in zip(("id", "features", "rules", "kwargs", "limit"), values, strict=True):
             object.__setattr__(self, name, value)
+        spaces = (base.observation_space, base.action_space)
+        object.__setattr__(self, "discrete", all(isinstance(space, gym.spaces.Discrete) for space in spaces))
         base.close()
 
     @property

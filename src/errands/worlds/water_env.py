@@ -43,6 +43,11 @@ class Water:
         """None: Water reports features only."""
         return ()
 
+    @property
+    def certain(self) -> bool:
+        """Yes: the balls of a map start and move alike in every episode."""
+        return True
+
     def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
         """A fresh Gymnasium environment of this map."""
         return WaterEnv(self, render_mode)

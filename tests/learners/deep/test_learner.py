@@ -2,7 +2,7 @@ import dataclasses
 
 from errands.learners.deep.learner import DeepLearner
 from errands.learners.deep.presets import deep_preset
-from errands.oracle.walk import walk
+from errands.oracle.episode import walk
 from errands.tasks import load
 
 

@@ -14,7 +14,7 @@ from errands.learners.dirl.graph import AbstractGraph, abstract_graph
 from errands.learners.dirl.search import Search
 from errands.learners.dirl.tabular import TabularEdges
 from errands.learners.tabular.policies import MachinePolicy
-from errands.oracle.walk import walk
+from errands.oracle.episode import walk
 from errands.tables import Evaluation
 from errands.tasks.task import Task
 

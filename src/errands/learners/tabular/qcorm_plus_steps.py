@@ -13,8 +13,8 @@ from errands.machines.counting import objectives
 from errands.machines.coupled import couple
 from errands.machines.label import Label
 from errands.machines.stepping import State, Stepper
+from errands.oracle.episode import walk
 from errands.oracle.policy import Policy
-from errands.oracle.walk import walk
 from errands.tables import RUNNING, SUCCESS, AgendaTable, Floats
 from errands.tasks.task import Task
 

@@ -1,4 +1,4 @@
-"""One greedy episode of a policy in a finite world: where it went, what it did, what it completed in which order."""
+"""One greedy episode of a policy: in a finite world's tables, or in a Gymnasium environment without any."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from errands.machines.stepping import Stepper
 from errands.oracle.policy import Policy
 from errands.oracle.stepping import Pair
 from errands.tables import RUNNING, SUCCESS, Floats
@@ -50,6 +51,27 @@ def walk(policy: Policy, task: Task, seed: int = 0) -> Walk:
         order.extend(completed)
         times.extend([len(actions)] * len(completed))
     return Walk(tuple(order), tuple(path), tuple(actions), tuple(rewards), status == SUCCESS, tuple(times))
+
+
+def play(policy: Policy, task: Task, seed: int) -> tuple[int, float, bool]:
+    """Length, total reward and success of one episode of a policy in a fresh environment with Discrete spaces."""
+    env, stepper = task.world.env(), Stepper(task.machine)
+    observation, _ = env.reset(seed=seed)
+    base, first = int(env.observation_space.start), int(env.action_space.start)  # type: ignore[attr-defined]
+    state, total = stepper.start, 0.0
+    memory: Hashable = None
+    length, status = 0, RUNNING
+    while status == RUNNING and length < task.world.limit:
+        action, memory = policy.act(int(observation) - base, state, memory)
+        observation, _, terminated, truncated, info = env.step(action + first)
+        step = stepper.step(state, info.get("features", frozenset()))
+        total += step.transition.reward.paid(info.get("signals")) if step.transition else 0.0
+        state, length = step.state, length + 1
+        status = stepper.status[state[0]]
+        if terminated or truncated:
+            break
+    env.close()
+    return length, total, status == SUCCESS
 
 
 def _draw(cumulative: Floats, rng: np.random.Generator) -> int:

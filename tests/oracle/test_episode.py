@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from errands.oracle.episode import walk
 from errands.oracle.optimum import optimum
-from errands.oracle.walk import walk
 from errands.tasks import load
 
 
