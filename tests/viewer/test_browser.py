@@ -204,9 +204,15 @@ def test_the_slider_shows_exact_sizes(page: Any, served: Any) -> None:
     shot(page, "sizes")
 
 
-def test_the_editor_shows_errors_under_their_lines(page: Any, served: Any) -> None:
-    page.goto(f"{served.link}#tab=editor")
+def begun_with(page: Any, link: str, name: str) -> None:
+    page.goto(f"{link}#tab=editor")
     page.wait_for_selector(".machine")
+    page.locator("select[aria-label='begin with']").select_option(name)
+    awaited(page, ".editor p[role=status] >> nth=0").to_contain_text(f"{name}:")
+
+
+def test_the_editor_marks_wrong_lines_and_hides_none(page: Any, served: Any) -> None:
+    begun_with(page, served.link, "figure-1")
     good = page.locator("textarea").input_value()
     lines = good.split("\n")
     wrong = next(i for i, line in enumerate(lines) if "u1 -> u1" in line)
@@ -214,8 +220,10 @@ def test_the_editor_shows_errors_under_their_lines(page: Any, served: Any) -> No
     note = page.locator(".note")
     note.wait_for()
     assert note.get_attribute("data-line") == str(wrong + 1)
-    line, under = page.locator(".gutter span").nth(wrong).bounding_box(), note.bounding_box()
-    assert abs(under["y"] - (line["y"] + line["height"])) < 3
+    line, stripe = page.locator(".gutter span").nth(wrong).bounding_box(), page.locator(".stripe").bounding_box()
+    assert abs(stripe["y"] - line["y"]) < 3
+    pad, below = page.locator(".pad").bounding_box(), note.bounding_box()
+    assert below["y"] >= pad["y"] + pad["height"]
     assert page.locator("button:text-is('Train')").is_disabled()
     shot(page, "editor-error")
     page.locator("textarea").fill(good.replace("~s ;", "~t ;"))
@@ -225,7 +233,7 @@ def test_the_editor_shows_errors_under_their_lines(page: Any, served: Any) -> No
 
 
 def test_a_trace_is_tried_step_by_step(page: Any, served: Any) -> None:
-    page.goto(f"{served.link}#tab=editor")
+    begun_with(page, served.link, "figure-1")
     page.wait_for_selector(".trace .chip")
     assert lit(page) == ["0{b1,b2}b1", "0{b1,b2}b2"]
     for names, label in ((["b2"], "1{b1}s"), (["s"], "2{b1}b1"), (["b1"], "3{}s"), (["s"], "4{}")):
@@ -251,6 +259,7 @@ def test_a_grid_is_drawn_with_the_mouse_and_trained(page: Any, served: Any) -> N
     page.mouse.up()
     awaited(page, ".board .wall").to_have_count(2)
     assert '".#A"' in page.locator("textarea").input_value()
+    page.locator("select[aria-label=learner]").select_option("qcorm")
     page.locator("input[type=number]").fill("20000")
     page.wait_for_selector("button:text-is('Train'):enabled")
     page.locator("button:text-is('Train')").click()
@@ -280,6 +289,58 @@ def test_training_from_the_page_is_cancelled(page: Any, served: Any) -> None:
     training = served.desk.trainer.known[name]
     assert training.process.poll() is not None
     assert not open_run(served.desk.root / name).finished
+
+
+def test_the_editor_begins_with_a_phrase_and_the_default_learner(page: Any, served: Any) -> None:
+    page.goto(f"{served.link}#tab=editor")
+    page.wait_for_selector(".machine")
+    assert 'phrase = "any_order(b1, b2, after=s)"' in page.locator("textarea").input_value()
+    assert page.locator("select[aria-label=learner]").input_value() == "scout"
+
+
+def test_the_legend_explains_the_signs_in_the_colours_of_the_map(page: Any, tmp_path: Path) -> None:
+    task = errands.load("office-2")
+    opened(page, export_html(replay_policy(task, Swing(0)), tmp_path / "office.html").as_uri())
+    assert page.locator(".signs li").all_text_contents() == ["fcoffee", "*decoration"]
+    colour = "node => getComputedStyle(node).fill"
+    tile = page.locator(".place", has_text="coffee").first.locator("rect").evaluate(colour)
+    assert page.locator(".state:not(.lit)", has_text="coffee").first.locator("rect").evaluate(colour) == tile
+    sample = page.locator(".signs .sample").first.evaluate("node => getComputedStyle(node).backgroundColor")
+    assert sample == tile
+
+
+def test_the_training_plays_from_the_first_moment_to_the_last(page: Any, runs: Path, tmp_path: Path) -> None:
+    replay = replay_stored(open_run(runs / "fig"))
+    opened(page, export_html(replay, tmp_path / "first.html", begin="first").as_uri())
+    assert f"after {replay.episodes[0].step:,} steps" in page.locator(".transport").text_content()
+    page.locator("select[aria-label=speed]").select_option("5")
+    page.locator("button:text-is('play the training')").click()
+    awaited(page, ".transport").to_contain_text(f"after {replay.episodes[-1].step:,} steps")
+    assert page.locator(".chart .moment").count() == 1
+
+
+def test_the_chart_fits_a_phone(browser: Any, served: Any) -> None:
+    phone = browser.new_page(viewport={"width": 390, "height": 844})
+    phone.goto(f"{served.link}#tab=replay&run=fig")
+    phone.wait_for_selector(".chart .median", state="attached")
+    chart, box = phone.locator(".chart").bounding_box(), phone.locator(".curves").bounding_box()
+    assert chart["width"] <= box["width"] + 1
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 390
+    assert phone.locator(".chart text").first.evaluate("node => node.getBoundingClientRect().height") > 9
+    phone.close()
+
+
+@pytest.mark.parametrize("tab", ["replay", "compare", "sizes", "editor"])
+def test_axe_finds_no_fault_with_the_page(browser: Any, served: Any, tab: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    context = browser.new_context(viewport={"width": 1400, "height": 1000}, bypass_csp=True)
+    shown = context.new_page()
+    shown.goto(f"{served.link}#tab={tab}&run=fig")
+    shown.wait_for_selector(".replay, .median, .sizes .bar, .machine", state="attached")
+    shown.wait_for_timeout(300)
+    found = axe.Axe().run(shown).response["violations"]
+    context.close()
+    assert [(v["id"], [n["target"] for n in v["nodes"]][:3]) for v in found] == []
 
 
 def test_names_with_markup_do_not_execute(page: Any, served: Any, tmp_path: Path, runs: Path) -> None:

@@ -102,7 +102,7 @@ def _scout(task: Task) -> str:
 def _page(trained: Run, path: Path) -> Path | None:
     from errands.viewer.exporting import export_html
 
-    return export_html(trained, path)
+    return export_html(trained, path, begin="first")
 
 
 def _shown(task: Task, trained: Run, exact: dict[str, float], proved: str, page: Path | None) -> Any:

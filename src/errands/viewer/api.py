@@ -25,6 +25,19 @@ MOST_COMPARED = 8
 SIZES = range(1, 31)
 TASKS = ("figure-1", "corridor", "delivery-2", "delivery-4", "office-2", "office-3", "visit-4", "water-3", "cheetah-bcd")
 """Tasks of the catalogue that the editor offers to begin with."""
+STARTER = """\
+name = "two boxes"
+
+[world]
+kind = "grid"
+rows = ["1s.", "..A", "...", "2.."]
+legend = { 1 = "b1", 2 = "b2", s = "s" }
+removed = ["b1", "b2"]
+
+[machine]
+phrase = "any_order(b1, b2, after=s)"
+"""
+"""What the editor begins with: a drawn grid and a phrase."""
 
 
 class Desk:
@@ -69,7 +82,8 @@ class Desk:
                 })  # fmt: skip
             except ErrandsError as fault:
                 rows.append({"name": name, "error": str(fault)})
-        return {"runs": rows, "chosen": self.chosen, "learners": {k: e.about for k, e in LEARNERS.items() if e.tabular}}
+        learners = {name: entry.about for name, entry in LEARNERS.items() if entry.tabular}
+        return {"runs": rows, "chosen": self.chosen, "learners": learners, "preferred": "scout"}
 
     def replay(self, name: str, seed: int | None) -> dict[str, Any]:
         """The replay of a seed."""
@@ -110,7 +124,7 @@ class Desk:
 
     def tasks(self) -> dict[str, str]:
         """Task files to begin with."""
-        return {name: load(name).to_toml() for name in TASKS}
+        return {"two boxes": STARTER, **{name: load(name).to_toml() for name in TASKS}}
 
     def check(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """A typed task, checked and drawn."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
@@ -23,14 +23,14 @@ Diagram = dict[str, Any]
 Machine = NumericRM | BooleanRM | AgendaRM | CoupledRM
 
 
-def diagram(graph: MachineGraph) -> Diagram:
-    """Boxes, wires and rings with their places, and the text on each."""
+def diagram(graph: MachineGraph, objectives: Sequence[str | None] = ()) -> Diagram:
+    """Boxes, wires and rings with their places, the text on each, and each state's objective where it has just one."""
     picture = layout(graph)
     states = []
-    for node, box in zip(graph.nodes, picture.boxes, strict=True):
+    for node, box, objective in zip(graph.nodes, picture.boxes, objectives or [None] * len(graph.nodes), strict=True):
         member = box.member
         states.append({
-            "text": clean(node.text), "status": node.status, "initial": node.initial, "group": node.group,
+            "text": clean(node.text), "objective": objective, "status": node.status, "initial": node.initial, "group": node.group,
             "x": box.x, "y": box.y, "w": member.half_width, "h": member.half_height,
             "lines": list(member.lines), "loop": list(member.loop), "above": member.loop_above,
             "reach": member.reach,
@@ -70,6 +70,9 @@ def small_machines(numeric: NumericRM, most: int = MOST) -> dict[str, Machine]:
 
 def whole(machine: Machine) -> Diagram:
     """The diagram of a whole machine."""
+    if isinstance(machine, AgendaRM | CoupledRM):
+        single = [label.objective[0] if len(label.objective) == 1 else None for label in machine.labels]
+        return diagram(graph_of(machine), single)
     return diagram(graph_of(machine))
 
 
@@ -90,7 +93,7 @@ def part(numeric: NumericRM, states: Iterable[State], coupled: bool) -> tuple[Di
         objectives += names
     edges = dict.fromkeys(_edges(stepper, place, objectives))
     kind = "coupled" if coupled else "agenda"
-    return diagram(MachineGraph(f"part of the {kind} machine", tuple(nodes), tuple(edges))), place
+    return diagram(MachineGraph(f"part of the {kind} machine", tuple(nodes), tuple(edges)), objectives), place
 
 
 def _edges(stepper: Stepper, place: dict[State, tuple[int, ...]], objectives: list[str | None]) -> Iterator[Edge]:

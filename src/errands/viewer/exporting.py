@@ -7,6 +7,7 @@ import hashlib
 import html
 import json
 import re
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -49,7 +50,7 @@ def page(replay: Replay) -> str:
         f"default-src 'none'; script-src '{_mark(script)}'; style-src '{_mark(style)}'; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
-    told = html.escape(words(replay))
+    told = html.escape(str(replay.facts["headline"]))
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy, quote=True)}">\n'
@@ -62,15 +63,6 @@ def page(replay: Replay) -> str:
         f'<script type="application/json" id="replay">{embedded(replay.as_json())}</script>\n'
         f'<script type="module">{script}</script>\n</body>\n</html>\n'
     )
-
-
-def words(replay: Replay) -> str:
-    """What came out, in a sentence."""
-    last, best = replay.episodes[-1], replay.facts.get("optimum")
-    done = f"done in {last.length} steps" if last.success else f"not done in {last.length} steps"
-    ideal = "the optimum is not known" if best is None else f"the optimum is {best:g}"
-    order = " → ".join(last.order)
-    return f"{done}; {ideal}{'; ' + order if order else ''}"
 
 
 def _mark(text: str) -> str:
@@ -86,6 +78,10 @@ def write_bytes(path: Path, data: bytes) -> Path:
     return path
 
 
-def export_html(run: Run | Replay, path: Path | str) -> Path:
-    """Write a run, or a replay that was made of one, as a file that plays without a server or a network."""
-    return write_bytes(Path(path), page(run if isinstance(run, Replay) else replay_run(run)).encode())
+def export_html(run: Run | Replay, path: Path | str, begin: str = "last") -> Path:
+    """Write a run, or a replay that was made of one, as a file that plays without a server or a network.
+
+    It opens at the last moment of training, or with `begin="first"` before anything was learnt.
+    """
+    replay = run if isinstance(run, Replay) else replay_run(run)
+    return write_bytes(Path(path), page(replace(replay, facts={**replay.facts, "begin": begin})).encode())

@@ -200,6 +200,22 @@ def _bars(
     return tuple(bars)
 
 
+def headline(last: Episode, optimum: float | None, certificate: str | None) -> str:
+    """What came out, said once: the certificate's words, or the length of the last episode; then the order."""
+    order = " → ".join(last.order)
+    words = f"{last.length} steps" if last.success else f"not done in {last.length} steps"
+    if certificate:
+        words = certificate
+    elif optimum is None:
+        words += ", the optimum is not known"
+    elif last.success:
+        more = last.length - optimum
+        words += f", {more:g} more than the optimum of {optimum:g}" if more > 0 else ", the optimum"
+    else:
+        words += f", the optimum is {optimum:g}"
+    return f"{words}; {order}" if order else words
+
+
 def replay_of(
     task: Task,
     learner: str,
@@ -217,6 +233,7 @@ def replay_of(
         for step, recording, learnt, maps in shown
     )
     best = episode("optimum", None, task, optimal, places, {}, exact) if optimal else None
+    facts = {**facts, "headline": headline(episodes[-1], facts.get("optimum"), facts.get("certificate"))}
     counted = asdict(size(task.machine)) | {"numeric": len(task.machine.states)}
     return Replay(
         title or f"{task.name}, {learner}", task.name, learner, dict(facts), scene(task),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ Scene = dict[str, Any]
 def scene(task: Task) -> Scene:
     """What stands still: the plan of a grid, Water's arena, HalfCheetah's marks; other worlds are told in words."""
     if task.layout is not None:
-        return {**grid_scene(task.layout), "removed": list(task.vanishing if task.lockstep else task.removed)}
+        gone = list(task.vanishing if task.lockstep else task.removed)
+        return {**grid_scene(task.layout), "removed": gone, "tints": tints(task.layout.features)}
     if task.world.kind == "water":
         return _water_scene(task)
     if task.world.kind == "cheetah":
@@ -34,15 +36,21 @@ def _water_scene(task: Task) -> Scene:
     return {**arena, "wanted": wanted, "minded": minded}
 
 
+def tints(features: Iterable[str]) -> dict[str, int]:
+    """The number of each feature's colour, the same wherever it is drawn; names that differ by a number share one."""
+    families = list(dict.fromkeys(name.rstrip("0123456789") for name in features))
+    return {name: families.index(name.rstrip("0123456789")) for name in features}
+
+
 def grid_scene(layout: GridLayout) -> Scene:
-    """The plan of a grid."""
-    families = list(dict.fromkeys(name.rstrip("0123456789") for name in layout.features))
-    places = [
-        [name, layout.sign(name), cell, families.index(name.rstrip("0123456789"))] for name, cell in layout.places
-    ]
+    """The plan of a grid; its legend has the features whose sign on the map is not their name."""
+    colour = tints(layout.features)
+    places = [[name, layout.sign(name), cell, colour[name]] for name, cell in layout.places]
+    signs = dict.fromkeys((name, sign) for name, sign, *_ in places if sign != name)
     return {
         "kind": "grid", "width": layout.width, "height": layout.height, "start": layout.start, "places": places,
         "blocked": sorted(layout.blocked), "walls": [list(w) for w in sorted(layout.walls)],
+        "legend": [list(pair) for pair in signs],
     }  # fmt: skip
 
 

@@ -141,7 +141,7 @@ async def _watch(desk: Desk, name: str, first: Any, streams: asyncio.Semaphore) 
 def _whole(text: str | None) -> int | None:
     if text is None or text == "":
         return None
-    if not text.isdigit() or len(text) > 18:
+    if not (text.isascii() and text.isdigit()) or len(text) > 18:
         raise ConfigError(f"'{text[:40]}' is no seed; give a whole number")
     return int(text)
 

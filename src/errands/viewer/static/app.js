@@ -28,7 +28,7 @@ async function enter(tab) {
   page = null;
   const name = tab in PAGES ? tab : "replay";
   clear(tabs, ...Object.entries(PAGES).map(([key, [text]]) => el("button", {
-    type: "button", role: "tab", text, "aria-selected": String(key === name), onclick: () => { options = { tab: key, ...(options.run ? { run: options.run } : {}) }; keep({}); enter(key); },
+    type: "button", role: "tab", text, "aria-selected": String(key === name), "aria-controls": "main", onclick: () => { options = { tab: key, ...(options.run ? { run: options.run } : {}) }; keep({}); enter(key); },
   })));
   document.body.dataset.tab = name;
   document.getElementById("foot").hidden = name !== "replay";
@@ -55,9 +55,10 @@ async function replayPage(given, changed) {
   const seeds = el("select", { "aria-label": "seed", onchange: () => { for (const key of ["frame", "episode", "map"]) delete options[key]; keep({ seed: seeds.value }); enter("replay"); } },
     ...run.seeds.slice(0, 200).map((seed) => el("option", { value: seed, text: `seed ${seed}`, selected: String(seed) === given.seed })));
   const about = el("p", { class: "quiet", role: "status" });
-  const bar = el("progress", { max: 1, value: 0, hidden: true });
+  const bar = el("progress", { max: 1, value: 0, hidden: true, "aria-label": "training so far" });
+  const live = el("p", { class: "live", role: "status" });
   const stage = el("div", {}, el("p", { class: "quiet", text: "recording the episode" }));
-  const root = el("div", {}, el("div", { class: "row choose" }, pick, seeds, bar, about), stage);
+  const root = el("div", {}, el("div", { class: "row choose" }, pick, seeds, bar, live, about), stage);
 
   async function awaitFirst(step, steps) {
     const words = el("p", { class: "quiet", text: `training: ${number(step)} of ${number(steps)} steps; the first checkpoint is awaited` });
@@ -72,21 +73,20 @@ async function replayPage(given, changed) {
     view = replayView(replay, kept, (changes) => changed({ run: run.name, ...changes }));
     clear(stage, view.root);
     seeds.value = replay.facts.seed;
-    const last = replay.episodes.at(-1), best = replay.facts.optimum;
-    about.textContent = [`${replay.task}, ${replay.learner}`, last.success ? `done in ${number(last.length)} steps` : `not done in ${number(last.length)} steps`,
-      best === null ? "the optimum is not known" : `the optimum is ${number(best)}`, replay.facts.certificate].filter(Boolean).join("; ");
+    about.textContent = `${replay.task}, ${replay.learner}: ${replay.facts.headline}`;
     if (!first) view.play();
   }
   if (run.finished) load(true);
   else {
     close = watch(run.name, (now) => {
       const step = Math.max(...now.seeds.map((s) => s.step));
+      if (!now.finished) live.textContent = now.state === null || now.state === "training" ? `still training: ${number(step)} of ${number(now.steps)} steps; the page follows` : now.state;
       bar.hidden = now.finished;
       bar.value = step / now.steps;
       const mark = now.seeds.map((s) => `${s.checkpoint}${s.ended}`).join();
       if (mark !== seen && now.seeds.some((s) => s.checkpoint !== null)) { load(seen === null); seen = mark; }
       else if (!view) awaitFirst(step, now.steps);
-    }, () => { bar.hidden = true; });
+    }, () => { bar.hidden = true; live.textContent = ""; });
   }
   return { root, key: (event) => view?.key(event), leave: () => { close?.(); view?.pause(); } };
 }
@@ -98,10 +98,13 @@ async function comparePage(given, changed) {
   const wanted = (given.with ?? given.run ?? chosen ?? good[0].name).split(",");
   const picked = new Set(wanted.filter((name) => good.some((row) => row.name === name)));
   if (!picked.size) picked.add(good[0].name);
-  const list = el("div", { class: "chips runs" }), chart = el("div");
+  const list = el("div", { class: "chips runs" }), chart = el("div"), offer = el("p", { class: "quiet" });
   let closes = [];
   const task = () => good.find((row) => picked.has(row.name))?.task;
   function drawList() {
+    const others = good.length - good.filter((row) => row.task === task()).length;
+    offer.textContent = !picked.size ? "All runs; after the first is chosen, those on the same task."
+      : `Runs on ${task()}${others ? `; ${number(others)} on other tasks are left out, since lengths on different tasks cannot be compared` : ""}. To compare on another task, unselect all.`;
     clear(list, ...good.filter((row) => !picked.size || row.task === task() || picked.has(row.name)).map((row) => toggle(`${row.name}`, picked.has(row.name), `${row.task}, ${row.learner}`, () => {
       if (!picked.delete(row.name)) picked.add(row.name);
       drawList();
@@ -121,7 +124,7 @@ async function comparePage(given, changed) {
   }
   drawList();
   load();
-  return { root: el("section", { class: "card" }, el("h2", { text: "Learning curves" }), list, chart), leave: () => closes.forEach((close) => close()) };
+  return { root: el("section", { class: "card" }, el("h2", { text: "Learning curves" }), offer, list, chart), leave: () => closes.forEach((close) => close()) };
 }
 
 document.addEventListener("keydown", (event) => page?.key?.(event));

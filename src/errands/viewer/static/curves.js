@@ -1,103 +1,125 @@
-// Learning curves: median and quartiles, seeds on hover, against steps or seconds, with failures on a line of their own.
+// Learning curves: median, quartiles and seeds of each line; under them the share of seeds that fail.
 import { el, svg, clear, number, toggle } from "./dom.js";
 
-const WIDE = 1100, TALL = 300, LEFT = 56, RIGHT = 14, TOP = 16, BOTTOM = 34;
+const LEFT = 56, RIGHT = 14, TOP = 12, BOTTOM = 34, STRIP = 26, GAP = 12;
 
 export function curvesView(curves, initial = "steps") {
   const root = el("div", { class: "curves" });
-  const chart = svg("svg", { class: "chart", viewBox: `0 0 ${WIDE} ${TALL}`, role: "img", "aria-label": "learning curves" });
+  const chart = svg("svg", { class: "chart", role: "img", "aria-label": describe(curves) });
   const readout = el("p", { class: "quiet readout", text: "move over the chart to see the seeds" });
   const legend = el("div", { class: "legend" });
-  let axis = initial, marked = null;
+  let axis = initial, pointed = null, moment = null, wide = 0, tall = 0;
   const axes = el("div", { class: "chips" });
   root.append(axes, chart, legend, readout);
-  chart.addEventListener("pointermove", (event) => hover(event));
-  chart.addEventListener("pointerleave", () => { marked = null; drawSeeds(); });
+  chart.addEventListener("pointermove", (event) => point(event));
+  chart.addEventListener("pointerleave", () => { pointed = null; drawSeeds(); });
+  // The drawing has the width of its box, so letters keep their size on a phone.
+  new ResizeObserver(() => { if (root.clientWidth && root.clientWidth !== wide) draw(); }).observe(root);
 
   const all = curves.lines.flatMap((line) => line.seeds.flat()).filter((v) => v !== null);
   const optimum = curves.optimum;
   const low = Math.min(...all, optimum ?? Infinity), high = Math.max(...all, optimum ?? 1, 1);
-  const floor = (Number.isFinite(low) ? low : 1) * 0.85, ceiling = high * 1.7;
+  const floor = (Number.isFinite(low) ? low : 1) * 0.85, ceiling = Math.max(high * 1.1, floor * 1.5);
   const at = (line, seed, step) => {
     const seconds = seed === null ? line.seconds.reduce((a, b) => a + b, 0) / line.seconds.length : line.seconds[seed];
     const end = seed === null ? Math.max(...line.ends) : line.ends[seed];
     return axis === "steps" ? step : (step * seconds) / end;
   };
   let x0 = 1, x1 = 10;
-  const px = (v) => LEFT + ((Math.log(v) - Math.log(x0)) / (Math.log(x1) - Math.log(x0) || 1)) * (WIDE - LEFT - RIGHT);
-  const py = (v) => {
-    const value = v === null ? ceiling : v;
-    return TALL - BOTTOM - ((Math.log(value) - Math.log(floor)) / (Math.log(ceiling) - Math.log(floor))) * (TALL - BOTTOM - TOP);
-  };
+  const bottom = () => tall - BOTTOM - STRIP - GAP;
+  const px = (v) => LEFT + ((Math.log(v) - Math.log(x0)) / (Math.log(x1) - Math.log(x0) || 1)) * (wide - LEFT - RIGHT);
+  const py = (v) => bottom() - ((Math.log(v) - Math.log(floor)) / (Math.log(ceiling) - Math.log(floor))) * (bottom() - TOP);
+  const share = (v) => tall - BOTTOM - v * STRIP;
   const seedLayer = svg("g", { class: "seeds" });
 
-  function stairs(line, values, seed) {
+  // A staircase through the known values; a failure leaves a gap.
+  function stairs(line, values, seed, height = py) {
     const parts = [];
+    let before = null;
     line.steps.forEach((step, i) => {
-      const x = px(Math.max(at(line, seed, step), x0)).toFixed(1), y = py(values[i]).toFixed(1);
-      parts.push(i ? `H${x}V${y}` : `M${x} ${y}`);
+      const x = px(Math.max(at(line, seed, step), x0)).toFixed(1);
+      if (values[i] === null) { if (before !== null) parts.push(`H${x}`); }
+      else parts.push(before === null ? `M${x} ${height(values[i]).toFixed(1)}` : `H${x}V${height(values[i]).toFixed(1)}`);
+      before = values[i];
     });
     return parts.join("");
   }
+  function band(line) {
+    const known = line.steps.map((_, i) => i).filter((i) => line.low[i] !== null);
+    const x = (i) => px(Math.max(at(line, null, line.steps[Math.min(i, line.steps.length - 1)]), x0)).toFixed(1);
+    const top = (i) => py(line.high[i] ?? ceiling).toFixed(1);
+    return known.map((i) => `M${x(i)} ${top(i)}H${x(i + 1)}V${py(line.low[i]).toFixed(1)}H${x(i)}Z`).join("");
+  }
+  const failing = (line) => line.steps.map((_, i) => line.seeds.filter((row) => row[i] === null).length / line.seeds.length);
+
   function draw() {
+    wide = Math.max(260, root.clientWidth || 1100);
+    tall = wide < 560 ? 260 : 320;
+    chart.setAttribute("viewBox", `0 0 ${wide} ${tall}`);
     const xs = curves.lines.flatMap((line) => [null, ...line.seeds.keys()].flatMap((seed) => [at(line, seed, line.steps[0]), at(line, seed, line.steps.at(-1))]));
     x0 = Math.max(Math.min(...xs), 1e-4);
     x1 = Math.max(...xs, x0 * 1.01);
     clear(chart);
-    for (const tick of ticks(floor, high * 1.02)) {
-      chart.append(svg("path", { class: "gridline", d: `M${LEFT} ${py(tick)}H${WIDE - RIGHT}` }), svg("text", { class: "y", x: LEFT - 6, y: py(tick) + 4, text: number(tick) }));
-    }
-    chart.append(svg("path", { class: "gridline fails", d: `M${LEFT} ${py(null)}H${WIDE - RIGHT}` }), svg("text", { class: "y", x: LEFT - 6, y: py(null) + 4, text: "fails" }));
-    for (const tick of powers(x0, x1)) chart.append(svg("path", { class: "gridline", d: `M${px(tick)} ${TOP}V${TALL - BOTTOM}` }), svg("text", { class: "x", x: px(tick), y: TALL - BOTTOM + 15, text: short(tick) }));
-    chart.append(svg("text", { class: "x title", x: (LEFT + WIDE - RIGHT) / 2, y: TALL - 4, text: axis === "steps" ? "training steps" : "seconds of training" }));
-    if (optimum !== null) chart.append(svg("path", { class: "optimum", d: `M${LEFT} ${py(optimum)}H${WIDE - RIGHT}` }), svg("text", { class: "x optimum", x: WIDE - RIGHT - 40, y: py(optimum) + 13, text: `optimum ${number(optimum)}` }));
+    const write = (name, x, y, text) => chart.append(svg("text", { class: name, x, y, text }));
+    const rule = (name, d) => chart.append(svg("path", { class: name, d }));
+    for (const tick of ticks(floor, ceiling)) { rule("gridline", `M${LEFT} ${py(tick)}H${wide - RIGHT}`); write("y", LEFT - 6, py(tick) + 4, number(tick)); }
+    for (const tick of powers(x0, x1)) { rule("gridline", `M${px(tick)} ${TOP}V${tall - BOTTOM}`); write(px(tick) > wide - RIGHT - 20 ? "end" : "x", px(tick) > wide - RIGHT - 20 ? wide - 2 : px(tick), tall - BOTTOM + 15, short(tick)); }
+    write("x title", (LEFT + wide - RIGHT) / 2, tall - 4, axis === "steps" ? "training steps" : "seconds of training");
+    chart.append(svg("rect", { class: "strip", x: LEFT, y: share(1), width: wide - LEFT - RIGHT, height: STRIP }));
+    write("y", LEFT - 6, share(0.5) + 4, "fail");
+    if (optimum !== null) { rule("optimum", `M${LEFT} ${py(optimum)}H${wide - RIGHT}`); write("end optimum", wide - RIGHT, py(optimum) + 13, `optimum ${number(optimum)}`); }
     curves.lines.forEach((line, k) => {
-      const forth = stairs(line, line.high, null);
-      const back = line.steps.map((step, i) => [step, line.low[i], i]).reverse()
-        .map(([step, v, i]) => `L${px(Math.max(at(line, null, line.steps[Math.min(i + 1, line.steps.length - 1)]), x0)).toFixed(1)} ${py(v).toFixed(1)}L${px(Math.max(at(line, null, step), x0)).toFixed(1)} ${py(v).toFixed(1)}`).join("");
-      if (line.seeds.length > 1) chart.append(svg("path", { class: `band hue${k % 6}`, d: `${forth}${back}Z` }));
+      if (line.seeds.length > 1) rule(`band hue${k % 6}`, band(line));
+      const fails = failing(line), last = px(at(line, null, line.steps.at(-1))).toFixed(1), first = px(at(line, null, line.steps[0])).toFixed(1);
+      rule(`failing hue${k % 6}`, `${stairs(line, fails, null, share)}H${last}V${share(0)}H${first}Z`);
       chart.append(svg("path", { class: `median hue${k % 6}`, d: stairs(line, line.median, null), "data-line": line.name }));
     });
     chart.append(seedLayer);
     clear(axes, ...["steps", "seconds"].map((name) => toggle(name, axis === name, name === "seconds" ? "steps at each run's mean speed" : "training steps", () => { axis = name; draw(); })));
-    clear(legend, ...curves.lines.map((line, k) => el("span", { class: `key hue${k % 6}`, text: `${line.name} (${line.seeds.length} seed${line.seeds.length > 1 ? "s" : ""}), ends at ${number(line.median.at(-1))}` })));
+    clear(legend, ...curves.lines.map((line, k) => el("span", { class: `key hue${k % 6}`, text: `${line.name} (${line.seeds.length} seed${line.seeds.length > 1 ? "s" : ""}), ${line.median.at(-1) === null ? "fails at the end" : `ends at ${number(line.median.at(-1))}`}` })));
     drawSeeds();
   }
-  function hover(event) {
+  function point(event) {
     const box = chart.getBoundingClientRect();
-    const x = ((event.clientX - box.left) / box.width) * WIDE;
-    marked = Math.exp(Math.log(x0) + ((x - LEFT) / (WIDE - LEFT - RIGHT)) * (Math.log(x1) - Math.log(x0)));
+    const x = ((event.clientX - box.left) / box.width) * wide;
+    pointed = Math.exp(Math.log(x0) + ((x - LEFT) / (wide - LEFT - RIGHT)) * (Math.log(x1) - Math.log(x0)));
     drawSeeds();
   }
   function drawSeeds() {
     clear(seedLayer);
-    if (marked === null) { readout.textContent = "move over the chart to see the seeds"; return; }
+    const line = (name, v) => seedLayer.append(svg("path", { class: name, d: `M${px(Math.min(Math.max(v, x0), x1))} ${TOP}V${tall - BOTTOM}` }));
+    if (moment !== null) line("moment", at(curves.lines[0], null, moment));
+    if (pointed === null) { readout.textContent = "move over the chart to see the seeds"; return; }
     const told = [];
     curves.lines.forEach((line, k) => {
       if (line.seeds.length <= 12) line.seeds.forEach((row, s) => seedLayer.append(svg("path", { class: `seed hue${k % 6}`, d: stairs(line, row, s) })));
-      let i = line.steps.findLastIndex((step) => at(line, null, step) <= marked * 1.0001);
-      i = Math.max(i, 0);
+      const i = Math.max(line.steps.findLastIndex((step) => at(line, null, step) <= pointed * 1.0001), 0);
       const values = line.seeds.map((row) => (row[i] === null ? "fails" : number(row[i])));
       told.push(`${line.name} at ${number(line.steps[i])} steps: median ${line.median[i] === null ? "fails" : number(line.median[i])}; seeds ${values.slice(0, 12).join(" ")}${values.length > 12 ? " …" : ""}`);
     });
-    seedLayer.append(svg("path", { class: "cursor", d: `M${px(Math.min(Math.max(marked, x0), x1))} ${TOP}V${TALL - BOTTOM}` }));
+    line("cursor", pointed);
     readout.textContent = told.join("\n");
   }
   draw();
-  return { root, data: curves };
+  return { root, data: curves, mark(step) { moment = step; drawSeeds(); } };
+}
+
+function describe(curves) {
+  const ends = curves.lines.map((line) => `${line.name} ${line.median.at(-1) === null ? "fails" : `takes ${number(line.median.at(-1))} steps`} after ${number(line.steps.at(-1))} training steps`);
+  return `learning curves: ${ends.join("; ")}${curves.optimum === null ? "" : `; the optimum is ${number(curves.optimum)}`}`;
 }
 
 function ticks(low, high) {
-  const found = [];
-  for (let e = 0; e < 7; e++) for (const m of [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8]) if (m * 10 ** e >= low && m * 10 ** e <= high) found.push(m * 10 ** e);
-  const every = Math.ceil(found.length / 6);
-  return found.filter((v, i) => Number.isInteger(v) && i % every === 0);
+  const round = [];
+  for (let e = 0; e < 7; e++) for (const m of [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8]) if (m * 10 ** e >= low && m * 10 ** e <= high) round.push(m * 10 ** e);
+  const every = Math.ceil(round.length / 6);
+  return round.filter((v, i) => Number.isInteger(v) && i % every === 0);
 }
 
 function powers(low, high) {
-  const found = [];
-  for (let e = -4; e < 10; e++) if (10 ** e >= low * 0.999 && 10 ** e <= high * 1.001) found.push(10 ** e);
-  return found.length > 1 ? found : [low, ...found.filter((v) => v > 2 * low && v < high / 2), high];
+  const tens = [];
+  for (let e = -4; e < 10; e++) if (10 ** e >= low * 0.999 && 10 ** e <= high * 1.001) tens.push(10 ** e);
+  return tens.length > 1 ? tens : [low, ...tens.filter((v) => v > 2 * low && v < high / 2), high];
 }
 
 function short(v) {

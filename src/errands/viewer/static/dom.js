@@ -31,6 +31,11 @@ export function number(value, digits = 3) {
   return Number(value.toPrecision(digits)).toLocaleString("en-US");
 }
 
+// The class that gives a feature its colour on maps, in machines and in lists.
+export function tintOf(name, tints) {
+  return name in tints ? `tint${tints[name] % 6}` : "";
+}
+
 export function toggle(text, pressed, title, act) {
   return el("button", { type: "button", class: "chip", "aria-pressed": String(pressed), title, text, onclick: act });
 }

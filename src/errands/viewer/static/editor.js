@@ -9,11 +9,12 @@ const DRAFT = "errands draft";
 
 export async function editorView(options, changed) {
   const tasks = await ask("tasks");
-  const { learners } = await ask("runs");
+  const { learners, preferred } = await ask("runs");
   const area = el("textarea", { class: "source", spellcheck: "false", "aria-label": "task file", autocapitalize: "off", oninput: () => later() });
-  const notes = el("div", { class: "notes", "aria-live": "polite" });
+  const notes = el("ul", { class: "notes", "aria-live": "polite", "aria-label": "problems" });
   const gutter = el("div", { class: "gutter", "aria-hidden": "true" });
-  const pad = el("div", { class: "pad" }, gutter, el("div", { class: "paper" }, area, notes));
+  const stripes = el("div", { class: "stripes", "aria-hidden": "true" });
+  const pad = el("div", { class: "pad" }, gutter, el("div", { class: "paper" }, stripes, area));
   const summary = el("p", { class: "quiet", role: "status" });
   const reading = el("ul", { class: "reading" });
   const begin = el("select", { "aria-label": "begin with", onchange: () => { area.value = tasks[begin.value]; check(); } },
@@ -22,22 +23,22 @@ export async function editorView(options, changed) {
   const grid = gridEditor((rows) => { area.value = withRows(area.value, rows); check(); });
   const gridCard = el("section", { class: "card", hidden: true }, el("h2", { text: "Draw the grid" }), grid.root);
   const learner = el("select", { "aria-label": "learner" }, ...Object.entries(learners).map(([name, about]) => el("option", { value: name, text: name, title: about })));
-  learner.value = "qcorm";
+  learner.value = preferred;
   const steps = el("input", { class: "field", type: "number", min: 1, max: 2000000, value: 100000, "aria-label": "training steps" });
   const train = el("button", { type: "button", class: "button", text: "Train", onclick: () => start() });
   const cancel = el("button", { type: "button", class: "button plain", text: "Cancel", hidden: true, onclick: () => stop() });
   const told = el("p", { class: "quiet", role: "status" });
-  const bar = el("progress", { max: 1, value: 0, hidden: true });
+  const bar = el("progress", { max: 1, value: 0, hidden: true, "aria-label": "training so far" });
   const watched = el("div", { class: "watched" });
   const root = el("div", { class: "editor" },
-    el("section", { class: "card" }, el("h2", { text: "Task file" }), el("div", { class: "row" }, begin, summary), pad, reading),
+    el("section", { class: "card" }, el("h2", { text: "Task file" }), el("div", { class: "row" }, begin, summary), pad, notes, reading),
     el("div", { class: "column" },
       el("section", { class: "card" }, el("h2", { text: "Machines" }), machineBox, traceBox), gridCard),
     el("section", { class: "card wide" }, el("h2", { text: "Train" }), el("div", { class: "row" }, learner, steps, train, cancel, bar), told, watched));
 
   let timer = null, asked = 0, shown = null, machines = null, kind = "coupled", trace = [], tried = null, running = null, close = null, live = null;
   area.addEventListener("scroll", place);
-  area.value = options.text ?? sessionStorage.getItem(DRAFT) ?? tasks["figure-1"];
+  area.value = options.text ?? sessionStorage.getItem(DRAFT) ?? Object.values(tasks)[0];
 
   function later() {
     clearTimeout(timer);
@@ -56,32 +57,36 @@ export async function editorView(options, changed) {
     shown = found;
     trace = [];
     tried = null;
-    machines = machinesView(found.machines, found.sizes, kind, (next) => { kind = next; machines.show(next); light(); });
+    machines = machinesView(found.machines, found.sizes, found.scene.tints ?? {}, kind, (next) => { kind = next; machines.show(next); light(); });
     clear(machineBox, machines.root);
     gridCard.hidden = !found.rows;
-    if (found.rows) grid.show(found.rows, found.legend);
+    if (found.rows) grid.show(found.rows, found.legend, found.scene.tints ?? {});
     light();
     drawTrace();
   }
   function drawProblems(found) {
     const rows = area.value.split("\n");
     clear(gutter, ...rows.map((_, i) => el("span", { text: i + 1, class: found.problems.some((p) => p.line === i + 1) ? "wrong" : null })));
-    clear(notes, ...found.problems.map((p) => el("p", { class: "note", "data-line": p.line, text: p.message })));
+    clear(notes, ...found.problems.map((p) => el("li", { class: "note", "data-line": p.line },
+      el("button", { type: "button", class: "chip", text: `line ${p.line}`, title: "go to the line", onclick: () => goTo(p.line) }), p.message)));
+    clear(stripes, ...found.problems.map((p) => el("div", { class: "stripe", "data-line": p.line })));
     const count = found.problems.length;
     summary.textContent = count ? `${count} problem${count > 1 ? "s" : ""}` : `${found.task}: ${found.features.length} features, ${number(found.sizes.coupled ?? null)} coupled states`;
     summary.classList.toggle("wrong", count > 0);
     clear(reading, ...(count ? [] : [...found.warnings.map((text) => el("li", { class: "warning", text })), ...found.reading.map((text) => el("li", { text }))]));
     place();
   }
+  // The wrong lines are marked behind the text; what is wrong with them stands below, so that no line is hidden.
   function place() {
     const height = parseFloat(getComputedStyle(area).lineHeight);
     gutter.style.transform = `translateY(${-area.scrollTop}px)`;
-    let bottom = -Infinity;
-    for (const note of [...notes.children].sort((a, b) => a.dataset.line - b.dataset.line)) {
-      const top = Math.max(8 + Number(note.dataset.line) * height - area.scrollTop, bottom + 2);
-      note.style.top = `${top}px`;
-      bottom = top + note.offsetHeight;
-    }
+    for (const stripe of stripes.children) stripe.style.top = `${8 + (Number(stripe.dataset.line) - 1) * height - area.scrollTop}px`;
+  }
+  function goTo(line) {
+    const before = area.value.split("\n").slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0);
+    area.focus();
+    area.setSelectionRange(before, before + (area.value.split("\n")[line - 1] ?? "").length);
+    area.scrollTop = Math.max(0, (line - 4) * parseFloat(getComputedStyle(area).lineHeight));
   }
   function light() {
     const frame = tried?.frames.at(-1);

@@ -1,5 +1,5 @@
 // Drawing a grid with the mouse: pick what to draw, then press and drag; the rows of the task file follow.
-import { el, svg, clear, toggle } from "./dom.js";
+import { el, svg, clear, tintOf, toggle } from "./dom.js";
 
 const CELL = 30;
 
@@ -13,7 +13,7 @@ export function gridEditor(changed) {
     smaller("+ column", "one more column", () => set(rows.map((row) => `${row}.`))),
     smaller("− column", "without the last column", () => set(rows.map((row) => row.slice(0, -1)))));
   const root = el("div", { class: "drawing" }, palette, board, resize);
-  let rows = [], legend = {}, pen = "#", drawing = false;
+  let rows = [], legend = {}, tints = {}, pen = "#", drawing = false;
 
   board.addEventListener("pointerdown", (event) => { drawing = true; board.setPointerCapture(event.pointerId); paint(event); event.preventDefault(); });
   board.addEventListener("pointermove", (event) => { if (drawing) paint(event); });
@@ -41,9 +41,8 @@ export function gridEditor(changed) {
     board.setAttribute("viewBox", `0 0 ${rows[0].length * CELL} ${rows.length * CELL}`);
     board.style.maxWidth = `${rows[0].length * 40}px`;
     clear(board);
-    const letters = Object.keys(legend);
     rows.forEach((row, y) => [...row].forEach((letter, x) => {
-      const kind = letter === "#" ? "wall" : letter === "." ? "free" : letter === "A" ? "start" : `tint${Math.max(letters.indexOf(letter), 0) % 6}`;
+      const kind = letter === "#" ? "wall" : letter === "." ? "free" : letter === "A" ? "start" : tintOf(legend[letter] ?? letter, tints);
       const group = svg("g", { class: `cell ${kind}` }, svg("rect", { x: x * CELL, y: y * CELL, width: CELL, height: CELL }));
       if (letter !== "#" && letter !== ".") group.append(svg("text", { x: (x + 0.5) * CELL, y: (y + 0.5) * CELL, text: legend[letter] ?? letter }));
       board.append(group);
@@ -51,11 +50,12 @@ export function gridEditor(changed) {
   }
   return {
     root,
-    show(nextRows, nextLegend) {
+    show(nextRows, nextLegend, nextTints) {
       if (drawing) return;
       const width = Math.max(...nextRows.map((row) => row.length));
       rows = nextRows.map((row) => row.padEnd(width, "."));
       legend = nextLegend;
+      tints = nextTints;
       draw();
     },
   };

@@ -1,9 +1,9 @@
 // A machine as laid out by errands: states, wires, rings. `light` shows where it stands and which edge was taken.
-import { el, svg, clear, toggle } from "./dom.js";
+import { el, svg, clear, tintOf, toggle } from "./dom.js";
 
 const LINE = 15;
 
-export function machineView(diagram) {
+export function machineView(diagram, tints) {
   const root = svg("svg", {
     class: "machine", viewBox: `0 0 ${diagram.width} ${diagram.height}`, width: diagram.width, height: diagram.height,
     role: "img", "aria-label": diagram.title,
@@ -22,7 +22,7 @@ export function machineView(diagram) {
       wires.set(`${i}>${i}`, loop);
       root.append(loop);
     }
-    const node = drawState(state, diagram.round);
+    const node = drawState(state, diagram.round, tintOf(state.objective, tints));
     root.append(node);
     return node;
   });
@@ -57,8 +57,8 @@ function light(states, wires, lit, edges) {
   }
 }
 
-function drawState(state, round) {
-  const group = svg("g", { class: `state ${["running", "success", "failure"][state.status]}` });
+function drawState(state, round, tint) {
+  const group = svg("g", { class: `state ${["running", "success", "failure"][state.status]} ${tint}` });
   group.append(svg("title", { text: state.text }));
   const outline = (inset) => round
     ? svg("circle", { cx: state.x, cy: state.y, r: state.w - inset })
@@ -122,11 +122,12 @@ function words(text, x, y) {
 }
 
 // The four machines behind tabs; `show` picks one, `light` lights the shown one.
-export function machinesView(diagrams, sizes, chosen, pick) {
+export function machinesView(diagrams, sizes, tints, chosen, pick) {
   const tabs = el("div", { class: "tabs", role: "tablist" });
   const stage = el("div", { class: "stage" });
   const views = {};
   let current = null, fit = false, last = [{}, {}];
+  const missing = [];
   const kinds = ["numeric", "boolean", "agenda", "coupled"];
   for (const kind of kinds) {
     const known = kind in diagrams;
@@ -135,6 +136,7 @@ export function machinesView(diagrams, sizes, chosen, pick) {
       type: "button", role: "tab", "data-kind": kind, text: `${kind[0].toUpperCase()}${kind.slice(1)}${count}`,
       disabled: !known, title: known ? `the ${diagrams[kind].title}` : "too many states to be drawn", onclick: () => pick(kind),
     }));
+    if (!known) missing.push(kind);
   }
   const fitting = toggle("fit", fit, "the whole machine at once", () => { fit = !fit; fitting.setAttribute("aria-pressed", String(fit)); light(...last); });
   fitting.classList.add("fit");
@@ -145,14 +147,14 @@ export function machinesView(diagrams, sizes, chosen, pick) {
   }
   function show(kind) {
     current = kind in diagrams ? kind : "numeric";
-    views[current] ??= machineView(diagrams[current]);
+    views[current] ??= machineView(diagrams[current], tints);
     clear(stage, views[current].root);
     for (const tab of tabs.querySelectorAll("[role=tab]")) tab.setAttribute("aria-selected", String(tab.dataset.kind === current));
   }
   show(chosen);
-  tabs.append(fitting);
+  const why = missing.length ? el("p", { class: "quiet", text: `${missing.join(" and ")}: too many states to be drawn, and the episode passes too many to draw a part` }) : null;
   return {
-    root: el("div", { class: "machines" }, tabs, stage), show, light,
+    root: el("div", { class: "machines" }, el("div", { class: "row machine-bar" }, tabs, fitting), why, stage), show, light,
     get current() { return current; },
   };
 }

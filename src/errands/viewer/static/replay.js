@@ -1,28 +1,30 @@
 // The replay of a run: world and machine side by side, moved by one clock; the exported file and the page share it.
-import { el, clear, number, toggle } from "./dom.js";
+import { el, clear, number, tintOf, toggle } from "./dom.js";
 import { machinesView } from "./machine.js";
 import { worldView } from "./world.js";
 import { curvesView } from "./curves.js";
 
 const SPEEDS = [0.5, 1, 2, 5, 10, 30];
+const MOMENT_SECONDS = 2.5;
 
 export function replayView(replay, initial, changed) {
   const last = replay.episodes.length - 1;
+  const first = replay.facts.begin === "first" ? 0 : last;
   const within = (text, most, fallback) => (/^\d+$/.test(text ?? "") ? Math.min(Number(text), most) : fallback);
   const view = {
-    episode: initial.episode === "optimal" && replay.optimal ? "optimal" : within(initial.episode, last, last),
+    episode: initial.episode === "optimal" && replay.optimal ? "optimal" : within(initial.episode, last, first),
     frame: 0,
     machine: initial.machine ?? ("coupled" in replay.machines ? "coupled" : "numeric"),
     map: within(initial.map, 1000, 0),
     show: new Set((initial.show ?? "learnt,optimal").split(",")),
     speed: within(initial.speed, SPEEDS.length - 1, replay.scene.kind === "grid" ? 2 : 5),
   };
-  let playing = false, due = 0;
+  let playing = false, training = false, due = 0;
   const current = () => (view.episode === "optimal" ? replay.optimal : replay.episodes[view.episode]);
   view.frame = within(initial.frame, current().frames.length - 1, 0);
 
   const world = worldView(replay.scene);
-  const machines = machinesView(replay.machines, replay.sizes, view.machine, (kind) => { view.machine = kind; machines.show(kind); draw(); });
+  const machines = machinesView(replay.machines, replay.sizes, replay.scene.tints ?? {}, view.machine, (kind) => { view.machine = kind; machines.show(kind); draw(); });
   const play = el("button", { type: "button", class: "play", "aria-label": "play", title: "space", onclick: () => setPlaying(!playing) });
   const scrubber = el("input", { type: "range", min: 0, step: 1, class: "scrubber", "aria-label": "step of the episode", oninput: () => go(Number(scrubber.value)) });
   const counter = el("output", { class: "counter" });
@@ -30,6 +32,8 @@ export function replayView(replay, initial, changed) {
     ...SPEEDS.map((v, i) => el("option", { value: i, text: `${v} steps/s` })));
   const moments = el("input", { type: "range", min: 0, max: last, step: 1, class: "moments", "aria-label": "moment of training", oninput: () => pickEpisode(Number(moments.value)) });
   const momentText = el("output", { class: "counter" });
+  const rehearse = el("button", { type: "button", class: "button plain", text: "play the training", title: "every moment from the first to the last", onclick: () => playTraining() });
+  const chart = replay.curves ? curvesView(replay.curves) : null;
   const episodes = el("div", { class: "chips" });
   const overlays = el("div", { class: "chips overlays" });
   const maps = el("select", { "aria-label": "policy shown", onchange: () => { view.map = Number(maps.value); drawEpisode(); } });
@@ -39,16 +43,25 @@ export function replayView(replay, initial, changed) {
   const flash = el("p", { class: "flash", role: "status" });
 
   const root = el("div", { class: "replay" },
-    el("section", { class: "card" }, el("h2", { text: "World" }), overlays, el("div", { class: "frame" }, world.root)),
+    el("section", { class: "card" }, el("h2", { text: "World" }), overlays, el("div", { class: "frame" }, world.root), legendOf(replay.scene)),
     el("section", { class: "card" }, el("h2", { text: "Reward machine" }), machines.root, flash),
     el("section", { class: "card transport" },
       el("div", { class: "row" }, play, scrubber, counter, speed),
-      el("div", { class: "row" }, episodes, last > 0 ? moments : null, momentText)),
+      el("div", { class: "row" }, episodes, ...(last > 0 ? [el("label", { class: "row labelled" }, el("span", { class: "quiet", text: "moment of training" }), moments), rehearse] : []), momentText)),
     el("section", { class: "card" }, el("h2", { text: "This step" }), ticks, step),
     el("section", { class: "card" }, el("h2", { text: "Steps to go" }), bars),
-    replay.curves ? el("section", { class: "card wide" }, el("h2", { text: "Learning curve" }), curvesView(replay.curves).root) : null);
+    chart ? el("section", { class: "card wide" }, el("h2", { text: "Learning curve" }), chart.root) : null);
 
+  // From the first moment of training to the last, each quick enough to be over in a few seconds.
+  function playTraining() {
+    pickEpisode(0);
+    go(0);
+    training = true;
+    setPlaying(true);
+  }
+  const rate = () => (training ? Math.max(SPEEDS[view.speed], current().frames.length / MOMENT_SECONDS) : SPEEDS[view.speed]);
   function setPlaying(on) {
+    if (!on) training = false;
     if (on && view.frame >= current().frames.length - 1) go(0);
     playing = on;
     play.classList.toggle("on", on);
@@ -59,12 +72,18 @@ export function replayView(replay, initial, changed) {
   }
   function tick(now) {
     if (!playing || !root.isConnected) return;
-    if (!due) due = now + 1000 / SPEEDS[view.speed];
+    if (!due) due = now + 1000 / rate();
     if (now >= due) {
-      due = Math.max(due + 1000 / SPEEDS[view.speed], now);
-      if (view.frame >= current().frames.length - 1) return setPlaying(false);
-      view.frame += 1;
-      draw();
+      if (view.frame >= current().frames.length - 1) {
+        if (!training || view.episode === last) return setPlaying(false);
+        view.frame = 0;
+        pickEpisode(view.episode + 1);
+      } else {
+        const ahead = Math.max(1, Math.floor(((now - due) * rate()) / 1000));
+        view.frame = Math.min(view.frame + ahead, current().frames.length - 1);
+        draw();
+      }
+      due = Math.max(due + 1000 / rate(), now);
     }
     requestAnimationFrame(tick);
   }
@@ -110,6 +129,8 @@ export function replayView(replay, initial, changed) {
       known.some((m) => m.values ?? m.steps) ? overlay("heat", "heat map", "the learnt value of each cell, or the steps that the policy takes from it") : null,
       known.length && wanted ? maps : null].filter(Boolean) : []));
     if (last > 0 && view.episode !== "optimal") moments.value = view.episode;
+    moments.setAttribute("aria-valuetext", episode.title);
+    chart?.mark(episode.step);
     const ending = episode.success ? `done in ${number(episode.length)} steps` : `not done in ${number(episode.length)} steps`;
     momentText.textContent = `${episode.step === 0 ? "" : `${episode.title}: `}${ending}${episode.cut ? ` (first ${episode.frames.length - 1} shown)` : ""}`;
     clear(episodes, toggle("learnt", view.episode !== "optimal", "the learnt policy", () => pickEpisode(last)),
@@ -127,7 +148,7 @@ export function replayView(replay, initial, changed) {
     root.dataset.frame = view.frame;
     root.dataset.label = stand.label;
     drawFlash(flash, frame, move, stand);
-    drawTicks(ticks, replay.subtasks, stand, frame);
+    drawTicks(ticks, replay.subtasks, stand, frame, replay.scene.tints ?? {});
     drawFacts(step, frame, move, stand);
     drawBars(bars, episode, frame, stand);
   }
@@ -161,11 +182,19 @@ function drawFlash(flash, frame, move, stand) {
   flash.textContent = text;
 }
 
-function drawTicks(ticks, subtasks, stand, frame) {
+function drawTicks(ticks, subtasks, stand, frame, tints) {
   const done = new Set(frame.done);
   clear(ticks, ...subtasks.map((name, i) => el("li", {
-    class: `${stand.remaining[i] ? "open" : "finished"}${done.has(name) ? " now" : ""}`, text: name,
+    class: `${stand.remaining[i] ? `open ${tintOf(name, tints)}` : "finished"}${done.has(name) ? " now" : ""}`, text: name,
   })));
+}
+
+// What the signs on the map mean, in the colours of the map; nothing where every sign is its own name.
+function legendOf(scene) {
+  const rows = scene.legend ?? [];
+  if (!rows.length) return null;
+  return el("ul", { class: "signs", "aria-label": "legend of the map" }, ...rows.map(([name, sign]) =>
+    el("li", {}, el("span", { class: `sample ${tintOf(name, scene.tints)}`, text: sign }), name)));
 }
 
 function drawFacts(list, frame, move, stand) {
