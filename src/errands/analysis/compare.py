@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from errands.analysis.curve import APART, Curve, curve_of
+from errands.analysis.curve import Curve, curve_of
 from errands.errors import StoreError
-from errands.runs.documents import ResultDocument
+from errands.learners import entry_of
 from errands.runs.folder import SWEEP, RunFolder, find, open_run, open_sweep
 from errands.tables import Evaluation
 
@@ -31,13 +31,16 @@ def compared(names: Iterable[str]) -> list[Compared]:
     groups: dict[tuple[str, str], _Group] = {}
     for folder in _folders(names):
         settings = _settings(folder)
-        group = groups.setdefault((folder.document.task_sha256, repr(settings)), _Group(folder, settings))
-        group.add(folder)
-    found = [group for group in groups.values() if group.seeds]
-    if not found:
+        key = (folder.document.task_sha256, repr(settings))
+        if key in groups:
+            groups[key].folders.append(folder)
+        else:
+            groups[key] = _Group(folder, settings)
+    evaluated = [group for group in groups.values() if seeds_of(group.folders)]
+    if not evaluated:
         raise StoreError("these runs have no evaluations yet; wait for the first checkpoint, or 'errands resume' them")
-    titles = _titles(found)
-    return [group.made(title) for group, title in zip(found, titles, strict=True)]
+    titles = _titles(evaluated)
+    return [group.compared(title) for group, title in zip(evaluated, titles, strict=True)]
 
 
 def _folders(names: Iterable[str]) -> Iterator[RunFolder]:
@@ -51,42 +54,63 @@ def _folders(names: Iterable[str]) -> Iterator[RunFolder]:
 
 
 def _settings(folder: RunFolder) -> dict[str, Any]:
+    """Everything that was asked for; budgets of a learner that is evaluated at its end only are points of one curve."""
     known = folder.document
+    steps = {} if entry_of(known.learner).apart else {"steps": known.steps}
     return {
         "task": known.task, "learner": known.learner, "machine": known.machine, "preset": known.preset,
-        "steps": known.steps, **known.config,
+        **steps, **known.config,
     }  # fmt: skip
 
 
 class _Group:
-    """Run folders that differ in their seeds only."""
+    """Run folders that differ in their seeds only, or in the budget of a learner that is evaluated at its end only."""
 
     def __init__(self, folder: RunFolder, settings: dict[str, Any]) -> None:
-        self.folder, self.settings = folder, settings
-        self.seeds: dict[int, list[Evaluation]] = {}
-        self.results: list[ResultDocument] = []
+        self.folders, self.settings = [folder], settings
 
     @property
     def method(self) -> str:
         """Learner and machine."""
-        known = self.folder.document
+        known = self.folders[0].document
         return f"{known.learner} {known.machine}" if known.machine else known.learner
 
-    def add(self, folder: RunFolder) -> None:
-        """Take in the seeds of a folder; the same seed with the same settings is the same run and counts once."""
-        for place in folder.seeds():
-            rows = place.evaluations() if place.begun and place.seed not in self.seeds else []
-            if rows:
-                self.seeds[place.seed] = rows
-                self.results += [result] if (result := place.result()) is not None else []
+    def compared(self, title: str) -> Compared:
+        """The runs side by side under a title."""
+        document = self.folders[0].document
+        curve = curve_of_runs(title, document.task, self.folders)
+        results = {(r.seed, folder.document.steps): r for folder in self.folders for r in folder.results()}
+        seconds = tuple(r.wall_seconds / r.steps * 1e6 for r in results.values() if r.steps)
+        return Compared(curve, self.settings, seconds, len(self.folders[0].task.machine.subtasks))
 
-    def made(self, title: str) -> Compared:
-        """The group as a value."""
-        best = next((r.optimum for r in self.results if r.optimum is not None), None)
-        document = self.folder.document
-        curve = curve_of(title, document.task, list(self.seeds.values()), best, document.learner in APART)
-        seconds = tuple(r.wall_seconds / r.steps * 1e6 for r in self.results if r.steps)
-        return Compared(curve, self.settings, seconds, len(self.folder.task.machine.subtasks))
+
+def curve_of_runs(title: str, task: str, folders: Sequence[RunFolder]) -> Curve:
+    """The curve of one method's run folders; a StoreError where none of their seeds has an evaluation yet."""
+    seeds = seeds_of(folders)
+    if not seeds:
+        raise StoreError("these runs have no evaluations yet; wait for the first checkpoint, or 'errands resume' them")
+    best = next((r.optimum for folder in folders for r in folder.results() if r.optimum is not None), None)
+    apart = entry_of(folders[0].document.learner).apart
+    return curve_of(title, task, [seeds[seed] for seed in sorted(seeds)], best, apart)
+
+
+def seeds_of(folders: Sequence[RunFolder]) -> dict[int, list[Evaluation]]:
+    """The evaluations of each seed; the same seed with the same settings and steps is the same run and counts once.
+
+    A learner that is evaluated at its end only gives one evaluation for each budget, at the step of the whole budget:
+    what it left unspent was its to spend.
+    """
+    seeds: dict[int, dict[int, Evaluation]] = {}
+    for folder in folders:
+        apart, budget = entry_of(folder.document.learner).apart, folder.document.steps
+        for place in folder.seeds():
+            rows = place.evaluations() if place.begun and (apart or place.seed not in seeds) else []
+            if apart:
+                result = place.result()
+                rows = [replace(rows[-1], step=budget)] if rows and result is not None and result.error is None else []
+            if rows:
+                seeds.setdefault(place.seed, {}).update((row.step, row) for row in rows)
+    return {seed: [rows[step] for step in sorted(rows)] for seed, rows in seeds.items()}
 
 
 def _titles(groups: list[_Group]) -> list[str]:
@@ -95,8 +119,8 @@ def _titles(groups: list[_Group]) -> list[str]:
     for group in groups:
         rivals = [g for g in groups if g.method == group.method and g.settings["task"] == group.settings["task"]]
         keys = [k for k in group.settings if len({repr(g.settings.get(k)) for g in rivals}) > 1]
-        told = ", ".join(f"{key}={group.settings[key]}" for key in keys[:3])
+        differing = ", ".join(f"{key}={group.settings[key]}" for key in keys[:3])
         same_text = any(g is not group and not keys for g in rivals)
-        told = told or (group.folder.name if same_text else "")
-        titles.append(f"{group.method} ({told})" if told else group.method)
+        differing = differing or (group.folders[0].name if same_text else "")
+        titles.append(f"{group.method} ({differing})" if differing else group.method)
     return titles
