@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 from pathlib import Path
 
 import pytest
@@ -10,14 +12,15 @@ from errands.errors import SpecError, UnknownName
 from errands.oracle.optimum import optimum
 from errands.tasks.catalogue import CATALOGUE, load, load_file, task_text
 from errands.tasks.spec import MAX_BYTES
+from errands.worlds.grid import distances
 
 
-@pytest.mark.parametrize("entry", CATALOGUE, ids=lambda e: e.name)
+@pytest.mark.parametrize("entry", CATALOGUE, ids=lambda e: e.shown)
 def test_every_family_can_be_loaded_at_both_ends(entry) -> None:  # type: ignore[no-untyped-def]
     for number in {entry.low, min(entry.high, 40)}:
-        name = f"{entry.name}-{number}" if entry.high else entry.name
+        name = entry.named(number)
         assert load(name).name == name
-    assert entry.shown == (f"{entry.name}-N" if entry.high else entry.name)
+    assert entry.shown.startswith(f"{entry.name}-N" if entry.high else entry.name)
 
 
 @pytest.mark.parametrize("name", ["delivery-0", "delivery-501", "office-7", "visit-1001", "water-7", "office-0"])
@@ -54,6 +57,30 @@ def test_the_corridor_takes_twenty_steps_by_both_coffees() -> None:
     """A at 6: left coffee 6, o1 1, right coffee 7, o2 6 is 20; the right coffee twice: 2 + 6 + 6 + 7 = 21."""
     best = optimum(load("corridor"))
     assert (best.length, best.order) == (20, ("coffee", "o1", "coffee", "o2"))
+
+
+@pytest.mark.parametrize(("number", "length"), enumerate((11, 14, 20, 26, 34, 42), 1))
+def test_one_coffee_for_all_offices_takes_what_every_order_tried_by_hand_takes(number: int, length: int) -> None:
+    task = load(f"office-{number}-one-coffee")
+    layout = task.layout
+    assert layout is not None
+    cells: dict[str, list[int]] = {}
+    for name, cell in layout.places:
+        cells.setdefault(name, []).append(cell)
+    steps = {cell: distances(layout, cell, cells["decoration"]) for cell in range(layout.cells)}
+    offices = [cells[f"o{i}"][0] for i in range(1, number + 1)]
+    tours = (
+        (layout.start, coffee, *order) for coffee in cells["coffee"] for order in itertools.permutations(offices)
+    )
+    shortest = min(sum(int(steps[a][b]) for a, b in itertools.pairwise(tour)) for tour in tours)
+    assert optimum(task).length == shortest == length
+
+
+def test_a_pipe_or_a_device_is_no_task_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.toml")
+    for path in (tmp_path / "pipe.toml", Path("/dev/zero"), tmp_path):
+        with pytest.raises(SpecError, match="cannot be read as a task file: it is no plain file"):
+            load_file(path)
 
 
 def test_map_seeds_draw_other_maps_and_the_same_again() -> None:

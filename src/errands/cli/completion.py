@@ -49,7 +49,7 @@ def words_of(verb: str) -> list[str]:
     kind = import_module(f"errands.cli.{VERBS[verb].module}").Arguments
     names = [f.name.strip("_") for f in fields(kind)]
     options = [f"--{f.name.strip('_').replace('_', '-')}" for f in fields(kind) if "Positional" not in str(f.type)]
-    tasks = [f"{e.name}-{max(2, e.low)}" if e.high else e.name for e in CATALOGUE] if "task" in names else []
+    tasks = [e.named(max(2, e.low)) for e in CATALOGUE] if "task" in names else []
     return [*tasks, *(LEARNERS if "learner" in names else ()), *options, "--json", "--help"]
 
 

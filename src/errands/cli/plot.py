@@ -101,13 +101,13 @@ def _sizes(arguments: Arguments) -> Drawn:
     from errands.tasks.catalogue import CATALOGUE, load
 
     subject = arguments.subjects[0]
-    family, _, number = subject.rpartition("-")
-    entry = next((e for e in CATALOGUE if e.name == family and e.high and number.isdigit()), None)
+    entry = next((e for e in CATALOGUE if e.number(subject) is not None), None)
     if len(arguments.subjects) > 1 or entry is None:
         raise ConfigError("sizes are drawn for one family of tasks up to a size; type for example: errands plot sizes delivery-12")
     load(subject)
-    machines = [load(f"{family}-{n}", arguments.map_seed).machine for n in range(max(entry.low, 1), int(number) + 1)]
-    value = machine_sizes(f"Machines of {family}-N", machines)
+    numbers = range(max(entry.low, 1), (entry.number(subject) or 0) + 1)
+    machines = [load(entry.named(n), arguments.map_seed).machine for n in numbers]
+    value = machine_sizes(f"Machines of {entry.shown}", machines)
     return draw_sizes(value), value.as_json()
 
 

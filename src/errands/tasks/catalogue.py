@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,11 +22,23 @@ class Entry:
     high: int
     about: str
     write: Callable[[int, int], str]
+    suffix: str = ""
+    """What follows the number."""
 
     @property
     def shown(self) -> str:
         """The name as it is listed: with N where a number goes."""
-        return f"{self.name}-N" if self.high else self.name
+        return self.named("N")
+
+    def named(self, number: int | str) -> str:
+        """The name of one task of the family."""
+        return f"{self.name}-{number}{self.suffix}" if self.high else self.name
+
+    def number(self, name: str) -> int | None:
+        """The number in a task's name; None where the name is of another family."""
+        digits = name.removeprefix(f"{self.name}-").removesuffix(self.suffix)
+        plain = len(digits) <= 4 and digits.isascii() and digits.isdigit()
+        return int(digits) if self.high and plain and name == self.named(digits) else None
 
 
 def _figure_1(number: int, seed: int) -> str:
@@ -72,6 +84,12 @@ def _office(number: int, seed: int) -> str:
     offices = ", ".join(f"o{i + 1}" for i in range(number))
     phrase = f"avoid(decoration, any_order({offices}, before=coffee))"
     return _file(f"office-{number}", f'kind = "office"\noffices = {number}', phrase)
+
+
+def _one_coffee(number: int, seed: int) -> str:
+    offices = ", ".join(f"o{i + 1}" for i in range(number))
+    phrase = f"avoid(decoration, sequence(coffee, any_order({offices})))"
+    return _file(f"office-{number}-one-coffee", f'kind = "office"\noffices = {number}', phrase)
 
 
 def _visit(number: int, seed: int) -> str:
@@ -125,6 +143,9 @@ CATALOGUE = (
     ),
     Entry("delivery", 1, 500, "N boxes to one station, one at a time, on a random grid", _delivery),
     Entry("office", 1, 6, "a fresh coffee to each of N offices past fatal decorations", _office),
+    Entry(
+        "office", 1, 6, "one coffee for all of N offices past fatal decorations", _one_coffee, "-one-coffee"
+    ),
     Entry("visit", 1, 1000, "N random cells in any order: a travelling salesman's path", _visit),
     Entry("water", 1, 6, "touch moving balls of N colours and no others", _water),
     Entry("cheetah-bcd", 0, 0, "HalfCheetah runs to B (back), C and D (ahead) in any order", _cheetah("bcd")),
@@ -144,9 +165,14 @@ def load_file(path: Path) -> Task:
     from errands.tasks.spec import MAX_BYTES
 
     try:
-        if path.stat().st_size > MAX_BYTES:
+        # Never opened unless it is a plain file: a pipe would block, a device would never end.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise SpecError(f"'{path}' cannot be read as a task file: it is no plain file")
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+        if len(raw) > MAX_BYTES:
             raise SpecError(f"{path} is larger than {MAX_BYTES:,} bytes; a task file is smaller")
-        text = path.read_text(encoding="utf-8")
+        text = raw.decode()
     except FileNotFoundError:
         raise SpecError(
             f"there is no file '{path}'; give the path of a task file or a name from 'errands tasks'"
@@ -161,8 +187,7 @@ def task_text(name: str, map_seed: int = 0) -> str:
     for entry in CATALOGUE:
         if not entry.high and name == entry.name:
             return entry.write(0, map_seed)
-        if entry.high and (found := re.fullmatch(rf"{entry.name}-([0-9]{{1,4}})", name)):
-            number = int(found[1])
+        if (number := entry.number(name)) is not None:
             if not entry.low <= number <= entry.high:
                 raise SpecError(f"'{name}': {entry.name} takes a number from {entry.low} to {entry.high}")
             return entry.write(number, map_seed)
@@ -171,5 +196,5 @@ def task_text(name: str, map_seed: int = 0) -> str:
 
 def _examples() -> list[str]:
     return [
-        n for e in CATALOGUE for n in ([f"{e.name}-{i}" for i in range(max(e.low, 1), min(e.high, 12) + 1)] or [e.name])
+        n for e in CATALOGUE for n in ([e.named(i) for i in range(max(e.low, 1), min(e.high, 12) + 1)] or [e.name])
     ]
