@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import pytest
 
-from errands.cli import main, parse
-from errands.cli.verbs import VERBS
+from errands.cli import main
+from errands.cli.verbs import VERBS, parse
 from errands.tasks.task import Task
 
 ROOT = Path(__file__).parent.parent

@@ -1,15 +1,25 @@
-"""Every verb has a home, a group, an example that its own parser takes, and a place in the help."""
+"""Every verb has a home, a group, an example that its own parser takes, a place in the help, and one answer."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import shlex
+from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from rich.table import Table
 
-from errands.cli import help_text, main, parse
-from errands.cli.verbs import GROUPS, VERBS
+from errands import cli
+from errands.cli import main
+from errands.cli.plot import Arguments as Plot
+from errands.cli.reproduce import Arguments as Reproduce
+from errands.cli.tell import Answer
+from errands.cli.verbs import GROUPS, VERBS, Verb, help_text, parse, typed
 from errands.errors import ErrandsError
 
 
@@ -68,3 +78,64 @@ def test_debug_shows_where_a_mistake_was_found() -> None:
 def test_quiet_is_taken_by_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["size", "figure-1", "--quiet"]) == 0
     assert "coupled" in capsys.readouterr().out
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Nothing to ask."""
+
+
+@pytest.fixture
+def answering(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A verb 'say' that gives a chosen answer."""
+
+    def install(answer: Answer) -> None:
+        module = SimpleNamespace(Arguments=Arguments, run=lambda _: answer)
+        monkeypatch.setattr("importlib.import_module", lambda name: module)
+        monkeypatch.setattr(cli, "VERBS", {**VERBS, "say": Verb("say", "look", "say it", "errands say")})
+
+    return install
+
+
+def test_the_document_is_printed_for_json_and_the_text_for_people(answering: Any, capsys: Any) -> None:
+    answering(Answer({"größe": 3}, "three"))
+    assert cli.main(["say"]) == 0
+    assert capsys.readouterr().out == "three\n"
+    assert cli.main(["say", "--json"]) == 0
+    out = capsys.readouterr().out
+    assert json.loads(out) == {"größe": 3}
+    assert "größe" in out
+
+
+def test_the_code_of_an_answer_is_the_exit_code(answering: Any) -> None:
+    answering(Answer({}, "it failed", 1))
+    assert cli.main(["say"]) == cli.main(["say", "--json"]) == 1
+
+
+def test_anything_that_rich_renders_can_be_shown(answering: Any, capsys: Any) -> None:
+    table = Table(title="sizes")
+    table.add_column("agenda")
+    table.add_row("127")
+    answering(Answer({}, table))
+    assert cli.main(["say"]) == 0
+    out = capsys.readouterr().out
+    assert "agenda" in out
+    assert "127" in out
+
+
+def test_a_document_with_what_json_cannot_hold_is_never_printed_in_part(answering: Any, capsys: Any) -> None:
+    answering(Answer({"length": float("nan")}, "?"))
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        cli.main(["say", "--json", "--debug"])
+    assert capsys.readouterr().out == ""
+
+
+def test_only_what_differs_from_its_default_is_written() -> None:
+    assert typed("reproduce", Reproduce()) == "errands reproduce"
+    given = Reproduce(("office-3", "office-6"), "full", boolean_large=True, seeds=5)
+    assert typed("reproduce", given) == "errands reproduce office-3 office-6 --profile full --boolean-large --seeds 5"
+
+
+def test_words_with_spaces_are_quoted() -> None:
+    given = Plot("curves", ("my run",), Path("a b.svg"))
+    assert typed("plot", given) == "errands plot curves 'my run' --output 'a b.svg'"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from errands.cli.answer import Answer
+from errands.cli.tell import Answer
 
 if TYPE_CHECKING:
     from rich.table import Table

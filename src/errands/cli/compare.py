@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import tyro
 
-from errands.cli.answer import Answer
+from errands.cli.tell import Answer
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -130,7 +130,7 @@ def _settings(found: list[Compared]) -> dict[str, dict[str, Any]]:
 
 
 def _plot(arguments: Arguments, found: list[Compared]) -> None:
-    from errands.cli.typed import typed
+    from errands.cli.verbs import typed
     from errands.errors import ConfigError
     from errands.plots.curves import draw_curves, learning_curves
     from errands.plots.style import save

@@ -8,7 +8,7 @@ from typing import Literal
 
 import tyro
 
-from errands.cli.answer import Answer
+from errands.cli.tell import Answer
 from errands.cli.verbs import VERBS
 
 BASH = """_errands() {

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from errands.cli.answer import Answer
+from errands.cli.tell import Answer
 
 if TYPE_CHECKING:
     from errands.runs.run import Run

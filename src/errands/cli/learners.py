@@ -11,7 +11,7 @@ from typing import Any
 
 import tyro
 
-from errands.cli.answer import Answer
+from errands.cli.tell import Answer
 
 
 @dataclass(frozen=True)

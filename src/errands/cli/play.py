@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 import tyro
 
-from errands.cli.answer import Answer
+from errands.cli.tell import Answer
 from errands.errors import SpecError, TaskError
 from errands.tasks import Task
 from errands.tasks.product import task_env

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
-from errands.cli.answer import Answer
+from errands.cli.tell import Answer
 
 if TYPE_CHECKING:
     from errands.learners.base import Learner
@@ -40,7 +40,7 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Compute what is to be seen, draw it, and keep both."""
-    from errands.cli.typed import typed
+    from errands.cli.verbs import typed
     from errands.errors import ConfigError
     from errands.plots.style import format_of, save
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
-from errands.cli.answer import Answer
+from errands.cli.tell import Answer
 
 if TYPE_CHECKING:
     from errands.paper.continuous import Extent, TeamCell
@@ -161,7 +161,7 @@ def _answer(
     notes: tuple[str, ...],
     output: Path,
 ) -> Answer:
-    from errands.cli.typed import typed
+    from errands.cli.verbs import typed
     from errands.paper.reproduced import joined, write
 
     again = dataclasses.replace(arguments, output=None, jobs=None, quiet=False, seconds=None)

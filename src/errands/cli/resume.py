@@ -7,7 +7,7 @@ from typing import Literal
 
 import tyro
 
-from errands.cli.answer import Answer
+from errands.cli.tell import Answer
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,10 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Find it, finish it, and print what `train` prints."""
-    from errands.cli import swept, trained
+    from errands.cli import sweep, train
     from errands.runs.folder import SWEEP, find, open_run, open_sweep
 
     path = find(arguments.run)
     if (path / SWEEP).is_file():
-        return swept.finish(open_sweep(path), arguments.jobs, arguments.quiet, arguments.engine, arguments.address)
-    return trained.finish(open_run(path), arguments.jobs, arguments.quiet)
+        return sweep.finish(open_sweep(path), arguments.jobs, arguments.quiet, arguments.engine, arguments.address)
+    return train.finish(open_run(path), arguments.jobs, arguments.quiet)

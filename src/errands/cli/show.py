@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from errands.cli.answer import Answer
+from errands.cli.tell import Answer
 from errands.errors import ConfigError
 
 

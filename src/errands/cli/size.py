@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 import tyro
 
-from errands.cli.answer import Answer
+from errands.cli.tell import Answer
 
 
 @dataclass(frozen=True)

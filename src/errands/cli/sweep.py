@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from errands.cli.answer import Answer
+from errands.cli.options import Count, Seconds
+from errands.cli.tell import Answer, tell_sweep
+
+if TYPE_CHECKING:
+    from errands.runs.folder import SweepFolder
 
 
 @dataclass(frozen=True)
@@ -29,9 +34,9 @@ class Arguments:
     """Seeds of random maps, such as 0..9."""
     seeds: int | None = None
     """Seeds 0 to SEEDS-1 of each; 10 unless said otherwise."""
-    steps: int | None = None
+    steps: Count | None = None
     """Training steps of each seed; as for 'errands train' unless said otherwise."""
-    eval_every: int | None = None
+    eval_every: Count | None = None
     """Training steps between two evaluations."""
     set: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
     """A setting for all, such as --set alpha=0.1; may be repeated."""
@@ -45,7 +50,7 @@ class Arguments:
     """Processes of this machine, or a Ray cluster."""
     address: str | None = None
     """Where the Ray cluster is: host:port or auto."""
-    checkpoint_every: float = 10.0
+    checkpoint_every: Seconds = 10.0
     """Seconds between two checkpoints of a seed."""
     dry_run: bool = False
     """Show the plan with its predicted time and memory, and stop."""
@@ -59,7 +64,6 @@ def run(arguments: Arguments) -> Answer:
     import tempfile
     from datetime import datetime
 
-    from errands.cli.swept import finish
     from errands.errors import ConfigError
     from errands.runs.folder import RUNS, check_name
     from errands.runs.sweep import begin
@@ -119,3 +123,22 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as fault:
         raise ConfigError(f"the plan '{path}' cannot be read: {fault}") from None
+
+
+def finish(sweep: SweepFolder, jobs: int | None, quiet: bool, engine: str, address: str | None) -> Answer:
+    """Predict and train what is left of a sweep, and tell what came out; when interrupted, say how to go on."""
+    from errands.runs.engine_local import cores
+    from errands.runs.sweep import look_ahead, rows, train_sweep, write_table
+    from errands.terminal import console
+
+    ahead = look_ahead(sweep, jobs or cores())
+    if not quiet and ahead.runs:
+        console(stderr=True).print(ahead.table() if sys.stderr.isatty() else ahead.words())
+    try:
+        train_sweep(sweep, ahead.workers, quiet, engine, address)
+    except KeyboardInterrupt:
+        print(f"errands: stopped; type 'errands resume {sweep.path.name}' to go on", file=sys.stderr)
+        raise
+    found = rows(sweep)
+    write_table(sweep, found)
+    return tell_sweep(sweep, found, ahead.document())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from errands.cli.answer import Answer
+from errands.cli.tell import Answer
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from errands.cli.answer import Answer
+from errands.cli.options import Count, Seconds
+from errands.cli.tell import Answer, tell_run
+
+if TYPE_CHECKING:
+    from errands.runs.folder import RunFolder
 
 
 @dataclass(frozen=True)
@@ -18,19 +23,19 @@ class Arguments:
     """A catalogue name or the path of a task file."""
     learner: tyro.conf.Positional[str | None] = None
     """A name from 'errands learners'; without one: scout on finite worlds, qcorm-plus elsewhere."""
-    steps: int | None = None
+    steps: Count | None = None
     """Training steps of each seed; 1,000,000 unless said otherwise, at most 20,000 for scout, which stops at its proof."""
     seeds: int | None = None
     """Train the seeds 0 to SEEDS-1."""
-    seed: int = 0
-    """Train this seed only."""
+    seed: int | None = None
+    """Train this seed only; 0 unless said otherwise."""
     machine: Literal["agenda", "boolean"] | None = None
     """The machine of qrm, crm and hrm; agenda unless said otherwise."""
     preset: str = "tuned"
     """Settings that work (tuned) or those that the paper prints (paper)."""
     set: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
     """A setting of the learner, such as --set alpha=0.1; may be repeated."""
-    eval_every: int | None = None
+    eval_every: Count | None = None
     """Training steps between two evaluations."""
     map_seed: int = 0
     """The seed of random maps."""
@@ -38,7 +43,7 @@ class Arguments:
     """The name of the folder under runs/; task, learner, date and time unless said otherwise."""
     jobs: int | None = None
     """How many seeds are trained at the same time; all cores unless said otherwise."""
-    checkpoint_every: float = 10.0
+    checkpoint_every: Seconds = 10.0
     """Seconds between two checkpoints."""
     quiet: bool = False
     """No progress on standard error."""
@@ -46,7 +51,6 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Create the folder, train, and tell what came out."""
-    from errands.cli.trained import finish
     from errands.errors import ConfigError
     from errands.runs.folder import RUNS, check_name, create
     from errands.runs.request import fresh_name, prepare
@@ -56,10 +60,13 @@ def run(arguments: Arguments) -> Answer:
     for option, given in (("seeds", arguments.seeds), ("jobs", arguments.jobs)):
         if given is not None and not 1 <= given <= 100_000:
             raise ConfigError(f"--{option} is {given}; it must lie between 1 and 100000")
+    if arguments.seed is not None and arguments.seeds is not None:
+        both = f"--seed {arguments.seed} and --seeds {arguments.seeds}"
+        raise ConfigError(f"{both} are both given; --seeds trains 0 to {arguments.seeds - 1}, --seed one: leave one out")
     name = None if arguments.name is None else check_name(arguments.name)
     task = load(arguments.task, arguments.map_seed)
     settings = list(arguments.set) + ([] if arguments.eval_every is None else [f"eval_every={arguments.eval_every}"])
-    seeds = [arguments.seed] if arguments.seeds is None else range(arguments.seeds)
+    seeds = [arguments.seed or 0] if arguments.seeds is None else range(arguments.seeds)
     document = prepare(
         task, arguments.learner, arguments.machine, arguments.preset, settings, arguments.steps, seeds,
         arguments.checkpoint_every,
@@ -67,3 +74,15 @@ def run(arguments: Arguments) -> Answer:
     learner_of(document, task, document.seeds[0])  # what cannot be trained is refused before a folder is made
     folder = create(RUNS / (name or fresh_name(document, RUNS)), document, task)
     return finish(folder, arguments.jobs, arguments.quiet)
+
+
+def finish(folder: RunFolder, jobs: int | None, quiet: bool) -> Answer:
+    """Train what is left of a run and tell what came out; when interrupted, say how to go on."""
+    from errands.runs.sweep import train_run
+
+    try:
+        train_run(folder, jobs, quiet)
+    except KeyboardInterrupt:
+        print(f"errands: stopped; type 'errands resume {folder.name}' to go on", file=sys.stderr)
+        raise
+    return tell_run(folder)

@@ -1,9 +1,20 @@
-"""The verbs of the command, in the groups that its help shows; each lives in a module of its own."""
+"""The verbs of the command, what each takes, and the help; each verb lives in a module with `Arguments` and `run`."""
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import io
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from errands.errors import ErrandsError, UnknownName
+
+T = TypeVar("T")
+COMMON = """  --json    print exactly one JSON document          --quiet   no progress
+  --debug   a traceback instead of one sentence      --help    of a verb: its options and an example"""
 
 
 @dataclass(frozen=True)
@@ -53,3 +64,81 @@ GROUPS: Mapping[str, str] = {
     "see": "See what was learnt",
     "house": "This machine",
 }
+
+
+def parse(kind: type[T], name: str, verb: Verb, words: list[str]) -> T:
+    """The arguments of a verb; a mistake is told in one sentence."""
+    import tyro
+
+    fields = dataclasses.fields(kind)  # type: ignore[arg-type]
+    options = {f"--{f.name.replace('_', '-').strip('-')}" for f in fields if not _positional(f)}
+    if "--quiet" not in options:
+        words = [word for word in words if word != "--quiet"]
+    _check_options(name, words, options)
+    wanted = [f.name for f in fields if _positional(f) and f.default is dataclasses.MISSING]
+    if wanted and all(word.startswith("-") for word in words) and not {"-h", "--help"} & set(words):
+        raise ErrandsError(f"missing {wanted[0].upper()} after 'errands {name}'; for example: {verb.example}")
+    heard = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(heard):
+            return tyro.cli(
+                kind,
+                prog=f"errands {name}",
+                description=f"{verb.about[0].upper()}{verb.about[1:]}.\n\nExample: {verb.example}",
+                args=words,
+            )
+    except SystemExit as stop:
+        if not stop.code:
+            raise
+        raise ErrandsError(
+            f"{_sentence(heard.getvalue())}; type 'errands {name} --help' to see what it takes"
+        ) from None
+
+
+def _positional(field: dataclasses.Field[Any]) -> bool:
+    return "Positional" in str(field.type)
+
+
+def _check_options(name: str, words: list[str], options: set[str]) -> None:
+    """Refuse what is no option of a verb."""
+    known = options | {f"--no-{option[2:]}" for option in options} | {"--help"}
+    for word in words:
+        option = word.split("=")[0].replace("_", "-")
+        if option.startswith("--") and option not in known and not option[2:3].isdigit():
+            raise UnknownName(f"option of 'errands {name}'", option, {*options, "--help"})
+
+
+def _sentence(text: str) -> str:
+    """What a parser's error box says, on one line."""
+    lines = [line.strip("│|─ \t") for line in text.splitlines() if not line.startswith(("╭", "╰", "+"))]
+    said = " ".join(line for line in lines if line.strip("-─")).split("For full helptext")[0].strip()
+    return f"{said[:1].lower()}{said[1:300]}".strip().rstrip(".;") or "the arguments could not be read"
+
+
+def help_text() -> str:
+    """One screen: the verbs by what a user wants."""
+    lines = ["errands: reinforcement learning on long tasks whose parts can be done in any order", ""]
+    lines.append("usage: errands VERB [TASK] [OPTIONS]         start with: errands demo")
+    for group, title in GROUPS.items():
+        verbs = [(name, verb) for name, verb in VERBS.items() if verb.group == group]
+        if verbs:
+            lines += ["", title] + [f"  {name:10} {verb.about}" for name, verb in verbs]
+    return "\n".join([*lines, "", "Every verb", COMMON])
+
+
+def typed(verb: str, arguments: Any) -> str:
+    """The command line of a verb's arguments; what has its default value is left out."""
+    words, options = ["errands", verb], list[str]()
+    for field in dataclasses.fields(arguments):
+        value = getattr(arguments, field.name)
+        if value == field.default or value is None:
+            continue
+        values = [str(v) for v in value] if isinstance(value, tuple | list) else [str(value)]
+        flag = f"--{field.name.strip('_').replace('_', '-')}"
+        if "Positional" in str(field.type):
+            words += values
+        elif isinstance(value, bool):
+            options.append(flag if value else f"--no-{flag[2:]}")
+        else:
+            options += [flag, *values]
+    return shlex.join([*words, *options])

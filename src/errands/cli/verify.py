@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import tyro
 
-from errands.cli.answer import Answer
+from errands.cli.tell import Answer
 from errands.errors import ConfigError
 
 if TYPE_CHECKING:

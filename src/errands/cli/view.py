@@ -7,7 +7,7 @@ from pathlib import Path
 
 import tyro
 
-from errands.cli.answer import Answer
+from errands.cli.tell import Answer
 
 
 @dataclass(frozen=True)

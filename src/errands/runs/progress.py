@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 from errands.runs.documents import ResultDocument
 from errands.runs.train import Beat, Job
+from errands.terminal import printable
 
 EVERY = 10.0
 """Seconds between two plain lines about seeds that are under way."""
@@ -71,7 +72,8 @@ class Progress:
         spent = clock(time.monotonic() - self.began)
         table = Table(title=f"{self.ended} of {self.total} ended, {self.faults} failed, {spent}")
         for name in COLUMNS:
-            table.add_column(name, justify="left" if name in ("task", "learner") else "right")
+            names = name in ("task", "learner")
+            table.add_column(name, justify="left" if names else "right", no_wrap=names)
         for job, beat in list(self.beats.items())[:ROWS]:
             done = f"{beat.step:,} / {beat.steps:,}"
             numbers = (f"{beat.rate:,.0f}", _length(beat), _gap(beat) or "-", _left(beat))
@@ -79,7 +81,7 @@ class Progress:
         return table
 
     def _say(self, text: str) -> None:
-        print(text, file=self.out, flush=True)
+        print(printable(text), file=self.out, flush=True)
 
 
 @contextmanager
@@ -90,10 +92,11 @@ def progress(total: int, quiet: bool = False, out: TextIO | None = None) -> Iter
     if quiet or not stream.isatty():
         yield told
         return
-    from rich.console import Console
     from rich.live import Live
 
-    with Live(told.table(), console=Console(file=stream), refresh_per_second=5, transient=True) as told.screen:
+    from errands.terminal import console
+
+    with Live(told.table(), console=console(file=stream), refresh_per_second=5, transient=True) as told.screen:
         yield told
     told.screen = None
 

@@ -1,4 +1,4 @@
-"""What `train` and `resume` say about seeds that have ended."""
+"""What `train`, `sweep` and `resume` say about seeds that have ended: medians counted by hand, exit code 1 for a failed run."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from errands.cli.trained import answer, document, sentence, words
+from errands.cli.tell import run_document, sentence, tell_run, tell_sweep, words
 from errands.runs.documents import ResultDocument
-from errands.runs.folder import RunFolder, create
+from errands.runs.folder import CellDocument, RunFolder, SweepDocument, SweepFolder, create
 from errands.runs.request import prepare
 from errands.tasks import load
 
@@ -58,18 +58,18 @@ def folder(tmp_path: Path) -> RunFolder:
 
 
 def test_the_document_names_the_learners_own_machine_and_a_whole_optimum(folder: RunFolder) -> None:
-    found = document(folder, [result(0)])
+    found = run_document(folder, [result(0)])
     assert (found["machine"], found["optimum"]) == ("coupled", 10)
     assert isinstance(found["optimum"], int)
-    assert document(folder, [])["optimum"] is None
+    assert run_document(folder, [])["optimum"] is None
     assert found["runs"][0]["final_length"] == 10
 
 
 def test_a_seed_that_ended_in_an_error_is_exit_code_one(folder: RunFolder) -> None:
     folder.seed(0).end(result(0))
-    assert answer(folder).code == 0
+    assert tell_run(folder).code == 0
     folder.seed(1).end(result(1, None, error="the disk is full", final_success=False, optimum=None))
-    told = answer(folder)
+    told = tell_run(folder)
     assert told.code == 1
     console = Console(width=120)
     with console.capture() as heard:
@@ -78,3 +78,55 @@ def test_a_seed_that_ended_in_an_error_is_exit_code_one(folder: RunFolder) -> No
     assert "figure-1, qcorm, tuned" in text
     assert "the disk is full" in text
     assert "stored in" in text
+
+
+@pytest.fixture
+def sweep(tmp_path: Path) -> SweepFolder:
+    cell = CellDocument(task="figure-1", map_seed=0, learner="crm", machine="agenda", preset="tuned", settings=[],
+                        steps=10, seeds=3, folder="0")  # fmt: skip
+    return SweepFolder(
+        tmp_path / "s", SweepDocument(cells=[cell], files={}, checkpoint_seconds=1.0, created="", git={})
+    )
+
+
+def row(seed: int, length: int, **changed: Any) -> dict[str, Any]:
+    return {"folder": "0", "task": "figure-1", "learner": "crm", "machine": "agenda", "preset": "tuned", "settings": [],
+            "seed": seed, "optimum": 10, "final_length": length, "final_success": True, "first_optimal_step": None,
+            "wall_seconds": 1.0, "error": None, **changed}  # fmt: skip
+
+
+def shown(sweep: SweepFolder, rows: list[dict[str, Any]]) -> str:
+    console = Console(width=200)
+    with console.capture() as heard:
+        console.print(tell_sweep(sweep, rows, {}).shown)
+    return heard.get()
+
+
+def cells(text: str, task: str = "figure-1") -> list[str]:
+    (line,) = [line for line in text.splitlines() if task in line]
+    return [part.strip() for part in line.strip("│").split("│")]
+
+
+def test_a_cell_is_shown_by_its_medians(sweep: SweepFolder) -> None:
+    rows = [row(0, 10, first_optimal_step=2000), row(1, 12, wall_seconds=3.0), row(2, 10, first_optimal_step=4000)]
+    assert cells(shown(sweep, rows)) == ["figure-1", "crm agenda tuned", "3", "10", "10", "2/3", "3,000", "1.00"]
+
+
+def test_a_failed_episode_counts_as_endless_and_a_rare_optimum_has_no_median(sweep: SweepFolder) -> None:
+    rows = [row(0, 10, first_optimal_step=2000), row(1, 5, final_success=False), row(2, 5, final_success=False)]
+    assert cells(shown(sweep, rows))[4:7] == ["inf", "1/3", "-"]
+
+
+def test_an_unknown_optimum_is_a_dash(sweep: SweepFolder) -> None:
+    assert cells(shown(sweep, [row(0, 12, optimum=None)]))[3:6] == ["-", "12", "0/1"]
+
+
+def test_failed_runs_are_counted_and_told(sweep: SweepFolder) -> None:
+    rows = [row(0, 10), row(1, 0, error="no memory")]
+    told = tell_sweep(sweep, rows, {"runs": 2})
+    assert (told.code, told.document["finished"], told.document["failed"]) == (1, 1, 1)
+    assert told.document["predicted"] == {"runs": 2}
+    assert "1 runs ended, 1 failed; stored in" in shown(sweep, rows)
+    lost = shown(sweep, [row(0, 0, error="it would take 9 GB")])
+    assert "it would take 9 GB" in lost
+    assert tell_sweep(sweep, [row(0, 10)], {}).code == 0

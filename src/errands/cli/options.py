@@ -1,0 +1,71 @@
+"""Kinds of options that several verbs share: counts as people write them, and times that are numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Annotated
+
+from tyro.constructors import PrimitiveConstructorSpec
+
+from errands.errors import ConfigError
+
+MOST = 2**53
+"""Counts stay below this: run.json is JSON, whose numbers are exact up to here."""
+_UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
+
+
+def count(text: str) -> int:
+    """A whole number as people write it: 100000, 100_000, 100,000, 1e5, 1.5e6, 100k or 2M.
+
+    >>> count("100k"), count("1e5")
+    (100000, 100000)
+    """
+    plain = text.strip().replace("_", "").replace(",", "")
+    parts = re.fullmatch(r"(-?[0-9]{1,30})(\.[0-9]{1,30})?(?:e\+?([0-9]{1,3}))?([kKmM]?)", plain)
+    if parts is None:
+        raise ConfigError(f"'{text[:60]}' is no whole number; write it as 100000, 1e5 or 100k")
+    whole, fraction, exponent, unit = parts[1], (parts[2] or ".")[1:], int(parts[3] or 0), _UNITS[parts[4].lower()]
+    if exponent > 30:
+        raise ConfigError(f"'{text[:60]}' is too large; counts stay below 2^53, about 9e15")
+    # Whole numbers only, so that 1e23 and 0.1 are not what floating point makes of them.
+    scaled: int = int(whole + fraction) * 10**exponent * unit
+    value, rest = divmod(scaled, 10 ** len(fraction))
+    if rest:
+        raise ConfigError(f"'{text[:60]}' is no whole number; write it as 100000, 1e5 or 100k")
+    if abs(value) >= MOST:
+        raise ConfigError(f"'{text[:60]}' is too large; counts stay below 2^53, about 9e15")
+    return value
+
+
+def seconds(text: str) -> float:
+    """A time in seconds that is a number: neither infinite nor NaN."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise ConfigError(f"'{text[:60]}' is no number of seconds; write it as 10 or 0.5") from None
+    if not math.isfinite(value):
+        raise ConfigError(f"'{text[:60]}' is no number of seconds; write it as 10 or 0.5, or leave the option out")
+    return value
+
+
+Count = Annotated[
+    int,
+    PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="COUNT",
+        instance_from_str=lambda words: count(words[0]),
+        is_instance=lambda value: isinstance(value, int),
+        str_from_instance=lambda value: [str(value)],
+    ),
+]
+Seconds = Annotated[
+    float,
+    PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="SECONDS",
+        instance_from_str=lambda words: seconds(words[0]),
+        is_instance=lambda value: isinstance(value, int | float),
+        str_from_instance=lambda value: [f"{value:g}"],
+    ),
+]

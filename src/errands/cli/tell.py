@@ -1,0 +1,143 @@
+"""What a verb answers, and how runs and sweeps are told: the same document, whether they have just ended or long ago."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from errands.terminal import table
+
+if TYPE_CHECKING:
+    from errands.runs.documents import ResultDocument
+    from errands.runs.folder import RunFolder, SweepFolder
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Exactly one document for --json; `shown` (text, or anything that rich renders) for a terminal."""
+
+    document: Any
+    shown: Any = ""
+    code: int = 0
+    """0 done, 1 the task or run failed."""
+
+
+def tell_run(folder: RunFolder) -> Answer:
+    """The document and the table of a run; exit code 1 when a seed ended in an error."""
+    results = folder.results()
+    return Answer(run_document(folder, results), _Run(folder, results), int(any(r.error for r in results)))
+
+
+def run_document(folder: RunFolder, results: list[ResultDocument]) -> dict[str, Any]:
+    """The document of `errands train --json`."""
+    from errands.learners import entry_of
+    from errands.runs.documents import neat
+
+    known = folder.document
+    best = next((r.optimum for r in results if r.optimum is not None), None)
+    return {
+        "task": known.task,
+        "learner": known.learner,
+        "machine": known.machine or entry_of(known.learner).own,
+        "preset": known.preset,
+        "optimum": neat(best),
+        "runs": [result.row() for result in results],
+        "folder": str(folder.path),
+    }
+
+
+class _Run:
+    """A table of seeds and one sentence; made when it is printed."""
+
+    def __init__(self, folder: RunFolder, results: list[ResultDocument]) -> None:
+        self.folder, self.results = folder, results
+
+    def __rich_console__(self, console: Any, options: Any) -> Any:
+        known = self.folder.document
+        machine = f" ({known.machine})" if known.machine else ""
+        title = f"{known.task}, {known.learner}{machine}, {known.preset}"
+        seeds = table(title, (), ("seed", "steps", "length", "success", "first optimal", "seconds"), "order")
+        for r in self.results:
+            first = "-" if r.first_optimal_step is None else f"{r.first_optimal_step:,}"
+            length = "-" if r.final_length is None else str(r.final_length)
+            success, order = "yes" if r.final_success else "no", r.error or " ".join(r.order)
+            seeds.add_row(str(r.seed), f"{r.steps:,}", length, success, first, f"{r.wall_seconds:.2f}", order)
+        yield seeds
+        yield sentence(self.results)
+        yield f"stored in {self.folder.path}"
+
+
+def sentence(results: list[ResultDocument]) -> str:
+    """What the seeds found, in words."""
+    good = [r for r in results if r.error is None]
+    if len(good) == 1:
+        return words(good[0])
+    best = next((r.optimum for r in good if r.optimum is not None), None)
+    succeeded = sum(r.final_success for r in good)
+    if best is None:
+        return f"{succeeded} of {len(results)} seeds succeed; the optimum is not known."
+    optimal = sum(r.final_success and r.final_length is not None and r.final_length <= best for r in good)
+    proved = sum(r.proved for r in good)
+    after = sorted({r.proved_step for r in good if r.proved and r.proved_step is not None})
+    when = f" after {' to '.join(f'{n:,}' for n in sorted({after[0], after[-1]}))} steps" if after else ""
+    tail = f", {proved} with a proof{when}" if proved else ""
+    return f"{optimal} of {len(results)} seeds end at the optimum of {best:g} steps{tail}; {succeeded} succeed."
+
+
+def words(result: ResultDocument) -> str:
+    """What one seed found; a proof of its own is told first."""
+    if result.proved and result.final_success:
+        return f"{result.final_length} steps, proved optimal after {result.proved_step:,} steps"
+    return result.certificate or f"{result.final_length} steps, {'success' if result.final_success else 'no success'}"
+
+
+def tell_sweep(sweep: SweepFolder, found: list[dict[str, Any]], predicted: dict[str, Any]) -> Answer:
+    """The document and the table of a sweep; exit code 1 when a run failed."""
+    faults = sum(row["error"] is not None for row in found)
+    document = {
+        "sweep": sweep.path.name,
+        "folder": str(sweep.path),
+        "finished": len(found) - faults,
+        "failed": faults,
+        "predicted": predicted,
+        "runs": found,
+    }
+    return Answer(document, _Sweep(sweep, found, faults), int(faults > 0))
+
+
+class _Sweep:
+    """One line for each cell and one sentence; made when it is printed."""
+
+    def __init__(self, sweep: SweepFolder, found: list[dict[str, Any]], faults: int) -> None:
+        self.sweep, self.found, self.faults = sweep, found, faults
+
+    def __rich_console__(self, console: Any, options: Any) -> Any:
+        numbers = ("seeds", "optimum", "length", "optimal", "first optimal", "seconds")
+        shown = table(self.sweep.path.name, ("task", "learner"), numbers)
+        cells: dict[str, list[dict[str, Any]]] = {}
+        for row in self.found:
+            cells.setdefault(row["folder"], []).append(row)
+        for some in cells.values():
+            shown.add_row(*_line(some))
+        yield shown
+        yield "Length, first optimal step and seconds are medians over seeds."
+        yield f"{len(self.found) - self.faults:,} runs ended, {self.faults:,} failed; stored in {self.sweep.path}"
+
+
+def _line(some: list[dict[str, Any]]) -> list[str]:
+    """What a cell's seeds found, by their medians."""
+    first = some[0]
+    good = [row for row in some if row["error"] is None]
+    learner = " ".join(filter(None, (first["learner"], first["machine"], first["preset"], *first["settings"])))
+    words = [first["task"], learner]
+    if not good:
+        return [*words, str(len(some)), "-", first["error"][:60], "-", "-", "-"]
+    best = good[0]["optimum"]
+    lengths = statistics.median(row["final_length"] if row["final_success"] else float("inf") for row in good)
+    optimal = sum(best is not None and row["final_success"] and row["final_length"] <= best for row in good)
+    reached = [row["first_optimal_step"] for row in good if row["first_optimal_step"] is not None]
+    median = f"{statistics.median(reached):,.0f}" if 2 * len(reached) > len(good) else "-"
+    seconds = f"{statistics.median(row['wall_seconds'] for row in good):.2f}"
+    shown = "-" if best is None else f"{best:g}"
+    return [*words, str(len(some)), shown, f"{lengths:g}", f"{optimal}/{len(some)}", median, seconds]
