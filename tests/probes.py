@@ -43,6 +43,15 @@ def two_groups() -> Task:
     return grid(["pAqr.t"], {"p": "p", "q": "q", "r": "r", "t": "t"}, "sequence(any_order(p, q), any_order(r, t))")
 
 
+def muddy() -> Task:
+    """The straight way of 2 steps leads through mud that costs 1 (worth -1 + 0.9); around it takes 4 (0.9 ** 3)."""
+    return Task.from_toml(
+        'name = "muddy"\n[world]\nkind = "grid"\nrows = ["Amg", "..."]\nlegend = { m = "mud", g = "g" }\n'
+        '[machine]\ninitial = "u0"\nsuccess = ["u1"]\n'
+        'transitions = ["u0 -> u0 : mud & ~g ; -1", "u0 -> u1 : g ; 1"]\n'
+    )
+
+
 PROBES = {
     "one step": (one_step, 1),
     "straight": (straight, 4),

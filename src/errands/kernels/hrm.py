@@ -62,19 +62,23 @@ def hrm_learn(
     o: int,
     i: int,
 ) -> None:
-    """One world step replayed for every option of every machine state alive in i."""
+    """One world step replayed for every option of every machine state alive in i.
+
+    An option is paid what the machine pays for its steps, and `full_reward` besides for its own transition. Where
+    another transition ends it, only a loss counts: a gain there would teach it to make that transition instead.
+    """
     s2, label, ends = world.next[s, a, o], world.label[s, a, o], world.ends[s, a, o]
     for at in range(alive.slice[i, 0], alive.slice[i, 1]):
         k = alive.running[at]
         j = alive.next[label, k]
-        r = 0.0
-        if alive.signal[label, k] >= 0:
-            r = reward(world, alive.reward[label, k], alive.signal[label, k], s, a, o)
+        r = reward(world, alive.reward[label, k], alive.signal[label, k], s, a, o)
         for e in range(options.first[k], options.first[k + 1]):
-            if j == k and not ends:
-                target = r + rates.gamma * values.v[s2, e]
+            if j == options.target[e]:
+                target = r + rates.full_reward
+            elif j == k:
+                target = r if ends else r + rates.gamma * values.v[s2, e]
             else:
-                target = rates.full_reward if j == options.target[e] else 0.0
+                target = min(r, 0.0)
             pull(values.q, values.v, s, a, e, target, rates.alpha)
 
 

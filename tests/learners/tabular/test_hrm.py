@@ -6,7 +6,7 @@ import pytest
 
 from errands.learners.tabular.hrm import HRM, HRMConfig
 from errands.tables import FAILURE
-from errands.tasks import load
+from errands.tasks import Task, load
 
 
 @pytest.mark.parametrize(("kind", "moves"), [("agenda", 7), ("boolean", 8)])
@@ -40,6 +40,22 @@ def test_options_learn_the_way_to_their_own_goal_only() -> None:
     left_of_station = learner.values.q[1, 3]
     assert left_of_station[0] == pytest.approx(2.0)
     assert left_of_station[1] == 0.0
+
+
+def test_an_option_is_paid_the_machines_rewards_besides_its_own_but_no_gain_of_another_transition() -> None:
+    """Beside x, which pays 3, and y, which costs 2; bumping into the wall costs 0.5 and leaves things as they are."""
+    task = Task.from_toml(
+        'name = "paid"\n[world]\nkind = "grid"\nrows = ["xAy"]\nlegend = { x = "x", y = "y" }\n'
+        '[machine]\ninitial = "u0"\nsuccess = ["won", "bought"]\nfailure = []\n'
+        'transitions = ["u0 -> u0 : ~x & ~y ; -0.5", "u0 -> won : x ; 3", "u0 -> bought : y & ~x ; -2"]\n'
+    )
+    learner = HRM(task, HRMConfig(alpha=1.0, epsilon=1.0, gamma=0.9, full_reward=2.0), 0)
+    learner.advance(5_000)
+    values = learner.values.q[int(learner.world.table.starts[0])]
+    to = [task.machine.states[learner.enumerated.states[j][0]] for j in learner.options.target]
+    won, bought = values[:, to.index("won")], values[:, to.index("bought")]
+    assert sorted(set(won.tolist())) == [-2.0, -0.5 + 0.9 * (3.0 + 2.0), 3.0 + 2.0]
+    assert sorted(set(bought.tolist())) == [-0.5, -2.0 + 2.0]
 
 
 def test_a_saved_learner_goes_on_as_it_would_have() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[2]))
 from errands.runs.run import train
-from probes import PROBES
+from probes import PROBES, muddy
 
 METHODS = [
     ("qrm", "agenda"), ("qrm", "boolean"), ("crm", "agenda"), ("crm", "boolean"),
@@ -27,6 +27,13 @@ def test_a_probe_is_solved_and_certified(learner: str, machine: str | None, prob
     assert run.certificate.length == best == run.certificate.optimum
     assert run.evaluations[-1].episode_length == best
     assert run.evaluations[-1].step == 30_000 == run.steps
+
+
+@pytest.mark.parametrize(("learner", "machine"), METHODS)
+def test_mud_that_the_machine_charges_for_is_gone_round(learner: str, machine: str | None) -> None:
+    run = train(muddy(), learner, steps=30_000, seed=1, machine=machine)
+    last = run.evaluations[-1]
+    assert (last.episode_length, last.total_reward, last.success) == (4, 1.0, True)
 
 
 @pytest.mark.parametrize("preset", ["tuned", "paper"])
