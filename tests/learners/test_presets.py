@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+
 import pytest
 
-from errands.errors import TaskError, UnknownName
-from errands.learners import LEARNERS, make_learner
-from errands.learners.presets import PRESETS, config_of
+from errands.errors import ConfigError, TaskError, UnknownName
+from errands.learners import LEARNERS, continuous_actions, make_learner
+from errands.learners.presets import CUSTOM, PRESETS, as_document, config_of
 from errands.learners.tabular.hrm import HRMConfig
 from errands.learners.tabular.qcorm import QCoRMConfig
 from errands.learners.tabular.qrm import QRMConfig
@@ -36,6 +38,53 @@ def test_tuned_learns_at_once_where_moves_are_certain_and_slowly_where_they_slip
 def test_every_learner_can_be_made_with_every_preset(learner: str, preset: str) -> None:
     made = make_learner(FIGURE, learner, 0, preset=preset)
     assert made.config == config_of(learner, preset, FIGURE)
+
+
+def test_settings_go_on_top_of_a_preset_as_words_and_as_values() -> None:
+    tuned = config_of("crm", "tuned", FIGURE)
+    for settings in (["epsilon=0.4"], {"epsilon": 0.4}):
+        assert config_of("crm", "tuned", FIGURE, settings) == replace(tuned, epsilon=0.4)  # type: ignore[call-arg]
+    assert make_learner(FIGURE, "crm", settings={"epsilon": 0.4}).config == replace(tuned, epsilon=0.4)  # type: ignore[call-arg]
+
+
+def test_custom_settings_are_read_back_whole_and_fewer_are_refused() -> None:
+    own = QRMConfig(alpha=0.3, epsilon=0.7)
+    assert config_of("crm", CUSTOM, FIGURE, as_document(own)) == own
+    with pytest.raises(ConfigError, match=r"custom settings of 'crm' lack .*gamma"):
+        config_of("crm", CUSTOM, FIGURE, {"alpha": 0.3})
+    with pytest.raises(UnknownName, match="custom"):
+        config_of("crm", CUSTOM, FIGURE)
+    with pytest.raises(ConfigError, match="both config and settings"):
+        make_learner(FIGURE, "crm", config=own, settings={"epsilon": 0.4})
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_no_setting_is_infinite_or_no_number(learner: str, value: float) -> None:
+    config = config_of(learner, "tuned", FIGURE)
+    for name in [f.name for f in fields(config) if isinstance(getattr(config, f.name), float)]:
+        with pytest.raises(ConfigError, match=name):
+            replace(config, **{name: value})
+
+
+@pytest.mark.parametrize("name", ["alpha_controller", "epsilon_controller", "option_limit", "full_reward"])
+def test_senseless_settings_of_hrms_controller_are_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=name):
+        HRMConfig(**{name: -1})  # type: ignore[arg-type]
+
+
+def test_presets_ask_the_action_space_and_not_the_name_of_the_world() -> None:
+    """Pendulum's actions are continuous, CartPole's are not: the numbers of TD3 and of DDQN."""
+    pytest.importorskip("jax")
+    text = 'name = "x"\n[world]\nkind = "gymnasium"\nid = "ID"\nfeatures = { up = { index = 0, above = 0.9 } }\n'
+    text += '[machine]\nphrase = "up"\n'
+    pendulum, cart = (Task.from_toml(text.replace("ID", name)) for name in ("Pendulum-v1", "CartPole-v1"))
+    assert (continuous_actions(pendulum), continuous_actions(cart)) == (True, False)
+    for preset in PRESETS:
+        for learner in ("qrm", "qcorm", "dirl"):
+            td3, ddqn = (config_of(learner, preset, task) for task in (pendulum, cart))
+            assert (td3.gamma, ddqn.gamma) == (0.99, 0.9)
+            assert (td3.batch, ddqn.batch) == (256, 32)  # type: ignore[attr-defined]
 
 
 def test_what_is_not_known_or_does_not_fit_is_refused() -> None:

@@ -74,6 +74,18 @@ def is_finite(task: Task) -> bool:
     return task.finite is not None or bool(getattr(task.world, "discrete", False))
 
 
+def continuous_actions(task: Task) -> bool:
+    """Whether actions are numbers and not choices: what decides between TD3 and DDQN, in learners and presets alike."""
+    if task.world.kind != "gymnasium":
+        return task.world.kind == "cheetah"
+    from gymnasium.spaces import Box
+
+    env = task.world.env()
+    continuous = isinstance(env.action_space, Box)
+    env.close()
+    return continuous
+
+
 def entry_of(name: str) -> Entry:
     """The entry of a learner's name."""
     if name not in LEARNERS:
@@ -111,13 +123,16 @@ def make_learner(
     machine: str | None = None,
     config: LearnerConfig | None = None,
     preset: str = "tuned",
+    settings: Mapping[str, Any] | None = None,
 ) -> Learner:
-    """A learner ready to train."""
+    """A learner ready to train: a preset with `settings` on top, or a whole `config` in place of both."""
     from errands.learners.presets import config_of
 
     kind = machine_of(name, machine)
     home = home_of(task, name)
-    wanted = config_of(name, preset, task)
+    if config is not None and settings:
+        raise ConfigError("both config and settings were given; give the settings alone, or inside the config")
+    wanted = config_of(name, preset if config is None else "tuned", task, settings or {})
     if config is not None and not isinstance(config, type(wanted)):
         raise ConfigError(f"learner '{name}' takes a {type(wanted).__name__}, and was given a {type(config).__name__}")
     module, made = home.split(":")

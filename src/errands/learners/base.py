@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,12 @@ class LearnerConfig:
     """Training steps between two evaluations; the last step is always evaluated."""
 
     def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ConfigError(f"{field.name} is {value}; it must be a finite number")
+            if isinstance(value, int) and abs(value) >= 2**53:
+                raise ConfigError(f"{field.name} is {value}; it must be smaller than 2 ** 53")
         if not 0 < self.gamma <= 1:
             raise ConfigError(f"gamma is {self.gamma}; it must lie above 0 and not above 1")
         if self.eval_every < 1:

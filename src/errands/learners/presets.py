@@ -1,19 +1,83 @@
-"""Presets: `tuned` works, `paper` has the numbers that the paper prints (Section 5, Parameters)."""
+"""The settings of a learner: a preset, and what is set on top of it by words or by values.
+
+`tuned` works, `paper` has the numbers that the paper prints (Section 5, Parameters); `custom` is the label of settings
+that were given whole.
+"""
 
 from __future__ import annotations
 
-from errands.errors import UnknownName
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Any, get_origin, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from errands.errors import ConfigError, UnknownName
 from errands.learners import home_of, is_finite
 from errands.learners.base import LearnerConfig
 from errands.tasks.task import Task
 
 PRESETS = ("tuned", "paper")
+CUSTOM = "custom"
+"""In place of a preset's name: the settings were given whole, no preset had a part in them."""
+Settings = Mapping[str, Any] | Iterable[str]
+"""Values by the names of fields, or words like `alpha=0.1`."""
 
 
-def config_of(learner: str, preset: str, task: Task) -> LearnerConfig:
-    """The settings of a learner under a preset; `tuned` knows the worlds of the catalogue."""
+def config_of(learner: str, preset: str, task: Task, settings: Settings = ()) -> LearnerConfig:
+    """The settings of a learner: its preset, with `settings` on top; `tuned` knows the worlds of the catalogue.
+
+    A `custom` run is read back from values for all fields; fewer are refused, since nothing says what to fill in.
+    """
+    if preset == CUSTOM and isinstance(settings, Mapping):
+        base = _preset(learner, "tuned", task)
+        if missing := [name for name in as_document(base) if name not in settings]:
+            raise ConfigError(f"custom settings of '{learner}' lack {', '.join(missing)}; name a preset instead")
+        return with_settings(base, settings)
     if preset not in PRESETS:
         raise UnknownName("preset", preset, PRESETS)
+    return with_settings(_preset(learner, preset, task), settings)
+
+
+def with_settings(base: LearnerConfig, settings: Settings) -> LearnerConfig:
+    """The settings with some fields replaced, each read as its field's type."""
+    hints, names, changed = get_type_hints(type(base)), list(as_document(base)), dict[str, Any]()
+    for name, value in (settings if isinstance(settings, Mapping) else _words(settings)).items():
+        if name not in names:
+            raise UnknownName(f"setting of {type(base).__name__}", str(name)[:100], names)
+        changed[name] = _read(name, value, hints[name])
+    return dataclasses.replace(base, **changed)
+
+
+def as_document(config: LearnerConfig) -> dict[str, Any]:
+    """The settings as plain data; `with_settings` reads them back."""
+    listed = {f.name: getattr(config, f.name) for f in dataclasses.fields(config) if f.init}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in listed.items()}
+
+
+def _words(words: Iterable[str]) -> dict[str, str]:
+    values = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise ConfigError(f"'{word[:100]}' sets nothing; write a setting as name=value, such as gamma=0.95")
+        values[name.strip().replace("-", "_")] = text.strip()
+    return values
+
+
+def _read(name: str, value: Any, hint: Any) -> Any:
+    if isinstance(value, str) and get_origin(hint) is tuple:
+        value = [part for part in value.strip("()[] ").split(",") if part.strip()]
+    if isinstance(value, str) and hint is not str and value.lower() in ("none", "null"):
+        value = None
+    try:
+        return TypeAdapter(hint).validate_python(value)
+    except ValidationError as fault:
+        said = fault.errors(include_url=False, include_context=False)[0]["msg"]
+        raise ConfigError(f"{name} was given {str(value)[:60]!r}; {said[:1].lower()}{said[1:]}") from None
+
+
+def _preset(learner: str, preset: str, task: Task) -> LearnerConfig:
     home_of(task, learner)
     if learner == "dirl" and not is_finite(task):
         from errands.learners.dirl.deep_config import deep_dirl_preset

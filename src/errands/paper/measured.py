@@ -16,11 +16,11 @@ from errands.errors import ErrandsError
 from errands.kernels import cache_folder
 from errands.learners import make_learner
 from errands.learners.base import Learner
-from errands.learners.presets import config_of
+from errands.learners.presets import as_document, config_of
 from errands.paper.paper import Cell, Method
 from errands.runs.cost import cost
 from errands.runs.files import digest, write_file
-from errands.runs.request import as_document, prepare
+from errands.runs.request import prepare
 from errands.runs.run import best_length
 from errands.tables import Evaluation
 from errands.tasks.catalogue import load

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from errands.learners.presets import as_document
 from errands.paper.continuous import TeamCell, task_of
 from errands.runs.files import NEW, digest, refusal, write_file
-from errands.runs.request import as_document
 
 Row = dict[str, Any]
 Arrays = dict[str, NDArray[Any]]

@@ -1,19 +1,14 @@
-"""From what was asked for to the document of a run folder: defaults, settings as words and as data, versions."""
+"""From what was asked for to the document of a run folder: defaults, settings, versions."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, get_origin, get_type_hints
 
-from pydantic import TypeAdapter, ValidationError
-
-from errands.errors import ConfigError, UnknownName
+from errands.errors import ConfigError
 from errands.learners import default_learner, entry_of, is_finite, machine_of
-from errands.learners.base import LearnerConfig
-from errands.learners.presets import config_of
+from errands.learners.presets import as_document, config_of
 from errands.runs.documents import RunDocument
 from errands.runs.files import digest
 from errands.runs.provenance import computer, git_state, versions
@@ -44,7 +39,7 @@ def prepare(
         raise ConfigError(f"seed {next(s for s in seeds if not 0 <= s < 2**63)} was asked for; seeds are 0 or more")
     if not checkpoint_seconds > 0:
         raise ConfigError(f"checkpoints every {checkpoint_seconds} seconds were asked for; give a positive number")
-    config = with_words(config_of(name, preset, task), settings)
+    config = config_of(name, preset, task, settings)
     return RunDocument(
         task=task.name,
         task_sha256=digest(task.to_toml().encode()),
@@ -74,44 +69,3 @@ def plain(text: str) -> str:
     """A text as part of a folder's name."""
     kept = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in text)
     return kept.strip("-.")[:50] or "task"
-
-
-def with_words(base: LearnerConfig, words: Iterable[str]) -> LearnerConfig:
-    """The settings with some fields set by words like `alpha=0.1`."""
-    given: dict[str, Any] = {}
-    for word in words:
-        name, equals, text = word.partition("=")
-        if not equals:
-            raise ConfigError(f"'{word[:100]}' sets nothing; write a setting as name=value, such as gamma=0.95")
-        given[name.strip().replace("-", "_")] = text.strip()
-    return with_values(base, given)
-
-
-def with_values(base: LearnerConfig, given: Mapping[str, Any]) -> LearnerConfig:
-    """The settings with some fields replaced, each read as its field's type."""
-    hints = get_type_hints(type(base))
-    names = [f.name for f in dataclasses.fields(base) if f.init]
-    changed = {}
-    for name, value in given.items():
-        if name not in names:
-            raise UnknownName(f"setting of {type(base).__name__}", name[:100], names)
-        changed[name] = _read(name, value, hints[name])
-    return dataclasses.replace(base, **changed)
-
-
-def as_document(config: LearnerConfig) -> dict[str, Any]:
-    """The settings as plain data; `with_values` reads them back."""
-    listed = {f.name: getattr(config, f.name) for f in dataclasses.fields(config) if f.init}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in listed.items()}
-
-
-def _read(name: str, value: Any, hint: Any) -> Any:
-    if isinstance(value, str) and get_origin(hint) is tuple:
-        value = [part for part in value.strip("()[] ").split(",") if part.strip()]
-    if isinstance(value, str) and hint is not str and value.lower() in ("none", "null"):
-        value = None
-    try:
-        return TypeAdapter(hint).validate_python(value)
-    except ValidationError as fault:
-        said = fault.errors(include_url=False, include_context=False)[0]["msg"]
-        raise ConfigError(f"{name} was given {str(value)[:60]!r}; {said[:1].lower()}{said[1:]}") from None

@@ -31,7 +31,7 @@ from errands.runs.folder import (
 from errands.runs.plan import Block, Cell, expand, is_file
 from errands.runs.progress import Progress, clock, progress
 from errands.runs.provenance import git_state
-from errands.runs.request import CHECKPOINT_SECONDS, plain, prepare, with_words
+from errands.runs.request import CHECKPOINT_SECONDS, plain, prepare
 from errands.runs.train import Job, ended_well, failed, jobs_of
 from errands.tasks.catalogue import load, load_file
 from errands.tasks.task import Task
@@ -63,7 +63,7 @@ def _check_settings(cells: Sequence[Cell]) -> None:
     """Read the settings of each learner once."""
     seen = {(cell.learner, cell.preset, cell.settings): cell for cell in cells}
     for cell in seen.values():
-        with_words(config_of(cell.learner, cell.preset, load(cell.task, cell.map_seed)), cell.settings)
+        config_of(cell.learner, cell.preset, load(cell.task, cell.map_seed), cell.settings)
 
 
 def task_of(sweep: SweepFolder, cell: CellDocument) -> Task:

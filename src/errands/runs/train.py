@@ -18,7 +18,6 @@ from errands.runs.checkpoint import Checkpoint, render, write_checkpoint
 from errands.runs.documents import CheckpointDocument, ResultDocument, RunDocument
 from errands.runs.files import digest
 from errands.runs.folder import RunFolder, SeedFolder, Table
-from errands.runs.request import with_values
 from errands.runs.run import Run, best_length, judge
 from errands.tables import Evaluation
 from errands.tasks.task import Task
@@ -65,7 +64,7 @@ def jobs_of(run: RunFolder) -> list[Job]:
 
 def learner_of(document: RunDocument, task: Task, seed: int) -> Learner:
     """The learner of a stored run, untrained."""
-    config = with_values(config_of(document.learner, document.preset, task), document.config)
+    config = config_of(document.learner, document.preset, task, document.config)
     return make_learner(task, document.learner, seed, document.machine, config, document.preset)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from errands.errors import UnknownName
+from errands.learners import continuous_actions
 from errands.learners.deep.config import DeepConfig, DeepQCoRMConfig
 from errands.learners.deep.methods import CONFIGS
 from errands.tasks.task import Task
@@ -21,13 +22,12 @@ COST = 0.6
 
 
 def deep_preset(learner: str, preset: str, task: Task) -> DeepConfig:
-    """The settings of a deep learner under a preset, for discrete actions or, on HalfCheetah, for TD3."""
+    """The settings of a deep learner under a preset, for DDQN or, where actions are continuous, for TD3."""
     if preset not in PRESETS:
         raise UnknownName("preset", preset, PRESETS)
     if learner not in CONFIGS:
         raise UnknownName("deep learner", learner, CONFIGS)
-    continuous = task.world.kind == "cheetah"
-    values = _td3(learner, preset) if continuous else _ddqn(learner, preset, task)
+    values = _td3(learner, preset) if continuous_actions(task) else _ddqn(learner, preset, task)
     if learner == "qcorm-0":
         values["joint"] = False
     return CONFIGS[learner](**values)

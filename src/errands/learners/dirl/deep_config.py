@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from errands.errors import ConfigError, UnknownName
+from errands.learners import continuous_actions
 from errands.learners.deep.config import DeepConfig
 from errands.learners.dirl.config import SearchConfig
 from errands.tasks.task import Task
@@ -28,7 +29,7 @@ def deep_dirl_preset(preset: str, task: Task) -> DeepDiRLConfig:
     if preset not in ("tuned", "paper"):
         raise UnknownName("preset", preset, ("tuned", "paper"))
     paper = {"rollouts": 300, "training_share": 0.38}
-    if task.world.kind == "cheetah":
+    if continuous_actions(task):
         rates = {"gamma": 0.99, "alpha": 3e-4, "polyak": 0.005, "batch": 256, "capacity": 1_000_000, "edge_limit": 500}
         if preset == "paper":
             return DeepDiRLConfig(**rates, **paper, full_reward=1000.0)  # type: ignore[arg-type]

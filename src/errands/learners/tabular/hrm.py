@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from errands.errors import ConfigError
 from errands.kernels.hrm import FIELDS, OPTION, OptionRates, Options, OptionValues, greedy_options, hrm_loop
 from errands.kernels.qrm import begin
 from errands.learners.base import Saved
@@ -32,7 +33,17 @@ class HRMConfig(QRMConfig):
     option_limit: int = 200
     """Steps after which an option ends although its transition did not happen."""
     full_reward: float = 1.0
-    """What an option is paid for making its transition happen."""
+    """What an option is paid for making its transition happen, besides the machine's rewards of its steps."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("alpha_controller", "epsilon_controller"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
+        if self.option_limit < 1:
+            raise ConfigError(f"option_limit is {self.option_limit}; it must be at least 1")
+        if self.full_reward <= 0:
+            raise ConfigError(f"full_reward is {self.full_reward}; it must be positive")
 
 
 class HRM(CounterfactualLearner):
