@@ -238,3 +238,11 @@ def test_a_label_of_the_boolean_machine_tells_the_order() -> None:
 def test_step_before_reset_is_refused() -> None:
     with pytest.raises(gym.error.ResetNeeded):
         product(frozen_lake(), sequence("goal"), holes).step(0)
+
+
+def test_a_vector_environment_is_refused_when_the_product_is_made() -> None:
+    many = gym.vector.SyncVectorEnv([frozen_lake, frozen_lake])
+    with pytest.raises(TaskError, match="SyncVectorEnv is 2 environments at once, and a product is made of one"):
+        product(many, GOAL, holes)  # type: ignore[arg-type]
+    eight = gym.vector.SyncVectorEnv([lambda: product(frozen_lake(), GOAL, holes)] * 8)
+    assert eight.reset(seed=0)[0].shape == (8,)

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import tomllib
 
 import pytest
@@ -69,6 +71,18 @@ def test_bad_input_is_one_sentence(old: str, new: str, sentence: str) -> None:
 def test_a_file_that_is_too_large_is_not_read() -> None:
     with pytest.raises(SpecError, match="1,000,000 bytes"):
         Task.from_toml("#" * 1_000_001)
+
+
+def test_an_unknown_kind_of_world_gets_the_nearest_one() -> None:
+    with pytest.raises(SpecError, match="no kind of world is called 'ofice'; did you mean 'office'"):
+        Task.from_toml('name = "n"\n[world]\nkind = "ofice"\n[machine]\nphrase = "a"')
+
+
+def test_a_drawn_grid_loads_no_other_world() -> None:
+    code = "import sys, errands; errands.load('figure-1').finite; print(*sorted(m for m in sys.modules if 'errands.worlds' in m))"
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert "drawn_grid" in seen or "grid" in seen
+    assert not [word for word in ("water", "cheetah", "gymnasium") if word in seen]
 
 
 def test_the_schema_names_every_kind_of_world() -> None:

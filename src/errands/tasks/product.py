@@ -41,6 +41,11 @@ class ProductEnv(gym.Env[Any, Any]):
         observation: Observation = "auto",
         removed: Iterable[str] = (),
     ) -> None:
+        if isinstance(env, gym.vector.VectorEnv):
+            raise TaskError(
+                f"{type(env).__name__} is {env.num_envs} environments at once, and a product is made of one: make the "
+                "product first, then many of it: gymnasium.vector.SyncVectorEnv([lambda: product(env(), machine)] * 8)"
+            )
         self.env = env
         self.walker = Walker(machine)
         self.crossing = Crossing(env.observation_space, self.walker.count, self.walker.width, observation)

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from errands.errors import ErrandsError, SpecError
+from errands import worlds
+from errands.errors import ErrandsError, SpecError, UnknownName
 from errands.machines.numeric import NumericRM
 from errands.tasks.phrase_text import parse_phrase
 from errands.tasks.task import Task
@@ -123,14 +124,14 @@ class MachineSpec(_Table):
         return self
 
 
+WorldSpec = GridSpec | DeliverySpec | OfficeSpec | VisitSpec | WaterSpec | CheetahSpec | GymnasiumSpec
+
+
 class TaskSpec(_Table):
     """One task file."""
 
     name: str = Field(min_length=1, max_length=200)
-    world: Annotated[
-        GridSpec | DeliverySpec | OfficeSpec | VisitSpec | WaterSpec | CheetahSpec | GymnasiumSpec,
-        Field(discriminator="kind"),
-    ]
+    world: Annotated[WorldSpec, Field(discriminator="kind")]
     machine: MachineSpec
 
 
@@ -173,9 +174,11 @@ def read_spec(text: str) -> TaskSpec:
 
 
 def _sentences(fault: ValidationError) -> Iterator[str]:
-    kinds = {"grid", "delivery", "office", "visit", "water", "cheetah", "gymnasium"}
     for error in fault.errors(include_url=False, include_context=False):
-        where = ".".join(str(p)[:60] for p in error["loc"] if p not in kinds)
+        if error["type"] == "union_tag_invalid":
+            yield f"world.kind: {UnknownName('kind of world', str(error['input'].get('kind'))[:60], worlds.KINDS)}"
+            continue
+        where = ".".join(str(p)[:60] for p in error["loc"] if p not in worlds.KINDS)
         came = "" if error["type"] in ("missing", "value_error") else f" (came: {_shown(error['input'])})"
         message = str(error["msg"]).removeprefix("Value error, ")
         message = message.replace(
@@ -201,10 +204,8 @@ def make_machine(spec: MachineSpec) -> NumericRM:
     return NumericRM.of(spec.initial or "", spec.success, spec.transitions, spec.failure, spec.numeric)
 
 
-def make_world(spec: BaseModel) -> World:
-    """The world of a checked table."""
-    from errands import worlds
-
+def make_world(spec: WorldSpec) -> World:
+    """The world of a checked table; only its own module is loaded."""
     given: dict[str, Any] = {
         name: getattr(spec, name) for name in type(spec).model_fields if name not in ("kind", "removed")
     }
@@ -213,22 +214,12 @@ def make_world(spec: BaseModel) -> World:
             name: value if isinstance(value, list) else value.model_dump(exclude_none=True)
             for name, value in spec.features.items()
         }
-    makers: Mapping[type, Any] = {
-        GridSpec: worlds.GridWorld,
-        DeliverySpec: worlds.Delivery,
-        OfficeSpec: worlds.Office,
-        VisitSpec: worlds.Visit,
-        WaterSpec: worlds.Water,
-        CheetahSpec: worlds.HalfCheetah,
-        GymnasiumSpec: worlds.GymnasiumWorld,
-    }
     try:
-        world: World = makers[type(spec)](**given)
+        return worlds.make_world(spec.kind, given)
     except SpecError:
         raise
     except ErrandsError as fault:
         raise SpecError(str(fault)) from None
-    return world
 
 
 def json_schema() -> dict[str, Any]:

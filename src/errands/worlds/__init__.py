@@ -20,7 +20,7 @@ _HOMES = {
     "unreachable_features": "errands.worlds.grid",
 }
 
-__all__ = ["FiniteWorld", "World", "make_world", *sorted(_HOMES)]
+__all__ = ["KINDS", "FiniteWorld", "World", "make_world", *sorted(_HOMES)]
 
 
 def __getattr__(name: str) -> Any:
