@@ -107,3 +107,9 @@ def test_a_task_file_may_be_swept(tmp_path: Path) -> None:
 def test_unknown_names_are_of_their_kind() -> None:
     with pytest.raises(UnknownName, match="no learner is called 'x'"):
         expand([make_block({"task": "figure-1", "learner": "x"})])
+
+
+def test_several_steps_are_a_run_each() -> None:
+    (block,) = read_plan('task = "delivery-2"\nlearner = "dirl"\nsteps = [1_000, 2_000]')
+    assert [cell.steps for cell in expand([block])] == [1_000, 2_000]
+    assert [cell.steps for cell in expand([make_block({**block.model_dump(), "steps": None})])] == [None]

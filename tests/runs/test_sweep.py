@@ -13,7 +13,7 @@ from errands.runs import sweep as sweeping
 from errands.runs.folder import SweepFolder, faults, open_sweep
 from errands.runs.plan import make_block
 from errands.runs.progress import Progress
-from errands.runs.sweep import begin, rows, train_sweep, unfinished, write_table
+from errands.runs.sweep import begin, extend, rows, train_sweep, unfinished, write_table
 from errands.tasks import load
 
 PLAN = {"task": "figure-1,delivery-2", "learner": "qcorm", "seeds": 2, "steps": 2000, "eval_every": 500}
@@ -106,3 +106,16 @@ def test_a_cell_that_cannot_be_prepared_is_recorded(tmp_path: Path, monkeypatch:
     assert [row["error"] is None for row in rows(sweep)] == [False, False, True, True]
     train_sweep(sweep, 1, quiet=True)
     assert all(row["error"] is None for row in rows(sweep))
+
+
+def test_a_sweep_takes_in_more_cells_and_keeps_those_it_has(tmp_path: Path) -> None:
+    small = make_block({"task": "figure-1", "learner": "qcorm-0", "seeds": 1, "steps": 200})
+    more = make_block({"task": "figure-1", "learner": "qcorm-0,crm", "seeds": 1, "steps": 200})
+    sweep = begin([small], tmp_path / "sweep")
+    train_sweep(sweep, 1, quiet=True)
+    before = (sweep.cell(sweep.document.cells[0]) / "seed-0" / "result.json").read_bytes()
+    wider = extend(open_sweep(tmp_path / "sweep"), [more])
+    assert [cell.learner for cell in open_sweep(wider.path).document.cells] == ["qcorm-0", "crm"]
+    assert [cell.learner for cell, _ in unfinished(wider)] == ["crm"]
+    assert (wider.cell(wider.document.cells[0]) / "seed-0" / "result.json").read_bytes() == before
+    assert extend(wider, [more, small]) is wider

@@ -52,6 +52,11 @@ def _numbers(value: Any) -> Any:
 
 Words = Annotated[list[Annotated[str, Field(max_length=1000)]], BeforeValidator(_listed)]
 Numbers = Annotated[list[Annotated[int, Field(ge=0, lt=2**63)]], BeforeValidator(_numbers)]
+Budgets = Annotated[
+    list[Annotated[int, Field(ge=1, lt=2**53)] | None],
+    BeforeValidator(lambda v: [v] if v is None or isinstance(v, int) else _numbers(v)),
+]
+"""Training steps: one number, or several, each of which is a run of its own; None means as for 'errands train'."""
 Settings = Annotated[list[str], BeforeValidator(lambda v: [v] if isinstance(v, str) else v)]
 
 
@@ -66,7 +71,7 @@ class Block(BaseModel):
     preset: Words = ["tuned"]
     map_seed: Numbers = [0]
     seeds: int = Field(default=10, ge=1, le=100_000)
-    steps: int | None = Field(default=None, ge=1, lt=2**53)
+    steps: Budgets = [None]
     eval_every: int | None = Field(default=None, ge=1)
     set: Settings = []
     vary: dict[str, list[bool | int | float | str]] = {}
@@ -124,8 +129,8 @@ def _cells(block: Block) -> Iterator[Cell]:
     for task, map_seed in product(block.task, block.map_seed):
         _check_task(task)
         for learner, preset, chosen in product(block.learner, block.preset, product(*varied)):
-            for kind in block.machine if entry_of(learner).machines else [None]:
-                yield Cell(task, map_seed, learner, kind, preset, (*fixed, *chosen), block.steps, block.seeds)
+            for kind, steps in product(block.machine if entry_of(learner).machines else [None], block.steps):
+                yield Cell(task, map_seed, learner, kind, preset, (*fixed, *chosen), steps, block.seeds)
 
 
 def _check_names(block: Block) -> None:

@@ -11,14 +11,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from errands.errors import ErrandsError
+from errands.errors import ErrandsError, StoreError
 from errands.learners.presets import config_of
 from errands.runs.cost import Cost, cost, memory, quick
-from errands.runs.documents import RunDocument, neat
+from errands.runs.documents import RunDocument, neat, write_document
 from errands.runs.engine_local import cores, train_apart, train_here
 from errands.runs.files import WriteError, write_file
 from errands.runs.folder import (
     HEAD,
+    SWEEP,
     CellDocument,
     RunFolder,
     SeedFolder,
@@ -51,6 +52,30 @@ def begin(blocks: Sequence[Block], path: Path, checkpoint_seconds: float = CHECK
         git=git_state(Path.cwd()),
     )
     return create_sweep(path, document)
+
+
+def extend(sweep: SweepFolder, blocks: Sequence[Block]) -> SweepFolder:
+    """The sweep with those cells of a plan that it lacks; what it has is left as it is."""
+    known = sweep.document
+    have = {cell_of(document) for document in known.cells}
+    cells = [cell for cell in expand(blocks) if cell not in have]
+    if not cells:
+        return sweep
+    files = {name: load_file(Path(name)).text for name in sorted({c.task for c in cells if is_file(c.task)})}
+    if changed := [name for name, text in files.items() if known.files.get(name, text) != text]:
+        raise StoreError(f"{changed[0]} is not the file that {sweep.path} was begun with; sweep into another folder")
+    _check_settings(cells)
+    first = len(known.cells) + 1
+    added = [_stored(cell, f"{number:0{len(str(first))}}") for number, cell in enumerate(cells, first)]
+    document = known.model_copy(update={"cells": [*known.cells, *added], "files": {**known.files, **files}})
+    write_document(sweep.path / SWEEP, document)
+    return SweepFolder(sweep.path, document)
+
+
+def cell_of(document: CellDocument) -> Cell:
+    """The cell of a plan that a sweep folder has stored."""
+    fields = document.model_dump(exclude={"folder"})
+    return Cell(**{**fields, "settings": tuple(fields["settings"])})
 
 
 def _stored(cell: Cell, number: str) -> CellDocument:
