@@ -151,11 +151,7 @@ class PlainQCoRM:
             a = explore(self.q[self.choice][s], self.epsilon, self.rng)
             s2, label = self.world.moves[s][a]
             step = self.stepper.step(self.state, label)
-            done = None
-            if step.completed >= 0:
-                done = self.stepper.machine.subtasks[step.completed]
-            elif step.state != self.state:
-                done = self.open[0]
+            done = next(iter(self.stepper.completed(self.state, step)), None)
             learning = list(self.open)
             if self.lifted == "remaining":
                 remaining = (k for i, k in enumerate(self.stepper.machine.subtasks) if self.state[1] >> i & 1)

@@ -78,7 +78,7 @@ class AgendaTable(NamedTuple):
     signal: Ints
     """[E] index of the signal that is paid, -1 for a constant."""
     fired: Ints
-    """[E] the Boolean objective that this transition completes, -1 for none (stay, self-loop, failure)."""
+    """[E] the Boolean objective that this transition completes where it was open (Stepper.fired); -1 for none (stay, failure)."""
     status: Codes
     """[U] RUNNING, SUCCESS or FAILURE."""
     subtask_objective: Ints

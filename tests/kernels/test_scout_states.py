@@ -54,10 +54,10 @@ def test_moves_are_those_of_the_machine_without_failures_and_waiting(name: str) 
     lowering = lowered(MACHINES[name])
     options = lowering.options()[:2]
     _, us, masks, slots = enumerate_states(lowering.machine, *options, 1_000)
-    first, to, bit, _ = moves(lowering.machine, us, masks, slots, *options)
+    first, to, done, _ = moves(lowering.machine, us, masks, slots, *options)
     stepper = lowering.stepper
     for x, (u, mask) in enumerate(zip(us.tolist(), (int(m) for m in masks), strict=True)):
-        found = {(int(to[i]), int(bit[i])) for i in range(first[x], first[x + 1])}
+        found = {(int(to[i]), int(done[i])) for i in range(first[x], first[x + 1])}
         expected = {
             (int(find(us, masks, slots, m.target[0], np.uint64(m.target[1]))), m.completed)
             for m in stepper.moves((u, mask))

@@ -35,9 +35,9 @@ def test_an_order_grows_by_what_is_completed_and_a_failure_forgets_it() -> None:
     lines = ["u0 -> u0 : n↓ & ~d ; 0", "u0 -> won : n⤓ & ~d ; 1", "u0 -> lost : d ; 0"]
     stepper = Stepper(NumericRM.of("u0", ["won"], lines, failure=["lost"], numeric={"n": ["x", "y"]}))
     lost = stepper.index["lost"]
-    assert extend(stepper, 0, (1,), 0) == (0, (1, 0))
-    assert extend(stepper, 0, (1,), -1) == (0, (1,))
-    assert extend(stepper, lost, (1,), 0) == (lost, ())
+    assert extend(stepper, 0, (1,), 0b01) == (0, (1, 0))
+    assert extend(stepper, 0, (1,), 0) == (0, (1,))
+    assert extend(stepper, lost, (1,), 0b01) == (lost, ())
 
 
 def test_its_own_walk_pays_signals_and_stops_at_the_end() -> None:

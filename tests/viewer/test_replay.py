@@ -26,7 +26,7 @@ def test_all_four_machines_stand_where_their_own_definitions_say(figure: errands
         step = agenda.stepper.step(state, set(frame["features"])) if frame["action"] else None
         if step:
             state = step.state
-            order = (*order, step.completed) if step.completed >= 0 else order
+            order = (*order, step.completed.bit_length() - 1) if step.completed else order
         lit = replay.stands[frame["stand"]]["lit"]
         assert lit["numeric"] == [state[0]]
         assert lit["agenda"] == [agenda.index[state]]

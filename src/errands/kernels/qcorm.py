@@ -32,7 +32,7 @@ from errands.kernels.coupled import (
     occupy,
 )
 from errands.kernels.crm import pull
-from errands.kernels.stepping import advance, outcome, reward
+from errands.kernels.stepping import ZERO, advance, completes, outcome, reward
 from errands.kernels.steps_to_go import StepsToGo, insert
 from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, WorldTable
 
@@ -109,11 +109,7 @@ def learn(
     u2 = machine.next[entry]
     failed = machine.status[u2] == FAILURE or (ends and machine.status[u2] != SUCCESS)
     moved = u2 != u or mask2 != mask
-    finished = -1
-    if completed >= 0:
-        finished = machine.subtask_objective[completed]
-    elif moved:
-        finished = machine.fired[entry]
+    finished = moved and (completed != ZERO or machine.fired[entry] >= 0)
     r = 0.0
     if not moved and machine.reward[entry] != 0.0:
         r = reward(world, machine.reward[entry], machine.signal[entry], s, a, o)
@@ -121,18 +117,21 @@ def learn(
     for i in range(remaining(machine, values) if rates.lift_remaining else where[OPEN]):
         k = values.open[i]
         target = r + gamma * v[s2, k]
-        if q[s, a, k] != target and (k != finished or failed):
+        if q[s, a, k] != target and (not finished or failed or not completes(machine, entry, completed, k)):
             pull(q, v, s, a, k, target, rates.alpha)
     where[TIME] += 1
     where[STEP] += 1
-    if finished >= 0 and not failed and where[GROUNDED] < values.ground.shape[0]:
-        at = where[GROUNDED]
-        values.ground[at, 0], values.ground[at, 1], values.ground[at, 2] = s, a, finished
-        values.ground[at, 3], values.ground[at, 4] = where[TIME] - where[ENTERED], where[EXPLOITED]
-        where[GROUNDED] += 1
-        values.passed[where[PASSED], 0], values.passed[where[PASSED], 1] = u * width + finished, where[ENTERED]
-        values.passed_mask[where[PASSED]] = mask
-        where[PASSED] += 1
+    if finished and not failed:
+        for i in range(where[OPEN]):
+            k = values.open[i]
+            if where[GROUNDED] < values.ground.shape[0] and completes(machine, entry, completed, k):
+                at = where[GROUNDED]
+                values.ground[at, 0], values.ground[at, 1], values.ground[at, 2] = s, a, k
+                values.ground[at, 3], values.ground[at, 4] = where[TIME] - where[ENTERED], where[EXPLOITED]
+                where[GROUNDED] += 1
+                values.passed[where[PASSED], 0], values.passed[where[PASSED], 1] = u * width + k, where[ENTERED]
+                values.passed_mask[where[PASSED]] = mask
+                where[PASSED] += 1
     where[STATE], where[NUMERIC], values.mask[0] = s2, u2, mask2
     if failed or machine.status[u2] != RUNNING or where[TIME] >= rates.limit:
         finish(values, table, rates, machine.status[u2] == SUCCESS)

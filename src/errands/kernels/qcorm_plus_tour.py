@@ -23,7 +23,7 @@ from errands.kernels.qcorm_plus_memory import (
     Settings,
 )
 from errands.kernels.qcorm_plus_plan import legs
-from errands.kernels.stepping import ONE, ZERO, advance
+from errands.kernels.stepping import ONE, ZERO, advance, lowest_bit
 from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Floats, Ints
 
 ANY = -1
@@ -40,13 +40,13 @@ def steps(value: float, gamma: float) -> float:
 
 
 @jit
-def gates(machine: AgendaTable, label: Ints, u: int, mask: np.uint64, k: int) -> tuple[int, int]:
-    """Where landmark k leads from (u, mask), -1 for nowhere or to failure, and the subtask that it completes or -1."""
+def gates(machine: AgendaTable, label: Ints, u: int, mask: np.uint64, k: int) -> tuple[int, np.uint64]:
+    """Where landmark k leads from (u, mask), -1 for nowhere or to failure, and the subtasks that it completes."""
     entry, _, completed = advance(machine, u, mask, label[k])
     target = int(machine.next[entry])
-    if machine.status[target] == FAILURE or (target == u and completed < 0):
-        return -1, -1
-    return int(target), int(completed)
+    if machine.status[target] == FAILURE or (target == u and completed == ZERO):
+        return -1, ZERO
+    return int(target), completed
 
 
 @jit
@@ -79,10 +79,10 @@ def ways(machine: AgendaTable, memory: Memory, reach: Floats, mask: np.uint64, w
 def arriving(machine: AgendaTable, value: Floats, label: Ints, u: int, mask: np.uint64, wanted: int, k: int) -> float:
     """What arriving at landmark k in (u, mask) is worth for completing the wanted subtask."""
     target, completed = gates(machine, label, u, mask, k)
-    if target < 0 or (completed >= 0 and wanted != ANY and completed != wanted):
+    if target < 0:
         return 0.0
-    if completed >= 0:
-        return 1.0
+    if completed != ZERO:
+        return 1.0 if wanted == ANY or completed & (ONE << np.uint64(wanted)) != ZERO else 0.0
     if wanted == ANY and (machine.status[target] == SUCCESS or machine.active[target] & mask != ZERO):
         return 1.0
     return value[target, k]
@@ -133,9 +133,12 @@ def plan_tour(
     place, after = np.full(total, -1, np.int64), np.zeros(total, np.int64)
     for u in range(machine.status.shape[0]):
         for k in range(1, count):
-            target, completed = gates(machine, label, u, mask, k) if machine.status[u] == RUNNING else (-1, -1)
-            if completed >= 0 and place[completed] < 0:
-                place[completed], after[completed] = k, target
+            target, completed = gates(machine, label, u, mask, k) if machine.status[u] == RUNNING else (-1, ZERO)
+            while completed != ZERO:
+                bit = lowest_bit(completed)
+                completed &= ~(ONE << np.uint64(bit))
+                if place[bit] < 0:
+                    place[bit], after[bit] = k, target
     items = np.flatnonzero(place >= 0)
     first, between = np.full(items.shape[0], FAR), np.full((items.shape[0], items.shape[0]), FAR)
     for j in range(items.shape[0]):

@@ -140,8 +140,7 @@ def bound(states: States, delta: Ints, marks: Landmarks, allowed: Flags, open_bi
             star = FAR
             for i in range(states.first[x], states.first[x + 1]):
                 y = states.to[i]
-                bit = states.bit[i]
-                if bit >= 0 and open_bits & (np.uint64(1) << np.uint64(bit)) == np.uint64(0):
+                if states.done[i] & ~open_bits != np.uint64(0):
                     continue
                 if allowed[states.entry[i], states.u[y]] and w[y, marked] < star:
                     star = w[y, marked]

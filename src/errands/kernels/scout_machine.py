@@ -43,26 +43,23 @@ class ScoutMachine(NamedTuple):
 def advance(machine: ScoutMachine, u: int, mask: Masks, label: int, after: Masks) -> int:
     """The entry that a step with this label reads; `after` receives the mask after the step."""
     words = mask.shape[0]
-    low = ZERO
-    where = -1
     for w in range(words):
         after[w] = mask[w]
-        if where < 0:
-            hit = machine.label_bits[label, w] & machine.active[u, w] & mask[w]
-            if hit != ZERO:
-                low = hit & (~hit + ONE)
-                after[w] = mask[w] & ~low
-                where = w
     q = 0
     scale = 1
     for i in range(machine.first[u], machine.first[u + 1]):
-        v = machine.variables[i]
-        left = False
+        # Only variables that u's guards mention can be completed in u; of each, the first subtask that is true.
+        bits = machine.variable_bits[machine.variables[i]]
+        left, done = False, False
         for w in range(words):
-            left = left or after[w] & machine.variable_bits[v, w] != ZERO
+            hit = machine.label_bits[label, w] & machine.active[u, w] & mask[w] & bits[w]
+            if hit != ZERO and not done:
+                after[w] &= ~(hit & (~hit + ONE))
+                done = True
+            left = left or after[w] & bits[w] != ZERO
         if not left:
             q += 2 * scale
-        elif where >= 0 and low & machine.variable_bits[v, where] != ZERO:
+        elif done:
             q += scale
         scale *= 3
     return machine.row[u] + q

@@ -68,26 +68,24 @@ def refresh(machine: ScoutMachine, agent: Agent) -> None:
     active, counted, variables, following = machine.active, machine.variable_bits, machine.variables, machine.next
     first, last, row, effect = machine.first[u], machine.first[u + 1], machine.row[u], agent.effect
     for label in range(following.shape[0]):
-        low, where = ZERO, -1
-        for w in range(words):
-            hit = bits[label, w] & active[u, w] & mask[w]
-            if hit != ZERO:
-                low, where = hit & (~hit + ONE), w
-                break
-        q, scale = 0, 1
+        q, scale, some = 0, 1, False
         for i in range(first, last):
             v = variables[i]
-            left = False
+            left, done = False, False
             for w in range(words):
-                rest = mask[w] & ~low if w == where else mask[w]
-                left = left or rest & counted[v, w] != ZERO
+                own = mask[w] & counted[v, w]
+                hit = bits[label, w] & active[u, w] & own
+                if hit != ZERO and not done:
+                    own &= ~(hit & (~hit + ONE))
+                    done = some = True
+                left = left or own != ZERO
             if not left:
                 q += 2 * scale
-            elif where >= 0 and low & counted[v, where] != ZERO:
+            elif done:
                 q += scale
             scale *= 3
         after = following[label, row + q]
-        effect[label] = TURNS if where >= 0 or after != u else IDLE
+        effect[label] = TURNS if some or after != u else IDLE
         if machine.status[after] != RUNNING:
             effect[label] = FINAL
 

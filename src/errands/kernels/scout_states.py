@@ -23,9 +23,9 @@ class States(NamedTuple):
     slots: Ints
     """[power of two] the state kept in a slot, -1 for none."""
     first: Ints
-    """[X + 1] slice of the moves of x: their target, the subtask completed or -1, the entry read."""
+    """[X + 1] slice of the moves of x: their target, the mask of subtasks completed, the entry read."""
     to: Ints
-    bit: Ints
+    done: Masks
     entry: Ints
 
 
@@ -65,6 +65,38 @@ def entry_of(machine: ScoutMachine, u: int, mask: np.uint64, low: np.uint64) -> 
 
 
 @jit
+def situations(machine: ScoutMachine, u: int, mask: np.uint64) -> int:
+    """How many sets of subtasks one step can complete in (u, mask): nothing or one of each variable."""
+    count = 1
+    for i in range(machine.first[u], machine.first[u + 1]):
+        rest = machine.active[u, 0] & mask & machine.variable_bits[machine.variables[i], 0]
+        size = 1
+        while rest != ZERO:
+            rest &= rest - ONE
+            size += 1
+        count *= size
+    return count
+
+
+@jit
+def situation(machine: ScoutMachine, u: int, mask: np.uint64, number: int) -> np.uint64:
+    """The subtasks of a numbered situation: a digit for each variable, 0 for none, k for its k-th open subtask."""
+    low = ZERO
+    for i in range(machine.first[u], machine.first[u + 1]):
+        rest = machine.active[u, 0] & mask & machine.variable_bits[machine.variables[i], 0]
+        size, left = 1, rest
+        while left != ZERO:
+            left &= left - ONE
+            size += 1
+        for _ in range(number % size - 1):
+            rest &= rest - ONE
+        if number % size > 0:
+            low |= rest & (~rest + ONE)
+        number //= size
+    return low
+
+
+@jit
 def enumerate_states(
     machine: ScoutMachine, option_first: Ints, option_to: Ints, most: int
 ) -> tuple[bool, Ints, Masks, Ints]:
@@ -83,13 +115,12 @@ def enumerate_states(
         x += 1
         if machine.status[u] != RUNNING:
             continue
-        rest = machine.active[u, 0] & mask
-        low = ZERO
-        while True:
+        for i in range(situations(machine, u, mask)):
+            low = situation(machine, u, mask, i)
             after = mask & ~low
             entry = entry_of(machine, u, after, low)
-            for i in range(option_first[entry], option_first[entry + 1]):
-                v = option_to[i]
+            for j in range(option_first[entry], option_first[entry + 1]):
+                v = option_to[j]
                 left = ZERO if machine.status[v] == FAILURE else after
                 place = find(us, masks, slots, v, left)
                 if place < 0:
@@ -98,46 +129,34 @@ def enumerate_states(
                     us[count], masks[count] = v, left
                     slots[-1 - place] = count
                     count += 1
-            if rest == ZERO:
-                break
-            low = rest & (~rest + ONE)
-            rest &= ~low
     return True, us[:count].copy(), masks[:count].copy(), slots
 
 
 @jit
 def moves(
     machine: ScoutMachine, us: Ints, masks: Masks, slots: Ints, option_first: Ints, option_to: Ints
-) -> tuple[Ints, Ints, Ints, Ints]:
-    """The symbolic moves of every state that change it: first, target, subtask bit or -1, entry."""
+) -> tuple[Ints, Ints, Masks, Ints]:
+    """The symbolic moves of every state that change it: first, target, subtasks completed, entry."""
     count = us.shape[0]
     first = np.zeros(count + 1, np.int32)
-    to, bit, entries = np.empty(64, np.int32), np.empty(64, np.int32), np.empty(64, np.int32)
+    to, done, entries = np.empty(64, np.int32), np.empty(64, np.uint64), np.empty(64, np.int32)
     k = 0
     for x in range(count):
         u, mask = us[x], masks[x]
-        rest = machine.active[u, 0] & mask if machine.status[u] == RUNNING else ZERO
-        low, at = ZERO, -1
-        while machine.status[u] == RUNNING:
+        for i in range(situations(machine, u, mask) if machine.status[u] == RUNNING else 0):
+            low = situation(machine, u, mask, i)
             after = mask & ~low
             entry = entry_of(machine, u, after, low)
-            for i in range(option_first[entry], option_first[entry + 1]):
-                v = option_to[i]
+            for j in range(option_first[entry], option_first[entry + 1]):
+                v = option_to[j]
                 y = find(us, masks, slots, v, ZERO if machine.status[v] == FAILURE else after)
                 if y != x and machine.status[v] != FAILURE:
                     if k == to.shape[0]:
-                        to, bit, entries = np.append(to, to), np.append(bit, bit), np.append(entries, entries)
-                    to[k], bit[k], entries[k] = y, at, entry
+                        to, done, entries = np.append(to, to), np.append(done, done), np.append(entries, entries)
+                    to[k], done[k], entries[k] = y, low, entry
                     k += 1
-            if rest == ZERO:
-                break
-            at += 1
-            while rest & (ONE << np.uint64(at)) == ZERO:
-                at += 1
-            low = ONE << np.uint64(at)
-            rest &= ~low
         first[x + 1] = k
-    return first, to[:k].copy(), bit[:k].copy(), entries[:k].copy()
+    return first, to[:k].copy(), done[:k].copy(), entries[:k].copy()
 
 
 @jit

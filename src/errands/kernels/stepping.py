@@ -51,14 +51,18 @@ def start(world: WorldTable, rng: np.random.Generator) -> int:
 
 
 @hot
-def advance(machine: AgendaTable, u: int, mask: np.uint64, label: int) -> tuple[int, np.uint64, int]:
-    """The entry that a step with this label reads, the mask after it, and the subtask completed or -1."""
-    completed = -1
+def advance(machine: AgendaTable, u: int, mask: np.uint64, label: int) -> tuple[int, np.uint64, np.uint64]:
+    """The entry that a step with this label reads, the mask after it, and the mask of the subtasks completed."""
     hit = machine.label_bits[label] & machine.active[u] & mask
     low = ZERO
     if hit != ZERO:
-        completed = lowest_bit(hit)
-        low = ONE << np.uint64(completed)
+        low = hit & (~hit + ONE)
+        if low != hit:
+            # Several are true: the first of each numeric variable is completed, the others wait (Assumption 5).
+            for v in range(machine.variable_bits.shape[0]):
+                own = hit & machine.variable_bits[v]
+                if own != ZERO:
+                    low |= own & (~own + ONE)
         mask &= ~low
     q = 0
     scale = 1
@@ -69,7 +73,20 @@ def advance(machine: AgendaTable, u: int, mask: np.uint64, label: int) -> tuple[
         elif low & bits != ZERO:
             q += scale
         scale *= 3
-    return machine.offset[u] + label * machine.width[u] + q, mask, completed
+    return machine.offset[u] + label * machine.width[u] + q, mask, low
+
+
+@hot
+def completes(machine: AgendaTable, entry: int, completed: np.uint64, k: int) -> bool:
+    """Whether a step that read this entry and completed these subtasks has completed the open objective k."""
+    if machine.fired[entry] == k:
+        return True
+    while completed != ZERO:
+        bit = lowest_bit(completed)
+        if machine.subtask_objective[bit] == k:
+            return True
+        completed &= ~(ONE << np.uint64(bit))
+    return False
 
 
 @hot

@@ -73,18 +73,16 @@ def unfold_agenda(machine: NumericRM, budget: int = BUDGET) -> AgendaRM:
 
 def _targets(stepper: Stepper, state: State) -> list[State]:
     """The states one move away; equal moves of interchangeable subtasks are looked up once."""
-    if not stepper.symmetric:
-        return [move.target for move in stepper.moves(state)]
     u, mask = state
+    groups = [left for bits in stepper.variable_bits if (left := mask & bits & stepper.active[u])]
+    if not stepper.symmetric or len(groups) > 1:
+        return [move.target for move in stepper.moves(state)]
     found: list[State] = []
     if stepper.status[u]:
         return found
-    for bits in stepper.variable_bits:
-        left = mask & bits & stepper.active[u]
-        if not left:
-            continue
+    for left in groups:
         low = left & -left
-        options = stepper.options(u, stepper.values(u, mask & ~low, low.bit_length() - 1))
+        options = stepper.options(u, stepper.values(u, mask & ~low, low))
         for target in {stepper.index[t.target] if t else u for t, _ in options}:
             if stepper.status[target] == FAILURE:
                 found.append((target, 0))

@@ -53,10 +53,16 @@ def mask_of(stepper: Stepper, order: tuple[int, ...]) -> int:
 
 
 def extend(stepper: Stepper, u: int, order: tuple[int, ...], completed: int) -> Ordered:
-    """The state reached in numeric state u when `completed` (or nothing, -1) follows an order; failures keep none."""
+    """The state reached in numeric state u when the subtasks of a mask follow an order; failures keep none.
+
+    Subtasks of different variables that one step completes follow each other in declared order.
+    """
     if stepper.status[u] == FAILURE:
         return (u, ())
-    return (u, (*order, completed) if completed >= 0 else order)
+    while completed:
+        order = (*order, (completed & -completed).bit_length() - 1)
+        completed &= completed - 1
+    return (u, order)
 
 
 def unfold_boolean(machine: NumericRM, budget: int = BUDGET) -> BooleanRM:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import chain, combinations
 from math import comb, perm, prod
 from typing import NamedTuple
 
@@ -20,7 +20,9 @@ from errands.tables import FAILURE, RUNNING
 
 MAX_WORK = 100_000_000
 MAX_COUNTS = 100_000
+MAX_OPEN = 10
 Counts = tuple[int, ...]
+Word = tuple[int, ...]
 Node = tuple[int, Counts]
 
 
@@ -53,31 +55,36 @@ class Quotient:
                     self.nodes[target] = self.nodes[node] + 1
                     queue.append(target)
 
-    def values(self, u: int, counts: Counts, completed: int = -1) -> Values:
-        """The values of the features that u mentions, given the counts after the step and the variable completed."""
+    def values(self, u: int, counts: Counts, completed: Word = ()) -> Values:
+        """The values of the features that u mentions, given the counts after the step and the variables completed."""
         return tuple(
-            Change.REACHED if not counts[v] else Change.DECREASED if v == completed else Change.UNCHANGED
+            Change.REACHED if not counts[v] else Change.DECREASED if v in completed else Change.UNCHANGED
             for v in self.stepper.mentioned[u]
         )
 
-    def situations(self, node: Node) -> Iterator[tuple[int, Counts]]:
-        """What can happen to the counts in one step: nothing (-1), or one completion of an open variable."""
+    def situations(self, node: Node) -> Iterator[tuple[Word, Counts]]:
+        """What can happen to the counts in one step: at most one completion of each open variable, nothing first."""
         u, counts = node
-        yield -1, counts
-        for v, left in enumerate(counts):
-            if left and self.stepper.active[u] & self.stepper.variable_bits[v]:
-                yield v, (*counts[:v], left - 1, *counts[v + 1 :])
+        bits = self.stepper.variable_bits
+        open_ = [v for v, left in enumerate(counts) if left and self.stepper.active[u] & bits[v]]
+        if len(open_) > MAX_OPEN:
+            raise SpecError(
+                f"{len(open_)} numeric features can decrease in '{self.stepper.machine.states[u]}', and one step could "
+                f"complete a subtask of each; at most {MAX_OPEN} are read; split the state"
+            )
+        for completed in chain.from_iterable(combinations(open_, k) for k in range(len(open_) + 1)):
+            yield completed, tuple(left - (v in completed) for v, left in enumerate(counts))
 
-    def ways(self, node: Node) -> Iterator[tuple[int, Node]]:
-        """Every next node with the variable completed, or -1."""
+    def ways(self, node: Node) -> Iterator[tuple[Word, Node]]:
+        """Every next node with the variables completed, in declared order."""
         u, _ = node
         if self.stepper.status[u] != RUNNING:
             return
-        for v, after in self.situations(node):
-            for chosen, _ in self.stepper.options(u, self.values(u, after, v)):
+        for completed, after in self.situations(node):
+            for chosen, _ in self.stepper.options(u, self.values(u, after, completed)):
                 target = self.stepper.index[chosen.target] if chosen else u
                 failed = self.stepper.status[target] == FAILURE
-                yield v, (target, tuple(0 for _ in after) if failed else after)
+                yield completed, (target, tuple(0 for _ in after) if failed else after)
 
     def label(self, state: State, *objectives: str) -> Label:
         """The label of an agenda state, or of a coupled one when one objective is given; no machine is built."""
@@ -118,29 +125,36 @@ def size(machine: NumericRM) -> Sizes:
 
 
 def _orders(quotient: Quotient) -> int:
-    """The number of (numeric state, completion order) pairs: a subset construction over words of variables."""
+    """The number of (numeric state, completion order) pairs: a subset construction over words of variables.
+
+    A step that completes a subtask of each of several variables spells several letters: its target waits with the
+    letters still to come, and counts once there are none.
+    """
     stepper = quotient.stepper
     failures = {node for node in quotient.nodes if stepper.status[node[0]] == FAILURE}
 
-    def closure(members: set[Node]) -> frozenset[Node]:
-        stack = list(members)
+    def closure(members: set[tuple[Node, Word]]) -> frozenset[tuple[Node, Word]]:
+        stack = [node for node, rest in members if not rest]
         while stack:
-            for v, target in quotient.ways(stack.pop()):
-                if v < 0 and target not in members and target not in failures:
-                    members.add(target)
+            for word, target in quotient.ways(stack.pop()):
+                if not word and (target, ()) not in members and target not in failures:
+                    members.add((target, ()))
                     stack.append(target)
         return frozenset(members)
 
-    layer = {closure({next(iter(quotient.nodes))}): 1}
+    layer = {closure({(next(iter(quotient.nodes)), ())}): 1}
     total = len(failures)
     while layer:
-        following: dict[frozenset[Node], int] = {}
+        following: dict[frozenset[tuple[Node, Word]], int] = {}
         for members, words in layer.items():
-            counts = next(iter(members))[1]
-            orders = prod(perm(n, n - k) for n, k in zip(quotient.total, counts, strict=True))
-            total += words * orders * len(members)
-            for v in range(len(counts)):
-                targets = {t for m in members for w, t in quotient.ways(m) if w == v and t not in failures}
+            here = [node for node, rest in members if not rest]
+            if here:
+                orders = prod(perm(n, n - k) for n, k in zip(quotient.total, here[0][1], strict=True))
+                total += words * orders * len(here)
+            spelt = [(rest, node) for node, rest in members if rest]
+            spelt += [(word, t) for m in here for word, t in quotient.ways(m) if word and t not in failures]
+            for v in range(len(quotient.total)):
+                targets = {(target, word[1:]) for word, target in spelt if word[0] == v}
                 if targets:
                     key = closure(targets)
                     following[key] = following.get(key, 0) + words
@@ -182,7 +196,7 @@ def overlaps(machine: NumericRM) -> Iterator[Overlap]:
     for node in quotient.nodes:
         u = node[0]
         situations = quotient.situations(node) if stepper.status[u] == RUNNING else ()
-        for values in {quotient.values(u, after, v): None for v, after in situations}:
+        for values in {quotient.values(u, after, completed): None for completed, after in situations}:
             if (u, values) in seen:
                 continue
             seen.add((u, values))

@@ -92,10 +92,10 @@ def _coupled(machine: CoupledRM) -> MachineGraph:
     edges: dict[Edge, None] = {}
     for here, (i, objective) in enumerate(machine.states):
         for m in stepper.moves(agenda.states[i]):
-            name = agenda.numeric.subtasks[m.completed] if m.completed >= 0 else None
+            names = stepper.named(m.completed)
             j = agenda.index[m.target]
-            leads = name is None and m.transition is not None and stepper.leads_on(agenda.states[i][0], m.transition)
-            mine = name == objective if name is not None else not leads or objective_of(m.guard) == objective
+            leads = not names and m.transition is not None and stepper.leads_on(agenda.states[i][0], m.transition)
+            mine = objective in names if names else not leads or objective_of(m.guard) == objective
             if mine and i == j:
                 edges[Edge(here, here, _loop(m, objective), _reward(m))] = None
             elif mine:
@@ -109,13 +109,13 @@ def _nodes(texts: list[str], status: list[int]) -> tuple[Node, ...]:
 
 
 def _guard(stepper: Stepper, state: State, move: Move) -> str:
-    """The Boolean guard of a move: the subtask that it completes, or that none of the open ones is completed."""
+    """The Boolean guard of a move: the subtasks that it completes, or that none of the open ones is completed."""
     u, mask = state
     parts: list[Guard] = []
     if stepper.status[move.target[0]] == FAILURE:
         return str(move.guard)
-    if move.completed >= 0:
-        parts.append(Boolean(stepper.machine.subtasks[move.completed]))
+    if move.completed:
+        parts += [Boolean(name) for name in dict.fromkeys(stepper.named(move.completed))]
     elif move.target == state:
         parts += [Not(Boolean(name)) for name in stepper.named(stepper.active[u] & mask)]
     return str(conjunction([*parts, move.guard]))

@@ -9,13 +9,13 @@ from typing import overload
 import numpy as np
 
 from errands.errors import TaskError
-from errands.features import Change, holds, substitute
+from errands.features import Change, holds
 from errands.machines.agenda import AgendaRM
 from errands.machines.boolean import BooleanRM, extend, mask_of
 from errands.machines.counting import objectives
 from errands.machines.coupled import CoupledRM
 from errands.machines.numeric import NumericRM
-from errands.machines.stepping import Stepper, objective_of
+from errands.machines.stepping import Stepper
 from errands.tables import AgendaTable, Ints, MachineTable, Masks
 
 CHANGES = (Change.UNCHANGED, Change.DECREASED, Change.REACHED)
@@ -100,19 +100,19 @@ def _entry(
                         f"the reward of '{t}' is the signal '{t.reward.signal}', which the world does not report"
                     )
                 signal = signals.index(t.reward.signal)
-            fired = position.get(objective_of(substitute(t.guard, {}, changes)), -1) if stepper.leads_on(u, t) else -1
+            fired = position.get(stepper.fired(u, t, values) or "", -1)
             return stepper.index[t.target], t.reward.value, signal, fired
     return u, 0.0, -1, -1
 
 
-def entries(table: AgendaTable, u: int, mask: Masks, label: int) -> tuple[Ints, Masks, Ints]:
-    """For many masks at once: the entry of a step from (u, mask) with a label, the mask after it, the bit completed."""
+def entries(table: AgendaTable, u: int, mask: Masks, label: int) -> tuple[Ints, Masks, Masks]:
+    """kernels.stepping.advance for many masks at once: the entry read, the mask after the step, those completed."""
     hit = table.label_bits[label] & table.active[u] & mask
-    low = hit & (~hit + np.uint64(1))
+    low = np.zeros_like(hit)
+    for bits in table.variable_bits:
+        own = hit & bits
+        low |= own & (~own + np.uint64(1))
     after = mask & ~low
-    completed = np.full(len(mask), -1, np.int32)
-    for bit in range(64):
-        completed[low == np.uint64(1 << bit)] = bit
     q = np.zeros(len(mask), np.int32)
     scale = 1
     for v in table.variables[table.first[u] : table.first[u + 1]]:
@@ -120,7 +120,7 @@ def entries(table: AgendaTable, u: int, mask: Masks, label: int) -> tuple[Ints, 
         value = np.where(after & bits == 0, 2, np.where(low & bits != 0, 1, 0))
         q += (scale * value).astype(np.int32)
         scale *= 3
-    return table.offset[u] + label * table.width[u] + q, after, completed
+    return table.offset[u] + label * table.width[u] + q, after, low
 
 
 def _enumerated(machine: AgendaRM | BooleanRM, labels: Labels, signals: Sequence[str]) -> MachineTable:
@@ -147,7 +147,7 @@ def _enumerated(machine: AgendaRM | BooleanRM, labels: Labels, signals: Sequence
     return MachineTable(0, following, reward, signal, np.array(stepper.status, np.int8)[us])
 
 
-def _found(machine: AgendaRM | BooleanRM, here: np.ndarray, u: Ints, after: Masks, completed: Ints) -> list[int]:
+def _found(machine: AgendaRM | BooleanRM, here: np.ndarray, u: Ints, after: Masks, completed: Masks) -> list[int]:
     """The positions of the states reached."""
     if isinstance(machine, AgendaRM):
         failed = np.array(machine.stepper.status)[u] == 2

@@ -100,8 +100,10 @@ class NumericRM:
         left = {name: list(subtasks) for name, subtasks in self.numeric}
         for i, true in enumerate(trace):
             changes = {name: Change.UNCHANGED if names else Change.REACHED for name, names in left.items()}
-            done = [(v, n) for v, ns in left.items() if v in self.completing[state] for n in ns if n in true]
-            for variable, name in done[:1]:
+            for variable in self.completing[state]:
+                name = next((n for n in left[variable] if n in true), None)
+                if name is None:
+                    continue
                 left[variable].remove(name)
                 changes[variable] = Change.DECREASED if left[variable] else Change.REACHED
             chosen = next((t for t in self.leaving[state] if holds(t.guard, true, changes)), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Set
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple
 
 from errands.errors import TaskError
@@ -34,15 +35,16 @@ BUDGET = 5_000_000
 
 
 class Step(NamedTuple):
-    """What one step did: the new state, the transition taken if any, the bit of the subtask completed or -1."""
+    """What one step did: the new state, the transition taken if any, the mask of the subtasks completed."""
 
     state: State
     transition: Transition | None
     completed: int
+    """At most one bit of each numeric variable (Assumption 5)."""
 
 
 class Move(NamedTuple):
-    """One symbolic way on from a state: the subtask completed or -1, the transition or None, its Boolean guard."""
+    """One symbolic way on from a state: the mask of subtasks completed, the transition or None, its Boolean guard."""
 
     completed: int
     transition: Transition | None
@@ -80,6 +82,7 @@ class Stepper:
         self.mentioned = tuple(tuple(v for v, name in enumerate(variables) if name in names) for names in counted)
         self.variables = variables
         self.looked_at = tuple(self.bits(_names(ts, Boolean)) for ts in self.leaving)
+        self._shared = any(bits & (bits - 1) for bits in self.bits_of.values())
         self._options: dict[tuple[int, Values, Forced], tuple[tuple[Transition | None, Guard], ...]] = {}
 
     @cached_property
@@ -99,13 +102,13 @@ class Stepper:
         """The subtasks whose bits are in a mask, in declared order."""
         return tuple(name for i, name in enumerate(self.machine.subtasks) if mask >> i & 1)
 
-    def values(self, u: int, mask: int, completed: int = -1) -> Values:
+    def values(self, u: int, mask: int, completed: int = 0) -> Values:
         """The values of the numeric features that u's guards mention, `mask` being what remains after the step."""
         return tuple(
             Change.REACHED
             if not mask & self.variable_bits[v]
             else Change.DECREASED
-            if completed >= 0 and self.variable_bits[v] >> completed & 1
+            if completed & self.variable_bits[v]
             else Change.UNCHANGED
             for v in self.mentioned[u]
         )
@@ -117,13 +120,37 @@ class Stepper:
     def step(self, state: State, true: Set[str]) -> Step:
         """One step with the features that are true."""
         u, mask = state
-        hit = self.bits(true) & self.active[u] & mask
-        completed = (hit & -hit).bit_length() - 1
-        if hit:
-            mask &= ~(hit & -hit)
+        completed = self._first(self.bits(true) & self.active[u] & mask)
+        mask &= ~completed
         changes = self.changes(u, self.values(u, mask, completed))
         chosen = next((t for t in self.leaving[u] if holds(t.guard, true, changes)), None)
         return Step(self._land(u, chosen, mask), chosen, completed)
+
+    def _first(self, hit: int) -> int:
+        """Of the subtasks that are true, the first in declared order of each variable."""
+        first = hit & -hit
+        if hit == first:
+            return first
+        return sum((hit & bits) & -(hit & bits) for bits in self.variable_bits)
+
+    def completed(self, state: State, step: Step) -> tuple[str, ...]:
+        """The objectives that a step completed: subtasks in declared order, then the Boolean one that led on.
+
+        The one owner of this question: every name is one of the state's `alternatives`. `s` of `s & b⤓` is none of
+        them while something of b remains, so a step that completes the last of b and meets s completes b alone.
+        """
+        (u, mask), names = state, dict.fromkeys(self.named(step.completed))
+        if step.transition is not None:
+            fired = self.fired(u, step.transition, self.values(u, step.state[1], step.completed))
+            if fired is not None and fired in self.boolean_objectives(u, self.values(u, mask)):
+                names[fired] = None
+        return tuple(names)
+
+    def fired(self, u: int, transition: Transition, values: Values) -> str | None:
+        """What a transition that leads on stands for under the values of a step; None where it does not lead on."""
+        if not self.leads_on(u, transition):
+            return None
+        return objective_of(substitute(transition.guard, {}, self.changes(u, values)))
 
     def _land(self, u: int, chosen: Transition | None, mask: int) -> State:
         target = self.index[chosen.target] if chosen else u
@@ -153,31 +180,47 @@ class Stepper:
             self._options[key] = tuple(able)
         return self._options[key]
 
-    def _forced(self, u: int, mask: int, completed: int) -> Forced:
+    def _forced(self, u: int, mask: int, completed: int) -> Forced | None:
+        """What a completion says about the features looked at; None where it contradicts itself.
+
+        A completed subtask is true; every open one declared before it in its variable is false, and all of them in a
+        variable without a completion. Two subtasks that share a feature can thus exclude each other.
+        """
         looked = self.looked_at[u]
-        if not looked:
+        if not looked and not self._shared:
             return ()
-        waiting = self.active[u] & mask & looked
-        if completed >= 0:
-            waiting &= (1 << completed) - 1
-        false = dict.fromkeys(self.named(waiting), False)
-        true = {self.machine.subtasks[completed]: True} if completed >= 0 else {}
-        return tuple(sorted((false | true).items()))
+        waiting = self.active[u] & mask & ~completed
+        for bits in self.variable_bits:
+            if own := completed & bits:
+                waiting &= ~bits | (own - 1)
+        false = self.named(waiting)
+        if not set(false).isdisjoint(self.named(completed)):
+            return None
+        true = dict.fromkeys(self.named(completed & looked), True)
+        return tuple(sorted((dict.fromkeys(self.named(waiting & looked), False) | true).items()))
+
+    def situations(self, state: State) -> Iterator[int]:
+        """The masks of subtasks that one step can complete, at most one of each variable; nothing (0) comes last."""
+        u, mask = state
+        open_ = self.active[u] & mask
+        groups = [
+            [1 << i for i in range(own.bit_length()) if own >> i & 1] for b in self.variable_bits if (own := open_ & b)
+        ]
+        for parts in product(*([*bits, 0] for bits in groups)):
+            yield sum(parts)
 
     def moves(self, state: State) -> Iterator[Move]:
-        """Every symbolic way on: for each subtask that can be completed, and for no completion."""
+        """Every symbolic way on: for each set of subtasks that one step can complete, then for no completion."""
         u, mask = state
         if self.status[u] != RUNNING:
             return
-        open_ = self.active[u] & mask
-        for i in range(open_.bit_length()):
-            if open_ >> i & 1 and not self.bits_of[self.machine.subtasks[i]] & open_ & ((1 << i) - 1):
-                left = mask & ~(1 << i)
-                for chosen, guard in self.options(u, self.values(u, left, i), self._forced(u, mask, i)):
-                    yield Move(i, chosen, guard, self._land(u, chosen, left))
-        for chosen, guard in self.options(u, self.values(u, mask), self._forced(u, mask, -1)):
-            if chosen:
-                yield Move(-1, chosen, guard, self._land(u, chosen, mask))
+        for completed in self.situations(state):
+            if (forced := self._forced(u, mask, completed)) is None:
+                continue
+            left = mask & ~completed
+            for chosen, guard in self.options(u, self.values(u, left, completed), forced):
+                if chosen or completed:
+                    yield Move(completed, chosen, guard, self._land(u, chosen, left))
 
     def alternatives(self, state: State) -> tuple[str, ...]:
         """The objectives open at once in a state: its remaining subtasks, then the Boolean ones that lead on."""

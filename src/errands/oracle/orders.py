@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from errands.kernels.search import DEAD, DONE
+from errands.kernels.stepping import advance
 from errands.oracle.product import Product
 from errands.oracle.values import least_steps
 from errands.tables import Floats
@@ -15,8 +16,13 @@ MOST_SUBTASKS = 8
 MOST_STATES = 200_000
 
 
-def optimal_steps(product: Product, togo: Floats, here: int) -> Iterator[tuple[int, int]]:
-    """The shortest ways on from a product state in a certain world: (next product state or DONE, subtask bit or -1)."""
+Word = tuple[int, ...]
+Place = tuple[int, Word]
+"""A product state (or DONE), and the subtasks that the step which led there completed and that are still to be told."""
+
+
+def optimal_steps(product: Product, togo: Floats, here: int) -> Iterator[Place]:
+    """The shortest ways on from a product state in a certain world: (next product state or DONE, subtasks completed)."""
     table, count = product.world.table, product.world.states
     m, s = divmod(here, count)
     for a in range(product.world.actions):
@@ -31,10 +37,10 @@ def optimal_steps(product: Product, togo: Floats, here: int) -> Iterator[tuple[i
                 yield there, _completed(product, m, label)
 
 
-def _completed(product: Product, m: int, label: int) -> int:
-    machine = product.task.agenda_table
-    hit = int(machine.label_bits[label] & machine.active[product.u[m]] & product.masks[m])
-    return (hit & -hit).bit_length() - 1
+def _completed(product: Product, m: int, label: int) -> Word:
+    """The bits of the subtasks that a step completes, in declared order."""
+    done = int(advance(product.task.agenda_table, int(product.u[m]), product.masks[m], label)[2])
+    return tuple(i for i in range(done.bit_length()) if done >> i & 1)
 
 
 def count_orders(product: Product) -> int | None:
@@ -48,11 +54,11 @@ def count_orders(product: Product) -> int | None:
     origin = product.starts[0][0]
     if not np.isfinite(togo[origin]):
         return 0
-    first = frozenset({origin})
-    layers: list[dict[frozenset[int], int]] = [{first: 1}]
+    first: frozenset[Place] = frozenset({(origin, ())})
+    layers: list[dict[frozenset[Place], int]] = [{first: 1}]
     total = 0
     while layers[-1]:
-        following: dict[frozenset[int], int] = {}
+        following: dict[frozenset[Place], int] = {}
         for places, words in layers[-1].items():
             ended, by_subtask = _next_subtasks(product, togo, places)
             total += words * ended
@@ -62,18 +68,19 @@ def count_orders(product: Product) -> int | None:
     return total
 
 
-def _next_subtasks(product: Product, togo: Floats, places: frozenset[int]) -> tuple[int, list[frozenset[int]]]:
-    """The number of ways to end the word with at most one more subtask, and the places after each next subtask."""
+def _next_subtasks(product: Product, togo: Floats, places: frozenset[Place]) -> tuple[int, list[frozenset[Place]]]:
+    """Whether the word can end here (1 or 0), and the places after each next subtask."""
     seen, stack = set(places), list(places)
-    after: dict[int, set[int]] = {}
-    endings: set[int] = set()
+    after: dict[int, set[Place]] = {}
+    ended = False
     while stack:
-        for there, bit in optimal_steps(product, togo, stack.pop()):
-            if there == DONE:
-                endings.add(bit)
-            elif bit >= 0:
-                after.setdefault(bit, set()).add(there)
-            elif there not in seen:
-                seen.add(there)
-                stack.append(there)
-    return len(endings), [frozenset(reached) for reached in after.values()]
+        here, word = stack.pop()
+        if word:
+            after.setdefault(word[0], set()).add((here, word[1:]))
+        elif here == DONE:
+            ended = True
+        else:
+            fresh = set(optimal_steps(product, togo, here)) - seen
+            seen |= fresh
+            stack += fresh
+    return int(ended), [frozenset(reached) for reached in after.values()]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import NamedTuple
 
 from errands.errors import TaskError
-from errands.features import substitute
-from errands.machines.counting import objectives
-from errands.machines.stepping import State, Step, Stepper, objective_of
+from errands.machines.stepping import State, Step, Stepper
 from errands.tables import FAILURE, RUNNING
 from errands.tasks.task import Task
 from errands.worlds.base import FiniteWorld
@@ -35,11 +32,6 @@ class Pair:
         self.stepper = Stepper(task.machine)
         self._steps: dict[tuple[State, int], tuple[Step, tuple[str, ...]]] = {}
 
-    @cached_property
-    def objectives(self) -> frozenset[str]:
-        """Everything that a low-level policy can be learnt for."""
-        return frozenset(objectives(self.stepper.machine))
-
     def step(self, world_state: int, machine_state: State, action: int, outcome: int = 0) -> Landing:
         """Take an action with one of its outcomes."""
         where = (world_state, action, outcome)
@@ -57,15 +49,5 @@ class Pair:
         key = (state, label)
         if key not in self._steps:
             step = self.stepper.step(state, self.world.labels[label])
-            self._steps[key] = (step, self._completed(state, step))
+            self._steps[key] = (step, self.stepper.completed(state, step))
         return self._steps[key]
-
-    def _completed(self, state: State, step: Step) -> tuple[str, ...]:
-        """The subtask, then the Boolean objective that a step completes."""
-        names = (self.stepper.machine.subtasks[step.completed],) if step.completed >= 0 else ()
-        if step.transition is None or not self.stepper.leads_on(state[0], step.transition):
-            return names
-        values = self.stepper.values(state[0], step.state[1], step.completed)
-        changes = dict(zip((self.stepper.variables[v] for v in self.stepper.mentioned[state[0]]), values, strict=True))
-        fired = objective_of(substitute(step.transition.guard, {}, changes))
-        return names if fired not in self.objectives or fired in names else (*names, fired)

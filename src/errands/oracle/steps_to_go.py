@@ -82,7 +82,7 @@ def _by_objective(crossed: Product, pair: Pair, togo: Floats, m: int, cell: int)
                     queue.append(there)
                 continue
             rest = 0.0 if target == DONE else float(togo[target * count + there])
-            for name in pair.step(s, state, a).completed[:1]:
+            for name in pair.step(s, state, a).completed:
                 if np.isfinite(rest):
                     values[name] = min(steps[s] + 1 + rest, values.get(name, np.inf))
     return values

@@ -9,10 +9,9 @@ import gymnasium as gym
 import numpy as np
 
 from errands.errors import TaskError, UnknownName
-from errands.features import substitute
 from errands.machines import Machine
 from errands.machines.counting import objectives
-from errands.machines.stepping import State, Step, objective_of
+from errands.machines.stepping import State
 from errands.tables import FAILURE
 from errands.tasks.crossing import Crossing, Observation
 from errands.tasks.product import ProductEnv
@@ -134,9 +133,9 @@ class RewardMachineReplay:
         stepper = self.walker.stepper
         open_ = stepper.alternatives(state)
         step = stepper.step(state, world.features)
-        done = self._completed(state, step)
         failed = stepper.status[step.state[0]] == FAILURE
-        if not failed and done is not None:
+        done = () if failed else stepper.completed(state, step)
+        if done:
             # What the others would have been paid for this step, had nothing been completed.
             step = stepper.step(state, set(world.features) - set(open_))
         paid = step.transition.reward.paid(world.signals) if step.transition else 0.0
@@ -145,26 +144,13 @@ class RewardMachineReplay:
             ReplayTransition(
                 self._lifted(world.observation, name),
                 world.action,
-                self.full_reward if name == done else paid if going_on else 0.0,
+                self.full_reward if name in done else paid if going_on else 0.0,
                 self._lifted(world.following, name),
-                failed or name == done or world.ended,
+                failed or name in done or world.ended,
                 name,
             )
             for name in open_
         ]
-
-    def _completed(self, state: State, step: Step) -> str | None:
-        """The objective that a step completed: a subtask, or the Boolean one whose transition led on."""
-        stepper, (u, mask) = self.walker.stepper, state
-        if stepper.status[step.state[0]] == FAILURE:
-            return None
-        if step.completed >= 0:
-            return self.walker.numeric.subtasks[step.completed]
-        if step.transition is None or not stepper.leads_on(u, step.transition):
-            return None
-        names = (stepper.variables[v] for v in stepper.mentioned[u])
-        changes = dict(zip(names, stepper.values(u, mask), strict=True))
-        return objective_of(substitute(step.transition.guard, {}, changes))
 
 
 class _World(NamedTuple):

@@ -100,14 +100,13 @@ def _edges(stepper: Stepper, place: dict[State, tuple[int, ...]], objectives: li
     """The arrows between drawn states, self-loops left out; a subtask leads only out of its own coupled state."""
     for state, sources in place.items():
         for move in stepper.moves(state):
-            done = stepper.machine.subtasks[move.completed] if move.completed >= 0 else None
+            done = stepper.named(move.completed)
             paid = str(move.transition.reward) if move.transition else "0"
             targets = () if move.target == state else place.get(move.target, ())
-            able = [here for here in sources if done is None or objectives[here] in (None, done)]
+            able = [here for here in sources if not done or objectives[here] in (None, *done)]
             for here, there in product(able, targets):
-                yield Edge(here, there, _guard(stepper.machine, move), paid)
+                yield Edge(here, there, _guard(done, move), paid)
 
 
-def _guard(numeric: NumericRM, move: Move) -> str:
-    done = [Boolean(numeric.subtasks[move.completed])] if move.completed >= 0 else []
-    return str(conjunction([*done, move.guard]))
+def _guard(done: tuple[str, ...], move: Move) -> str:
+    return str(conjunction([*map(Boolean, done), move.guard]))

@@ -12,7 +12,7 @@ from errands.tables import RUNNING
 from errands.tasks.lint import lint_machine
 from errands.tasks.spec import GridSpec, TaskSpec, read_spec
 from errands.tasks.task import Task
-from errands.viewer.recording import Moment, Recording, completed_by
+from errands.viewer.recording import Moment, Recording, guard_of
 from errands.viewer.replay import Places, episode
 from errands.viewer.scene import scene
 
@@ -107,7 +107,7 @@ def try_trace(text: str, trace: Sequence[Sequence[str]]) -> dict[str, Any]:
             break
         step = stepper.step(state, set(names))
         reward = step.transition.reward.paid(dict.fromkeys(task.world.signals, 1.0)) if step.transition else 0.0
-        done, guard = completed_by(stepper, state, step)
+        done, guard = stepper.completed(state, step), guard_of(step)
         state = step.state
         status = stepper.status[state[0]]
         moments.append(Moment(0, state, status, "step", tuple(sorted(names)), step.completed, done, guard, reward))

@@ -28,10 +28,10 @@ class Moment:
     status: int
     action: str | None = None
     features: tuple[str, ...] = ()
-    completed: int = -1
-    """The bit of the subtask completed by the step, or -1."""
+    completed: int = 0
+    """The mask of the subtasks completed by the step."""
     objectives: tuple[str, ...] = ()
-    """The subtask and Boolean objective that the step completed."""
+    """The subtasks and Boolean objective that the step completed (Stepper.completed)."""
     guard: str | None = None
     """The guard of the numeric transition taken; None where none fired."""
     reward: float = 0.0
@@ -81,10 +81,9 @@ def _in_tables(task: Task, policy: Policy, seed: int) -> Iterator[Moment]:
         step = stepper.step(state, features)
         landing = pair.step(s, state, action, o)
         s, state = landing.world_state, landing.machine_state
-        guard = None if step.transition is None else str(step.transition.guard)
         yield Moment(
             cell_of(task, s), state, landing.status, action_name(task, action), tuple(sorted(features)),
-            step.completed, landing.completed, guard, landing.reward,
+            step.completed, landing.completed, guard_of(step), landing.reward,
         )  # fmt: skip
         if landing.status != RUNNING:
             return
@@ -101,7 +100,7 @@ def _in_env(task: Task, policy: Policy, seed: int) -> Iterator[Moment]:
         action, held = policy.act(seen - _first(env.observation_space), state, held)
         seen, _, ended, truncated, info = env.step(action + _first(env.action_space))
         step = stepper.step(state, info.get("features", frozenset()))
-        names, guard = completed_by(stepper, state, step)
+        names, guard = stepper.completed(state, step), guard_of(step)
         reward = step.transition.reward.paid(info.get("signals")) if step.transition else 0.0
         state = step.state
         status = stepper.status[state[0]]
@@ -115,13 +114,9 @@ def _in_env(task: Task, policy: Policy, seed: int) -> Iterator[Moment]:
     env.close()
 
 
-def completed_by(stepper: Stepper, state: State, step: Step) -> tuple[tuple[str, ...], str | None]:
-    """The subtask that a step completed, or else the guard that led on; and the guard of the transition taken."""
-    guard = None if step.transition is None else str(step.transition.guard)
-    if step.completed >= 0:
-        return (stepper.machine.subtasks[step.completed],), guard
-    leads = step.transition is not None and stepper.leads_on(state[0], step.transition)
-    return ((guard,) if leads and guard else ()), guard
+def guard_of(step: Step) -> str | None:
+    """The guard of the transition taken; None where none fired."""
+    return None if step.transition is None else str(step.transition.guard)
 
 
 def _features(info: dict[str, Any]) -> tuple[str, ...]:

@@ -157,15 +157,16 @@ class Bandit:
     def note(self, memory: BanditMemory, note: Note) -> BanditMemory:
         """Keep a grounding transition; when the episode is over, settle steps to go, estimates and rewards."""
         failed = note.terminal & ~note.success
-        ground = (note.completed >= 0) & ~failed
-        coupled = note.state * self.objectives + note.completed
         duration, exploited = note.time - memory.entered, memory.exploited.astype(jnp.int32)
-        entry = jnp.stack([note.step, coupled, memory.entered, duration, exploited])
-        slot = jnp.where(ground, memory.waiting, len(memory.pending))
-        memory = memory._replace(
-            pending=memory.pending.at[slot].set(entry, mode="drop"),
-            waiting=jnp.minimum(memory.waiting + ground, len(memory.pending)),
-        )
+        for completed in note.completed:
+            ground = (completed >= 0) & ~failed
+            coupled = note.state * self.objectives + completed
+            entry = jnp.stack([note.step, coupled, memory.entered, duration, exploited])
+            slot = jnp.where(ground, memory.waiting, len(memory.pending))
+            memory = memory._replace(
+                pending=memory.pending.at[slot].set(entry, mode="drop"),
+                waiting=jnp.minimum(memory.waiting + ground, len(memory.pending)),
+            )
         moved = note.reached != note.state
         memory = self._settle(memory, note)
         again = jnp.where(note.over, True, memory.clean)

@@ -108,7 +108,8 @@ class Told(NamedTuple):
     """What the machine made of it."""
 
     reached: Int[Array, ""]
-    completed: Int[Array, ""]
+    completed: Int[Array, " several"]
+    """The objectives completed, -1 behind the last."""
     reward: Float[Array, ""]
     terminal: Bool[Array, ""]
     success: Bool[Array, ""]
@@ -133,9 +134,9 @@ class Brain:
 
     @cached_property
     def tables(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """[U, L, 3] next state, its status, what was completed; [U, L, 1 + signals] what is paid."""
+        """[U, L, 2 + C] next state, its status, what was completed; [U, L, 1 + signals] what is paid."""
         table = self.machine.table
-        moves = np.stack([table.next, table.status[table.next], self.machine.completed], axis=-1)
+        moves = np.concatenate([table.next[..., None], table.status[table.next][..., None], self.machine.completed], axis=-1)
         pays = [np.where(table.signal == i, table.reward, 0.0) for i in range(-1, self.shape.signals)]
         return moves.astype(np.int32), np.stack(pays, axis=-1).astype(np.float32)
 
@@ -206,13 +207,13 @@ class Brain:
     def tell(self, state: Array, time: Array, outcome: Outcome) -> Told:
         """One machine step; `time` counts the steps of the episode, this one included."""
         moves, pays = (jnp.asarray(table) for table in self.tables)
-        reached, status, completed = moves[state, outcome.label]
+        reached, status, *completed = moves[state, outcome.label]
         pay = pays[state, outcome.label]
         reward = pay[0] + jnp.sum(pay[1:] * outcome.signals)
         success = status == SUCCESS
         terminal = (status != RUNNING) | outcome.ends
         late = (time >= self.machine.task.world.limit) | outcome.truncated
-        return Told(reached, completed, reward, terminal, success, terminal | late)
+        return Told(reached, jnp.stack(completed), reward, terminal, success, terminal | late)
 
     def after(
         self, mind: Mind, place: Place, action: Array, outcome: Outcome, step: Array

@@ -147,12 +147,14 @@ def _trial(brain: Brain, world: DeviceWorld, mind: Mind, key: Array) -> Trial:
         state, label, ends, signals = world.step(at.state, brain.low.greedy(acting[head]), chance)
         outcome = Outcome(world.observe(state), label, ends, jnp.bool_(False), signals)
         told = brain.tell(at.machine, at.time + 1, outcome)
-        some = told.completed >= 0
-        order = at.trial.order.at[jnp.where(some, at.completed, room)].set(told.completed, mode="drop")
+        order, count = at.trial.order, at.completed
+        for completed in told.completed:
+            order = order.at[jnp.where(completed >= 0, count, room)].set(completed, mode="drop")
+            count = count + (completed >= 0)
         trial = Trial(at.time + 1, at.trial.total + told.reward, told.success, order)
         same = told.reached == at.machine
         since = jnp.where(same, jnp.where(head == at.held, at.since, 0) + 1, 0)
-        return _Try(state, told.reached, at.time + 1, told.over, head, since, trial, at.completed + some)
+        return _Try(state, told.reached, at.time + 1, told.over, head, since, trial, count)
 
     zero = jnp.int32(0)
     first = Trial(zero, jnp.float32(0), jnp.bool_(False), jnp.full(room, -1, jnp.int32))

@@ -21,8 +21,8 @@ class Note(NamedTuple):
     state: Int[Array, ""]
     reached: Int[Array, ""]
     """Machine states before and after."""
-    completed: Int[Array, ""]
-    """The objective that was completed, -1 for none."""
+    completed: Int[Array, " several"]
+    """The objectives that were completed, -1 behind the last."""
     time: Int[Array, ""]
     """Steps of the episode, this one included."""
     reward: Float[Array, ""]

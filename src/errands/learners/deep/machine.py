@@ -35,7 +35,7 @@ class Listed:
     objectives: tuple[str, ...]
     """U': what low-level policies are learnt for."""
     completed: Ints
-    """[U, L] the objective that a step completes, -1 for none."""
+    """[U, L, C] the objectives that a step completes, -1 behind the last; C is 1 unless a step can complete several."""
     open: Flags
     """[U, K] the objectives of the coupled states that are occupied together."""
     masks: Ints
@@ -81,8 +81,8 @@ def listed(task: Task, kind: Kind = "agenda") -> Listed:
     masks = [s[1] if isinstance(s[1], int) else mask_of(rm.stepper, s[1]) for s in rm.states]
     numeric = np.array([s[0] for s in rm.states], np.int32)
     table, names = lower(rm, labels, signals), objectives(task.machine)
-    completed = _completed(rm, labels, signals, table, numeric, np.array(masks, np.uint64))
     open_ = _open(rm, table, numeric, masks, names)
+    completed = _completed(rm, labels, signals, table, numeric, np.array(masks, np.uint64), open_)
     return Listed(task, rm, labels, table, names, completed, open_, np.array(masks, np.int64).astype(np.int32), numeric)
 
 
@@ -115,15 +115,22 @@ def _completed(
     table: MachineTable,
     numeric: Ints,
     masks: np.ndarray,
+    open_: Flags,
 ) -> Ints:
+    """Stepper.completed of every step as numbers of objectives: a subtask of each variable, then the Boolean one."""
     stepping = lower(rm.numeric, labels, signals)
-    done = np.full(table.next.shape, -1, np.int32)
+    variable = [v for v, (_, subtasks) in enumerate(rm.numeric.numeric) for _ in subtasks]
+    done = np.full((*table.next.shape, len(stepping.variable_bits) + 1), -1, np.int32)
     for u in range(len(stepping.status)):
         here = np.flatnonzero((numeric == u) & (table.status == RUNNING))
         for label in range(len(labels)):
-            entry, _, bit = entries(stepping, u, masks[here], label)
-            moved = table.next[here, label] != here
-            fired = np.where(moved, stepping.fired[entry], -1)
-            subtask = stepping.subtask_objective[np.maximum(bit, 0)] if len(stepping.subtask_objective) else fired
-            done[here, label] = np.where(bit >= 0, subtask, fired)
-    return done
+            entry, _, low = entries(stepping, u, masks[here], label)
+            for completed in np.unique(low[low != 0]):
+                for bit in np.flatnonzero(completed >> np.arange(64, dtype=np.uint64) & np.uint64(1)):
+                    done[here[low == completed], label, variable[bit]] = stepping.subtask_objective[bit]
+            fired = stepping.fired[entry]
+            done[here, label, -1] = np.where(open_[here, fired], fired, -1)
+    for later in range(1, done.shape[-1]):
+        done[..., later][(done[..., :later] == done[..., later : later + 1]).any(axis=-1)] = -1
+    done = np.take_along_axis(done, np.argsort(done < 0, axis=-1, kind="stable"), axis=-1)
+    return done[..., : max(1, int((done >= 0).sum(axis=-1).max(initial=1)))]

@@ -165,9 +165,9 @@ class Count:
         reward = factor * np.take_along_axis(padded, signal[:, None] + 1, axis=1)[:, 0]
         reached = table.next[here, label]
         on = ~self.over
-        for i in np.flatnonzero(on & (self.machine.completed[here, label] >= 0)):
+        for i, j in np.argwhere(on[:, None] & (self.machine.completed[here, label] >= 0)):
             free = np.flatnonzero(episode.order[i] < 0)
-            episode.order[i, free[:1]] = self.machine.completed[here[i], label[i]]
+            episode.order[i, free[:1]] = self.machine.completed[here[i], label[i], j]
         episode.length[on] += 1
         episode.total[on] += reward[on]
         episode.success[on] = table.status[reached][on] == SUCCESS

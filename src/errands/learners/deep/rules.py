@@ -85,7 +85,7 @@ def by_objective(machine: Listed, config: DeepQCoRMConfig) -> Rule:
     table = machine.table
     home = np.array([_home(machine, k) for k in range(len(machine.objectives))])
     reached = table.next[home].T
-    done = np.arange(len(home)) == machine.completed[home].T
+    done = (machine.completed[home] == np.arange(len(home))[:, None, None]).any(axis=-1).T
     failed = table.status[reached] == FAILURE
     factor, pay = _pay(table.reward[home].T * config.reward_scale, table.signal[home].T, len(machine.task.world.signals))
     stays = (reached == home) & ~done

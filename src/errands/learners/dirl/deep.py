@@ -25,7 +25,6 @@ from errands.learners.dirl.graph import AbstractGraph, abstract_graph
 from errands.learners.dirl.ground import Ground, ground_of
 from errands.learners.dirl.learner import CompositionalLearner
 from errands.learners.dirl.snapshots import restorable
-from errands.learners.tabular.host import completed_by
 from errands.machines.stepping import State
 from errands.tables import RUNNING, SUCCESS, Evaluation
 from errands.tasks.task import Task
@@ -150,7 +149,7 @@ def episode(policy: WayPolicy, task: Task, seed: int) -> tuple[int, float, bool,
         length += 1
         step = stepper.step(state, info.get("features", frozenset()))
         total += step.transition.reward.paid(info.get("signals")) if step.transition else 0.0
-        order += completed_by(stepper, state, step)
+        order += stepper.completed(state, step)
         state = step.state
         if stepper.status[state[0]] != RUNNING or ends or truncated:
             break

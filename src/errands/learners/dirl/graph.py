@@ -89,10 +89,8 @@ def _edges(stepper: Stepper, source: int, state: State, number: dict[State, int]
 
 def _wanted(stepper: Stepper, move: Move) -> str:
     """What must become true for a move."""
-    if move.completed < 0:
-        return objective_of(move.guard)
-    subtask = Boolean(stepper.machine.subtasks[move.completed])
-    return objective_of(conjunction([subtask, move.guard]))
+    subtasks = [Boolean(name) for name in stepper.named(move.completed)]
+    return objective_of(conjunction([*subtasks, move.guard]))
 
 
 def picture(graph: AbstractGraph) -> MachineGraph:

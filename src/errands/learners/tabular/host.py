@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from errands.machines.stepping import State, Step, Stepper, objective_of
+from errands.machines.stepping import Stepper
 from errands.oracle.policy import Policy
 from errands.tables import RUNNING, SUCCESS
 from errands.tasks.task import Task
@@ -29,21 +29,10 @@ def host_walk(policy: Policy, task: Task, seed: int) -> tuple[int, float, bool, 
         observation, _, terminated, truncated, info = env.step(action + first)
         step = stepper.step(state, info.get("features", frozenset()))
         total += step.transition.reward.paid(info.get("signals")) if step.transition else 0.0
-        order += completed_by(stepper, state, step)
+        order += stepper.completed(state, step)
         state = step.state
         if stepper.status[state[0]] != RUNNING or terminated or truncated:
             env.close()
             return t + 1, total, stepper.status[state[0]] == SUCCESS, tuple(order)
     env.close()
     return task.world.limit, total, False, tuple(order)
-
-
-def completed_by(stepper: Stepper, before: State, step: Step) -> list[str]:
-    """The objective that a step completed: a subtask, or what a Boolean transition stood for."""
-    if step.completed >= 0:
-        return [stepper.machine.subtasks[step.completed]]
-    if step.transition is None or not stepper.leads_on(before[0], step.transition):
-        return []
-    values = stepper.values(before[0], before[1])
-    left = dict(stepper.options(before[0], values)).get(step.transition)
-    return [objective_of(left)] if left is not None else []

@@ -165,9 +165,9 @@ class QCoRMPlus(TabularLearner):
     def steps_to_go(self) -> Mapping[str, float]:
         """The learnt steps to go: of all coupled states on a way to success, or of those on one greedy episode."""
         if not self.agenda.listed or len(self.agenda.status) > MOST_NODES:
-            return walked_steps_to_go(self.task, self.machine, self.policy)
+            return walked_steps_to_go(self.task, self.policy)
         frozen = settled(self.agenda, self.machine, self.memory, self.settings, self._first)
-        return learnt_steps_to_go(self.task, self.agenda, self.machine, frozen, self._first, self.config.gamma)
+        return learnt_steps_to_go(self.task, self.agenda, self.world.labels, frozen, self._first, self.config.gamma)
 
     def save(self) -> Saved:
         """Everything that the rest of the run depends on."""

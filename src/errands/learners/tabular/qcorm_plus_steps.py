@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
+
 import numpy as np
 
 from errands.kernels.qcorm_plus_agenda import Agenda
 from errands.kernels.qcorm_plus_memory import LANDMARKS, MARKS, Memory
 from errands.kernels.qcorm_plus_plan import after
-from errands.kernels.stepping import advance
 from errands.machines.agenda import unfold_agenda
-from errands.machines.counting import objectives
 from errands.machines.coupled import couple
 from errands.machines.label import Label
-from errands.machines.stepping import State, Stepper
+from errands.machines.stepping import Stepper
 from errands.oracle.episode import walk
 from errands.oracle.policy import Policy
-from errands.tables import RUNNING, SUCCESS, AgendaTable, Floats
+from errands.tables import RUNNING, SUCCESS, Floats
 from errands.tasks.task import Task
 
 MOST_NODES = 1 << 13
@@ -23,20 +23,21 @@ MOST_NODES = 1 << 13
 
 
 def learnt_steps_to_go(
-    task: Task, agenda: Agenda, machine: AgendaTable, memory: Memory, first: int, gamma: float
+    task: Task, agenda: Agenda, labels: Sequence[Set[str]], memory: Memory, first: int, gamma: float
 ) -> dict[str, float]:
     """The steps to success by label, from the cell in which its agenda state is entered on the best way through it."""
     coupled = couple(unfold_agenda(task.machine, MOST_NODES))
     node = {(int(u), int(mask)): n for n, (u, mask) in enumerate(zip(agenda.numeric, agenda.mask, strict=True))}
     entered = _entered(agenda, memory, first)
+    stepper = coupled.agenda.stepper
     found: dict[str, float] = {}
     for state, group in zip(coupled.agenda.states, coupled.groups, strict=True):
         values: dict[str | None, float] = {}
         n = node.get(state, -1)
-        if coupled.agenda.stepper.status[state[0]] == SUCCESS:
+        if stepper.status[state[0]] == SUCCESS:
             values = {None: 1.0}
         elif n in entered:
-            values = _by_objective(task, agenda, machine, memory, n, entered[n])
+            values = _by_objective(stepper, agenda, labels, memory, n, entered[n])
         for j in group:
             if (value := values.get(coupled.states[j][1], 0.0)) > 0.0:
                 steps = float(round(abs(np.log(value) / np.log(gamma)), 6))
@@ -83,25 +84,19 @@ def _entered(agenda: Agenda, memory: Memory, first: int) -> dict[int, int]:
 
 
 def _by_objective(
-    task: Task, agenda: Agenda, machine: AgendaTable, memory: Memory, n: int, cell: int
+    stepper: Stepper, agenda: Agenda, labels: Sequence[Set[str]], memory: Memory, n: int, cell: int
 ) -> dict[str | None, float]:
     """The value of the task from a cell in node n, by the objective that is completed next."""
     values: dict[str | None, float] = {}
     for k, weight in enumerate(_weights(agenda, memory, n)):
         if weight > 0.0:
-            done = _completed(task, machine, (int(agenda.numeric[n]), int(agenda.mask[n])), int(memory.label[k]))
-            values[done] = max(values.get(done, 0.0), float(weight * memory.v[cell, k]))
+            state = (int(agenda.numeric[n]), int(agenda.mask[n]))
+            for done in stepper.completed(state, stepper.step(state, labels[int(memory.label[k])])):
+                values[done] = max(values.get(done, 0.0), float(weight * memory.v[cell, k]))
     return values
 
 
-def _completed(task: Task, machine: AgendaTable, state: State, label: int) -> str:
-    """The subtask, or else the Boolean objective, that a step with this label completes."""
-    entry, _, completed = advance(machine, state[0], np.uint64(state[1]), label)
-    names = task.machine.subtasks if completed >= 0 else objectives(task.machine)
-    return names[int(completed if completed >= 0 else machine.fired[entry])]
-
-
-def walked_steps_to_go(task: Task, machine: AgendaTable, policy: Policy) -> dict[str, float]:
+def walked_steps_to_go(task: Task, policy: Policy) -> dict[str, float]:
     """The steps to go of the labels that one greedy episode passes; nothing where it does not succeed."""
     episode, stepper = walk(policy, task), Stepper(task.machine)
     if not episode.success or task.finite is None:
@@ -109,10 +104,9 @@ def walked_steps_to_go(task: Task, machine: AgendaTable, policy: Policy) -> dict
     table, labels = task.finite.table, task.finite.labels
     state, since, depth, found = stepper.start, 0, 0, dict[str, float]()
     for t, (s, a) in enumerate(zip(episode.path, episode.actions, strict=False)):
-        label = int(table.label[s, a, 0])
-        target = stepper.step(state, labels[label]).state
-        if target != state:
-            objective = _completed(task, machine, state, label)
-            found[str(Label(depth, stepper.named(state[1]), (objective,)))] = float(episode.length - since)
-            state, since, depth = target, t + 1, depth + 1
+        step = stepper.step(state, labels[int(table.label[s, a, 0])])
+        if step.state != state:
+            for objective in stepper.completed(state, step):
+                found[str(Label(depth, stepper.named(state[1]), (objective,)))] = float(episode.length - since)
+            state, since, depth = step.state, t + 1, depth + 1
     return {**found, str(Label(depth, (), ())): 0.0}
