@@ -8,8 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import errands
-from errands.worlds.drawing import Drawing, Stroke, svg
-from errands.worlds.grid_picture import _centre, grid_drawing
+from errands.worlds.picture import Drawing, Stroke, _centre, grid_drawing, svg
 
 COLOURS = ("#0072b2", "#d55e00")
 

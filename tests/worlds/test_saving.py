@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes.util
 import json
+import os
+import sys
+from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
 
+from errands.errors import ErrandsError, TaskError
 from errands.worlds import Restorable
-from errands.worlds.registry import IDS
+from errands.worlds.base import IDS
+from errands.worlds.saving import choose_gl, restore_foreign, save_foreign
 
 
 @pytest.mark.parametrize("name", sorted(IDS))
@@ -23,3 +30,70 @@ def test_a_saved_state_survives_json_and_continues(name: str) -> None:
     saved = env.save()
     env.restore(json.loads(json.dumps(saved)))
     assert env.save() == saved
+
+
+@pytest.fixture(autouse=True)
+def _bare_linux(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(os, "environ", {})
+
+
+def library(monkeypatch: pytest.MonkeyPatch, *present: str) -> None:
+    monkeypatch.setattr(ctypes.util, "find_library", lambda name: name if name in present else None)
+
+
+@pytest.mark.parametrize(("present", "chosen"), [(("EGL", "OSMesa"), "egl"), (("OSMesa",), "osmesa")])
+def test_egl_comes_before_osmesa(monkeypatch: pytest.MonkeyPatch, present: tuple[str, ...], chosen: str) -> None:
+    library(monkeypatch, *present)
+    choose_gl()
+    assert os.environ["MUJOCO_GL"] == chosen
+
+
+def test_neither_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    library(monkeypatch)
+    with pytest.raises(ErrandsError, match="needs EGL or OSMesa and neither is here; install libegl1 or libosmesa6"):
+        choose_gl()
+
+
+@pytest.mark.parametrize("setting", [{"DISPLAY": ":0"}, {"WAYLAND_DISPLAY": "wayland-0"}, {"MUJOCO_GL": "glfw"}])
+def test_a_screen_or_the_users_choice_wins(monkeypatch: pytest.MonkeyPatch, setting: dict[str, str]) -> None:
+    library(monkeypatch, "EGL")
+    os.environ.update(setting)
+    choose_gl()
+    assert os.environ.get("MUJOCO_GL") == setting.get("MUJOCO_GL")
+
+
+def test_mujoco_environments_continue_to_the_last_bit() -> None:
+    pytest.importorskip("mujoco")
+    env, twin = (gym.make("Hopper-v5").unwrapped for _ in range(2))
+    env.reset(seed=0)
+    twin.reset(seed=1)
+    actions = np.random.default_rng(0).uniform(-1, 1, (20, 3)).astype(np.float32)
+    for action in actions[:10]:
+        env.step(action)
+    saved = save_foreign(env)
+    restore_foreign(twin, saved)
+    for action in actions[10:]:
+        assert np.array_equal(env.step(action)[0], twin.step(action)[0])
+
+
+class _Hidden(gym.Env[Any, Any]):
+    action_space = gym.spaces.Discrete(2)
+    observation_space = gym.spaces.Discrete(2)
+
+    def __init__(self) -> None:
+        self.engine = memoryview(b"hidden state")
+
+
+def test_state_that_is_not_plain_is_refused_by_name() -> None:
+    with pytest.raises(TaskError, match="_Hidden cannot be saved: its attribute 'engine' is a memoryview"):
+        save_foreign(_Hidden())
+
+
+def test_saved_values_are_copies() -> None:
+    env: Any = gym.make("MountainCar-v0").unwrapped
+    env.reset(seed=0)
+    saved = save_foreign(env)
+    before = np.array(saved["attributes"]["state"])
+    env.step(2)
+    assert np.array_equal(saved["attributes"]["state"], before)

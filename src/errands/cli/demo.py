@@ -136,7 +136,7 @@ def _shown(task: Task, trained: Run, exact: dict[str, float], proved: str, page:
 def _route(task: Task, trained: Run) -> list[str]:
     """The map, and the learnt route leg by leg."""
     from errands.oracle.certificate import walk
-    from errands.worlds.grid_picture import grid_text
+    from errands.worlds.picture import grid_text
 
     layout = task.layout
     if layout is None:

@@ -54,7 +54,7 @@ def run(arguments: Arguments) -> Answer:
         document["one_policy_per_subtask"] = single.length
         lines.append(f"with one policy per subtask: {_length(single.length, 'no such policy succeeds')}")
     if task.layout is not None and best.path and task.layout.cells > max(best.path):
-        from errands.worlds.grid_picture import grid_text
+        from errands.worlds.picture import grid_text
 
         lines += ["", grid_text(task.layout, best.path[0])]
     return Answer(document, "\n".join(lines), 0 if best.length is not None or task.finite is None else 1)

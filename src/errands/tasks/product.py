@@ -12,9 +12,8 @@ from errands.machines import Machine, couple, unfold_agenda, unfold_boolean
 from errands.tasks.crossing import Crossing, Observation
 from errands.tasks.task import Task
 from errands.tasks.walker import Position, Walker
-from errands.worlds.drawing import pixels
-from errands.worlds.grid_env import GridEnv
-from errands.worlds.grid_picture import grid_drawing, grid_text
+from errands.worlds.grid_world import GridEnv
+from errands.worlds.picture import grid_drawing, grid_text, pixels
 from errands.worlds.saving import Restorable, Saved
 
 Info = dict[str, Any]

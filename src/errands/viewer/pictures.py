@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from errands.tasks.task import Task
 from errands.viewer.replay import Episode, Replay
 from errands.worlds import water
-from errands.worlds.drawing import Box, Disc, Drawing, Shape, Stroke, Word, pixels
-from errands.worlds.grid_picture import grid_drawing
+from errands.worlds.picture import Box, Disc, Drawing, Shape, Stroke, Word, grid_drawing, pixels
 
 MOST_IMAGES = 300
 _PAINT = dict(

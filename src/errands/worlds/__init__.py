@@ -5,17 +5,16 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from errands.worlds.base import FiniteWorld, World
-from errands.worlds.registry import KINDS, make_world, register_all
+from errands.worlds.base import KINDS, FiniteWorld, World, make_world, register_all
 
 _HOMES = {
     **{name: module for module, name in KINDS.values()},
     "GridLayout": "errands.worlds.grid",
     "Restorable": "errands.worlds.saving",
     "distances": "errands.worlds.grid",
-    "finite_from_p": "errands.worlds.published",
-    "grid_svg": "errands.worlds.grid_picture",
-    "grid_text": "errands.worlds.grid_picture",
+    "finite_from_p": "errands.worlds.gymnasium_world",
+    "grid_svg": "errands.worlds.picture",
+    "grid_text": "errands.worlds.picture",
     "reachable": "errands.worlds.grid",
     "unreachable_features": "errands.worlds.grid",
 }

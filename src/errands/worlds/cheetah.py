@@ -9,8 +9,8 @@ from typing import Any, Literal
 import gymnasium as gym
 
 from errands.errors import ErrandsError, SpecError, install
-from errands.worlds.maps import positive
-from errands.worlds.physics import choose_gl
+from errands.worlds.grid import positive
+from errands.worlds.saving import choose_gl
 
 BACKWARD = (("B", -2.0),)
 FORWARD = (("C", 2.0), ("D", 4.0), ("E", 6.0))

@@ -12,8 +12,7 @@ from gymnasium.envs.mujoco.half_cheetah_v5 import HalfCheetahEnv as GymnasiumHal
 from numpy.typing import NDArray
 
 from errands.worlds.cheetah import CONTROL_COST, HalfCheetah, features_at
-from errands.worlds.physics import restore_physics, save_physics
-from errands.worlds.saving import Saved, restore_random, save_random
+from errands.worlds.saving import Saved, restore_physics, restore_random, save_physics, save_random
 
 
 class HalfCheetahEnv(GymnasiumHalfCheetah):

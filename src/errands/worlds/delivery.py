@@ -12,9 +12,8 @@ import numpy as np
 from errands.errors import TaskError
 from errands.tables import WorldTable
 from errands.worlds.base import FiniteWorld
-from errands.worlds.grid import GridLayout, grid_table, outcomes
-from errands.worlds.grid_env import GridEnv, Info
-from errands.worlds.maps import distinct_cells, grid_limit, grid_size, positive
+from errands.worlds.grid import GridLayout, distinct_cells, grid_limit, grid_size, grid_table, outcomes, positive
+from errands.worlds.grid_world import GridEnv, Info
 from errands.worlds.saving import Saved
 
 MOST_STATES = 5_000_000

@@ -10,9 +10,8 @@ import gymnasium as gym
 
 from errands.errors import SpecError
 from errands.worlds.base import FiniteWorld
-from errands.worlds.grid import GridLayout, grid_table
-from errands.worlds.grid_env import GridEnv
-from errands.worlds.maps import positive
+from errands.worlds.grid import GridLayout, grid_table, positive
+from errands.worlds.grid_world import GridEnv
 
 WIDTH, HEIGHT, ROOM = 12, 9, 3
 START = (2, 1)

@@ -1,13 +1,22 @@
-"""Save and restore of a world's full state as plain data, the random numbers to come included."""
+"""The full state of an environment as plain data: our own, foreign attributes, random numbers, MuJoCo's physics."""
 
 from __future__ import annotations
 
+import copy
+import ctypes.util
+import os
+import sys
 from typing import Any, Protocol, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
 
+from errands.errors import ErrandsError, TaskError
+
 Saved = dict[str, Any]
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.ndarray)
+_FIXED = {"P", "spec", "model", "data", "metadata", "action_space", "observation_space", "_np_random"}
+_SCENERY = ("gymnasium", "pygame", "mujoco")
 
 
 @runtime_checkable
@@ -33,3 +42,77 @@ def restore_random(env: gym.Env[Any, Any], state: Any) -> None:
     bits = np.random.PCG64()
     bits.state = state
     env.np_random = np.random.Generator(bits)
+
+
+def save_physics(model: Any, data: Any) -> list[float]:
+    """All that the simulation's future depends on, the solver's warm start included."""
+    import mujoco
+
+    kind = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+    full = np.empty(mujoco.mj_stateSize(model, kind))
+    mujoco.mj_getState(model, data, full, kind)
+    return [float(number) for number in full]
+
+
+def restore_physics(model: Any, data: Any, physics: list[float]) -> None:
+    """Put the simulation back into a saved state."""
+    import mujoco
+
+    full, kind = np.array(physics), int(mujoco.mjtState.mjSTATE_INTEGRATION)
+    mujoco.mj_setState(model, data, full, kind)
+    mujoco.mj_forward(model, data)
+    # The forward pass is for the picture only and moves the warm start: set the state again.
+    mujoco.mj_setState(model, data, full, kind)
+
+
+def choose_gl() -> None:
+    """On Linux without a screen, tell MuJoCo to draw through EGL, or OSMesa, unless the user has chosen."""
+    screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    if os.environ.get("MUJOCO_GL") or screen or not sys.platform.startswith("linux"):
+        return
+    for backend, library in (("egl", "EGL"), ("osmesa", "OSMesa")):
+        if ctypes.util.find_library(library):
+            os.environ["MUJOCO_GL"] = backend
+            return
+    raise ErrandsError(
+        "rendering MuJoCo without a screen needs EGL or OSMesa and neither is here; install libegl1 or libosmesa6"
+    )
+
+
+def save_foreign(env: gym.Env[Any, Any]) -> Saved:
+    """All that changes in an unwrapped environment; a TaskError where something is not plain data."""
+    attributes = {}
+    for name, value in vars(env).items():
+        if name in _FIXED or callable(value):
+            continue
+        if _plain(value):
+            attributes[name] = copy.deepcopy(value)
+        elif type(value).__module__.split(".")[0] not in _SCENERY:
+            raise TaskError(
+                f"{type(env).__name__} cannot be saved: its attribute '{name}' is a {type(value).__name__}, "
+                "not plain data; use an environment that keeps its state in numbers and arrays"
+            )
+    saved: Saved = {"attributes": attributes, "random": save_random(env)}
+    physical: Any = env
+    if type(getattr(env, "data", None)).__name__ == "MjData":
+        saved["physics"] = save_physics(physical.model, physical.data)
+    return saved
+
+
+def restore_foreign(env: gym.Env[Any, Any], saved: Saved) -> None:
+    """Put an unwrapped environment back into a saved state."""
+    # The generator first: Gymnasium forgets the seed, one of the attributes, when it is given one.
+    restore_random(env, saved["random"])
+    for name, value in saved["attributes"].items():
+        setattr(env, name, copy.deepcopy(value))
+    physical: Any = env
+    if "physics" in saved:
+        restore_physics(physical.model, physical.data, saved["physics"])
+
+
+def _plain(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(_plain(key) and _plain(item) for key, item in value.items())
+    if isinstance(value, list | tuple | set | frozenset):
+        return all(_plain(item) for item in value)
+    return isinstance(value, _PLAIN)

@@ -9,9 +9,8 @@ from typing import Any
 import gymnasium as gym
 
 from errands.worlds.base import FiniteWorld
-from errands.worlds.grid import GridLayout, grid_table
-from errands.worlds.grid_env import GridEnv
-from errands.worlds.maps import distinct_cells, grid_limit, grid_size, positive
+from errands.worlds.grid import GridLayout, distinct_cells, grid_limit, grid_size, grid_table, positive
+from errands.worlds.grid_world import GridEnv
 
 
 @dataclass(frozen=True, init=False)

@@ -1,4 +1,4 @@
-"""Water (Section 6): an agent pushed about among drifting balls of six colours; the rules in NumPy.
+"""Water (Section 6): an agent pushed about among drifting balls of six colours; rules in NumPy, world, environment.
 
 Velocities in a state are distances per step, so a step only adds: NumPy and JAX in float32 then agree to the last bit.
 """
@@ -6,12 +6,16 @@ Velocities in a state are distances per step, so a step only adds: NumPy and JAX
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.worlds.maps import units
+from errands.worlds.grid import positive, units
+from errands.worlds.picture import Box, Disc, Drawing, Shape, pixels
+from errands.worlds.saving import Saved, restore_random, save_random
 
 Singles = NDArray[np.float32]
 
@@ -27,6 +31,8 @@ PUSHES = np.array([(0, 0), (0, PUSH), (PUSH, 0), (0, -PUSH), (-PUSH, 0)], np.flo
 """What each action adds to the agent's velocity; y points up."""
 OBSERVATION = 4 + 4 * BALLS
 _APART, _AWAY = 2 * RADIUS, 4 * RADIUS
+_PAINT = dict(zip(COLOURS, ("#d64541", "#3a9d4f", "#3b6fc4", "#e3b505", "#2ab7ca", "#b14fb5"), strict=True))
+_COLUMNS, _LINES = 40, 20
 
 
 class WaterState(NamedTuple):
@@ -90,3 +96,112 @@ def observe(state: WaterState) -> Singles:
     places = (state.balls - state.agent) / np.float32(ARENA)
     speeds = (state.drifts - state.velocity) / np.float32(TOP_SPEED + BALL_SPEED)
     return np.concatenate([own, np.concatenate([places, speeds], axis=1).ravel()]).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Water:
+    """The Water world on the map of a seed; it reports a colour in the step in which a new overlap with it starts."""
+
+    map_seed: int = 0
+    limit: int = 600
+
+    def __post_init__(self) -> None:
+        positive("limit", self.limit)
+
+    @property
+    def kind(self) -> str:
+        """The word of task files: water."""
+        return "water"
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The six colours."""
+        return COLOURS
+
+    @property
+    def signals(self) -> tuple[str, ...]:
+        """None: Water reports features only."""
+        return ()
+
+    @property
+    def certain(self) -> bool:
+        """Yes: the balls of a map start and move alike in every episode."""
+        return True
+
+    def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
+        """A fresh Gymnasium environment of this map."""
+        return WaterEnv(self, render_mode)
+
+    def finite(self) -> None:
+        """None: Water is continuous."""
+        return
+
+
+class WaterEnv(gym.Env[NDArray[np.float32], Any]):
+    """The agent observes 52 numbers, pushes itself in four directions or not, and is truncated at the limit."""
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 10}  # noqa: RUF012 (as in gymnasium)
+
+    def __init__(self, world: Water, render_mode: str | None = None) -> None:
+        self.limit = world.limit
+        self.render_mode = render_mode
+        self.observation_space = gym.spaces.Box(-1.0, 1.0, (OBSERVATION,), np.float32)
+        self.action_space = gym.spaces.Discrete(len(ACTIONS))
+        self._start = reset_state(world.map_seed)
+        self.state = self._start
+        self.steps = 0
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """Back to the state in which every episode starts; nothing touches there."""
+        super().reset(seed=seed)
+        self.state, self.steps = self._start, 0
+        return observe(self.state), {"features": set(), "signals": {}}
+
+    def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+        """One push of a tenth of a second; `info["features"]` names the colours newly touched."""
+        self.state, touched = step(self.state, int(action))
+        self.steps += 1
+        features = {COLOURS[i] for i in np.flatnonzero(touched)}
+        truncated = self.steps >= self.limit
+        return observe(self.state), 0.0, False, truncated, {"features": features, "signals": {}}
+
+    def render(self) -> Any:
+        """The arena as text or as pixels, by render mode."""
+        if self.render_mode == "ansi":
+            return water_text(self.state)
+        if self.render_mode == "rgb_array":
+            return pixels(water_drawing(self.state))
+        return None
+
+    def save(self) -> Saved:
+        """The full state as plain data."""
+        parts = {name: part.tolist() for name, part in self.state._asdict().items()}
+        return {**parts, "steps": self.steps, "random": save_random(self)}
+
+    def restore(self, saved: Saved) -> None:
+        """Continue from a saved state."""
+        parts = self._start._asdict().items()
+        self.state = WaterState(**{name: np.array(saved[name], part.dtype) for name, part in parts})
+        self.steps = saved["steps"]
+        restore_random(self, saved["random"])
+
+
+def water_drawing(state: WaterState) -> Drawing:
+    """The arena as shapes, y upwards: coloured balls, the agent as a ring."""
+    shapes: list[Shape] = [Box(0, 0, ARENA, ARENA, "#f4f8fb")]
+    for i, (x, y) in enumerate(state.balls.tolist()):
+        shapes.append(Disc(x, ARENA - y, RADIUS, _PAINT[COLOURS[i // BALLS_EACH]]))
+    x, y = state.agent.tolist()
+    shapes += [Disc(x, ARENA - y, r, fill) for r, fill in ((RADIUS, "#222222"), (11.0, "#ffffff"))]
+    return Drawing(ARENA, ARENA, tuple(shapes))
+
+
+def water_text(state: WaterState) -> str:
+    """The arena as lines of text: each ball by the first letter of its colour, the agent as '@'."""
+    canvas = [["."] * _COLUMNS for _ in range(_LINES)]
+    marks = [(place, COLOURS[i // BALLS_EACH][0]) for i, place in enumerate(state.balls.tolist())]
+    for (x, y), mark in [*marks, (state.agent.tolist(), "@")]:
+        canvas[_LINES - 1 - int(y / ARENA * _LINES)][int(x / ARENA * _COLUMNS)] = mark
+    return "\n".join("".join(line) for line in canvas) + "\n"

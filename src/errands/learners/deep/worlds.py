@@ -14,8 +14,7 @@ from jaxtyping import Array
 
 from errands.learners.deep.machine import Listed
 from errands.worlds import water_jax
-from errands.worlds.water import ACTIONS, COLOURS, OBSERVATION
-from errands.worlds.water_env import Water
+from errands.worlds.water import ACTIONS, COLOURS, OBSERVATION, Water
 
 
 @dataclass(frozen=True, eq=False)
