@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from errands.errors import SpecError, TaskError
-from errands.machines import NumericRM, Outcome
+from errands.machines import NumericRM, couple, unfold_agenda, unfold_boolean
+from errands.machines.numeric import Label, Outcome, Reward, Transition, parse_reward, parse_transition
 
 from .examples import FIGURE_1B, boxes
 
@@ -111,3 +112,108 @@ def test_guards_of_many_features_are_compared_in_no_time_and_exactly() -> None:
         NumericRM.of("u0", ["won"], [f"u0 -> won : {first} ; 1", f"u0 -> u0 : {clash} ; 2"])
     apart = " & ".join(["~f10", *(f"f{i}" for i in range(11, 30))])
     NumericRM.of("u0", ["won"], [f"u0 -> won : {first} ; 1", f"u0 -> u0 : {apart} ; 2"])
+
+
+@pytest.mark.parametrize(
+    ("label", "printed"),
+    [
+        (Label(0, ("b1", "b2"), ("b1",)), "0{b1,b2}b1"),
+        (Label(0, ("b1", "b2"), ("b1", "b2")), "0{b1,b2}{b1,b2}"),
+        (Label(3, (), ("s",)), "3{}s"),
+        (Label(4, (), ()), "4{}"),
+    ],
+)
+def test_a_label_is_printed_as_the_paper_prints_it(label: Label, printed: str) -> None:
+    assert str(label) == printed
+
+
+def test_equal_labels_are_one_key_and_any_part_tells_two_apart() -> None:
+    label = Label(1, ("b1",), ("s",))
+    assert {label: "here"}[Label(1, ("b1",), ("s",))] == "here"
+    assert len({label, Label(2, ("b1",), ("s",)), Label(1, (), ("s",)), Label(1, ("b1",), ("t",))}) == 4
+
+
+@pytest.mark.parametrize(
+    ("trace", "outcome"),
+    [
+        ([], Outcome((), False, False)),
+        ([set()], Outcome((0.0,), False, False)),
+        ([{"b1"}, {"s"}, {"b2"}], Outcome((0.0, 0.0, 0.0), False, False)),
+        ([{"b2"}, {"s"}, {"b1"}, {"s"}], Outcome((0.0, 0.0, 0.0, 1.0), True, True)),
+        ([{"b2"}, {"s"}, {"b1"}, {"s"}, {"b1"}, {"s"}], Outcome((0.0, 0.0, 0.0, 1.0), True, True)),
+    ],
+)
+def test_every_machine_of_figure_1_gives_the_outcome_found_by_hand(trace: list[set[str]], outcome: Outcome) -> None:
+    numeric = boxes(2)
+    agenda = unfold_agenda(numeric)
+    assert [m.run(trace) for m in (numeric, unfold_boolean(numeric), agenda, couple(agenda))] == [outcome] * 4
+
+
+def test_a_failure_is_terminal_without_success() -> None:
+    lines = ["u0 -> won : g & ~x ; 1", "u0 -> lost : x ; -5"]
+    machine = NumericRM.of("u0", ["won"], lines, failure=["lost"])
+    assert machine.run([set(), {"g", "x"}, {"g"}]) == Outcome((0.0, -5.0), True, False)
+
+
+def test_a_line_is_read_in_its_four_parts() -> None:
+    found = parse_transition("  u1 -> u2 : s & b⤓ ; 1 ")
+    assert (found.source, found.target) == ("u1", "u2")
+    assert str(found.guard) == "s & b⤓"
+    assert found.reward == Reward(1.0)
+
+
+@pytest.mark.parametrize(
+    "line", ["u0 -> u0 : b! ; 0", "u1 -> u2 : s & b⤓ ; 1", "a -> b : ~(p | q) ; -0.5", "a -> b : p ; -cost"]
+)
+def test_what_is_printed_is_read_back_as_the_same(line: str) -> None:
+    read = parse_transition(line)
+    assert parse_transition(str(read)) == read
+    assert str(read.reward) == line.split(";")[1].strip()
+
+
+def test_a_number_is_paid_whatever_is_reported() -> None:
+    assert Reward(2.5).paid(None) == 2.5
+    assert Reward(2.5).paid({"cost": 9.0}) == 2.5
+
+
+def test_a_signal_is_paid_times_its_factor() -> None:
+    assert parse_reward("-cost").paid({"cost": 3.0}) == -3.0
+    assert parse_reward("cost").paid({"cost": 3.0}) == 3.0
+    assert Reward(0.5, "cost").paid({"cost": 3.0}) == 1.5
+    assert str(Reward(0.5, "cost")) == "0.5 cost"
+
+
+@pytest.mark.parametrize("signals", [None, {}, {"other": 1.0}])
+def test_a_signal_that_the_step_does_not_report_is_named(signals: dict[str, float] | None) -> None:
+    with pytest.raises(TaskError, match=r"the signal 'cost', which this step does not report; pass signals="):
+        Reward(-1.0, "cost").paid(signals)
+
+
+@pytest.mark.parametrize("word", ["nan", "inf", "-inf", "Infinity", "1e999", "-NaN"])
+def test_a_reward_that_is_no_finite_number_is_refused(word: str) -> None:
+    with pytest.raises(SpecError, match="not a finite number"):
+        parse_reward(word)
+
+
+@pytest.mark.parametrize("word", ["", "two words", "3x", "a;b", "--cost"])
+def test_a_reward_that_is_neither_number_nor_name_is_refused(word: str) -> None:
+    with pytest.raises(SpecError, match="neither a number nor the name of a signal"):
+        parse_reward(word)
+
+
+@pytest.mark.parametrize("line", ["", "u0 u1 : p ; 0", "u0 -> u1 ; 0", "u0 -> u1 : p", "-> u1 : p ; 0"])
+def test_a_line_of_another_shape_is_refused_with_the_shape(line: str) -> None:
+    with pytest.raises(SpecError, match="is not a transition; write 'from -> to : guard ; reward'"):
+        parse_transition(line)
+
+
+def test_a_fault_inside_a_line_shows_the_line() -> None:
+    with pytest.raises(SpecError, match=r"\(in 'u0 -> u1 : p & ; 0'\)"):
+        parse_transition("u0 -> u1 : p & ; 0")
+    with pytest.raises(SpecError, match="'u-1' cannot name a machine state"):
+        parse_transition("u0 -> u-1 : p ; 0")
+
+
+def test_the_reward_of_a_transition_is_zero_unless_given() -> None:
+    guard = parse_transition("u0 -> u1 : p ; 7").guard
+    assert str(Transition("u0", "u1", guard)) == "u0 -> u1 : p ; 0"

@@ -7,9 +7,9 @@ import pytest
 from errands.errors import SpecError
 from errands.machines import NumericRM, Sizes
 from errands.machines.text2022 import parse_text2022
-from errands.tasks import any_order, avoid, sequence
+from errands.tasks import any_order, avoid, load, sequence
 from errands.tasks.catalogue import task_text
-from errands.tasks.lint import lint, lint_machine
+from errands.tasks.lint import lint, lint_machine, read_aloud
 
 NAMES = ["figure-1", "corridor", "delivery-2", "delivery-40", "office-6", "visit-8", "water-3", "cheetah-bcde"]
 
@@ -157,3 +157,47 @@ def test_large_tasks_are_measured_without_being_built() -> None:
     report = lint_machine(any_order(*(f"b{i}" for i in range(200)), after="s"))
     assert report.sizes is not None
     assert report.sizes.agenda == 2**201 - 1
+
+
+@pytest.mark.parametrize(
+    ("machine", "said"),
+    [
+        (
+            sequence("a", "b"),
+            ["Start in u0: reach a, then go to u1.", "In u1: reach b, then the task is done with reward 1."],
+        ),
+        (
+            any_order("b1", "b2", after="s"),
+            [
+                "Start in u0: do one of b1, b2, then go to u1.",
+                "In u1: reach s, then if some of b1, b2 remain go back to u0, else the task is done with reward 1.",
+            ],
+        ),
+        (
+            avoid("x", "y", any_order("p", "q")),
+            [
+                "Start in u0: do one of p, q, then if others remain stay in u0, else the task is done with reward 1.",
+                "Always: x or y fails the task.",
+            ],
+        ),
+        (any_order("only"), ["Start in u0: do only, then the task is done with reward 1."]),
+    ],
+)
+def test_a_phrase_is_said_in_words(machine: NumericRM, said: list[str]) -> None:
+    assert list(read_aloud(machine)) == said
+
+
+def test_what_each_step_costs_is_said_apart() -> None:
+    assert read_aloud(load("cheetah-bcd").machine)[-1] == (
+        "In u0, each step pays -control_cost while none of B, C, D is completed."
+    )
+
+
+def test_from_the_seventh_on_subtasks_are_counted_instead_of_listed() -> None:
+    assert "v1, v2, v3, v4, v5, v6," in read_aloud(load("visit-6").machine)[0]
+    assert "v1, v2, ..., v7 (7 subtasks)" in read_aloud(load("visit-7").machine)[0]
+
+
+def test_a_state_that_nothing_leaves_is_said_to_lead_nowhere() -> None:
+    machine = NumericRM.of("u0", ["won"], ["u0 -> won : g & ~x ; 1", "u0 -> stuck : x ; 0"])
+    assert read_aloud(machine)[1] == "In stuck: nothing leads on from here."

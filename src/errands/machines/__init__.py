@@ -6,11 +6,8 @@ from errands.machines.agenda import AgendaRM, unfold_agenda
 from errands.machines.boolean import BooleanRM, unfold_boolean
 from errands.machines.counting import Sizes, size
 from errands.machines.coupled import CoupledRM, couple
-from errands.machines.label import Label
-from errands.machines.numeric import NumericRM
-from errands.machines.outcome import Outcome
+from errands.machines.numeric import Label, NumericRM, Outcome, Reward, Transition
 from errands.machines.stepping import Stepper
-from errands.machines.transition import Reward, Transition
 
 Machine = NumericRM | BooleanRM | AgendaRM | CoupledRM
 

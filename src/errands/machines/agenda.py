@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from errands.machines.label import Label
-from errands.machines.numeric import NumericRM
-from errands.machines.outcome import Outcome, Signals, Trace
+from errands.machines.numeric import Label, NumericRM, Outcome, Signals, Trace
 from errands.machines.stepping import BUDGET, State, Stepper, refuse
 from errands.tables import FAILURE
 

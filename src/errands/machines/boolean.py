@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from errands.machines.numeric import NumericRM
-from errands.machines.outcome import Outcome, Signals, Trace
+from errands.machines.numeric import NumericRM, Outcome, Signals, Trace
 from errands.machines.stepping import BUDGET, Stepper, refuse
 from errands.tables import FAILURE, RUNNING, SUCCESS
 

@@ -12,10 +12,8 @@ from typing import NamedTuple
 
 from errands.errors import SpecError
 from errands.features import And, Change, Guard, atoms, negation, satisfying, substitute, truth_table
-from errands.machines.label import Label
-from errands.machines.numeric import NumericRM
+from errands.machines.numeric import Label, NumericRM, Transition
 from errands.machines.stepping import State, Stepper, Values
-from errands.machines.transition import Transition
 from errands.tables import FAILURE, RUNNING
 
 MAX_WORK = 100_000_000

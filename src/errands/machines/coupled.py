@@ -7,8 +7,7 @@ from functools import cached_property
 
 from errands.machines.agenda import AgendaRM
 from errands.machines.counting import objectives
-from errands.machines.label import Label
-from errands.machines.outcome import Outcome, Signals, Trace
+from errands.machines.numeric import Label, Outcome, Signals, Trace
 from errands.tables import RUNNING, SUCCESS
 
 

@@ -23,9 +23,7 @@ from errands.features import (
     satisfying,
     substitute,
 )
-from errands.machines.numeric import NumericRM
-from errands.machines.outcome import Outcome, Signals, Trace
-from errands.machines.transition import Transition
+from errands.machines.numeric import NumericRM, Outcome, Signals, Trace, Transition
 from errands.tables import FAILURE, RUNNING, SUCCESS
 
 State = tuple[int, int]

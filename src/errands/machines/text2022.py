@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from errands.errors import SpecError
 from errands.features import TRUE, Boolean, Guard, conjunction, disjunction, is_name, negation
-from errands.machines.numeric import NumericRM
-from errands.machines.transition import Reward, Transition
+from errands.machines.numeric import NumericRM, Reward, Transition
 
 MAX_LENGTH = 1_000_000
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"

@@ -10,8 +10,8 @@ import numpy as np
 
 from errands.errors import TaskError
 from errands.kernels.absorption import eliminate, narrow_order, pass_singles, strong_groups, sweep
+from errands.machines.numeric import Transition
 from errands.machines.stepping import State
-from errands.machines.transition import Transition
 from errands.oracle.policy import Policy
 from errands.oracle.product import DUST
 from errands.oracle.stepping import Pair

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from errands import worlds
 from errands.errors import ErrandsError, SpecError, UnknownName
 from errands.machines.numeric import NumericRM
-from errands.tasks.phrase_text import parse_phrase
+from errands.tasks.phrases import parse_phrase
 from errands.tasks.task import Task
 from errands.worlds.base import World
 

@@ -11,7 +11,7 @@ from errands.kernels.qcorm_plus_memory import LANDMARKS, MARKS, Memory
 from errands.kernels.qcorm_plus_plan import after
 from errands.machines.agenda import unfold_agenda
 from errands.machines.coupled import couple
-from errands.machines.label import Label
+from errands.machines.numeric import Label
 from errands.machines.stepping import Stepper
 from errands.oracle.episode import walk
 from errands.oracle.policy import Policy
