@@ -1,6 +1,9 @@
 import dataclasses
 
-from errands.learners.deep.learner import DeepLearner
+import pytest
+
+from errands.errors import ConfigError, StoreError
+from errands.learners.deep.learner import DeepLearner, DeepTeam
 from errands.learners.deep.presets import deep_preset
 from errands.oracle.episode import walk
 from errands.tasks import load
@@ -20,3 +23,44 @@ def test_a_deep_learner_is_a_learner_whose_policy_walks_a_finite_world():
     assert learner.order == walked.order
     assert learner.steps_to_go["3{}s"] >= 1.0
     assert set(learner.steps_to_go) <= {"0{b1,b2}b1", "0{b1,b2}b2", "1{b1}s", "1{b2}s", "2{b1}b1", "2{b2}b2", "3{}s"}
+
+
+def same(ours, theirs) -> None:
+    assert ours.keys() == theirs.keys()
+    for name in ours:
+        assert ours[name].tobytes() == theirs[name].tobytes(), name
+
+
+@pytest.mark.parametrize("world", ["on the device", "on the host"])
+def test_a_team_is_resumed_from_its_members_checkpoints_byte_for_byte(world, line):
+    task = load("figure-1") if world == "on the device" else line()
+    small = {"width": 16, "depth": 1, "batch": 8, "warmup": 20, "capacity": 500, "eval_every": 150}
+    config = dataclasses.replace(deep_preset("qcorm", "tuned", task), **small)
+    whole, first, second = (DeepTeam(task, config, (4, 2, 7), "qcorm") for _ in range(3))
+    seen = list(whole.train(300))
+    assert [e.step for e in seen[0]] == [150] * 3
+    before = list(first.train(150))
+    assert before == seen[:1]
+    for member, saved in zip(first.members, first.save(), strict=True):
+        same(member.save(), saved)
+    second.restore([member.save() for member in first.members])
+    assert [member.step for member in second.members] == [150] * 3
+    assert list(second.train(300)) == seen[1:]
+    for ours, theirs in zip(second.save(), whole.save(), strict=True):
+        same(ours, theirs)
+    alone = DeepLearner(task, config, 2, "qcorm")
+    alone.restore(whole.members[1].save())
+    assert alone.evaluate() == seen[-1][1]
+    assert (alone.step, alone.evaluation_steps) == (300, whole.members[1].evaluation_steps)
+
+
+def test_members_of_a_team_train_and_are_restored_together():
+    task = load("figure-1")
+    config = dataclasses.replace(deep_preset("crm", "tuned", task), width=8, depth=1, batch=4, capacity=100)
+    team = DeepTeam(task, config, (0, 1), "crm")
+    with pytest.raises(ConfigError, match="seed 1 is a member of a team and is trained with it"):
+        team.members[1].advance(1)
+    other = DeepTeam(task, config, (0, 1), "crm")
+    other.advance(5)
+    with pytest.raises(StoreError, match="stand at the same step; these checkpoints were taken at 0, 5"):
+        team.restore([team.members[0].save(), other.members[1].save()])

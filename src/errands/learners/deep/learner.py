@@ -1,51 +1,68 @@
-"""One seed of a deep method as a Learner: what every other learner is to runs, stores and plots."""
+"""Deep methods as Learners: one seed alone, or a member of a team whose seeds train side by side in one process."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from errands.errors import ConfigError
 from errands.learners.base import Learner, Saved
 from errands.learners.deep.bandit import BanditMemory
 from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.machine import Kind
 from errands.learners.deep.policy import DeepPolicy, policy_of
-from errands.learners.deep.team import team_of
+from errands.learners.deep.team import Team, join, split, team_of
 from errands.machines.counting import Quotient
 from errands.tables import Evaluation
 from errands.tasks.task import Task
 
 
 class DeepLearner(Learner):
-    """A team of one seed; `learner` is qrm, crm, hrm, qcorm, qcorm-0 or qcorm-plus."""
+    """One seed; `learner` is qrm, crm, hrm, qcorm, qcorm-0 or qcorm-plus. Without `team` it is a team of its own."""
 
     config: DeepConfig
 
-    def __init__(self, task: Task, config: DeepConfig, seed: int, learner: str, machine: Kind = "agenda") -> None:
+    def __init__(
+        self,
+        task: Task,
+        config: DeepConfig,
+        seed: int,
+        learner: str,
+        machine: Kind = "agenda",
+        team: Team | None = None,
+        place: int = 0,
+    ) -> None:
         super().__init__(task, config, seed)
         self.learner = learner
-        self.team = team_of(task, learner, config, (seed,), machine)
+        self.team = team or team_of(task, learner, config, (seed,), machine)
+        self.place = place
+        """Where the seed stands in its team."""
 
     def advance(self, count: int) -> None:
         """Take `count` training steps."""
+        self._alone("trained")
         self.team.advance(count)
         self.step = self.team.step
 
+    def _alone(self, what: str) -> None:
+        if len(self.team.seeds) > 1:
+            raise ConfigError(f"seed {self.seed} is a member of a team and is {what} with it; ask the DeepTeam")
+
     def evaluate(self) -> Evaluation:
-        """One greedy episode from the start."""
-        return self.team.evaluate()[0]
+        """One greedy episode from the start; a team's members are evaluated together."""
+        return self.team.evaluate()[self.place]
 
     @property
     def policy(self) -> DeepPolicy:
         """The greedy policy learnt so far."""
-        return policy_of(self.team, 0)
+        return policy_of(self.team, self.place)
 
     @property
     def order(self) -> tuple[str, ...]:
         """The objectives in the order in which the greedy policy completes them."""
         self.team.evaluate()
-        return self.team.orders[0]
+        return self.team.orders[self.place]
 
     @property
     def steps_to_go(self) -> Mapping[str, float]:
@@ -54,7 +71,7 @@ class DeepLearner(Learner):
         if not isinstance(memory, BanditMemory):
             return {}
         quotient, machine = Quotient(self.task.machine), self.team.brain.machine
-        eta = np.asarray(memory.eta)[0]
+        eta = np.asarray(memory.eta)[self.place]
         return {
             str(quotient.label((int(machine.numeric[i]), int(machine.masks[i])), machine.objectives[k])): float(eta[i, k])
             for i, k in np.argwhere(np.isfinite(eta) & machine.open)
@@ -63,14 +80,75 @@ class DeepLearner(Learner):
     @property
     def checkpoint_bytes(self) -> int:
         """The most bytes that a checkpoint takes, however long the run."""
-        return self.team.checkpoint_bytes
+        return self.team.checkpoint_bytes // len(self.team.seeds)
 
     def save(self) -> Saved:
         """Everything that the rest of the run depends on: weights, moments, buffers, world, random state."""
-        return {**self.team.save(), "evaluation_steps": np.array(self.evaluation_steps, np.int64)}
+        return self._with_counts(split(self.team.save())[self.place])
+
+    def _with_counts(self, saved: Saved) -> Saved:
+        return {**saved, "evaluation_steps": np.array(self.evaluation_steps, np.int64)}
 
     def restore(self, saved: Saved) -> None:
         """Continue where `saved` was taken."""
+        self._alone("restored")
         self.team.restore(saved)
+        self._take_counts(saved)
+
+    def _take_counts(self, saved: Saved) -> None:
         self.evaluation_steps = int(saved["evaluation_steps"]) if "evaluation_steps" in saved else 0
         self.step = self.team.step
+
+
+class DeepTeam:
+    """Seeds of one method that train side by side, vmapped in one process: each member is a Learner with its own checkpoint.
+
+    Trained again with the same seeds a team repeats itself to the byte on the CPU, resumed or not; a seed trained alone or among
+    others sums in another order and differs in the last bits.
+    """
+
+    def __init__(
+        self, task: Task, config: DeepConfig, seeds: Sequence[int], learner: str, machine: Kind = "agenda"
+    ) -> None:
+        self.config = config
+        self.team = team_of(task, learner, config, tuple(seeds), machine)
+        self.members = tuple(
+            DeepLearner(task, config, seed, learner, machine, self.team, place) for place, seed in enumerate(seeds)
+        )
+
+    @property
+    def step(self) -> int:
+        """Training steps of each seed so far."""
+        return self.team.step
+
+    def advance(self, count: int) -> None:
+        """Take `count` training steps with every seed."""
+        self.team.advance(count)
+        for member in self.members:
+            member.step = self.team.step
+
+    def evaluate(self) -> list[Evaluation]:
+        """One greedy episode of every seed."""
+        return self.team.evaluate()
+
+    def train(self, steps: int) -> Iterator[list[Evaluation]]:
+        """Train until every seed took `steps` steps; evaluations of all of them every `eval_every` steps and at the last."""
+        every = self.config.eval_every
+        while self.step < steps:
+            self.advance(min((self.step // every + 1) * every, steps) - self.step)
+            evaluations = self.evaluate()
+            for member, evaluation in zip(self.members, evaluations, strict=True):
+                member.evaluation_steps += int(evaluation.episode_length)
+            yield evaluations
+
+    def save(self) -> list[Saved]:
+        """What each member's `save` gives, with one transfer from the device for all."""
+        parts = split(self.team.save())
+        return [member._with_counts(part) for member, part in zip(self.members, parts, strict=True)]
+
+    def restore(self, parts: Sequence[Saved]) -> None:
+        """Continue where the members' checkpoints were taken, all at the same step."""
+        arrays = [{name: array for name, array in part.items() if name != "evaluation_steps"} for part in parts]
+        self.team.restore(join(arrays))
+        for member, part in zip(self.members, parts, strict=True):
+            member._take_counts(part)

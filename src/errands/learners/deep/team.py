@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -101,6 +102,41 @@ class Team(ABC):
     def checkpoint_bytes(self) -> int:
         """The most bytes that a checkpoint takes, however long the run."""
         return sum(int(leaf.nbytes) for leaf in jax.tree.leaves(self.state))
+
+
+def split(saved: Saved) -> list[Saved]:
+    """What a team saved, seed by seed: each part is what a team of that seed alone would save."""
+    environments = [{}] * len(saved["keys"])
+    if "environments" in saved:
+        whole = json.loads(bytes(saved["environments"]))
+        parts = ({name: [values[i]] for name, values in whole.items()} for i in range(len(environments)))
+        environments = [{"environments": np.frombuffer(json.dumps(part).encode(), np.uint8)} for part in parts]
+    names = [name for name in saved if name != "environments"]
+    return [{name: _part(name, saved[name], i) for name in names} | rest for i, rest in enumerate(environments)]
+
+
+def _part(name: str, array: Any, place: int) -> Any:
+    """One seed's share of an array: seeds are the second axis of the buffer, and the first of all else but the step."""
+    if name == "step":
+        return array
+    return array[:, place : place + 1] if name == "buffer" else array[place : place + 1]
+
+
+def join(parts: Sequence[Saved]) -> Saved:
+    """What a team of several seeds would have saved, from the parts of its seeds."""
+    steps = sorted({int(part["step"]) for part in parts})
+    if len(steps) > 1:
+        raise StoreError(f"seeds of a team stand at the same step; these checkpoints were taken at {', '.join(map(str, steps))}")
+    joined = {
+        name: first if name == "step" else np.concatenate([part[name] for part in parts], axis=int(name == "buffer"))
+        for name, first in parts[0].items()
+        if name != "environments"
+    }
+    if "environments" in parts[0]:
+        documents = [json.loads(bytes(part["environments"])) for part in parts]
+        whole = {name: [value for document in documents for value in document[name]] for name in documents[0]}
+        joined["environments"] = np.frombuffer(json.dumps(whole).encode(), np.uint8)
+    return joined
 
 
 def _check(name: str, found: Any, shape: tuple[int, ...]) -> None:
