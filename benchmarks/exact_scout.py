@@ -14,7 +14,7 @@ from types import ModuleType
 
 import numpy as np
 
-from errands.kernels.scout_memory import STAMP
+from errands.kernels.scout.memory import STAMP
 from errands.learners.scout import Scout, ScoutConfig
 from errands.oracle.certificate import certificate
 from errands.oracle.optimum import optimum

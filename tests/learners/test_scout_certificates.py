@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from errands.kernels.scout_bounds import FAR, Landmarks
+from errands.kernels.scout.plan import FAR, Landmarks
 from errands.learners.scout import Scout, ScoutConfig
 from errands.learners.scout.planner import Planner
 from errands.tables import Ints

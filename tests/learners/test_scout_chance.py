@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from errands.learners.scout import Scout, ScoutConfig, mind
-from errands.learners.scout.staged import Staged
+from errands.learners.scout import Scout, ScoutConfig, planner
+from errands.learners.scout.stages import Staged
 from errands.machines.stepping import Stepper
 from errands.oracle.policy import Policy
 from errands.tasks import Task
@@ -85,7 +85,7 @@ def test_lethal_cells_are_passed_at_99_percent_of_the_optimum_after_32000_steps(
 
 @pytest.mark.parametrize(("kind", "count"), [("delivery", 4), ("visit", 5), ("office", 3)])
 def test_stages_come_close_to_the_exact_values(kind: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mind, "MOST_VALUES", 0)
+    monkeypatch.setattr(planner, "MOST_VALUES", 0)
     task = slippery(kind, count, 1)
     scout = explored(task, 10_000, 0)
     assert isinstance(scout.prospect, Staged)

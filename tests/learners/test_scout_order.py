@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from errands.kernels.local_search import tour
-from errands.kernels.scout_tree import tree_bound
-from errands.learners.scout import Scout, ScoutConfig, agenda
-from errands.learners.scout.crowd import Crowd
-from errands.learners.scout.nearest import Nearest
+from errands.kernels.scout.tour import tree_bound
+from errands.learners.scout import Scout, ScoutConfig, machine
+from errands.learners.scout.fallback import Nearest
+from errands.learners.scout.stages import Crowd
 from errands.oracle.optimum import optimum
 from errands.tasks import Task, load
 
@@ -43,8 +43,8 @@ def test_the_bound_is_exact_where_every_item_is_fetched_from_one_place() -> None
 
 def many(task: Task, monkeypatch: pytest.MonkeyPatch, steps: int = 2_000) -> Scout:
     """Scout made to believe that the agenda states are too many."""
-    monkeypatch.setattr(agenda, "FEW_STATES", 1)
-    monkeypatch.setattr(agenda, "MOST_STATES", 1)
+    monkeypatch.setattr(machine, "FEW_STATES", 1)
+    monkeypatch.setattr(machine, "MOST_STATES", 1)
     scout = Scout(task, ScoutConfig(kicks=300), 0)
     list(scout.train(steps))
     return scout

@@ -11,8 +11,8 @@ def cache_folder() -> Path:
     """Where compiled kernels are kept: one folder for each state of the kernel sources and tables."""
     here = Path(__file__).parent
     digest = hashlib.sha256()
-    for source in sorted([*here.glob("*.py"), here.parent / "tables.py"]):
-        digest.update(source.name.encode() + b"\0" + source.read_bytes())
+    for source in sorted([*here.rglob("*.py"), here.parent / "tables.py"]):
+        digest.update(str(source.relative_to(here.parent)).encode() + b"\0" + source.read_bytes())
     home = os.environ.get("ERRANDS_CACHE") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home) / "errands" / digest.hexdigest()[:16]
 

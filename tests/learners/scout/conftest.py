@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from errands.kernels.scout_memory import Known, observe
-from errands.learners.scout.lowering import Lowering
-from errands.learners.scout.memory import new_known
+from errands.kernels.scout.memory import Known, observe
+from errands.learners.scout.learner import new_known
+from errands.learners.scout.machine import Lowering
 from errands.tasks import Task
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from errands.kernels.scout_memory import Known, observe
-from errands.learners.scout.agenda import number_states
-from errands.learners.scout.chance import ChancePolicy, Exact
-from errands.learners.scout.lowering import Lowering
-from errands.learners.scout.memory import new_known
+from errands.kernels.scout.memory import Known, observe
+from errands.learners.scout.learner import new_known
+from errands.learners.scout.machine import Lowering, number_states
+from errands.learners.scout.policy import ChancePolicy, Exact
 from errands.tasks import sequence
 
 GAMMA = 0.9

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from errands.learners.scout.crowd import Crowd
-from errands.learners.scout.stages import find_stages
+from errands.learners.scout.stages import Crowd, find_stages
 from errands.oracle.optimum import optimum
 from errands.tasks import Task, load
 

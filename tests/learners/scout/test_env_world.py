@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from errands.errors import TaskError
-from errands.kernels import scout_explore as ex
-from errands.learners.scout.env_world import EnvSampler, make_sampler
-from errands.learners.scout.lowering import Lowering
-from errands.learners.scout.memory import new_agent, new_known
-from errands.learners.scout.world import NEWS, Outing, TableSampler
+from errands.kernels.scout import explore as ex
+from errands.learners.scout.learner import new_agent, new_known
+from errands.learners.scout.machine import Lowering
+from errands.learners.scout.world import NEWS, EnvSampler, Outing, TableSampler, make_sampler
 from errands.tasks import Task, load
 
 LAKE = Task.from_toml(

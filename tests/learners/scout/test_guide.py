@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errands.learners.scout.guide import GuidedPolicy, Walk
+from errands.learners.scout.policy import GuidedPolicy, Walk
 
 HERE, THERE = (0, 0b11), (0, 0b01)
 

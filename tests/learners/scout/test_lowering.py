@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from errands.errors import TaskError
-from errands.kernels.scout_machine import advance
-from errands.learners.scout.lowering import Lowering
+from errands.kernels.scout.memory import advance
+from errands.learners.scout.machine import Lowering
 from errands.machines import NumericRM, Stepper
 from errands.tasks import any_order, avoid, sequence
 

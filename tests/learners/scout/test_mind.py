@@ -5,15 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from errands.learners.scout.chance import Exact
-from errands.learners.scout.config import ScoutConfig
-from errands.learners.scout.crowd import Crowd
-from errands.learners.scout.lowering import Lowering
-from errands.learners.scout.memory import new_known
-from errands.learners.scout.mind import Mind, Usual
-from errands.learners.scout.nearest import Nearest
-from errands.learners.scout.planner import Planner
-from errands.learners.scout.staged import Staged
+from errands.learners.scout.fallback import Nearest
+from errands.learners.scout.learner import ScoutConfig, new_known
+from errands.learners.scout.machine import Lowering
+from errands.learners.scout.planner import Mind, Planner, Usual
+from errands.learners.scout.policy import Exact
+from errands.learners.scout.stages import Crowd, Staged
 from errands.machines import NumericRM
 from errands.tasks import any_order, avoid
 

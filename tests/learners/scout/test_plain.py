@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from errands.learners.scout.plain import plain, rich
+from errands.worlds.plain import plain, rich
 
 
 def through(value: Any) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from errands.kernels.scout_search import EXIT, GOAL, NONE
-from errands.learners.scout.agenda import number_states
+from errands.kernels.scout.plan import EXIT, GOAL, NONE
+from errands.learners.scout.machine import number_states
 from errands.learners.scout.planner import Planner
 from errands.oracle.optimum import optimum
 from errands.tasks import Task, load

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from errands.learners.scout.staged import Staged
-from errands.learners.scout.stages import find_stages
+from errands.learners.scout.stages import Staged, find_stages
 
 UP, RIGHT, DOWN, LEFT = range(4)
 

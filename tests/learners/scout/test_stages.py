@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from errands.learners.scout.lowering import Lowering
+from errands.learners.scout.machine import Lowering
 from errands.learners.scout.stages import Stage, find_stages
 from errands.machines import NumericRM
 from errands.tasks import any_order, avoid, sequence

@@ -1,6 +1,5 @@
 """Scout (ours): learn the world once, plan on it, stop when the plan is proved; see docs/methods/scout.md."""
 
-from errands.learners.scout.config import ScoutConfig
-from errands.learners.scout.learner import Scout
+from errands.learners.scout.learner import Scout, ScoutConfig
 
 __all__ = ["Scout", "ScoutConfig"]

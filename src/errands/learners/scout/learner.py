@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import cast
+from dataclasses import asdict, dataclass
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from errands.errors import ConfigError
-from errands.kernels import scout_explore as ex
-from errands.kernels import scout_memory as me
-from errands.kernels.scout_bounds import FAR, measure
-from errands.kernels.scout_explore import scarce_from, wanted_cells
-from errands.kernels.scout_model import learn_model, oddness
-from errands.kernels.scout_rollout import rehearse
-from errands.kernels.scout_values import seek_values
-from errands.learners.base import Learner, LearnerConfig, Saved
-from errands.learners.scout.chance import ChancePolicy, Prospect
-from errands.learners.scout.claims import bounds_so_far, proof
-from errands.learners.scout.config import ScoutConfig
-from errands.learners.scout.env_world import make_sampler
-from errands.learners.scout.guide import Guide, GuidedPolicy, Walk
-from errands.learners.scout.lowering import Lowering
-from errands.learners.scout.memory import new_agent, new_known, roomier, snapshot
-from errands.learners.scout.mind import Mind
-from errands.learners.scout.planner import Planner
-from errands.learners.scout.saving import load_scout, save_scout
-from errands.learners.scout.world import NEWS, Outing, TableSampler
+from errands.kernels.scout import explore as ex
+from errands.kernels.scout import memory as me
+from errands.kernels.scout.explore import scarce_from, wanted_cells
+from errands.kernels.scout.memory import Agent, Known, rehearse
+from errands.kernels.scout.model import learn_model, oddness, seek_values
+from errands.kernels.scout.plan import FAR, measure
+from errands.learners.base import Learner, LearnerConfig, Saved, pack_rng, unpack_rng
+from errands.learners.scout.machine import Lowering
+from errands.learners.scout.planner import Mind, Planner, bounds_so_far, proof
+from errands.learners.scout.policy import ChancePolicy, Guide, GuidedPolicy, Prospect, Walk
+from errands.learners.scout.world import NEWS, Outing, TableSampler, make_sampler
 from errands.machines.agenda import unfold_agenda
 from errands.machines.counting import size
 from errands.machines.stepping import State
@@ -34,6 +29,77 @@ from errands.oracle.certificate import Claim
 from errands.oracle.policy import Policy
 from errands.tables import RUNNING, SUCCESS, Evaluation, Floats, Ints
 from errands.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class ScoutConfig(LearnerConfig):
+    """Settings of Scout; none of them has to be tuned."""
+
+    gamma: float = 0.99
+    """Discount factor; it matters only where moves are random."""
+    eval_every: int = 50
+    """Training steps between two evaluations; the last step is always evaluated."""
+    replan_every: int = 25
+    """New (cell, action) pairs between two looks for a certificate: 1 notices it at once, more costs less time."""
+    unique: bool = False
+    """Promise that every feature stands on one cell; the certificate comes sooner, and is wrong if the promise is."""
+    kicks: int = 10_000
+    """Random kicks of the local search that orders many subtasks."""
+    prior: float = 20.0
+    """Weight, in steps, of what all cells taught about a random action; times a power of 4 that the counts choose."""
+    level: int = 5
+    """Tries of every action before exploration shares a random world with the greedy policy, episode by episode."""
+    host: bool = False
+    """Step the Gymnasium environment although the world has tables."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, least in (("replan_every", 1), ("kicks", 0), ("prior", 0), ("level", 1)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least {least}")
+
+
+def new_known(states: int, actions: int, outcomes: int) -> Known:
+    """Nothing known yet, with room for so many outcomes of a pair."""
+    pairs, rows = (states, actions), (states, actions, outcomes)
+    return Known(
+        tried=np.zeros(pairs, np.int32),
+        target=np.zeros(rows, np.int32),
+        label=np.zeros(rows, np.int32),
+        ends=np.zeros(rows, np.bool_),
+        hits=np.zeros(rows, np.int32),
+        mode=np.zeros(pairs, np.int32),
+        cell_label=np.full(states, -1, np.int32),
+        started=np.zeros(states, np.int32),
+        facts=np.zeros(3, np.int64),
+    )
+
+
+def roomier(known: Known) -> Known:
+    """The same knowledge with room for twice as many outcomes."""
+    twice = {name: np.concatenate((part, np.zeros_like(part)), axis=2) for name, part in _rows(known).items()}
+    return known._replace(**twice)
+
+
+def _rows(known: Known) -> dict[str, NDArray[Any]]:
+    return {name: getattr(known, name) for name in ("target", "label", "ends", "hits")}
+
+
+def snapshot(known: Known) -> Known:
+    """A copy of what is known, which later steps do not change."""
+    return Known._make(part.copy() for part in known)
+
+
+def new_agent(states: int, limit: int, words: int, labels: int) -> Agent:
+    """An agent about to start its first episode, exploring."""
+    at = np.zeros(11, np.int64)
+    at[me.CLOCK], at[me.LEVEL] = -1, 1
+    room = max(states, limit) + 1
+    path, expect = np.zeros(room, np.int32), np.zeros(room, np.int32)
+    mask, after = np.zeros(words, np.uint64), np.zeros(words, np.uint64)
+    scratch = (np.zeros(states, np.int32) for _ in range(4))
+    return Agent(at, mask, after, path, expect, np.zeros(labels, np.int8), *scratch)
+
 
 NEVER = 1 << 60
 MOST_LABELS = 5_000
@@ -267,3 +333,50 @@ class Scout(Learner):
         """Continue where `saved` was taken; the finished run is then equal to one that was never interrupted."""
         load_scout(self, saved)
         self._cached = self._sought = None
+
+
+AGENT = ("at", "mask", "path", "expect")
+
+
+def save_scout(scout: Scout) -> Saved:
+    """Everything that the rest of the run depends on, as arrays."""
+    told = {
+        "proof": None if scout.proof is None else asdict(scout.proof),
+        "labels": [sorted(label) for label in scout.lowering.labels],
+    }
+    at = scout.agent.at.copy()
+    at[me.STAMP] = 0  # a mark that only one search reads
+    return {
+        **{f"known.{name}": part.copy() for name, part in scout.known._asdict().items()},
+        **{f"frozen.{name}": part.copy() for name, part in scout.frozen._asdict().items()},
+        **{f"agent.{name}": getattr(scout.agent, name).copy() for name in AGENT},
+        "agent.at": at,
+        "route": scout.route.copy(),
+        "counters": np.array([scout.step, scout.evaluation_steps, scout.frozen_step], np.int64),
+        "rng": pack_rng(scout.rng),
+        "told": _bytes(json.dumps(told).encode()),
+        "world": _bytes(scout.sampler.save()),
+    }
+
+
+def load_scout(scout: Scout, saved: Saved) -> None:
+    """Continue where `saved` was taken."""
+    told = json.loads(saved["told"].tobytes().decode())
+    scout.lowering.add([frozenset(label) for label in told["labels"][len(scout.lowering.labels) :]])
+    scout.known = Known(**{name: saved[f"known.{name}"].copy() for name in Known._fields})
+    scout.frozen = Known(**{name: saved[f"frozen.{name}"].copy() for name in Known._fields})
+    fresh = new_agent(scout.sampler.states, scout.task.world.limit, scout.lowering.words, len(scout.lowering.labels))
+    scout.agent = fresh._replace(**{name: saved[f"agent.{name}"].copy() for name in AGENT})
+    scout.agent.at[me.STAMP] = 0
+    if scout.agent.at[me.CLOCK] >= 0:
+        me.refresh(scout.lowering.machine, scout.agent)
+    scout.route = saved["route"].copy()
+    scout.step, scout.evaluation_steps, scout.frozen_step = (int(n) for n in saved["counters"])
+    unpack_rng(scout.rng, saved["rng"])
+    scout.settled = told["proof"] is not None
+    scout.proof = None if told["proof"] is None else Claim(**told["proof"])
+    scout.sampler.restore(saved["world"].tobytes())
+
+
+def _bytes(data: bytes) -> NDArray[Any]:
+    return np.frombuffer(data, np.uint8).copy()

@@ -1,21 +1,39 @@
-"""Plans on what Scout knows: lower bounds from landmarks, then A*; a plan without an untried action is a certificate."""
+"""Plans on what Scout knows and what they prove: bounds from landmarks, then A*; no untried action left, a certificate."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from errands.kernels.scout_bounds import FAR, Landmarks, bound, find_landmarks, measure
-from errands.kernels.scout_memory import Known
-from errands.kernels.scout_search import EXIT, GOAL, LOST, NONE, estimate, search
-from errands.learners.scout.agenda import Agenda
-from errands.learners.scout.guide import Walk
-from errands.learners.scout.lowering import Lowering
+from errands.kernels.scout.memory import Known
+from errands.kernels.scout.plan import (
+    EXIT,
+    FAR,
+    GOAL,
+    LOST,
+    NONE,
+    Landmarks,
+    bound,
+    estimate,
+    find_landmarks,
+    measure,
+    search,
+)
+from errands.learners.scout.fallback import Nearest
+from errands.learners.scout.machine import Agenda, Lowering, number_states, with_labels
+from errands.learners.scout.policy import MOST_VALUES, Exact, Guide, GuidedPolicy, Prospect, Walk
+from errands.learners.scout.stages import Crowd, Stage, Staged, find_stages
 from errands.machines.stepping import State
-from errands.tables import Ints
+from errands.oracle.certificate import Claim
+from errands.tables import FAILURE, RUNNING, Flags, Ints
+
+if TYPE_CHECKING:
+    from errands.learners.scout.learner import ScoutConfig
 
 MOST_WORK = 60_000_000
 MOST_LANDMARKS = 4_096
@@ -125,3 +143,117 @@ class Planner:
         return Walk(
             tuple(plan.actions.tolist()), tuple(plan.cells.tolist()), tuple(map(self.agenda.state, plan.machine_states))
         )
+
+
+def proof(plan: Plan, step: int, certain: bool | None) -> Claim:
+    """The claim of a plan that no untried action can beat."""
+    reason = "no run succeeds" if plan.kind == NONE else "no untried action can shorten the plan"
+    if certain is None:
+        reason += ", as long as moves are certain, as all have been so far"
+    return Claim(plan.cost, plan.cost, True, step, reason)
+
+
+def bounds_so_far(guide: Guide | None, state: State, starts: Mapping[int, int], events: bool, step: int) -> Claim:
+    """Bounds of the optimum, averaged over the starts met, and why they are not a proof."""
+    if not starts:
+        return Claim(0.0, math.inf, False, step, "nothing was tried yet")
+    if guide is None:
+        return Claim(0.0, math.inf, False, step, "moves are random, so the plan is as good as the model and not proved")
+    both = [(_bounds(guide, state, s), n) for s, n in starts.items()]
+    total = sum(starts.values())
+    lower = sum(b[0] * n for b, n in both) / total
+    upper = sum(b[1] * n for b, n in both) / total
+    if events:
+        why = "a cell showed different features at different times: features are events here, and an untried step could show any"
+        return Claim(0.0, upper, False, step, why)
+    if len(starts) > 1:
+        why = f"episodes started in {len(starts)} cells so far, and there may be others; the bounds are their average"
+        return Claim(lower, upper, False, step, why)
+    if isinstance(guide, Planner):
+        return Claim(lower, upper, False, step, "untried actions could still shorten the plan")
+    if lower == upper:
+        return Claim(lower, upper, True, step, "no order is shorter than the lightest tree that joins its items")
+    return Claim(lower, upper, False, step, "too many agenda states for a proof; the order comes from a local search")
+
+
+def _bounds(guide: Guide, state: State, cell: int) -> tuple[float, float]:
+    """A lower bound, and the steps of the way known by now."""
+    if isinstance(guide, Planner):
+        x = guide.agenda.number(state)
+        plan = guide.plan(x, cell)
+        hope = guide.hope(x, cell, plan.cost)
+        return min(plan.cost, hope.cost if hope.kind == EXIT else guide.lower(x, cell)), plan.cost
+    walk = guide.walk(state, cell)
+    upper = math.inf if walk is None else float(len(walk.actions))
+    return (guide.floor(state, cell, upper) if isinstance(guide, Crowd) and walk else 0.0), upper
+
+
+class Mind:
+    """The machine of a task as far as its labels are known, and the planners that suit its size."""
+
+    def __init__(self, lowering: Lowering, config: ScoutConfig, seed: int, planner: type[Planner]) -> None:
+        self.lowering = lowering
+        self.config = config
+        self.seed = seed
+        self.planner = planner
+        self._agenda = number_states(lowering)
+
+    @property
+    def agenda(self) -> Agenda | None:
+        """The numbered agenda states under all labels met so far; None where there are too many."""
+        old = self._agenda
+        if old is not None and len(old.delta) < len(self.lowering.labels):
+            self._agenda = with_labels(self.lowering, old.states, old.layered)
+        return self._agenda
+
+    @cached_property
+    def stages(self) -> tuple[Stage, ...] | None:
+        """The task as a chain of groups; None where it is none."""
+        return find_stages(self.lowering)
+
+    @property
+    def due(self) -> int | None:
+        """New pairs between two looks for a certificate, more where looking takes long; None where there is none."""
+        agenda = self.agenda
+        if agenda is None:
+            return None
+        return max(self.config.replan_every, len(agenda.states.u) * len(self.lowering.labels) ** 2 // 200_000)
+
+    @property
+    def fatal(self) -> Flags:
+        """[L] the labels that fail the task whatever was done before."""
+        if self.agenda is not None:
+            return self.agenda.fatal
+        machine = self.lowering.machine
+        running = np.array([machine.status[u] == RUNNING for u, _ in self.lowering.entries])
+        fatal: Flags = (machine.status[machine.next[:, running]] == FAILURE).all(axis=1)
+        return fatal
+
+    def guide(self, known: Known, settled: bool) -> Guide:
+        """A planner for certain moves; before all is settled an order of many subtasks is not worth many kicks."""
+        if self.agenda is not None:
+            return self.planner(known, self.agenda, self.lowering, self.config.unique)
+        if self.stages is not None:
+            return Crowd(known, self.lowering, self.stages, self.config.kicks if settled else 0, self.seed)
+        return Nearest(known, self.lowering)
+
+    def prospect(self, known: Known) -> Prospect:
+        """A planner for random moves."""
+        config, agenda = self.config, self.agenda
+        if agenda is not None and len(agenda.states.u) * len(known.tried) <= MOST_VALUES:
+            return Exact(known, agenda, config.prior, config.gamma)
+        if self.stages is not None:
+            return Staged(known, self.lowering, self.stages, config.prior, config.gamma, config.kicks, self.seed)
+        return Usual(self.guide(known, settled=False), len(known.tried))
+
+
+class Usual:
+    """A prospect that plans as if every move had its usual outcome."""
+
+    def __init__(self, guide: Guide, cells: int) -> None:
+        self.policy = GuidedPolicy(guide)
+        self.cells = cells
+
+    def route(self, state: tuple[int, int]) -> Ints:
+        """[S] the action in every cell while the machine is in this state."""
+        return np.array([self.policy.act(s, state, None)[0] for s in range(self.cells)], np.int32)

@@ -1,4 +1,4 @@
-"""What every planner of Scout gives: a walk from any state; and the greedy policy that follows such walks."""
+"""What every planner of Scout gives, walks or routes, and the greedy policies that follow them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Protocol
 
+from errands.kernels.scout.memory import Known
+from errands.kernels.scout.model import learn_model, product_values
+from errands.learners.scout.machine import Agenda
 from errands.machines.stepping import State
+from errands.tables import Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -48,3 +52,41 @@ class GuidedPolicy:
             found = zip(zip(walk.cells, walk.states, strict=True), walk.actions, strict=True) if walk else ()
             self.planned = {here: 0, **dict(found), **self.planned}
         return self.planned[here], None
+
+
+MOST_VALUES = 400_000
+
+
+class Prospect(Protocol):
+    """Greedy actions in a random world, by agenda state."""
+
+    def route(self, state: State) -> Ints:
+        """[S] the action in every cell while the machine is in this state; -1 where none was tried."""
+        ...
+
+
+class ChancePolicy:
+    """Follows the routes of a prospect."""
+
+    def __init__(self, prospect: Prospect) -> None:
+        self.prospect = prospect
+
+    def act(self, world_state: int, machine_state: tuple[int, int], memory: Hashable) -> tuple[int, Hashable]:
+        """The action of the route, and no memory."""
+        return max(int(self.prospect.route((int(machine_state[0]), int(machine_state[1])))[world_state]), 0), None
+
+
+class Exact:
+    """Value iteration over all agenda states and cells."""
+
+    def __init__(self, known: Known, agenda: Agenda, prior: float, gamma: float) -> None:
+        model = learn_model(known, prior)
+        self.agenda = agenda
+        self.values: Floats
+        self.policy: Ints
+        self.values, self.policy = product_values(model, agenda.states.status, agenda.delta, gamma, agenda.layered)
+
+    def route(self, state: State) -> Ints:
+        """[S] the action in every cell while the machine is in this state; -1 where none was tried."""
+        route: Ints = self.policy[self.agenda.number(state)]
+        return route

@@ -1,4 +1,4 @@
-"""What Scout remembers: every step with its outcomes, where the agent is, and what each label would do now."""
+"""What Scout remembers and where it is: the machine as it steps it, every step with its outcomes, one rehearsed episode."""
 
 from __future__ import annotations
 
@@ -8,8 +8,64 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.kernels import jit
-from errands.kernels.scout_machine import ONE, ZERO, ScoutMachine, advance
-from errands.tables import FAILURE, RUNNING, Codes, Flags, Ints, Masks
+from errands.kernels.stepping import outcome
+from errands.tables import FAILURE, RUNNING, SUCCESS, Codes, Flags, Floats, Ints, Masks, WorldTable
+
+ONE, ZERO = np.uint64(1), np.uint64(0)
+
+
+class ScoutMachine(NamedTuple):
+    """A numeric machine lowered label by label; row[u] + q is an entry, q the mentioned values in base 3."""
+
+    initial: int
+    full: Masks
+    """[W] the mask of all subtasks."""
+    active: Masks
+    """[U, W] the subtasks that can be completed in u."""
+    variable_bits: Masks
+    """[V, W] the subtasks that numeric variable v counts."""
+    first: Ints
+    """[U + 1] slice of `variables` that u's guards mention."""
+    variables: Ints
+    row: Ints
+    """[U] the first entry of u."""
+    status: Codes
+    """[U] RUNNING, SUCCESS or FAILURE."""
+    label_bits: Masks
+    """[L, W] the subtasks whose feature is true in label l."""
+    next: Ints
+    """[L, R] the numeric state after the step."""
+    reward: Floats
+    """[L, R] the constant reward, or the factor of the signal."""
+    signal: Ints
+    """[L, R] index of the signal that is paid, -1 for a constant."""
+
+
+@jit
+def advance(machine: ScoutMachine, u: int, mask: Masks, label: int, after: Masks) -> int:
+    """The entry that a step with this label reads; `after` receives the mask after the step."""
+    words = mask.shape[0]
+    for w in range(words):
+        after[w] = mask[w]
+    q = 0
+    scale = 1
+    for i in range(machine.first[u], machine.first[u + 1]):
+        # Only variables that u's guards mention can be completed in u; of each, the first subtask that is true.
+        bits = machine.variable_bits[machine.variables[i]]
+        left, done = False, False
+        for w in range(words):
+            hit = machine.label_bits[label, w] & machine.active[u, w] & mask[w] & bits[w]
+            if hit != ZERO and not done:
+                after[w] &= ~(hit & (~hit + ONE))
+                done = True
+            left = left or after[w] & bits[w] != ZERO
+        if not left:
+            q += 2 * scale
+        elif done:
+            q += scale
+        scale *= 3
+    return machine.row[u] + q
+
 
 CELL, STATE, CLOCK, LEVEL, AT, END, GUIDED, FRESH, FOLLOWING, MOVED, STAMP = range(11)
 RANDOM, EVENTS, PAIRS = range(3)
@@ -154,3 +210,26 @@ def absorb(known: Known, machine: ScoutMachine, agent: Agent, a: int, there: int
     if changed and not ends:
         refresh(machine, agent)
     return FAILURE if ends else RUNNING
+
+
+@jit
+def rehearse(
+    world: WorldTable, machine: ScoutMachine, s: int, actions: Ints, limit: int, rng: np.random.Generator
+) -> tuple[int, float, bool]:
+    """Steps, total reward and success of these actions from s; when they run out, action 0 until the limit."""
+    u, total = machine.initial, 0.0
+    mask, after = machine.full.copy(), machine.full.copy()
+    for step in range(limit):
+        a = actions[step] if step < actions.shape[0] else 0
+        o = outcome(world, s, a, rng)
+        label = world.label[s, a, o]
+        row = advance(machine, u, mask, label, after)
+        k = machine.signal[label, row]
+        paid = machine.reward[label, row]
+        total += paid if k < 0 else paid * world.signal[k, s, a, o]
+        u = machine.next[label, row]
+        mask[:] = after
+        if machine.status[u] != RUNNING or world.ends[s, a, o]:
+            return step + 1, total, machine.status[u] == SUCCESS
+        s = world.next[s, a, o]
+    return limit, total, False

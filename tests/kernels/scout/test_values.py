@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from errands.kernels.scout_memory import FINAL, IDLE, Known, observe
-from errands.kernels.scout_model import Model, build
-from errands.kernels.scout_values import product_values, seek_values
-from errands.learners.scout.agenda import number_states
-from errands.learners.scout.lowering import Lowering
-from errands.learners.scout.memory import new_known
+from errands.kernels.scout.memory import FINAL, IDLE, Known, observe
+from errands.kernels.scout.model import Model, build, product_values, seek_values
+from errands.learners.scout.learner import new_known
+from errands.learners.scout.machine import Lowering, number_states
 from errands.tasks import sequence
 
 GAMMA = 0.5

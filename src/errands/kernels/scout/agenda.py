@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from errands.kernels import jit
-from errands.kernels.scout_machine import ONE, ZERO, ScoutMachine, advance
+from errands.kernels.scout.memory import ONE, ZERO, ScoutMachine, advance
 from errands.tables import FAILURE, RUNNING, Codes, Ints, Masks
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from errands.kernels.scout_states import enumerate_states, find, follow, moves
-from errands.learners.scout.lowering import Lowering
+from errands.kernels.scout.agenda import enumerate_states, find, follow, moves
+from errands.learners.scout.machine import Lowering
 from errands.machines import NumericRM, unfold_agenda
 from errands.tables import FAILURE
 from errands.tasks import any_order, avoid, sequence

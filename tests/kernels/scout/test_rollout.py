@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from errands.kernels.scout_rollout import rehearse
-from errands.learners.scout.lowering import Lowering
+from errands.kernels.scout.memory import rehearse
+from errands.learners.scout.machine import Lowering
 from errands.tasks import Task, load
 
 UP, RIGHT, DOWN, LEFT = range(4)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from errands.kernels.scout_bounds import FAR
-from errands.kernels.scout_memory import Known, observe
-from errands.kernels.scout_stage import NOWHERE, SUCCEED, stage_search
-from errands.learners.scout.lowering import Lowering
-from errands.learners.scout.memory import new_known
+from errands.kernels.scout.memory import Known, observe
+from errands.kernels.scout.plan import FAR
+from errands.kernels.scout.tour import NOWHERE, SUCCEED, stage_search
+from errands.learners.scout.learner import new_known
+from errands.learners.scout.machine import Lowering
 from errands.learners.scout.stages import Stage, find_stages
 from errands.tasks import any_order
 

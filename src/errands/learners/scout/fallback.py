@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 
-from errands.kernels.scout_memory import Known
-from errands.learners.scout.guide import Walk
-from errands.learners.scout.lowering import Lowering
+from errands.kernels.scout.memory import Known
+from errands.learners.scout.machine import Lowering
+from errands.learners.scout.policy import Walk
 from errands.machines.stepping import State
 from errands.tables import FAILURE, RUNNING, SUCCESS
 
@@ -43,7 +43,9 @@ class Nearest:
         known, status = self.known, self.lowering.stepper.status
         came: dict[int, tuple[int, int]] = {}
         queue = deque([cell])
-        follows = {int(label): self.lowering.step(state, int(label)) for label in set(known.label[known.hits > 0].tolist())}
+        follows = {
+            int(label): self.lowering.step(state, int(label)) for label in set(known.label[known.hits > 0].tolist())
+        }
         while queue:
             s = queue.popleft()
             for a in range(known.tried.shape[1]):

@@ -6,10 +6,10 @@ import random
 
 import numpy as np
 
-from errands.kernels import scout_memory as me
-from errands.kernels.scout_memory import absorb, begin, refresh
-from errands.learners.scout.lowering import Lowering
-from errands.learners.scout.memory import new_agent, new_known
+from errands.kernels.scout import memory as me
+from errands.kernels.scout.memory import absorb, begin, refresh
+from errands.learners.scout.learner import new_agent, new_known
+from errands.learners.scout.machine import Lowering
 from errands.tables import FAILURE, RUNNING, SUCCESS
 from errands.tasks import any_order, avoid
 

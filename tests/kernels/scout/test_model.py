@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from errands.kernels.scout_memory import Known, observe
-from errands.kernels.scout_model import build, confusion, learn_model, oddness, weight
-from errands.learners.scout.memory import new_known
+from errands.kernels.scout.memory import Known, observe
+from errands.kernels.scout.model import build, confusion, learn_model, oddness, weight
+from errands.learners.scout.learner import new_known
 
 
 def seen(*steps: tuple[int, int, int, int], cells: int = 3, actions: int = 2) -> Known:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from errands.kernels.scout_machine import advance
-from errands.learners.scout.lowering import Lowering
+from errands.kernels.scout.memory import advance
+from errands.learners.scout.machine import Lowering
 from errands.tasks import any_order
 
 NAMES = [f"v{i}" for i in range(70)]

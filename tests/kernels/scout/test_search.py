@@ -7,7 +7,7 @@ import heapq
 import numpy as np
 import pytest
 
-from errands.kernels.scout_search import larger, locate, pop, push, unfold
+from errands.kernels.scout.plan import larger, locate, pop, push, unfold
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.kernels import jit
-from errands.kernels.scout_machine import ScoutMachine
-from errands.kernels.scout_memory import (
+from errands.kernels.scout.memory import (
     AT,
     CELL,
     CLOCK,
@@ -24,6 +23,7 @@ from errands.kernels.scout_memory import (
     STAMP,
     Agent,
     Known,
+    ScoutMachine,
     absorb,
     begin,
 )
