@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError
 from typing import get_args, get_type_hints
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from errands.machines import unfold_agenda
 from errands.machines.lower import lower
-from errands.tables import AgendaTable, MachineTable, WorldTable
+from errands.tables import AgendaTable, Evaluation, MachineTable, WorldTable
 from errands.tasks import Task, load
 
 
@@ -81,3 +82,32 @@ def test_an_enumerated_machine_stays_where_it_has_ended() -> None:
     assert len(ended) == 2
     assert (table.next[ended] == ended[:, None]).all()
     assert (table.reward[ended] == 0).all()
+
+
+def test_an_evaluation_is_a_value_that_cannot_be_changed() -> None:
+    one = Evaluation(1000, 10, 1.0, True)
+    assert one == Evaluation(1000, 10, 1.0, True)
+    assert one != Evaluation(1000, 11, 1.0, True)
+    assert len({one, Evaluation(1000, 10, 1.0, True)}) == 1
+    with pytest.raises(FrozenInstanceError):
+        one.step = 1  # type: ignore[misc]
+
+
+def test_one_episode_is_held_to_the_optimum_and_a_mean_is_not() -> None:
+    assert Evaluation(5, 12, 1.0, True).gap(10) == 2
+    assert Evaluation(5, 10, 1.0, True).optimal(10)
+    assert Evaluation(5, 10, 0.0, False).gap(10) is None
+    assert Evaluation(5, 10, 1.0, True).gap(None) is None
+    mean = Evaluation(5, 9.5, 1.0, 1.0, 100, 9.0, 10.0, 0.96, 1.0)
+    assert mean.sure
+    assert not mean.exact
+    assert mean.gap(10) is None
+    assert mean.steps_taken == 950
+
+
+def test_an_expectation_is_optimal_within_rounding_and_only_where_success_is_sure() -> None:
+    assert Evaluation(5, 51.4 + 1e-12, 1.0, 1.0, episodes=0).gap(51.4) == 0
+    assert Evaluation(5, 51.4 - 1e-12, 1.0, 1.0, episodes=0).optimal(51.4)
+    assert not Evaluation(5, 9.0, 0.945, 0.945, episodes=0).optimal(51.4)
+    assert Evaluation(5, 9.0, 0.945, 0.945, episodes=0).gap(51.4) is None
+    assert Evaluation(5, 9.0, 0.945, 0.945, episodes=0).steps_taken == 0

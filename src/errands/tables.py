@@ -91,11 +91,56 @@ class AgendaTable(NamedTuple):
     """Boolean objectives open in (u, q), besides the remaining active subtasks."""
 
 
+ROUNDING = 1e-9
+"""Relative differences of expected lengths below this are rounding."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """One greedy episode after `step` training steps; its own steps are counted apart."""
+    """The greedy policy after `step` training steps.
+
+    Where there is no chance one episode says everything: its length in whole steps, and whether it succeeded. Elsewhere
+    the numbers are expectations over all starts and outcomes: exact ones (`episodes` is 0), or the means of so many
+    episodes with 95 % intervals. One drawn episode is never compared with an expected optimum.
+    """
 
     step: int
-    episode_length: int
+    episode_length: float
+    """Steps until the episode ends, in success or failure; infinite where an exact expectation may never end."""
     total_reward: float
-    success: bool
+    success: float
+    """True or False for one episode, else the probability of success or the share of episodes that succeeded."""
+    episodes: int = 1
+    """1: one episode, in a world without chance; 0: exact expectations; more: means over so many episodes."""
+    length_low: float | None = None
+    length_high: float | None = None
+    success_low: float | None = None
+    success_high: float | None = None
+    """The ends of the intervals of means; None where the numbers are exact."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the numbers are what they say, and not estimates."""
+        return self.episodes <= 1
+
+    @property
+    def sure(self) -> bool:
+        """Whether every episode succeeds, as far as is known."""
+        return self.success >= 1
+
+    @property
+    def steps_taken(self) -> int:
+        """The steps in the environment that the evaluation itself took; an exact expectation takes none."""
+        return round(self.episodes * self.episode_length) if self.episodes else 0
+
+    def gap(self, best: float | None) -> float | None:
+        """Steps above the optimum; None where success is not sure, or either number is not known exactly."""
+        if best is None or not self.sure or not self.exact:
+            return None
+        gap = self.episode_length - best
+        return 0 if abs(gap) <= ROUNDING * self.episode_length else gap
+
+    def optimal(self, best: float | None) -> bool:
+        """Whether the policy surely succeeds in the optimal number of steps."""
+        gap = self.gap(best)
+        return gap is not None and gap <= 0

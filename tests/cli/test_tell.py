@@ -92,7 +92,7 @@ def sweep(tmp_path: Path) -> SweepFolder:
 def row(seed: int, length: int, **changed: Any) -> dict[str, Any]:
     return {"folder": "0", "task": "figure-1", "learner": "crm", "machine": "agenda", "preset": "tuned", "settings": [],
             "seed": seed, "optimum": 10, "final_length": length, "final_success": True, "first_optimal_step": None,
-            "wall_seconds": 1.0, "error": None, **changed}  # fmt: skip
+            "final_gap": length - 10.0, "wall_seconds": 1.0, "error": None, **changed}  # fmt: skip
 
 
 def shown(sweep: SweepFolder, rows: list[dict[str, Any]]) -> str:

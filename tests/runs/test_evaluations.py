@@ -6,13 +6,16 @@ import csv
 import io
 import math
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from errands.errors import StoreError
-from errands.runs.checkpoint import HEADER, line, parse, render
+from errands.runs.checkpoint import HEADER, line, packed, parse, read_checkpoint, render
+from errands.runs.documents import CheckpointDocument, write_document
+from errands.runs.files import digest, write_file
 from errands.tables import Evaluation
 
 HERE = Path("evaluations.csv")
@@ -23,6 +26,38 @@ ROWS = st.builds(
     st.floats(allow_nan=False),
     st.booleans(),
 )
+MEANS = st.builds(
+    Evaluation,
+    st.integers(0, 10**15),
+    st.floats(0),
+    st.floats(allow_nan=False),
+    st.floats(0, 1),
+    st.integers(2, 10**6),
+    *([st.floats(0, allow_nan=False)] * 2),
+    *([st.floats(0, 1)] * 2),
+)
+EXACT = st.builds(
+    Evaluation, st.integers(0, 10**15), st.floats(0), st.floats(allow_nan=False), st.floats(0, 1), st.just(0)
+)
+
+
+@given(st.lists(ROWS | MEANS | EXACT, unique_by=lambda e: e.step).map(lambda rows: sorted(rows, key=lambda e: e.step)))
+def test_expectations_and_means_read_back_beside_single_episodes(rows: list[Evaluation]) -> None:
+    assert parse(render(rows), HERE) == rows
+    assert newest_rows(packed({}, rows)) == rows
+
+
+def newest_rows(data: bytes) -> list[Evaluation]:
+    """The evaluations in the arrays of a checkpoint."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        mark = CheckpointDocument(
+            seed=0, step=1, arrays_bytes=len(data), arrays_sha256=digest(data), evaluations_bytes=0,
+            evaluations_sha256=digest(b""), first_step=1, first_sha256=digest(data), seconds=0.0,
+        )  # fmt: skip
+        write_file(folder / "checkpoint-1.safetensors", data)
+        write_document(folder / "checkpoint-1.json", mark)
+        return list(read_checkpoint(folder, 0, 1).evaluations)
 
 
 @given(st.lists(ROWS, unique_by=lambda e: e.step).map(lambda rows: sorted(rows, key=lambda e: e.step)))

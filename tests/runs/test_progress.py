@@ -11,10 +11,11 @@ from errands.runs import progress as telling
 from errands.runs.documents import ResultDocument
 from errands.runs.progress import clock, progress
 from errands.runs.train import Beat, Job
+from errands.tables import Evaluation
 
 JOB = Job(Path("runs/a"), 3, "office-3", "crm (agenda)")
-BEAT = Beat(250_000, 1_000_000, 28, True, 50_000.0, 26.0)
-RESULT = ResultDocument(seed=3, steps=1_000_000, final_length=26, final_success=True, wall_seconds=20.0, optimum=26)
+BEAT = Beat(250_000, 1_000_000, Evaluation(250_000, 28, 1.0, True), 50_000.0, 26.0)
+RESULT = ResultDocument(seed=3, steps=1_000_000, final_length=26, final_success=True, wall_seconds=20.0, optimum=26, final_gap=0.0)
 
 
 class Terminal(io.StringIO):
@@ -70,9 +71,18 @@ def test_quiet_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_was_damaged_is_noted() -> None:
     out = io.StringIO()
     with progress(1, out=out) as told:
-        told.beat(JOB, Beat(0, 10, None, False, 0.0, None, "checkpoint-5.json is damaged"))
+        told.beat(JOB, Beat(0, 10, None, 0.0, None, "checkpoint-5.json is damaged"))
     assert "checkpoint-5.json is damaged" in out.getvalue()
 
 
 def test_times_are_told_in_two_units_at_most() -> None:
     assert [clock(s) for s in (8, 200, 7500, 360_000)] == ["8 s", "3 min 20 s", "2 h 5 min", "100 h 0 min"]
+
+
+def test_an_expectation_has_a_gap_only_where_success_is_sure() -> None:
+    risky = Beat(10, 20, Evaluation(10, 9.123456, 0.9, 0.945, episodes=0), 1.0, 51.3931)
+    surely = Beat(10, 20, Evaluation(10, 52.3931, 1.0, 1.0, episodes=0), 1.0, 51.3931)
+    mean = Beat(10, 20, Evaluation(10, 50.0, 1.0, 1.0, 100, 48.0, 52.0, 0.96, 1.0), 1.0, 51.3931)
+    assert "length 9.123 (success 0.945), " in telling.words(JOB, risky)
+    assert "length 52.39, gap 1," in telling.words(JOB, surely)
+    assert "length 50, " in telling.words(JOB, mean)

@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from errands.errors import ConfigError
+from errands.errors import ConfigError, UnknownName
+from errands.learners.presets import config_of
+from errands.learners.tabular.qrm import QRMConfig
 from errands.oracle.certificate import Claim
-from errands.runs.run import Run, best_length, claimed, first_optimal_step, for_steps, train
+from errands.runs.request import for_steps
+from errands.runs.run import Run, best_length, claimed, first_optimal_step, train
 from errands.tables import Evaluation
 from errands.tasks import load
 
@@ -81,3 +84,30 @@ def test_a_claim_stands_in_for_tables_where_there_are_none() -> None:
     assert (open_.optimum, open_.gap) == (None, None)
     assert claimed(None, last) is None
     assert claimed(proved, ()) is None
+
+
+def test_a_task_may_be_named() -> None:
+    assert train("figure-1", "qcorm", steps=100).task.name == "figure-1"
+
+
+def test_settings_go_on_top_of_the_preset() -> None:
+    """Office's tuned settings have epsilon 0.1 and more that a bare config throws away: those are kept."""
+    task = load("office-3")
+    tuned = config_of("crm", "tuned", task)
+    run = train(task, "crm", steps=100, settings={"epsilon": 0.2})
+    assert run.config == replace(tuned, epsilon=0.2)
+    assert run.preset == "tuned"
+    assert train(task, "crm", steps=100, settings={"epsilon": "0.2"}).config == run.config
+    with pytest.raises(UnknownName, match="epsilom"):
+        train(task, "crm", steps=100, settings={"epsilom": 0.2})
+
+
+def test_a_whole_config_is_labelled_custom_and_excludes_settings() -> None:
+    task = load("figure-1")
+    config = QRMConfig(epsilon=0.1)
+    run = train(task, "crm", steps=100, config=config)
+    assert (run.preset, run.config) == ("custom", config)
+    with pytest.raises(ConfigError, match="both config and settings"):
+        train(task, "crm", steps=100, config=config, settings={"epsilon": 0.1})
+    with pytest.raises(ConfigError, match="takes a QRMConfig, and was given a ScoutConfig"):
+        train(task, "crm", steps=100, config=config_of("scout", "tuned", task))

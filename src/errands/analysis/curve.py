@@ -112,6 +112,6 @@ def curve_of(
 
 def _carried(rows: Sequence[Evaluation], steps: Steps) -> Floats:
     """One seed's lengths on common steps: the last known value, infinite before the first."""
-    known = np.array([np.inf, *(e.episode_length if e.success else np.inf for e in rows)])
+    known = np.array([np.inf, *(e.episode_length if e.sure else np.inf for e in rows)])
     at = np.searchsorted(np.array([e.step for e in rows]), steps, side="right")
     return known[at]

@@ -60,8 +60,8 @@ class _Run:
         seeds = table(title, (), ("seed", "steps", "length", "success", "first optimal", "seconds"), "order")
         for r in self.results:
             first = "-" if r.first_optimal_step is None else f"{r.first_optimal_step:,}"
-            length = "-" if r.final_length is None else str(r.final_length)
-            success, order = "yes" if r.final_success else "no", r.error or " ".join(r.order)
+            length = "-" if r.final_length is None else f"{r.final_length:g}"
+            success, order = chance(r), r.error or " ".join(r.order)
             seeds.add_row(str(r.seed), f"{r.steps:,}", length, success, first, f"{r.wall_seconds:.2f}", order)
         yield seeds
         yield sentence(self.results)
@@ -74,20 +74,35 @@ def sentence(results: list[ResultDocument]) -> str:
     if len(good) == 1:
         return words(good[0])
     best = next((r.optimum for r in good if r.optimum is not None), None)
-    succeeded = sum(r.final_success for r in good)
+    succeeded = sum(r.final_success >= 1 for r in good)
     if best is None:
         return f"{succeeded} of {len(results)} seeds succeed; the optimum is not known."
-    optimal = sum(r.final_success and r.final_length is not None and r.final_length <= best for r in good)
+    optimal = sum(r.optimal for r in good)
     proved = sum(r.proved for r in good)
     after = sorted({r.proved_step for r in good if r.proved and r.proved_step is not None})
     when = f" after {' to '.join(f'{n:,}' for n in sorted({after[0], after[-1]}))} steps" if after else ""
     tail = f", {proved} with a proof{when}" if proved else ""
-    return f"{optimal} of {len(results)} seeds end at the optimum of {best:g} steps{tail}; {succeeded} succeed."
+    return f"{optimal} of {len(results)} seeds end at the optimum of {best:g} steps{tail}; {_succeeding(good, succeeded)}."
+
+
+def _succeeding(good: list[ResultDocument], sure: int) -> str:
+    """How many seeds succeed; where success is a matter of chance, how likely it is at the least."""
+    if all(r.final_episodes == 1 for r in good):
+        return f"{sure} succeed"
+    least = min(float(r.final_success) for r in good)
+    return f"{sure} succeed surely" + ("" if sure == len(good) else f", the others with probability {least:.3g} or more")
+
+
+def chance(result: ResultDocument) -> str:
+    """Whether or how likely the final policy succeeds, in a table."""
+    if result.final_episodes == 1:
+        return "yes" if result.final_success else "no"
+    return f"{result.final_success:.4g}"
 
 
 def words(result: ResultDocument) -> str:
     """What one seed found; a proof of its own is told first."""
-    if result.proved and result.final_success:
+    if result.proved and result.final_success >= 1:
         return f"{result.final_length} steps, proved optimal after {result.proved_step:,} steps"
     return result.certificate or f"{result.final_length} steps, {'success' if result.final_success else 'no success'}"
 
@@ -134,8 +149,8 @@ def _line(some: list[dict[str, Any]]) -> list[str]:
     if not good:
         return [*words, str(len(some)), "-", first["error"][:60], "-", "-", "-"]
     best = good[0]["optimum"]
-    lengths = statistics.median(row["final_length"] if row["final_success"] else float("inf") for row in good)
-    optimal = sum(best is not None and row["final_success"] and row["final_length"] <= best for row in good)
+    lengths = statistics.median(row["final_length"] if row["final_success"] >= 1 else float("inf") for row in good)
+    optimal = sum(row["final_gap"] == 0 for row in good)
     reached = [row["first_optimal_step"] for row in good if row["first_optimal_step"] is not None]
     median = f"{statistics.median(reached):,.0f}" if 2 * len(reached) > len(good) else "-"
     seconds = f"{statistics.median(row['wall_seconds'] for row in good):.2f}"

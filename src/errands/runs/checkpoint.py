@@ -21,7 +21,14 @@ from errands.tables import Evaluation
 MAX_ARRAYS = 1 << 38
 _NAME = re.compile(r"checkpoint-(0|[1-9][0-9]{0,15})\.json")
 _ROWS = "evaluations"
-_COLUMNS = ("step", "episode_length", "total_reward", "success")
+_NARROW: dict[str, type[np.generic]] = {
+    "step": np.int64, "episode_length": np.int64, "total_reward": np.float64, "success": np.bool_
+}  # fmt: skip
+_WIDE: dict[str, type[np.generic]] = {
+    "step": np.int64, "episode_length": np.float64, "total_reward": np.float64, "success": np.float64,
+    "episodes": np.int64, **dict.fromkeys(("length_low", "length_high", "success_low", "success_high"), np.float64),
+}  # fmt: skip
+"""The columns of evaluations: of single episodes in worlds without chance, and of expectations."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +73,15 @@ def write_checkpoint(
 
 def packed(arrays: Mapping[str, NDArray[Any]], evaluations: Sequence[Evaluation]) -> bytes:
     """The file of a checkpoint's arrays, its evaluations among them."""
+    types = _WIDE if wide(evaluations) else _NARROW
     rows = {
-        f"{_ROWS}.step": np.array([e.step for e in evaluations], np.int64),
-        f"{_ROWS}.episode_length": np.array([e.episode_length for e in evaluations], np.int64),
-        f"{_ROWS}.total_reward": np.array([e.total_reward for e in evaluations], np.float64),
-        f"{_ROWS}.success": np.array([e.success for e in evaluations], np.bool_),
+        f"{_ROWS}.{name}": np.array([_stored(getattr(e, name)) for e in evaluations], kind) for name, kind in types.items()
     }
     return pack({**arrays, **rows})
+
+
+def _stored(value: float | None) -> float:
+    return np.nan if value is None else value
 
 
 def newest(folder: Path, seed: int) -> Checkpoint | None:
@@ -128,11 +137,22 @@ def read_checkpoint(folder: Path, seed: int, step: int) -> Checkpoint:
         raise damaged(path)
     arrays = unpack(data, path)
     try:
-        columns = [arrays.pop(f"{_ROWS}.{name}").tolist() for name in _COLUMNS]
-        evaluations = tuple(Evaluation(*row) for row in zip(*columns, strict=True))
+        names = _WIDE if f"{_ROWS}.episodes" in arrays else _NARROW
+        columns = [arrays.pop(f"{_ROWS}.{name}").tolist() for name in names]
+        evaluations = tuple(_restored(row) for row in zip(*columns, strict=True))
     except (KeyError, ValueError, TypeError):
         raise StoreError(f"{path} has no evaluations; it was not written by errands") from None
     return Checkpoint(document, arrays, evaluations)
+
+
+def _restored(row: Sequence[Any]) -> Evaluation:
+    step, length, total, success, *rest = row
+    if not rest:
+        return Evaluation(step, length, total, success)
+    episodes, *ends = rest
+    if episodes == 1:
+        return Evaluation(step, int(length), total, bool(success))
+    return Evaluation(step, length, total, success, episodes, *(None if np.isnan(x) else x for x in ends))
 
 
 def _document(folder: Path, step: int) -> Path:
@@ -144,27 +164,40 @@ def _arrays(folder: Path, step: int) -> Path:
 
 
 HEADER = b"step,episode_length,total_reward,success\n"
+WIDE_HEADER = b"step,episode_length,total_reward,success,episodes,length_low,length_high,success_low,success_high\n"
 MAX_TABLE = 2_000_000_000
 _LINE = re.compile(rb"(0|[1-9][0-9]{0,15}),(0|[1-9][0-9]{0,15}),(-?[0-9a-z.+-]{1,30}),(true|false)\n")
 
 
-def line(evaluation: Evaluation) -> bytes:
-    """One evaluation as a line; the shortest number that reads back as the same reward."""
-    reward = repr(float(evaluation.total_reward))
-    return f"{evaluation.step},{evaluation.episode_length},{reward},{str(evaluation.success).lower()}\n".encode()
+def wide(evaluations: Iterable[Evaluation]) -> bool:
+    """Whether some evaluation is more than one episode, so that the table needs all its columns."""
+    return any(e.episodes != 1 for e in evaluations)
 
 
-def render(evaluations: Iterable[Evaluation]) -> bytes:
+def line(evaluation: Evaluation, every: bool = False) -> bytes:
+    """One evaluation as a line, with `every` column or the first four; numbers are the shortest that read back the same."""
+    e = evaluation
+    if not every:
+        return f"{e.step},{e.episode_length},{float(e.total_reward)!r},{str(bool(e.success)).lower()}\n".encode()
+    ends = (e.length_low, e.length_high, e.success_low, e.success_high)
+    means = f"{float(e.episode_length)!r},{float(e.total_reward)!r},{float(e.success)!r}"
+    return f"{e.step},{means},{e.episodes},{','.join('' if x is None else repr(float(x)) for x in ends)}\n".encode()
+
+
+def render(evaluations: Sequence[Evaluation]) -> bytes:
     """The whole table."""
-    return HEADER + b"".join(map(line, evaluations))
+    every = wide(evaluations)
+    return (WIDE_HEADER if every else HEADER) + b"".join(line(e, every) for e in evaluations)
 
 
 def parse(data: bytes, path: Path) -> list[Evaluation]:
     """The evaluations of a table; `path` is named where a line cannot be read."""
-    if not data.startswith(HEADER):
+    every = data.startswith(WIDE_HEADER)
+    if not every and not data.startswith(HEADER):
         raise StoreError(f"{path} is not a table of evaluations: its first line is not '{HEADER.decode().strip()}'")
-    lines = data[len(HEADER) :].splitlines(keepends=True)
-    found = [_parsed(text, number, path) for number, text in enumerate(lines, 2)]
+    lines = data[len(WIDE_HEADER if every else HEADER) :].splitlines(keepends=True)
+    read = _parsed_wide if every else _parsed
+    found = [read(text, number, path) for number, text in enumerate(lines, 2)]
     if any(later.step <= earlier.step for earlier, later in pairwise(found)):
         raise StoreError(f"{path} is damaged: its steps do not grow; type 'errands resume' to write it again")
     return found
@@ -176,5 +209,19 @@ def _parsed(text: bytes, number: int, path: Path) -> Evaluation:
         if fields and not math.isnan(reward := float(fields[3])):
             return Evaluation(int(fields[1]), int(fields[2]), reward, fields[4] == b"true")
     except ValueError:
+        pass
+    raise StoreError(f"{path} is damaged in line {number}; type 'errands resume' to write it again")
+
+
+def _parsed_wide(text: bytes, number: int, path: Path) -> Evaluation:
+    try:
+        step, length, reward, success, episodes, *ends = text.removesuffix(b"\n").decode("ascii").split(",")
+        means = (float(length), float(reward), float(success))
+        low_to_high = [float(x) if x else None for x in ends]
+        if step.isdecimal() and episodes.isdecimal() and len(ends) == 4 and not any(map(math.isnan, means)):
+            if int(episodes) == 1:
+                return Evaluation(int(step), int(means[0]), means[1], bool(means[2]))
+            return Evaluation(int(step), *means, int(episodes), *low_to_high)
+    except (ValueError, OverflowError):
         pass
     raise StoreError(f"{path} is damaged in line {number}; type 'errands resume' to write it again")

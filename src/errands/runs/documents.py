@@ -16,6 +16,8 @@ Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(ge=0, lt=2**53)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
+Positive = Annotated[float, Field(ge=0)]
+Probability = Annotated[float, Field(ge=0, le=1)]
 Scalar = bool | int | float | str | None
 
 
@@ -61,6 +63,12 @@ class CheckpointDocument(Document):
     seconds: float = Field(ge=0)
 
 
+_SOMETIMES = (
+    "training_steps", "rollout_steps", "final_length_low", "final_length_high", "final_success_low", "final_success_high"
+)  # fmt: skip
+"""What a row says only where it applies: the kinds of DiRL's steps, the intervals of means."""
+
+
 class ResultDocument(Document):
     """result.json: how a seed ended; the last file to be written."""
 
@@ -68,8 +76,18 @@ class ResultDocument(Document):
     format: Literal[1] = 1
     seed: Seed
     steps: Count
-    final_length: Count | None = None
-    final_success: bool = False
+    final_length: Count | Positive | None = None
+    """The last evaluation: whole steps where there is no chance, else expected steps; null where it may never end."""
+    final_success: bool | Probability = False
+    """Of the last evaluation: whether it succeeded, or with which probability."""
+    final_episodes: Count = 1
+    """1: one episode says everything; 0: the numbers are exact expectations; more: means over so many episodes."""
+    final_length_low: Positive | None = None
+    final_length_high: Positive | None = None
+    final_success_low: Probability | None = None
+    final_success_high: Probability | None = None
+    final_gap: Positive | None = None
+    """Steps above the optimum; null where success is not sure, or either is not known exactly."""
     first_optimal_step: Count | None = None
     order: list[str] = []
     wall_seconds: float = Field(ge=0)
@@ -85,11 +103,24 @@ class ResultDocument(Document):
     checkpoint_sha256: Hash | None = None
     error: str | None = None
 
+    @property
+    def gap(self) -> float | None:
+        """Steps above the optimum; reckoned for results of older versions, unless one episode was held to an expectation."""
+        if self.final_gap is not None or self.optimum is None or self.final_length is None:
+            return self.final_gap
+        old = self.final_episodes == 1 and self.final_success is True and self.optimum.is_integer()
+        return self.final_length - self.optimum if old and self.final_length >= self.optimum else None
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the final policy surely succeeds in the optimal number of steps."""
+        return self.gap == 0
+
     def row(self) -> dict[str, Any]:
         """The row of `errands train --json`."""
         kept = {"evaluations_bytes", "evaluations_sha256", "checkpoint_sha256", "kind", "format", "optimum"}
-        divided = {name for name in ("training_steps", "rollout_steps") if getattr(self, name) is None}
-        return self.model_dump(exclude=kept | divided)
+        absent = {name for name in _SOMETIMES if getattr(self, name) is None}
+        return {**self.model_dump(exclude=kept | absent), "final_gap": self.gap}
 
 
 def neat(number: float | None) -> float | int | None:

@@ -6,7 +6,7 @@ import difflib
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from pydantic import Field
 
 from errands.errors import SpecError, StoreError
 from errands.runs import checkpoint as checkpoints
-from errands.runs.checkpoint import HEADER, MAX_TABLE, line, parse, read_checkpoint, render, steps
+from errands.runs.checkpoint import HEADER, MAX_TABLE, line, parse, read_checkpoint, render, steps, wide
 from errands.runs.documents import Document, Name, ResultDocument, RunDocument, damaged, read_document, write_document
 from errands.runs.files import NEW, digest, make_folder, read_file, refusal, write_file
 from errands.tables import Evaluation
@@ -180,12 +180,12 @@ class SeedFolder:
         return found
 
     @contextmanager
-    def table_from(self, evaluations: Sequence[Evaluation]) -> Iterator[Table]:
-        """The table cut back to these evaluations and open to be continued."""
+    def table_from(self, evaluations: list[Evaluation]) -> Iterator[Table]:
+        """The table cut back to these evaluations and open to be continued; `add` puts new ones into the list, too."""
         write_file(self.table, render(evaluations))
         try:
             with open(self.table, "ab", buffering=1 << 16) as out:
-                yield Table(out, self.table)
+                yield Table(out, self.table, evaluations, wide(evaluations))
         except OSError as fault:
             raise refusal(self.table, fault) from None
 
@@ -198,16 +198,25 @@ class SeedFolder:
         write_document(self.finish, result)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Table:
     """A table of evaluations that is being continued."""
 
     out: BinaryIO
     path: Path
+    evaluations: list[Evaluation]
+    every: bool
+    """Whether it has all columns."""
 
     def add(self, evaluation: Evaluation) -> None:
         """One more line; it reaches the disk with the next `sync` at the latest."""
-        self._write(lambda: self.out.write(line(evaluation)))
+        self.evaluations.append(evaluation)
+        if not self.every and evaluation.episodes != 1:
+            self.every = True
+            self._write(lambda: self.out.truncate(0))
+            self._write(lambda: self.out.write(render(self.evaluations)))
+        else:
+            self._write(lambda: self.out.write(line(evaluation, self.every)))
 
     def show(self) -> None:
         """Hand the lines to the operating system, so that others can read them."""

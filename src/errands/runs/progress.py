@@ -53,9 +53,7 @@ class Progress:
         if self.screen is not None:
             self.screen.update(self.table())
         elif not self.quiet:
-            length, rate = result.final_length, result.steps / max(result.wall_seconds, 1e-9)
-            last = Beat(result.steps, result.steps, length, result.final_success, rate, result.optimum)
-            said = f"{_name(job)}: {result.error}" if result.error else words(job, last)
+            said = f"{_name(job)}: {result.error or _ended(result)}"
             self._say(f"[{self.ended}/{self.total}] {said}")
 
     def note(self, text: str) -> None:
@@ -123,12 +121,30 @@ def _name(job: Job) -> str:
     return f"{job.task} {job.learner} seed {job.seed}"
 
 
+def _ended(result: ResultDocument) -> str:
+    """What an ended seed came to."""
+    rate = result.steps / max(result.wall_seconds, 1e-9)
+    length = spoken(result.final_length, result.final_success, result.final_episodes)
+    gap = "" if result.final_gap is None else f", gap {result.final_gap:g}"
+    return f"{result.steps:,} steps, {rate:,.0f}/s, length {length}{gap}"
+
+
+def spoken(length: float | None, success: float, episodes: int = 1) -> str:
+    """A length as a table shows it: with the chance of success where it is not sure, and what it is a mean of."""
+    steps = "-" if length is None else f"{length:g}" if episodes == 1 else f"{length:.4g}"
+    if success >= 1:
+        return steps
+    return f"{steps} (no success)" if episodes == 1 or success <= 0 else f"{steps} (success {success:.3g})"
+
+
 def _length(beat: Beat) -> str:
-    return "-" if beat.length is None else f"{beat.length}" if beat.success else f"{beat.length} (no success)"
+    last = beat.last
+    return "-" if last is None else spoken(last.episode_length, last.success, last.episodes)
 
 
 def _gap(beat: Beat) -> str:
-    return "" if beat.best is None or beat.length is None or not beat.success else f"{beat.length - beat.best:g}"
+    gap = beat.last.gap(beat.best) if beat.last else None
+    return "" if gap is None else f"{gap:g}"
 
 
 def _left(beat: Beat) -> str:

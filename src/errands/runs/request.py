@@ -8,11 +8,11 @@ from pathlib import Path
 
 from errands.errors import ConfigError
 from errands.learners import default_learner, entry_of, is_finite, machine_of
-from errands.learners.presets import as_document, config_of
+from errands.learners.base import LearnerConfig
+from errands.learners.presets import CUSTOM, Settings, as_document, config_of
 from errands.runs.documents import RunDocument
 from errands.runs.files import digest
 from errands.runs.provenance import computer, git_state, versions
-from errands.runs.run import for_steps
 from errands.tasks.task import Task
 
 CHECKPOINT_SECONDS = 10.0
@@ -24,7 +24,7 @@ def prepare(
     learner: str | None = None,
     machine: str | None = None,
     preset: str = "tuned",
-    settings: Sequence[str] = (),
+    settings: Settings = (),
     steps: int | None = None,
     seeds: Sequence[int] = (0,),
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
@@ -55,6 +55,25 @@ def prepare(
         git=git_state(Path.cwd()) if git is None else git,
         computer=computer(),
     )
+
+
+def for_steps(steps: int) -> int:
+    """The number of steps itself, when it can be trained for."""
+    if not 1 <= steps < 2**53:
+        wanted = "train for at least 1 step" if steps < 1 else "at most 2^53 - 1 can be counted"
+        raise ConfigError(f"steps is {steps}; {wanted}")
+    return int(steps)
+
+
+def configured(
+    task: Task, learner: str, preset: str, settings: Settings, config: LearnerConfig | None
+) -> tuple[LearnerConfig, str]:
+    """The settings of a learner and what they are called: a preset with `settings` on top, or a whole custom `config`."""
+    if config is None:
+        return config_of(learner, preset, task, settings), preset
+    if settings:
+        raise ConfigError("both config and settings were given; give the settings alone, or inside the config")
+    return config, CUSTOM
 
 
 def fresh_name(document: RunDocument, runs: Path) -> str:

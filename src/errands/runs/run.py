@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from errands.errors import ConfigError, TaskError
+from errands.errors import TaskError
 from errands.learners import default_learner, machine_of, make_learner
 from errands.learners.base import Learner, LearnerConfig
+from errands.learners.presets import Settings
 from errands.oracle.certificate import Certificate, Claim
 from errands.oracle.optimum import Optimum, optimum
 from errands.oracle.policy import Policy
+from errands.runs.request import configured, for_steps
 from errands.tables import Evaluation
+from errands.tasks.catalogue import load
 from errands.tasks.task import Task
 
 OPTIMUM_BYTES = 150_000_000
@@ -47,12 +51,10 @@ class Run:
 
     def summary(self, best: float | None) -> dict[str, Any]:
         """The row of `errands train --json`."""
-        last = self.evaluations[-1] if self.evaluations else None
         return {
             "seed": self.seed,
             "steps": self.steps,
-            "final_length": last.episode_length if last else None,
-            "final_success": last.success if last else False,
+            **final(self.evaluations, best),
             "first_optimal_step": first_optimal_step(self.evaluations, best),
             "order": list(self.order),
             "wall_seconds": round(self.wall_seconds, 3),
@@ -62,36 +64,52 @@ class Run:
         }
 
 
-def first_optimal_step(evaluations: tuple[Evaluation, ...], best: float | None) -> int | None:
-    """The step of the first evaluation that succeeded in the optimal number of steps."""
-    if best is None:
-        return None
-    return next((e.step for e in evaluations if e.success and e.episode_length <= best), None)
+def final(evaluations: Sequence[Evaluation], best: float | None) -> dict[str, Any]:
+    """What the last evaluation says, in the words of a result."""
+    if not evaluations:
+        return {"final_length": None, "final_success": False}
+    last = evaluations[-1]
+    ends = {
+        "final_length_low": last.length_low, "final_length_high": last.length_high,
+        "final_success_low": last.success_low, "final_success_high": last.success_high,
+    }  # fmt: skip
+    return {
+        "final_length": last.episode_length if math.isfinite(last.episode_length) else None,
+        "final_success": last.success,
+        "final_episodes": last.episodes,
+        **{name: value for name, value in ends.items() if value is not None},
+        "final_gap": None if (gap := last.gap(best)) is None else float(gap),
+    }
+
+
+def first_optimal_step(evaluations: Sequence[Evaluation], best: float | None) -> int | None:
+    """The step of the first evaluation that surely succeeds in the optimal number of steps."""
+    return next((e.step for e in evaluations if e.optimal(best)), None)
 
 
 def train(
-    task: Task,
+    task: Task | str,
     learner: str | None = None,
     steps: int = 1_000_000,
     seed: int = 0,
     machine: str | None = None,
     config: LearnerConfig | None = None,
     preset: str = "tuned",
+    settings: Settings = (),
 ) -> Run:
-    """Train one seed and judge the result by the exact optimum where there is one."""
+    """Train one seed and judge the result by the exact optimum where there is one.
+
+    `task` is a task, a catalogue name or the path of a task file. `settings` such as {"epsilon": 0.1} go on top of the
+    preset; a whole `config` replaces it, and the run is labelled `custom`.
+    """
+    task = load(task) if isinstance(task, str) else task
     name = learner or default_learner(task)
     for_steps(steps)
+    chosen, label = configured(task, name, preset, settings, config)
     started = time.perf_counter()
-    made = make_learner(task, name, seed, machine, config, preset)
-    evaluations = tuple(made.train(steps))
-    return judge(made, name, machine, preset, evaluations, time.perf_counter() - started, best_length(task))
-
-
-def for_steps(steps: int) -> int:
-    """The number of steps itself, when it can be trained for."""
-    if steps < 1:
-        raise ConfigError(f"steps is {steps}; train for at least 1 step")
-    return steps
+    student = make_learner(task, name, seed, machine, chosen)
+    evaluations = tuple(student.train(steps))
+    return judge(student, name, machine, label, evaluations, time.perf_counter() - started, best_length(task))
 
 
 def judge(
@@ -129,14 +147,17 @@ def judge(
     )
 
 
-def claimed(claim: Claim | None, evaluations: tuple[Evaluation, ...]) -> Certificate | None:
-    """What is known of a world without tables: the last greedy episode, beside the learner's own proof if it has one."""
+def claimed(claim: Claim | None, evaluations: Sequence[Evaluation]) -> Certificate | None:
+    """What is known of a world without tables: the last evaluation, beside the learner's own proof if it has one."""
     if claim is None or not evaluations:
         return None
     last = evaluations[-1]
-    best = claim.upper if claim.proved and last.success else None
-    gap = None if best is None else last.episode_length - best
-    words = f"{last.episode_length} steps in one greedy episode; the world has no tables to evaluate it exactly"
+    best = claim.upper if claim.proved and last.sure else None
+    spoken = f"{last.episode_length:g} steps in one greedy episode" if last.episodes == 1 else (
+        f"{last.episode_length:g} steps and success {last.success:g} on average over {last.episodes} greedy episodes"
+    )  # fmt: skip
+    words = f"{spoken}; the world has no tables to evaluate it exactly"
+    gap = last.gap(best)
     return Certificate(float(last.episode_length), float(last.success), last.total_reward, best, gap, words, claim)
 
 

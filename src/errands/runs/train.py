@@ -42,8 +42,8 @@ class Beat:
 
     step: int
     steps: int
-    length: int | None
-    success: bool
+    last: Evaluation | None
+    """The evaluation that was just made, if any."""
     rate: float
     """Training steps per second since it was begun or resumed."""
     best: float | None
@@ -65,7 +65,7 @@ def jobs_of(run: RunFolder) -> list[Job]:
 def learner_of(document: RunDocument, task: Task, seed: int) -> Learner:
     """The learner of a stored run, untrained."""
     config = config_of(document.learner, document.preset, task, document.config)
-    return make_learner(task, document.learner, seed, document.machine, config, document.preset)
+    return make_learner(task, document.learner, seed, document.machine, config)
 
 
 @lru_cache(maxsize=64)
@@ -127,10 +127,10 @@ class _Training:
         steps = run.document.steps
         if (most := self.learner.predicted(steps)) != steps:
             said = f"seed {place.seed} takes {most:,} of {steps:,} steps at most"
-            report(Beat(self.first, steps, None, False, 0.0, self.best.length, said))
+            report(Beat(self.first, steps, None, 0.0, self.best.length, said))
         for note in found.notes if found else ():
             said = f"{note}; going on from step {self.first:,} instead"
-            report(Beat(self.first, steps, None, False, 0.0, self.best.length, said))
+            report(Beat(self.first, steps, None, 0.0, self.best.length, said))
 
     @property
     def seconds(self) -> float:
@@ -143,7 +143,6 @@ class _Training:
         with self.place.table_from(self.evaluations) as table:
             for evaluation in self.learner.stages(steps):
                 if evaluation is not None:
-                    self.evaluations.append(evaluation)
                     table.add(evaluation)
                 now = time.perf_counter()
                 if now - shown >= BEAT:
@@ -173,10 +172,7 @@ class _Training:
     def _beat(self, evaluation: Evaluation | None) -> Beat:
         step, steps = self.learner.step, self.document.steps
         rate = (step - self.first) / (time.perf_counter() - self.began)
-        if evaluation is None:
-            return Beat(step, steps, None, False, rate, self.best.length)
-        length, success = evaluation.episode_length, evaluation.success
-        return Beat(evaluation.step, steps, length, success, rate, self.best.length)
+        return Beat(evaluation.step if evaluation else step, steps, evaluation, rate, self.best.length)
 
 
 def _restore(learner: Learner, found: Checkpoint, place: SeedFolder) -> None:

@@ -53,9 +53,11 @@ def verify_seed(run: RunFolder, seed: int, steps: int | None = None) -> Verdict:
 
 
 def _unlike(stored: list[Evaluation], evaluation: Evaluation, index: int) -> Iterator[str]:
-    if index >= len(stored) or line(stored[index]) != line(evaluation):
-        kept = line(stored[index]).decode().strip() if index < len(stored) else "nothing"
-        yield f"evaluations.csv, line {index + 2}: stored is '{kept}', found was '{line(evaluation).decode().strip()}'"
+    again = line(evaluation, evaluation.episodes != 1)
+    before = line(stored[index], evaluation.episodes != 1) if index < len(stored) else b"nothing"
+    if again != before:
+        words = f"stored is '{before.decode().strip()}', found was '{again.decode().strip()}'"
+        yield f"evaluations.csv, line {index + 2}: {words}"
 
 
 def _tables(run: RunFolder, seed: int, learner: Learner, evaluations: list[Evaluation]) -> Iterator[str]:

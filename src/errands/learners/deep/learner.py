@@ -49,6 +49,10 @@ class DeepLearner(Learner):
         if len(self.team.seeds) > 1:
             raise ConfigError(f"seed {self.seed} is a member of a team and is {what} with it; ask the DeepTeam")
 
+    def measure(self) -> Evaluation:
+        """The evaluation that a run reports."""
+        return self.evaluate()
+
     def evaluate(self) -> Evaluation:
         """One greedy episode from the start; a team's members are evaluated together."""
         return self.team.evaluate()[self.place]

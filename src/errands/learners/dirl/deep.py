@@ -70,6 +70,10 @@ class DeepDiRL(CompositionalLearner):
         super().__init__(task, config, seed, graph, DeepEdges(task, graph, config))
         self._walked: tuple[int, Evaluation, tuple[str, ...]] | None = None
 
+    def measure(self) -> Evaluation:
+        """The evaluation that a run reports."""
+        return self.evaluate()
+
     def evaluate(self) -> Evaluation:
         """One greedy episode from the start."""
         return self._walk()[0]

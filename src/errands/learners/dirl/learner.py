@@ -68,8 +68,8 @@ class CompositionalLearner(Learner):
             yield None
         if self.evaluated != self.step:
             self.evaluated = self.step
-            evaluation = self.evaluate()
-            self.evaluation_steps += evaluation.episode_length
+            evaluation = self.measure()
+            self.evaluation_steps += evaluation.steps_taken
             yield evaluation
 
     def train(self, steps: int) -> Iterator[Evaluation]:
