@@ -36,14 +36,17 @@ def test_one_policy_per_subtask_falls_short_in_the_corridor(capsys: pytest.Captu
     assert main(["solve", "corridor", "--one-policy-per-subtask"]) == 0
     out = capsys.readouterr().out
     assert "corridor: 20 steps" in out
-    assert "order: coffee o1 coffee o2   (one of 1 optimal orders)" in out
+    assert "order: coffee o1 coffee o2   (the only optimal order)" in out
     assert "with one policy per subtask: 21 steps" in out
 
 
 def test_a_continuous_world_has_a_reason_instead(capsys: pytest.CaptureFixture[str]) -> None:
-    found = solved(capsys, "water-2")
+    assert main(["solve", "water-2", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
     assert found["length"] is None
     assert found["reason"]
+    assert main(["solve", "water-2"]) == 1
+    assert capsys.readouterr().out == f"water-2: {found['reason']}\n"
 
 
 def write(tmp_path: Path, rows: str, extra: str = "") -> str:

@@ -29,8 +29,8 @@ def count(text: str) -> int:
     if exponent > 30:
         raise ConfigError(f"'{text[:60]}' is too large; counts stay below 2^53, about 9e15")
     # Whole numbers only, so that 1e23 and 0.1 are not what floating point makes of them.
-    scaled: int = int(whole + fraction) * 10**exponent * unit
-    value, rest = divmod(scaled, 10 ** len(fraction))
+    scaled, parts_of_one = int(whole + fraction) * int(10**exponent) * unit, int(10 ** len(fraction))
+    value, rest = divmod(scaled, parts_of_one)
     if rest:
         raise ConfigError(f"'{text[:60]}' is no whole number; write it as 100000, 1e5 or 100k")
     if abs(value) >= MOST:

@@ -43,9 +43,7 @@ def run(arguments: Arguments) -> Answer:
     }
     lines = [f"{task.name}: {_length(best.length, best.reason)}"]
     if best.order:
-        lines.append(
-            f"order: {' '.join(best.order)}" + (f"   (one of {best.orders:,} optimal orders)" if best.orders else "")
-        )
+        lines.append(f"order: {' '.join(best.order)}{_how_many(best.orders)}")
     lines += [f"method: {best.method}"] if best.method else []
     if arguments.one_policy_per_subtask:
         from errands.oracle.one_policy import one_policy_per_subtask
@@ -57,7 +55,12 @@ def run(arguments: Arguments) -> Answer:
         from errands.worlds.picture import grid_text
 
         lines += ["", grid_text(task.layout, best.path[0])]
-    return Answer(document, "\n".join(lines), 0 if best.length is not None or task.finite is None else 1)
+    return Answer(document, "\n".join(lines), int(best.length is None))
+
+
+def _how_many(orders: int | None) -> str:
+    """Whether another order is as good."""
+    return "" if not orders else "   (the only optimal order)" if orders == 1 else f"   (one of {orders:,} optimal orders)"
 
 
 def _length(length: float | None, reason: str) -> str:
