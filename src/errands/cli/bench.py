@@ -7,19 +7,24 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from errands.cli.options import Count, Seconds
 from errands.cli.tell import Answer
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
+MOST_SECONDS = 3_600
+"""A learner is measured for an hour at most."""
+
+
 @dataclass(frozen=True)
 class Arguments:
     """Measure this machine."""
 
-    seconds: float = 1.0
+    seconds: Seconds = 1.0
     """CPU seconds after which a learner is stopped that has not yet taken a million steps."""
-    sizes: tuple[int, ...] = (2, 8, 16, 30)
+    sizes: tuple[Count, ...] = (2, 8, 16, 30)
     """Numbers of boxes of Delivery."""
     compile: bool = True
     """Also measure how long each learner takes to compile, in new processes with an empty cache."""
@@ -37,8 +42,8 @@ def run(arguments: Arguments) -> Answer:
     from errands.runs.bench import peak_megabytes
     from errands.runs.provenance import computer, versions
 
-    if not arguments.seconds > 0 or any(not 1 <= n <= 60 for n in arguments.sizes):
-        raise ConfigError("--seconds must be positive and --sizes between 1 and 60 boxes")
+    if not 0 < arguments.seconds <= MOST_SECONDS or any(not 1 <= n <= 60 for n in arguments.sizes):
+        raise ConfigError(f"--seconds must lie above 0 and not above {MOST_SECONDS:,}, and --sizes between 1 and 60 boxes")
     rows = _measured(arguments)
     compiled = _compiled(arguments) if arguments.compile else []
     peak = round(peak_megabytes())

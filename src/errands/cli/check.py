@@ -7,6 +7,7 @@ from pathlib import Path
 
 import tyro
 
+from errands.cli.options import Count
 from errands.cli.tell import Answer
 
 
@@ -20,7 +21,7 @@ class Arguments:
     """MODULE:FUNCTION taking (observation, action, next_observation, info) and returning a set of names."""
     task: Path | None = None
     """A task file whose machine the features are for."""
-    steps: int = 1000
+    steps: Count = 1000
     """Steps that are walked."""
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
+from errands.cli.options import Count
 from errands.cli.tell import Answer
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class Arguments:
     """The file: .svg, .pdf or .png."""
     learner: str | None = None
     """For route and policy of a task: train this learner first."""
-    steps: int = 100_000
+    steps: Count = 100_000
     """For how many steps."""
     seed: int | None = None
     """Which seed: of the run the first one unless said otherwise, of a task 0."""
@@ -45,6 +46,8 @@ def run(arguments: Arguments) -> Answer:
     from errands.plots.style import format_of, save
 
     format_of(arguments.output)
+    if arguments.steps < 1:
+        raise ConfigError(f"--steps is {arguments.steps}; train for at least 1 step")
     if not arguments.subjects:
         raise ConfigError(f"nothing to draw was named; type for example: errands plot {_EXAMPLES[arguments.kind]}")
     figure, value = _KINDS[arguments.kind](arguments)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import tyro
 
+from errands.cli.options import Count
 from errands.cli.tell import Answer
 from errands.errors import ConfigError
 
@@ -24,7 +25,7 @@ class Arguments:
     """The name of a run under runs/, its path, or 'latest'."""
     seed: int | None = None
     """Repeat this seed; all seeds unless said otherwise."""
-    steps: int | None = None
+    steps: Count | None = None
     """Repeat this many steps; up to the first checkpoint unless said otherwise."""
 
 

@@ -37,6 +37,8 @@ def run(arguments: Arguments) -> Answer:
         raise ConfigError(f"{fault.name} is not installed; {hint}") from None
     from errands.runs.folder import RUNS, find
 
+    if not 0 <= arguments.port < 65536:
+        raise ConfigError(f"--port is {arguments.port}; ports are 0 (any free one) to 65535")
     runs, name = Path(RUNS), None
     if arguments.run is not None:
         found = find(arguments.run)

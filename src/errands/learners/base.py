@@ -39,10 +39,11 @@ class LearnerConfig:
     def __post_init__(self) -> None:
         for field in fields(self):
             value = getattr(self, field.name)
-            if isinstance(value, float) and not math.isfinite(value):
-                raise ConfigError(f"{field.name} is {value}; it must be a finite number")
-            if isinstance(value, int) and abs(value) >= 2**53:
-                raise ConfigError(f"{field.name} is {value}; it must be smaller than 2 ** 53")
+            for number in value if isinstance(value, tuple) else (value,):
+                if isinstance(number, float) and not math.isfinite(number):
+                    raise ConfigError(f"{field.name} is {value}; it must be finite")
+                if isinstance(number, int) and abs(number) >= 2**53:
+                    raise ConfigError(f"{field.name} is {value}; it must be smaller than 2 ** 53")
         if not 0 < self.gamma <= 1:
             raise ConfigError(f"gamma is {self.gamma}; it must lie above 0 and not above 1")
         if self.eval_every < 1:
