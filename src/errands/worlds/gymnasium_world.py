@@ -127,9 +127,10 @@ def _make(name: str, kwargs: Mapping[str, Any], render_mode: str | None = None) 
             choose_gl()
         shown = {} if render_mode is None else {"render_mode": render_mode}
         env: gym.Env[Any, Any] = gym.make(spec, max_episode_steps=-1, disable_env_checker=True, **shown, **kwargs)
-    except (gym.error.Error, ImportError, TypeError, ValueError, OSError, AssertionError) as error:
+    except Exception as error:  # a constructor of someone else's may raise anything
         given = f" with {dict(kwargs)}" if kwargs else ""
-        raise SpecError(f"gymnasium cannot make '{name}'{given}: {error}") from error
+        said = f"{error}" if isinstance(error, gym.error.Error | ImportError) else f"{type(error).__name__}: {error}"
+        raise SpecError(f"gymnasium cannot make '{name}'{given}: {said}") from error
     return env
 
 

@@ -1,0 +1,80 @@
+"""What a stranger's file is called reaches the terminal as it is written: no colour, no markup, no control code."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Group
+
+from errands.cli import main
+from errands.terminal import console, printable, table
+
+HOSTILE = ["[/red]", "[bold]x[/bold]", "\x1b[31mred\x1b[0m", "a\x9b2Jb", "\u202eesrever", "bell\x07", ":smile:", "back\x08slash"]
+
+
+@given(st.text())
+def test_nothing_that_a_terminal_obeys_is_left(text: str) -> None:
+    shown = printable(text)
+    assert all(c.isprintable() or c in "\n\t" for c in shown)
+    assert printable(shown) == shown
+
+
+@given(st.text(alphabet=st.characters(categories=["L", "N", "P", "S"])))
+def test_printable_text_is_left_alone(text: str) -> None:
+    assert printable(text) == text
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_rich_shows_a_name_as_it_is_written(name: str) -> None:
+    heard = io.StringIO()
+    told = table(name, ("task",), ("steps",), "order")
+    told.add_row(name, "3", name)
+    console(file=heard).print(Group(told, name))
+    assert heard.getvalue().count(printable(name)) == 4
+    assert "\x1b" not in heard.getvalue()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_task_of_any_name_is_trained_and_told(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    text = f'name = {json.dumps(name)}\n[world]\nkind = "grid"\nrows = ["A.g"]\nlegend = {{ g = "g" }}\n[machine]\nphrase = "sequence(g)"\n'
+    Path("t.toml").write_text(text, encoding="utf-8")
+    code = main(["train", "t.toml", "scout", "--steps", "20", "--name", "a"])
+    out, err = capsys.readouterr()
+    assert code in (0, 2), err
+    if code == 0:
+        assert main(["compare", "a"]) == main(["resume", "a"]) == main(["verify", "a"]) == 0
+        again = capsys.readouterr()
+        out, err = out + again.out, err + again.err
+        assert printable(name) in out
+    assert all(c.isprintable() or c in "\n\t" for c in out + err)
+
+
+def test_the_document_of_a_hostile_name_is_json_without_control_codes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["size", "no\x9bsuch\x1b[31m", "--json"]) == 2
+    out, err = capsys.readouterr()
+    assert "no\x9bsuch\x1b[31m" in json.loads(out)["error"]
+    assert (out + err).replace("\n", "").isprintable()
+
+
+def test_names_are_never_cut_at_eighty_columns() -> None:
+    heard = io.StringIO()
+    name = "office-6-one-coffee-with-a-long-name"
+    told = table("cut nothing", ("task", "learner"), ("seeds", "optimum", "length", "optimal", "first optimal", "seconds"))
+    told.add_row(name, "qcorm-plus", "10", "1,234,567", "1,234,567.8", "10/10", "12,345,678", "1,234.56")
+    shown = console(file=heard)
+    shown.width = 80
+    shown.print(told)
+    assert name in heard.getvalue()
+    assert "qcorm-plus" in heard.getvalue()
+    assert "…" not in heard.getvalue()
