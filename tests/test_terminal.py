@@ -45,7 +45,8 @@ def test_a_task_of_any_name_is_trained_and_told(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-    text = f'name = {json.dumps(name)}\n[world]\nkind = "grid"\nrows = ["A.g"]\nlegend = {{ g = "g" }}\n[machine]\nphrase = "sequence(g)"\n'
+    world = '[world]\nkind = "grid"\nrows = ["A.g"]\nlegend = { g = "g" }'
+    text = f'name = {json.dumps(name)}\n{world}\n[machine]\nphrase = "sequence(g)"\n'
     Path("t.toml").write_text(text, encoding="utf-8")
     code = main(["train", "t.toml", "scout", "--steps", "20", "--name", "a"])
     out, err = capsys.readouterr()
