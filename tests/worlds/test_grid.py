@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from itertools import islice
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from errands.errors import SpecError
 from errands.worlds.grid import (
@@ -19,7 +22,6 @@ from errands.worlds.grid import (
     grid_limit,
     grid_size,
     grid_table,
-    moves,
     outcomes,
     reachable,
     units,
@@ -33,10 +35,10 @@ PLAN = GridLayout(
 
 
 def test_moves_by_pencil() -> None:
-    assert moves(PLAN)[0].tolist() == [0, 0, 3, 0]
-    assert moves(PLAN)[1].tolist() == [1, 2, 4, 1]
-    assert moves(PLAN)[4].tolist() == [1, 4, 4, 3]
-    assert moves(PLAN)[5].tolist() == [5, 5, 5, 5]
+    assert PLAN.moves[0].tolist() == [0, 0, 3, 0]
+    assert PLAN.moves[1].tolist() == [1, 2, 4, 1]
+    assert PLAN.moves[4].tolist() == [1, 4, 4, 3]
+    assert PLAN.moves[5].tolist() == [5, 5, 5, 5]
 
 
 def test_without_slip_every_move_has_one_outcome() -> None:
@@ -134,3 +136,40 @@ def test_the_limit_grows_with_long_tasks_and_must_be_positive() -> None:
     assert grid_limit(30, 10, limit=7) == 7
     with pytest.raises(SpecError, match="limit is 0, and must be at least 1"):
         grid_limit(2, 10, limit=0)
+
+
+def _queue_distances(layout: GridLayout, source: int, avoid: set[int]) -> list[int]:
+    """Breadth-first search by hand: a queue, four neighbours, walls and blocked cells looked up one by one."""
+    steps, queue = {source: 0}, [source]
+    for cell in queue:
+        row, column = divmod(cell, layout.width)
+        for down, right in ((-1, 0), (0, 1), (1, 0), (0, -1)):
+            there = (row + down) * layout.width + column + right
+            inside = 0 <= row + down < layout.height and 0 <= column + right < layout.width
+            closed = {cell, there} & layout.blocked or (min(cell, there), max(cell, there)) in layout.walls
+            if inside and not closed and there not in steps and there not in avoid:
+                steps[there] = steps[cell] + 1
+                queue.append(there)
+    return [steps.get(cell, -1) for cell in range(layout.cells)]
+
+
+@given(st.integers(1, 7), st.integers(1, 7), st.randoms(use_true_random=False))
+def test_distances_are_those_of_a_search_by_hand(width: int, height: int, chance: random.Random) -> None:
+    cells = range(width * height)
+    beside = [(c, c + 1) for c in cells if (c + 1) % width] + [(c, c + width) for c in cells if c + width in cells]
+    blocked = frozenset(c for c in cells if c and chance.random() < 0.2)
+    walls = frozenset(pair for pair in beside if chance.random() < 0.2)
+    layout = GridLayout(width, height, 0, blocked=blocked, walls=walls)
+    avoid = {c for c in cells if c and chance.random() < 0.1}
+    assert distances(layout, 0, avoid).tolist() == _queue_distances(layout, 0, avoid)
+
+
+def test_a_map_of_a_million_cells_half_of_them_features_takes_seconds() -> None:
+    """Quadratic work would take hours."""
+    side = 1000
+    lava = tuple(("lava", cell) for cell in range(1, side * side, 2))
+    layout = GridLayout(side, side, 0, lava)
+    table = grid_table(layout)
+    assert table.labels == (frozenset(), frozenset({"lava"}))
+    assert table.table.label[0, 1, 0] == 1
+    assert distances(layout, 0)[-1] == 2 * side - 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,6 @@ from errands.worlds.base import FiniteWorld
 
 UP, RIGHT, DOWN, LEFT = range(4)
 ACTIONS = ("up", "right", "down", "left")
-_STEPS = ((-1, 0), (0, 1), (1, 0), (0, -1))
 _WORD = (1 << 64) - 1
 _DEFAULT_SIZE = 10
 _DEFAULT_PLACES = 30
@@ -72,7 +70,10 @@ class GridLayout:
 
     @cached_property
     def _by_cell(self) -> dict[int, frozenset[str]]:
-        return {c: frozenset(name for name, cell in self.places if cell == c) for c in {c for _, c in self.places}}
+        names: dict[int, set[str]] = {}
+        for name, cell in self.places:
+            names.setdefault(cell, set()).add(name)
+        return {cell: frozenset(there) for cell, there in names.items()}
 
     def sign(self, feature: str) -> str:
         """What is drawn for a feature: its short sign where it has one, else its name."""
@@ -80,23 +81,27 @@ class GridLayout:
 
     def move(self, cell: int, action: int) -> int:
         """The cell that a move without slip leads to; a wall, a blocked cell or the border means staying."""
-        down, right = _STEPS[action]
-        row, column = cell // self.width + down, cell % self.width + right
-        if not (0 <= row < self.height and 0 <= column < self.width) or cell in self.blocked:
-            return cell
-        there = row * self.width + column
-        closed = there in self.blocked or (min(cell, there), max(cell, there)) in self.walls
-        return cell if closed else there
+        return int(self.moves[cell, action])
 
-
-def moves(layout: GridLayout) -> Ints:
-    """The table [cells, 4] of moves without slip."""
-    return np.array([[layout.move(c, a) for a in range(4)] for c in range(layout.cells)], np.int32)
+    @cached_property
+    def moves(self) -> Ints:
+        """The table [cells, 4] of moves without slip."""
+        cells = np.arange(self.cells, dtype=np.int32)
+        table = np.repeat(cells[:, None], len(ACTIONS), axis=1)
+        plan, shaped = cells.reshape(self.height, self.width), table.reshape(self.height, self.width, len(ACTIONS))
+        shaped[1:, :, UP], shaped[:-1, :, DOWN] = plan[:-1], plan[1:]
+        shaped[:, 1:, LEFT], shaped[:, :-1, RIGHT] = plan[:, :-1], plan[:, 1:]
+        for low, high in self.walls:
+            ahead, back = (RIGHT, LEFT) if high - low == 1 and high % self.width else (DOWN, UP)
+            table[low, ahead], table[high, back] = low, high
+        closed = np.zeros(self.cells, np.bool_)
+        closed[list(self.blocked)] = True
+        return np.where(closed[table] | closed[:, None], cells[:, None], table)
 
 
 def outcomes(layout: GridLayout) -> tuple[Ints, Floats]:
     """Cells reached and cumulative probabilities, both [cells, 4, outcomes]: as meant, to its left, to its right."""
-    straight = moves(layout)
+    straight = layout.moves
     if layout.slip == 0.0:
         return straight[:, :, None], np.ones((layout.cells, 4, 1))
     reached = np.stack([straight, np.roll(straight, 1, axis=1), np.roll(straight, -1, axis=1)], axis=2)
@@ -106,10 +111,11 @@ def outcomes(layout: GridLayout) -> tuple[Ints, Floats]:
 
 def grid_table(layout: GridLayout) -> FiniteWorld:
     """The grid as flat tables; the label of a step is the feature set of the cell it ends in."""
-    sets = [layout.features_at(cell) for cell in range(layout.cells)]
-    labels = tuple(dict.fromkeys([frozenset[str](), *sets]))
+    sets = {cell: layout.features_at(cell) for cell in sorted({cell for _, cell in layout.places})}
+    labels = tuple(dict.fromkeys([frozenset[str](), *sets.values()]))
     number = {features: i for i, features in enumerate(labels)}
-    label_of = np.array([number[features] for features in sets], np.int32)
+    label_of = np.zeros(layout.cells, np.int32)
+    label_of[list(sets)] = [number[features] for features in sets.values()]
     reached, cumulative = outcomes(layout)
     table = WorldTable(
         starts=np.array([layout.start], np.int32),
@@ -127,16 +133,16 @@ def grid_table(layout: GridLayout) -> FiniteWorld:
 def distances(layout: GridLayout, source: int, avoid: Iterable[int] = ()) -> Ints:
     """Steps from a cell to every cell, -1 where there is no way; no way leads through a cell of `avoid`."""
     steps = np.full(layout.cells, -1, np.int32)
-    closed = frozenset(avoid)
+    never = layout.cells  # larger than any distance: a cell that is not entered
+    steps[list(avoid)] = never
     steps[source] = 0
-    queue = deque([source])
-    while queue:
-        cell = queue.popleft()
-        for action in range(4):
-            there = layout.move(cell, action)
-            if steps[there] < 0 and there not in closed:
-                steps[there] = steps[cell] + 1
-                queue.append(there)
+    border = np.array([source])
+    while len(border):
+        ahead = layout.moves[border].ravel()
+        following = np.unique(ahead[steps[ahead] < 0])
+        steps[following] = steps[border[0]] + 1
+        border = following
+    steps[steps == never] = -1
     return steps
 
 
@@ -147,9 +153,9 @@ def reachable(layout: GridLayout) -> frozenset[int]:
 
 def unreachable_features(layout: GridLayout) -> tuple[str, ...]:
     """The features none of whose cells can be reached from the start."""
-    near = reachable(layout)
-    found = {name for name, cell in layout.places if cell in near}
-    return tuple(name for name in layout.features if name not in found)
+    steps = distances(layout, layout.start)
+    near = {name for name, cell in layout.places if steps[cell] >= 0}
+    return tuple(name for name in layout.features if name not in near)
 
 
 def words(seed: int) -> Iterator[int]:
@@ -169,12 +175,12 @@ def units(seed: int) -> Iterator[float]:
 
 def distinct_cells(seed: int, cells: int, count: int) -> tuple[int, ...]:
     """The first `count` entries of the seed's permutation of the cells; a larger count only adds to them."""
-    order = list(range(cells))
+    moved: dict[int, int] = {}  # entries of the permutation that are not their own index: no list of all cells
     stream = words(seed)
     for i in range(count):
         j = i + ((next(stream) * (cells - i)) >> 64)
-        order[i], order[j] = order[j], order[i]
-    return tuple(order[:count])
+        moved[i], moved[j] = moved.get(j, j), moved.get(i, i)
+    return tuple(moved[i] for i in range(count))
 
 
 def grid_size(places: int, size: int | None = None) -> int:

@@ -36,9 +36,7 @@ class GridEnv(gym.Env[Any, Any]):
         self.observation_space = gym.spaces.Discrete(layout.cells)
         self.action_space = gym.spaces.Discrete(4)
         reached, cumulative = outcomes(layout)
-        self._next = reached.tolist()
-        self._cumulative = cumulative.tolist()
-        self._features = [layout.features_at(cell) for cell in range(layout.cells)]
+        self._next, self._cumulative = reached, cumulative
         self.cell = layout.start
         self.steps = 0
 
@@ -52,8 +50,8 @@ class GridEnv(gym.Env[Any, Any]):
         """One move; `info["features"]` says what holds where it ended."""
         outcome = 0
         if self.layout.slip:
-            outcome = bisect_right(self._cumulative[self.cell][action], self.np_random.random())
-        self.cell = self._next[self.cell][action][outcome]
+            outcome = bisect_right(self._cumulative[self.cell, action].tolist(), self.np_random.random())
+        self.cell = int(self._next[self.cell, action, outcome])
         self.steps += 1
         info = self._info(self.enter())
         return self.observe(), 0.0, False, self.steps >= self.limit, info
@@ -67,11 +65,11 @@ class GridEnv(gym.Env[Any, Any]):
 
     def label_start(self) -> frozenset[str]:
         """The features of the initial state."""
-        return self._features[self.cell]
+        return self.layout.features_at(self.cell)
 
     def enter(self) -> frozenset[str]:
         """Apply what happens on the cell just entered and say which features this step has."""
-        return self._features[self.cell]
+        return self.layout.features_at(self.cell)
 
     def hidden(self) -> frozenset[str]:
         """Features that are not on the grid at the moment."""
@@ -137,15 +135,17 @@ class GridWorld:
     def layout(self) -> GridLayout:
         """The plan that the letters draw."""
         width = len(self.rows[0])
-        letters = dict(enumerate("".join(self.rows)))
+        letters = "".join(self.rows)
+        cells: dict[str, list[int]] = {}
+        for cell, letter in enumerate(letters):
+            if letter != FREE:
+                cells.setdefault(letter, []).append(cell)
         return GridLayout(
             width=width,
             height=len(self.rows),
-            start=next(cell for cell, letter in letters.items() if letter == START),
-            places=tuple(
-                (name, cell) for key, name in self.legend.items() for cell, letter in letters.items() if letter == key
-            ),
-            blocked=frozenset(cell for cell, letter in letters.items() if letter == WALL),
+            start=cells[START][0],
+            places=tuple((name, cell) for key, name in self.legend.items() for cell in cells[key]),
+            blocked=frozenset(cells.get(WALL, ())),
             slip=self.slip,
         )
 
