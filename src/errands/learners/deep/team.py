@@ -106,7 +106,7 @@ class Team(ABC):
 
 def split(saved: Saved) -> list[Saved]:
     """What a team saved, seed by seed: each part is what a team of that seed alone would save."""
-    environments = [{}] * len(saved["keys"])
+    environments: list[Saved] = [{}] * len(saved["keys"])
     if "environments" in saved:
         whole = json.loads(bytes(saved["environments"]))
         parts = ({name: [values[i]] for name, values in whole.items()} for i in range(len(environments)))
