@@ -51,3 +51,9 @@ def test_a_name_that_is_not_known_is_refused():
         deep_preset("crm", "tunde", WATER)
     with pytest.raises(UnknownName, match="no deep learner is called 'scout'"):
         deep_preset("scout", "tuned", WATER)
+
+
+def test_td3_is_tuned_to_the_rewards_of_the_users_machine(line):
+    crm, qcorm = (deep_preset(learner, "tuned", line()) for learner in ("crm", "qcorm"))
+    assert (crm.gamma, crm.batch, crm.warmup, crm.reward_scale) == (0.99, 256, 1_000, 10.0)
+    assert (qcorm.full_reward, qcorm.min_step_reward) == (10.0, 0.0)

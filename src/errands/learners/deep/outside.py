@@ -12,6 +12,7 @@ from errands.errors import StoreError, TaskError
 from errands.learners.deep.machine import Listed
 from errands.learners.deep.spaces import senses_of
 from errands.tables import RUNNING, SUCCESS
+from errands.worlds.plain import plain, rich
 from errands.worlds.saving import Restorable
 
 
@@ -113,7 +114,7 @@ class Outside:
         for env in self.envs:
             if not isinstance(env, Restorable):
                 raise StoreError("this environment cannot save its state; give it save() and restore() to make runs resumable")
-            parts.append(env.save())
+            parts.append(plain(env.save()))
         text = json.dumps({"envs": parts, "state": self.state.tolist(), "time": self.time.tolist()})
         return np.frombuffer(text.encode(), np.uint8)
 
@@ -121,7 +122,7 @@ class Outside:
         """Continue from what `save` gave."""
         parts = json.loads(bytes(saved))
         for env, part in zip(self.envs, parts["envs"], strict=True):
-            env.restore(part)  # type: ignore[attr-defined]
+            env.restore(rich(part))  # type: ignore[attr-defined]
         self.state[:], self.time[:] = parts["state"], parts["time"]
 
 

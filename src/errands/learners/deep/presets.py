@@ -17,6 +17,8 @@ PLUS_WATER = {"leg": 8.0, "late": 1}
 """QCoRM+ in Water, where a ball is about eight steps away."""
 TD3_CONTEXTS = 4
 """Agendas drawn per update for TD3, which sends every row through both critics once for each of them."""
+FULL = 10.0
+"""What the largest constant reward of the machine is scaled to for TD3."""
 COST = 0.6
 """The largest control cost of a step of HalfCheetah: 0.1 times six squared actions of size 1."""
 
@@ -27,7 +29,7 @@ def deep_preset(learner: str, preset: str, task: Task) -> DeepConfig:
         raise UnknownName("preset", preset, PRESETS)
     if learner not in CONFIGS:
         raise UnknownName("deep learner", learner, CONFIGS)
-    values = _td3(learner, preset) if continuous_actions(task) else _ddqn(learner, preset, task)
+    values = _td3(learner, preset, task) if continuous_actions(task) else _ddqn(learner, preset, task)
     if learner == "qcorm-0":
         values["joint"] = False
     return CONFIGS[learner](**values)
@@ -47,17 +49,21 @@ def _ddqn(learner: str, preset: str, task: Task) -> dict[str, Any]:
     return values
 
 
-def _td3(learner: str, preset: str) -> dict[str, Any]:
+def _td3(learner: str, preset: str, task: Task) -> dict[str, Any]:
     values: dict[str, Any] = {"gamma": 0.99, "alpha": 3e-4, "polyak": 0.005, "batch": 256, "capacity": 1_000_000}
-    full = 1000.0
+    robot = task.world.kind == "cheetah"
+    rewards = [t.reward for t in task.machine.transitions]
+    largest = max((abs(reward.value) for reward in rewards if reward.signal is None), default=0.0) or 1.0
+    full = largest
     if preset == "tuned":
-        values |= {"reward_scale": 0.01, "warmup": 10_000}
-        full = 10.0
+        values |= {"reward_scale": FULL / largest, "warmup": 10_000 if robot else 1_000}
+        full = FULL
     if learner in ("qcorm", "qcorm-0", "hrm"):
         values["full_reward"] = full
     if learner in ("qcorm", "qcorm-0"):
-        values["min_step_reward"] = -COST * full / 1000.0
         values["ground_batch"] = 32
+        if robot:
+            values["min_step_reward"] = -COST * full / largest
         if preset == "paper":
             values |= {"alpha_eta": 0.005, "relabel": False, "ground_replay": "once"}
     if learner == "qcorm" and preset == "tuned":
