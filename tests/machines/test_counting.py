@@ -10,7 +10,9 @@ import pytest
 from errands.errors import SpecError
 from errands.features import atoms, holds, parse_guard
 from errands.machines import NumericRM, couple, size, unfold_agenda, unfold_boolean
-from errands.machines.counting import Quotient, Sizes, apart, conflicts, objectives, overlaps, together
+from errands.machines.counting import Quotient, Sizes, apart, conflicts, objectives, overlaps, still_to_come, together
+from errands.tables import RUNNING
+from errands.tasks import load
 
 from .examples import boxes, random_guard, random_machine
 
@@ -85,3 +87,19 @@ def test_two_transitions_that_disagree_are_told_with_the_features_that_show_it()
         NumericRM.of("u0", ["u1"], ["u0 -> u1 : a ; 1", "u0 -> u1 : b ; 2"])
     (said,) = told.value.problems
     assert said.endswith("both fire on {a, b} and disagree; make their guards exclude each other")
+
+
+@pytest.mark.parametrize("name", ["figure-1", "delivery-4", "office-3", "visit-5", "water-3", "corridor"])
+def test_states_still_to_come_are_as_many_as_a_walk_from_every_state_finds(name):
+    agenda = unfold_agenda(load(name).machine)
+    running = [s for s in agenda.states if agenda.stepper.status[s[0]] == RUNNING]
+    pairs = 0
+    for start in running:
+        seen, stack = {start}, [start]
+        while stack:
+            for move in agenda.stepper.moves(stack.pop()):
+                if move.target not in seen and agenda.stepper.status[move.target[0]] == RUNNING:
+                    seen.add(move.target)
+                    stack.append(move.target)
+        pairs += len(seen)
+    assert still_to_come(agenda.numeric) == pairs

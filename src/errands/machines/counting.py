@@ -122,6 +122,31 @@ def size(machine: NumericRM) -> Sizes:
     return Sizes(_orders(quotient), agenda, coupled, len(quotient.objectives))
 
 
+def still_to_come(machine: NumericRM) -> int | None:
+    """Running agenda states with a running one that can follow, itself included: pairs, counted and not listed.
+
+    None where subtasks are not interchangeable or there are too many counts; the world's labels can only make it less.
+    """
+    quotient = Quotient(machine)
+    running = [node for node in quotient.nodes if quotient.stepper.status[node[0]] == RUNNING]
+    if not quotient.stepper.symmetric or len(running) ** 2 > MAX_COUNTS:
+        return None
+
+    def ways(larger: Counts, smaller: Counts) -> int:
+        return prod(comb(n, k) for n, k in zip(larger, smaller, strict=True))
+
+    pairs = 0
+    for node in running:
+        seen, stack = {node}, [node]
+        while stack:
+            for _, target in quotient.ways(stack.pop()):
+                if target not in seen and quotient.stepper.status[target[0]] == RUNNING:
+                    seen.add(target)
+                    stack.append(target)
+        pairs += ways(quotient.total, node[1]) * sum(ways(node[1], counts) for _, counts in seen)
+    return pairs
+
+
 def _orders(quotient: Quotient) -> int:
     """The number of (numeric state, completion order) pairs: a subset construction over words of variables.
 

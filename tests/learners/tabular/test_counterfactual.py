@@ -62,3 +62,9 @@ def test_lists_that_would_be_too_long_are_refused(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(counterfactual, "MAX_ALIVE", 20)
     with pytest.raises(TaskError, match=r"the lists of reachable machine states would have .* entries, more than 20"):
         CRM(load("delivery-3"), QRMConfig(), 0)
+
+
+def test_eighteen_boxes_are_refused_before_any_machine_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counterfactual, "unfold_agenda", lambda machine: pytest.fail("the machine was built"))
+    with pytest.raises(TaskError, match="would have 1,548,371,237 entries, more than 200,000,000; use learner 'qcorm'"):
+        CRM(load("delivery-18"), QRMConfig(), 0)

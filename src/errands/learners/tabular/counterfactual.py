@@ -12,7 +12,7 @@ from errands.learners.tabular.lazy import Kind
 from errands.learners.tabular.policies import MachinePolicy
 from errands.machines.agenda import AgendaRM, unfold_agenda
 from errands.machines.boolean import BooleanRM, unfold_boolean
-from errands.machines.counting import size
+from errands.machines.counting import size, still_to_come
 from errands.machines.lower import lower
 from errands.tables import RUNNING
 from errands.tasks.task import Task
@@ -28,6 +28,8 @@ class CounterfactualLearner(TabularLearner):
         predicted = size(task.machine)
         states = predicted.boolean if kind == "boolean" else predicted.agenda
         self.check_size(states)
+        if task.vanishing and kind == "agenda":
+            _check_alive(still_to_come(task.machine) or 0)
         self.enumerated: AgendaRM | BooleanRM
         self.enumerated = unfold_boolean(task.machine) if kind == "boolean" else unfold_agenda(task.machine)
         self.relabel()
@@ -51,11 +53,7 @@ class CounterfactualLearner(TabularLearner):
             one = np.zeros(len(status), np.int32)
             return Alive(following, reward, signal, status, quiet, everywhere, running, one)
         first = np.concatenate([[0], np.cumsum(reachable_counts(self.machine.next, status))])
-        if first[-1] > MAX_ALIVE:
-            raise TaskError(
-                f"the lists of reachable machine states would have {first[-1]:,} entries, more than {MAX_ALIVE:,}; "
-                "use learner 'qcorm' or 'scout'"
-            )
+        _check_alive(int(first[-1]))
         running = np.zeros(first[-1], np.uint32)
         reachable_lists(self.machine.next, status, first, running)
         slices, own = np.stack([first[:-1], first[1:]], axis=1), np.arange(len(status), dtype=np.int32)
@@ -67,3 +65,11 @@ class CounterfactualLearner(TabularLearner):
         ordered = isinstance(machine, BooleanRM)
         index: dict[tuple[int, object], int] = {(u, rest): i for (u, rest), i in machine.index.items()}
         return MachinePolicy(actions.astype(np.int8), index, machine.stepper.full, ordered)
+
+
+def _check_alive(entries: int) -> None:
+    if entries > MAX_ALIVE:
+        raise TaskError(
+            f"the lists of reachable machine states would have {entries:,} entries, more than {MAX_ALIVE:,}; "
+            "use learner 'qcorm' or 'scout'"
+        )
