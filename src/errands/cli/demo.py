@@ -60,7 +60,7 @@ def run(arguments: Arguments) -> Answer:
 def _say_if_cold(quiet: bool) -> None:
     from errands.kernels import cache_folder
 
-    if not quiet and not any(cache_folder().glob("**/*.nbi")):
+    if not quiet and not any(cache_folder().glob("*/*.bin")):
         print("first run: compiling the kernels, about 20 seconds, once", file=sys.stderr, flush=True)
 
 

@@ -92,7 +92,7 @@ def _cache() -> dict[str, Any]:
     from errands.kernels import cache_folder
 
     folder = cache_folder()
-    files = list(folder.glob("**/*.nb?"))
+    files = list(folder.glob("*/*.bin"))
     place = next(parent for parent in (folder, *folder.parents) if parent.exists())
     size = round(sum(f.stat().st_size for f in files) / 1e6, 1)
     return {"folder": str(folder), "kernels": len(files), "megabytes": size, "writable": os.access(place, os.W_OK)}

@@ -1,28 +1,191 @@
-"""Compiled loops over flat tables; the compiler's cache is keyed by all kernel sources, so no edit goes unnoticed."""
+"""Compiled loops over flat tables, and how they are compiled.
+
+`hot` marks inner code: it is inlined and counts no references (they cost 2 to 8 times the work), so it makes no new
+arrays or slices. `jit` marks code that may. Python can call both; a `hot` kernel then gets an entry around it, since
+what turns Python's values into the machine's must count references, and takes the compiler longer than the kernel.
+
+Compiled code is kept under ERRANDS_CACHE, else NUMBA_CACHE_DIR, else the user's cache, in a folder for each state of
+the sources that a kernel is made of: its own file and all that this imports from errands. So no edit goes unnoticed,
+and an edit compiles anew only what it can have changed.
+"""
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import hashlib
 import os
+import pickle
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from numba import config
+from numba.core import event
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.registry import CPUDispatcher
+from numba.core.serialize import dumps
+
+_config: Any = config
+_SOURCES = Path(__file__).resolve().parents[1]
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 
 def cache_folder() -> Path:
-    """Where compiled kernels are kept: one folder for each state of the kernel sources and tables."""
-    here = Path(__file__).parent
-    digest = hashlib.sha256()
-    for source in sorted([*here.rglob("*.py"), here.parent / "tables.py"]):
-        digest.update(str(source.relative_to(here.parent)).encode() + b"\0" + source.read_bytes())
-    home = os.environ.get("ERRANDS_CACHE") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(home) / "errands" / digest.hexdigest()[:16]
+    """The folder in which compiled kernels are kept."""
+    for variable in ("ERRANDS_CACHE", "NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+        if home := os.environ.get(variable):
+            return Path(home) / "errands"
+    return Path.home() / ".cache" / "errands"
 
 
-os.environ["NUMBA_CACHE_DIR"] = str(cache_folder())
+@cache
+def sources_of(file: Path) -> tuple[Path, ...]:
+    """The files of errands that a kernel file is made of, in order: itself, this one, and whatever they import."""
+    seen, waiting = set[Path](), [file.resolve(), Path(__file__).resolve()]
+    while waiting:
+        source = waiting.pop()
+        if source not in seen:
+            seen.add(source)
+            waiting += _imports(source)
+    return tuple(sorted(seen))
 
-from numba import njit  # noqa: E402
 
-jit = njit(cache=True, nogil=True, error_model="numpy")
-"""Compile with a cache and without the interpreter's lock; plain Python when NUMBA_DISABLE_JIT is set."""
+@cache
+def _imports(source: Path) -> tuple[Path, ...]:
+    """The files of errands that one file names in its imports, wherever in it they stand."""
+    names = set[str]()
+    for node in ast.walk(ast.parse(source.read_bytes())):
+        if isinstance(node, ast.ImportFrom):
+            names |= {f"{node.module}", *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+    paths = [_SOURCES.joinpath(*name.split(".")[1:]) for name in names if name.startswith("errands.")]
+    return tuple(p for path in paths for p in (path.with_suffix(".py"), path / "__init__.py") if p.is_file())
 
-hot = njit(cache=True, nogil=True, error_model="numpy", forceinline=True, _nrt=False)  # type: ignore[call-overload]
-"""The same for inner loops: no reference counts (they cost 2 to 8 times the work), so no new arrays or slices."""
+
+@cache
+def digest(file: Path) -> str:
+    """A name for the present state of all sources of a kernel file."""
+    text = hashlib.sha256()
+    for source in sources_of(file):
+        text.update(f"{source.relative_to(_SOURCES)}\0".encode() + source.read_bytes() + b"\0")
+    return text.hexdigest()[:16]
+
+
+def fingerprint() -> str:
+    """A name for the present state of all kernels."""
+    files = sorted(Path(__file__).parent.rglob("*.py"))
+    return hashlib.sha256("".join(digest(file) for file in files).encode()).hexdigest()[:16]
+
+
+class KernelCache(FunctionCache):
+    """The compiled code of one kernel, a file for each signature; what cannot be read or written is compiled again."""
+
+    def __init__(self, function: Callable[..., Any], role: str) -> None:
+        self._py_func, self._role = function, role
+        self._name = f"{function.__qualname__}-{role}"
+        self._impl = object.__new__(CompileResultCacheImpl)
+        self._cache_path = str(cache_folder() / digest(Path(function.__code__.co_filename)))
+        self._enabled = True
+
+    def _file(self, key: object) -> Path:
+        name = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
+        return Path(self._cache_path) / f"{self._name}-{name}.bin"
+
+    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
+        known: tuple[Any, ...] = super()._index_key(sig, codegen)  # type: ignore[no-untyped-call]
+        return (*known, self._role, bool(_config.BOUNDSCHECK))
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled code for a signature; None where there is none, or none that can be read."""
+        target_context.refresh()
+        key = self._index_key(sig, target_context.codegen())
+        try:
+            stored, code = pickle.loads(self._file(key).read_bytes())  # noqa: S301  # numba's own form, from the user's cache
+            return self._impl.rebuild(target_context, code) if stored == key else None
+        except Exception:  # noqa: BLE001  # a damaged file can raise anything while it is unpacked
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Write the compiled code beside its place, then rename it; a full disk only means compiling again."""
+        key = self._index_key(sig, data.codegen)
+        file = self._file(key)
+        beside = file.with_name(f"{file.name}.{os.getpid()}")
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            beside.write_bytes(dumps((key, self._impl.reduce(data))))  # type: ignore[no-untyped-call]
+            beside.replace(file)
+        except OSError:
+            with contextlib.suppress(OSError):
+                beside.unlink(missing_ok=True)
+
+
+class _Inner(CPUDispatcher):
+    """Code without reference counts and without a way in from Python, but for an entry made when it is needed."""
+
+    entry: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self.entry is None:
+            enter = _ENTRIES[len(arguments)](self)
+            enter.__module__, enter.__name__ = self.py_func.__module__, f"enter_{self.py_func.__name__}"
+            enter.__qualname__ = enter.__name__
+            self.entry = CPUDispatcher(py_func=enter, targetoptions=_OPTIONS)
+            self.entry._cache = KernelCache(self.py_func, "entry")
+        return self.entry(*arguments)
+
+
+_OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "boundscheck": None}
+_INNER = {**_OPTIONS, "forceinline": True, "_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_ENTRIES: dict[int, Callable[[Any], Any]] = {
+    1: lambda f: lambda a: f(a),
+    2: lambda f: lambda a, b: f(a, b),
+    3: lambda f: lambda a, b, c: f(a, b, c),
+    4: lambda f: lambda a, b, c, d: f(a, b, c, d),
+    5: lambda f: lambda a, b, c, d, e: f(a, b, c, d, e),
+    6: lambda f: lambda a, b, c, d, e, g: f(a, b, c, d, e, g),
+    7: lambda f: lambda a, b, c, d, e, g, h: f(a, b, c, d, e, g, h),
+    8: lambda f: lambda a, b, c, d, e, g, h, i: f(a, b, c, d, e, g, h, i),
+    9: lambda f: lambda a, b, c, d, e, g, h, i, j: f(a, b, c, d, e, g, h, i, j),
+}
+"""Functions of so many arguments that call a kernel: what the compiler makes an entry from."""
+
+
+def _compiled(dispatcher: type, options: dict[str, Any], role: str) -> Callable[[Kernel], Kernel]:
+    def decorate(function: Kernel) -> Kernel:
+        if _config.DISABLE_JIT:
+            return function
+        kernel = dispatcher(py_func=function, targetoptions=options)
+        kernel._cache = KernelCache(function, role)
+        return cast(Kernel, kernel)
+
+    return decorate
+
+
+jit = _compiled(CPUDispatcher, _OPTIONS, "whole")
+"""Compile for calls from Python, without the interpreter's lock; plain Python when NUMBA_DISABLE_JIT is set."""
+
+hot = _compiled(_Inner, _INNER, "inner")
+"""The same for inner loops: inlined, no reference counts, so no new arrays or slices."""
+
+
+class _Watch(event.Listener):
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self.tell: Callable[[str], None] | None = tell
+
+    def on_start(self, event: Any) -> None:
+        tell, self.tell = self.tell, None
+        if tell is not None:
+            tell(event.data["dispatcher"].py_func.__name__)
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def when_compiling(tell: Callable[[str], None]) -> Iterator[None]:
+    """Call `tell` with a kernel's name as soon as something must be compiled that no cache holds, once at most."""
+    with event.install_listener("numba:compile", _Watch(tell)):
+        yield

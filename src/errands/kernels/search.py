@@ -62,7 +62,8 @@ def breadth_first(world: WorldTable, following: Ints, origin: int, level: Ints, 
                 origin_of[there] = here
                 if found == waiting.shape[0]:
                     longer = np.empty(2 * found, np.int32)
-                    longer[:found] = waiting
+                    for j in range(found):  # a slice here would have the compiler spend seconds on its error message
+                        longer[j] = waiting[j]
                     waiting = longer
                 waiting[found] = there
                 found += 1

@@ -141,6 +141,8 @@ def _numbered(
 
 def solve(chain: Chain, gamma: float) -> Solved:
     """Solve every group after those that it leads to; nothing is sampled, and `error` says how exact it is."""
+    if (certain := _followed(chain, gamma)) is not None:
+        return certain
     values, error = np.zeros((len(chain), COLUMNS)), 0.0
     place = np.full(len(chain), -1, np.int32)
     nodes, begin = strong_groups(chain.first, chain.target)
@@ -158,6 +160,25 @@ def solve(chain: Chain, gamma: float) -> Solved:
         total += share * values[node]
     success, failure, never, length, discounted = map(float, total)
     return Solved(success, failure, never, float("inf") if never > 0 else length, discounted, error)
+
+
+def _followed(chain: Chain, gamma: float) -> Solved | None:
+    """The chain of a certain world: its one way is followed, which needs no compiled kernel; None for any other chain."""
+    if len(chain.starts) != 1 or len(chain.target) != len(chain) or (np.diff(chain.first) != 1).any():
+        return None
+    node, share = chain.starts[0]
+    rewards, passed = [], set[int]()
+    while node >= 0 and node not in passed:
+        passed.add(node)
+        rewards.append(float(chain.reward[node]))
+        node = int(chain.target[node])
+    if share != 1.0 or (chain.chance != 1.0).any() or (node >= 0 and any(rewards)):
+        return None
+    discounted = 0.0
+    for reward in reversed(rewards):
+        discounted = reward + gamma * discounted
+    length = float("inf") if node >= 0 else float(len(rewards))
+    return Solved(float(node == DONE), float(node == FAILED), float(node >= 0), length, discounted, 0.0)
 
 
 def _solve_group(chain: Chain, group: Ints, place: Ints, values: Floats, gamma: float) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 
 from errands.analysis.curve import APART, Curve, curve_of
 from errands.errors import ErrandsError
-from errands.kernels import cache_folder
+from errands.kernels import fingerprint
 from errands.learners import make_learner
 from errands.learners.base import Learner
 from errands.learners.presets import as_document, config_of
@@ -169,7 +169,7 @@ def _mark(cell: Cell) -> str:
     """What a stored cell must have been made of: task, settings, steps, seeds and kernels."""
     task = _loaded(cell.task)
     config = as_document(config_of(cell.method.learner, cell.preset, task))
-    asked: dict[str, Any] = {**asdict(cell), "config": config, "text": task.to_toml(), "kernels": cache_folder().name}
+    asked: dict[str, Any] = {**asdict(cell), "config": config, "text": task.to_toml(), "kernels": fingerprint()}
     return digest(json.dumps(asked, sort_keys=True).encode())
 
 

@@ -1,0 +1,96 @@
+"""Compiled kernels are kept where the user wants them, compiled anew after any edit, and never needed on disk."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import errands
+from errands import kernels
+from errands.kernels.stepping import lowest_bit
+
+HERE = Path(kernels.__file__).parent
+PROGRAM = """
+import os, numpy as np
+before = os.environ.get("NUMBA_CACHE_DIR")
+from errands.kernels import when_compiling
+from errands.kernels.stepping import lowest_bit
+told = []
+with when_compiling(told.append):
+    assert lowest_bit(np.uint64(40)) == 3
+assert os.environ.get("NUMBA_CACHE_DIR") == before
+print(*told)
+"""
+
+
+def run(**variables: str) -> str:
+    """What the program prints: the first kernel that had to be compiled, if any had."""
+    clean = {k: v for k, v in os.environ.items() if k not in ("ERRANDS_CACHE", "NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT")}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=clean | variables, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def test_a_users_numba_folder_is_respected_and_compiling_is_told_once(tmp_path: Path) -> None:
+    assert run(NUMBA_CACHE_DIR=str(tmp_path)) == "enter_lowest_bit"
+    stored = [p for p in tmp_path.rglob("*") if p.is_file()]
+    assert {p.parent.name for p in stored} == {kernels.digest(HERE / "stepping.py")}
+    assert run(NUMBA_CACHE_DIR=str(tmp_path)) == ""
+    assert run(NUMBA_CACHE_DIR=str(tmp_path), NUMBA_BOUNDSCHECK="1") == "enter_lowest_bit"
+    for file in stored:
+        file.write_bytes(file.read_bytes()[:100])
+    assert run(NUMBA_CACHE_DIR=str(tmp_path)) == "enter_lowest_bit"
+
+
+def test_a_cache_that_cannot_be_written_only_means_compiling_again(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    assert run(ERRANDS_CACHE=str(tmp_path / "file")) == "enter_lowest_bit"
+
+
+def test_a_kernel_is_made_of_its_file_and_of_all_that_it_imports() -> None:
+    top = Path(errands.__file__).parent
+    made_of = {str(p.relative_to(top)) for p in kernels.sources_of(HERE / "hrm.py")}
+    assert {"kernels/__init__.py", "kernels/hrm.py", "kernels/stepping.py", "tables.py"} <= made_of
+    assert not any("scout" in name or "plus" in name for name in made_of)
+
+
+def test_an_edit_anywhere_in_what_a_kernel_is_made_of_changes_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kernels").mkdir()
+    first, second, third = (tmp_path / "kernels" / f"{name}.py" for name in ("first", "second", "third"))
+    first.write_text("def f():\n    from errands.kernels.second import g\n")
+    second.write_text("from errands.kernels import (\n    third,\n)\n")
+    third.write_text("X = 1\n")
+    (tmp_path / "kernels" / "__init__.py").write_text("")
+    monkeypatch.setattr(kernels, "_SOURCES", tmp_path)
+    monkeypatch.setattr(kernels, "__file__", str(tmp_path / "kernels" / "__init__.py"))
+
+    def now() -> str:
+        for function in (kernels.sources_of, kernels._imports, kernels.digest):
+            function.cache_clear()
+        return kernels.digest(first)
+
+    names = [now()]
+    for file in (first, second, third, tmp_path / "kernels" / "__init__.py"):
+        file.write_text(file.read_text() + "# edited\n")
+        names.append(now())
+    kernels.sources_of.cache_clear(), kernels._imports.cache_clear(), kernels.digest.cache_clear()
+    assert len(set(names)) == 5
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="plain Python frees what it made")
+def test_calls_leave_no_memory_behind() -> None:
+    """An array given to an inner kernel is freed afterwards: its memory is counted by nobody else."""
+    from errands.kernels.choice import best_value
+
+    values = np.ones((2, 3, 4))
+    assert lowest_bit(np.uint64(0)) == -1
+    assert best_value(values, 1, 2) == 1.0
+    assert sys.getrefcount(values) == 2
