@@ -77,3 +77,28 @@ def test_json_has_null_for_failures(uneven):
 def test_a_seed_without_evaluations_is_refused():
     with pytest.raises(ConfigError, match="without evaluations"):
         curve_of("m", "t", [[]])
+
+
+def test_a_policy_that_may_fail_has_a_chance_and_expected_steps_but_no_length():
+    rows = [Evaluation(10, 9.0, 0.9, 0.945, episodes=0), Evaluation(20, 51.5, 1.0, 1.0, episodes=0)]
+    curve = curve_of("m", "t", [rows], 51.3931)
+    assert curve.lengths.tolist() == [[math.inf, 51.5]]
+    assert curve.success.tolist() == [[0.945, 1.0]]
+    assert curve.spans.tolist() == [[9.0, 51.5]]
+    assert curve.first(0.0, 51.3931).tolist() == [math.inf]
+    assert "exact expectations" in curve.note
+
+
+def test_an_exact_expectation_is_optimal_up_to_rounding():
+    best = 51.3931234567
+    curve = curve_of("m", "t", [[Evaluation(10, best * (1 + 1e-12), 1.0, 1.0, episodes=0)]], best)
+    assert curve.within(0.0, best).tolist() == [[True]]
+
+
+def test_a_mean_of_episodes_below_an_expected_optimum_is_not_optimal_and_scores_no_more_than_it():
+    lucky = Evaluation(10, 50.0, 1.0, 1.0, 100, 48.0, 52.0, 0.97, 1.0)
+    curve = curve_of("m", "t", [[lucky]], 51.3931)
+    assert curve.within(0.0, 51.3931).tolist() == [[False]]
+    assert curve.within(0.1, 51.3931).tolist() == [[True]]
+    assert curve.scores(51.3931).tolist() == [1.0]
+    assert "means of 100 episodes" in curve.note

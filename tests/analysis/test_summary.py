@@ -60,3 +60,21 @@ def test_overall_scores_span_the_tasks():
 def test_differences_name_the_settings_in_which_runs_differ():
     told = differences({"a": {"alpha": 1.0, "gamma": 0.9}, "b": {"alpha": 0.1, "gamma": 0.9, "xi": 1}})
     assert told == {"alpha": {"a": 1.0, "b": 0.1}, "xi": {"b": 1}}
+
+
+def test_on_ice_success_is_the_mean_chance_and_nobody_who_may_fail_is_optimal():
+    def ice(chance):
+        return [Evaluation(10, 9.0, chance, chance, episodes=0)]
+
+    summary = summarise(curve_of("crm", "ice", [ice(0.945), ice(0.955)], 51.3931))
+    assert summary.success == pytest.approx(0.95)
+    assert (summary.optimal, summary.ever_optimal, summary.score.value) == (0.0, 0.0, 0.0)
+    assert summary.row()["expected_median"] == 9.0
+    assert summary.row()["final_median"] is None
+
+
+def test_without_a_sure_policy_and_without_an_optimum_chances_are_the_score():
+    curves = [curve_of(name, "lake", [[Evaluation(10, 40.0, x, x, episodes=0)] for x in some]) for name, some in
+              (("a", (0.5, 0.7)), ("b", (0.2, 0.2)))]  # fmt: skip
+    assert overall(curves)["a"].value == pytest.approx(0.6)
+    assert overall(curves)["b"].value == pytest.approx(0.2)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from errands.analysis.statistics import quantile
 from errands.errors import ConfigError
-from errands.tables import Evaluation, Floats
+from errands.tables import ROUNDING, Evaluation, Floats
 
 Steps = NDArray[np.int64]
 NEAR = 0.1
@@ -24,7 +24,10 @@ STAYS = 0.95
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Episode lengths by seed and step; an episode that did not succeed is infinitely long."""
+    """Episode lengths by seed and step; a policy that does not surely succeed is infinitely long.
+
+    Where chance plays a part lengths are expectations, exact ones or means of several episodes: `episodes` says which.
+    """
 
     name: str
     task: str
@@ -37,6 +40,12 @@ class Curve:
     optimum: float | None = None
     apart: bool = False
     """Whether its values stand each for a run of its own, as DiRL's do, rather than for the course of one."""
+    chances: Floats | None = None
+    """[K, T] the probability that an episode succeeds; None in a world without chance, where the lengths tell."""
+    spans: Floats | None = None
+    """[K, T] the expected steps until an episode ends in success or failure; None in a world without chance."""
+    episodes: int = 1
+    """1: each value is the one episode of a world without chance; 0: exact expectations; more: means over so many."""
 
     @property
     def seeds(self) -> int:
@@ -49,12 +58,32 @@ class Curve:
         return self.lengths[:, -1]
 
     @property
+    def success(self) -> Floats:
+        """[K, T] the probability that an episode succeeds."""
+        return np.isfinite(self.lengths).astype(np.float64) if self.chances is None else self.chances
+
+    @property
+    def sampled(self) -> bool:
+        """Whether its values are means of several episodes, and so near the truth but not equal to it."""
+        return self.episodes > 1
+
+    @property
     def note(self) -> str:
-        """What the reader must know about seeds of unequal length; empty when there is nothing to say."""
+        """What the reader must know about seeds of unequal length and about chance; empty when there is nothing to say."""
         last = self.ends_last
         early = sum(end < last for end in self.ends)
-        said = f"{early} of {self.seeds} seeds ended before step {last:,}; their last value is carried forward"
-        return said if early else ""
+        said = (
+            [f"{early} of {self.seeds} seeds ended before step {last:,}; their last value is carried forward"]
+            if early
+            else []
+        )
+        if self.episodes == 0:
+            said.append("lengths and success are exact expectations; ~ steps until the end of a policy that may fail")
+        if self.sampled:
+            said.append(
+                f"lengths and success are means of {self.episodes} episodes: too few to show that a policy is optimal"
+            )
+        return "; ".join(said)
 
     @property
     def ends_last(self) -> int:
@@ -66,8 +95,13 @@ class Curve:
         return np.stack([quantile(self.lengths, share) for share in shares])
 
     def within(self, tolerance: float, reference: float) -> NDArray[np.bool_]:
-        """[K, T] whether the length is at most (1 + tolerance) times the reference."""
-        return self.lengths <= reference * (1 + tolerance) + 1e-9
+        """[K, T] whether the length is at most (1 + tolerance) times the reference.
+
+        A mean of episodes may lie below an expected optimum by chance, so it is never called optimal itself.
+        """
+        if self.sampled and tolerance == 0 and self.optimum is not None:
+            return np.zeros(self.lengths.shape, np.bool_)
+        return self.lengths <= reference * (1 + tolerance) + ROUNDING * max(1.0, reference)
 
     def first(self, tolerance: float, reference: float) -> Floats:
         """[K] the first step at which each seed is within the tolerance; infinite where it never is."""
@@ -82,21 +116,23 @@ class Curve:
         return float(self.steps[good[0]]) if len(good) else float("inf")
 
     def scores(self, reference: float) -> Floats:
-        """[K] how good the final policies are: reference / length, 1 at the reference and 0 for a failure."""
-        return reference / self.final
+        """[K] how good the final policies are: reference / length, 1 at the reference and 0 for one that may fail."""
+        return np.minimum(1.0, reference / self.final)
 
     def thinned(self, points: int) -> Curve:
         """The same curve on at most `points` of its steps, evenly spread, the last included."""
         if len(self.steps) <= points:
             return self
         kept = np.unique(np.linspace(0, len(self.steps) - 1, points).round().astype(int))
-        return replace(self, steps=self.steps[kept], lengths=self.lengths[:, kept])
+        chances, spans = (None if x is None else x[:, kept] for x in (self.chances, self.spans))
+        return replace(self, steps=self.steps[kept], lengths=self.lengths[:, kept], chances=chances, spans=spans)
 
     def as_json(self) -> dict[str, Any]:
         """The curve as plain values; a failure is null."""
         rows = [[None if np.isinf(x) else float(x) for x in row] for row in self.lengths]
         plain = {"name": self.name, "task": self.task, "optimum": self.optimum}
-        return {**plain, "steps": self.steps.tolist(), "ends": list(self.ends), "lengths": rows}
+        chances = {} if self.chances is None else {"success": self.chances.tolist(), "episodes": self.episodes}
+        return {**plain, "steps": self.steps.tolist(), "ends": list(self.ends), "lengths": rows, **chances}
 
 
 def curve_of(
@@ -106,12 +142,26 @@ def curve_of(
     if not seeds or not all(seeds):
         raise ConfigError(f"'{name}' on {task} has a seed without evaluations; compare runs that were evaluated")
     steps = np.unique(np.concatenate([[e.step for e in rows] for rows in seeds])).astype(np.int64)
-    lengths = np.stack([_carried(rows, steps) for rows in seeds])
-    return Curve(name, task, steps, lengths, tuple(rows[-1].step for rows in seeds), optimum, apart)
+    lengths = [_carried(rows, [e.episode_length if e.sure else np.inf for e in rows], np.inf, steps) for rows in seeds]
+    chances = [_carried(rows, [float(e.success) for e in rows], 0.0, steps) for rows in seeds]
+    spans = [_carried(rows, [float(e.episode_length) for e in rows], np.inf, steps) for rows in seeds]
+    kinds = {e.episodes for rows in seeds for e in rows}
+    return Curve(
+        name=name,
+        task=task,
+        steps=steps,
+        lengths=np.stack(lengths),
+        ends=tuple(rows[-1].step for rows in seeds),
+        optimum=optimum,
+        apart=apart,
+        chances=np.stack(chances) if kinds != {1} else None,
+        spans=np.stack(spans) if kinds != {1} else None,
+        episodes=max(kinds),
+    )
 
 
-def _carried(rows: Sequence[Evaluation], steps: Steps) -> Floats:
-    """One seed's lengths on common steps: the last known value, infinite before the first."""
-    known = np.array([np.inf, *(e.episode_length if e.sure else np.inf for e in rows)])
+def _carried(rows: Sequence[Evaluation], values: Sequence[float], before: float, steps: Steps) -> Floats:
+    """One seed's values on common steps: the last known one, `before` where there is none yet."""
     at = np.searchsorted(np.array([e.step for e in rows]), steps, side="right")
-    return known[at]
+    carried: Floats = np.array([before, *values], np.float64)[at]
+    return carried

@@ -10,6 +10,9 @@ import numpy as np
 
 from errands.analysis.curve import NEAR, Curve
 from errands.analysis.statistics import Interval, Spread, improvement_interval, iqm_interval, spread
+from errands.tables import Floats
+
+_EXPECTED = ("expected_q1", "expected_median", "expected_q3")
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Summary:
     final: Spread
     """Length of the final greedy episode."""
     success: float
-    """Share of seeds whose final policy succeeds."""
+    """The chance that an episode of a final policy succeeds, averaged over seeds: their share where there is no chance."""
     optimal: float
     """Share of seeds whose final policy has the reference length."""
     ever_optimal: float
@@ -38,12 +41,17 @@ class Summary:
     settled: float
     """The step from which the median curve stays within 10 %, in 95 % of the evaluations that follow."""
     score: Interval
-    """Interquartile mean of reference / final length, with its bootstrap interval."""
+    """Interquartile mean of reference / final length, 0 for a policy that may fail, with its bootstrap interval.
+
+    Where no policy surely succeeds and no optimum is known there is no reference, and the chances of success are averaged."""
     note: str
+    expected: Spread | None = None
+    """Expected steps of the final policies until an episode ends, in success or failure; None in a world without chance."""
 
     def row(self) -> dict[str, Any]:
         """The summary as plain values; what never happened is null."""
         never = {"first_optimal": self.first_optimal, "first_near": self.first_near, "final": self.final}
+        expected = {} if self.expected is None else dict(zip(_EXPECTED, self.expected.values, strict=True))
         return {
             "task": self.task, "name": self.name, "seeds": self.seeds, "steps": self.steps,
             "optimum": self.optimum, "reference": self.reference,
@@ -52,6 +60,7 @@ class Summary:
             "success": self.success, "optimal": self.optimal, "ever_optimal": self.ever_optimal,
             "settled": None if np.isinf(self.settled) else self.settled,
             "iqm": self.score.value, "iqm_low": self.score.low, "iqm_high": self.score.high, "note": self.note,
+            **expected,
         }  # fmt: skip
 
 
@@ -67,10 +76,8 @@ def reference_of(curves: Sequence[Curve]) -> float | None:
 def summarise(curve: Curve, reference: float | None = None) -> Summary:
     """The summary of one curve; lengths are measured by `reference`, or by the curve's own."""
     reference = reference_of([curve]) if reference is None else reference
-    never, nothing = np.full(curve.seeds, np.inf), np.zeros(curve.seeds)
-    known = reference is not None
+    never = np.full(curve.seeds, np.inf)
     first = curve.first(0.0, reference) if reference is not None else never
-    scores = curve.scores(reference) if reference is not None else nothing
     return Summary(
         task=curve.task,
         name=curve.name,
@@ -79,15 +86,20 @@ def summarise(curve: Curve, reference: float | None = None) -> Summary:
         optimum=curve.optimum,
         reference=reference,
         final=spread(curve.final),
-        success=float(np.isfinite(curve.final).mean()),
+        success=float(curve.success[:, -1].mean()),
         optimal=float(curve.within(0.0, reference)[:, -1].mean()) if reference is not None else 0.0,
         ever_optimal=float(np.isfinite(first).mean()),
         first_optimal=spread(first),
         first_near=spread(curve.first(NEAR, reference) if reference is not None else never),
         settled=curve.settled(NEAR, reference) if reference is not None else float("inf"),
-        score=iqm_interval([scores]) if known else Interval(0.0, 0.0, 0.0),
+        score=iqm_interval([_scores(curve, reference)]),
         note=curve.note,
+        expected=None if curve.spans is None else spread(curve.spans[:, -1]),
     )
+
+
+def _scores(curve: Curve, reference: float | None) -> Floats:
+    return curve.success[:, -1] if reference is None else curve.scores(reference)
 
 
 def summarise_all(curves: Sequence[Curve]) -> tuple[Summary, ...]:
@@ -102,9 +114,7 @@ def overall(curves: Sequence[Curve]) -> dict[str, Interval]:
     references = {s.task: s.reference for s in summarise_all(curves)}
     strata: dict[str, list[Any]] = {}
     for curve in curves:
-        reference = references[curve.task]
-        scores = curve.scores(reference) if reference is not None else np.zeros(curve.seeds)
-        strata.setdefault(curve.name, []).append(scores)
+        strata.setdefault(curve.name, []).append(_scores(curve, references[curve.task]))
     return {name: iqm_interval(scores) for name, scores in strata.items()}
 
 

@@ -94,14 +94,23 @@ def _table(rows: list[Summary]) -> Table:
     for name in ("method", "n", "length", "q1-q3", "ok", "optimal", "first at", "10 % at", "IQM", "95 %"):
         table.add_column(name, justify="left" if name == "method" else "right", no_wrap=name == "method")
     for row in rows:
-        low, median, high = (_number(x, "fails") for x in row.final.values)
+        median, between = _lengths(row)
         table.add_row(
-            row.name, str(row.seeds), median, median if low == high == "fails" else f"{low}-{high}",
+            row.name, str(row.seeds), median, between,
             f"{row.success:.0%}", f"{row.optimal:.0%}",
             _number(row.first_optimal.values[1], "never"), _number(row.first_near.values[1], "never"),
             f"{row.score.value:.2f}", f"{row.score.low:.2f}-{row.score.high:.2f}",
         )  # fmt: skip
     return table
+
+
+def _lengths(row: Summary) -> tuple[str, str]:
+    """Median and quartiles of the final lengths; expected steps behind a ~ where the policies of half the seeds may fail."""
+    if row.expected is not None and row.final.values[1] is None:
+        low, median, high = (_number(x, "endless") for x in row.expected.values)
+        return f"~{median}", f"{low}-{high}"
+    low, median, high = (_number(x, "fails") for x in row.final.values)
+    return median, median if low == high == "fails" else f"{low}-{high}"
 
 
 def _number(value: float | None, otherwise: str) -> str:
@@ -125,7 +134,10 @@ def _differences(differ: dict[str, dict[str, Any]]) -> Table:
 def _settings(found: list[Compared]) -> dict[str, dict[str, Any]]:
     """The settings by method where a method has the same on all its tasks, else by task and method."""
     without = {id(c): {k: v for k, v in c.settings.items() if k != "task"} for c in found}
-    alike = {c.curve.name: all(without[id(c)] == without[id(o)] for o in found if o.curve.name == c.curve.name) for c in found}
+    alike = {
+        c.curve.name: all(without[id(c)] == without[id(o)] for o in found if o.curve.name == c.curve.name)
+        for c in found
+    }
     return {c.curve.name if alike[c.curve.name] else f"{c.curve.task} {c.curve.name}": without[id(c)] for c in found}
 
 
