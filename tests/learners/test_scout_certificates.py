@@ -11,7 +11,7 @@ import pytest
 
 from errands.kernels.scout.plan import FAR, Landmarks
 from errands.learners.scout import Scout, ScoutConfig
-from errands.learners.scout.planner import Planner
+from errands.learners.scout.planner import ExactPlanner
 from errands.tables import Ints
 from errands.tasks import load
 
@@ -55,7 +55,7 @@ def test_most_random_tasks_can_be_done_and_some_cannot() -> None:
     assert 90 < sum(np.isfinite(lengths)) < 150
 
 
-class Overrated(Planner):
+class Overrated(ExactPlanner):
     """A planner with a broken bound: three steps too many."""
 
     def bounds(self, marks: Landmarks) -> Ints:
@@ -71,7 +71,7 @@ def test_a_broken_bound_makes_certificates_fail_the_check() -> None:
     assert not all(verdicts(range(60), Hasty, single=True, unique=True, replan_every=1))
 
 
-class Blind(Planner):
+class Blind(ExactPlanner):
     """A planner that never has landmarks and is guided by the machine alone."""
 
     @property

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from errands.learners.scout import Scout, ScoutConfig, planner
-from errands.learners.scout.stages import Staged
+from errands.learners.scout.stages import StageValues
 from errands.machines.stepping import Stepper
 from errands.oracle.policy import Policy
 from errands.tasks import Task
@@ -88,11 +88,11 @@ def test_stages_come_close_to_the_exact_values(kind: str, count: int, monkeypatc
     monkeypatch.setattr(planner, "MOST_VALUES", 0)
     task = slippery(kind, count, 1)
     scout = explored(task, 10_000, 0)
-    assert isinstance(scout.prospect, Staged)
+    assert isinstance(scout.random_planner, StageValues)
     assert share(task, scout.policy) >= 0.98
 
 
 def test_many_subtasks_are_done_in_a_random_world() -> None:
     scout = explored(slippery("visit", 25), 6_000, 0)
-    assert isinstance(scout.prospect, Staged)
+    assert isinstance(scout.random_planner, StageValues)
     assert scout.evaluate().success

@@ -10,8 +10,8 @@ import pytest
 from errands.kernels.local_search import tour
 from errands.kernels.scout.tour import tree_bound
 from errands.learners.scout import Scout, ScoutConfig, machine
-from errands.learners.scout.fallback import Nearest
-from errands.learners.scout.stages import Crowd
+from errands.learners.scout.fallback import NearestPlanner
+from errands.learners.scout.stages import TourPlanner
 from errands.oracle.optimum import optimum
 from errands.tasks import Task, load
 
@@ -65,7 +65,7 @@ def test_stages_give_the_optimum_on_small_tasks_and_bounds_that_hold(phrase: str
     task = Task.from_toml(f'name = "x"\n{world}[machine]\nphrase = "{phrase}"\n')
     scout = many(task, monkeypatch)
     best = optimum(task).length
-    assert isinstance(scout.guide, Crowd)
+    assert isinstance(scout.planner, TourPlanner)
     assert best is not None
     assert scout.claim.lower <= best <= scout.claim.upper == scout.evaluate().episode_length <= 1.1 * best
 
@@ -83,7 +83,7 @@ def test_a_machine_that_is_no_chain_of_groups_is_still_answered(monkeypatch: pyt
     lines = '["u -> u : m↓ | n↓ ; 0", "u -> v : m⤓ & n⤓ ; 0", "v -> w : c ; 1"]'
     task = Task.from_toml(f"{text}transitions = {lines}\n")
     scout = many(task, monkeypatch, 300)
-    assert isinstance(scout.guide, Nearest)
+    assert isinstance(scout.planner, NearestPlanner)
     assert scout.evaluate().success
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from errands.errors import ConfigError, SpecError, TaskError
 from errands.oracle import certificate as certificates
-from errands.oracle.certificate import Claim, Expectation, certificate, expected, sampled
+from errands.oracle.certificate import Bounds, Expectation, certificate, expected, sampled
 from errands.oracle.episode import walk
 from errands.oracle.optimum import Optimum, optimum
 from errands.oracle.policy import Policy
@@ -64,7 +64,7 @@ class ThereAndBack:
 
 def test_an_optimal_policy_is_zero_steps_away():
     task = load("office-6")
-    found = certificate(optimum(task, orders=False).policy, task, claim=Claim(60, 60, True, 651))
+    found = certificate(optimum(task, orders=False).policy, task, claim=Bounds(60, 60, True, 651))
     assert (found.length, found.success, found.optimum, found.gap) == (60, 1, 60, 0)
     assert found.words == "60 steps, 0 more than the optimum"
     assert found.claim.proved

@@ -9,7 +9,7 @@ import pytest
 from errands.errors import ConfigError, UnknownName
 from errands.learners.presets import config_of
 from errands.learners.tabular.qrm import QRMConfig
-from errands.oracle.certificate import Claim
+from errands.oracle.certificate import Bounds
 from errands.runs.request import for_steps
 from errands.runs.run import Run, best_length, claimed, first_optimal_step, train
 from errands.tables import Evaluation
@@ -74,12 +74,12 @@ def test_an_optimum_beyond_the_budget_has_a_reason_instead_of_a_length() -> None
 
 def test_a_claim_stands_in_for_tables_where_there_are_none() -> None:
     last = (Evaluation(10, 6, 1.0, True),)
-    proved = Claim(6.0, 6.0, True, 9)
+    proved = Bounds(6.0, 6.0, True, 9)
     found = claimed(proved, last)
     assert found is not None
     assert (found.length, found.success, found.optimum, found.gap) == (6.0, 1.0, 6.0, 0.0)
     assert "6 steps in one greedy episode" in found.words
-    open_ = claimed(Claim(4.0, 6.0, False, 9), last)
+    open_ = claimed(Bounds(4.0, 6.0, False, 9), last)
     assert open_ is not None
     assert (open_.optimum, open_.gap) == (None, None)
     assert claimed(None, last) is None

@@ -34,14 +34,14 @@ def nearest(cost: Floats) -> Ints:
 def neighbours(cost: Floats) -> Ints:
     """[n + 2, K] for each item the two ends of the path and the nearest other items, whichever way is shorter."""
     size = cost.shape[0]
-    kept = min(NEAR, size - 3)
-    near = np.zeros((size, kept + 2), np.int32)
+    count = min(NEAR, size - 3)
+    near = np.zeros((size, count + 2), np.int32)
     for i in range(1, size - 1):
-        near[i, kept], near[i, kept + 1] = 0, size - 1
+        near[i, count], near[i, count + 1] = 0, size - 1
         way = np.minimum(cost[i], cost[:, i])
         way[0], way[i], way[size - 1] = np.inf, np.inf, np.inf
         order = np.argsort(way, kind="mergesort")
-        for k in range(kept):
+        for k in range(count):
             near[i, k] = order[k]
     return near
 

@@ -1,12 +1,18 @@
-"""Breadth-first search over world x agenda: a product state is m * S + s, m the number of an agenda state."""
+"""Exact solutions on world x agenda: breadth-first search, and value iteration where moves are random.
+
+A product state is m * S + s, m the number of an agenda state, s that of a world state. `following` [M, L] is the agenda
+state after a step with each label, or DONE or DEAD.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from errands.kernels import jit
 from errands.kernels.stepping import advance
-from errands.tables import AgendaTable, Ints, Masks, WorldTable
+from errands.tables import AgendaTable, Flags, Floats, Ints, Masks, WorldTable
 
 DONE, DEAD = -1, -2
 """In place of the next agenda state: the task has succeeded, or it can no longer succeed."""
@@ -20,9 +26,7 @@ def expand(machine: AgendaTable, u: int, masks: Masks) -> tuple[Ints, Masks]:
     after = np.empty((masks.shape[0], labels), np.uint64)
     for i in range(masks.shape[0]):
         for label in range(labels):
-            found, left, _ = advance(machine, u, masks[i], label)
-            entry[i, label] = found
-            after[i, label] = left
+            entry[i, label], after[i, label], _ = advance(machine, u, masks[i], label)
     return entry, after
 
 
@@ -40,7 +44,7 @@ def breadth_first(world: WorldTable, following: Ints, origin: int, level: Ints, 
     layer[0] = origin
     waiting, size, depth, last = np.empty(1024, np.int32), 1, 0, -1
     while size > 0:
-        found = 0
+        reached = 0
         for i in range(size):
             here = layer[i]
             m, s = here // count, here % count
@@ -60,14 +64,156 @@ def breadth_first(world: WorldTable, following: Ints, origin: int, level: Ints, 
                 if origin_of[there] >= 0:
                     continue
                 origin_of[there] = here
-                if found == waiting.shape[0]:
-                    longer = np.empty(2 * found, np.int32)
-                    for j in range(found):  # a slice here would have the compiler spend seconds on its error message
+                if reached == waiting.shape[0]:
+                    longer = np.empty(2 * reached, np.int32)
+                    for j in range(reached):  # a slice here would have the compiler spend seconds on its error message
                         longer[j] = waiting[j]
                     waiting = longer
-                waiting[found] = there
-                found += 1
+                waiting[reached] = there
+                reached += 1
         layer, waiting = waiting, layer
-        size = found
+        size = reached
         depth += 1
     return origin_of, last
+
+
+class Payment(NamedTuple):
+    """What a step pays: a constant for every step, and the machine's reward where `factor` has rows."""
+
+    each: float
+    factor: Floats
+    """[M, L] the constant reward, or the factor of the signal; no rows where the machine's rewards do not count."""
+    signal: Ints
+    """[M, L] index of the signal that is paid, -1 for a constant."""
+    success: float
+    """Paid in addition when the task succeeds."""
+    gamma: float
+
+
+@jit
+def within(world: WorldTable, chance: Floats, row: Ints, s: int, a: int, inside: Flags) -> bool:
+    """Whether no outcome of an action fails or leaves the set `inside`; `row` is one agenda state's `following`."""
+    count = world.next.shape[0]
+    for o in range(world.next.shape[2]):
+        if chance[s, a, o] > 0.0:
+            target = row[world.label[s, a, o]]
+            if target == DONE:
+                continue
+            if target == DEAD or world.ends[s, a, o] or not inside[target * count + world.next[s, a, o]]:
+                return False
+    return True
+
+
+@jit
+def nearing(world: WorldTable, chance: Floats, row: Ints, s: int, a: int, near: Flags) -> bool:
+    """Whether some outcome of an action succeeds or enters the set `near`."""
+    count = world.next.shape[0]
+    for o in range(world.next.shape[2]):
+        if chance[s, a, o] > 0.0:
+            target = row[world.label[s, a, o]]
+            if target == DONE:
+                return True
+            if target != DEAD and not world.ends[s, a, o] and near[target * count + world.next[s, a, o]]:
+                return True
+    return False
+
+
+@jit
+def surely(world: WorldTable, chance: Floats, following: Ints) -> Flags:
+    """The states from which some policy succeeds with probability 1: the greatest set that can keep to itself.
+
+    Two fixed points, one inside the other. `near` grows from success: states with an action that stays inside for sure
+    and may come nearer. `inside` shrinks to it, until from every state inside there is a way on that cannot leave. Agenda
+    states are swept from the last to the first because machines mostly lead on to higher numbers.
+    """
+    count, actions = world.next.shape[0], world.next.shape[1]
+    inside = np.ones(following.shape[0] * count, np.bool_)
+    shrinking = True
+    while shrinking:
+        near = np.zeros(inside.shape[0], np.bool_)
+        growing = True
+        while growing:
+            growing = False
+            for m in range(following.shape[0] - 1, -1, -1):
+                again = True
+                while again:
+                    again = False
+                    for s in range(count):
+                        here = m * count + s
+                        if near[here] or not inside[here]:
+                            continue
+                        for a in range(actions):
+                            if within(world, chance, following[m], s, a, inside) and nearing(
+                                world, chance, following[m], s, a, near
+                            ):
+                                near[here] = True
+                                again = True
+                                growing = True
+                                break
+        shrinking = bool(np.any(inside != near))
+        inside = near
+    return inside
+
+
+@jit
+def worth(
+    world: WorldTable, chance: Floats, following: Ints, pay: Payment, value: Floats, m: int, s: int, a: int
+) -> float:
+    """What an action is worth: its expected payment and the discounted value of what follows."""
+    count = world.next.shape[0]
+    total = pay.each
+    for o in range(world.next.shape[2]):
+        p = chance[s, a, o]
+        if p <= 0.0:
+            continue
+        label = world.label[s, a, o]
+        if pay.factor.shape[0] > 0:
+            k = pay.signal[m, label]
+            total += p * (pay.factor[m, label] if k < 0 else pay.factor[m, label] * world.signal[k, s, a, o])
+        target = following[m, label]
+        if target == DONE:
+            total += p * pay.success
+        elif target != DEAD and not world.ends[s, a, o]:
+            total += p * pay.gamma * value[target * count + world.next[s, a, o]]
+    return total
+
+
+@jit
+def iterate(
+    world: WorldTable, chance: Floats, following: Ints, pay: Payment, inside: Flags, tolerance: float
+) -> tuple[Floats, Ints]:
+    """Values and best actions by Gauss-Seidel sweeps to and fro, from 0 until none changes by more than `tolerance`.
+
+    Where `inside` has entries, only its states and the actions that cannot leave it are used.
+    """
+    count, actions = world.next.shape[0], world.next.shape[1]
+    value = np.zeros(following.shape[0] * count)
+    best = np.full(value.shape[0], -1, np.int32)
+    limited = inside.shape[0] > 0
+    passing = True
+    while passing:
+        passing = False
+        for m in range(following.shape[0] - 1, -1, -1):
+            change = tolerance + 1.0
+            back = False
+            while change > tolerance:
+                change = 0.0
+                back = not back
+                for i in range(count):
+                    s = count - 1 - i if back else i
+                    here = m * count + s
+                    if limited and not inside[here]:
+                        continue
+                    high = -np.inf
+                    for a in range(actions):
+                        if limited and not within(world, chance, following[m], s, a, inside):
+                            continue
+                        q = worth(world, chance, following, pay, value, m, s, a)
+                        if q > high:
+                            high = q
+                            best[here] = a
+                    change = max(change, abs(high - value[here]))
+                    value[here] = high
+                if change > tolerance:
+                    passing = True
+    return value, best

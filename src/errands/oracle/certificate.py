@@ -17,8 +17,8 @@ from errands.oracle.values import check_discount
 from errands.tasks.task import Task
 
 __all__ = [
+    "Bounds",
     "Certificate",
-    "Claim",
     "Estimate",
     "Expectation",
     "Sample",
@@ -38,7 +38,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Claim:
+class Bounds:
     """What a learner proved by itself while training: bounds of the optimum, and the step at which it had them."""
 
     lower: float
@@ -120,7 +120,7 @@ class Certificate:
     gap: float | None
     """length - optimum; None where the policy does not succeed surely or the optimum is not known."""
     words: str
-    claim: Claim | None = None
+    claim: Bounds | None = None
     sample: Sample | None = None
     """The episodes behind these numbers where they are means, not exact; None where they are exact."""
     error: float = 0.0
@@ -162,7 +162,7 @@ def _estimate(values: np.ndarray) -> Estimate:
 
 
 def certificate(
-    policy: Policy, task: Task, gamma: float = 0.99, best: Optimum | None = None, claim: Claim | None = None
+    policy: Policy, task: Task, gamma: float = 0.99, best: Optimum | None = None, claim: Bounds | None = None
 ) -> Certificate:
     """Evaluate a tabular policy exactly and compare it with the optimum (`best`, or computed where it can be).
 
@@ -190,7 +190,7 @@ def certificate(
 
 
 def _by_episodes(
-    policy: Policy, task: Task, gamma: float, best: Optimum, claim: Claim | None, refusal: str
+    policy: Policy, task: Task, gamma: float, best: Optimum, claim: Bounds | None, refusal: str
 ) -> Certificate:
     returns = []
 

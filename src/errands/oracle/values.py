@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from errands.errors import ConfigError
-from errands.kernels.value_iteration import Payment, iterate, surely
+from errands.kernels.search import Payment, iterate, surely
 from errands.oracle.product import Product
 from errands.tables import Floats, Ints
 

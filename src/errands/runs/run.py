@@ -12,7 +12,7 @@ from errands.errors import TaskError
 from errands.learners import default_learner, machine_of, make_learner
 from errands.learners.base import Learner, LearnerConfig
 from errands.learners.presets import Settings
-from errands.oracle.certificate import Certificate, Claim
+from errands.oracle.certificate import Bounds, Certificate
 from errands.oracle.optimum import Optimum, optimum
 from errands.oracle.policy import Policy
 from errands.runs.request import configured, for_steps
@@ -147,7 +147,7 @@ def judge(
     )
 
 
-def claimed(claim: Claim | None, evaluations: Sequence[Evaluation]) -> Certificate | None:
+def claimed(claim: Bounds | None, evaluations: Sequence[Evaluation]) -> Certificate | None:
     """What is known of a world without tables: the last evaluation, beside the learner's own proof if it has one."""
     if claim is None or not evaluations:
         return None

@@ -7,7 +7,7 @@ import random
 import numpy as np
 
 from errands.kernels.scout import memory as me
-from errands.kernels.scout.memory import absorb, begin, refresh
+from errands.kernels.scout.memory import absorb, begin, has_room, observe, refresh
 from errands.learners.scout.learner import new_agent, new_known
 from errands.learners.scout.machine import Lowering
 from errands.tables import FAILURE, RUNNING, SUCCESS
@@ -18,13 +18,13 @@ LOWERING = Lowering(avoid("x", any_order("b1", "b2", after="s")), LABELS, ())
 NOTHING, B1, B2, S, X = range(5)
 
 
-def started() -> tuple[me.Known, me.Agent]:
+def started() -> tuple[me.Known, me.Explorer]:
     known, agent = new_known(4, 2, 64), new_agent(4, 20, LOWERING.words, len(LABELS))
     begin(known, LOWERING.machine, agent, 2, NOTHING)
     return known, agent
 
 
-def take(known: me.Known, agent: me.Agent, label: int, there: int = 1, ends: bool = False) -> int:
+def take(known: me.Known, agent: me.Explorer, label: int, there: int = 1, ends: bool = False) -> int:
     return int(absorb(known, LOWERING.machine, agent, 0, there, label, ends))
 
 
@@ -52,6 +52,20 @@ def test_a_failure_and_the_worlds_end_are_failures() -> None:
     assert take(known, agent, X) == FAILURE
     known, agent = started()
     assert take(known, agent, NOTHING, ends=True) == FAILURE
+
+
+def test_an_outcome_without_room_is_counted_and_writes_nothing_beyond_its_row() -> None:
+    """Three outcomes of one pair with room for two: the neighbouring pair stays untouched, and the world is random."""
+    known = new_known(4, 2, 2)
+    for there in (1, 1, 2):
+        assert has_room(known, 0, 0)
+        observe(known, 0, 0, there, NOTHING, False)
+    assert not has_room(known, 0, 0)
+    observe(known, 0, 0, 3, NOTHING, False)
+    assert known.hits[0, 0].tolist() == [3, 1]
+    assert known.hits.sum() == known.tried[0, 0] == 4
+    assert known.tried.sum() == 4
+    assert known.facts[me.RANDOM] == 1
 
 
 def test_only_new_pairs_count_as_fresh() -> None:

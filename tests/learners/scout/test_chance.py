@@ -8,7 +8,7 @@ import pytest
 from errands.kernels.scout.memory import Known, observe
 from errands.learners.scout.learner import new_known
 from errands.learners.scout.machine import Lowering, number_states
-from errands.learners.scout.policy import ChancePolicy, Exact
+from errands.learners.scout.policy import ExactValues, RoutedPolicy
 from errands.tasks import sequence
 
 GAMMA = 0.9
@@ -31,19 +31,19 @@ def risky() -> Known:
     return known
 
 
-def exact(known: Known, lowering: Lowering, gamma: float = GAMMA) -> Exact:
+def exact(known: Known, lowering: Lowering, gamma: float = GAMMA) -> ExactValues:
     agenda = number_states(lowering)
     assert agenda is not None
-    return Exact(known, agenda, 1e-9, gamma)
+    return ExactValues(known, agenda, 1e-9, gamma)
 
 
 def test_values_are_the_expected_discount_at_success(lowering: Lowering) -> None:
     """Trying until it works: v = 0.9 (1/2 + v/2), so v = 0.45 / 0.55 = 0.818; the sure way is worth 0.81."""
-    prospect = exact(risky(), lowering)
-    start = prospect.agenda.number(lowering.stepper.start)
-    assert prospect.values[start, 0] == pytest.approx(0.45 / 0.55, abs=1e-6)
-    assert prospect.values[start, 1] == pytest.approx(0.9, abs=1e-6)
-    assert prospect.route(lowering.stepper.start).tolist()[:2] == [0, 0]
+    random_planner = exact(risky(), lowering)
+    start = random_planner.agenda.number(lowering.stepper.start)
+    assert random_planner.values[start, 0] == pytest.approx(0.45 / 0.55, abs=1e-6)
+    assert random_planner.values[start, 1] == pytest.approx(0.9, abs=1e-6)
+    assert random_planner.route(lowering.stepper.start).tolist()[:2] == [0, 0]
 
 
 def test_the_better_way_depends_on_the_discount(lowering: Lowering) -> None:
@@ -56,7 +56,7 @@ def test_the_better_way_depends_on_the_discount(lowering: Lowering) -> None:
 
 
 def test_the_policy_follows_the_route_and_takes_action_0_where_nothing_was_tried(lowering: Lowering) -> None:
-    policy = ChancePolicy(exact(risky(), lowering))
+    policy = RoutedPolicy(exact(risky(), lowering))
     assert policy.act(0, lowering.stepper.start, None) == (0, None)
     assert policy.act(2, lowering.stepper.start, "anything") == (0, None)
     assert exact(risky(), lowering).route(lowering.stepper.start)[2] == -1
@@ -66,6 +66,6 @@ def test_a_step_with_which_the_world_ends_leads_nowhere(lowering: Lowering) -> N
     known = new_known(2, 1, 1)
     observe(known, 0, 0, 1, NOTHING, True)
     observe(known, 1, 0, 1, GOAL, False)
-    prospect = exact(known, lowering)
-    start = prospect.agenda.number(lowering.stepper.start)
-    assert np.allclose(prospect.values[start], [0.0, 0.9])
+    random_planner = exact(known, lowering)
+    start = random_planner.agenda.number(lowering.stepper.start)
+    assert np.allclose(random_planner.values[start], [0.0, 0.9])

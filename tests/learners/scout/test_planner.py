@@ -10,20 +10,20 @@ import pytest
 
 from errands.kernels.scout.plan import EXIT, GOAL, NONE
 from errands.learners.scout.machine import number_states
-from errands.learners.scout.planner import Planner
+from errands.learners.scout.planner import ExactPlanner
 from errands.oracle.optimum import optimum
 from errands.tasks import Task, load
 
 UP, RIGHT, DOWN, LEFT = range(4)
 
 
-def planner(tried: Callable[..., Any], task: Task, *without: tuple[int, int]) -> tuple[Planner, int, int]:
+def planner(tried: Callable[..., Any], task: Task, *without: tuple[int, int]) -> tuple[ExactPlanner, int, int]:
     """The planner, the number of the initial state and the start."""
     known, lowering = tried(task, without)
     agenda = number_states(lowering)
     assert agenda is not None
     assert task.finite is not None
-    made = Planner(known, agenda, lowering, unique=False)
+    made = ExactPlanner(known, agenda, lowering, unique=False)
     return made, agenda.number(lowering.stepper.start), int(task.finite.table.starts[0])
 
 

@@ -11,7 +11,7 @@ from errands.kernels.scout.memory import ONE, ZERO, ScoutMachine, advance
 from errands.tables import FAILURE, RUNNING, Codes, Ints, Masks
 
 
-class States(NamedTuple):
+class AgendaStates(NamedTuple):
     """Agenda states in breadth-first order, a hash table to find them, and every symbolic way on from each."""
 
     u: Ints
@@ -100,7 +100,12 @@ def situation(machine: ScoutMachine, u: int, mask: np.uint64, number: int) -> np
 def enumerate_states(
     machine: ScoutMachine, option_first: Ints, option_to: Ints, most: int
 ) -> tuple[bool, Ints, Masks, Ints]:
-    """Whether all states reachable by symbolic moves number at most `most`; then their u, their masks, the slots."""
+    """Whether all states reachable by symbolic moves number at most `most`; then their u, their masks, the slots.
+
+    Breadth-first: x runs behind `count`, and a state gets its number when it is first met. In a machine without cycles
+    every move then leads to a higher number, and bounds need one sweep from the last state to the first.
+    option_to[option_first[e] : option_first[e + 1]] are the numeric states that entry e can lead to under some features.
+    """
     size = 64
     while size < 2 * most:
         size *= 2

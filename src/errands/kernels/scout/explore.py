@@ -21,20 +21,23 @@ from errands.kernels.scout.memory import (
     MOVED,
     PAIRS,
     STAMP,
-    Agent,
+    Explorer,
     Known,
     ScoutMachine,
     absorb,
     begin,
+    has_room,
 )
 from errands.kernels.stepping import outcome
 from errands.tables import RUNNING, Codes, Flags, Ints, WorldTable
 
 SPENT, DUE, DRY, FULL, ENDED, CHANGED = range(6)
+"""Why exploring stopped: all steps taken, new pairs due for a look, nothing scarce in reach, no room for an outcome; where
+moves are random also an episode that ended and a machine that changed, for then the route has to be renewed."""
 
 
 @jit
-def scarce(known: Known, agent: Agent, s: int) -> int:
+def scarce(known: Known, agent: Explorer, s: int) -> int:
     """The least tried action of a cell that is below the level; those that end the episode less often; -1 for none."""
     best, fewest = -1, agent.at[LEVEL]
     for a in range(known.tried.shape[1]):
@@ -47,8 +50,11 @@ def scarce(known: Known, agent: Agent, s: int) -> int:
 
 
 @jit
-def plan_path(known: Known, agent: Agent) -> bool:
+def plan_path(known: Known, agent: Explorer) -> bool:
     """Write the shortest known way to a cell with a scarce action into the path; whether there is one."""
+    # Breadth-first over usual outcomes. seen[cell] == stamp marks the cells of this search: a new stamp forgets all of
+    # them at once, so that a search costs what it visits and never O(S). Actions that end the task are no way, and count
+    # as scarce only for their first few tries (`allowed`).
     at, seen, queue, effect = agent.at, agent.seen, agent.queue, agent.effect
     tried, mode, target, labels, ends = known.tried, known.mode, known.target, known.label, known.ends
     level, allowed = at[LEVEL], 2 + at[LEVEL] // 4
@@ -58,8 +64,8 @@ def plan_path(known: Known, agent: Agent) -> bool:
     seen[s] = stamp
     queue[0] = s
     head, tail = 0, 1
-    found = -1
-    while head < tail and found < 0:
+    goal = -1
+    while head < tail and goal < 0:
         cell = queue[head]
         head += 1
         for a in range(tried.shape[1]):
@@ -73,18 +79,18 @@ def plan_path(known: Known, agent: Agent) -> bool:
             for b in range(tried.shape[1]):
                 n, k = tried[there, b], mode[there, b]
                 if n < level and (n < allowed or not (ends[there, b, k] or effect[labels[there, b, k]] == FINAL)):
-                    found = there
-            if found >= 0:
+                    goal = there
+            if goal >= 0:
                 break
-    if found < 0:
+    if goal < 0:
         return False
     length = 0
-    cell = found
+    cell = goal
     while cell != s:
         length += 1
         cell = agent.parent[cell]
     at[AT], at[END], at[GUIDED] = 0, length, 0
-    cell = found
+    cell = goal
     for i in range(length - 1, -1, -1):
         agent.path[i], agent.expect[i] = agent.via[cell], cell
         cell = agent.parent[cell]
@@ -92,7 +98,7 @@ def plan_path(known: Known, agent: Agent) -> bool:
 
 
 @jit
-def wanted_cells(known: Known, agent: Agent) -> Flags:
+def wanted_cells(known: Known, agent: Explorer) -> Flags:
     """[S] the cells that have a scarce action."""
     wanted = np.zeros(known.tried.shape[0], np.bool_)
     for s in range(known.tried.shape[0]):
@@ -101,19 +107,19 @@ def wanted_cells(known: Known, agent: Agent) -> Flags:
 
 
 @jit
-def scarce_from(known: Known, agent: Agent, starts: Ints) -> bool:
+def scarce_from(known: Known, agent: Explorer, starts: Ints) -> bool:
     """Whether something scarce can be reached from one of these cells; the path is lost."""
     here = agent.at[CELL]
-    found = False
+    reachable = False
     for start in starts:
         agent.at[CELL] = start
-        found = found or scarce(known, agent, start) >= 0 or plan_path(known, agent)
+        reachable = reachable or scarce(known, agent, start) >= 0 or plan_path(known, agent)
     agent.at[CELL], agent.at[END] = here, 0
-    return found
+    return reachable
 
 
 @jit
-def choose(known: Known, agent: Agent, route: Ints) -> int:
+def choose(known: Known, agent: Explorer, route: Ints) -> int:
     """The next action: along the path, by the route, or towards what is scarce; -1 when nothing scarce is in reach."""
     at = agent.at
     if at[AT] < at[END]:
@@ -129,7 +135,7 @@ def choose(known: Known, agent: Agent, route: Ints) -> int:
 
 
 @jit
-def start_table(known: Known, machine: ScoutMachine, agent: Agent, world: WorldTable, rng: np.random.Generator) -> None:
+def start_table(known: Known, machine: ScoutMachine, agent: Explorer, world: WorldTable, rng: np.random.Generator) -> None:
     """Begin an episode of a tabular world; draws a number only where there is more than one start."""
     i = 0
     if world.starts.shape[0] > 1:
@@ -159,7 +165,11 @@ def glide(
 ) -> int:
     """The plain steps among `count`, taken fast: certain moves, no search, nothing that the machine heeds; how many.
 
-    It does what `choose` and `absorb` would do; arrays come one by one because passing records costs more than a step.
+    glide = `choose` + `absorb`, step for step, for the case LEVEL 1, no route, labels that leave the machine alone (IDLE):
+    the action is the next of the path or the first untried one; the memory takes it in at outcome 0. It stops before any
+    other step, which the caller then takes by the two themselves, so that leaving glide out changes nothing but the time
+    (the host loop has no glide, and a test holds both loops to the same steps). Its state lives in locals and goes back
+    into `at` at the end; arrays come one by one because passing records costs more than a step.
     """
     actions = tried.shape[1]
     s, clock, ahead, end, fresh = at[CELL], at[CLOCK], at[AT], at[END], at[FRESH]
@@ -197,7 +207,7 @@ def explore_table(
     world: WorldTable,
     known: Known,
     machine: ScoutMachine,
-    agent: Agent,
+    agent: Explorer,
     route: Ints,
     count: int,
     due: int,
@@ -211,7 +221,6 @@ def explore_table(
     With `pauses` it also stops when an episode has ENDED or the machine has CHANGED.
     """
     at = agent.at
-    last = known.hits.shape[2] - 1
     certain = world.next.shape[2] == 1
     step = 0
     while step < count:
@@ -245,7 +254,7 @@ def explore_table(
         if a < 0:
             return step, DRY
         s = at[CELL]
-        if not certain and known.hits[s, a, last] > 0:
+        if not certain and not has_room(known, s, a):
             return step, FULL
         o = outcome(world, s, a, rng)
         ended = absorb(known, machine, agent, a, world.next[s, a, o], world.label[s, a, o], world.ends[s, a, o])

@@ -15,7 +15,12 @@ ONE, ZERO = np.uint64(1), np.uint64(0)
 
 
 class ScoutMachine(NamedTuple):
-    """A numeric machine lowered label by label; row[u] + q is an entry, q the mentioned values in base 3."""
+    """A numeric machine lowered label by label: U states, L labels, V variables, R entries, masks of W words.
+
+    An entry is one way to read the guards of u: row[u] + q, where q writes the values of the variables that u mentions
+    in base 3, the first mentioned one as the lowest digit (0 unchanged, 1 decreased, 2 at its bound). Tables over
+    [label, entry] grow by rows, so that a label met late costs one row and moves nothing.
+    """
 
     initial: int
     full: Masks
@@ -68,13 +73,21 @@ def advance(machine: ScoutMachine, u: int, mask: Masks, label: int, after: Masks
 
 
 CELL, STATE, CLOCK, LEVEL, AT, END, GUIDED, FRESH, FOLLOWING, MOVED, STAMP = range(11)
+"""Fields of Explorer.at."""
 RANDOM, EVENTS, PAIRS = range(3)
+"""Fields of Known.facts."""
 GREEDY, SEEKING = 1, 2
+"""Values of the field FOLLOWING besides 0, which explores."""
 IDLE, TURNS, FINAL = range(3)
+"""Values of Explorer.effect."""
 
 
 class Known(NamedTuple):
-    """What was seen: each pair (cell, action) with its outcomes, an outcome being (target, label, ends)."""
+    """What was seen: S cells, A actions, up to B different outcomes (target, label, ends) of a pair (cell, action).
+
+    Invariants: hits[s, a] sums to tried[s, a] and is positive for the first outcomes only; mode[s, a] is one of them, or
+    0; in a certain world B is 1. The last place of a pair is free or the caller makes room (`roomier`) before the next step.
+    """
 
     tried: Ints
     """[S, A] how often the action was taken in the cell."""
@@ -96,7 +109,7 @@ class Known(NamedTuple):
     """[3] whether a pair showed two outcomes, whether a cell showed two labels, the number of pairs tried."""
 
 
-class Agent(NamedTuple):
+class Explorer(NamedTuple):
     """Where the agent is and what it is about to do, with the scratch space of its searches."""
 
     at: NDArray[np.int64]
@@ -118,7 +131,7 @@ class Agent(NamedTuple):
 
 
 @jit
-def refresh(machine: ScoutMachine, agent: Agent) -> None:
+def refresh(machine: ScoutMachine, agent: Explorer) -> None:
     """Find what each label does in the agent's machine state; `advance` for all labels at once."""
     u, mask, bits, words = agent.at[STATE], agent.mask, machine.label_bits, agent.mask.shape[0]
     active, counted, variables, following = machine.active, machine.variable_bits, machine.variables, machine.next
@@ -147,7 +160,7 @@ def refresh(machine: ScoutMachine, agent: Agent) -> None:
 
 
 @jit
-def begin(known: Known, machine: ScoutMachine, agent: Agent, s: int, label: int) -> None:
+def begin(known: Known, machine: ScoutMachine, agent: Explorer, s: int, label: int) -> None:
     """A new episode in cell s, whose label is seen and not consumed."""
     at = agent.at
     at[CELL], at[STATE], at[CLOCK], at[AT], at[END] = s, machine.initial, 0, 0, 0
@@ -161,13 +174,26 @@ def begin(known: Known, machine: ScoutMachine, agent: Agent, s: int, label: int)
 
 
 @jit
+def has_room(known: Known, s: int, a: int) -> bool:
+    """Whether one more outcome of a pair could be remembered."""
+    return known.hits[s, a, known.hits.shape[2] - 1] == 0
+
+
+@jit
 def observe(known: Known, s: int, a: int, there: int, label: int, ends: bool) -> bool:
-    """Remember one step; whether its pair was new."""
-    o = 0
-    while known.hits[s, a, o] > 0 and (
-        known.target[s, a, o] != there or known.label[s, a, o] != label or known.ends[s, a, o] != ends
+    """Remember one step; whether its pair was new. An outcome for which there is no room counts as the pair's usual one."""
+    o, room = 0, known.hits.shape[2]
+    while (
+        o < room
+        and known.hits[s, a, o] > 0
+        and (known.target[s, a, o] != there or known.label[s, a, o] != label or known.ends[s, a, o] != ends)
     ):
         o += 1
+    if o == room:
+        # Callers ask `has_room` first, or the world is certain. Should one not, memory beyond the row is never touched,
+        # and the world is known to be random.
+        o = known.mode[s, a]
+        known.facts[RANDOM] = 1
     if known.hits[s, a, o] == 0:
         known.target[s, a, o], known.label[s, a, o], known.ends[s, a, o] = there, label, ends
         if o > 0:
@@ -187,7 +213,7 @@ def observe(known: Known, s: int, a: int, there: int, label: int, ends: bool) ->
 
 
 @jit
-def absorb(known: Known, machine: ScoutMachine, agent: Agent, a: int, there: int, label: int, ends: bool) -> int:
+def absorb(known: Known, machine: ScoutMachine, agent: Explorer, a: int, there: int, label: int, ends: bool) -> int:
     """Take in what an action led to: the memory, the machine, the path; RUNNING or how the episode ended."""
     at = agent.at
     if observe(known, at[CELL], a, there, label, ends):

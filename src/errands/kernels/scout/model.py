@@ -74,11 +74,11 @@ def confusion(known: Known) -> Floats:
 @jit
 def expectation(known: Known, table: Floats, s: int, a: int, expected: Floats) -> None:
     """Write the share that the confusion table expects of each seen outcome of a pair."""
-    kept, actions = known.hits.shape[2], table.shape[0]
+    room, actions = known.hits.shape[2], table.shape[0]
     total = 0.0
     for b in range(actions):
         total += table[a, b] if known.tried[s, b] > 0 else 0.0
-    for o in range(kept):
+    for o in range(room):
         expected[o] = 0.0
         for b in range(actions):
             k = known.mode[s, b]
@@ -95,10 +95,10 @@ def expectation(known: Known, table: Floats, s: int, a: int, expected: Floats) -
 @jit
 def weight(known: Known, table: Floats, base: float) -> float:
     """How many steps the expectation is worth: `base` times a power of 4, whichever makes all counts most likely."""
-    cells, actions, kept = known.hits.shape
+    cells, actions, room = known.hits.shape
     if base == 0.0:
         return base
-    expected = np.zeros(kept)
+    expected = np.zeros(room)
     best, chosen = -np.inf, base
     for power in range(-3, 5):
         prior = base * 4.0**power
@@ -109,7 +109,7 @@ def weight(known: Known, table: Floats, base: float) -> float:
                     continue
                 expectation(known, table, s, a, expected)
                 score += math.lgamma(prior) - math.lgamma(prior + known.tried[s, a])
-                for o in range(kept):
+                for o in range(room):
                     if known.hits[s, a, o] > 0:
                         share = prior * max(expected[o], 0.01)
                         score += math.lgamma(share + known.hits[s, a, o]) - math.lgamma(share)
@@ -120,12 +120,16 @@ def weight(known: Known, table: Floats, base: float) -> float:
 
 @jit
 def build(known: Known, table: Floats, prior: float) -> Model:
-    """The model: counts of each pair plus `prior` steps as the confusion table expects them."""
-    cells, actions, kept = known.hits.shape
-    room = kept + actions
+    """The model: counts of each pair plus `prior` steps as the confusion table expects them.
+
+    A pair's own outcomes come first, then what other actions usually do in the same cell, where it is something else:
+    so there is room for both. Shares of a pair sum to 1; table[a, b] counts only for actions b that were tried here.
+    """
+    cells, actions, room = known.hits.shape
+    most = room + actions
     count = np.zeros((cells, actions), np.int32)
-    target, label = np.zeros((cells, actions, room), np.int32), np.zeros((cells, actions, room), np.int32)
-    ends, share = np.zeros((cells, actions, room), np.bool_), np.zeros((cells, actions, room))
+    target, label = np.zeros((cells, actions, most), np.int32), np.zeros((cells, actions, most), np.int32)
+    ends, share = np.zeros((cells, actions, most), np.bool_), np.zeros((cells, actions, most))
     for s in range(cells):
         for a in range(actions):
             if known.tried[s, a] == 0:
@@ -135,12 +139,9 @@ def build(known: Known, table: Floats, prior: float) -> Model:
                 if known.tried[s, b] > 0:
                     expected += table[a, b]
             n = 0
-            while n < kept and known.hits[s, a, n] > 0:
-                target[s, a, n], label[s, a, n], ends[s, a, n] = (
-                    known.target[s, a, n],
-                    known.label[s, a, n],
-                    known.ends[s, a, n],
-                )
+            while n < room and known.hits[s, a, n] > 0:
+                target[s, a, n], label[s, a, n] = known.target[s, a, n], known.label[s, a, n]
+                ends[s, a, n] = known.ends[s, a, n]
                 share[s, a, n] = known.hits[s, a, n]
                 n += 1
             for b in range(actions):
@@ -173,12 +174,18 @@ def learn_model(known: Known, base: float) -> Model:
 
 
 TOLERANCE = 1e-9
+"""Values are settled when no sweep changes one by more."""
 SWEEPS = 2_000
+"""The most sweeps; they run to and fro, so that a value travels along a corridor in one of two."""
 
 
 @jit
 def product_values(model: Model, status: Codes, delta: Ints, gamma: float, layered: bool) -> tuple[Floats, Ints]:
-    """[X, S] the expected discount factor at success, and the action that attains it (-1 where nothing was tried)."""
+    """[X, S] the expected discount factor at success, and the action that attains it (-1 where nothing was tried).
+
+    Gauss-Seidel within one machine state x after the other, from the last to the first: where the machine is layered all
+    later states are settled by then and one round is enough, else rounds go on until none changes anything.
+    """
     cells, actions = model.outcomes.shape
     count = status.shape[0]
     v = np.zeros((count, cells))

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.kernels import jit
-from errands.kernels.scout.agenda import States
+from errands.kernels.scout.agenda import AgendaStates
 from errands.kernels.scout.memory import Known
 from errands.tables import FAILURE, RUNNING, SUCCESS, Codes, Flags, Ints
 
 FAR = 1 << 28
+"""Out of reach; twice this still fits 32 bits, so that sums need no test."""
 
 
 class Landmarks(NamedTuple):
@@ -28,7 +29,10 @@ class Landmarks(NamedTuple):
 
 @jit
 def find_landmarks(known: Known, useful: Flags, most: int) -> tuple[Ints, Ints]:
-    """The (cell, label) pairs of known steps whose label can move the machine on; none when there are more than `most`."""
+    """The (cell, label) pairs of known steps whose label can move the machine on; none when there are more than `most`.
+
+    last[cell] is the landmark last found at a cell; others at the same cell are found by going back through the list.
+    """
     cells, labels = np.empty(most, np.int32), np.empty(most, np.int32)
     last = np.full(known.tried.shape[0], -1, np.int32)
     count = 0
@@ -76,7 +80,10 @@ def incoming(known: Known, fatal: Flags) -> tuple[Ints, Ints]:
 
 @jit
 def spread(known: Known, first: Ints, steps: Ints, distance: Ints, queue: Ints, head: int, tail: int) -> None:
-    """Breadth-first search backwards over steps that do not end the episode, from the cells queued."""
+    """Breadth-first search backwards over steps that do not end the episode, from the cells queue[head:tail].
+
+    `distance` holds FAR for cells not met; each cell enters the queue once, so that S places are enough.
+    """
     actions = known.tried.shape[1]
     while head < tail:
         cell = queue[head]
@@ -120,7 +127,7 @@ def measure(known: Known, fatal: Flags, cells: Ints, labels: Ints, hopeful: bool
 
 
 @jit
-def bound(states: States, delta: Ints, marks: Landmarks, allowed: Flags, open_bits: np.uint64, layered: bool) -> Ints:
+def bound(states: AgendaStates, delta: Ints, marks: Landmarks, allowed: Flags, open_bits: np.uint64, layered: bool) -> Ints:
     """[X, G + 1] a lower bound on the steps to success from a machine state at a landmark; the last column: elsewhere.
 
     Elsewhere is any cell reached by an untried action: one step may then complete whatever the machine allows, where
@@ -260,6 +267,14 @@ def search(
 
     GOAL: over known steps. EXIT (hopeful only): to an untried action, its cost a lower bound on every way that uses one.
     With the cost, the actions and the machine states and cells before them. At equal cost exits come first.
+
+    A node is named x * S + s; `slots` finds its number n, `closed[n]` says that its cost g[n] is final. The heap holds
+    (key, item). Key = f << 31, f the cost of the way plus the lower bound on its rest, with ties broken in the low bits:
+    - an item n >= 0 is a node; its key adds 2^30 - g[n], so that among equal f the deepest node comes first;
+    - an item -1 - n < 0 is the exit from node n by an untried action; its key adds 0, so that at equal f an exit is
+      popped before every node. The certificate rests on this: NONE below the ceiling means that no exit is cheaper.
+    A node that gets cheaper is pushed again; its old item is skipped when it comes up (`closed`). The estimate is
+    consistent, so a closed node is never improved, and the first success or exit popped is the cheapest.
     """
     cells, actions = known.tried.shape
     marked = marks.cell.shape[0]

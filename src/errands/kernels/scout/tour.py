@@ -96,7 +96,19 @@ def lightest(first: Floats, weight: Floats, price: Floats, degree: Ints) -> floa
 
 @jit
 def tree_bound(first: Floats, between: Floats, last: Floats, upper: float, rounds: int) -> float:
-    """A lower bound on first[a] + between[a, b] + ... + last[z] over all orders, no better than `upper`."""
+    """A lower bound on first[a] + between[a, b] + ... + last[z] over all orders, no better than `upper`.
+
+    Why it is one, for any prices p (Held and Karp): let an edge (i, j) cost weight[i, j] + p[i] + p[j] and the edge from
+    the start first[i] + p[i]. An order is a tree of n edges from the start through all items; along it every item has
+    two edges and so pays its price twice, except the last one z, which pays it once. Hence, with T the lightest tree,
+
+        T <= first[a] + between[a, b] + ... + 2 sum(p) - p[z]
+        order's cost = first[a] + between[a, b] + ... + last[z] >= T - 2 sum(p) + p[z] + last[z]
+                                                                >= T - 2 sum(p) + min over i of (p[i] + last[i]).
+
+    Prices that raise it: dearer where the tree has more than two edges at an item, cheaper where it has one (a
+    subgradient step, its scale halved when five rounds bring nothing). Any prices give a bound, so rounding cannot hurt.
+    """
     n = first.shape[0]
     weight = np.minimum(between, between.T)
     price, degree = np.zeros(n), np.zeros(n, np.int32)

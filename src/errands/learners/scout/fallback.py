@@ -6,19 +6,19 @@ from collections import deque
 
 from errands.kernels.scout.memory import Known
 from errands.learners.scout.machine import Lowering
-from errands.learners.scout.policy import Walk
+from errands.learners.scout.policy import KnownWay
 from errands.machines.stepping import State
 from errands.tables import FAILURE, RUNNING, SUCCESS
 
 
-class Nearest:
-    """A guide without any promise: it never fails on purpose and never returns to a machine state."""
+class NearestPlanner:
+    """A planner without any promise: it never fails on purpose and never returns to a machine state."""
 
     def __init__(self, known: Known, lowering: Lowering) -> None:
         self.known = known
         self.lowering = lowering
 
-    def walk(self, state: State, cell: int) -> Walk | None:
+    def walk(self, state: State, cell: int) -> KnownWay | None:
         """One nearest change of the machine after the other, until success."""
         actions: list[int] = []
         cells: list[int] = []
@@ -36,7 +36,7 @@ class Nearest:
                 cell = int(self.known.target[cell, action, self.known.mode[cell, action]])
             state = leg[1]
             met.add(state)
-        return Walk(tuple(actions), tuple(cells), tuple(states)) if status[state[0]] == SUCCESS else None
+        return KnownWay(tuple(actions), tuple(cells), tuple(states)) if status[state[0]] == SUCCESS else None
 
     def _leg(self, state: State, cell: int, met: set[State]) -> tuple[list[int], State] | None:
         """The shortest way to a state not met before, and that state."""

@@ -14,18 +14,18 @@ from errands.errors import ConfigError
 from errands.kernels.scout import explore as ex
 from errands.kernels.scout import memory as me
 from errands.kernels.scout.explore import scarce_from, wanted_cells
-from errands.kernels.scout.memory import Agent, Known, rehearse
+from errands.kernels.scout.memory import Explorer, Known, rehearse
 from errands.kernels.scout.model import learn_model, oddness, seek_values
 from errands.kernels.scout.plan import FAR, measure
 from errands.learners.base import Learner, LearnerConfig, Saved, pack_rng, unpack_rng
 from errands.learners.scout.machine import Lowering
-from errands.learners.scout.planner import Mind, Planner, bounds_so_far, proof
-from errands.learners.scout.policy import ChancePolicy, Guide, GuidedPolicy, Prospect, Walk
+from errands.learners.scout.planner import ExactPlanner, Planners, bounds_so_far, proof
+from errands.learners.scout.policy import KnownWay, PlannedPolicy, Planner, RandomPlanner, RoutedPolicy
 from errands.learners.scout.world import NEWS, Outing, TableSampler, make_sampler
 from errands.machines.agenda import unfold_agenda
 from errands.machines.counting import size
 from errands.machines.stepping import State
-from errands.oracle.certificate import Claim
+from errands.oracle.certificate import Bounds
 from errands.oracle.policy import Policy
 from errands.tables import RUNNING, SUCCESS, Evaluation, Floats, Ints
 from errands.tasks.task import Task
@@ -90,7 +90,7 @@ def snapshot(known: Known) -> Known:
     return Known._make(part.copy() for part in known)
 
 
-def new_agent(states: int, limit: int, words: int, labels: int) -> Agent:
+def new_agent(states: int, limit: int, words: int, labels: int) -> Explorer:
     """An agent about to start its first episode, exploring."""
     at = np.zeros(11, np.int64)
     at[me.CLOCK], at[me.LEVEL] = -1, 1
@@ -98,7 +98,7 @@ def new_agent(states: int, limit: int, words: int, labels: int) -> Agent:
     path, expect = np.zeros(room, np.int32), np.zeros(room, np.int32)
     mask, after = np.zeros(words, np.uint64), np.zeros(words, np.uint64)
     scratch = (np.zeros(states, np.int32) for _ in range(4))
-    return Agent(at, mask, after, path, expect, np.zeros(labels, np.int8), *scratch)
+    return Explorer(at, mask, after, path, expect, np.zeros(labels, np.int8), *scratch)
 
 
 NEVER = 1 << 60
@@ -110,7 +110,7 @@ class Scout(Learner):
     """Learns a finite world step by step and plans on what it knows; `claim` says what is proved."""
 
     config: ScoutConfig
-    planner_type: type[Planner] = Planner
+    planner_type: type[ExactPlanner] = ExactPlanner
 
     def __init__(self, task: Task, config: LearnerConfig, seed: int) -> None:
         super().__init__(task, config, seed)
@@ -120,16 +120,16 @@ class Scout(Learner):
         world = task.finite if isinstance(self.sampler, TableSampler) else None
         labels, signals = (world.labels, world.signals) if world else ((), task.world.signals)
         self.lowering = Lowering(task.machine, labels, signals)
-        self.mind = Mind(self.lowering, config, seed, self.planner_type)
+        self.planners = Planners(self.lowering, config, seed, self.planner_type)
         self.known = new_known(self.sampler.states, self.sampler.actions, 1 if self.sampler.certain else 4)
         self.agent = new_agent(self.sampler.states, task.world.limit, self.lowering.words, len(self.lowering.labels))
         self.route: Ints = np.zeros(self.sampler.states, np.int32)
         self.frozen = snapshot(self.known)
         self.frozen_step = 0
         self.settled = False
-        self.proof: Claim | None = None
+        self.proof: Bounds | None = None
         self._sought: tuple[tuple[int, int, int, bytes], Floats] | None = None
-        self._cached: tuple[tuple[int, ...], Guide | Prospect, Policy] | None = None
+        self._cached: tuple[tuple[int, ...], Planner | RandomPlanner, Policy] | None = None
 
     @property
     def random(self) -> bool:
@@ -150,7 +150,7 @@ class Scout(Learner):
         """Take up to `count` steps: none more once all is proved or explored."""
         goal = self.step + count
         while self.step < goal and self.proof is None:
-            due = NEVER if self.random else self.mind.due or NEVER
+            due = NEVER if self.random else self.planners.due or NEVER
             along = (self.known, self.lowering, self.agent, self.route)
             taken, why = self.sampler.explore(Outing(*along, goal - self.step, due, self.random, self.rng))
             self.step += taken
@@ -187,21 +187,21 @@ class Scout(Learner):
         if len(self.starts) == 1 and not self.known.facts[me.EVENTS]:
             self.proof = self._settled(self.starts[0])
         if self.proof is None and why == ex.DRY:
-            guide, cell = self.guide, int(at[me.CELL])
+            planner, cell = self.planner, int(at[me.CELL])
             actions: Ints | None = None
-            if isinstance(guide, Planner):
-                actions = guide.onward(guide.agenda.number(self.here), cell)
-            elif (walk := guide.walk(self.here, cell)) is not None:
+            if isinstance(planner, ExactPlanner):
+                actions = planner.onward(planner.agenda.number(self.here), cell)
+            elif (walk := planner.walk(self.here, cell)) is not None:
                 actions = np.array(walk.actions, np.int32)
             self._commit(actions)
 
-    def _settled(self, start: int) -> Claim | None:
+    def _settled(self, start: int) -> Bounds | None:
         """The claim that ends the run: a plan that nothing untried can beat, or nothing left to try."""
-        guide, first = self.guide, self.lowering.stepper.start
-        if isinstance(guide, Planner):
-            plan = guide.certified(guide.agenda.number(first), start)
+        planner, first = self.planner, self.lowering.stepper.start
+        if isinstance(planner, ExactPlanner):
+            plan = planner.certified(planner.agenda.number(first), start)
             return None if plan is None else proof(plan, self.step, self.sampler.certain)
-        marks = measure(self.known, self.mind.fatal, np.zeros(0, np.int32), np.zeros(0, np.int32), True)
+        marks = measure(self.known, self.planners.fatal, np.zeros(0, np.int32), np.zeros(0, np.int32), True)
         self.settled = bool(marks.exit[start] >= FAR)
         return self._bounds() if self.settled else None
 
@@ -224,7 +224,7 @@ class Scout(Learner):
         if why == ex.DRY:
             self._rest()
         if at[me.FOLLOWING] == me.GREEDY and at[me.CLOCK] >= 0:
-            self.route = np.maximum(self.prospect.route(self.here), 0)
+            self.route = np.maximum(self.random_planner.route(self.here), 0)
         elif at[me.FOLLOWING] == me.SEEKING and at[me.CLOCK] >= 0:
             self._seek()
 
@@ -253,27 +253,27 @@ class Scout(Learner):
 
     # What was learnt
 
-    def _greedy(self) -> tuple[Guide | Prospect, Policy]:
+    def _greedy(self) -> tuple[Planner | RandomPlanner, Policy]:
         """The planner on what is known now (random moves: when the plan was last renewed), and its policy."""
         key = (1, self.frozen_step) if self.random else (0, int(self.known.facts[me.PAIRS]), self.settled)
         if self._cached is None or self._cached[0] != key:
             if self.random:
-                prospect = self.mind.prospect(self.frozen)
-                self._cached = key, prospect, ChancePolicy(prospect)
+                random_planner = self.planners.chance(self.frozen)
+                self._cached = key, random_planner, RoutedPolicy(random_planner)
             else:
-                guide = self.mind.guide(snapshot(self.known), self.settled)
-                self._cached = key, guide, GuidedPolicy(guide)
+                planner = self.planners.certain(snapshot(self.known), self.settled)
+                self._cached = key, planner, PlannedPolicy(planner)
         return self._cached[1:]
 
     @property
-    def guide(self) -> Guide:
+    def planner(self) -> Planner:
         """The planner for certain moves on what is known now."""
-        return cast(Guide, self._greedy()[0])
+        return cast(Planner, self._greedy()[0])
 
     @property
-    def prospect(self) -> Prospect:
+    def random_planner(self) -> RandomPlanner:
         """The planner for random moves as last renewed."""
-        return cast(Prospect, self._greedy()[0])
+        return cast(RandomPlanner, self._greedy()[0])
 
     @property
     def policy(self) -> Policy:
@@ -285,7 +285,7 @@ class Scout(Learner):
         trial = self.sampler.trial((self.seed, self.step))
         cell, limit = trial.start(), self.task.world.limit
         state, policy = self.lowering.stepper.start, self.policy
-        if isinstance(policy, GuidedPolicy) and isinstance(self.sampler, TableSampler):
+        if isinstance(policy, PlannedPolicy) and isinstance(self.sampler, TableSampler):
             walk = policy.walk(state, cell)
             actions = np.array(walk.actions if walk else (), np.int32)
             length, total, success = rehearse(
@@ -302,23 +302,23 @@ class Scout(Learner):
         return Evaluation(self.step, limit, total, False)
 
     @property
-    def claim(self) -> Claim:
+    def claim(self) -> Bounds:
         """What is proved by now: the optimum, or bounds of it."""
         return self.proof or self._bounds()
 
-    def _bounds(self) -> Claim:
+    def _bounds(self) -> Bounds:
         starts = {s: int(self.known.started[s]) for s in self.starts}
-        guide = None if self.random or not starts else self.guide
+        planner = None if self.random or not starts else self.planner
         events = bool(self.known.facts[me.EVENTS])
-        return bounds_so_far(guide, self.lowering.stepper.start, starts, events, self.step)
+        return bounds_so_far(planner, self.lowering.stepper.start, starts, events, self.step)
 
     @property
     def steps_to_go(self) -> Mapping[str, float]:
         """Steps to go along the plan, by the label of the agenda state in which they are left; for small machines."""
         policy = self.policy
-        if not isinstance(policy, GuidedPolicy) or not self.starts or size(self.task.machine).agenda > MOST_LABELS:
+        if not isinstance(policy, PlannedPolicy) or not self.starts or size(self.task.machine).agenda > MOST_LABELS:
             return {}
-        walk: Walk | None = policy.walk(self.lowering.stepper.start, self.starts[0])
+        walk: KnownWay | None = policy.walk(self.lowering.stepper.start, self.starts[0])
         agenda = unfold_agenda(self.task.machine)
         togo: dict[str, float] = {}
         for done, state in enumerate(walk.states if walk else ()):
@@ -340,7 +340,7 @@ AGENT = ("at", "mask", "path", "expect")
 
 def save_scout(scout: Scout) -> Saved:
     """Everything that the rest of the run depends on, as arrays."""
-    told = {
+    notes = {
         "proof": None if scout.proof is None else asdict(scout.proof),
         "labels": [sorted(label) for label in scout.lowering.labels],
     }
@@ -354,15 +354,15 @@ def save_scout(scout: Scout) -> Saved:
         "route": scout.route.copy(),
         "counters": np.array([scout.step, scout.evaluation_steps, scout.frozen_step], np.int64),
         "rng": pack_rng(scout.rng),
-        "told": _bytes(json.dumps(told).encode()),
+        "told": _bytes(json.dumps(notes).encode()),
         "world": _bytes(scout.sampler.save()),
     }
 
 
 def load_scout(scout: Scout, saved: Saved) -> None:
     """Continue where `saved` was taken."""
-    told = json.loads(saved["told"].tobytes().decode())
-    scout.lowering.add([frozenset(label) for label in told["labels"][len(scout.lowering.labels) :]])
+    notes = json.loads(saved["told"].tobytes().decode())
+    scout.lowering.add([frozenset(label) for label in notes["labels"][len(scout.lowering.labels) :]])
     scout.known = Known(**{name: saved[f"known.{name}"].copy() for name in Known._fields})
     scout.frozen = Known(**{name: saved[f"frozen.{name}"].copy() for name in Known._fields})
     fresh = new_agent(scout.sampler.states, scout.task.world.limit, scout.lowering.words, len(scout.lowering.labels))
@@ -373,8 +373,8 @@ def load_scout(scout: Scout, saved: Saved) -> None:
     scout.route = saved["route"].copy()
     scout.step, scout.evaluation_steps, scout.frozen_step = (int(n) for n in saved["counters"])
     unpack_rng(scout.rng, saved["rng"])
-    scout.settled = told["proof"] is not None
-    scout.proof = None if told["proof"] is None else Claim(**told["proof"])
+    scout.settled = notes["proof"] is not None
+    scout.proof = None if notes["proof"] is None else Bounds(**notes["proof"])
     scout.sampler.restore(saved["world"].tobytes())
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from errands.errors import TaskError
 from errands.features import Change, holds
-from errands.kernels.scout.agenda import States, enumerate_states, find, follow, moves
+from errands.kernels.scout.agenda import AgendaStates, enumerate_states, find, follow, moves
 from errands.kernels.scout.memory import ScoutMachine
 from errands.machines.numeric import NumericRM
 from errands.machines.stepping import Forced, State, Stepper, Values
@@ -111,9 +111,9 @@ class Lowering:
             if stepper.status[u] != RUNNING:
                 reached.append([])
                 continue
-            found = self._targets(u, values, ())
-            reached.append(sorted(found))
-            allowed[i, sorted(self._targets(u, values, forced) if forced else found)] = True
+            targets = self._targets(u, values, ())
+            reached.append(sorted(targets))
+            allowed[i, sorted(self._targets(u, values, forced) if forced else targets)] = True
         first = np.cumsum([0, *map(len, reached)]).astype(np.int32)
         return first, np.array([u for row in reached for u in row], np.int32), allowed
 
@@ -134,10 +134,10 @@ FEW_STATES, MOST_STATES = 2_000, 150_000
 
 
 @dataclass(frozen=True)
-class Agenda:
+class NumberedAgenda:
     """Numbered agenda states with their successors under every label."""
 
-    states: States
+    states: AgendaStates
     delta: Ints
     """[L, X] the state after a step with each label."""
     useful: Flags
@@ -157,7 +157,7 @@ class Agenda:
         return int(self.states.u[x]), int(self.states.mask[x])
 
 
-def number_states(lowering: Lowering) -> Agenda | None:
+def number_states(lowering: Lowering) -> NumberedAgenda | None:
     """The agenda states of a machine; None where they are too many."""
     machine = lowering.machine
     if lowering.words > 1:
@@ -169,15 +169,15 @@ def number_states(lowering: Lowering) -> Agenda | None:
     if not few:
         return None
     status = machine.status[us]
-    states = States(us, masks, status, slots, *moves(machine, us, masks, slots, option_first, option_to))
+    states = AgendaStates(us, masks, status, slots, *moves(machine, us, masks, slots, option_first, option_to))
     sources = np.repeat(np.arange(len(us)), np.diff(states.first))
     return with_labels(lowering, states, bool((states.to > sources).all()))
 
 
-def with_labels(lowering: Lowering, states: States, layered: bool) -> Agenda:
+def with_labels(lowering: Lowering, states: AgendaStates, layered: bool) -> NumberedAgenda:
     """The same states under all labels known by now."""
     delta = follow(lowering.machine, states.u, states.mask, states.slots)
     fails = states.status[delta] == FAILURE
     moved = delta != np.arange(len(states.u), dtype=np.int32)
     running = states.status == RUNNING
-    return Agenda(states, delta, (moved & ~fails).any(axis=1), fails[:, running].all(axis=1), layered)
+    return NumberedAgenda(states, delta, (moved & ~fails).any(axis=1), fails[:, running].all(axis=1), layered)

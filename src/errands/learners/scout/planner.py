@@ -24,12 +24,12 @@ from errands.kernels.scout.plan import (
     measure,
     search,
 )
-from errands.learners.scout.fallback import Nearest
-from errands.learners.scout.machine import Agenda, Lowering, number_states, with_labels
-from errands.learners.scout.policy import MOST_VALUES, Exact, Guide, GuidedPolicy, Prospect, Walk
-from errands.learners.scout.stages import Crowd, Stage, Staged, find_stages
+from errands.learners.scout.fallback import NearestPlanner
+from errands.learners.scout.machine import Lowering, NumberedAgenda, number_states, with_labels
+from errands.learners.scout.policy import MOST_VALUES, ExactValues, KnownWay, PlannedPolicy, Planner, RandomPlanner
+from errands.learners.scout.stages import Stage, StageValues, TourPlanner, find_stages
 from errands.machines.stepping import State
-from errands.oracle.certificate import Claim
+from errands.oracle.certificate import Bounds
 from errands.tables import FAILURE, RUNNING, Flags, Ints
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ MOST_LANDMARKS = 4_096
 
 
 @dataclass(frozen=True)
-class Plan:
+class SearchResult:
     """Actions from a state, with the machine state (its number) and the cell before each; none where there is no way."""
 
     kind: int
@@ -52,10 +52,10 @@ class Plan:
     cells: Ints
 
 
-class Planner:
+class ExactPlanner:
     """A value: what is known at one moment, and the plans that follow from it."""
 
-    def __init__(self, known: Known, agenda: Agenda, lowering: Lowering, unique: bool) -> None:
+    def __init__(self, known: Known, agenda: NumberedAgenda, lowering: Lowering, unique: bool) -> None:
         self.known = known
         self.agenda = agenda
         self.lowering = lowering
@@ -104,25 +104,25 @@ class Planner:
         marks = self.landmarks(False)
         return marks, self.bounds(marks)
 
-    def plan(self, x: int, s: int) -> Plan:
+    def plan(self, x: int, s: int) -> SearchResult:
         """The shortest way to success over known steps from machine state x in cell s."""
         return self._search(self._sure, x, s, FAR, hopeful=False)
 
-    def hope(self, x: int, s: int, ceiling: float) -> Plan:
+    def hope(self, x: int, s: int, ceiling: float) -> SearchResult:
         """A way that ends with an untried action and could cost less than the ceiling; NONE proves that there is none."""
         return self._search(self._hopeful, x, s, int(min(ceiling, FAR)), hopeful=True)
 
-    def _search(self, bounds: tuple[Landmarks, Ints], x: int, s: int, ceiling: int, hopeful: bool) -> Plan:
+    def _search(self, bounds: tuple[Landmarks, Ints], x: int, s: int, ceiling: int, hopeful: bool) -> SearchResult:
         agenda = self.agenda
         kind, cost, *way = search(self.known, agenda.states.status, agenda.delta, *bounds, x, s, ceiling, hopeful)
-        return Plan(int(kind), float(cost) if kind in (GOAL, EXIT) else math.inf, *way)
+        return SearchResult(int(kind), float(cost) if kind in (GOAL, EXIT) else math.inf, *way)
 
     def lower(self, x: int, s: int) -> float:
         """A lower bound on the steps to success, whatever untried actions do."""
-        found = int(estimate(self.agenda.delta, *self._hopeful, x, s))
-        return math.inf if found >= FAR else float(found)
+        steps = int(estimate(self.agenda.delta, *self._hopeful, x, s))
+        return math.inf if steps >= FAR else float(steps)
 
-    def certified(self, x: int, s: int) -> Plan | None:
+    def certified(self, x: int, s: int) -> SearchResult | None:
         """The plan that no untried action can beat, or NONE if no run succeeds; None while an untried action could."""
         plan = self.plan(x, s)
         return plan if plan.kind != LOST and self.hope(x, s, plan.cost).kind == NONE else None
@@ -134,72 +134,72 @@ class Planner:
         chosen = hope if hope.kind == EXIT else plan
         return chosen.actions if chosen.kind in (GOAL, EXIT) else None
 
-    def walk(self, state: State, cell: int) -> Walk | None:
+    def walk(self, state: State, cell: int) -> KnownWay | None:
         """The shortest way to success over known steps; None where there is none."""
         x = self.agenda.number(state)
         plan = self.plan(x, cell) if x >= 0 else None
         if plan is None or plan.kind != GOAL:
             return None
-        return Walk(
+        return KnownWay(
             tuple(plan.actions.tolist()), tuple(plan.cells.tolist()), tuple(map(self.agenda.state, plan.machine_states))
         )
 
 
-def proof(plan: Plan, step: int, certain: bool | None) -> Claim:
+def proof(plan: SearchResult, step: int, certain: bool | None) -> Bounds:
     """The claim of a plan that no untried action can beat."""
     reason = "no run succeeds" if plan.kind == NONE else "no untried action can shorten the plan"
     if certain is None:
         reason += ", as long as moves are certain, as all have been so far"
-    return Claim(plan.cost, plan.cost, True, step, reason)
+    return Bounds(plan.cost, plan.cost, True, step, reason)
 
 
-def bounds_so_far(guide: Guide | None, state: State, starts: Mapping[int, int], events: bool, step: int) -> Claim:
+def bounds_so_far(planner: Planner | None, state: State, starts: Mapping[int, int], events: bool, step: int) -> Bounds:
     """Bounds of the optimum, averaged over the starts met, and why they are not a proof."""
     if not starts:
-        return Claim(0.0, math.inf, False, step, "nothing was tried yet")
-    if guide is None:
-        return Claim(0.0, math.inf, False, step, "moves are random, so the plan is as good as the model and not proved")
-    both = [(_bounds(guide, state, s), n) for s, n in starts.items()]
+        return Bounds(0.0, math.inf, False, step, "nothing was tried yet")
+    if planner is None:
+        return Bounds(0.0, math.inf, False, step, "moves are random, so the plan is as good as the model and not proved")
+    both = [(_bounds(planner, state, s), n) for s, n in starts.items()]
     total = sum(starts.values())
     lower = sum(b[0] * n for b, n in both) / total
     upper = sum(b[1] * n for b, n in both) / total
     if events:
         why = "a cell showed different features at different times: features are events here, and an untried step could show any"
-        return Claim(0.0, upper, False, step, why)
+        return Bounds(0.0, upper, False, step, why)
     if len(starts) > 1:
         why = f"episodes started in {len(starts)} cells so far, and there may be others; the bounds are their average"
-        return Claim(lower, upper, False, step, why)
-    if isinstance(guide, Planner):
-        return Claim(lower, upper, False, step, "untried actions could still shorten the plan")
+        return Bounds(lower, upper, False, step, why)
+    if isinstance(planner, ExactPlanner):
+        return Bounds(lower, upper, False, step, "untried actions could still shorten the plan")
     if lower == upper:
-        return Claim(lower, upper, True, step, "no order is shorter than the lightest tree that joins its items")
-    return Claim(lower, upper, False, step, "too many agenda states for a proof; the order comes from a local search")
+        return Bounds(lower, upper, True, step, "no order is shorter than the lightest tree that joins its items")
+    return Bounds(lower, upper, False, step, "too many agenda states for a proof; the order comes from a local search")
 
 
-def _bounds(guide: Guide, state: State, cell: int) -> tuple[float, float]:
+def _bounds(planner: Planner, state: State, cell: int) -> tuple[float, float]:
     """A lower bound, and the steps of the way known by now."""
-    if isinstance(guide, Planner):
-        x = guide.agenda.number(state)
-        plan = guide.plan(x, cell)
-        hope = guide.hope(x, cell, plan.cost)
-        return min(plan.cost, hope.cost if hope.kind == EXIT else guide.lower(x, cell)), plan.cost
-    walk = guide.walk(state, cell)
+    if isinstance(planner, ExactPlanner):
+        x = planner.agenda.number(state)
+        plan = planner.plan(x, cell)
+        hope = planner.hope(x, cell, plan.cost)
+        return min(plan.cost, hope.cost if hope.kind == EXIT else planner.lower(x, cell)), plan.cost
+    walk = planner.walk(state, cell)
     upper = math.inf if walk is None else float(len(walk.actions))
-    return (guide.floor(state, cell, upper) if isinstance(guide, Crowd) and walk else 0.0), upper
+    return (planner.floor(state, cell, upper) if isinstance(planner, TourPlanner) and walk else 0.0), upper
 
 
-class Mind:
+class Planners:
     """The machine of a task as far as its labels are known, and the planners that suit its size."""
 
-    def __init__(self, lowering: Lowering, config: ScoutConfig, seed: int, planner: type[Planner]) -> None:
+    def __init__(self, lowering: Lowering, config: ScoutConfig, seed: int, exact: type[ExactPlanner]) -> None:
         self.lowering = lowering
         self.config = config
         self.seed = seed
-        self.planner = planner
+        self.exact = exact
         self._agenda = number_states(lowering)
 
     @property
-    def agenda(self) -> Agenda | None:
+    def agenda(self) -> NumberedAgenda | None:
         """The numbered agenda states under all labels met so far; None where there are too many."""
         old = self._agenda
         if old is not None and len(old.delta) < len(self.lowering.labels):
@@ -229,29 +229,29 @@ class Mind:
         fatal: Flags = (machine.status[machine.next[:, running]] == FAILURE).all(axis=1)
         return fatal
 
-    def guide(self, known: Known, settled: bool) -> Guide:
+    def certain(self, known: Known, settled: bool) -> Planner:
         """A planner for certain moves; before all is settled an order of many subtasks is not worth many kicks."""
         if self.agenda is not None:
-            return self.planner(known, self.agenda, self.lowering, self.config.unique)
+            return self.exact(known, self.agenda, self.lowering, self.config.unique)
         if self.stages is not None:
-            return Crowd(known, self.lowering, self.stages, self.config.kicks if settled else 0, self.seed)
-        return Nearest(known, self.lowering)
+            return TourPlanner(known, self.lowering, self.stages, self.config.kicks if settled else 0, self.seed)
+        return NearestPlanner(known, self.lowering)
 
-    def prospect(self, known: Known) -> Prospect:
+    def chance(self, known: Known) -> RandomPlanner:
         """A planner for random moves."""
         config, agenda = self.config, self.agenda
         if agenda is not None and len(agenda.states.u) * len(known.tried) <= MOST_VALUES:
-            return Exact(known, agenda, config.prior, config.gamma)
+            return ExactValues(known, agenda, config.prior, config.gamma)
         if self.stages is not None:
-            return Staged(known, self.lowering, self.stages, config.prior, config.gamma, config.kicks, self.seed)
-        return Usual(self.guide(known, settled=False), len(known.tried))
+            return StageValues(known, self.lowering, self.stages, config.prior, config.gamma, config.kicks, self.seed)
+        return UsualOutcomes(self.certain(known, settled=False), len(known.tried))
 
 
-class Usual:
-    """A prospect that plans as if every move had its usual outcome."""
+class UsualOutcomes:
+    """A random planner that plans as if every move had its usual outcome."""
 
-    def __init__(self, guide: Guide, cells: int) -> None:
-        self.policy = GuidedPolicy(guide)
+    def __init__(self, planner: Planner, cells: int) -> None:
+        self.policy = PlannedPolicy(planner)
         self.cells = cells
 
     def route(self, state: tuple[int, int]) -> Ints:

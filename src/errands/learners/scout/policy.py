@@ -8,13 +8,13 @@ from typing import Protocol
 
 from errands.kernels.scout.memory import Known
 from errands.kernels.scout.model import learn_model, product_values
-from errands.learners.scout.machine import Agenda
+from errands.learners.scout.machine import NumberedAgenda
 from errands.machines.stepping import State
 from errands.tables import Floats, Ints
 
 
 @dataclass(frozen=True)
-class Walk:
+class KnownWay:
     """Actions to success over known steps, with the cell and the agenda state before each."""
 
     actions: tuple[int, ...]
@@ -22,26 +22,26 @@ class Walk:
     states: tuple[State, ...]
 
 
-class Guide(Protocol):
+class Planner(Protocol):
     """A planner on a fixed piece of knowledge."""
 
-    def walk(self, state: State, cell: int) -> Walk | None:
+    def walk(self, state: State, cell: int) -> KnownWay | None:
         """The way to success that it would take from here; None where it knows none."""
         ...
 
 
-class GuidedPolicy:
-    """Follows the guide's walks; where the guide knows none it takes action 0."""
+class PlannedPolicy:
+    """Follows the planner's walks; where the planner knows none it takes action 0."""
 
-    def __init__(self, guide: Guide) -> None:
-        self.guide = guide
-        self.walks: dict[tuple[int, State], Walk | None] = {}
+    def __init__(self, planner: Planner) -> None:
+        self.planner = planner
+        self.walks: dict[tuple[int, State], KnownWay | None] = {}
         self.planned: dict[tuple[int, State], int] = {}
 
-    def walk(self, state: State, cell: int) -> Walk | None:
-        """The guide's walk from here, planned once."""
+    def walk(self, state: State, cell: int) -> KnownWay | None:
+        """The planner's walk from here, planned once."""
         if (cell, state) not in self.walks:
-            self.walks[cell, state] = self.guide.walk(state, cell)
+            self.walks[cell, state] = self.planner.walk(state, cell)
         return self.walks[cell, state]
 
     def act(self, world_state: int, machine_state: tuple[int, int], memory: Hashable) -> tuple[int, Hashable]:
@@ -49,15 +49,15 @@ class GuidedPolicy:
         here = (int(world_state), (int(machine_state[0]), int(machine_state[1])))
         if here not in self.planned:
             walk = self.walk(here[1], here[0])
-            found = zip(zip(walk.cells, walk.states, strict=True), walk.actions, strict=True) if walk else ()
-            self.planned = {here: 0, **dict(found), **self.planned}
+            actions = zip(zip(walk.cells, walk.states, strict=True), walk.actions, strict=True) if walk else ()
+            self.planned = {here: 0, **dict(actions), **self.planned}
         return self.planned[here], None
 
 
 MOST_VALUES = 400_000
 
 
-class Prospect(Protocol):
+class RandomPlanner(Protocol):
     """Greedy actions in a random world, by agenda state."""
 
     def route(self, state: State) -> Ints:
@@ -65,21 +65,21 @@ class Prospect(Protocol):
         ...
 
 
-class ChancePolicy:
-    """Follows the routes of a prospect."""
+class RoutedPolicy:
+    """Follows the routes of a planner for random moves."""
 
-    def __init__(self, prospect: Prospect) -> None:
-        self.prospect = prospect
+    def __init__(self, planner: RandomPlanner) -> None:
+        self.planner = planner
 
     def act(self, world_state: int, machine_state: tuple[int, int], memory: Hashable) -> tuple[int, Hashable]:
         """The action of the route, and no memory."""
-        return max(int(self.prospect.route((int(machine_state[0]), int(machine_state[1])))[world_state]), 0), None
+        return max(int(self.planner.route((int(machine_state[0]), int(machine_state[1])))[world_state]), 0), None
 
 
-class Exact:
+class ExactValues:
     """Value iteration over all agenda states and cells."""
 
-    def __init__(self, known: Known, agenda: Agenda, prior: float, gamma: float) -> None:
+    def __init__(self, known: Known, agenda: NumberedAgenda, prior: float, gamma: float) -> None:
         model = learn_model(known, prior)
         self.agenda = agenda
         self.values: Floats

@@ -15,7 +15,7 @@ from errands.kernels.scout.model import learn_model, stage_values
 from errands.kernels.scout.plan import FAR
 from errands.kernels.scout.tour import NOWHERE, SUCCEED, stage_search, tree_bound
 from errands.learners.scout.machine import Lowering
-from errands.learners.scout.policy import Walk
+from errands.learners.scout.policy import KnownWay
 from errands.machines.stepping import State
 from errands.tables import FAILURE, RUNNING, SUCCESS, Flags, Floats, Ints
 
@@ -81,18 +81,17 @@ def _entries(lowering: Lowering, done: set[int]) -> Ints:
 
 def _closure(lowering: Lowering, entry: Ints, u: int) -> list[int]:
     """The running numeric states that Boolean moves can lead to from u, u included."""
-    found = [u]
-    for v in found:
-        found += [
-            t for t in lowering.reached(int(entry[v])) if t not in found and lowering.stepper.status[t] == RUNNING
-        ]
-    return found
+    states = [u]
+    for v in states:
+        reached = lowering.reached(int(entry[v]))
+        states += [t for t in reached if t not in states and lowering.stepper.status[t] == RUNNING]
+    return states
 
 
 ROUNDS = 300
 
 
-class Ground:
+class StageCells:
     """The known cells of one stage's items, and what it costs from each to each."""
 
     def __init__(self, known: Known, lowering: Lowering, stage: Stage) -> None:
@@ -134,15 +133,15 @@ class Costs(NamedTuple):
     last: Floats
 
 
-class Crowd:
-    """A guide that orders each group by local search; short, not proved shortest."""
+class TourPlanner:
+    """A planner that orders each group by local search; short, not proved shortest."""
 
     def __init__(self, known: Known, lowering: Lowering, stages: tuple[Stage, ...], kicks: int, seed: int) -> None:
         self.lowering = lowering
         self.stages = stages
         self.kicks = kicks
         self.seed = seed
-        self.grounds = [Ground(known, lowering, stage) for stage in stages]
+        self.grounds = [StageCells(known, lowering, stage) for stage in stages]
 
     def _stage(self, mask: int) -> int:
         """The stage in which these subtasks remain; past the end when all is done and nothing is to follow."""
@@ -151,7 +150,7 @@ class Crowd:
     @cached_property
     def tails(self) -> list[Ints]:
         """For each stage and cell: steps from completing its last item there to the next stage's nearest item or success."""
-        found = []
+        tails = []
         for k, ground in enumerate(self.grounds):
             rest = []
             for i, s in enumerate(ground.cells):
@@ -161,8 +160,8 @@ class Crowd:
                     arrive, won, _ = self.grounds[k + 1].from_here(u, int(s))
                     cost = int(arrive.min()) if len(arrive) else won
                 rest.append(cost)
-            found.append(np.array(rest, np.int32))
-        return found
+            tails.append(np.array(rest, np.int32))
+        return tails
 
     def costs(self, k: int, u: int, s: int, mask: int) -> Costs | None:
         """What the remaining items of stage k cost from here; None where one of them has no known cell."""
@@ -188,7 +187,7 @@ class Crowd:
         rng = np.random.Generator(np.random.PCG64((self.seed, len(costs.items))))
         return [costs.items[i] for i in tour(costs.first, costs.between, costs.last, self.kicks, rng)]
 
-    def walk(self, state: State, cell: int) -> Walk | None:
+    def walk(self, state: State, cell: int) -> KnownWay | None:
         """The walk that the orders mean; an item completed on the way is taken out of its order."""
         actions: list[int] = []
         cells: list[int] = []
@@ -199,10 +198,10 @@ class Crowd:
         while status[state[0]] == RUNNING:
             if self._stage(state[1]) != k:
                 k = self._stage(state[1])
-                found = self.order(k, state[0], cell, state[1]) if k < len(self.stages) else None
-                if found is None:
+                fresh = self.order(k, state[0], cell, state[1]) if k < len(self.stages) else None
+                if fresh is None:
                     return None
-                order = found
+                order = fresh
             order = [i for i in order if state[1] >> i & 1]
             way = self.leg(k, state[0], cell, order)
             before = state[1]
@@ -217,7 +216,7 @@ class Crowd:
                     break
             if len(way) == 0 or len(set(zip(cells, states, strict=True))) < len(cells):
                 return None
-        return Walk(tuple(actions), tuple(cells), tuple(states)) if status[state[0]] == SUCCESS else None
+        return KnownWay(tuple(actions), tuple(cells), tuple(states)) if status[state[0]] == SUCCESS else None
 
     def leg(self, k: int, u: int, s: int, order: list[int]) -> Ints:
         """The actions to the next item, on whichever of its cells is best with the item after it; or to success."""
@@ -257,7 +256,7 @@ def _steps_cost(steps: Ints) -> Floats:
 DULL = 700.0
 
 
-class Staged:
+class StageValues:
     """Value iteration within a stage, with what an order of the remaining items promises as payoff at its border.
 
     An order costs -log of the expected discount from item to item: the product form, in which a failure costs all.
@@ -290,8 +289,8 @@ class Staged:
         return route
 
     def _stage(self, mask: int) -> int:
-        found = (i for i, stage in enumerate(self.stages) if stage.bits & mask or not stage.bits)
-        return next(found, len(self.stages) - 1)
+        fitting = (i for i, stage in enumerate(self.stages) if stage.bits & mask or not stage.bits)
+        return next(fitting, len(self.stages) - 1)
 
     def _values(self, k: int, payoff: Floats) -> tuple[Floats, Ints]:
         stage = self.stages[k]

@@ -12,7 +12,7 @@ from errands.errors import TaskError
 from errands.kernels.scout import explore as ex
 from errands.kernels.scout import memory as me
 from errands.kernels.scout.explore import choose, explore_table
-from errands.kernels.scout.memory import Agent, Known, absorb, begin
+from errands.kernels.scout.memory import Explorer, Known, absorb, begin, has_room
 from errands.learners.scout.machine import Lowering
 from errands.tables import RUNNING, Ints
 from errands.tasks.task import Task
@@ -29,7 +29,7 @@ class Outing(NamedTuple):
 
     known: Known
     lowering: Lowering
-    agent: Agent
+    agent: Explorer
     route: Ints
     steps: int
     """Steps at most."""
@@ -40,7 +40,7 @@ class Outing(NamedTuple):
     rng: np.random.Generator
 
 
-class Trial(Protocol):
+class TrialEpisode(Protocol):
     """One episode apart from training, for evaluations."""
 
     def start(self) -> int:
@@ -64,7 +64,7 @@ class Sampler(Protocol):
         """Up to `outing.steps` steps: how many were taken, and why it stopped."""
         ...
 
-    def trial(self, seed: tuple[int, int]) -> Trial:
+    def trial(self, seed: tuple[int, int]) -> TrialEpisode:
         """An episode apart from training."""
         ...
 
@@ -168,7 +168,7 @@ class EnvSampler:
                 a = int(choose(known, agent, route))
                 if a < 0:
                     return step, ex.DRY
-                if known.hits[at[me.CELL], a, -1] > 0:
+                if not has_room(known, at[me.CELL], a):
                     return step, ex.FULL
                 observation, _, ends, cut, info = self.env.step(a)
                 self.news = int(observation), self.looked_at & info["features"], bool(ends), bool(cut), a
@@ -184,7 +184,7 @@ class EnvSampler:
                 return step + 1, why
         return count, ex.SPENT
 
-    def _begin(self, known: Known, lowering: Lowering, agent: Agent) -> bool:
+    def _begin(self, known: Known, lowering: Lowering, agent: Explorer) -> bool:
         """Start an episode; False where its features are new to the machine."""
         if self.news is None:
             observation, info = self.env.reset(seed=self.seed)

@@ -1,45 +1,45 @@
-"""The policy that follows a guide's walks."""
+"""The policy that follows a planner's walks."""
 
 from __future__ import annotations
 
-from errands.learners.scout.policy import GuidedPolicy, Walk
+from errands.learners.scout.policy import KnownWay, PlannedPolicy
 
 HERE, THERE = (0, 0b11), (0, 0b01)
 
 
 class Left:
-    """A guide that knows one walk, and counts how often it is asked."""
+    """A planner that knows one walk, and counts how often it is asked."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[object, int]] = []
 
-    def walk(self, state: tuple[int, int], cell: int) -> Walk | None:
+    def walk(self, state: tuple[int, int], cell: int) -> KnownWay | None:
         self.asked.append((state, cell))
-        return Walk((3, 2, 1), (5, 4, 9), (HERE, HERE, THERE)) if (state, cell) == (HERE, 5) else None
+        return KnownWay((3, 2, 1), (5, 4, 9), (HERE, HERE, THERE)) if (state, cell) == (HERE, 5) else None
 
 
 def test_a_walk_is_planned_once_and_followed_step_by_step() -> None:
-    guide = Left()
-    policy = GuidedPolicy(guide)
+    planner = Left()
+    policy = PlannedPolicy(planner)
     assert [policy.act(cell, state, None) for cell, state in ((5, HERE), (4, HERE), (9, THERE))] == [
         (3, None),
         (2, None),
         (1, None),
     ]
-    assert guide.asked == [(HERE, 5)]
+    assert planner.asked == [(HERE, 5)]
 
 
-def test_where_the_guide_knows_nothing_action_0_is_taken() -> None:
-    guide = Left()
-    policy = GuidedPolicy(guide)
+def test_where_the_planner_knows_nothing_action_0_is_taken() -> None:
+    planner = Left()
+    policy = PlannedPolicy(planner)
     assert policy.act(7, HERE, None) == (0, None)
     assert policy.act(7, HERE, None) == (0, None)
-    assert guide.asked == [(HERE, 7)]
+    assert planner.asked == [(HERE, 7)]
     assert policy.act(5, THERE, None)[0] == 0
 
 
 def test_an_earlier_plan_is_kept_where_two_walks_meet() -> None:
-    policy = GuidedPolicy(Left())
+    policy = PlannedPolicy(Left())
     policy.planned[4, HERE] = 0
     assert policy.act(5, HERE, None)[0] == 3
     assert policy.act(4, HERE, None)[0] == 0

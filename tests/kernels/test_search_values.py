@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 
-from errands.kernels.value_iteration import surely
+from errands.kernels.search import surely
 from errands.oracle.product import product
 from errands.tasks import Task
 
