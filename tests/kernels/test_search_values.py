@@ -33,7 +33,7 @@ def test_success_is_sure_above_the_lava_and_impossible_below():
 PRINT = """
 import sys
 from errands.oracle.product import product
-from errands.oracle.values import best_return, least_steps
+from errands.oracle.optimum import best_return, least_steps
 from errands.tasks import Task
 crossed = product(Task.from_toml(sys.stdin.read()))
 print(least_steps(crossed)[0].tobytes().hex(), best_return(crossed, 0.9).tobytes().hex())

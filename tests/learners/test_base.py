@@ -7,7 +7,7 @@ import pytest
 
 from errands.errors import ConfigError
 from errands.learners.base import Learner, LearnerConfig, Saved, pack_rng, unpack_rng
-from errands.oracle.policy import Policy
+from errands.oracle.episode import Policy
 from errands.tables import Evaluation
 from errands.tasks import load
 

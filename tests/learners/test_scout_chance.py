@@ -8,7 +8,7 @@ import pytest
 from errands.learners.scout import Scout, ScoutConfig, planner
 from errands.learners.scout.stages import StageValues
 from errands.machines.stepping import Stepper
-from errands.oracle.policy import Policy
+from errands.oracle.episode import Policy
 from errands.tasks import Task
 
 GAMMA = 0.99

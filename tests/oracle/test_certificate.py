@@ -12,9 +12,8 @@ import pytest
 from errands.errors import ConfigError, SpecError, TaskError
 from errands.oracle import certificate as certificates
 from errands.oracle.certificate import Bounds, Expectation, certificate, expected, sampled
-from errands.oracle.episode import walk
+from errands.oracle.episode import Policy, walk
 from errands.oracle.optimum import Optimum, optimum
-from errands.oracle.policy import Policy
 from errands.tasks import Task, load
 
 RIGHT, LEFT = 1, 3

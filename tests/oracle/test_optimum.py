@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
+from itertools import pairwise, permutations
+from math import factorial
 
 import numpy as np
 import pytest
@@ -13,7 +15,8 @@ from numba import config
 from errands.errors import ConfigError, SpecError, TaskError
 from errands.machines import Stepper
 from errands.oracle.episode import walk
-from errands.oracle.optimum import optimum
+from errands.oracle.optimum import best_return, check_discount, count_orders, least_steps, most_success, optimum
+from errands.oracle.product import product
 from errands.tables import FAILURE, SUCCESS
 from errands.tasks import Task, load
 from errands.worlds.grid import distances
@@ -253,3 +256,67 @@ def test_continuous_worlds_have_no_exact_optimum():
 def test_gamma_must_discount():
     with pytest.raises(ConfigError, match="gamma is 1"):
         optimum(load("figure-1"), gamma=1.0)
+
+
+def test_least_steps_of_a_slippery_corridor_grow_by_the_same_amount_a_cell(grid):
+    steps, best = least_steps(product(grid(["Ag..."], "g", slip=0.5)))
+    assert steps[[0, 2, 3, 4]] == pytest.approx([2, 2, 4, 6], rel=1e-9)
+    assert best[[0, 2, 3, 4]].tolist() == [1, 3, 3, 3]
+
+
+def test_no_steps_lead_out_of_a_closed_room(grid):
+    steps, _ = least_steps(product(grid(["Ag#."], "g")))
+    assert np.isinf(steps[3])
+
+
+def test_the_best_return_is_worth_a_risk_when_the_safe_way_is_long(grid):
+    # Along the lava the safe move takes 3 / h steps for two cells; walking on succeeds with (0.8 / 0.9)^2.
+    crossed = product(grid(["A.g", "XXX"], "avoid(X, g)", slip=0.2))
+    ahead = 0.8 * 0.9 / (1 - 0.1 * 0.9)
+    assert best_return(crossed, 0.9)[0] == pytest.approx(ahead**2 / 0.9, rel=1e-8)
+
+
+def test_success_is_as_probable_as_its_steps(grid):
+    crossed = product(grid(["XXXX", "A..g", "XXXX"], "avoid(X, g)", slip=0.1))
+    assert most_success(crossed)[[4, 5, 6]] == pytest.approx([0.9**3, 0.9**2, 0.9])
+
+
+@pytest.mark.parametrize("gamma", [0.0, 1.0, -0.5, float("nan")])
+def test_a_discount_lies_between_zero_and_one(gamma):
+    with pytest.raises(ConfigError, match="gamma is"):
+        check_discount(gamma)
+
+
+def test_optimal_orders_are_counted_once_each():
+    for seed in range(12):
+        task = load("visit-4", seed)
+        cells = [cell for _, cell in task.layout.places]
+        steps = {c: distances(task.layout, c) for c in [task.layout.start, *cells]}
+        # Going straight may touch a cell early; an order counts only if it is the order in which cells are touched.
+        best = optimum(task)
+        fitting = set()
+        for order in permutations(range(4)):
+            stops = [task.layout.start, *(cells[i] for i in order)]
+            if sum(steps[a][b] for a, b in pairwise(stops)) == best.length and _unspoilt(task, stops):
+                fitting.add(order)
+        assert best.orders == len(fitting)
+
+
+def _unspoilt(task, stops) -> bool:
+    layout = task.layout
+    for i, (here, there) in enumerate(pairwise(stops)):
+        if distances(layout, here, avoid=stops[i + 2 :])[there] != distances(layout, here)[there]:
+            return False
+    return True
+
+
+def test_in_delivery_only_the_first_box_matters():
+    task = load("delivery-5")
+    places = dict(task.layout.places)
+    station, start = distances(task.layout, places["s"]), distances(task.layout, task.layout.start)
+    gains = [start[places[f"b{i + 1}"]] - station[places[f"b{i + 1}"]] for i in range(5)]
+    assert count_orders(product(task)) <= gains.count(min(gains)) * factorial(4)
+
+
+def test_more_than_eight_subtasks_are_not_counted():
+    assert count_orders(product(load("visit-9"))) is None

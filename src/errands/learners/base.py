@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.errors import ConfigError, TaskError
-from errands.oracle.policy import Policy
+from errands.oracle.episode import Policy
 from errands.tables import Evaluation
 from errands.tasks.task import Task
 
@@ -127,13 +127,9 @@ class Learner(ABC):
 
     def episode(self, number: int) -> tuple[int, float, bool]:
         """Length, total reward and success of one of several greedy episodes; chance depends on seed, step and number."""
-        from errands.oracle.episode import play, walk
+        from errands.oracle.episode import play
 
-        drawn = (self.seed * 1_000_003 + self.step) % 2**31 + number
-        if self.task.finite is None:
-            return play(self.policy, self.task, drawn)
-        done = walk(self.policy, self.task, drawn)
-        return done.length, sum(done.rewards), done.success
+        return play(self.policy, self.task, (self.seed * 1_000_003 + self.step) % 2**31 + number)
 
     @property
     @abstractmethod
@@ -143,13 +139,9 @@ class Learner(ABC):
     @property
     def order(self) -> tuple[str, ...]:
         """The subtasks and Boolean objectives in the order in which the greedy policy completes them."""
-        if self.task.finite is None:
-            from errands.learners.tabular.host import host_walk
+        from errands.oracle.episode import walk
 
-            return host_walk(self.policy, self.task, self.seed)[3]
-        from errands.oracle.certificate import walk
-
-        return walk(self.policy, self.task).order
+        return walk(self.policy, self.task, 0 if self.task.finite is not None else self.seed).order
 
     @property
     def steps_to_go(self) -> Mapping[str, float]:

@@ -10,10 +10,8 @@ import numpy as np
 
 from errands.errors import ConfigError, TaskError
 from errands.oracle.chain import MOST_NODES, build, solve
-from errands.oracle.episode import Walk, walk
-from errands.oracle.optimum import Optimum, optimum
-from errands.oracle.policy import Policy
-from errands.oracle.values import check_discount
+from errands.oracle.episode import Policy, Walk, walk
+from errands.oracle.optimum import Optimum, check_discount, optimum
 from errands.tasks.task import Task
 
 __all__ = [

@@ -12,9 +12,8 @@ from errands.errors import TaskError
 from errands.kernels.absorption import eliminate, narrow_order, pass_singles, strong_groups, sweep
 from errands.machines.numeric import Transition
 from errands.machines.stepping import State
-from errands.oracle.policy import Policy
+from errands.oracle.episode import Pair, Policy
 from errands.oracle.product import DUST
-from errands.oracle.stepping import Pair
 from errands.tables import FAILURE, RUNNING, SUCCESS, Floats, Ints
 from errands.tasks.task import Task
 

@@ -1,28 +1,173 @@
-"""One greedy episode of a policy: in a finite world's tables, or in a Gymnasium environment without any."""
+"""One greedy episode of a policy, step by step: in a finite world's tables, or in an environment without any."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
+import gymnasium as gym
 import numpy as np
 
-from errands.machines.stepping import Stepper
-from errands.oracle.policy import Policy
-from errands.oracle.stepping import Pair
-from errands.tables import RUNNING, SUCCESS, Floats
+from errands.errors import TaskError
+from errands.machines.stepping import State, Step, Stepper
+from errands.tables import FAILURE, RUNNING, SUCCESS, Floats
 from errands.tasks.task import Task
+from errands.worlds.base import FiniteWorld
+
+
+class Policy(Protocol):
+    """Chooses by world state, agenda state and its own memory (an option in hand, a completion order, or nothing)."""
+
+    def act(self, world_state: int, machine_state: State, memory: Hashable) -> tuple[int, Hashable]:
+        """The action, and the memory to hand back at the next step; memory is None at the start of an episode.
+
+        machine_state is (index of the numeric state, bit mask of remaining subtasks) as in machines.Stepper.
+        """
+        ...
+
+
+class Landing(NamedTuple):
+    """Where a step ended: the states, the reward, RUNNING or how the episode ended, the objectives it completed."""
+
+    world_state: int
+    machine_state: State
+    reward: float
+    status: int
+    completed: tuple[str, ...]
+    machine_step: Step
+
+
+class Pair:
+    """A finite world and its agenda machine side by side; machine steps are remembered by state and label."""
+
+    def __init__(self, task: Task) -> None:
+        if task.finite is None:
+            raise TaskError(f"the world of '{task.name}' {task.untabled}; exact evaluation needs tables")
+        self.world: FiniteWorld = task.finite
+        self.table = task.finite.table
+        self.stepper = Stepper(task.machine)
+        self._steps: dict[tuple[State, int], tuple[Step, tuple[str, ...]]] = {}
+
+    def step(self, world_state: int, machine_state: State, action: int, outcome: int = 0) -> Landing:
+        """Take an action with one of its outcomes."""
+        where = (world_state, action, outcome)
+        step, names = self._machine_step(machine_state, int(self.table.label[where]))
+        status = self.stepper.status[step.state[0]]
+        if status == RUNNING and self.table.ends[where]:
+            status = FAILURE
+        paid = 0.0
+        if step.transition is not None:
+            signals = {name: float(self.table.signal[(k, *where)]) for k, name in enumerate(self.world.signals)}
+            paid = step.transition.reward.paid(signals)
+        return Landing(int(self.table.next[where]), step.state, paid, status, names, step)
+
+    def _machine_step(self, state: State, label: int) -> tuple[Step, tuple[str, ...]]:
+        key = (state, label)
+        if key not in self._steps:
+            step = self.stepper.step(state, self.world.labels[label])
+            self._steps[key] = (step, self.stepper.completed(state, step))
+        return self._steps[key]
+
+
+class Moved(NamedTuple):
+    """One step of an episode: what was done, what it brought about, and where world and machine are then."""
+
+    world_state: Any
+    """The number of the state; in an environment that numbers none, the observation."""
+    machine_state: State
+    status: int
+    """RUNNING, SUCCESS or FAILURE; still RUNNING where the time limit cuts an episode off."""
+    action: Any = None
+    """None for the start of the episode, which is the first step of all."""
+    features: frozenset[str] = frozenset()
+    completed: tuple[str, ...] = ()
+    """The subtasks and Boolean objectives completed by the step."""
+    reward: float = 0.0
+    machine_step: Step | None = None
+
+
+def episode(policy: Policy, task: Task, seed: int = 0, env: gym.Env[Any, Any] | None = None) -> Iterator[Moved]:
+    """The start, then every step of one episode, cut off at the world's limit; chance is drawn from the seed.
+
+    Played in the tables of a finite world, elsewhere in `env` (a fresh environment of the world if none is given, which
+    is closed afterwards): whoever hands one in may look at it between steps.
+    """
+    return _in_tables(policy, task, seed) if task.finite is not None and env is None else _in_env(policy, task, seed, env)
+
+
+def _in_tables(policy: Policy, task: Task, seed: int) -> Iterator[Moved]:
+    pair = Pair(task)
+    table, rng = pair.table, np.random.Generator(np.random.PCG64(seed))
+    start = draw(table.start_cumulative, rng)
+    s, state = int(table.starts[start]), pair.stepper.start
+    memory: Hashable = None
+    yield Moved(s, state, RUNNING, features=pair.world.labels[int(table.start_label[start])])
+    for _ in range(task.world.limit):
+        action, memory = policy.act(s, state, memory)
+        outcome = draw(table.cumulative[s, action], rng)
+        features = pair.world.labels[int(table.label[s, action, outcome])]
+        s, state, reward, status, completed, step = pair.step(s, state, action, outcome)
+        yield Moved(s, state, status, action, features, completed, reward, step)
+        if status != RUNNING:
+            return
+
+
+def _in_env(policy: Policy, task: Task, seed: int, given: gym.Env[Any, Any] | None) -> Iterator[Moved]:
+    env = task.world.env() if given is None else given
+    stepper = Stepper(task.machine)
+    try:
+        observation, info = env.reset(seed=seed)
+        state, memory = stepper.start, None
+        yield Moved(_seen(env, observation), state, RUNNING, features=frozenset(info.get("features", ())))
+        for _ in range(task.world.limit):
+            action, memory = policy.act(_seen(env, observation), state, memory)
+            observation, _, terminated, truncated, info = env.step(_done(env, action))
+            features = frozenset(info.get("features", ()))
+            step = stepper.step(state, features)
+            completed = stepper.completed(state, step)
+            reward = step.transition.reward.paid(info.get("signals")) if step.transition else 0.0
+            state, status = step.state, stepper.status[step.state[0]]
+            if status == RUNNING and terminated:
+                status = FAILURE
+            yield Moved(_seen(env, observation), state, status, action, features, completed, reward, step)
+            if status != RUNNING or truncated:
+                return
+    finally:
+        if given is None:
+            env.close()
+
+
+def _seen(env: gym.Env[Any, Any], observation: Any) -> Any:
+    """The observation as policies see it: numbers count from 0."""
+    space = env.observation_space
+    return int(observation) - int(space.start) if isinstance(space, gym.spaces.Discrete) else observation
+
+
+def _done(env: gym.Env[Any, Any], action: Any) -> Any:
+    """The environment's action: policies count from 0, and give numbers between -1 and 1 for bounded Boxes."""
+    space = env.action_space
+    if isinstance(space, gym.spaces.Discrete):
+        return int(action) + int(space.start)
+    if isinstance(space, gym.spaces.Box) and space.is_bounded():
+        return (space.low + (np.asarray(action) + 1) / 2 * (space.high - space.low)).astype(space.dtype)
+    return action
+
+
+def draw(cumulative: Floats, rng: np.random.Generator) -> int:
+    """Which outcome happens; draws a number only where there is more than one."""
+    return 0 if len(cumulative) == 1 else int(np.searchsorted(cumulative[:-1], rng.random(), side="right"))
 
 
 @dataclass(frozen=True)
 class Walk:
-    """One episode, cut off at the world's limit."""
+    """One episode as a whole, cut off at the world's limit."""
 
     order: tuple[str, ...]
     """The subtasks and Boolean objectives as they were completed."""
-    path: tuple[int, ...]
+    path: tuple[Any, ...]
     """World states, the start first."""
-    actions: tuple[int, ...]
+    actions: tuple[Any, ...]
     rewards: tuple[float, ...]
     success: bool
     completed_at: tuple[int, ...] = ()
@@ -36,44 +181,21 @@ class Walk:
 
 def walk(policy: Policy, task: Task, seed: int = 0) -> Walk:
     """Let the policy act for one episode; where moves are random, their outcomes are drawn from the seed."""
-    pair = Pair(task)
-    table, rng = pair.table, np.random.Generator(np.random.PCG64(seed))
-    s, state = int(table.starts[_draw(table.start_cumulative, rng)]), pair.stepper.start
-    memory: Hashable = None
-    order, path, actions, rewards, times = list[str](), [s], list[int](), list[float](), list[int]()
-    status = RUNNING
-    while status == RUNNING and len(actions) < task.world.limit:
-        action, memory = policy.act(s, state, memory)
-        s, state, reward, status, completed = pair.step(s, state, action, _draw(table.cumulative[s, action], rng))
-        path.append(s)
-        actions.append(action)
-        rewards.append(reward)
-        order.extend(completed)
-        times.extend([len(actions)] * len(completed))
-    return Walk(tuple(order), tuple(path), tuple(actions), tuple(rewards), status == SUCCESS, tuple(times))
+    start, *steps = episode(policy, task, seed)
+    order = [(name, t) for t, step in enumerate(steps, 1) for name in step.completed]
+    return Walk(
+        order=tuple(name for name, _ in order),
+        path=(start.world_state, *(step.world_state for step in steps)),
+        actions=tuple(step.action for step in steps),
+        rewards=tuple(step.reward for step in steps),
+        success=bool(steps) and steps[-1].status == SUCCESS,
+        completed_at=tuple(t for _, t in order),
+    )
 
 
 def play(policy: Policy, task: Task, seed: int) -> tuple[int, float, bool]:
-    """Length, total reward and success of one episode of a policy in a fresh environment with Discrete spaces."""
-    env, stepper = task.world.env(), Stepper(task.machine)
-    observation, _ = env.reset(seed=seed)
-    base, first = int(env.observation_space.start), int(env.action_space.start)  # type: ignore[attr-defined]
-    state, total = stepper.start, 0.0
-    memory: Hashable = None
-    length, status = 0, RUNNING
-    while status == RUNNING and length < task.world.limit:
-        action, memory = policy.act(int(observation) - base, state, memory)
-        observation, _, terminated, truncated, info = env.step(action + first)
-        step = stepper.step(state, info.get("features", frozenset()))
-        total += step.transition.reward.paid(info.get("signals")) if step.transition else 0.0
-        state, length = step.state, length + 1
-        status = stepper.status[state[0]]
-        if terminated or truncated:
-            break
-    env.close()
+    """Length, total reward and success of one episode, nothing of it kept."""
+    length, total, status = -1, 0.0, RUNNING
+    for step in episode(policy, task, seed):
+        length, total, status = length + 1, total + step.reward, step.status
     return length, total, status == SUCCESS
-
-
-def _draw(cumulative: Floats, rng: np.random.Generator) -> int:
-    """Which outcome happens; draws a number only where there is more than one."""
-    return 0 if len(cumulative) == 1 else int(np.searchsorted(cumulative[:-1], rng.random(), side="right"))

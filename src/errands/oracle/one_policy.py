@@ -11,9 +11,9 @@ import numpy as np
 
 from errands.errors import TaskError
 from errands.kernels.search import DEAD, DONE, breadth_first
+from errands.oracle.episode import Pair
+from errands.oracle.optimum import least_steps
 from errands.oracle.product import RANDOM_BYTES, Product, product
-from errands.oracle.stepping import Pair
-from errands.oracle.values import least_steps
 from errands.tables import Flags, Ints
 from errands.tasks.task import Task
 

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from errands.kernels.search import breadth_first
+from errands.errors import ConfigError
+from errands.kernels.search import DEAD, DONE, Payment, breadth_first, iterate, surely
+from errands.kernels.stepping import advance
 from errands.machines.stepping import State
-from errands.oracle.orders import count_orders
-from errands.oracle.policy import Policy
+from errands.oracle.episode import Landing, Pair, Policy
 from errands.oracle.product import BUDGET, RANDOM_BYTES, Product, product
-from errands.oracle.stepping import Landing, Pair
-from errands.oracle.values import TOLERANCE, best_return, check_discount, least_steps, most_success
-from errands.tables import RUNNING, SUCCESS, Ints
+from errands.tables import RUNNING, SUCCESS, Floats, Ints
 from errands.tasks.task import Task
+
+TOLERANCE = 1e-10
+"""Relative error of least steps; error of returns in units of the largest reward; last change of a chance."""
+_NO_FACTOR, _NO_SIGNAL, _EVERYWHERE = np.empty((0, 0)), np.empty((0, 0), np.int32), np.empty(0, np.bool_)
+MOST_SUBTASKS = 8
+MOST_STATES = 200_000
+Word = tuple[int, ...]
+Place = tuple[int, Word]
+"""A product state (or DONE), and the subtasks that the step which led there completed and that are still to be told."""
 
 
 @dataclass(frozen=True)
@@ -151,3 +159,111 @@ def _random(crossed: Product, gamma: float) -> Optimum:
         return Optimum(None, (), (), (), None, discounted, success, reason, method)
     path, actions, order = follow(crossed, best, crossed.task.world.limit)
     return Optimum(length, order, path, actions, None, discounted, 1.0, "", method, Plan(crossed, best))
+
+
+
+
+def check_discount(gamma: float) -> None:
+    """Refuse a discount that leaves endless returns without a value."""
+    if not 0.0 < gamma < 1.0:
+        raise ConfigError(f"gamma is {gamma}; exact discounted returns need a number between 0 and 1, both excluded")
+
+
+def least_steps(product: Product) -> tuple[Floats, Ints]:
+    """The least expected steps to success of each product state among policies that succeed surely, and their actions.
+
+    Infinite where no policy succeeds surely. Sweeps rise from 0 and stop when none adds more than d = 1e-10; the
+    values V then satisfy V <= optimum <= V / (1 - d), because V / (1 - d) is more than the greedy policy needs.
+    Where moves are certain the values are whole and exact.
+    """
+    world, chance = product.world.table, product.chance
+    inside = surely(world, chance, product.following)
+    pay = Payment(-1.0, _NO_FACTOR, _NO_SIGNAL, 0.0, 1.0)
+    value, best = iterate(world, chance, product.following, pay, inside, TOLERANCE)
+    return np.where(inside, -value, np.inf), best
+
+
+def best_return(product: Product, gamma: float) -> Floats:
+    """The optimal discounted return of each product state under the machine's rewards, failures included."""
+    table = product.task.agenda_table
+    factor, signal = table.reward[product.entry], table.signal[product.entry]
+    signals = product.world.table.signal
+    largest = np.abs(factor).max() * (max(1.0, np.abs(signals).max()) if signals.size and signal.max() >= 0 else 1.0)
+    pay = Payment(0.0, factor, signal, 0.0, gamma)
+    tolerance = TOLERANCE * (1.0 - gamma) * max(float(largest), 1e-300)
+    return iterate(product.world.table, product.chance, product.following, pay, _EVERYWHERE, tolerance)[0]
+
+
+def most_success(product: Product) -> Floats:
+    """The greatest probability of success of each product state, however long it may take; approached from below."""
+    pay = Payment(0.0, _NO_FACTOR, _NO_SIGNAL, 1.0, 1.0)
+    return iterate(product.world.table, product.chance, product.following, pay, _EVERYWHERE, TOLERANCE / 100)[0]
+
+
+
+
+
+
+def optimal_steps(product: Product, togo: Floats, here: int) -> Iterator[Place]:
+    """The shortest ways on from a product state in a certain world: (next product state or DONE, subtasks completed)."""
+    table, count = product.world.table, product.world.states
+    m, s = divmod(here, count)
+    for a in range(product.world.actions):
+        label = table.label[s, a, 0]
+        target = int(product.following[m, label])
+        if target == DONE:
+            if togo[here] == 1:
+                yield DONE, _completed(product, m, label)
+        elif target != DEAD and not table.ends[s, a, 0]:
+            there = target * count + int(table.next[s, a, 0])
+            if togo[there] == togo[here] - 1:
+                yield there, _completed(product, m, label)
+
+
+def _completed(product: Product, m: int, label: int) -> Word:
+    """The bits of the subtasks that a step completes, in declared order."""
+    done = int(advance(product.task.agenda_table, int(product.u[m]), product.masks[m], label)[2])
+    return tuple(i for i in range(done.bit_length()) if done >> i & 1)
+
+
+def count_orders(product: Product) -> int | None:
+    """The number of orders in which shortest episodes complete the subtasks; None where there is too much to count.
+
+    A subset construction: places that the same order can have led to are one node, so that no order counts twice.
+    """
+    if len(product.task.machine.subtasks) > MOST_SUBTASKS or len(product) > MOST_STATES:
+        return None
+    togo, _ = least_steps(product)
+    origin = product.starts[0][0]
+    if not np.isfinite(togo[origin]):
+        return 0
+    first: frozenset[Place] = frozenset({(origin, ())})
+    layers: list[dict[frozenset[Place], int]] = [{first: 1}]
+    total = 0
+    while layers[-1]:
+        following: dict[frozenset[Place], int] = {}
+        for places, words in layers[-1].items():
+            ended, by_subtask = _next_subtasks(product, togo, places)
+            total += words * ended
+            for reached in by_subtask:
+                following[reached] = following.get(reached, 0) + words
+        layers.append(following)
+    return total
+
+
+def _next_subtasks(product: Product, togo: Floats, places: frozenset[Place]) -> tuple[int, list[frozenset[Place]]]:
+    """Whether the word can end here (1 or 0), and the places after each next subtask."""
+    seen, stack = set(places), list(places)
+    after: dict[int, set[Place]] = {}
+    ended = False
+    while stack:
+        here, word = stack.pop()
+        if word:
+            after.setdefault(word[0], set()).add((here, word[1:]))
+        elif here == DONE:
+            ended = True
+        else:
+            fresh = set(optimal_steps(product, togo, here)) - seen
+            seen |= fresh
+            stack += fresh
+    return int(ended), [frozenset(reached) for reached in after.values()]

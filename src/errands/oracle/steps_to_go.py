@@ -10,9 +10,9 @@ from errands.errors import TaskError
 from errands.kernels.search import DEAD, DONE, breadth_first
 from errands.machines.agenda import unfold_agenda
 from errands.machines.coupled import couple
+from errands.oracle.episode import Pair
+from errands.oracle.optimum import least_steps
 from errands.oracle.product import RANDOM_BYTES, Product, product
-from errands.oracle.stepping import Pair
-from errands.oracle.values import least_steps
 from errands.tables import SUCCESS, Floats, Ints
 from errands.tasks.task import Task
 

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from errands.oracle.episode import walk
+from errands.oracle.episode import Pair, Policy, walk
 from errands.oracle.optimum import Optimum
-from errands.oracle.policy import Policy
-from errands.oracle.stepping import Pair
 from errands.plots.grid_map import centre, layout_of, paint_map
 from errands.plots.style import blank, styled
 from errands.tables import RUNNING, SUCCESS

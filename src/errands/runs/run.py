@@ -13,8 +13,8 @@ from errands.learners import default_learner, machine_of, make_learner
 from errands.learners.base import Learner, LearnerConfig
 from errands.learners.presets import Settings
 from errands.oracle.certificate import Bounds, Certificate
+from errands.oracle.episode import Policy
 from errands.oracle.optimum import Optimum, optimum
-from errands.oracle.policy import Policy
 from errands.runs.request import configured, for_steps
 from errands.tables import Evaluation
 from errands.tasks.catalogue import load

@@ -12,8 +12,8 @@ from errands.analysis.curve import Curve, curve_of
 from errands.errors import ErrandsError, TaskError
 from errands.learners import make_learner
 from errands.learners.base import Learner
+from errands.oracle.episode import Policy
 from errands.oracle.optimum import Optimum
-from errands.oracle.policy import Policy
 from errands.oracle.steps_to_go import steps_to_go
 from errands.runs.run import Run, best_length
 from errands.tables import Evaluation, Floats

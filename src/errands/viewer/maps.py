@@ -10,8 +10,7 @@ import numpy as np
 from errands.learners.base import Learner
 from errands.machines.counting import Quotient
 from errands.machines.stepping import State
-from errands.oracle.policy import Policy
-from errands.oracle.stepping import Pair
+from errands.oracle.episode import Pair, Policy
 from errands.plots.policies import PolicyMap, policy_maps
 from errands.tasks.task import Task
 from errands.viewer.recording import Recording

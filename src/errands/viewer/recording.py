@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from errands.machines.stepping import State, Step, Stepper
-from errands.oracle.policy import Policy
-from errands.oracle.stepping import Pair
+from errands.oracle.episode import Pair, Policy
 from errands.tables import FAILURE, RUNNING, SUCCESS
 from errands.tasks.task import Task
 from errands.viewer.scene import action_name, cell_of, posture

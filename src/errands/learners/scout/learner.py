@@ -26,7 +26,7 @@ from errands.machines.agenda import unfold_agenda
 from errands.machines.counting import size
 from errands.machines.stepping import State
 from errands.oracle.certificate import Bounds
-from errands.oracle.policy import Policy
+from errands.oracle.episode import Policy
 from errands.tables import RUNNING, SUCCESS, Evaluation, Floats, Ints
 from errands.tasks.task import Task
 

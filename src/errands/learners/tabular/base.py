@@ -10,8 +10,8 @@ import numpy as np
 
 from errands.errors import TaskError
 from errands.learners.base import Learner, LearnerConfig, Saved, pack_rng, unpack_rng
-from errands.learners.tabular.host import host_episode
 from errands.learners.tabular.world import UNKNOWN, Asked, world_of
+from errands.oracle.episode import play
 from errands.tables import Evaluation
 from errands.tasks.task import Task
 
@@ -72,7 +72,7 @@ class TabularLearner(Learner):
         """One greedy episode from the start."""
         rng = np.random.Generator(np.random.PCG64([self.seed, self.step]))
         if isinstance(self.world, Asked):
-            return Evaluation(self.step, *host_episode(self.policy, self.task, self.seed))
+            return Evaluation(self.step, *play(self.policy, self.task, self.seed))
         length, total, success = self.greedy_episode(rng)
         return Evaluation(self.step, int(length), float(total), bool(success))
 

@@ -13,8 +13,7 @@ from errands.machines.agenda import unfold_agenda
 from errands.machines.coupled import couple
 from errands.machines.numeric import Label
 from errands.machines.stepping import Stepper
-from errands.oracle.episode import walk
-from errands.oracle.policy import Policy
+from errands.oracle.episode import Policy, walk
 from errands.tables import RUNNING, SUCCESS, Floats
 from errands.tasks.task import Task
 
