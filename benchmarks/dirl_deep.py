@@ -25,9 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 import jax
 
-from errands.learners.dirl.deep import DeepDiRL
-from errands.learners.dirl.deep_config import DeepDiRLConfig, deep_dirl_preset
-from errands.learners.dirl.farm import train_many
+from errands.learners.dirl.config import DeepDiRLConfig, deep_dirl_preset
+from errands.learners.dirl.deep import DeepDiRL, train_many
 from errands.learners.dirl.graph import abstract_graph
 from errands.tasks import Task, load
 

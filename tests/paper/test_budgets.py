@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from errands.learners.dirl import farm
+from errands.learners.dirl import deep as farm
 from errands.paper.budgets import measure_budgets
 from errands.paper.continuous import TeamCell
 from errands.paper.paper import Method

@@ -80,7 +80,7 @@ def _read(name: str, value: Any, hint: Any) -> Any:
 def _preset(learner: str, preset: str, task: Task) -> LearnerConfig:
     home_of(task, learner)
     if learner == "dirl" and not is_finite(task):
-        from errands.learners.dirl.deep_config import deep_dirl_preset
+        from errands.learners.dirl.config import deep_dirl_preset
 
         return deep_dirl_preset(preset, task)
     if not is_finite(task):

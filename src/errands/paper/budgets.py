@@ -34,7 +34,7 @@ class _Search:
 
 def measure_budgets(cell: TeamCell, folder: Path, until: float) -> Kept:
     """Run the searches of all seeds and budgets side by side, an edge in each lane, until a moment of the monotonic clock."""
-    from errands.learners.dirl.farm import train_many
+    from errands.learners.dirl.deep import train_many
 
     began = time.monotonic()
     kept = team_store.read(folder, cell, arrays=True)
@@ -62,8 +62,8 @@ def _budgets(cell: TeamCell) -> list[int]:
 
 def _searches(cell: TeamCell, arrays: Arrays | None) -> list[_Search]:
     """Every seed with every budget, continued from `arrays` where there are any."""
+    from errands.learners.dirl.config import DeepDiRLConfig
     from errands.learners.dirl.deep import DeepDiRL
-    from errands.learners.dirl.deep_config import DeepDiRLConfig
 
     config = cell.config
     assert isinstance(config, DeepDiRLConfig)  # noqa: S101 (the preset of DiRL)

@@ -7,8 +7,8 @@ import pytest
 
 from errands.learners.deep.machine import labels_of, listed
 from errands.learners.deep.methods import Spaces
-from errands.learners.dirl.brain import AWAY, ELSEWHERE, THERE, edge_brain, meaning
-from errands.learners.dirl.deep_config import DeepDiRLConfig
+from errands.learners.dirl.config import DeepDiRLConfig
+from errands.learners.dirl.deep import AWAY, ELSEWHERE, THERE, edge_brain, meaning
 from errands.learners.dirl.graph import abstract_graph
 from errands.tables import FAILURE, RUNNING, SUCCESS
 from errands.tasks import load
@@ -64,7 +64,7 @@ def test_all_tasks_in_a_world_share_a_brain():
 
 
 def test_the_cache_of_brains_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    from errands.learners.dirl import brain
+    from errands.learners.dirl import deep as brain
 
     monkeypatch.setattr(brain, "_BRAINS", {})
     task, spaces = load("water-2"), Spaces(52, 5, False, 0)

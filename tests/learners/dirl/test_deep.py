@@ -9,11 +9,9 @@ import pytest
 from errands.errors import ConfigError, TaskError
 from errands.learners import make_learner
 from errands.learners.deep.worlds import device_world
-from errands.learners.dirl import ground
-from errands.learners.dirl.brain import ELSEWHERE, THERE, meaning
-from errands.learners.dirl.deep import roomy
-from errands.learners.dirl.deep_config import DeepDiRLConfig
-from errands.learners.dirl.farm import train_many
+from errands.learners.dirl import deep as ground
+from errands.learners.dirl.config import DeepDiRLConfig
+from errands.learners.dirl.deep import ELSEWHERE, THERE, meaning, roomy, train_many
 from errands.learners.dirl.graph import abstract_graph
 from errands.learners.presets import config_of
 from errands.tasks import any_order, avoid, load, sequence

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from errands.learners.dirl.edge import EdgeResult, Job, Starts, gathered, joined, wilson
 from errands.learners.dirl.graph import AbstractEdge
+from errands.learners.dirl.learner import EdgeJob, EdgeResult, Starts, gathered, joined, wilson
 
 EDGE = AbstractEdge(0, 1, "b1", "")
 NOWHERE = Starts(np.zeros(0, np.int32), np.zeros(0))
@@ -25,7 +25,7 @@ def test_an_edge_that_was_never_tried_may_be_anything():
 
 def test_random_numbers_depend_on_seed_and_number_of_the_edge_only():
     draw = [
-        Job(n, EDGE, NOWHERE, t, 1, 1, s).rng().random() for n, t, s in ((1, 5, 0), (1, 9, 0), (2, 5, 0), (1, 5, 3))
+        EdgeJob(n, EDGE, NOWHERE, t, 1, 1, s).rng().random() for n, t, s in ((1, 5, 0), (1, 9, 0), (2, 5, 0), (1, 5, 3))
     ]
     assert draw[0] == draw[1]
     assert len({*draw}) == 3

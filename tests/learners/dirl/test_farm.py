@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from errands.learners.dirl.farm import train_many
+from errands.learners.dirl.deep import train_many
 from errands.tasks import any_order, sequence
 
 PLENTY = 10**6

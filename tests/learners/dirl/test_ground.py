@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from errands.learners.dirl.deep_config import DeepDiRLConfig
-from errands.learners.dirl.edge import Job, Starts
+from errands.learners.dirl.config import DeepDiRLConfig
+from errands.learners.dirl.deep import DeviceLanes, lane_pool
 from errands.learners.dirl.graph import abstract_graph
-from errands.learners.dirl.ground import DeviceGround, ground_of
-from errands.learners.dirl.host import HostGround
+from errands.learners.dirl.host import HostLanes
+from errands.learners.dirl.learner import EdgeJob, Starts
 from errands.tasks import any_order, load
 
 TASK = load("figure-1")
@@ -18,7 +18,7 @@ CONFIG = DeepDiRLConfig(width=8, depth=1, batch=4, capacity=60, warmup=10, rollo
 
 
 def job(number, training=40, rollouts=3, most=60):
-    return Job(
+    return EdgeJob(
         number, GRAPH.edges[number], Starts(np.zeros((0, 1), np.int32), np.zeros(0)), training, rollouts, most, 5
     )
 
@@ -36,13 +36,13 @@ def finished(ground, *jobs):
 
 @pytest.fixture(scope="module")
 def ground():
-    return ground_of(TASK, GRAPH, CONFIG, 2)
+    return lane_pool(TASK, GRAPH, CONFIG, 2)
 
 
 def test_a_grid_lives_on_the_device_and_a_corridor_outside(ground, corridor):
-    assert isinstance(ground, DeviceGround)
+    assert isinstance(ground, DeviceLanes)
     outside = corridor(any_order("left", "right"))
-    assert isinstance(ground_of(outside, abstract_graph(outside.machine), CONFIG, 1), HostGround)
+    assert isinstance(lane_pool(outside, abstract_graph(outside.machine), CONFIG, 1), HostLanes)
 
 
 def test_lanes_are_busy_until_their_job_is_collected(ground):
@@ -74,6 +74,6 @@ def test_another_seed_learns_something_else(ground):
 
 
 def test_the_brain_is_shared_by_all_grounds_of_a_world(ground):
-    assert ground_of(TASK, GRAPH, CONFIG, 2).brain is ground.brain
+    assert lane_pool(TASK, GRAPH, CONFIG, 2).brain is ground.brain
     other = dataclasses.replace(CONFIG, width=9)
-    assert ground_of(TASK, GRAPH, other, 1).brain is not ground.brain
+    assert lane_pool(TASK, GRAPH, other, 1).brain is not ground.brain

@@ -9,11 +9,10 @@ from errands.learners.deep.machine import labels_of, listed
 from errands.learners.deep.methods import Spaces
 from errands.learners.deep.worlds import device_world
 from errands.learners.dirl import lanes
-from errands.learners.dirl.brain import edge_brain, meaning
-from errands.learners.dirl.deep_config import DeepDiRLConfig
+from errands.learners.dirl.config import DeepDiRLConfig
+from errands.learners.dirl.deep import edge_brain, meaning
 from errands.learners.dirl.graph import abstract_graph
-from errands.learners.dirl.lanes import Order, live, training
-from errands.learners.dirl.states import states_of
+from errands.learners.dirl.lanes import Order, live, states_of, training
 from errands.tasks import load
 
 TASK = load("figure-1")

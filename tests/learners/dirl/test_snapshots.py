@@ -1,10 +1,10 @@
-"""States of environments as rows of bytes: taken, put back, and refused where there is none."""
+"""StateRows of environments as rows of bytes: taken, put back, and refused where there is none."""
 
 import numpy as np
 import pytest
 
 from errands.errors import TaskError
-from errands.learners.dirl.snapshots import BLANK, ROUND, put, restorable, stacked, taken
+from errands.learners.dirl.lanes import BLANK, ROUND, put, restorable, stacked, taken
 from errands.tasks import any_order, load
 
 

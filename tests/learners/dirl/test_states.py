@@ -6,7 +6,7 @@ import numpy as np
 
 from errands.learners.deep.machine import listed
 from errands.learners.deep.worlds import device_world
-from errands.learners.dirl.states import states_of
+from errands.learners.dirl.lanes import states_of
 from errands.tasks import load
 
 

@@ -5,9 +5,8 @@ import pytest
 
 from errands.errors import TaskError
 from errands.learners.dirl.config import DiRLConfig
-from errands.learners.dirl.edge import Job
 from errands.learners.dirl.graph import abstract_graph
-from errands.learners.dirl.tabular import AWAY, ELSEWHERE, THERE, TabularEdges
+from errands.learners.dirl.learner import AWAY, ELSEWHERE, THERE, EdgeJob, TabularEdges
 from errands.tables import RUNNING, SUCCESS
 from errands.tasks import load
 
@@ -45,7 +44,7 @@ def test_only_the_last_goal_may_be_where_the_world_ends():
 def test_the_learnt_policy_takes_the_shortest_way_every_time():
     """b1 is three steps from the start."""
     made = edges()
-    job = Job(0, edge_to("b1"), made.starts(), 3_000, 10, 10_000, 0)
+    job = EdgeJob(0, edge_to("b1"), made.starts(), 3_000, 10, 10_000, 0)
     done = made.solve(job)
     assert (done.attempts.made, done.attempts.steps) == (10, 30)
     assert set(done.attempts.ends.tolist()) == {0}
@@ -55,7 +54,7 @@ def test_the_learnt_policy_takes_the_shortest_way_every_time():
 
 def test_rollouts_stop_at_their_steps():
     made = edges()
-    job = Job(0, edge_to("b1"), made.starts(), 3_000, 10, 10, 0)
+    job = EdgeJob(0, edge_to("b1"), made.starts(), 3_000, 10, 10, 0)
     attempts = made.solve(job).attempts
     assert (attempts.made, attempts.steps) == (3, 10)
 

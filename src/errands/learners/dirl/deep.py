@@ -1,33 +1,232 @@
-"""DiRL with DDQN or TD3 on each edge: one seed as a Learner, and its policy."""
+"""DiRL with DDQN or TD3 on each edge: an edge as a machine of three states, lanes in which edges are learnt, learner and policy."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
+from numpy.typing import NDArray
 
 from errands.learners.deep.adam import Trained
-from errands.learners.deep.brain import Brain
+from errands.learners.deep.batch import RowShape, rule_arrays
+from errands.learners.deep.brain import Brain, Low
+from errands.learners.deep.ddqn import DDQN
+from errands.learners.deep.expansions import OverHeads
+from errands.learners.deep.high import Own
+from errands.learners.deep.machine import Listed, labels_of, listed
+from errands.learners.deep.methods import Spaces
+from errands.learners.deep.rules import Rule
 from errands.learners.deep.spaces import senses_of
 from errands.learners.deep.td3 import TD3, ActorCritic
-from errands.learners.dirl.brain import edge_brain
-from errands.learners.dirl.deep_config import DeepDiRLConfig
-from errands.learners.dirl.edge import Done, Job, Learnt, Starts
-from errands.learners.dirl.graph import AbstractGraph, abstract_graph
-from errands.learners.dirl.ground import Ground, ground_of
-from errands.learners.dirl.learner import CompositionalLearner
-from errands.learners.dirl.snapshots import restorable
+from errands.learners.deep.team import chosen_device
+from errands.learners.deep.worlds import DeviceWorld, device_world
+from errands.learners.dirl import lanes
+from errands.learners.dirl.config import DeepDiRLConfig
+from errands.learners.dirl.graph import AbstractEdge, AbstractGraph, abstract_graph
+from errands.learners.dirl.lanes import restorable, states_of
+from errands.learners.dirl.learner import Attempts, CompositionalLearner, Done, EdgeJob, Learnt, Starts
 from errands.machines.stepping import State
-from errands.tables import RUNNING, SUCCESS, Evaluation
+from errands.tables import FAILURE, RUNNING, SUCCESS, Evaluation, Ints, MachineTable
 from errands.tasks.task import Task
+
+AWAY, THERE, ELSEWHERE = range(3)
+MOST_BRAINS = 16
+_BRAINS: dict[Any, Brain] = {}
+
+
+class Meaning(NamedTuple):
+    """What the labels of the world mean to one edge: all that differs between the machines of two edges."""
+
+    fate: Ints
+    """[2 labels] away, there or elsewhere; the second half is for steps with which the world itself ends."""
+    pay: NDArray[np.float32]
+    """[labels, signals] what each signal is multiplied with while on the way."""
+
+
+def meaning(task: Task, graph: AbstractGraph, edge: AbstractEdge) -> Meaning:
+    """The labels as an edge sees them."""
+    machine = listed(task)
+    index, table = machine.rm.index, machine.table
+    source, target = (index[graph.vertices[v]] for v in (edge.source, edge.target))  # type: ignore[index]
+    reached = table.next[source]
+    fate = np.where(reached == target, THERE, np.where(reached == source, AWAY, ELSEWHERE))
+    ended = np.where((fate == THERE) & graph.final(edge.target), THERE, ELSEWHERE)
+    paid = table.signal[source][:, None] == np.arange(len(task.world.signals))
+    pay = np.where(paid, table.reward[source][:, None], 0.0).astype(np.float32)
+    return Meaning(np.concatenate([fate, ended]).astype(np.int32), pay)
+
+
+def edge_brain(task: Task, config: DeepDiRLConfig, spaces: Spaces) -> Brain:
+    """QRM with one head on three states: the same for all tasks in a world, so that nothing is compiled twice."""
+    key = (task.world, config, spaces)
+    if key not in _BRAINS:
+        if len(_BRAINS) == MOST_BRAINS:
+            del _BRAINS[next(iter(_BRAINS))]  # the oldest
+        _BRAINS[key] = _brain(task, config, spaces)
+    return _BRAINS[key]
+
+
+def _brain(task: Task, config: DeepDiRLConfig, spaces: Spaces) -> Brain:
+    shape = RowShape(spaces.observation, spaces.actions if spaces.continuous else 1, spaces.signals)
+    sizes = (spaces.observation, 1, spaces.actions, config)
+    low: Low = TD3.of(*sizes) if spaces.continuous else DDQN.of(*sizes)
+    expansion = OverHeads(shape, rule_arrays(_rule(config, spaces.signals)), True)
+    return Brain(_machine(task), low, Own(single=True), expansion, shape, config)
+
+
+def _rule(config: DeepDiRLConfig, signals: int) -> Rule:
+    """The goal pays, the way pays what the machine pays for signals there; both ends are final."""
+    away = np.array([[True], [False], [False]])
+    reward = np.array([[0.0], [config.full_reward], [0.0]])
+    pay = np.broadcast_to(away[..., None] * config.reward_scale, (3, 1, signals))
+    ones = np.ones((3, 1), np.bool_)
+    return Rule(reward, pay, away, np.zeros((3, 1), np.int32), ones, ones)
+
+
+def _machine(task: Task) -> Listed:
+    """Three states over three labels of the same names."""
+    following = np.array([[AWAY, THERE, ELSEWHERE], [THERE] * 3, [ELSEWHERE] * 3], np.int32)
+    reward = np.zeros((3, 3))
+    reward[AWAY, THERE] = 1.0
+    none = np.full((3, 3), -1, np.int32)
+    table = MachineTable(AWAY, following, reward, none, np.array([RUNNING, SUCCESS, FAILURE], np.int8))
+    labels = tuple(frozenset({name}) for name in ("away", "there", "elsewhere"))
+    zeros, shut = np.zeros(3, np.int32), np.zeros((3, 1), np.bool_)
+    return Listed(
+        task=task,
+        rm=listed(task).rm,
+        labels=labels,
+        table=table,
+        objectives=("goal",),
+        completed=none[..., None],
+        open=shut,
+        masks=zeros,
+        numeric=zeros,
+    )
+
+
+class LanePool(ABC):
+    """Lanes for jobs of one task; a lane's result depends on its job alone."""
+
+    def __init__(self, task: Task, graph: AbstractGraph, brain: Brain, count: int) -> None:
+        self.task, self.graph, self.brain = task, graph, brain
+        self.jobs: list[EdgeJob | None] = [None] * count
+        """The job of each lane; None where it is free."""
+
+    @abstractmethod
+    def begin(self, lane: int, job: EdgeJob) -> None:
+        """Give a free lane a job."""
+
+    @abstractmethod
+    def advance(self) -> None:
+        """Go on with all jobs for a while."""
+
+    @abstractmethod
+    def ended(self) -> list[int]:
+        """The lanes whose jobs are done."""
+
+    @abstractmethod
+    def collect(self, lane: int) -> Done:
+        """What became of the job of a lane, which is then free."""
+
+    def place(self) -> Any:
+        """Where arrays are made."""
+        return jax.default_device(chosen_device(self.brain.config.platform))
+
+    def meaning(self, job: EdgeJob) -> Meaning:
+        """What labels mean to the edge of a job."""
+        return meaning(self.task, self.graph, job.edge)
+
+    def key(self, job: EdgeJob) -> Array:
+        """The random numbers of a job."""
+        return jnp.asarray(job.rng().integers(0, 2**32, 2, dtype=np.uint32))
+
+    @property
+    def busy(self) -> list[int]:
+        """The lanes that have a job."""
+        return [i for i, job in enumerate(self.jobs) if job is not None]
+
+    @property
+    def free(self) -> list[int]:
+        """The lanes that have none."""
+        return [i for i, job in enumerate(self.jobs) if job is None]
+
+
+def weights_of(brain: Brain, trained: Any, lane: int) -> Learnt:
+    """The weights with which a lane acts greedily, as one row."""
+    acting: Trained = trained.actor if isinstance(trained, ActorCritic) else trained
+    layers = acting.target if brain.config.greedy == "target" else acting.weights
+    row: Learnt = np.asarray(ravel_pytree(jax.tree.map(lambda leaf: leaf[lane], layers))[0])
+    return row
+
+
+class DeviceLanes(LanePool):
+    """Lanes in a world that lives on the device."""
+
+    def __init__(
+        self, task: Task, graph: AbstractGraph, config: DeepDiRLConfig, world: DeviceWorld, count: int
+    ) -> None:
+        spaces = Spaces(world.observation, world.actions, world.continuous, world.signals)
+        super().__init__(task, graph, edge_brain(task, config, spaces), count)
+        self.world, self.states, self.rows = world, states_of(world), config.rollouts
+        with self.place():
+            self.lanes = lanes.idle(self.brain, world, self.states, count, self.rows, len(labels_of(task)))
+
+    def begin(self, lane: int, job: EdgeJob) -> None:
+        """Give a free lane a job."""
+        found, known = self.meaning(job), len(job.starts.rows)
+        rows = np.zeros((self.rows, self.states.numbers), self.states.dtype)
+        cumulative = np.full(self.rows, 2.0 if known else -1.0, np.float32)
+        if known:
+            rows[:known], cumulative[:known] = job.starts.rows, job.starts.cumulative
+        with self.place():
+            order = lanes.Order(*map(jnp.asarray, (*found, rows, cumulative)), *map(jnp.int32, job[3:6]))
+            args = (jnp.int32(lane), self.key(job), order)
+            self.lanes = lanes.begin(self.brain, self.world, self.states, self.lanes, *args)
+        self.jobs[lane] = job
+
+    def advance(self) -> None:
+        """A chunk of steps of every job."""
+        step, jobs = np.asarray(self.lanes.step), self.jobs
+        learning = any(job is not None and int(step[i]) < job.training for i, job in enumerate(jobs))
+        with self.place():
+            self.lanes = lanes.advance(self.brain, self.world, self.states, self.lanes, learning)
+
+    def ended(self) -> list[int]:
+        """The lanes whose jobs are done."""
+        now = self.lanes
+        going = np.asarray(lanes.live(now.order, now.step, now.tally.made))
+        return [lane for lane in self.busy if not going[lane]]
+
+    def collect(self, lane: int) -> Done:
+        """What became of the job of a lane, which is then free."""
+        job, tally = self.jobs[lane], self.lanes.tally
+        assert job is not None  # noqa: S101 (only lanes with a job are collected)
+        made, won, step = (int(part[lane]) for part in (tally.made, tally.won, self.lanes.step))
+        ends = np.asarray(tally.ends[lane, :won])
+        self.jobs[lane] = None
+        learnt = weights_of(self.brain, self.lanes.minds.trained, lane)
+        return Done(learnt, Attempts(made, step - job.training, ends))
+
+
+def lane_pool(task: Task, graph: AbstractGraph, config: DeepDiRLConfig, count: int) -> LanePool:
+    """The lanes of a task: on the device where its world lives there, else in environments on the host."""
+    world = device_world(listed(task))
+    if world is not None:
+        return DeviceLanes(task, graph, config, world, count)
+    from errands.learners.dirl.host import HostLanes
+
+    return HostLanes(task, graph, config, count)
 
 
 class DeepEdges:
@@ -38,15 +237,15 @@ class DeepEdges:
         self.task, self.graph, self.config = task, graph, config
 
     @cached_property
-    def ground(self) -> Ground:
+    def ground(self) -> LanePool:
         """The lane."""
-        return ground_of(self.task, self.graph, roomy(self.config, self.config.edge_steps), 1)
+        return lane_pool(self.task, self.graph, roomy(self.config, self.config.edge_steps), 1)
 
     def starts(self) -> Starts:
         """Attempts begin as episodes do."""
         return Starts(np.zeros((0, 0), np.float32), np.zeros(0))
 
-    def solve(self, job: Job) -> Done:
+    def solve(self, job: EdgeJob) -> Done:
         """Train and try out."""
         self.ground.begin(0, job)
         while not self.ground.ended():
@@ -159,3 +358,70 @@ def episode(policy: WayPolicy, task: Task, seed: int) -> tuple[int, float, bool,
             break
     env.close()
     return length, total, stepper.status[state[0]] == SUCCESS, tuple(order)
+
+
+@dataclass
+class _Search:
+    """A learner's run: the edges that it waits for, and what became of those that are learnt."""
+
+    place: int
+    learner: DeepDiRL
+    steps: int
+    asked: list[EdgeJob] = field(default_factory=list)
+    done: dict[int, Done] = field(default_factory=dict)
+
+    def ask(self) -> list[EdgeJob]:
+        """The edges to learn next; none when the search has ended."""
+        self.asked = self.learner.jobs(self.steps)
+        return self.asked
+
+    def take(self, job: EdgeJob, done: Done) -> bool:
+        """Note what became of an edge; True when all that were asked for are learnt, and settled in their order."""
+        self.done[job.number] = done
+        if len(self.done) < len(self.asked):
+            return False
+        for one in self.asked:
+            self.learner.settle(one, self.done.pop(one.number))
+        return True
+
+
+def train_many(
+    learners: Sequence[DeepDiRL],
+    steps: Sequence[int],
+    lanes: int,
+    until: float = float("inf"),
+    ended: Callable[[int], None] = lambda place: None,
+) -> bool:
+    """Complete runs of learners that differ in seed and budget only, each within its number of interactions.
+
+    Stops at the time `until` of time.perf_counter, leaving edges under way; `ended` is told the place of each learner
+    whose search has ended. Returns whether all have.
+    """
+    first = learners[0]
+    room = max(learner.config.edge_steps or learner.config.capacity for learner in learners)
+    ground = lane_pool(first.task, first.graph, roomy(first.config, room), lanes)
+    waiting: list[tuple[_Search, EdgeJob]] = []
+    at: dict[int, tuple[_Search, EdgeJob]] = {}
+
+    def ask(search: _Search) -> None:
+        waiting.extend((search, job) for job in search.ask())
+        if not search.asked:
+            ended(search.place)
+
+    for place, (learner, most) in enumerate(zip(learners, steps, strict=True)):
+        ask(_Search(place, learner, most))
+    while waiting or ground.busy:
+        waiting.sort(key=lambda one: -one[1].training)  # the longest first: short jobs fill what is left
+        free = ground.free
+        for lane, one in zip(free, waiting, strict=False):
+            ground.begin(lane, one[1])
+            at[lane] = one
+        del waiting[: len(free)]
+        ground.advance()
+        if time.perf_counter() > until:
+            return False
+        for lane in ground.ended():
+            search, job = at[lane]
+            if search.take(job, ground.collect(lane)):
+                ask(search)
+    return True

@@ -18,19 +18,19 @@ from errands.learners.deep.device import CHUNK
 from errands.learners.deep.host import phased
 from errands.learners.deep.machine import listed
 from errands.learners.deep.outside import outside_of
-from errands.learners.dirl import lanes, snapshots
-from errands.learners.dirl.brain import AWAY, THERE, Meaning, edge_brain
-from errands.learners.dirl.deep_config import DeepDiRLConfig
-from errands.learners.dirl.edge import Attempts, Done, Job, Starts
+from errands.learners.dirl import lanes
+from errands.learners.dirl.config import DeepDiRLConfig
+from errands.learners.dirl.deep import AWAY, THERE, LanePool, Meaning, edge_brain, weights_of
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph
-from errands.learners.dirl.ground import Ground, weights_of
+from errands.learners.dirl.lanes import put, stacked, taken
+from errands.learners.dirl.learner import Attempts, Done, EdgeJob, Starts
 from errands.tasks.task import Task
 
-NOTHING = Job(-1, AbstractEdge(0, 0, "", ""), Starts(np.zeros((0, 0), np.uint8), np.zeros(0)), 0, 0, 0, 0)
+NOTHING = EdgeJob(-1, AbstractEdge(0, 0, "", ""), Starts(np.zeros((0, 0), np.uint8), np.zeros(0)), 0, 0, 0, 0)
 """The job of a lane that has none."""
 
 
-class Crew(NamedTuple):
+class HostState(NamedTuple):
     """What lanes on the host keep on the device."""
 
     minds: Mind
@@ -39,18 +39,18 @@ class Crew(NamedTuple):
 
 
 @partial(jax.jit, static_argnums=0)
-def _idle(brain: Brain, seen: Array) -> Crew:
+def _idle(brain: Brain, seen: Array) -> HostState:
     count = len(seen)
     minds = jax.vmap(lambda _: brain.init(jax.random.PRNGKey(0)))(jnp.arange(count))
     zeros = [jnp.zeros(count, jnp.int32) for _ in range(3)]
-    return Crew(minds, Place(seen, *zeros), jnp.zeros((brain.config.capacity, count, brain.shape.width)))
+    return HostState(minds, Place(seen, *zeros), jnp.zeros((brain.config.capacity, count, brain.shape.width)))
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
-def _begin(brain: Brain, crew: Crew, lane: Array, key: Array, seen: Array) -> Crew:
+def _begin(brain: Brain, crew: HostState, lane: Array, key: Array, seen: Array) -> HostState:
     fresh = (brain.init(key), Place(seen, *(jnp.int32(0) for _ in range(3))))
     minds, places = jax.tree.map(lambda old, new: old.at[lane].set(new), (crew.minds, crew.places), fresh)
-    return Crew(minds, places, crew.buffer)
+    return HostState(minds, places, crew.buffer)
 
 
 @partial(jax.jit, static_argnums=0)
@@ -58,28 +58,28 @@ def _randoms(brain: Brain, keys: Array, step: Array) -> tuple[Array, Array]:
     return lanes.randoms(brain, keys, step)
 
 
-def _moment(now: Array, i: Array, uniforms: Array, normals: Array) -> lanes.Moment:
+def _moment(now: Array, i: Array, uniforms: Array, normals: Array) -> lanes.LaneStep:
     """Step i of the chunk; `now` is each lane's step and whether it is one of training."""
-    return lanes.Moment(i, now[:, 0], now[:, 1] > 0, uniforms[i], normals[i])
+    return lanes.LaneStep(i, now[:, 0], now[:, 1] > 0, uniforms[i], normals[i])
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
-def _learn(brain: Brain, crew: Crew, now: Array, i: Array, uniforms: Array, normals: Array) -> Crew:
+def _learn(brain: Brain, crew: HostState, now: Array, i: Array, uniforms: Array, normals: Array) -> HostState:
     """One update of the lanes in training."""
     minds, _ = lanes.think(brain, *crew, _moment(now, i, uniforms, normals))
     return crew._replace(minds=minds)
 
 
 @partial(jax.jit, static_argnums=0)
-def _choose(brain: Brain, crew: Crew, now: Array, i: Array, uniforms: Array, normals: Array) -> Array:
+def _choose(brain: Brain, crew: HostState, now: Array, i: Array, uniforms: Array, normals: Array) -> Array:
     acting = lanes.view(brain, crew.minds, crew.places)
     return lanes.choose(brain, crew.minds, crew.places, acting, _moment(now, i, uniforms, normals))
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
 def _turn(
-    brain: Brain, crew: Crew, actions: Array, answer: Array, now: Array, i: Array, uniforms: Array, normals: Array
-) -> tuple[Crew, Array]:
+    brain: Brain, crew: HostState, actions: Array, answer: Array, now: Array, i: Array, uniforms: Array, normals: Array
+) -> tuple[HostState, Array]:
     """Take note of what the environments answered at step i of the chunk, and choose anew."""
     n = brain.shape.observation
     seen, fresh, fate, over, signals = jnp.split(answer, (n, 2 * n, 2 * n + 1, 2 * n + 2), axis=1)
@@ -89,14 +89,14 @@ def _turn(
     _, rows, told = jax.vmap(brain.after)(crew.minds, crew.places, actions, outcome, step)
     places = jax.vmap(brain.moved)(crew.places, told, seen, fresh)
     buffer = crew.buffer.at[step % brain.config.capacity, jnp.arange(len(step))].set(rows)
-    crew = Crew(crew.minds, places, buffer)
+    crew = HostState(crew.minds, places, buffer)
     return crew, _choose(brain, crew, now, jnp.minimum(i + 1, CHUNK - 1), uniforms, normals)
 
 
-class Desk:
+class Lane:
     """The bookkeeping of one lane: how far its job is, and what rollouts came to."""
 
-    def __init__(self, job: Job, meaning: Meaning) -> None:
+    def __init__(self, job: EdgeJob, meaning: Meaning) -> None:
         self.job, self.meaning = job, meaning
         self.rng = np.random.Generator(np.random.PCG64([job.seed, max(job.number, 0), 1]))
         """Where attempts begin; all else is drawn on the device."""
@@ -134,7 +134,7 @@ class Desk:
         return over or self.step == self.job.training, over and not trained and fate == THERE
 
 
-class HostGround(Ground):
+class HostLanes(LanePool):
     """Lanes in environments that are stepped on the host while the device learns."""
 
     def __init__(self, task: Task, graph: AbstractGraph, config: DeepDiRLConfig, count: int) -> None:
@@ -142,17 +142,19 @@ class HostGround(Ground):
         super().__init__(task, graph, edge_brain(task, config, self.outside.senses.spaces), count)
         self.limit = min(config.edge_limit, self.outside.limit)
         self.outside.resting[:] = True
-        self.desks = [Desk(NOTHING, Meaning(np.zeros(0, np.int32), np.zeros((0, 0), np.float32))) for _ in range(count)]
+        self.lanes = [
+            Lane(NOTHING, Meaning(np.zeros(0, np.int32), np.zeros((0, 0), np.float32))) for _ in range(count)
+        ]
         self.keys = np.zeros((count, 2), np.uint32)
         with self.place():
             self.crew = _idle(self.brain, jnp.asarray(self.outside.reset()))
 
-    def begin(self, lane: int, job: Job) -> None:
+    def begin(self, lane: int, job: EdgeJob) -> None:
         """Give a free lane a job."""
-        desk = self.desks[lane] = Desk(job, self.meaning(job))
+        own = self.lanes[lane] = Lane(job, self.meaning(job))
         self.keys[lane] = np.asarray(self.key(job))
         if not len(job.starts.rows):
-            self.outside.envs[lane].reset(seed=int(desk.rng.integers(2**31)))
+            self.outside.envs[lane].reset(seed=int(own.rng.integers(2**31)))
         with self.place():
             args = (jnp.int32(lane), jnp.asarray(self.keys[lane]), jnp.asarray(self._restart(lane)))
             self.crew = _begin(self.brain, self.crew, *args)
@@ -161,10 +163,10 @@ class HostGround(Ground):
 
     def _restart(self, lane: int) -> NDArray[np.float32]:
         """Put the environment of a lane where attempts begin, and look."""
-        desk, env = self.desks[lane], self.outside.envs[lane]
-        desk.time = 0
-        row = desk.drawn()
-        return self.outside.senses.see(env.reset()[0]) if row is None else snapshots.put(env, row)
+        own, env = self.lanes[lane], self.outside.envs[lane]
+        own.time = 0
+        row = own.drawn()
+        return self.outside.senses.see(env.reset()[0]) if row is None else put(env, row)
 
     def advance(self) -> None:
         """A chunk of steps of every job, less when all end before."""
@@ -186,7 +188,7 @@ class HostGround(Ground):
 
     def _now(self) -> NDArray[np.int32]:
         """[lanes, 2] the step of every lane, and whether it is one of training."""
-        return np.array([(desk.step, desk.training) for desk in self.desks], np.int32)
+        return np.array([(own.step, own.training) for own in self.lanes], np.int32)
 
     def _answer(self) -> NDArray[np.float32]:
         """One step of every lane as one array: what is seen, where the next begins, fate, whether it is over, signals."""
@@ -194,14 +196,14 @@ class HostGround(Ground):
         fresh, flags = heard.observation.copy(), np.zeros((len(rests), 2), np.float32)
         signals = heard.signals.copy()
         for lane in map(int, np.flatnonzero(~rests)):
-            desk, label = self.desks[lane], int(heard.label[lane])
-            fate = int(desk.meaning.fate[label + len(desk.meaning.pay) * bool(heard.ends[lane])])
-            signals[lane] *= desk.meaning.pay[label]
-            over, won = desk.take(fate, self.limit)
+            own, label = self.lanes[lane], int(heard.label[lane])
+            fate = int(own.meaning.fate[label + len(own.meaning.pay) * bool(heard.ends[lane])])
+            signals[lane] *= own.meaning.pay[label]
+            over, won = own.take(fate, self.limit)
             if won:
-                desk.ends.append(snapshots.taken(self.outside.envs[lane], heard.observation[lane]))
+                own.ends.append(taken(self.outside.envs[lane], heard.observation[lane]))
             flags[lane] = fate, over
-            if not desk.live:
+            if not own.live:
                 rests[lane] = True
             elif over:
                 fresh[lane] = self._restart(lane)
@@ -209,11 +211,11 @@ class HostGround(Ground):
 
     def ended(self) -> list[int]:
         """The lanes whose jobs are done."""
-        return [lane for lane in self.busy if not self.desks[lane].live]
+        return [lane for lane in self.busy if not self.lanes[lane].live]
 
     def collect(self, lane: int) -> Done:
         """What became of the job of a lane, which is then free."""
-        desk, self.jobs[lane] = self.desks[lane], None
+        own, self.jobs[lane] = self.lanes[lane], None
         learnt = weights_of(self.brain, self.crew.minds.trained, lane)
-        ends = snapshots.stacked(desk.ends)
-        return Done(learnt, Attempts(desk.made, desk.step - desk.job.training, ends))
+        ends = stacked(own.ends)
+        return Done(learnt, Attempts(own.made, own.step - own.job.training, ends))

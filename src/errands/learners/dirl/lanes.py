@@ -1,20 +1,98 @@
-"""Lanes: edges of any searches learnt and tried out side by side on the device, each in its own step of its own job."""
+"""Lanes on the device: edges of any searches learnt and tried out side by side, each at its own step of its own job."""
 
 # ruff: noqa: F722 (shapes of jaxtyping look like broken code)
 
 from __future__ import annotations
 
-from functools import partial
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
+import gymnasium as gym
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int
+from numpy.typing import NDArray
 
+from errands.errors import ErrandsError, TaskError
 from errands.learners.deep.brain import Brain, Mind, Outcome, Place
 from errands.learners.deep.device import CHUNK
-from errands.learners.deep.worlds import DeviceWorld
-from errands.learners.dirl.states import States
+from errands.learners.deep.machine import listed
+from errands.learners.deep.worlds import DeviceWorld, device_world
+from errands.tasks.task import Task
+from errands.worlds.plain import plain, rich
+from errands.worlds.saving import Restorable
+
+
+@dataclass(frozen=True, eq=False)
+class StateRows:
+    """Both ways between a world's state and a row of numbers."""
+
+    numbers: int
+    dtype: Any
+    state: Callable[[Array], Any]
+
+    @staticmethod
+    def row(state: Any) -> Array:
+        """The numbers of a state."""
+        row: Array = ravel_pytree(state)[0]
+        return row
+
+
+@lru_cache(maxsize=16)
+def states_of(world: DeviceWorld) -> StateRows:
+    """The rows of a world; asked again they are the same, so that nothing is compiled twice."""
+    row, state = ravel_pytree(world.start(jnp.float32(0)))
+    return StateRows(len(row), row.dtype, state)
+
+
+BLANK = ord(" ")
+ROUND = 512
+"""Rows are filled with blanks to a multiple of this, so that most have the same length."""
+
+
+def taken(env: gym.Env[Any, Any], seen: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """The state of an environment and what is seen in it, as JSON and blanks."""
+    data = json.dumps(plain({"seen": seen, "state": env.save()})).encode()  # type: ignore[attr-defined]
+    return np.frombuffer(data.ljust(-(-len(data) // ROUND) * ROUND), np.uint8)
+
+
+def put(env: gym.Env[Any, Any], row: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Put an environment into a recorded state; what is seen there."""
+    saved = rich(json.loads(bytes(row)))
+    env.restore(saved["state"])  # type: ignore[attr-defined]
+    return np.array(saved["seen"], np.float32)
+
+
+def stacked(rows: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """Rows of bytes as one array; shorter ones are filled with blanks."""
+    width = max((row.shape[-1] for row in rows), default=0)
+    return np.array([np.pad(row, (0, width - len(row)), constant_values=BLANK) for row in rows], np.uint8)
+
+
+def restorable(task: Task) -> None:
+    """Refuse a world that cannot be put into a state, in a sentence."""
+    if device_world(listed(task)) is not None:
+        return
+    env = task.world.env()
+    reason = "it has no save() and restore()"
+    try:
+        if isinstance(env, Restorable):
+            env.reset(seed=0)
+            put(env, taken(env, np.zeros(0, np.float32)))
+            return
+    except (ErrandsError, TypeError, ValueError, AttributeError) as fault:
+        reason = str(fault)
+    finally:
+        env.close()
+    raise TaskError(
+        f"dirl starts attempts where earlier ones ended, and the environment of '{task.name}' cannot be put into a "
+        f"state ({reason}); use learner 'qrm', 'hrm' or 'qcorm-plus'"
+    )
 
 
 class Order(NamedTuple):
@@ -57,7 +135,7 @@ class Lanes(NamedTuple):
     tally: Tally
 
 
-class Moment(NamedTuple):
+class LaneStep(NamedTuple):
     """One step of a chunk, as all lanes see it."""
 
     i: Int[Array, ""]
@@ -79,7 +157,7 @@ def live(order: Order, step: Array, made: Array) -> Bool[Array, "*lanes"]:
     return (step < order.training) | ((made < order.rollouts) & (step - order.training < order.most))
 
 
-def think(brain: Brain, minds: Mind, places: Place, buffer: Array, now: Moment) -> tuple[Mind, Array]:
+def think(brain: Brain, minds: Mind, places: Place, buffer: Array, now: LaneStep) -> tuple[Mind, Array]:
     """Every lane draws rows and learns from them where it is in training and past its warm-up.
 
     What the present observation is acted on with comes for nothing, from before the update.
@@ -109,7 +187,7 @@ def view(brain: Brain, minds: Mind, places: Place) -> Array:
     return seen
 
 
-def choose(brain: Brain, minds: Mind, places: Place, acting: Array, now: Moment) -> Array:
+def choose(brain: Brain, minds: Mind, places: Place, acting: Array, now: LaneStep) -> Array:
     """The action of every lane: exploring in training, greedy in rollouts."""
     settled = acting if brain.config.greedy == "online" else view(brain, jax.vmap(brain.settled)(minds), places)
 
@@ -134,7 +212,7 @@ def randoms(brain: Brain, keys: Array, step: Array) -> tuple[Array, Array]:
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2, 3, 4, 5))
-def idle(brain: Brain, world: DeviceWorld, states: States, count: int, rows: int, labels: int) -> Lanes:
+def idle(brain: Brain, world: DeviceWorld, states: StateRows, count: int, rows: int, labels: int) -> Lanes:
     """Lanes without jobs."""
     order = Order(
         jnp.zeros(2 * labels, jnp.int32), jnp.zeros((labels, world.signals)),
@@ -151,7 +229,7 @@ def idle(brain: Brain, world: DeviceWorld, states: States, count: int, rows: int
 
 @partial(jax.jit, static_argnums=(0, 1, 2), donate_argnums=3)
 def begin(
-    brain: Brain, world: DeviceWorld, states: States, lanes: Lanes, lane: Array, key: Array, order: Order
+    brain: Brain, world: DeviceWorld, states: StateRows, lanes: Lanes, lane: Array, key: Array, order: Order
 ) -> Lanes:
     """Give a lane a new job; what it had learnt is forgotten."""
     state = _start(world, states, order, jax.random.uniform(jax.random.fold_in(key, 2**31 - 1)))
@@ -163,7 +241,7 @@ def begin(
     return changed._replace(buffer=lanes.buffer)
 
 
-def _start(world: DeviceWorld, states: States, order: Order, uniform: Array) -> Any:
+def _start(world: DeviceWorld, states: StateRows, order: Order, uniform: Array) -> Any:
     """The world state in which an attempt begins."""
     place = jnp.minimum(jnp.searchsorted(order.cumulative, uniform, side="right"), len(order.cumulative) - 1)
     drawn = states.state(order.rows[place])
@@ -171,13 +249,13 @@ def _start(world: DeviceWorld, states: States, order: Order, uniform: Array) -> 
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2, 4), donate_argnums=3)
-def advance(brain: Brain, world: DeviceWorld, states: States, lanes: Lanes, learning: bool) -> Lanes:
+def advance(brain: Brain, world: DeviceWorld, states: StateRows, lanes: Lanes, learning: bool) -> Lanes:
     """A chunk of steps of every lane that has not ended; without `learning` none may be in training."""
     uniforms, normals = randoms(brain, lanes.keys, lanes.step)
     chance = brain.config.batch + 2
 
     def body(i: Array, now: Lanes) -> Lanes:
-        moment = Moment(i, now.step, training(now.order, now.step), uniforms[i], normals[i])
+        moment = LaneStep(i, now.step, training(now.order, now.step), uniforms[i], normals[i])
         if learning:
             minds, acting = think(brain, now.minds, now.places, now.buffer, moment)
         else:
@@ -196,7 +274,7 @@ def advance(brain: Brain, world: DeviceWorld, states: States, lanes: Lanes, lear
 
 
 def _move(
-    brain: Brain, world: DeviceWorld, states: States, lane: Lanes, action: Array, chance: Array
+    brain: Brain, world: DeviceWorld, states: StateRows, lane: Lanes, action: Array, chance: Array
 ) -> tuple[Lanes, Array]:
     """One lane after a step in the world, and the row to remember; nothing is counted once the job has ended."""
     place, step, order, tally = lane.places, lane.step, lane.order, lane.tally

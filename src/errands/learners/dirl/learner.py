@@ -3,20 +3,209 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
+from errands.errors import TaskError
+from errands.kernels.dirl import MISSED, attempt_edge
+from errands.kernels.qrm import ACTION, FIELDS, Rates, begin, qrm_loop
 from errands.learners.base import Learner, Saved
 from errands.learners.dirl.config import DiRLConfig, SearchConfig
-from errands.learners.dirl.edge import Done, EdgeLearner, EdgeResult, Job, Learnt, Starts, gathered, joined
-from errands.learners.dirl.graph import AbstractGraph, abstract_graph
-from errands.learners.dirl.search import Search
-from errands.learners.dirl.tabular import TabularEdges
+from errands.learners.dirl.graph import AbstractEdge, AbstractGraph, Search, abstract_graph
 from errands.learners.tabular.policies import MachinePolicy
 from errands.oracle.episode import walk
-from errands.tables import Evaluation
+from errands.tables import FAILURE, RUNNING, SUCCESS, Evaluation, Floats, Ints, MachineTable, WorldTable
 from errands.tasks.task import Task
+
+Rows = NDArray[Any]
+"""World states, one a row: numbers of a finite world, or all that a continuous world's future depends on."""
+Learnt = NDArray[Any]
+"""What an edge learner remembers of its policy: an action per world state, or the weights of a network."""
+
+
+class Starts(NamedTuple):
+    """The world states in which attempts at an edge begin, and their cumulative probabilities.
+
+    Where there are none, attempts begin as episodes of the world do.
+    """
+
+    rows: Rows
+    cumulative: Floats
+
+
+class Attempts(NamedTuple):
+    """What attempts at an edge came to: how many were made in how many steps, and where the successful ones ended."""
+
+    made: int
+    steps: int
+    ends: Rows
+
+
+class EdgeJob(NamedTuple):
+    """An edge to be learnt from nothing: where attempts begin, and how much may be spent."""
+
+    number: int
+    edge: AbstractEdge
+    starts: Starts
+    training: int
+    """Steps of training, exactly."""
+    rollouts: int
+    """Greedy attempts afterwards, at most."""
+    most: int
+    """Steps that these may take together; one that this cuts short was not made."""
+    seed: int
+
+    def rng(self) -> np.random.Generator:
+        """All random numbers of the edge come from here."""
+        return np.random.Generator(np.random.PCG64([self.seed, self.number]))
+
+
+class Done(NamedTuple):
+    """What became of a job."""
+
+    learnt: Learnt
+    attempts: Attempts
+
+
+class EdgeLearner(Protocol):
+    """Learns edges one by one, each from nothing."""
+
+    def starts(self) -> Starts:
+        """Where episodes of the task start."""
+        ...
+
+    def solve(self, job: EdgeJob) -> Done:
+        """Train with a reward at the goal, ending up elsewhere being the end of an attempt, then try the policy out."""
+        ...
+
+
+@dataclass(frozen=True)
+class EdgeResult:
+    """What was spent on an edge and how often it succeeded."""
+
+    edge: int
+    training_steps: int
+    rollout_steps: int
+    attempts: int
+    successes: int
+
+    @property
+    def probability(self) -> float:
+        """The estimated probability of success; 0 where no attempt was made."""
+        return self.successes / self.attempts if self.attempts else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95% confidence interval of the probability."""
+        return wilson(self.successes, self.attempts)
+
+
+def wilson(successes: int, attempts: int, z: float = 1.959964) -> tuple[float, float]:
+    """Wilson's score interval of a probability; everything is possible when nothing was tried."""
+    if attempts == 0:
+        return 0.0, 1.0
+    p, spread = successes / attempts, z * z / attempts
+    middle = (p + spread / 2) / (1 + spread)
+    half = z / (1 + spread) * math.sqrt(p * (1 - p) / attempts + spread / (4 * attempts))
+    return max(0.0, middle - half) if successes else 0.0, min(1.0, middle + half) if successes < attempts else 1.0
+
+
+def gathered(ends: Rows) -> Starts:
+    """The states in which attempts ended as starts of the next ones, each as likely as it was frequent."""
+    rows, counts = np.unique(ends, axis=0, return_counts=True)
+    cumulative = np.cumsum(counts) / counts.sum()
+    cumulative[-1] = 1.0
+    return Starts(rows, cumulative)
+
+
+def joined(groups: Sequence[Rows]) -> tuple[Rows, NDArray[np.int64]]:
+    """Groups of rows end to end, and how long each is; rows of text are filled with blanks."""
+    lengths = np.array([len(group) for group in groups], np.int64)
+    if not groups:
+        return np.zeros(0), lengths
+    if groups[0].dtype == np.uint8:
+        width = max(group.shape[1] for group in groups)
+        groups = [np.pad(g, ((0, 0), (0, width - g.shape[1])), constant_values=ord(" ")) for g in groups]
+    return np.concatenate(groups), lengths
+
+
+AWAY, THERE, ELSEWHERE = range(3)
+
+
+class TabularEdges:
+    """Edge learners of a finite world; a world state is its number, a learnt policy an action per world state."""
+
+    def __init__(self, task: Task, graph: AbstractGraph, config: DiRLConfig) -> None:
+        if task.finite is None:
+            raise TaskError(
+                f"dirl starts attempts where earlier ones ended, and the world of '{task.name}' publishes no tables "
+                "to be put into a state; use learner 'qrm' or 'crm'"
+            )
+        self.graph, self.config = graph, config
+        self.labels = task.finite.labels
+        table = task.finite.table
+        # A step with which the world itself ends the episode gets a label of its own, so that machines can tell.
+        self.world = table._replace(label=table.label + len(self.labels) * table.ends.astype(np.int32))
+        self._reached: tuple[int, Ints] | None = None
+
+    def starts(self) -> Starts:
+        """Where episodes of the task start."""
+        return Starts(self.world.starts, self.world.start_cumulative)
+
+    def solve(self, job: EdgeJob) -> Done:
+        """Q-learning, then greedy attempts."""
+        rng = job.rng()
+        learnt = self.learn(job.edge, job.starts, job.training, rng)
+        return Done(learnt, self.attempt(job.edge, learnt, job.starts, job.rollouts, job.most, rng))
+
+    def learn(self, edge: AbstractEdge, starts: Starts, steps: int, rng: np.random.Generator) -> Learnt:
+        """The greedy policy after exactly `steps` steps of Q-learning from nothing."""
+        world, machine, config = self._from(starts), self.machine(edge), self.config
+        states, actions, _ = world.next.shape
+        q = np.full((states, actions, 1), config.q_init)
+        where = np.zeros(FIELDS, np.int64)
+        where[ACTION] = -1
+        begin(world, machine, where, rng)
+        rates = Rates(config.alpha, config.gamma, config.epsilon, config.edge_limit)
+        qrm_loop(world, machine, q, where, rates, steps, rng)
+        learnt: Learnt = q[:, :, 0].argmax(axis=1).astype(np.int8)
+        return learnt
+
+    def attempt(
+        self, edge: AbstractEdge, learnt: Learnt, starts: Starts, count: int, most: int, rng: np.random.Generator
+    ) -> Attempts:
+        """Greedy attempts at the edge."""
+        ends = np.full(count, MISSED, np.int32)
+        limit = self.config.edge_limit
+        made, steps = attempt_edge(self._from(starts), self.machine(edge), learnt, limit, most, ends, rng)
+        return Attempts(int(made), int(steps), ends[:made][ends[:made] != MISSED])
+
+    def _from(self, starts: Starts) -> WorldTable:
+        return self.world._replace(starts=starts.rows, start_cumulative=starts.cumulative)
+
+    def machine(self, edge: AbstractEdge) -> MachineTable:
+        """The machine of an edge over the world's labels and again over the same with which the world ends."""
+        reached = self._targets(edge.source)
+        fate = np.where(reached == edge.target, THERE, np.where(reached == edge.source, AWAY, ELSEWHERE))
+        ended = np.where((fate == THERE) & self.graph.final(edge.target), THERE, ELSEWHERE)
+        following = np.array([np.concatenate([fate, ended])] * 3, np.int32)
+        following[THERE:] = np.array([[THERE], [ELSEWHERE]])
+        reward = np.zeros(following.shape)
+        reward[AWAY] = following[AWAY] == THERE
+        status = np.array([RUNNING, SUCCESS, FAILURE], np.int8)
+        return MachineTable(AWAY, following, reward, np.full(following.shape, -1, np.int32), status)
+
+    def _targets(self, source: int) -> Ints:
+        """The vertex to which each label leads from a vertex, -1 for a failure; the last answer is remembered."""
+        if self._reached is None or self._reached[0] != source:
+            stepper, state = self.graph.stepper, self.graph.vertices[source]
+            found = [self.graph.number.get(stepper.step(state, label).state, -1) for label in self.labels]
+            self._reached = source, np.array(found, np.int32)
+        return self._reached[1]
 
 
 class CompositionalLearner(Learner):
@@ -86,7 +275,7 @@ class CompositionalLearner(Learner):
         while jobs := self.jobs(steps):
             yield self.settle(jobs[0], self.edges.solve(jobs[0]))
 
-    def jobs(self, steps: int) -> list[Job]:
+    def jobs(self, steps: int) -> list[EdgeJob]:
         """The edges to be learnt next that need not wait for each other; none when the run is at its end.
 
         Edges out of one vertex are independent as long as no budget that one uses up is needed by the others.
@@ -105,13 +294,13 @@ class CompositionalLearner(Learner):
         training = min(config.edge_steps, left)
         return [self._job(self.search.pending[0], training, left - training)]
 
-    def _job(self, number: int, training: int, most: int) -> Job:
+    def _job(self, number: int, training: int, most: int) -> EdgeJob:
         edge = self.graph.edges[number]
         arrival = self.search.arrival[edge.source]
         starts = self.edges.starts() if arrival < 0 else self.ends[arrival]
-        return Job(number, edge, starts, training, self.config.rollouts, most, self.seed)
+        return EdgeJob(number, edge, starts, training, self.config.rollouts, most, self.seed)
 
-    def settle(self, job: Job, done: Done) -> EdgeResult:
+    def settle(self, job: EdgeJob, done: Done) -> EdgeResult:
         """Take note of an edge that was learnt; edges are settled in the order in which the search asks for them."""
         tried = done.attempts
         if len(tried.ends):

@@ -9,8 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from errands.learners.dirl.graph import AbstractGraph, abstract_graph
-from errands.learners.dirl.search import Search
+from errands.learners.dirl.graph import AbstractGraph, Search, abstract_graph
 from errands.tasks import load
 
 

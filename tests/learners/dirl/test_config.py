@@ -3,7 +3,7 @@
 import pytest
 
 from errands.errors import ConfigError, UnknownName
-from errands.learners.dirl.deep_config import DeepDiRLConfig, deep_dirl_preset
+from errands.learners.dirl.config import DeepDiRLConfig, deep_dirl_preset
 from errands.tasks import load
 
 WATER, CHEETAH = load("water-2"), load("cheetah-bcd")

@@ -16,9 +16,8 @@ import errands
 from errands.errors import ConfigError
 from errands.learners import make_learner
 from errands.learners.dirl import DiRL, DiRLConfig, abstract_graph, predicted_steps
-from errands.learners.dirl.edge import gathered, wilson
 from errands.learners.dirl.graph import AbstractEdge
-from errands.learners.dirl.tabular import ELSEWHERE, THERE, TabularEdges
+from errands.learners.dirl.learner import ELSEWHERE, THERE, TabularEdges, gathered, wilson
 from errands.oracle.certificate import certificate
 from errands.tables import FAILURE, SUCCESS
 from errands.tasks import Task, load
