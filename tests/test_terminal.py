@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rich.console import Group
 
 from errands.cli import main
-from errands.terminal import console, printable, table
+from errands.terminal import console, printable, show, table
 
 HOSTILE = ["[/red]", "[bold]x[/bold]", "\x1b[31mred\x1b[0m", "a\x9b2Jb", "\u202eesrever", "bell\x07", ":smile:", "back\x08slash"]
 
@@ -68,14 +68,15 @@ def test_the_document_of_a_hostile_name_is_json_without_control_codes(
     assert (out + err).replace("\n", "").isprintable()
 
 
-def test_names_are_never_cut_at_eighty_columns() -> None:
+def test_no_word_is_cut_at_eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     heard = io.StringIO()
     name = "office-6-one-coffee-with-a-long-name"
-    told = table("cut nothing", ("task", "learner"), ("seeds", "optimum", "length", "optimal", "first optimal", "seconds"))
-    told.add_row(name, "qcorm-plus", "10", "1,234,567", "1,234,567.8", "10/10", "12,345,678", "1,234.56")
-    shown = console(file=heard)
-    shown.width = 80
-    shown.print(told)
+    numbers = ("seeds", "optimum", "length", "optimal", "first optimal", "seconds")
+    told = table("cut nothing", ("task",), numbers, words=("learner",))
+    told.add_row(name, "qcorm-plus tuned alpha=0.1", "10", "1,234,567", "1,234,567.8", "10/10", "12,345,678", "1,234.56")
+    show(told, heard)
     assert name in heard.getvalue()
     assert "qcorm-plus" in heard.getvalue()
     assert "…" not in heard.getvalue()
+    assert "1,234.56" in heard.getvalue()

@@ -8,6 +8,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+WIDEST = 1_000
+"""No table is printed wider than this, whatever it holds."""
+
 
 def printable(text: str) -> str:
     r"""The text with everything that a terminal would obey or hide written out; lines and tabs stay.
@@ -31,22 +34,41 @@ def console(file: TextIO | None = None, stderr: bool = False) -> Console:
     return Plain(file=file, stderr=stderr, markup=False, emoji=False)
 
 
-def table(title: str, names: tuple[str, ...], numbers: tuple[str, ...], rest: str | None = None) -> Table:
-    """An empty table: columns of names are never cut, numbers stand at the right, and what is longest is folded.
+def show(thing: Any, file: TextIO | None = None) -> None:
+    """Print what rich renders; where a table needs more columns than there are, its lines are longer, and no word is cut."""
+    from rich.measure import Measurement
+
+    screen = console(file)
+    needed = Measurement.get(screen, screen.options.update(width=WIDEST), thing).minimum + 8  # rich forgets some padding
+    screen.width = max(screen.width, min(needed, WIDEST))
+    screen.print(thing)
+
+
+def table(
+    title: str | None,
+    names: tuple[str, ...],
+    numbers: tuple[str, ...] = (),
+    rest: str | None = None,
+    words: tuple[str, ...] = (),
+) -> Table:
+    """An empty table without lines: names are never cut, numbers stand at the right, and what is longest is folded.
 
     Parameters:
         title: the line above it.
         names: columns whose words stay whole, such as the task.
         numbers: columns of numbers.
         rest: the last column, which takes what room is left.
+        words: columns after the names that may be folded between words.
     """
     from rich.table import Table
 
-    empty = Table(title=title, title_justify="left")
+    empty = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for name in names:
         empty.add_column(name, no_wrap=True, min_width=len(name))
+    for name in words:
+        empty.add_column(name)
     for name in numbers:
-        empty.add_column(name, justify="right", overflow="fold")
+        empty.add_column(name, justify="right", overflow="fold", min_width=max(map(len, name.split())))
     if rest is not None:
         empty.add_column(rest, overflow="fold")
     return empty

@@ -72,9 +72,9 @@ def _verb(name: str, words: list[str], as_json: bool) -> int:
     elif isinstance(answer.shown, str):
         print(printable(answer.shown))
     else:
-        from errands.terminal import console
+        from errands.terminal import show
 
-        console().print(answer.shown)
+        show(answer.shown)
     return int(answer.code)
 
 

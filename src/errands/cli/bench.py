@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from errands.cli.options import Count, Seconds
 from errands.cli.tell import Answer
+from errands.terminal import table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -87,15 +88,10 @@ def _say(arguments: Arguments, line: str) -> None:
 
 
 def _table(title: str, rows: list[dict[str, Any]], sizes: tuple[int, ...], cell: Callable[[dict[str, Any]], str]) -> Table:
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column("learner", no_wrap=True)
-    for n in sizes:
-        table.add_column(f"{n} boxes", justify="right", no_wrap=True)
+    learners = table(title, ("learner",), tuple(f"{n} boxes" for n in sizes))
     for name in dict.fromkeys(row["method"] for row in rows):
-        table.add_row(name, *(cell(row) for row in rows if row["method"] == name))
-    return table
+        learners.add_row(name, *(cell(row) for row in rows if row["method"] == name))
+    return learners
 
 
 def _speed(row: dict[str, Any]) -> str:
@@ -108,12 +104,7 @@ def _memory(row: dict[str, Any]) -> str:
 
 
 def _compile_table(rows: list[dict[str, Any]]) -> Table:
-    from rich.table import Table
-
-    title = "Seconds to the first steps in a new process"
-    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for name in ("learner", "nothing compiled", "from the cache"):
-        table.add_column(name, justify="left" if name == "learner" else "right")
+    learners = table("Seconds to the first steps in a new process", ("learner",), ("nothing compiled", "from the cache"))
     for row in rows:
-        table.add_row(row["method"], f"{row['first_seconds']:.1f}", f"{row['cached_seconds']:.1f}")
-    return table
+        learners.add_row(row["method"], f"{row['first_seconds']:.1f}", f"{row['cached_seconds']:.1f}")
+    return learners

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import tyro
 
 from errands.cli.tell import Answer
+from errands.terminal import table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -86,22 +87,19 @@ def _tables(rows: tuple[Summary, ...]) -> list[Any]:
 
 def _table(rows: list[Summary]) -> Table:
     """One row for each method on a task, narrow enough for a terminal of 80 columns."""
-    from rich.table import Table
-
     best = "unknown" if rows[0].optimum is None else f"{rows[0].optimum:g}"
     title = f"{rows[0].task}, optimum {best}: final greedy episodes and steps, medians over seeds"
-    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for name in ("method", "n", "length", "q1-q3", "ok", "optimal", "first at", "10 % at", "IQM", "95 %"):
-        table.add_column(name, justify="left" if name == "method" else "right", no_wrap=name == "method")
+    numbers = ("n", "length", "q1-q3", "ok", "optimal", "first at", "10 % at", "IQM", "95 %")
+    methods = table(title, ("method",), numbers)
     for row in rows:
         median, between = _lengths(row)
-        table.add_row(
+        methods.add_row(
             row.name, str(row.seeds), median, between,
             f"{row.success:.0%}", f"{row.optimal:.0%}",
             _number(row.first_optimal.values[1], "never"), _number(row.first_near.values[1], "never"),
             f"{row.score.value:.2f}", f"{row.score.low:.2f}-{row.score.high:.2f}",
         )  # fmt: skip
-    return table
+    return methods
 
 
 def _lengths(row: Summary) -> tuple[str, str]:
@@ -119,16 +117,19 @@ def _number(value: float | None, otherwise: str) -> str:
 
 def _differences(differ: dict[str, dict[str, Any]]) -> Table:
     """The settings that runs have with different values; what only some of them have is in the document."""
-    from rich.table import Table
-
-    table = Table(title="Settings that differ", title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False)
     shown = {key: values for key, values in differ.items() if len({repr(v) for v in values.values()}) > 1}
     runs = list(dict.fromkeys(run for values in shown.values() for run in values))
-    for name in ("setting", *runs):
-        table.add_column(name)
+    listed = table("Settings that differ", ("setting",))
+    for run in runs:
+        listed.add_column(run, overflow="fold")
     for key, values in shown.items():
-        table.add_row(key, *(str(values[run]) if run in values else "" for run in runs))
-    return table
+        listed.add_row(key, *(_setting(key, values[run]) if run in values else "" for run in runs))
+    return listed
+
+
+def _setting(key: str, value: Any) -> str:
+    """A setting in words: a learner that was given no machine runs on its own."""
+    return "its own" if key == "machine" and value is None else str(value)
 
 
 def _settings(found: list[Compared]) -> dict[str, dict[str, Any]]:

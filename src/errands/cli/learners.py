@@ -12,6 +12,7 @@ from typing import Any
 import tyro
 
 from errands.cli.tell import Answer
+from errands.terminal import table
 
 
 @dataclass(frozen=True)
@@ -26,27 +27,21 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """List them."""
-    from rich.table import Table
-
     from errands.learners import LEARNERS, entry_of
 
     if arguments.learner is None:
-        table = Table()
-        for column in ("learner", "machines", "worlds", "what it is"):
-            table.add_column(column)
+        listed = table(None, ("learner", "machines", "worlds"), rest="what it is")
         rows = []
         for name, entry in LEARNERS.items():
             worlds = [w for w, home in (("finite", entry.tabular), ("continuous", entry.deep)) if home]
             rows.append({"learner": name, "machines": list(entry.machines), "worlds": worlds, "about": entry.about})
-            table.add_row(name, ", ".join(entry.machines) or "its own", ", ".join(worlds), entry.about)
-        return Answer({"learners": rows}, table)
+            listed.add_row(name, ", ".join(entry.machines) or "its own", ", ".join(worlds), entry.about)
+        return Answer({"learners": rows}, listed)
     entry_of(arguments.learner)
     return _settings(arguments.learner, arguments.task)
 
 
 def _settings(name: str, task_name: str) -> Answer:
-    from rich.table import Table
-
     from errands.learners.presets import PRESETS, config_of
     from errands.tasks.catalogue import load
 
@@ -54,15 +49,13 @@ def _settings(name: str, task_name: str) -> Answer:
     configs = {preset: config_of(name, preset, task) for preset in PRESETS}
     kind = type(configs["tuned"])
     said = sentences(kind)
-    table = Table(title=f"{name} on {task_name}: {kind.__name__}", title_justify="left")
-    for column in ("setting", *PRESETS, "what it is"):
-        table.add_column(column)
+    listed = table(f"{name} on {task_name}: {kind.__name__}", ("setting", *PRESETS), rest="what it is")
     rows: list[dict[str, Any]] = []
     for field in fields(kind):
         values = {preset: getattr(config, field.name) for preset, config in configs.items()}
         rows.append({"setting": field.name, **values, "about": said.get(field.name, "")})
-        table.add_row(field.name, *(str(v) for v in values.values()), said.get(field.name, ""))
-    return Answer({"learner": name, "task": task_name, "settings": rows}, table)
+        listed.add_row(field.name, *(str(v) for v in values.values()), said.get(field.name, ""))
+    return Answer({"learner": name, "task": task_name, "settings": rows}, listed)
 
 
 def sentences(kind: type) -> dict[str, str]:

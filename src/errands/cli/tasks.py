@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from errands.cli.tell import Answer
+from errands.terminal import table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -36,28 +37,20 @@ def run(arguments: Arguments) -> Answer:
 
 
 def _families(families: list[dict[str, Any]]) -> Table:
-    from rich.table import Table
-
-    table = Table(title="Tasks by name; N is any number in the range", title_justify="left")
-    for column in ("name", "N", "what it is"):
-        table.add_column(column, no_wrap=column != "what it is")
+    listed = table("Tasks by name; N is any number in the range", ("name", "N"), rest="what it is")
     for family in families:
-        table.add_row(family["name"], f"{family['from']}-{family['to']}" if family["from"] else "", family["about"])
-    return table
+        listed.add_row(family["name"], f"{family['from']}-{family['to']}" if family["from"] else "", family["about"])
+    return listed
 
 
 def _examples(rows: list[dict[str, Any]]) -> Table:
-    from rich.table import Table
-
-    table = Table(title="Examples", title_justify="left")
-    for column in ("task", "world", "agenda states", "coupled", "policies", "optimum"):
-        table.add_column(column, justify="left" if column in ("task", "world") else "right")
+    examples = table("Examples", ("task", "world"), ("agenda states", "coupled", "policies", "optimum"))
     for row in rows:
         optimum = "continuous world" if row["optimum"] is None else f"{row['optimum']:g}"
-        table.add_row(
+        examples.add_row(
             row["task"], row["world"], f"{row['agenda']:,}", f"{row['coupled']:,}", str(row["policies"]), optimum
         )
-    return table
+    return examples
 
 
 def _row(name: str, map_seed: int) -> dict[str, Any]:

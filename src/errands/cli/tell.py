@@ -26,7 +26,7 @@ class Answer:
 def tell_run(folder: RunFolder) -> Answer:
     """The document and the table of a run; exit code 1 when a seed ended in an error."""
     results = folder.results()
-    return Answer(run_document(folder, results), _Run(folder, results), int(any(r.error for r in results)))
+    return Answer(run_document(folder, results), _run_table(folder, results), int(any(r.error for r in results)))
 
 
 def run_document(folder: RunFolder, results: list[ResultDocument]) -> dict[str, Any]:
@@ -47,25 +47,20 @@ def run_document(folder: RunFolder, results: list[ResultDocument]) -> dict[str, 
     }
 
 
-class _Run:
-    """A table of seeds and one sentence; made when it is printed."""
+def _run_table(folder: RunFolder, results: list[ResultDocument]) -> Any:
+    """A table of seeds, one sentence, and where the run is."""
+    from rich.console import Group
 
-    def __init__(self, folder: RunFolder, results: list[ResultDocument]) -> None:
-        self.folder, self.results = folder, results
-
-    def __rich_console__(self, console: Any, options: Any) -> Any:
-        known = self.folder.document
-        machine = f" ({known.machine})" if known.machine else ""
-        title = f"{known.task}, {known.learner}{machine}, {known.preset}"
-        seeds = table(title, (), ("seed", "steps", "length", "success", "first optimal", "seconds"), "order")
-        for r in self.results:
-            first = "-" if r.first_optimal_step is None else f"{r.first_optimal_step:,}"
-            length = "-" if r.final_length is None else f"{r.final_length:g}"
-            success, order = chance(r), r.error or " ".join(r.order)
-            seeds.add_row(str(r.seed), f"{r.steps:,}", length, success, first, f"{r.wall_seconds:.2f}", order)
-        yield seeds
-        yield sentence(self.results)
-        yield f"stored in {self.folder.path}"
+    known = folder.document
+    machine = f" ({known.machine})" if known.machine else ""
+    title = f"{known.task}, {known.learner}{machine}, {known.preset}"
+    seeds = table(title, (), ("seed", "steps", "length", "success", "first optimal", "seconds"), "order")
+    for r in results:
+        first = "-" if r.first_optimal_step is None else f"{r.first_optimal_step:,}"
+        length = "-" if r.final_length is None else f"{r.final_length:g}"
+        success, order = chance(r), r.error or " ".join(r.order)
+        seeds.add_row(str(r.seed), f"{r.steps:,}", length, success, first, f"{r.wall_seconds:.2f}", order)
+    return Group(seeds, sentence(results), f"stored in {folder.path}")
 
 
 def sentence(results: list[ResultDocument]) -> str:
@@ -118,26 +113,22 @@ def tell_sweep(sweep: SweepFolder, found: list[dict[str, Any]], predicted: dict[
         "predicted": predicted,
         "runs": found,
     }
-    return Answer(document, _Sweep(sweep, found, faults), int(faults > 0))
+    return Answer(document, _sweep_table(sweep, found, faults), int(faults > 0))
 
 
-class _Sweep:
-    """One line for each cell and one sentence; made when it is printed."""
+def _sweep_table(sweep: SweepFolder, found: list[dict[str, Any]], faults: int) -> Any:
+    """One line for each cell, and two sentences."""
+    from rich.console import Group
 
-    def __init__(self, sweep: SweepFolder, found: list[dict[str, Any]], faults: int) -> None:
-        self.sweep, self.found, self.faults = sweep, found, faults
-
-    def __rich_console__(self, console: Any, options: Any) -> Any:
-        numbers = ("seeds", "optimum", "length", "optimal", "first optimal", "seconds")
-        shown = table(self.sweep.path.name, ("task", "learner"), numbers)
-        cells: dict[str, list[dict[str, Any]]] = {}
-        for row in self.found:
-            cells.setdefault(row["folder"], []).append(row)
-        for some in cells.values():
-            shown.add_row(*_line(some))
-        yield shown
-        yield "Length, first optimal step and seconds are medians over seeds."
-        yield f"{len(self.found) - self.faults:,} runs ended, {self.faults:,} failed; stored in {self.sweep.path}"
+    numbers = ("seeds", "optimum", "length", "optimal", "first optimal", "seconds")
+    shown = table(sweep.path.name, ("task",), numbers, words=("learner",))
+    cells: dict[str, list[dict[str, Any]]] = {}
+    for row in found:
+        cells.setdefault(row["folder"], []).append(row)
+    for some in cells.values():
+        shown.add_row(*_line(some))
+    ended = f"{len(found) - faults:,} runs ended, {faults:,} failed; stored in {sweep.path}"
+    return Group(shown, "Length, first optimal step and seconds are medians over seeds.", ended)
 
 
 def _line(some: list[dict[str, Any]]) -> list[str]:
@@ -155,4 +146,5 @@ def _line(some: list[dict[str, Any]]) -> list[str]:
     median = f"{statistics.median(reached):,.0f}" if 2 * len(reached) > len(good) else "-"
     seconds = f"{statistics.median(row['wall_seconds'] for row in good):.2f}"
     shown = "-" if best is None else f"{best:g}"
-    return [*words, str(len(some)), shown, f"{lengths:g}", f"{optimal}/{len(some)}", median, seconds]
+    length = "fails" if lengths == float("inf") else f"{lengths:g}"
+    return [*words, str(len(some)), shown, length, f"{optimal}/{len(some)}", median, seconds]

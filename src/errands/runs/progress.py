@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 from errands.runs.documents import ResultDocument
 from errands.runs.train import Beat, Job
-from errands.terminal import printable
+from errands.terminal import printable, table
 
 EVERY = 10.0
 """Seconds between two plain lines about seeds that are under way."""
@@ -65,18 +65,14 @@ class Progress:
 
     def table(self) -> Any:
         """The live table."""
-        from rich.table import Table
-
         spent = clock(time.monotonic() - self.began)
-        table = Table(title=f"{self.ended} of {self.total} ended, {self.faults} failed, {spent}")
-        for name in COLUMNS:
-            names = name in ("task", "learner")
-            table.add_column(name, justify="left" if names else "right", no_wrap=names)
+        title = f"{self.ended} of {self.total} ended, {self.faults} failed, {spent}"
+        rows = table(title, COLUMNS[:1], COLUMNS[2:], words=COLUMNS[1:2])
         for job, beat in list(self.beats.items())[:ROWS]:
             done = f"{beat.step:,} / {beat.steps:,}"
             numbers = (f"{beat.rate:,.0f}", _length(beat), _gap(beat) or "-", _left(beat))
-            table.add_row(job.task, job.learner, str(job.seed), done, *numbers)
-        return table
+            rows.add_row(job.task, job.learner, str(job.seed), done, *numbers)
+        return rows
 
     def _say(self, text: str) -> None:
         print(printable(text), file=self.out, flush=True)

@@ -36,6 +36,7 @@ from errands.runs.request import CHECKPOINT_SECONDS, plain, prepare
 from errands.runs.train import Job, ended_well, failed, jobs_of
 from errands.tasks.catalogue import load, load_file
 from errands.tasks.task import Task
+from errands.terminal import table
 
 
 def begin(blocks: Sequence[Block], path: Path, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> SweepFolder:
@@ -223,19 +224,15 @@ class Outlook:
 
     def table(self) -> Any:
         """Cell by cell, the first ones of a long plan."""
-        from rich.table import Table
-
-        table = Table(title=self.words(), title_justify="left")
-        for name in ("task", "learner", "runs", "seconds a run", "MB"):
-            table.add_column(name, justify="left" if name in ("task", "learner") else "right")
+        cells = table(self.words(), ("task",), ("runs", "seconds a run", "MB"), words=("learner",))
         for cell, seeds in self.waiting[:SHOWN]:
             each = self.costs[cell.folder]
             about = "" if each.measured else "~"
             learner = " ".join(filter(None, (cell.learner, cell.machine, cell.preset, *cell.settings)))
-            table.add_row(cell.task, learner, str(len(seeds)), f"{about}{each.seconds:.2f}", f"{each.bytes / 1e6:,.1f}")
+            cells.add_row(cell.task, learner, str(len(seeds)), f"{about}{each.seconds:.2f}", f"{each.bytes / 1e6:,.1f}")
         if len(self.waiting) > SHOWN:
-            table.add_row(f"and {len(self.waiting) - SHOWN:,} more")
-        return table
+            cells.add_row(f"and {len(self.waiting) - SHOWN:,} more")
+        return cells
 
 
 def look_ahead(sweep: SweepFolder, workers: int) -> Outlook:
