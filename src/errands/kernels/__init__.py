@@ -16,6 +16,8 @@ import contextlib
 import hashlib
 import os
 import pickle
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -122,6 +124,46 @@ class KernelCache(FunctionCache):
                 beside.unlink(missing_ok=True)
 
 
+class _Signals:
+    """Ctrl-C while a kernel is called from the main thread: noted, and raised when the kernel has returned.
+
+    Turning Python's values into the machine's runs Python code (a Generator's ctypes), and an exception raised in there
+    is not looked for: the process would die or a kernel be left half done. So interrupts are taken between two calls.
+    """
+
+    def __init__(self) -> None:
+        self.came = False
+
+    def note(self, *_: object) -> None:
+        """Take the place of the interrupt's handler."""
+        self.came = True
+
+    def call(self, kernel: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        """Call a kernel, with interrupts held back."""
+        if threading.get_ident() != threading.main_thread().ident or signal.getsignal(signal.SIGINT) is None:
+            return kernel(*arguments)
+        before = signal.signal(signal.SIGINT, self.note)
+        try:
+            return kernel(*arguments)
+        finally:
+            signal.signal(signal.SIGINT, before)
+            if self.came:
+                self.came = False
+                signal.raise_signal(signal.SIGINT)
+
+
+_signals = _Signals()
+
+
+class _Whole(CPUDispatcher):
+    """Code with reference counts, called from Python with interrupts held back; compiling can be interrupted."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        if not self.overloads:
+            self.compile(tuple(self.typeof_pyval(argument) for argument in arguments))
+        return _signals.call(super().__call__, arguments)
+
+
 class _Inner(CPUDispatcher):
     """Code without reference counts and without a way in from Python, but for an entry made when it is needed."""
 
@@ -132,7 +174,7 @@ class _Inner(CPUDispatcher):
             enter = _ENTRIES[len(arguments)](self)
             enter.__module__, enter.__name__ = self.py_func.__module__, f"enter_{self.py_func.__name__}"
             enter.__qualname__ = enter.__name__
-            self.entry = CPUDispatcher(py_func=enter, targetoptions=_OPTIONS)
+            self.entry = _Whole(py_func=enter, targetoptions=_OPTIONS)
             self.entry._cache = KernelCache(self.py_func, "entry")
         return self.entry(*arguments)
 
@@ -164,7 +206,7 @@ def _compiled(dispatcher: type, options: dict[str, Any], role: str) -> Callable[
     return decorate
 
 
-jit = _compiled(CPUDispatcher, _OPTIONS, "whole")
+jit = _compiled(_Whole, _OPTIONS, "whole")
 """Compile for calls from Python, without the interpreter's lock; plain Python when NUMBA_DISABLE_JIT is set."""
 
 hot = _compiled(_Inner, _INNER, "inner")

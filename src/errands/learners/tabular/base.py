@@ -18,6 +18,10 @@ from errands.tasks.task import Task
 STATE, TIME, ACTION = 0, 2, 3
 
 
+MOST_STEPS = 50_000
+"""Steps of one call of a compiled loop: Ctrl-C waits for its end, and each step of a large task may take 10 us."""
+
+
 class TabularLearner(Learner):
     """A learner whose compiled loop stops when it lacks something: an outcome, a machine state, or room."""
 
@@ -49,7 +53,7 @@ class TabularLearner(Learner):
         end = self.step + count
         asked = self.world if isinstance(self.world, Asked) else None
         while self.step < end:
-            done = self.loop(1 if asked else end - self.step)
+            done = self.loop(1 if asked else min(end - self.step, MOST_STEPS))
             self.step += done
             if asked and done:
                 asked.forget()

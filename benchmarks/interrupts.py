@@ -1,0 +1,83 @@
+"""Ctrl-C at random moments of `errands train` and `resume`: every one must exit with 130 and resume to the same bytes.
+
+python benchmarks/interrupts.py [--interrupts 200]
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+LEARNERS = ("qrm", "crm", "hrm", "qcorm", "qcorm-plus")
+CODE = "import sys; from errands.cli import main; sys.exit(main())"
+OPTIONS = ["--steps", "600000", "--eval-every", "20", "--checkpoint-every", "0.2", "--jobs", "1", "--name", "it"]
+
+
+def started(words: list[str], folder: Path) -> subprocess.Popen[str]:
+    """An errands command in a process and a process group of its own, as a shell would start it."""
+    command = [sys.executable, "-c", CODE, *words, "--quiet", "--json"]
+    return subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """What a finished seed depends on: its rows and its last arrays."""
+    seed = folder / "runs" / "it" / "seed-0"
+    last = max(seed.glob("*.safetensors"), key=lambda file: file.name)
+    return {"evaluations.csv": (seed / "evaluations.csv").read_bytes(), "arrays": last.read_bytes()}
+
+
+def training(process: subprocess.Popen[str], folder: Path) -> bool:
+    """Wait until the process writes rows; False when it ended before."""
+    rows = folder / "runs" / "it" / "seed-0" / "evaluations.csv"
+    before = rows.stat().st_mtime_ns if rows.exists() else 0
+    while process.poll() is None:
+        if rows.exists() and rows.stat().st_mtime_ns != before:
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def chain(learner: str, wanted: int, dice: random.Random) -> collections.Counter[int]:
+    """Interrupt one run and its resumptions so often, finish it, and compare it with one that nobody interrupted."""
+    codes: collections.Counter[int] = collections.Counter()
+    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
+        train = ["train", "delivery-4", learner, *OPTIONS]
+        assert started(train, Path(two)).wait() == 0
+        while sum(codes.values()) < wanted:
+            begun = (Path(one) / "runs" / "it").exists()
+            process = started(["resume", "it"] if begun else train, Path(one))
+            if training(process, Path(one)):
+                time.sleep(dice.random() * 0.7)
+                process.send_signal(signal.SIGINT)
+            said = process.communicate()[1]
+            if process.returncode == 0:  # it had ended before the interrupt came: begin a new one
+                subprocess.run(["rm", "-rf", str(Path(one) / "runs")], check=True)
+                continue
+            codes[process.returncode] += 1
+            if process.returncode != 130:
+                print(learner, process.returncode, said[-500:])
+        assert started(["resume", "it"], Path(one)).wait() == 0
+        assert contents(Path(one)) == contents(Path(two)), f"{learner}: other bytes after {wanted} interrupts"
+    return codes
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--interrupts", type=int, default=200)
+    wanted, dice = parser.parse_args().interrupts, random.Random(0)
+    codes = {learner: dict(chain(learner, -(-wanted // len(LEARNERS)), dice)) for learner in LEARNERS}
+    print(json.dumps(codes, indent=1))
+
+
+if __name__ == "__main__":
+    main()
