@@ -7,12 +7,13 @@ EXTRAS := deep,mujoco,viewer,ray,docs,dev
 EVERY := $(EXTRAS),sb3
 WORKERS ?= 2
 
-.PHONY: help demo test check extras release bench clean
+.PHONY: help demo test check docs extras release bench clean
 
 help:
 	@echo "make demo   install the core and run the demo"
 	@echo "make test   install all extras but sb3 and run the tests"
 	@echo "make check  ruff, mypy --strict, import-linter"
+	@echo "make docs   build the documentation site into site/"
 	@echo "make extras resolve every extra under constraints.txt, installing none"
 	@echo "make release build wheel and sdist, check them, run the demo from each in an empty environment"
 	@echo "make bench  run every measurement of benchmarks/"
@@ -29,6 +30,10 @@ check: $(VENV)/.full
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: $(VENV)/.full
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "open site/index.html; for its search: $(BIN)/python -m http.server -d site 8000"
+
 # pip looks for every package as if none were installed and downloads what it must read; torch is resolved, not installed.
 extras: $(VENV)/.full
 	@if $(BIN)/python -m pip download --quiet --no-deps --disable-pip-version-check -d $(VENV)/.index -c constraints.txt iniconfig >/dev/null 2>&1; \
@@ -42,7 +47,7 @@ bench: $(VENV)/.full
 	@set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(BIN)/python:
