@@ -83,7 +83,7 @@ def episode(
     for t in range(limit):
         a, _ = policy.act(s, (int(u), int(mask)), None)
         o = outcome(world, s, a, rng)
-        entry, mask, _ = advance(machine, u, mask, world.label[s, a, o])
+        entry, mask, _ = advance(machine, u, np.uint64(mask), world.label[s, a, o])
         u = machine.next[entry]
         total += reward(world, machine.reward[entry], machine.signal[entry], s, a, o)
         if machine.status[u] != RUNNING or world.ends[s, a, o]:
