@@ -114,6 +114,24 @@ def atoms(guard: Guard) -> Iterator[Atom]:
             yield from atoms(part)
 
 
+def decreasing(guard: Guard, sign: bool = True) -> Iterator[str]:
+    """The numeric features whose decrease a guard mentions: as `b↓`, or in saying that b is not unchanged."""
+    match guard:
+        case Numeric(name, change):
+            if change is Change.DECREASED or (change is Change.UNCHANGED and not sign):
+                yield name
+        case Not(inner):
+            yield from decreasing(inner, not sign)
+        case And(parts) | Or(parts):
+            for part in parts:
+                yield from decreasing(part, sign)
+
+
+def literal(name: str) -> Guard:
+    """The guard that `a` or `~a` means."""
+    return Not(Boolean(name[1:])) if name.startswith("~") else Boolean(name)
+
+
 def holds(guard: Guard, true: Set[str], changes: Mapping[str, Change]) -> bool:
     """Whether the guard is true when exactly these Boolean features are true and numeric ones have these values."""
     match guard:
@@ -284,7 +302,10 @@ class _Parser:
         if depth > MAX_DEPTH:
             raise SpecError(f"the guard '{_short(self.text)}' is nested more than {MAX_DEPTH} deep; split it up")
         if self._take("~"):
-            return negation(self._not(depth + 1))
+            inner = self._not(depth + 1)
+            if isinstance(inner, Numeric) and inner.change is Change.UNCHANGED:
+                return Or((Numeric(inner.name, Change.DECREASED), Numeric(inner.name, Change.REACHED)))
+            return negation(inner)
         if self._take("("):
             inner = self._or(depth + 1)
             if not self._take(")"):

@@ -52,6 +52,23 @@ class MachineTable(NamedTuple):
     """[U] RUNNING, SUCCESS or FAILURE."""
 
 
+class OrderTable(NamedTuple):
+    """Rules between subtasks as masks (machines.rules); machines without rules never look further than `ruled`."""
+
+    ruled: bool
+    before: Masks
+    """[N] what must not remain for each subtask bit to be open."""
+    ends: np.uint64
+    """the bits that say that a visit has yet to end: no variable counts them, and all that hold are completed."""
+    enough: Ints
+    """[C] how many parts of choice c are enough; its parts are part[part_first[c] : part_first[c + 1]]."""
+    room: Ints
+    """[D] how many parts of capacity d may be begun and not done; its slice is that of C + d."""
+    part_first: Ints
+    """[C + D + 1]"""
+    part: Masks
+
+
 class AgendaTable(NamedTuple):
     """An agenda machine that is stepped, never enumerated: state = (numeric state u, mask of remaining subtasks)."""
 
@@ -59,7 +76,7 @@ class AgendaTable(NamedTuple):
     full: np.uint64
     """the mask of all subtasks."""
     active: Masks
-    """[U] the subtasks that can be completed in u."""
+    """[U] the subtasks that can be completed in u where no rule holds them back."""
     label_bits: Masks
     """[L] the subtasks whose feature is true in label l."""
     variable_bits: Masks
@@ -88,7 +105,9 @@ class AgendaTable(NamedTuple):
     alternative_row: Ints
     """[U] the first row of u."""
     alternatives: Ints
-    """Boolean objectives open in (u, q), besides the remaining active subtasks."""
+    """Boolean objectives open in (u, q), besides the open subtasks."""
+    order: OrderTable
+    """The rules between the subtasks."""
 
 
 ROUNDING = 1e-9

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from errands.kernels import hot
 from errands.kernels.choice import explore
-from errands.kernels.stepping import ONE, ZERO, lowest_bit, standing, start
+from errands.kernels.stepping import ONE, ZERO, lowest_bit, open_subtasks, standing, start
 from errands.kernels.steps_to_go import StepsToGo, insert, slot
 from errands.tables import AgendaTable, Floats, Ints, Masks, WorldTable
 
@@ -104,7 +104,7 @@ def occupy(machine: AgendaTable, values: CoupledValues) -> None:
     """List the objectives of all coupled states of the current agenda state."""
     where = values.where
     u, mask = where[NUMERIC], values.mask[0]
-    count = enlist_bits(machine, values, machine.active[u] & mask, 0)
+    count = enlist_bits(machine, values, open_subtasks(machine, u, mask), 0)
     row = standing(machine, u, mask)
     for at in range(machine.alternative_first[row], machine.alternative_first[row + 1]):
         count = enlist(values, machine.alternatives[at], count)

@@ -23,7 +23,7 @@ from errands.kernels.qcorm_plus_memory import (
     Settings,
 )
 from errands.kernels.qcorm_plus_plan import legs
-from errands.kernels.stepping import ONE, ZERO, advance, lowest_bit
+from errands.kernels.stepping import ONE, ZERO, advance, lowest_bit, open_subtasks
 from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Floats, Ints
 
 ANY = -1
@@ -83,7 +83,7 @@ def arriving(machine: AgendaTable, value: Floats, label: Ints, u: int, mask: np.
         return 0.0
     if completed != ZERO:
         return 1.0 if wanted == ANY or completed & (ONE << np.uint64(wanted)) != ZERO else 0.0
-    if wanted == ANY and (machine.status[target] == SUCCESS or machine.active[target] & mask != ZERO):
+    if wanted == ANY and (machine.status[target] == SUCCESS or open_subtasks(machine, target, mask) != ZERO):
         return 1.0
     return value[target, k]
 

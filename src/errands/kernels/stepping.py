@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from errands.kernels import hot
-from errands.tables import AgendaTable, WorldTable
+from errands.tables import AgendaTable, OrderTable, WorldTable
 
 ONE, ZERO = np.uint64(1), np.uint64(0)
 
@@ -51,10 +51,53 @@ def start(world: WorldTable, rng: np.random.Generator) -> int:
 
 
 @hot
+def unheld(order: OrderTable, mask: np.uint64, wanted: np.uint64) -> np.uint64:
+    """Those of the wanted subtasks that no rule holds back while `mask` remains."""
+    rest = wanted
+    while rest != ZERO:
+        bit = lowest_bit(rest)
+        rest &= ~(ONE << np.uint64(bit))
+        if order.before[bit] & mask != ZERO:
+            wanted &= ~(ONE << np.uint64(bit))
+    for d in range(order.room.shape[0]):
+        first, last = order.part_first[order.enough.shape[0] + d], order.part_first[order.enough.shape[0] + d + 1]
+        begun = 0
+        for i in range(first, last):
+            begun += mask & order.part[i] != ZERO and mask & order.part[i] != order.part[i]
+        if begun >= order.room[d]:
+            for i in range(first, last):
+                if mask & order.part[i] == order.part[i]:
+                    wanted &= ~order.part[i]
+    return wanted
+
+
+@hot
+def settled(order: OrderTable, mask: np.uint64) -> np.uint64:
+    """What remains of a mask once every choice of which enough is done has been closed; inner choices come first."""
+    for c in range(order.enough.shape[0]):
+        done, every = 0, ZERO
+        for i in range(order.part_first[c], order.part_first[c + 1]):
+            done += mask & order.part[i] == ZERO
+            every |= order.part[i]
+        if done >= order.enough[c]:
+            mask &= ~every
+    return mask
+
+
+@hot
+def open_subtasks(machine: AgendaTable, u: int, mask: np.uint64) -> np.uint64:
+    """The subtasks that a step from (u, mask) could complete."""
+    wanted = machine.active[u] & mask
+    return unheld(machine.order, mask, wanted) if machine.order.ruled else wanted
+
+
+@hot
 def advance(machine: AgendaTable, u: int, mask: np.uint64, label: int) -> tuple[int, np.uint64, np.uint64]:
     """The entry that a step with this label reads, the mask after it, and the mask of the subtasks completed."""
     hit = machine.label_bits[label] & machine.active[u] & mask
     low = ZERO
+    if hit != ZERO and machine.order.ruled:
+        hit = unheld(machine.order, mask, hit)
     if hit != ZERO:
         low = hit & (~hit + ONE)
         if low != hit:
@@ -63,7 +106,10 @@ def advance(machine: AgendaTable, u: int, mask: np.uint64, label: int) -> tuple[
                 own = hit & machine.variable_bits[v]
                 if own != ZERO:
                     low |= own & (~own + ONE)
+            low |= hit & machine.order.ends
         mask &= ~low
+        if machine.order.ruled:
+            mask = settled(machine.order, mask)
     q = 0
     scale = 1
     for i in range(machine.first[u], machine.first[u + 1]):

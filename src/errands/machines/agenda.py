@@ -73,7 +73,7 @@ def _targets(stepper: Stepper, state: State) -> list[State]:
     """The states one move away; equal moves of interchangeable subtasks are looked up once."""
     u, mask = state
     groups = [left for bits in stepper.variable_bits if (left := mask & bits & stepper.active[u])]
-    if not stepper.symmetric or len(groups) > 1:
+    if not stepper.symmetric or len(groups) > 1:  # rules, too, tell subtasks apart
         return [move.target for move in stepper.moves(state)]
     found: list[State] = []
     if stepper.status[u]:

@@ -48,7 +48,7 @@ def mask_of(stepper: Stepper, order: tuple[int, ...]) -> int:
     mask = stepper.full
     for bit in order:
         mask &= ~(1 << bit)
-    return mask
+    return stepper.order.settled(mask)
 
 
 def extend(stepper: Stepper, u: int, order: tuple[int, ...], completed: int) -> Ordered:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from errands.features import Boolean, Guard, Not, conjunction, negation, parse_guard
+from errands.features import Guard, conjunction, literal, negation, parse_guard
 from errands.machines.agenda import AgendaRM
 from errands.machines.boolean import BooleanRM, extend, mask_of
 from errands.machines.coupled import CoupledRM
@@ -110,14 +110,13 @@ def _nodes(texts: list[str], status: list[int]) -> tuple[Node, ...]:
 
 def _guard(stepper: Stepper, state: State, move: Move) -> str:
     """The Boolean guard of a move: the subtasks that it completes, or that none of the open ones is completed."""
-    u, mask = state
     parts: list[Guard] = []
     if stepper.status[move.target[0]] == FAILURE:
         return str(move.guard)
     if move.completed:
-        parts += [Boolean(name) for name in dict.fromkeys(stepper.named(move.completed))]
+        parts += map(literal, dict.fromkeys(stepper.named(move.completed)))
     elif move.target == state:
-        parts += [Not(Boolean(name)) for name in stepper.named(stepper.active[u] & mask)]
+        parts += [negation(literal(name)) for name in stepper.named(stepper.open(state))]
     return str(conjunction([*parts, move.guard]))
 
 

@@ -15,8 +15,8 @@ from errands.machines.boolean import BooleanRM, extend, mask_of
 from errands.machines.counting import objectives
 from errands.machines.coupled import CoupledRM
 from errands.machines.numeric import NumericRM
-from errands.machines.stepping import Stepper
-from errands.tables import AgendaTable, Ints, MachineTable, Masks
+from errands.machines.stepping import Order, Stepper
+from errands.tables import AgendaTable, Ints, MachineTable, Masks, OrderTable
 
 CHANGES = (Change.UNCHANGED, Change.DECREASED, Change.REACHED)
 MAX_MENTIONED = 8
@@ -78,6 +78,21 @@ def _stepping(stepper: Stepper, labels: Labels, signals: Sequence[str]) -> Agend
         alternative_first=np.cumsum([0, *map(len, open_)]).astype(np.int32),
         alternative_row=np.cumsum([0, *width[:-1]]).astype(np.int32),
         alternatives=np.array([k for row in open_ for k in row], np.int32),
+        order=lower_order(stepper.order),
+    )
+
+
+def lower_order(order: Order) -> OrderTable:
+    """The rules of a machine as flat arrays of one word."""
+    groups = [*order.choices, *order.capacities]
+    return OrderTable(
+        ruled=order.ruled,
+        before=np.array(order.before, np.uint64),
+        ends=np.uint64(order.ends),
+        enough=np.array([n for n, _ in order.choices], np.int32),
+        room=np.array([n for n, _ in order.capacities], np.int32),
+        part_first=np.cumsum([0, *(len(parts) for _, parts in groups)]).astype(np.int32),
+        part=np.array([part for _, parts in groups for part in parts], np.uint64),
     )
 
 
@@ -107,12 +122,13 @@ def _entry(
 
 def entries(table: AgendaTable, u: int, mask: Masks, label: int) -> tuple[Ints, Masks, Masks]:
     """kernels.stepping.advance for many masks at once: the entry read, the mask after the step, those completed."""
-    hit = table.label_bits[label] & table.active[u] & mask
+    hit = _unheld(table.order, mask, table.label_bits[label] & table.active[u] & mask)
     low = np.zeros_like(hit)
     for bits in table.variable_bits:
         own = hit & bits
         low |= own & (~own + np.uint64(1))
-    after = mask & ~low
+    low |= hit & table.order.ends
+    after = _settled(table.order, mask & ~low)
     q = np.zeros(len(mask), np.int32)
     scale = 1
     for v in table.variables[table.first[u] : table.first[u + 1]]:
@@ -121,6 +137,30 @@ def entries(table: AgendaTable, u: int, mask: Masks, label: int) -> tuple[Ints, 
         q += (scale * value).astype(np.int32)
         scale *= 3
     return table.offset[u] + label * table.width[u] + q, after, low
+
+
+def _unheld(order: OrderTable, mask: Masks, wanted: Masks) -> Masks:
+    """kernels.stepping.unheld for many masks at once."""
+    if not order.ruled:
+        return wanted
+    for bit, before in enumerate(order.before):
+        wanted = np.where(before & mask != 0, wanted & ~np.uint64(1 << bit), wanted)
+    for d, room in enumerate(order.room, len(order.enough)):
+        parts = order.part[order.part_first[d] : order.part_first[d + 1]]
+        left = mask[:, None] & parts
+        full = ((left != 0) & (left != parts)).sum(axis=1) >= room
+        for i, part in enumerate(parts):
+            wanted = np.where(full & (left[:, i] == part), wanted & ~part, wanted)
+    return wanted
+
+
+def _settled(order: OrderTable, mask: Masks) -> Masks:
+    """kernels.stepping.settled for many masks at once."""
+    for c, enough in enumerate(order.enough):
+        parts = order.part[order.part_first[c] : order.part_first[c + 1]]
+        done = (mask[:, None] & parts == 0).sum(axis=1) >= enough
+        mask = np.where(done, mask & ~np.bitwise_or.reduce(parts), mask)
+    return mask
 
 
 def _enumerated(machine: AgendaRM | BooleanRM, labels: Labels, signals: Sequence[str]) -> MachineTable:

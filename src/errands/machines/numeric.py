@@ -9,7 +9,19 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from errands.errors import SpecError, TaskError
-from errands.features import MAX_FEATURES, Boolean, Change, Guard, Numeric, atoms, holds, is_name, parse_guard
+from errands.features import (
+    MAX_FEATURES,
+    Boolean,
+    Change,
+    Guard,
+    Numeric,
+    atoms,
+    decreasing,
+    holds,
+    is_name,
+    parse_guard,
+)
+from errands.machines.rules import Rules, read_rules, rule_faults
 
 MAX_SUBTASKS = 4_096
 MAX_TRANSITIONS = 2_000
@@ -123,6 +135,8 @@ class NumericRM:
     numeric: tuple[tuple[str, tuple[str, ...]], ...]
     """Each numeric feature with the subtasks that it counts, in declared order."""
     transitions: tuple[Transition, ...]
+    rules: Rules = Rules()
+    """What restricts the order of the subtasks; nothing in the paper's machines."""
 
     def __post_init__(self) -> None:
         problems = list(_faults(self))
@@ -140,11 +154,19 @@ class NumericRM:
         transitions: Iterable[str],
         failure: Iterable[str] = (),
         numeric: Mapping[str, Iterable[str]] | None = None,
+        before: Iterable[Sequence[str]] = (),
+        apart: Iterable[Sequence[str]] = (),
+        choose: Iterable[tuple[int, Sequence[Sequence[str]]]] = (),
+        capacity: Iterable[tuple[int, Sequence[Sequence[str]]]] = (),
     ) -> NumericRM:
-        """A machine from transitions written as text."""
+        """A machine from transitions written as text, with rules between the subtasks by their names (machines.rules).
+
+        >>> NumericRM.of("u0", ["u1"], ["u0 -> u0 : b↓ ; 0", "u0 -> u1 : b⤓ ; 1"], numeric={"b": ["p", "d"]}, before=[["p", "d"]])
+        """
         counted = tuple((name, tuple(subtasks)) for name, subtasks in (numeric or {}).items())
         lines = tuple(parse_transition(line) for line in transitions)
-        return NumericRM(initial, tuple(success), tuple(failure), counted, lines)
+        rules = read_rules([n for _, subtasks in counted for n in subtasks], before, apart, choose, capacity)
+        return NumericRM(initial, tuple(success), tuple(failure), counted, lines, rules)
 
     @cached_property
     def states(self) -> tuple[str, ...]:
@@ -153,15 +175,23 @@ class NumericRM:
         return tuple(dict.fromkeys((self.initial, *named)))
 
     @cached_property
-    def subtasks(self) -> tuple[str, ...]:
-        """The feature of every subtask, variable by variable: bit i of a mask is subtasks[i]."""
+    def counted(self) -> tuple[str, ...]:
+        """The feature of every subtask that a numeric feature counts, variable by variable."""
         return tuple(name for _, names in self.numeric for name in names)
+
+    @cached_property
+    def subtasks(self) -> tuple[str, ...]:
+        """What every bit of a mask stands for: the counted subtasks, then a `~a` for each visit that has to end.
+
+        The latter are there where rules keep visits apart; nothing counts them, and they are open in every state.
+        """
+        return (*self.counted, *(f"~{self.counted[i]}" for i, _ in self.rules.apart))
 
     @cached_property
     def features(self) -> tuple[str, ...]:
         """Every Boolean feature that the machine looks at: subtasks first, then those in guards."""
         mentioned = (a.name for t in self.transitions for a in atoms(t.guard) if isinstance(a, Boolean))
-        return tuple(dict.fromkeys((*self.subtasks, *mentioned)))
+        return tuple(dict.fromkeys((*self.counted, *mentioned)))
 
     @cached_property
     def signals(self) -> tuple[str, ...]:
@@ -178,16 +208,11 @@ class NumericRM:
 
     @cached_property
     def completing(self) -> dict[str, frozenset[str]]:
-        """The numeric features whose subtasks are completed in each state: those whose decrease a guard mentions."""
-        return {
-            s: frozenset(
-                a.name
-                for t in self.leaving[s]
-                for a in atoms(t.guard)
-                if isinstance(a, Numeric) and a.change is Change.DECREASED
-            )
-            for s in self.states
-        }
+        """The numeric features whose subtasks are completed in each state: those whose decrease a guard mentions.
+
+        `~b!` is `b↓ | b⤓` and mentions it as well.
+        """
+        return {s: frozenset(n for t in self.leaving[s] for n in decreasing(t.guard)) for s in self.states}
 
     def __len__(self) -> int:
         return len(self.states)
@@ -195,21 +220,66 @@ class NumericRM:
     def run(self, trace: Trace, signals: Signals | None = None) -> Outcome:
         """What the machine pays for a trace, by the definition: one count of remaining subtasks per numeric feature."""
         state, rewards = self.initial, []
-        left = {name: list(subtasks) for name, subtasks in self.numeric}
+        agenda = _Remaining(self)
         for i, true in enumerate(trace):
-            changes = {name: Change.UNCHANGED if names else Change.REACHED for name, names in left.items()}
-            for variable in self.completing[state]:
-                name = next((n for n in left[variable] if n in true), None)
-                if name is None:
-                    continue
-                left[variable].remove(name)
-                changes[variable] = Change.DECREASED if left[variable] else Change.REACHED
+            changes = agenda.step(self.completing[state], true)
             chosen = next((t for t in self.leaving[state] if holds(t.guard, true, changes)), None)
             rewards.append(chosen.reward.paid(signals[i] if signals is not None else None) if chosen else 0.0)
             state = chosen.target if chosen else state
             if state in self.success or state in self.failure:
                 return Outcome(tuple(rewards), True, state in self.success)
         return Outcome(tuple(rewards), False, False)
+
+
+class _Remaining:
+    """What remains of each numeric feature in a run, by the definition: no masks, nothing that other machines use."""
+
+    def __init__(self, machine: NumericRM) -> None:
+        self.names, self.rules = machine.counted, machine.rules
+        self.left = set(range(len(self.names)))
+        self.ended: set[int] = set()
+        """The pairs of `rules.apart` whose visit has ended."""
+        low = 0
+        self.own: dict[str, range] = {}
+        for variable, subtasks in machine.numeric:
+            self.own[variable] = range(low, low + len(subtasks))
+            low += len(subtasks)
+
+    def open(self, i: int) -> bool:
+        """Whether subtask i could be completed now."""
+        rules = self.rules
+        if i not in self.left or any(p in self.left for p, j in rules.before if j == i):
+            return False
+        if any(k not in self.ended for k, (_, j) in enumerate(rules.apart) if j == i):
+            return False
+        for group in rules.capacities:
+            begun = [0 < len(self.left.intersection(part)) < len(part) for part in group.parts]
+            own = next((k for k, part in enumerate(group.parts) if i in part), None)
+            if own is not None and not begun[own] and sum(begun) >= group.number:
+                return False
+        return True
+
+    def step(self, completing: Set[str], true: Set[str]) -> dict[str, Change]:
+        """Complete what one step completes; the values of the numeric features after it."""
+        done = {}
+        for variable in completing:
+            first = next((i for i in self.own[variable] if self.names[i] in true and self.open(i)), None)
+            if first is not None:
+                done[variable] = first
+        over = {k for k, (i, _) in enumerate(self.rules.apart) if i not in self.left and self.names[i] not in true}
+        self.left -= set(done.values())
+        self.ended |= over
+        for group in self.rules.choices:
+            if sum(not self.left.intersection(part) for part in group.parts) >= group.number:
+                self.left -= group.members
+        return {
+            variable: Change.REACHED
+            if not self.left.intersection(own)
+            else Change.DECREASED
+            if variable in done
+            else Change.UNCHANGED
+            for variable, own in self.own.items()
+        }
 
 
 def _faults(machine: NumericRM) -> Iterable[str]:
@@ -242,13 +312,12 @@ def _numeric_faults(machine: NumericRM) -> Iterable[str]:
     for variable, subtasks in machine.numeric:
         if not subtasks:
             yield f"the numeric feature '{variable}' counts no subtasks; name at least one"
-        if len(set(subtasks)) < len(subtasks):
-            yield f"the numeric feature '{variable}' names a subtask twice"
         if variable in machine.features:
             signs = f"{variable}↓, {variable}⤓ or {variable}!"
             yield f"'{variable}' is a numeric feature and a Boolean one; write {signs} in guards"
     if len(dict(machine.numeric)) < len(machine.numeric):
         yield "a numeric feature is declared twice"
+    yield from rule_faults(machine.counted, machine.numeric, machine.rules)
 
 
 def _terminal_faults(machine: NumericRM) -> Iterable[str]:

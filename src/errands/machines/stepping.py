@@ -50,6 +50,54 @@ class Move(NamedTuple):
     target: State
 
 
+class Order:
+    """The rules of a machine as masks: what holds a subtask back, and what no longer remains once enough is done."""
+
+    def __init__(self, machine: NumericRM) -> None:
+        rules, counted = machine.rules, len(machine.counted)
+        self.ruled = bool(rules)
+        self.before = [0] * len(machine.subtasks)
+        """For each bit the mask of what must not remain."""
+        for i, j in rules.before:
+            self.before[j] |= 1 << i
+        self.visits: list[tuple[str, int]] = []
+        """The visits that have to end: the feature that must have been false, and the bit that says it still has to."""
+        for k, (i, j) in enumerate(rules.apart):
+            self.before[counted + k] |= 1 << i
+            self.before[j] |= 1 << counted + k
+            self.visits.append((machine.counted[i], 1 << counted + k))
+        self.ends = sum(bit for _, bit in self.visits)
+        self.choices = [(g.number, [self._part(machine, part) for part in g.parts]) for g in rules.choices]
+        self.capacities = [(g.number, [self._part(machine, part) for part in g.parts]) for g in rules.capacities]
+
+    @staticmethod
+    def _part(machine: NumericRM, members: tuple[int, ...]) -> int:
+        """The mask of a part: its subtasks, and the visits that have to end before one of them."""
+        ends = (len(machine.counted) + k for k, (_, j) in enumerate(machine.rules.apart) if j in members)
+        return sum(1 << i for i in (*members, *ends))
+
+    def open(self, mask: int, wanted: int) -> int:
+        """Those of the wanted subtasks that nothing holds back while `mask` remains."""
+        if not self.ruled:
+            return wanted
+        for i in range(wanted.bit_length()):
+            if wanted >> i & 1 and self.before[i] & mask:
+                wanted &= ~(1 << i)
+        for number, parts in self.capacities:
+            if sum(0 != mask & part != part for part in parts) >= number:
+                for part in parts:
+                    if mask & part == part:
+                        wanted &= ~part
+        return wanted
+
+    def settled(self, mask: int) -> int:
+        """What remains of a mask once every choice of which enough is done has been closed."""
+        for number, parts in self.choices:
+            if sum(not mask & part for part in parts) >= number:
+                mask &= ~sum(parts)
+        return mask
+
+
 class Stepper:
     """Steps a numeric machine with one small integer and one mask; work per step does not grow with the subtasks."""
 
@@ -65,35 +113,50 @@ class Stepper:
         for _, subtasks in machine.numeric:
             self.variable_bits.append(((1 << len(subtasks)) - 1) << low)
             low += len(subtasks)
-        self.full = (1 << low) - 1
+        self.full = (1 << len(machine.subtasks)) - 1
         self.start: State = (index[machine.initial], self.full)
         self.bits_of: dict[str, int] = {}
         for i, name in enumerate(machine.subtasks):
             self.bits_of[name] = self.bits_of.get(name, 0) | 1 << i
+        self.order = Order(machine)
         variables = [name for name, _ in machine.numeric]
         self.leaving = tuple(machine.leaving[s] for s in machine.states)
         self.active = tuple(
             sum(self.variable_bits[v] for v, name in enumerate(variables) if name in machine.completing[s])
-            for s in machine.states
+            | (self.order.ends if self.status[u] == RUNNING else 0)
+            for u, s in enumerate(machine.states)
         )
         counted = [_names(ts, Numeric) for ts in self.leaving]
         self.mentioned = tuple(tuple(v for v, name in enumerate(variables) if name in names) for names in counted)
         self.variables = variables
-        self.looked_at = tuple(self.bits(_names(ts, Boolean)) for ts in self.leaving)
-        self._shared = any(bits & (bits - 1) for bits in self.bits_of.values())
+        self.looked_at = tuple(self._looking(_names(ts, Boolean)) for ts in self.leaving)
+        self._shared = any(bits & (bits - 1) for bits in self.bits_of.values()) or bool(self.order.ends)
         self._options: dict[tuple[int, Values, Forced], tuple[tuple[Transition | None, Guard], ...]] = {}
 
     @cached_property
     def symmetric(self) -> bool:
-        """Whether subtasks of one variable are interchangeable: none is looked at, no two open ones share a feature."""
+        """Whether subtasks of one variable are interchangeable: none is looked at, no two open ones share a feature.
+
+        Rules tell subtasks apart.
+        """
+        if self.machine.rules:
+            return False
         open_ = [self.named(bits) for bits in set(self.active)]
         return not any(self.looked_at) and all(len(set(group)) == len(group) for group in open_)
 
     def bits(self, features: Set[str]) -> int:
-        """The mask of the subtasks whose features are among these."""
+        """The mask of the subtasks that hold when exactly these features are true."""
+        found = self._looking(features) & ~self.order.ends
+        for feature, bit in self.order.visits:
+            if feature not in features:
+                found |= bit
+        return found
+
+    def _looking(self, features: Set[str]) -> int:
+        """The mask of the subtasks that are about these features."""
         found = 0
         for name in features:
-            found |= self.bits_of.get(name, 0)
+            found |= self.bits_of.get(name, 0) | self.bits_of.get(f"~{name}", 0)
         return found
 
     def named(self, mask: int) -> tuple[str, ...]:
@@ -118,8 +181,8 @@ class Stepper:
     def step(self, state: State, true: Set[str]) -> Step:
         """One step with the features that are true."""
         u, mask = state
-        completed = self._first(self.bits(true) & self.active[u] & mask)
-        mask &= ~completed
+        completed = self._first(self.bits(true) & self.open(state))
+        mask = self.order.settled(mask & ~completed)
         changes = self.changes(u, self.values(u, mask, completed))
         chosen = next((t for t in self.leaving[u] if holds(t.guard, true, changes)), None)
         return Step(self._land(u, chosen, mask), chosen, completed)
@@ -129,7 +192,12 @@ class Stepper:
         first = hit & -hit
         if hit == first:
             return first
-        return sum((hit & bits) & -(hit & bits) for bits in self.variable_bits)
+        return sum((hit & bits) & -(hit & bits) for bits in self.variable_bits) | hit & self.order.ends
+
+    def open(self, state: State) -> int:
+        """The mask of the subtasks that a step could complete: those that remain here and that no rule holds back."""
+        u, mask = state
+        return self.order.open(mask, self.active[u] & mask)
 
     def completed(self, state: State, step: Step) -> tuple[str, ...]:
         """The objectives that a step completed: subtasks in declared order, then the Boolean one that led on.
@@ -187,23 +255,26 @@ class Stepper:
         looked = self.looked_at[u]
         if not looked and not self._shared:
             return ()
-        waiting = self.active[u] & mask & ~completed
+        waiting = self.open((u, mask)) & ~completed
         for bits in self.variable_bits:
             if own := completed & bits:
                 waiting &= ~bits | (own - 1)
-        false = self.named(waiting)
-        if not set(false).isdisjoint(self.named(completed)):
-            return None
-        true = dict.fromkeys(self.named(completed & looked), True)
-        return tuple(sorted((dict.fromkeys(self.named(waiting & looked), False) | true).items()))
+        forced: dict[str, bool] = {}
+        for bits, holds_ in ((completed, True), (waiting, False)):
+            for name in self.named(bits):
+                feature, value = (name[1:], not holds_) if name.startswith("~") else (name, holds_)
+                if forced.setdefault(feature, value) is not value:
+                    return None
+        seen = {name.removeprefix("~") for name in self.named(looked)}
+        return tuple(sorted((name, value) for name, value in forced.items() if name in seen))
 
     def situations(self, state: State) -> Iterator[int]:
         """The masks of subtasks that one step can complete, at most one of each variable; nothing (0) comes last."""
-        u, mask = state
-        open_ = self.active[u] & mask
+        open_ = self.open(state)
         groups = [
             [1 << i for i in range(own.bit_length()) if own >> i & 1] for b in self.variable_bits if (own := open_ & b)
         ]
+        groups += [[bit] for _, bit in self.order.visits if open_ & bit]
         for parts in product(*([*bits, 0] for bits in groups)):
             yield sum(parts)
 
@@ -215,7 +286,7 @@ class Stepper:
         for completed in self.situations(state):
             if (forced := self._forced(u, mask, completed)) is None:
                 continue
-            left = mask & ~completed
+            left = self.order.settled(mask & ~completed)
             for chosen, guard in self.options(u, self.values(u, left, completed), forced):
                 if chosen or completed:
                     yield Move(completed, chosen, guard, self._land(u, chosen, left))
@@ -225,8 +296,7 @@ class Stepper:
         u, mask = state
         if self.status[u] != RUNNING:
             return ()
-        open_ = self.active[u] & mask
-        return tuple(dict.fromkeys((*self.named(open_), *self.boolean_objectives(u, self.values(u, mask)))))
+        return tuple(dict.fromkeys((*self.named(self.open(state)), *self.boolean_objectives(u, self.values(u, mask)))))
 
     def shown(self, state: State) -> tuple[str, ...]:
         """The objectives that a label names: the open ones, or in a doomed state what leads to its failure."""

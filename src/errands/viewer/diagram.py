@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from errands.errors import TaskError
-from errands.features import Boolean, conjunction
+from errands.features import conjunction, literal
 from errands.machines import AgendaRM, BooleanRM, CoupledRM, NumericRM, couple, unfold_agenda, unfold_boolean
 from errands.machines.counting import Quotient, size
 from errands.machines.graph import Edge, MachineGraph, Node, graph_of
@@ -109,4 +109,4 @@ def _edges(stepper: Stepper, place: dict[State, tuple[int, ...]], objectives: li
 
 
 def _guard(done: tuple[str, ...], move: Move) -> str:
-    return str(conjunction([*map(Boolean, done), move.guard]))
+    return str(conjunction([*map(literal, done), move.guard]))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from errands.features import TRUE, Boolean, conjunction
+from errands.features import TRUE, conjunction, literal
 from errands.machines.agenda import AgendaRM, unfold_agenda
 from errands.machines.graph import Edge, MachineGraph, Node
 from errands.machines.numeric import NumericRM
@@ -91,7 +91,7 @@ def _edges(stepper: Stepper, source: int, state: State, number: dict[State, int]
 
 def _wanted(stepper: Stepper, move: Move) -> str:
     """What must become true for a move."""
-    subtasks = [Boolean(name) for name in stepper.named(move.completed)]
+    subtasks = map(literal, stepper.named(move.completed))
     return objective_of(conjunction([*subtasks, move.guard]))
 
 

@@ -1,0 +1,184 @@
+"""Rules between subtasks: which come before which, how many are enough, how many parts may be begun at once.
+
+The paper leaves ordered subtasks inside a numeric variable to future work. Here a subtask is *open* when it remains,
+nothing that comes before it remains, and its part may be begun; an agenda state stays (numeric state, what remains).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from errands.errors import SpecError
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Parts of a task, each a set of subtasks, with a number: how many are enough, or may be begun at once."""
+
+    number: int
+    parts: tuple[tuple[int, ...], ...]
+    """Positions in the machine's subtasks, part by part."""
+
+    @property
+    def members(self) -> frozenset[int]:
+        """The subtasks of all parts."""
+        return frozenset(i for part in self.parts for i in part)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What decides, besides what remains, which subtasks are open; all by position in the machine's subtasks.
+
+    Without rules every remaining subtask is open: the paper's machines.
+    """
+
+    before: tuple[Pair, ...] = ()
+    """(i, j): j opens when i no longer remains."""
+    apart: tuple[Pair, ...] = ()
+    """(i, j): j opens when i no longer remains and, in a later step, the feature of i has been false: a new visit."""
+    choices: tuple[Group, ...] = ()
+    """Once so many parts are done, the other parts no longer remain; an inner choice stands before an outer one."""
+    capacities: tuple[Group, ...] = ()
+    """At most so many parts are begun and not done at any time; one_at_a_time is a capacity of 1."""
+
+    def __bool__(self) -> bool:
+        return bool(self.before or self.apart or self.choices or self.capacities)
+
+    def shifted(self, by: int) -> Rules:
+        """The same rules for subtasks that stand further down a list."""
+        return self.placed(lambda i: i + by)
+
+    def placed(self, at: Callable[[int], int]) -> Rules:
+        """The same rules with every position i called at(i)."""
+
+        def pairs(found: tuple[Pair, ...]) -> tuple[Pair, ...]:
+            return tuple((at(i), at(j)) for i, j in found)
+
+        def groups(found: tuple[Group, ...]) -> tuple[Group, ...]:
+            return tuple(Group(g.number, tuple(tuple(at(i) for i in part) for part in g.parts)) for g in found)
+
+        return Rules(pairs(self.before), pairs(self.apart), groups(self.choices), groups(self.capacities))
+
+    def joined(self, other: Rules) -> Rules:
+        """Both sets of rules."""
+        return Rules(
+            self.before + other.before,
+            self.apart + other.apart,
+            self.choices + other.choices,
+            self.capacities + other.capacities,
+        )
+
+    def earlier(self, count: int) -> list[set[int]]:
+        """For each of `count` subtasks everything that comes before it, directly or not; a circle contains itself."""
+        found: list[set[int]] = [set() for _ in range(count)]
+        for i, j in (*self.before, *self.apart):
+            found[j].add(i)
+        for k in range(count):
+            for earlier in found:
+                if k in earlier:
+                    earlier |= found[k]
+        return found
+
+
+def reference_names(subtasks: Sequence[str]) -> tuple[str, ...]:
+    """How task files call subtasks: by name, and `a#2`, `a#3` where a name comes again."""
+    seen: dict[str, int] = {}
+    names = []
+    for name in subtasks:
+        seen[name] = seen.get(name, 0) + 1
+        names.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return tuple(names)
+
+
+def read_rules(
+    subtasks: Sequence[str],
+    before: Iterable[Sequence[str]] = (),
+    apart: Iterable[Sequence[str]] = (),
+    choose: Iterable[tuple[int, Sequence[Sequence[str]]]] = (),
+    capacity: Iterable[tuple[int, Sequence[Sequence[str]]]] = (),
+) -> Rules:
+    """Rules written with the names of subtasks; a SpecError with every unknown name."""
+    index = {name: i for i, name in enumerate(reference_names(subtasks))}
+    problems: dict[str, None] = {}
+
+    def at(name: str, where: str) -> int:
+        if name not in index:
+            problems[f"{where} names '{name[:40]}', which is not a subtask; subtasks are {_shown(index)}"] = None
+        return index.get(name, 0)
+
+    def pairs(found: Iterable[Sequence[str]], where: str) -> tuple[Pair, ...]:
+        read = []
+        for pair in found:
+            if len(pair) != 2:
+                problems[f"{where} holds pairs of subtasks, [first, second]; {len(pair)} names came"] = None
+                continue
+            read.append((at(pair[0], where), at(pair[1], where)))
+        return tuple(read)
+
+    def groups(found: Iterable[tuple[int, Sequence[Sequence[str]]]], where: str) -> tuple[Group, ...]:
+        return tuple(Group(n, tuple(tuple(at(name, where) for name in part) for part in parts)) for n, parts in found)
+
+    rules = Rules(pairs(before, "before"), pairs(apart, "apart"), groups(choose, "choose"), groups(capacity, "capacity"))
+    if problems:
+        raise SpecError("; ".join(problems), list(problems))
+    return rules
+
+
+def write_rules(subtasks: Sequence[str], rules: Rules) -> dict[str, object]:
+    """The keys of a task file that mean these rules; only those that say something."""
+    names = reference_names(subtasks)
+
+    def groups(found: tuple[Group, ...]) -> list[Mapping[str, object]]:
+        return [{"number": g.number, "of": [[names[i] for i in part] for part in g.parts]} for g in found]
+
+    written: dict[str, object] = {
+        "before": [[names[i], names[j]] for i, j in rules.before],
+        "apart": [[names[i], names[j]] for i, j in rules.apart],
+        "choose": groups(rules.choices),
+        "capacity": groups(rules.capacities),
+    }
+    return {key: value for key, value in written.items() if value}
+
+
+def rule_faults(subtasks: Sequence[str], numeric: Sequence[tuple[str, Sequence[str]]], rules: Rules) -> Iterator[str]:
+    """What is wrong with rules, one sentence each."""
+    names, count = reference_names(subtasks), len(subtasks)
+    for kind, groups in (("choose", rules.choices), ("capacity", rules.capacities)):
+        for group in groups:
+            every = [i for part in group.parts for i in part]
+            if not group.parts or not all(group.parts) or len(set(every)) < len(every):
+                yield f"{kind} needs parts that are not empty and have no subtask in common"
+            elif not 1 <= group.number <= (len(group.parts) if kind == "choose" else group.number):
+                most = f"between 1 and the number of its parts, {len(group.parts)}" if kind == "choose" else "at least 1"
+                yield f"{kind}={group.number} is out of range; it must be {most}"
+    for first, second in _pairs(rules.choices):
+        if first.members & second.members and not any(first.members <= set(part) for part in second.parts):
+            yield "two choices overlap; one must lie inside a part of the other, the inner one first"
+    if not rules:
+        for variable, own in numeric:
+            if len(set(own)) < len(own):
+                yield f"the numeric feature '{variable}' names a subtask twice"
+        return
+    earlier = rules.earlier(count)
+    circle = [names[i] for i in range(count) if i in earlier[i]]
+    if circle:
+        yield f"before goes in a circle through {', '.join(circle)}; take out one of its pairs"
+    low = 0
+    for variable, own in numeric:
+        here = range(low, low + len(own))
+        low += len(own)
+        twice = ((i, j) for i in here for j in here if i < j and subtasks[i] == subtasks[j])
+        if any(i not in earlier[j] and j not in earlier[i] for i, j in twice):
+            yield f"the numeric feature '{variable}' names a subtask twice, and before does not say which comes first"
+
+
+def _pairs(groups: Sequence[Group]) -> Iterator[tuple[Group, Group]]:
+    return ((first, second) for k, second in enumerate(groups) for first in groups[:k])
+
+
+def _shown(names: Iterable[str]) -> str:
+    listed = list(names)
+    return ", ".join(listed[:12]) + (", ..." if len(listed) > 12 else "") or "none"
