@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from errands.oracle.optimum import Optimum, optimum
     from errands.runs.run import Run, train
     from errands.tables import Evaluation
-    from errands.tasks import Task, any_order, avoid, load, sequence
+    from errands.tasks import Task, any_order, avoid, either, load, repeat, sequence
     from errands.tasks.product import product
     from errands.tasks.replay import RewardMachineReplay
 
@@ -46,7 +46,7 @@ _HOMES = {
     "errands.oracle.certificate": ["Certificate", "certificate"],
     "errands.oracle.optimum": ["Optimum", "optimum"],
     "errands.tables": ["Evaluation"],
-    "errands.tasks": ["Task", "any_order", "avoid", "load", "sequence"],
+    "errands.tasks": ["Task", "any_order", "avoid", "either", "load", "repeat", "sequence"],
     "errands.tasks.product": ["product"],
     "errands.tasks.replay": ["RewardMachineReplay"],
 }  # fmt: skip
@@ -78,10 +78,12 @@ __all__ = [
     "avoid",
     "certificate",
     "couple",
+    "either",
     "load",
     "lower",
     "optimum",
     "product",
+    "repeat",
     "sequence",
     "size",
     "train",

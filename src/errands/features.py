@@ -127,6 +127,20 @@ def decreasing(guard: Guard, sign: bool = True) -> Iterator[str]:
                 yield from decreasing(part, sign)
 
 
+def said_plainly(guard: Guard) -> Guard:
+    """The guard with `b↓ | b⤓` for every `~b!`, so that the same thing is said in one way."""
+    match guard:
+        case Not(Numeric(name, Change.UNCHANGED)):
+            return Or((Numeric(name, Change.DECREASED), Numeric(name, Change.REACHED)))
+        case Not(inner):
+            return Not(said_plainly(inner))
+        case And(parts):
+            return conjunction([said_plainly(p) for p in parts])
+        case Or(parts):
+            return disjunction([said_plainly(p) for p in parts])
+    return guard
+
+
 def literal(name: str) -> Guard:
     """The guard that `a` or `~a` means."""
     return Not(Boolean(name[1:])) if name.startswith("~") else Boolean(name)
@@ -302,10 +316,7 @@ class _Parser:
         if depth > MAX_DEPTH:
             raise SpecError(f"the guard '{_short(self.text)}' is nested more than {MAX_DEPTH} deep; split it up")
         if self._take("~"):
-            inner = self._not(depth + 1)
-            if isinstance(inner, Numeric) and inner.change is Change.UNCHANGED:
-                return Or((Numeric(inner.name, Change.DECREASED), Numeric(inner.name, Change.REACHED)))
-            return negation(inner)
+            return negation(self._not(depth + 1))
         if self._take("("):
             inner = self._or(depth + 1)
             if not self._take(")"):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
+from errands.errors import SpecError
 from errands.features import Boolean, Change, Guard, Not, Numeric, conjunction, disjunction, negation
 from errands.machines import NumericRM, Reward, Transition
+from errands.machines.rules import Group, Rules
 
 FIGURE_1B = [
     "u0 -> u0 : b! ; 0",
@@ -57,7 +60,42 @@ def random_machine(chance: random.Random) -> NumericRM:
     return NumericRM("u0", terminals[0], terminals[1], tuple(numeric), tuple(transitions))
 
 
+def random_rules(chance: random.Random, count: int) -> Rules:
+    """Random predecessors, separate visits, choices and capacities over so many subtasks."""
+    pairs = [(i, j) for i in range(count) for j in range(i + 1, count)]
+    drawn = [pair for pair in pairs if chance.random() < 0.3]
+    before, apart = drawn[: len(drawn) // 2 + 1], drawn[len(drawn) // 2 + 1 :][:2]
+
+    def group(members: list[int]) -> Group:
+        cuts = sorted(chance.sample(range(1, len(members)), chance.randint(0, len(members) - 1)))
+        parts = tuple(tuple(members[a:b]) for a, b in zip([0, *cuts], [*cuts, len(members)], strict=True))
+        return Group(chance.randint(1, len(parts)), parts)
+
+    members = list(range(count))
+    choices, capacities = [], []
+    if count and chance.random() < 0.5:
+        outer = group(members)
+        inner = [group(list(part)) for part in outer.parts if len(part) > 1 and chance.random() < 0.5]
+        choices = [*inner, outer]
+    if count and chance.random() < 0.4:
+        capacities = [group(members)]
+    return Rules(tuple(before), tuple(apart), tuple(choices), tuple(capacities))
+
+
+def random_ruled_machine(chance: random.Random) -> NumericRM:
+    """A random machine whose subtasks obey random rules; some names come twice."""
+    while True:
+        machine = random_machine(chance)
+        numeric = tuple((v, tuple(n if chance.random() < 0.85 else "p" for n in own)) for v, own in machine.numeric)
+        rules = random_rules(chance, sum(len(own) for _, own in numeric))
+        if rules:
+            try:
+                return replace(machine, numeric=numeric, rules=rules)
+            except SpecError:
+                continue
+
+
 def random_trace(chance: random.Random, machine: NumericRM, length: int) -> list[set[str]]:
     """A random sequence of feature sets; several subtasks may be true at once."""
-    names = ["p", "q", "r", "unheard_of", *machine.subtasks]
+    names = ["p", "q", "r", "unheard_of", *machine.counted]
     return [{n for n in names if chance.random() < 0.25} for _ in range(length)]

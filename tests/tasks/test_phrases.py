@@ -4,7 +4,7 @@ import pytest
 
 from errands.errors import SpecError
 from errands.machines import NumericRM, couple, size, unfold_agenda
-from errands.tasks.phrases import MAX_LENGTH, any_order, avoid, parse_phrase, sequence
+from errands.tasks.phrases import MAX_LENGTH, any_order, avoid, either, parse_phrase, repeat, sequence
 
 FIGURE_1B = NumericRM.of(
     "u0",
@@ -77,9 +77,20 @@ def test_a_feature_is_a_phrase_and_text_nests_as_python_does() -> None:
         ("any_order()", "is empty"),
         ("sequence()", "is empty"),
         ("seqence(a)", "did you mean 'sequence'"),
-        ("any_order(sequence(a, b), c)", "phrases nest inside sequence and avoid only"),
+        ("any_order(avoid(x, a), c)", "avoid\\(x, a\\) cannot be an item of any_order"),
+        ("any_order(sequence(a, b), c, after=s)", "before= and after= stand beside single features"),
+        ("any_order(any_order(a, after=s), c)", "cannot be an item of any_order; put avoid, before and after around"),
+        ("any_order(a, b, choose=3)", "choose=3 is more than the 2 items"),
+        ("any_order(a, b, choose=0)", "choose=0 is out of range"),
+        ("any_order(a, b, choose=c)", "column 24: found 'c' where a whole number was wanted"),
+        ("any_order(a, b, one_at_a_time=1)", "where true or false was wanted"),
+        ("any_order(a, b, capacity=2, one_at_a_time=true)", "one_at_a_time is a capacity of 1"),
+        ("either(a)", "either\\(\\) needs at least two phrases"),
+        ("repeat(a)", "repeat\\(\\) takes a feature and a number"),
+        ("repeat(sequence(a, b), 2)", "a feature was wanted where a phrase stands"),
+        ("repeat(a, 0)", "repeat\\(a, 0\\) is out of range"),
         ("avoid(a)", "avoid"),
-        ("avoid(sequence(a), b)", "phrases nest inside"),
+        ("avoid(sequence(a), b)", "a feature was wanted where a phrase stands"),
         ("sequence(a,, b)", "column 12"),
         ("sequence(a b)", "column 12"),
         ("sequence(a", "column 11"),
@@ -103,6 +114,34 @@ def test_text_and_python_make_equal_machines() -> None:
     nested = sequence("a", avoid("d", "e", any_order("b", "c", before="f")))
     assert parse_phrase("sequence(a, avoid(d, e, any_order(b, c, before=f)))") == nested
     assert parse_phrase("g") == sequence("g")
+
+
+def test_phrases_with_parts_are_the_same_in_text_and_python_and_keep_their_words() -> None:
+    pairs = sequence("p1", "d1"), sequence("p2", "d2")
+    said = {
+        "any_order(sequence(p1, d1), sequence(p2, d2))": any_order(*pairs),
+        "any_order(sequence(p1, d1), sequence(p2, d2), one_at_a_time=true)": any_order(*pairs, one_at_a_time=True),
+        "any_order(sequence(p1, d1), sequence(p2, d2), capacity=2, a)": any_order(*pairs, "a", capacity=2),
+        "sequence(any_order(a, b), c, any_order(d, e, choose=1))": sequence(
+            any_order("a", "b"), "c", any_order("d", "e", choose=1)
+        ),
+        "either(a, sequence(b, repeat(c, 2)))": either("a", sequence("b", repeat("c", 2))),
+        "avoid(x, repeat(a, 3))": avoid("x", repeat("a", 3)),
+    }
+    for text, machine in said.items():
+        assert parse_phrase(text) == machine
+        assert parse_phrase(str(machine.phrase)) == machine
+
+
+def test_a_list_of_items_is_told_to_use_a_star() -> None:
+    with pytest.raises(SpecError, match=r"any_order\(\*\['a', 'b'\]\), with a star"):
+        any_order(["a", "b"])  # type: ignore[arg-type]
+
+
+def test_rules_of_two_groups_keep_to_their_own_subtasks() -> None:
+    both = sequence(any_order("a", "b", choose=1), any_order(sequence("c", "d"), "e"))
+    assert both.run([{"b"}, {"e"}, {"c"}, {"d"}]).success
+    assert not both.run([{"b"}, {"d"}, {"e"}, {"c"}]).terminal
 
 
 def test_blanks_and_line_ends_mean_nothing() -> None:

@@ -23,7 +23,7 @@ from errands.kernels.qcorm_plus_memory import (
     Settings,
 )
 from errands.kernels.qcorm_plus_plan import legs
-from errands.kernels.stepping import ONE, ZERO, advance, lowest_bit, open_subtasks
+from errands.kernels.stepping import ONE, ZERO, advance, lowest_bit, open_subtasks, unheld
 from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Floats, Ints
 
 ANY = -1
@@ -89,10 +89,11 @@ def arriving(machine: AgendaTable, value: Floats, label: Ints, u: int, mask: np.
 
 
 @jit
-def next_subtask(memory: Memory) -> int:
-    """The first planned subtask that remains; ANY where there is none."""
+def next_subtask(machine: AgendaTable, memory: Memory) -> int:
+    """The first planned subtask that remains and that no rule holds back; ANY where there is none."""
+    left = unheld(machine.order, memory.mask[0], memory.mask[0]) if machine.order.ruled else memory.mask[0]
     for j in memory.order:
-        if j >= 0 and memory.mask[0] & (ONE << np.uint64(j)) != ZERO:
+        if j >= 0 and left & (ONE << np.uint64(j)) != ZERO:
             return int(j)
     return ANY
 
@@ -103,7 +104,7 @@ def aim(machine: AgendaTable, memory: Memory, s: int) -> float:
     where, mask = memory.where, memory.mask[0]
     reach = legs(memory)
     best = 0.0
-    for wanted in (next_subtask(memory), ANY):
+    for wanted in (next_subtask(machine, memory), ANY):
         value = ways(machine, memory, reach, mask, wanted)
         some, where[GOAL] = 0, STAR
         for k in range(where[LANDMARKS]):

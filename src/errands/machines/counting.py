@@ -6,19 +6,22 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 from math import comb, perm, prod
 from typing import NamedTuple
 
-from errands.errors import SpecError
+from errands.errors import SpecError, TaskError
 from errands.features import And, Change, Guard, atoms, negation, satisfying, substitute, truth_table
 from errands.machines.numeric import Label, NumericRM, Transition
+from errands.machines.rules import Rules
 from errands.machines.stepping import State, Stepper, Values
 from errands.tables import FAILURE, RUNNING
 
 MAX_WORK = 100_000_000
 MAX_COUNTS = 100_000
 MAX_OPEN = 10
+MOST_WALKED = 300_000
+"""Agenda states that are walked where they cannot be counted."""
 Counts = tuple[int, ...]
 Word = tuple[int, ...]
 Node = tuple[int, Counts]
@@ -39,7 +42,11 @@ class Quotient:
 
     def __init__(self, machine: NumericRM) -> None:
         self.stepper = Stepper(machine)
-        self.total: Counts = tuple(len(names) for _, names in machine.numeric)
+        self.slack = tuple(_slack(machine.rules, bits) for bits in self.stepper.variable_bits)
+        """How many subtasks of each variable may be left out: those of a choice among all of its subtasks."""
+        self.total: Counts = tuple(
+            len(names) - slack for (_, names), slack in zip(machine.numeric, self.slack, strict=True)
+        )
         start: Node = (self.stepper.start[0], self.total)
         self.nodes: dict[Node, int] = {start: 0}
         """Every node that can be reached, with its depth: that of all agenda states which it stands for."""
@@ -71,7 +78,17 @@ class Quotient:
                 f"complete a subtask of each; at most {MAX_OPEN} are read; split the state"
             )
         for completed in chain.from_iterable(combinations(open_, k) for k in range(len(open_) + 1)):
-            yield completed, tuple(left - (v in completed) for v, left in enumerate(counts))
+            # Another choice than one among all subtasks of a variable may close any number of them at once.
+            after = (
+                range(left) if v in completed and self.leaps else (left - (v in completed),)
+                for v, left in enumerate(counts)
+            )
+            yield from ((completed, left) for left in product(*after))
+
+    @cached_property
+    def leaps(self) -> bool:
+        """Whether counts can fall by more than one in a step."""
+        return len(self.stepper.machine.rules.choices) > sum(slack > 0 for slack in self.slack)
 
     def ways(self, node: Node) -> Iterator[tuple[Word, Node]]:
         """Every next node with the variables completed, in declared order."""
@@ -87,8 +104,26 @@ class Quotient:
     def label(self, state: State, *objectives: str) -> Label:
         """The label of an agenda state, or of a coupled one when one objective is given; no machine is built."""
         u, mask = state
-        counts = tuple((mask & bits).bit_count() for bits in self.stepper.variable_bits)
-        return Label(self.nodes[(u, counts)], self.stepper.named(mask), objectives or self.stepper.shown(state))
+        depth = self.depths.get(state)
+        if depth is None:
+            left = ((mask & bits).bit_count() for bits in self.stepper.variable_bits)
+            counts = tuple(max(0, k - slack) for k, slack in zip(left, self.slack, strict=True))
+            depth = self.nodes[(u, counts)]
+        return Label(depth, self.stepper.named(mask), objectives or self.stepper.shown(state))
+
+    @cached_property
+    def depths(self) -> dict[State, int]:
+        """The depth of each agenda state where rules make counting too coarse and there are few enough to walk them."""
+        from errands.machines.agenda import unfold_agenda
+
+        machine = self.stepper.machine
+        if not machine.rules.apart and not self.leaps:
+            return {}
+        try:
+            agenda = unfold_agenda(machine, MOST_WALKED)
+        except TaskError:
+            return {}
+        return dict(zip(agenda.states, agenda.depths, strict=True))
 
     @cached_property
     def objectives(self) -> tuple[str, ...]:
@@ -109,17 +144,25 @@ def size(machine: NumericRM) -> Sizes:
     """The sizes of all machines that this one unfolds to, without building any."""
     quotient = Quotient(machine)
     stepper = quotient.stepper
-    if not stepper.symmetric:
+    counted = _counted_apart(quotient)
+    if counted is None:
         return _size_by_walking(machine)
     agenda = coupled = 0
     for u, counts in quotient.nodes:
-        ways = prod(comb(n, k) for n, k in zip(quotient.total, counts, strict=True))
-        ways = 1 if stepper.status[u] == FAILURE else ways
-        boolean = stepper.boolean_objectives(u, quotient.values(u, counts)) if stepper.status[u] == RUNNING else ()
-        open_ = sum(k for v, k in enumerate(counts) if stepper.active[u] & stepper.variable_bits[v])
+        if stepper.status[u] != RUNNING:
+            ends = 1 if stepper.status[u] == FAILURE else prod(c.masks[k] for c, k in zip(counted, counts, strict=True))
+            agenda, coupled = agenda + ends, coupled + ends
+            continue
+        ways = prod(c.masks[k] for c, k in zip(counted, counts, strict=True))
+        boolean = len(stepper.boolean_objectives(u, quotient.values(u, counts)))
+        open_ = sum(
+            c.open[k] * (ways // c.masks[k])
+            for v, (c, k) in enumerate(zip(counted, counts, strict=True))
+            if stepper.active[u] & stepper.variable_bits[v]
+        )
         agenda += ways
-        coupled += ways * max(1, (open_ if stepper.status[u] == RUNNING else 0) + len(boolean))
-    return Sizes(_orders(quotient), agenda, coupled, len(quotient.objectives))
+        coupled += max(ways, open_ + ways * boolean)
+    return Sizes(_orders(quotient, counted), agenda, coupled, len(quotient.objectives))
 
 
 def still_to_come(machine: NumericRM) -> int | None:
@@ -147,7 +190,99 @@ def still_to_come(machine: NumericRM) -> int | None:
     return pairs
 
 
-def _orders(quotient: Quotient) -> int:
+class Counted(NamedTuple):
+    """A numeric variable counted by how many of its subtasks are still to be done."""
+
+    masks: list[int]
+    """The sets that can remain."""
+    open: list[int]
+    """The open subtasks of all these sets together; at least one for each set while something is to be done."""
+    orders: list[int]
+    """The orders in which what is no longer to be done can have been completed."""
+
+
+def _counted_apart(quotient: Quotient) -> list[Counted] | None:
+    """Every variable counted by itself; None where guards or rules tie them together too closely for that.
+
+    Exact where guards look at no subtask, open subtasks share no feature, and all rules are predecessors within a
+    variable or a choice among all of its subtasks.
+    """
+    stepper, rules = quotient.stepper, quotient.stepper.machine.rules
+    if not rules:
+        return [_unordered(n) for n in quotient.total] if stepper.symmetric else None
+    names = stepper.machine.counted
+    if rules.apart or rules.capacities or quotient.leaps or any(stepper.looked_at) or len(set(names)) < len(names):
+        return None
+    if any((bits >> i ^ bits >> j) & 1 for bits in stepper.variable_bits for i, j in rules.before):
+        return None
+    return [_ordered(stepper, bits, slack) for bits, slack in zip(stepper.variable_bits, quotient.slack, strict=True)]
+
+
+def _unordered(count: int) -> Counted:
+    left = range(count + 1)
+    return Counted(
+        [comb(count, k) for k in left], [comb(count, k) * k for k in left], [perm(count, count - k) for k in left]
+    )
+
+
+def _ordered(stepper: Stepper, bits: int, slack: int) -> Counted:
+    """Subtasks with predecessors: independent components are counted apart and put together.
+
+    Sets multiply; open subtasks obey the product rule; orders of two components interleave in binomially many ways.
+    """
+    whole = Counted([1], [0], [1])
+    for component in _components(stepper.order.before, bits):
+        masks, open_, orders = _component(stepper.order.before, component)
+        size, more = len(whole.masks) - 1, len(masks) - 1
+        joined = Counted(*([0] * (size + more + 1) for _ in range(3)))
+        for i, j in product(range(size + 1), range(more + 1)):
+            joined.masks[i + j] += whole.masks[i] * masks[j]
+            joined.open[i + j] += whole.open[i] * masks[j] + whole.masks[i] * open_[j]
+            joined.orders[i + j] += whole.orders[i] * orders[j] * comb(size + more - i - j, size - i)
+        whole = joined
+    if slack:
+        return Counted([1, *whole.masks[slack + 1 :]], [0, *whole.open[slack + 1 :]], whole.orders[slack:])
+    return whole
+
+
+def _components(before: list[int], bits: int) -> Iterator[int]:
+    """The subtasks of a mask that predecessors tie together, as masks."""
+    while bits:
+        found = bits & -bits
+        while True:
+            wider = found
+            for i in range(bits.bit_length()):
+                if bits >> i & 1 and (found >> i & 1 or before[i] & found):
+                    wider |= 1 << i | before[i]
+            if wider == found:
+                break
+            found = wider
+        yield found
+        bits &= ~found
+
+
+def _component(before: list[int], bits: int) -> Counted:
+    """One component counted by walking the sets that can remain of it, largest first."""
+    size = bits.bit_count()
+    counted = Counted([0] * (size + 1), [0] * (size + 1), [0] * (size + 1))
+    layer = {bits: 1}
+    for left in range(size, -1, -1):
+        following: dict[int, int] = {}
+        for mask, orders in layer.items():
+            open_ = [i for i in range(mask.bit_length()) if mask >> i & 1 and not before[i] & mask]
+            counted.masks[left] += 1
+            counted.open[left] += len(open_)
+            counted.orders[left] += orders
+            for i in open_:
+                rest = mask & ~(1 << i)
+                following[rest] = following.get(rest, 0) + orders
+        if len(following) > MOST_WALKED:
+            raise TaskError(f"the order of {size} subtasks leaves too many possibilities to be counted; split the task")
+        layer = following
+    return counted
+
+
+def _orders(quotient: Quotient, counted: list[Counted]) -> int:
     """The number of (numeric state, completion order) pairs: a subset construction over words of variables.
 
     A step that completes a subtask of each of several variables spells several letters: its target waits with the
@@ -172,7 +307,7 @@ def _orders(quotient: Quotient) -> int:
         for members, words in layer.items():
             here = [node for node, rest in members if not rest]
             if here:
-                orders = prod(perm(n, n - k) for n, k in zip(quotient.total, here[0][1], strict=True))
+                orders = prod(c.orders[k] for c, k in zip(counted, here[0][1], strict=True))
                 total += words * orders * len(here)
             spelt = [(rest, node) for node, rest in members if rest]
             spelt += [(word, t) for m in here for word, t in quotient.ways(m) if word and t not in failures]
@@ -186,14 +321,51 @@ def _orders(quotient: Quotient) -> int:
 
 
 def _size_by_walking(machine: NumericRM) -> Sizes:
-    """The sizes of a machine whose guards tell its subtasks apart: counted by walking, within the budget."""
-    from errands.machines.agenda import unfold_agenda
-    from errands.machines.boolean import unfold_boolean
-    from errands.machines.coupled import couple
+    """The sizes of a machine whose guards or rules tell its subtasks apart: its agenda states are walked.
 
-    agenda = unfold_agenda(machine)
-    coupled = couple(agenda)
-    return Sizes(len(unfold_boolean(machine)), len(agenda), len(coupled), len(coupled.objectives))
+    Orders are counted by a subset construction, as in `_orders`, over words of subtasks instead of variables.
+    """
+    from errands.machines.agenda import unfold_agenda
+
+    agenda = unfold_agenda(machine, MOST_WALKED)
+    stepper = agenda.stepper
+    ways: dict[State, list[tuple[Word, State]]] = {}
+    for state in agenda.states:
+        moves = ((stepper.order.bits_in(m.completed), m.target) for m in stepper.moves(state))
+        ways[state] = [(w, t) for w, t in dict.fromkeys(moves) if stepper.status[t[0]] != FAILURE]
+
+    def closure(members: set[tuple[State, Word]]) -> frozenset[tuple[State, Word]]:
+        stack = [state for state, rest in members if not rest]
+        while stack:
+            for word, target in ways[stack.pop()]:
+                if not word and (target, ()) not in members:
+                    members.add((target, ()))
+                    stack.append(target)
+        return frozenset(members)
+
+    boolean = sum(stepper.status[u] == FAILURE for u, _ in agenda.states)
+    layer = {closure({(stepper.start, ())}): 1}
+    while layer:
+        following: dict[frozenset[tuple[State, Word]], int] = {}
+        for members, words in layer.items():
+            here = [state for state, rest in members if not rest]
+            boolean += words * len(here)
+            spelt = [(rest, state) for state, rest in members if rest]
+            spelt += [(word, target) for state in here for word, target in ways[state] if word]
+            for bit in {word[0] for word, _ in spelt}:
+                key = closure({(target, word[1:]) for word, target in spelt if word[0] == bit})
+                following[key] = following.get(key, 0) + words
+        layer = following
+    coupled = sum(max(1, len(stepper.alternatives(state))) for state in agenda.states)
+    return Sizes(boolean, len(agenda), coupled, len(objectives(machine)))
+
+
+def _slack(rules: Rules, bits: int) -> int:
+    """How many subtasks of a variable a choice among all of them, one by one, leaves out."""
+    for group in rules.choices:
+        if all(len(part) == 1 for part in group.parts) and sum(1 << i for i in group.members) == bits:
+            return len(group.parts) - group.number
+    return 0
 
 
 class Overlap(NamedTuple):

@@ -83,11 +83,12 @@ def _stepping(stepper: Stepper, labels: Labels, signals: Sequence[str]) -> Agend
 
 
 def lower_order(order: Order) -> OrderTable:
-    """The rules of a machine as flat arrays of one word."""
+    """The rules of a machine as flat arrays of one word; nothing but `ruled` where there are none."""
     groups = [*order.choices, *order.capacities]
+    before = order.before if order.ruled else ()
     return OrderTable(
         ruled=order.ruled,
-        before=np.array(order.before, np.uint64),
+        before=np.array(before, np.uint64),
         ends=np.uint64(order.ends),
         enough=np.array([n for n, _ in order.choices], np.int32),
         room=np.array([n for n, _ in order.capacities], np.int32),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from errands.errors import SpecError, TaskError
@@ -20,8 +20,9 @@ from errands.features import (
     holds,
     is_name,
     parse_guard,
+    said_plainly,
 )
-from errands.machines.rules import Rules, read_rules, rule_faults
+from errands.machines.rules import NO_RULES, Rules, read_rules, rule_faults
 
 MAX_SUBTASKS = 4_096
 MAX_TRANSITIONS = 2_000
@@ -78,7 +79,7 @@ def parse_transition(text: str) -> Transition:
         if not is_name(name):
             raise SpecError(f"'{name[:40]}' cannot name a machine state; use letters, digits and underscores")
     try:
-        return Transition(source, target, parse_guard(guard), parse_reward(reward))
+        return Transition(source, target, said_plainly(parse_guard(guard)), parse_reward(reward))
     except SpecError as fault:
         raise SpecError(f"{fault} (in '{text.strip()[:80]}')") from None
 
@@ -135,8 +136,10 @@ class NumericRM:
     numeric: tuple[tuple[str, tuple[str, ...]], ...]
     """Each numeric feature with the subtasks that it counts, in declared order."""
     transitions: tuple[Transition, ...]
-    rules: Rules = Rules()
+    rules: Rules = NO_RULES
     """What restricts the order of the subtasks; nothing in the paper's machines."""
+    phrase: object = field(default=None, compare=False, repr=False)
+    """The words that it was said in (tasks.phrases.Said); None for a machine of transitions."""
 
     def __post_init__(self) -> None:
         problems = list(_faults(self))

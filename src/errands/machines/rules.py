@@ -83,6 +83,9 @@ class Rules:
         return found
 
 
+NO_RULES = Rules()
+
+
 def reference_names(subtasks: Sequence[str]) -> tuple[str, ...]:
     """How task files call subtasks: by name, and `a#2`, `a#3` where a name comes again."""
     seen: dict[str, int] = {}
@@ -121,7 +124,9 @@ def read_rules(
     def groups(found: Iterable[tuple[int, Sequence[Sequence[str]]]], where: str) -> tuple[Group, ...]:
         return tuple(Group(n, tuple(tuple(at(name, where) for name in part) for part in parts)) for n, parts in found)
 
-    rules = Rules(pairs(before, "before"), pairs(apart, "apart"), groups(choose, "choose"), groups(capacity, "capacity"))
+    rules = Rules(
+        pairs(before, "before"), pairs(apart, "apart"), groups(choose, "choose"), groups(capacity, "capacity")
+    )
     if problems:
         raise SpecError("; ".join(problems), list(problems))
     return rules
@@ -145,38 +150,33 @@ def write_rules(subtasks: Sequence[str], rules: Rules) -> dict[str, object]:
 
 def rule_faults(subtasks: Sequence[str], numeric: Sequence[tuple[str, Sequence[str]]], rules: Rules) -> Iterator[str]:
     """What is wrong with rules, one sentence each."""
-    names, count = reference_names(subtasks), len(subtasks)
-    for kind, groups in (("choose", rules.choices), ("capacity", rules.capacities)):
-        for group in groups:
-            every = [i for part in group.parts for i in part]
-            if not group.parts or not all(group.parts) or len(set(every)) < len(every):
-                yield f"{kind} needs parts that are not empty and have no subtask in common"
-            elif not 1 <= group.number <= (len(group.parts) if kind == "choose" else group.number):
-                most = f"between 1 and the number of its parts, {len(group.parts)}" if kind == "choose" else "at least 1"
-                yield f"{kind}={group.number} is out of range; it must be {most}"
-    for first, second in _pairs(rules.choices):
-        if first.members & second.members and not any(first.members <= set(part) for part in second.parts):
-            yield "two choices overlap; one must lie inside a part of the other, the inner one first"
     if not rules:
         for variable, own in numeric:
             if len(set(own)) < len(own):
                 yield f"the numeric feature '{variable}' names a subtask twice"
         return
+    yield from _group_faults(rules)
+    names, count = reference_names(subtasks), len(subtasks)
     earlier = rules.earlier(count)
     circle = [names[i] for i in range(count) if i in earlier[i]]
     if circle:
         yield f"before goes in a circle through {', '.join(circle)}; take out one of its pairs"
-    low = 0
-    for variable, own in numeric:
-        here = range(low, low + len(own))
-        low += len(own)
-        twice = ((i, j) for i in here for j in here if i < j and subtasks[i] == subtasks[j])
-        if any(i not in earlier[j] and j not in earlier[i] for i, j in twice):
-            yield f"the numeric feature '{variable}' names a subtask twice, and before does not say which comes first"
 
 
-def _pairs(groups: Sequence[Group]) -> Iterator[tuple[Group, Group]]:
-    return ((first, second) for k, second in enumerate(groups) for first in groups[:k])
+def _group_faults(rules: Rules) -> Iterator[str]:
+    for kind, groups in (("choose", rules.choices), ("capacity", rules.capacities)):
+        for group in groups:
+            every = [i for part in group.parts for i in part]
+            if not group.parts or not all(group.parts) or len(set(every)) < len(every):
+                yield f"{kind} needs parts that are not empty and have no subtask in common"
+            elif kind == "choose" and not 1 <= group.number <= len(group.parts):
+                yield f"choose={group.number} is out of range; it is between 1 and the number of parts, {len(group.parts)}"
+            elif group.number < 1:
+                yield f"capacity={group.number} is out of range; it is at least 1"
+    for k, second in enumerate(rules.choices):
+        for first in rules.choices[:k]:
+            if first.members & second.members and not any(first.members <= set(part) for part in second.parts):
+                yield "two choices overlap; one must lie inside a part of the other, the inner one first"
 
 
 def _shown(names: Iterable[str]) -> str:

@@ -90,6 +90,11 @@ class Order:
                         wanted &= ~part
         return wanted
 
+    @staticmethod
+    def bits_in(mask: int) -> tuple[int, ...]:
+        """The positions of the bits of a mask, in declared order."""
+        return tuple(i for i in range(mask.bit_length()) if mask >> i & 1)
+
     def settled(self, mask: int) -> int:
         """What remains of a mask once every choice of which enough is done has been closed."""
         for number, parts in self.choices:
@@ -129,7 +134,7 @@ class Stepper:
         counted = [_names(ts, Numeric) for ts in self.leaving]
         self.mentioned = tuple(tuple(v for v, name in enumerate(variables) if name in names) for names in counted)
         self.variables = variables
-        self.looked_at = tuple(self._looking(_names(ts, Boolean)) for ts in self.leaving)
+        self.looked_at = tuple(self.about(_names(ts, Boolean)) for ts in self.leaving)
         self._shared = any(bits & (bits - 1) for bits in self.bits_of.values()) or bool(self.order.ends)
         self._options: dict[tuple[int, Values, Forced], tuple[tuple[Transition | None, Guard], ...]] = {}
 
@@ -146,13 +151,13 @@ class Stepper:
 
     def bits(self, features: Set[str]) -> int:
         """The mask of the subtasks that hold when exactly these features are true."""
-        found = self._looking(features) & ~self.order.ends
+        found = self.about(features) & ~self.order.ends
         for feature, bit in self.order.visits:
             if feature not in features:
                 found |= bit
         return found
 
-    def _looking(self, features: Set[str]) -> int:
+    def about(self, features: Set[str]) -> int:
         """The mask of the subtasks that are about these features."""
         found = 0
         for name in features:

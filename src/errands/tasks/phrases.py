@@ -1,10 +1,12 @@
-"""Phrases: tasks said in words (sequence, any_order, avoid), each a numeric machine that can stand inside another."""
+"""Phrases: tasks said in words (sequence, any_order, either, repeat, avoid), each a numeric machine."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from itertools import takewhile
+from dataclasses import dataclass
+from itertools import pairwise, takewhile
+from typing import NamedTuple
 
 from errands.errors import SpecError, UnknownName
 from errands.features import (
@@ -21,11 +23,13 @@ from errands.features import (
     is_name,
     negation,
 )
-from errands.machines.numeric import MAX_TRANSITIONS, NumericRM, Reward, Transition
+from errands.machines.numeric import MAX_TRANSITIONS, NumericRM, Reward, Transition, parse_transition
+from errands.machines.rules import NO_RULES, Group, Rules
 
 Phrase = NumericRM | str
 LOST = "failed"
 MAX_LENGTH = 50_000
+MAX_TIMES = 500
 
 
 def sequence(*phrases: Phrase) -> NumericRM:
@@ -37,9 +41,11 @@ def sequence(*phrases: Phrase) -> NumericRM:
     parts = [_machine(p) for p in phrases]
     transitions: list[Transition] = []
     numeric: list[tuple[str, tuple[str, ...]]] = []
+    rules = NO_RULES
     for i, part in enumerate(parts):
         last = i == len(parts) - 1
         names = _apart(part, numeric)
+        rules = rules.joined(part.rules.shifted(sum(len(subtasks) for _, subtasks in numeric)))
         numeric += [(names[v], subtasks) for v, subtasks in part.numeric]
         for t in part.transitions:
             target = LOST if t.target in part.failure else "won" if t.target in part.success else f"{i}_{t.target}"
@@ -48,34 +54,106 @@ def sequence(*phrases: Phrase) -> NumericRM:
             transitions.append(
                 Transition(f"{i}_{t.source}", target, renamed(t.guard, names), Reward(float(target == "won")))
             )
-    return _numbered(f"0_{parts[0].initial}", transitions, numeric)
+    return _numbered(f"0_{parts[0].initial}", transitions, numeric, rules, _said("sequence", phrases))
 
 
-def any_order(*items: str, before: str | None = None, after: str | None = None) -> NumericRM:
-    """All items in any order, `before` each of them and `after` each of them a feature that must become true."""
-    for name in (*items, *(n for n in (before, after) if n is not None)):
-        _feature(name)
+def any_order(
+    *items: Phrase,
+    before: str | None = None,
+    after: str | None = None,
+    choose: int | None = None,
+    capacity: int | None = None,
+    one_at_a_time: bool = False,
+) -> NumericRM:
+    """All items in any order; an item is a feature or a phrase whose own order is kept.
+
+    `before` and `after` name features that must become true before and after each item. `choose` items are enough.
+    At most `capacity` items that are phrases are begun and not finished at any time; one_at_a_time is a capacity of 1.
+
+    >>> any_order("a", "b", "c", choose=2)
+    >>> any_order(sequence("p1", "d1"), sequence("p2", "d2"), capacity=1)
+    """
+    if len(items) == 1 and isinstance(items[0], list | tuple | set | frozenset):
+        raise SpecError(f"any_order() takes its items one by one: any_order(*{items[0]!r:.60}), with a star")
+    said = _said("any_order", items, before=before, after=after, choose=choose, capacity=capacity)
+    if one_at_a_time:
+        if capacity not in (None, 1):
+            raise SpecError(f"one_at_a_time is a capacity of 1, and capacity={capacity} came as well; give one of them")
+        said = _said("any_order", items, before=before, after=after, choose=choose, one_at_a_time=True)
+        capacity = 1
+    return _any_order(items, before, after, choose, capacity, said)
+
+
+def _any_order(
+    items: Sequence[Phrase],
+    before: str | None,
+    after: str | None,
+    choose: int | None,
+    capacity: int | None,
+    said: Said | None,
+) -> NumericRM:
+    beside = tuple(_feature(n) for n in (before, after) if n is not None)
     if not items:
         raise SpecError("any_order() is empty; give it at least one feature")
-    if len({*items}) < len(items) or {before, after} & {*items}:
+    if beside and not all(isinstance(item, str) for item in items):
+        raise SpecError(f"before= and after= stand beside single features; put them inside the parts of {said}")
+    parts = [_part(item) for item in items]
+    plain = [item for item in items if isinstance(item, str)]
+    if len({*plain}) < len(plain) or {*beside} & {*plain}:
         raise SpecError(
-            f"any_order({', '.join(items)}) names a feature twice; items differ, also from before and after"
+            f"any_order({', '.join(map(str, items))}) names a feature twice; items differ, also from before and after"
         )
-    prefix = "".join(c[0] for c in takewhile(lambda c: len(set(c)) == 1, zip(*items, strict=False)))
-    name = prefix if is_name(prefix) and prefix not in {*items, before, after} else "todo"
-    while name in {*items, before, after}:
-        name += "_"
+    part = _side_by_side(parts, choose, capacity)
+    name = _variable(part.names, beside)
+    lines, last = _rounds(name, before, after)
+    counted = ((name, part.names),)
+    transitions = tuple(map(parse_transition, lines))
+    return NumericRM("u0", (last,), (), counted, transitions, part.rules, said)
+
+
+def _rounds(name: str, before: str | None, after: str | None) -> tuple[list[str], str]:
+    """The transitions that complete the subtasks of a numeric feature one by one, and the success state."""
     same, down, done = (f"{name}{sign}" for sign in "!↓⤓")
     choose, second, third = ("u0", "u1", "u2") if before is None else ("u1", "u2", "u3")
     lines = [] if before is None else [f"u0 -> u0 : ~{before} ; 0", f"u0 -> u1 : {before} ; 0"]
     if after is None:
         lines += [f"{choose} -> {choose} : {same} ; 0"] * (before is not None)
-        lines += [f"{choose} -> u0 : {down} ; 0", f"{choose} -> {second} : {done} ; 1"]
-        return NumericRM.of("u0", [second], lines, numeric={name: items})
+        return [*lines, f"{choose} -> u0 : {down} ; 0", f"{choose} -> {second} : {done} ; 1"], second
     lines += [f"{choose} -> {choose} : {same} ; 0", f"{choose} -> {second} : {down} | {done} ; 0"]
     lines += [f"{second} -> {second} : ~{after} ; 0", f"{second} -> {third} : {after} & {done} ; 1"]
-    lines += [f"{second} -> u0 : {after} & {same} ; 0"]
-    return NumericRM.of("u0", [third], lines, numeric={name: items})
+    return [*lines, f"{second} -> u0 : {after} & {same} ; 0"], third
+
+
+def _variable(subtasks: tuple[str, ...], beside: tuple[str, ...]) -> str:
+    """A name for a numeric feature: what its subtasks begin with, or `todo`; never the name of a feature."""
+    prefix = "".join(c[0] for c in takewhile(lambda c: len(set(c)) == 1, zip(*subtasks, strict=False)))
+    taken = {*subtasks, *beside}
+    name = prefix if is_name(prefix) and prefix not in taken else "todo"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def either(*phrases: Phrase) -> NumericRM:
+    """One of several phrases, whichever is finished first."""
+    if len(phrases) < 2:
+        raise SpecError("either() needs at least two phrases to choose from")
+    return _any_order(phrases, None, None, 1, None, _said("either", phrases))
+
+
+def repeat(feature: str, times: int) -> NumericRM:
+    """A feature several times: a visit ends when the feature has been false, and the next one begins after that."""
+    _feature(feature)
+    if isinstance(times, bool) or not isinstance(times, int) or not 1 <= times <= MAX_TIMES:
+        raise SpecError(f"repeat({feature}, {times}) is out of range; a feature is repeated 1 to {MAX_TIMES} times")
+    lines = []
+    for i in range(times):
+        here, there, gone = f"u{2 * i}", f"u{2 * i + 1}", f"u{2 * i + 2}"
+        lines += [f"{here} -> {here} : ~{feature} ; 0", f"{here} -> {there} : {feature} ; {int(i == times - 1)}"]
+        if i < times - 1:
+            lines += [f"{there} -> {there} : {feature} ; 0", f"{there} -> {gone} : ~{feature} ; 0"]
+    transitions = tuple(map(parse_transition, lines))
+    return NumericRM("u0", (f"u{2 * times - 1}",), (), (), transitions, phrase=Said("repeat", (feature, str(times))))
 
 
 def avoid(*forbidden_then_phrase: Phrase) -> NumericRM:
@@ -95,12 +173,100 @@ def avoid(*forbidden_then_phrase: Phrase) -> NumericRM:
                 Transition(state, target, conjunction([t.guard, negation(bad)]), Reward(float(target == "won")))
             )
         transitions.append(Transition(state, LOST, bad))
-    return _numbered(part.initial, transitions, part.numeric)
+    return _numbered(part.initial, transitions, part.numeric, part.rules, _said("avoid", (*forbidden, phrase)))
+
+
+@dataclass(frozen=True)
+class Said:
+    """A phrase as it was said; a machine that has one can be a part of any_order, and is written down by its words."""
+
+    kind: str
+    items: tuple[Said | str, ...]
+    options: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.kind}({', '.join([*map(str, self.items), *(f'{key}={value}' for key, value in self.options)])})"
+
+
+def _said(kind: str, items: Sequence[Phrase], **options: object) -> Said | None:
+    """The phrase of these words; None where one of its parts is a machine of transitions."""
+    words = [item.phrase if isinstance(item, NumericRM) else item for item in items]
+    if not all(isinstance(word, str | Said) for word in words):
+        return None
+    given = ((key, "true" if value is True else str(value)) for key, value in options.items() if value is not None)
+    return Said(kind, tuple(words), tuple(given))  # type: ignore[arg-type]
+
+
+class _Part(NamedTuple):
+    """Subtasks with their rules, as one item of any_order; rules count positions in `names`."""
+
+    names: tuple[str, ...]
+    rules: Rules
+
+
+def _part(item: Phrase | Said) -> _Part:
+    """An item of any_order as subtasks with rules."""
+    if isinstance(item, NumericRM):
+        if not isinstance(item.phrase, Said):
+            raise SpecError("a machine of transitions cannot be an item of any_order; items are features and phrases")
+        item = item.phrase
+    if isinstance(item, str):
+        return _Part((_feature(item),), NO_RULES)
+    options = dict(item.options)
+    if item.kind == "sequence":
+        return _one_by_one([_part(each) for each in item.items])
+    if item.kind == "repeat":
+        feature, times = item.items
+        return _Part((str(feature),) * int(str(times)), Rules(apart=tuple(pairwise(range(int(str(times)))))))
+    if item.kind == "either":
+        return _side_by_side([_part(each) for each in item.items], 1, None)
+    if item.kind == "any_order" and not {"before", "after"} & options.keys():
+        choose = int(options["choose"]) if "choose" in options else None
+        capacity = 1 if "one_at_a_time" in options else int(options["capacity"]) if "capacity" in options else None
+        return _side_by_side([_part(each) for each in item.items], choose, capacity)
+    raise SpecError(f"{str(item)[:60]} cannot be an item of any_order; put avoid, before and after around the whole")
+
+
+def _one_by_one(parts: Sequence[_Part]) -> _Part:
+    """Parts in order: what ends one comes before what begins the next."""
+    whole = _Part((), NO_RULES)
+    ends: list[int] = []
+    for part in parts:
+        by = len(whole.names)
+        rules = part.rules.shifted(by)
+        here = range(by, by + len(part.names))
+        held = {j for _, j in (*rules.before, *rules.apart)}
+        holding = {i for i, _ in (*rules.before, *rules.apart)}
+        between = tuple((i, j) for i in ends for j in here if j not in held)
+        whole = _Part(whole.names + part.names, whole.rules.joined(rules).joined(Rules(before=between)))
+        ends = [i for i in here if i not in holding]
+    return whole
+
+
+def _side_by_side(parts: Sequence[_Part], choose: int | None, capacity: int | None) -> _Part:
+    """Parts in any order, inner rules first."""
+    names: tuple[str, ...] = ()
+    rules = NO_RULES
+    places: list[tuple[int, ...]] = []
+    for part in parts:
+        rules = rules.joined(part.rules.shifted(len(names)))
+        places.append(tuple(range(len(names), len(names) + len(part.names))))
+        names += part.names
+    for key, number in (("choose", choose), ("capacity", capacity)):
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 1):
+            raise SpecError(f"{key}={number} is out of range; it is a whole number, at least 1")
+    if choose is not None and choose > len(parts):
+        raise SpecError(f"choose={choose} is more than the {len(parts)} items there are")
+    if choose is not None and choose < len(parts):
+        rules = rules.joined(Rules(choices=(Group(choose, tuple(places)),)))
+    if capacity is not None and capacity < len(parts):
+        rules = rules.joined(Rules(capacities=(Group(capacity, tuple(places)),)))
+    return _Part(names, rules)
 
 
 def _feature(name: object) -> str:
     if not isinstance(name, str):
-        raise SpecError("a feature was wanted where a phrase stands; phrases nest inside sequence and avoid only")
+        raise SpecError("a feature was wanted where a phrase stands; before, after, avoid and repeat take features")
     if not is_name(name):
         raise SpecError(f"'{name[:40]}' cannot be a feature; use letters, digits and underscores, and no reserved word")
     return name
@@ -141,7 +307,11 @@ def renamed(guard: Guard, names: dict[str, str]) -> Guard:
 
 
 def _numbered(
-    initial: str, transitions: Sequence[Transition], numeric: Sequence[tuple[str, tuple[str, ...]]]
+    initial: str,
+    transitions: Sequence[Transition],
+    numeric: Sequence[tuple[str, tuple[str, ...]]],
+    rules: Rules,
+    said: Said | None,
 ) -> NumericRM:
     """The machine with its states called u0, u1, ... in the order in which they come up, the success last."""
     found = dict.fromkeys((initial, *(s for t in transitions for s in (t.source, t.target) if s not in ("won", LOST))))
@@ -156,11 +326,18 @@ def _numbered(
         transitions = [Transition(t.source, t.target, renamed(t.guard, apart), t.reward) for t in transitions]
         numeric = [(apart[name], subtasks) for name, subtasks in numeric]
     lines = tuple(Transition(names[t.source], names[t.target], t.guard, t.reward) for t in transitions)
-    return NumericRM(names[initial], (names["won"],), failure, tuple(numeric), lines)
+    return NumericRM(names[initial], (names["won"],), failure, tuple(numeric), lines, rules, said)
 
 
-PHRASES: dict[str, Callable[..., NumericRM]] = {"sequence": sequence, "any_order": any_order, "avoid": avoid}
-_TOKEN = re.compile(r"\s*([^\W\d]\w*|[(),=])")
+PHRASES: dict[str, Callable[..., NumericRM]] = {
+    "sequence": sequence,
+    "any_order": any_order,
+    "either": either,
+    "repeat": repeat,
+    "avoid": avoid,
+}
+OPTIONS = {"before": str, "after": str, "choose": int, "capacity": int, "one_at_a_time": bool}
+_TOKEN = re.compile(r"\s*([^\W\d]\w*|\d{1,9}(?!\w)|[(),=])")
 
 
 def parse_phrase(text: str) -> NumericRM:
@@ -190,6 +367,8 @@ class _Reader:
 
     def _next(self, wanted: str = "") -> str:
         token, column = self.tokens[self.at]
+        if not wanted and token.isdigit():
+            raise SpecError(f"column {column}: '{token}' cannot stand in a phrase here; a name was wanted")
         if (wanted and token != wanted) or (not wanted and not re.fullmatch(r"[^\W\d]\w*", token)):
             raise SpecError(f"column {column}: found '{token}' where {wanted or 'a name'} was wanted in the phrase")
         self.at += 1
@@ -210,8 +389,8 @@ class _Reader:
         if name not in PHRASES:
             raise SpecError(f"column {column}: {UnknownName('phrase', name, PHRASES)}")
         self._next("(")
-        items: list[Phrase] = []
-        named: dict[str, str] = {}
+        items: list[Phrase | int] = []
+        named: dict[str, str | int | bool] = {}
         while self._peek() != ")":
             self._argument(name, items, named, depth)
             if self._peek() != ")":
@@ -221,16 +400,33 @@ class _Reader:
             return PHRASES[name](*items, **named)
         except SpecError as fault:
             raise SpecError(f"column {column}: {fault}") from None
+        except TypeError:
+            raise SpecError(f"column {column}: repeat() takes a feature and a number, as in repeat(a, 3)") from None
 
-    def _argument(self, name: str, items: list[Phrase], named: dict[str, str], depth: int) -> None:
+    def _argument(self, name: str, items: list[Phrase | int], named: dict[str, str | int | bool], depth: int) -> None:
         if self.tokens[self.at + 1 : self.at + 2] and self.tokens[self.at + 1][0] == "=":
             column = self.tokens[self.at][1]
             key = self._next()
-            if name != "any_order" or key not in ("before", "after") or key in named:
+            if name != "any_order" or key not in OPTIONS or key in named:
                 raise SpecError(
-                    f"column {column}: '{key}=' cannot stand here; any_order takes before= and after=, once each"
+                    f"column {column}: '{key}=' cannot stand here; any_order takes {'=, '.join(OPTIONS)}=, once each"
                 )
             self._next("=")
-            named[key] = self._next()
+            named[key] = self._value(OPTIONS[key])
+        elif name == "repeat" and items and self._peek().isdigit():
+            items.append(self._value(int))
         else:
             items.append(self._phrase(depth + 1))
+
+    def _value(self, kind: type) -> str | int | bool:
+        """The value of an option: a feature, a number, or true or false."""
+        word, column = self.tokens[self.at]
+        if kind is str:
+            return self._next()
+        self.at += 1
+        if kind is int and word.isdigit():
+            return int(word)
+        if kind is bool and word in ("true", "false"):
+            return word == "true"
+        wanted = "a whole number" if kind is int else "true or false"
+        raise SpecError(f"column {column}: found '{word}' where {wanted} was wanted in the phrase")

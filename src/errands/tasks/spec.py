@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from errands import worlds
 from errands.errors import ErrandsError, SpecError, UnknownName
 from errands.machines.numeric import NumericRM
+from errands.machines.rules import write_rules
 from errands.tasks.phrases import parse_phrase
 from errands.tasks.task import Task
 from errands.worlds.base import World
@@ -104,6 +105,13 @@ class GymnasiumSpec(_Table):
     limit: Limit | None = None
 
 
+class PartsSpec(_Table):
+    """Parts of a task, each a list of subtasks, and a number of them."""
+
+    number: int = Field(ge=1, le=4_096)
+    of: list[list[str]] = Field(min_length=1)
+
+
 class MachineSpec(_Table):
     """A numeric machine: transitions in the paper's notation, or a phrase."""
 
@@ -113,10 +121,19 @@ class MachineSpec(_Table):
     failure: list[str] = []
     numeric: dict[str, list[str]] = {}
     transitions: list[str] = []
+    before: list[list[str]] = []
+    """Pairs of subtasks: the second opens when the first is done; `a#2` is the second of two that are called a."""
+    apart: list[list[str]] = []
+    """The same for two visits: the second opens when the feature of the first has been false as well."""
+    choose: list[PartsSpec] = []
+    """So many of these parts are enough; the others no longer remain then. An inner choice stands before an outer one."""
+    capacity: list[PartsSpec] = []
+    """At most so many of these parts are begun and not done at any time."""
 
     @model_validator(mode="after")
     def _one_way(self) -> MachineSpec:
-        written = bool(self.initial or self.success or self.failure or self.numeric or self.transitions)
+        rules = self.before or self.apart or self.choose or self.capacity
+        written = bool(self.initial or self.success or self.failure or self.numeric or self.transitions or rules)
         if (self.phrase is None) is not written:
             raise ValueError("give either a phrase or initial, success and transitions")
         if self.phrase is None and not (self.initial and self.transitions):
@@ -201,7 +218,11 @@ def make_machine(spec: MachineSpec) -> NumericRM:
     """The numeric machine of a checked table."""
     if spec.phrase is not None:
         return parse_phrase(spec.phrase)
-    return NumericRM.of(spec.initial or "", spec.success, spec.transitions, spec.failure, spec.numeric)
+    choose, capacity = ([(group.number, group.of) for group in named] for named in (spec.choose, spec.capacity))
+    return NumericRM.of(
+        spec.initial or "", spec.success, spec.transitions, spec.failure, spec.numeric,
+        before=spec.before, apart=spec.apart, choose=choose, capacity=capacity,
+    )  # fmt: skip
 
 
 def make_world(spec: WorldSpec) -> World:
@@ -246,7 +267,10 @@ def write_task(task: Task) -> str:
             lines.append(f"{field.name} = {toml(value)}")
     if task.removed:
         lines.append(f"removed = {toml(task.removed)}")
+    if machine.phrase is not None:
+        return "\n".join([*lines, "", "[machine]", f"phrase = {toml(str(machine.phrase))}", ""])
     lines += ["", "[machine]", f"initial = {toml(machine.initial)}", f"success = {toml(machine.success)}"]
     lines += [f"failure = {toml(machine.failure)}", f"numeric = {toml(dict(machine.numeric))}", "transitions = ["]
     lines += [f"  {toml(str(t))}," for t in machine.transitions]
-    return "\n".join([*lines, "]", ""])
+    rules = write_rules(machine.counted, machine.rules)
+    return "\n".join([*lines, "]", *(f"{key} = {toml(value)}" for key, value in rules.items()), ""])

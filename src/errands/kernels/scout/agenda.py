@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from errands.kernels import jit
-from errands.kernels.scout.memory import ONE, ZERO, ScoutMachine, advance
+from errands.kernels.scout.memory import ONE, ZERO, ScoutMachine, advance, entry_of
+from errands.kernels.stepping import settled, unheld
 from errands.tables import FAILURE, RUNNING, Codes, Ints, Masks
 
 
@@ -50,50 +51,60 @@ def find(us: Ints, masks: Masks, slots: Ints, u: int, mask: np.uint64) -> int:
 
 
 @jit
-def entry_of(machine: ScoutMachine, u: int, mask: np.uint64, low: np.uint64) -> int:
-    """The entry of u when `low` was completed (0 for nothing) and `mask` remains."""
-    q = 0
-    scale = 1
-    for i in range(machine.first[u], machine.first[u + 1]):
-        bits = machine.variable_bits[machine.variables[i], 0]
-        if mask & bits == ZERO:
-            q += 2 * scale
-        elif low & bits != ZERO:
-            q += scale
-        scale *= 3
-    return machine.row[u] + q
-
-
-@jit
 def situations(machine: ScoutMachine, u: int, mask: np.uint64) -> int:
-    """How many sets of subtasks one step can complete in (u, mask): nothing or one of each variable."""
+    """How many sets of subtasks one step can complete in (u, mask): nothing or one of each variable, any visit's end."""
     count = 1
+    open_ = open_of(machine, u, mask)
     for i in range(machine.first[u], machine.first[u + 1]):
-        rest = machine.active[u, 0] & mask & machine.variable_bits[machine.variables[i], 0]
-        size = 1
-        while rest != ZERO:
-            rest &= rest - ONE
-            size += 1
-        count *= size
-    return count
+        count *= 1 + bits_in(open_ & machine.variable_bits[machine.variables[i], 0])
+    return count << bits_in(open_ & machine.order.ends)
 
 
 @jit
 def situation(machine: ScoutMachine, u: int, mask: np.uint64, number: int) -> np.uint64:
-    """The subtasks of a numbered situation: a digit for each variable, 0 for none, k for its k-th open subtask."""
-    low = ZERO
+    """The subtasks of a numbered situation: a digit for each variable, 0 for none, k for its k-th open subtask.
+
+    Binary digits for the visits that can end follow.
+    """
+    low, open_ = ZERO, open_of(machine, u, mask)
     for i in range(machine.first[u], machine.first[u + 1]):
-        rest = machine.active[u, 0] & mask & machine.variable_bits[machine.variables[i], 0]
-        size, left = 1, rest
-        while left != ZERO:
-            left &= left - ONE
-            size += 1
+        rest = open_ & machine.variable_bits[machine.variables[i], 0]
+        size = 1 + bits_in(rest)
         for _ in range(number % size - 1):
             rest &= rest - ONE
         if number % size > 0:
             low |= rest & (~rest + ONE)
         number //= size
+    rest = open_ & machine.order.ends
+    while rest != ZERO:
+        if number % 2 == 1:
+            low |= rest & (~rest + ONE)
+        rest &= rest - ONE
+        number //= 2
     return low
+
+
+@jit
+def bits_in(mask: np.uint64) -> int:
+    """How many bits are set."""
+    count = 0
+    while mask != ZERO:
+        mask &= mask - ONE
+        count += 1
+    return count
+
+
+@jit
+def open_of(machine: ScoutMachine, u: int, mask: np.uint64) -> np.uint64:
+    """The subtasks that a step from (u, mask) could complete; one word."""
+    wanted = machine.active[u, 0] & mask
+    return unheld(machine.order, mask, wanted) if machine.order.ruled else wanted
+
+
+@jit
+def left_after(machine: ScoutMachine, mask: np.uint64, low: np.uint64) -> np.uint64:
+    """What remains of a mask once `low` is completed; one word."""
+    return settled(machine.order, mask & ~low) if machine.order.ruled else mask & ~low
 
 
 @jit
@@ -122,7 +133,7 @@ def enumerate_states(
             continue
         for i in range(situations(machine, u, mask)):
             low = situation(machine, u, mask, i)
-            after = mask & ~low
+            after = left_after(machine, mask, low)
             entry = entry_of(machine, u, after, low)
             for j in range(option_first[entry], option_first[entry + 1]):
                 v = option_to[j]
@@ -150,7 +161,7 @@ def moves(
         u, mask = us[x], masks[x]
         for i in range(situations(machine, u, mask) if machine.status[u] == RUNNING else 0):
             low = situation(machine, u, mask, i)
-            after = mask & ~low
+            after = left_after(machine, mask, low)
             entry = entry_of(machine, u, after, low)
             for j in range(option_first[entry], option_first[entry + 1]):
                 v = option_to[j]

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.kernels import jit
-from errands.kernels.stepping import outcome
-from errands.tables import FAILURE, RUNNING, SUCCESS, Codes, Flags, Floats, Ints, Masks, WorldTable
+from errands.kernels.stepping import outcome, settled, unheld
+from errands.tables import FAILURE, RUNNING, SUCCESS, Codes, Flags, Floats, Ints, Masks, OrderTable, WorldTable
 
 ONE, ZERO = np.uint64(1), np.uint64(0)
 
@@ -44,11 +44,43 @@ class ScoutMachine(NamedTuple):
     """[L, R] the constant reward, or the factor of the signal."""
     signal: Ints
     """[L, R] index of the signal that is paid, -1 for a constant."""
+    order: OrderTable
+    """The rules between the subtasks; a machine that has some has one word."""
+
+
+@jit
+def entry_of(machine: ScoutMachine, u: int, mask: np.uint64, low: np.uint64) -> int:
+    """The entry of u when `low` was completed (0 for nothing) and `mask` remains."""
+    q = 0
+    scale = 1
+    for i in range(machine.first[u], machine.first[u + 1]):
+        bits = machine.variable_bits[machine.variables[i], 0]
+        if mask & bits == ZERO:
+            q += 2 * scale
+        elif low & bits != ZERO:
+            q += scale
+        scale *= 3
+    return machine.row[u] + q
+
+
+@jit
+def advance_ruled(machine: ScoutMachine, u: int, mask: Masks, label: int, after: Masks) -> int:
+    """The same step as `advance` where rules hold subtasks back."""
+    hit = unheld(machine.order, mask[0], machine.label_bits[label, 0] & machine.active[u, 0] & mask[0])
+    low = hit & machine.order.ends
+    for v in range(machine.variable_bits.shape[0]):
+        own = hit & machine.variable_bits[v, 0]
+        if own != ZERO:
+            low |= own & (~own + ONE)
+    after[0] = settled(machine.order, mask[0] & ~low)
+    return entry_of(machine, u, after[0], low)
 
 
 @jit
 def advance(machine: ScoutMachine, u: int, mask: Masks, label: int, after: Masks) -> int:
     """The entry that a step with this label reads; `after` receives the mask after the step."""
+    if machine.order.ruled:
+        return advance_ruled(machine, u, mask, label, after)
     words = mask.shape[0]
     for w in range(words):
         after[w] = mask[w]
@@ -137,6 +169,12 @@ def refresh(machine: ScoutMachine, agent: Explorer) -> None:
     active, counted, variables, following = machine.active, machine.variable_bits, machine.variables, machine.next
     first, last, row, effect = machine.first[u], machine.first[u + 1], machine.row[u], agent.effect
     for label in range(following.shape[0]):
+        if machine.order.ruled:
+            reached = following[label, advance_ruled(machine, u, mask, label, agent.after)]
+            effect[label] = TURNS if reached != u or agent.after[0] != mask[0] else IDLE
+            if machine.status[reached] != RUNNING:
+                effect[label] = FINAL
+            continue
         q, scale, some = 0, 1, False
         for i in range(first, last):
             v = variables[i]

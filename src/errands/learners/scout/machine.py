@@ -12,6 +12,7 @@ from errands.errors import TaskError
 from errands.features import Change, holds
 from errands.kernels.scout.agenda import AgendaStates, enumerate_states, find, follow, moves
 from errands.kernels.scout.memory import ScoutMachine
+from errands.machines.lower import lower_order
 from errands.machines.numeric import NumericRM
 from errands.machines.stepping import Forced, State, Stepper, Values
 from errands.tables import FAILURE, RUNNING, Flags, Floats, Ints, Masks
@@ -27,6 +28,10 @@ class Lowering:
         self.stepper = Stepper(machine)
         self.signals = signals
         self.words = max(1, -(-len(machine.subtasks) // 64))
+        if machine.rules and self.words > 1:
+            raise TaskError(
+                f"{len(machine.subtasks)} subtasks with rules between them are too many; at most 64 are planned with"
+            )
         self.number: dict[frozenset[str], int] = {}
         self.labels: list[frozenset[str]] = []
         most = max(map(len, self.stepper.mentioned))
@@ -75,6 +80,7 @@ class Lowering:
             next=following,
             reward=reward,
             signal=signal,
+            order=lower_order(stepper.order),
         )
 
     def _entry(self, label: Set[str], u: int, values: Values) -> tuple[int, float, int]:

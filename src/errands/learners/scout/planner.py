@@ -89,7 +89,7 @@ class ExactPlanner:
         if self.unique and not self.marked[2]:
             absent = {name for label in self._seen for name in self.lowering.labels[label]}
         allowed = self.lowering.options(absent)[2]
-        closed = self.lowering.bits(absent)
+        closed = self.lowering.stepper.about(absent) & ~self.lowering.stepper.order.ends
         open_bits = np.uint64(self.lowering.stepper.full & ~closed)
         w: Ints = bound(self.agenda.states, self.agenda.delta, marks, allowed, open_bits, self.agenda.layered)
         return w

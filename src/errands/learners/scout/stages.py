@@ -39,6 +39,8 @@ class Stage:
 def find_stages(lowering: Lowering) -> tuple[Stage, ...] | None:
     """The stages of a machine; None where groups are not done one after the other."""
     stepper = lowering.stepper
+    if stepper.machine.rules:
+        return None
     done: set[int] = set()
     stages: list[Stage] = []
     u = stepper.start[0]
