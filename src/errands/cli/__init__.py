@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from errands.cli.verbs import VERBS, help_text, parse
+from errands.cli.verbs import COMPILING, VERBS, help_text, parse
 from errands.errors import ErrandsError, UnknownName
 from errands.terminal import printable
 
@@ -66,7 +67,9 @@ def _verb(name: str, words: list[str], as_json: bool) -> int:
 
     verb = VERBS[name]
     module = import_module(f"errands.cli.{verb.module}")
-    answer = module.run(parse(module.Arguments, name, verb, words))
+    arguments = parse(module.Arguments, name, verb, words)
+    with _compiling() if name in COMPILING and "--quiet" not in words else nullcontext():
+        answer = module.run(arguments)
     if as_json:
         _print_json(answer.document)
     elif isinstance(answer.shown, str):
@@ -76,6 +79,18 @@ def _verb(name: str, words: list[str], as_json: bool) -> int:
 
         show(answer.shown)
     return int(answer.code)
+
+
+@contextmanager
+def _compiling() -> Iterator[None]:
+    """Say so, once, as soon as something must be compiled that no cache holds: half a minute of silence looks like a fault."""
+    from errands.kernels import when_compiling
+
+    def tell(kernel: str) -> None:
+        print("compiling what this needs, once: about 10 seconds, 30 for scout", file=sys.stderr, flush=True)
+
+    with when_compiling(tell):
+        yield
 
 
 def _print_json(document: Any) -> None:

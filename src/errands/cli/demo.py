@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +36,6 @@ def run(arguments: Arguments) -> Answer:
     from errands.oracle.steps_to_go import steps_to_go
     from errands.tasks.catalogue import load
 
-    _say_if_cold(arguments.quiet)
     task = load("figure-1")
     trained = _train(task, arguments.quiet)
     proved = _scout(task)
@@ -55,13 +53,6 @@ def run(arguments: Arguments) -> Answer:
         "page": str(page) if page else None,
     }
     return Answer(document, _shown(task, trained, exact, proved, page))
-
-
-def _say_if_cold(quiet: bool) -> None:
-    from errands.kernels import cache_folder
-
-    if not quiet and not any(cache_folder().glob("*/*.bin")):
-        print("first run: compiling the kernels, about 20 seconds, once", file=sys.stderr, flush=True)
 
 
 def _sizes(task: Task) -> dict[str, int]:

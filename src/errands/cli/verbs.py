@@ -56,6 +56,9 @@ VERBS: Mapping[str, Verb] = {
     "export": Verb("export", "see", "a run as a page that plays anywhere", "errands export latest --html run.html"),
 }
 
+COMPILING = frozenset({"demo", "tasks", "solve", "train", "resume", "sweep", "verify", "plot", "export", "reproduce"})
+"""The verbs that run compiled loops."""
+
 GROUPS: Mapping[str, str] = {
     "look": "Look at tasks",
     "solve": "Know the truth",
