@@ -20,7 +20,7 @@ class Left:
 
 def test_a_walk_is_planned_once_and_followed_step_by_step() -> None:
     planner = Left()
-    policy = PlannedPolicy(planner)
+    policy = PlannedPolicy(planner, 9)
     assert [policy.act(cell, state, None) for cell, state in ((5, HERE), (4, HERE), (9, THERE))] == [
         (3, None),
         (2, None),
@@ -31,7 +31,7 @@ def test_a_walk_is_planned_once_and_followed_step_by_step() -> None:
 
 def test_where_the_planner_knows_nothing_action_0_is_taken() -> None:
     planner = Left()
-    policy = PlannedPolicy(planner)
+    policy = PlannedPolicy(planner, 9)
     assert policy.act(7, HERE, None) == (0, None)
     assert policy.act(7, HERE, None) == (0, None)
     assert planner.asked == [(HERE, 7)]
@@ -39,7 +39,12 @@ def test_where_the_planner_knows_nothing_action_0_is_taken() -> None:
 
 
 def test_an_earlier_plan_is_kept_where_two_walks_meet() -> None:
-    policy = PlannedPolicy(Left())
+    policy = PlannedPolicy(Left(), 9)
     policy.planned[4, HERE] = 0
     assert policy.act(5, HERE, None)[0] == 3
     assert policy.act(4, HERE, None)[0] == 0
+
+
+def test_cells_that_the_planner_never_heard_of_are_not_asked_about() -> None:
+    """A policy may meet states that were numbered after it was made; compiled searches would read beyond their arrays."""
+    assert PlannedPolicy(Left(), 2).act(5, (0, 1), None) == (0, None)

@@ -21,13 +21,13 @@ from errands.learners.base import Learner, LearnerConfig, Saved, pack_rng, unpac
 from errands.learners.scout.machine import Lowering
 from errands.learners.scout.planner import ExactPlanner, Planners, bounds_so_far, proof
 from errands.learners.scout.policy import KnownWay, PlannedPolicy, Planner, RandomPlanner, RoutedPolicy
-from errands.learners.scout.world import NEWS, Outing, TableSampler, make_sampler
+from errands.learners.scout.world import BEYOND, NEWS, Outing, TableSampler, make_sampler
 from errands.machines.agenda import unfold_agenda
 from errands.machines.counting import size
 from errands.machines.stepping import State
 from errands.oracle.certificate import Bounds
-from errands.oracle.episode import Policy
-from errands.tables import RUNNING, SUCCESS, Evaluation, Floats, Ints
+from errands.oracle.episode import Policy, draw, play
+from errands.tables import Evaluation, Floats, Ints
 from errands.tasks.task import Task
 
 
@@ -79,6 +79,20 @@ def roomier(known: Known) -> Known:
     """The same knowledge with room for twice as many outcomes."""
     twice = {name: np.concatenate((part, np.zeros_like(part)), axis=2) for name, part in _rows(known).items()}
     return known._replace(**twice)
+
+
+def larger(known: Known, states: int) -> Known:
+    """The same knowledge with room for so many states."""
+    more = states - len(known.tried)
+    return known._replace(
+        **{
+            name: np.concatenate(
+                (part, np.full((more, *part.shape[1:]), -1 if name == "cell_label" else 0, part.dtype))
+            )
+            for name, part in known._asdict().items()
+            if name != "facts"
+        }
+    )
 
 
 def _rows(known: Known) -> dict[str, NDArray[Any]]:
@@ -158,6 +172,8 @@ class Scout(Learner):
                 self.known = roomier(self.known)
             elif why == NEWS:
                 self._meet_label()
+            elif why == BEYOND:
+                self._grow()
             elif self.random:
                 self._venture(why)
             elif why in (ex.DUE, ex.DRY):
@@ -168,11 +184,23 @@ class Scout(Learner):
         """Whether the task is proved or all is explored, so that nothing is left to learn."""
         return self.proof is not None
 
+    def _grow(self) -> None:
+        """Make room for twice as many states: in memory, in the plan of a random world, on the way ahead."""
+        states = min(2 * len(self.known.tried), self.sampler.most)
+        self.known, self.frozen = larger(self.known, states), larger(self.frozen, states)
+        fresh = new_agent(states, self.task.world.limit, self.lowering.words, len(self.lowering.labels))
+        ahead = self.agent.at[me.END]
+        fresh.path[:ahead], fresh.expect[:ahead] = self.agent.path[:ahead], self.agent.expect[:ahead]
+        carried = {name: getattr(self.agent, name) for name in ("at", "mask", "after", "effect")}
+        self.agent = fresh._replace(**carried)
+        self.route = np.concatenate((self.route, np.zeros(states - len(self.route), np.int32)))
+        self._cached = self._sought = None
+
     def _meet_label(self) -> None:
         """Lower the machine against the feature set that the environment has just shown."""
         news = getattr(self.sampler, "news", None)
         if news is not None:
-            self.lowering.add([news[1]])
+            self.lowering.add([news.features])
             self.agent = self.agent._replace(effect=np.zeros(len(self.lowering.labels), np.int8))
             if self.agent.at[me.CLOCK] >= 0:
                 me.refresh(self.lowering.machine, self.agent)
@@ -262,7 +290,7 @@ class Scout(Learner):
                 self._cached = key, random_planner, RoutedPolicy(random_planner)
             else:
                 planner = self.planners.certain(snapshot(self.known), self.settled)
-                self._cached = key, planner, PlannedPolicy(planner)
+                self._cached = key, planner, PlannedPolicy(planner, len(self.known.tried))
         return self._cached[1:]
 
     @property
@@ -282,24 +310,15 @@ class Scout(Learner):
 
     def evaluate(self) -> Evaluation:
         """One greedy episode from the start; without a plan it takes action 0 until the episode ends."""
-        trial = self.sampler.trial((self.seed, self.step))
-        cell, limit = trial.start(), self.task.world.limit
-        state, policy = self.lowering.stepper.start, self.policy
-        if isinstance(policy, PlannedPolicy) and isinstance(self.sampler, TableSampler):
-            walk = policy.walk(state, cell)
-            actions = np.array(walk.actions if walk else (), np.int32)
-            length, total, success = rehearse(
-                self.sampler.world.table, self.lowering.machine, cell, actions, limit, self.rng
-            )
-            return Evaluation(self.step, int(length), float(total), bool(success))
-        total, status = 0.0, self.lowering.stepper.status
-        for step in range(1, limit + 1):
-            cell, features, ends, signals = trial.step(policy.act(cell, state, None)[0])
-            state, transition, _ = self.lowering.stepper.step(state, features)
-            total += transition.reward.paid(signals) if transition else 0.0
-            if ends or status[state[0]] != RUNNING:
-                return Evaluation(self.step, step, total, status[state[0]] == SUCCESS)
-        return Evaluation(self.step, limit, total, False)
+        policy, sampler, chance = self.policy, self.sampler, np.random.PCG64((self.seed, self.step))
+        if not isinstance(policy, PlannedPolicy) or not isinstance(sampler, TableSampler):
+            return Evaluation(self.step, *play(policy, self.task, int(chance.random_raw() >> 33)))
+        table = sampler.world.table
+        cell = int(table.starts[draw(table.start_cumulative, np.random.Generator(chance))])
+        walk = policy.walk(self.lowering.stepper.start, cell)
+        actions = np.array(walk.actions if walk else (), np.int32)
+        played = rehearse(table, self.lowering.machine, cell, actions, self.task.world.limit, self.rng)
+        return Evaluation(self.step, int(played[0]), float(played[1]), bool(played[2]))
 
     @property
     def claim(self) -> Bounds:

@@ -158,7 +158,9 @@ def bounds_so_far(planner: Planner | None, state: State, starts: Mapping[int, in
     if not starts:
         return Bounds(0.0, math.inf, False, step, "nothing was tried yet")
     if planner is None:
-        return Bounds(0.0, math.inf, False, step, "moves are random, so the plan is as good as the model and not proved")
+        return Bounds(
+            0.0, math.inf, False, step, "moves are random, so the plan is as good as the model and not proved"
+        )
     both = [(_bounds(planner, state, s), n) for s, n in starts.items()]
     total = sum(starts.values())
     lower = sum(b[0] * n for b, n in both) / total
@@ -251,7 +253,7 @@ class UsualOutcomes:
     """A random planner that plans as if every move had its usual outcome."""
 
     def __init__(self, planner: Planner, cells: int) -> None:
-        self.policy = PlannedPolicy(planner)
+        self.policy = PlannedPolicy(planner, cells)
         self.cells = cells
 
     def route(self, state: tuple[int, int]) -> Ints:

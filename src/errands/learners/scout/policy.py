@@ -31,17 +31,18 @@ class Planner(Protocol):
 
 
 class PlannedPolicy:
-    """Follows the planner's walks; where the planner knows none it takes action 0."""
+    """Follows the planner's walks; where the planner knows none it takes action 0, as in cells that it never heard of."""
 
-    def __init__(self, planner: Planner) -> None:
+    def __init__(self, planner: Planner, cells: int) -> None:
         self.planner = planner
+        self.cells = cells
         self.walks: dict[tuple[int, State], KnownWay | None] = {}
         self.planned: dict[tuple[int, State], int] = {}
 
     def walk(self, state: State, cell: int) -> KnownWay | None:
         """The planner's walk from here, planned once."""
         if (cell, state) not in self.walks:
-            self.walks[cell, state] = self.planner.walk(state, cell)
+            self.walks[cell, state] = self.planner.walk(state, cell) if cell < self.cells else None
         return self.walks[cell, state]
 
     def act(self, world_state: int, machine_state: tuple[int, int], memory: Hashable) -> tuple[int, Hashable]:
@@ -66,14 +67,15 @@ class RandomPlanner(Protocol):
 
 
 class RoutedPolicy:
-    """Follows the routes of a planner for random moves."""
+    """Follows the routes of a planner for random moves; action 0 where they end."""
 
     def __init__(self, planner: RandomPlanner) -> None:
         self.planner = planner
 
     def act(self, world_state: int, machine_state: tuple[int, int], memory: Hashable) -> tuple[int, Hashable]:
         """The action of the route, and no memory."""
-        return max(int(self.planner.route((int(machine_state[0]), int(machine_state[1])))[world_state]), 0), None
+        route = self.planner.route((int(machine_state[0]), int(machine_state[1])))
+        return (max(int(route[world_state]), 0) if world_state < len(route) else 0), None
 
 
 class ExactValues:

@@ -363,7 +363,9 @@ class StageValues:
             first = np.zeros(len(items))
             if k == 0:
                 u, s = self.lowering.stepper.start[0], int(np.argmax(self.known.started))
-                first = np.array([_log_cost(self._values(0, self._pay(self._cells(0, i), 1.0))[0][u, s]) for i in items])
+                first = np.array(
+                    [_log_cost(self._values(0, self._pay(self._cells(0, i), 1.0))[0][u, s]) for i in items]
+                )
             rng = np.random.Generator(np.random.PCG64((self.seed, len(items))))
             self.orders[k] = tour(first, between, last, self.kicks, rng).tolist()
         return [n for n in self.orders[k] if n in set(left)]

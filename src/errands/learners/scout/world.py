@@ -20,8 +20,11 @@ from errands.worlds.base import FiniteWorld
 from errands.worlds.plain import plain, rich
 from errands.worlds.saving import Restorable
 
-NEWS = 6
-"""Why exploring stopped: the environment showed a feature set that the machine has not been lowered against."""
+NEWS, BEYOND = 6, 7
+"""Why exploring stopped: the environment showed a feature set that the machine has not been lowered against, or a state
+for which there is no room yet."""
+FIRST_STATES = 4_096
+"""States of an environment that there is room for at first; a space may hold many more than are ever met."""
 
 
 class Outing(NamedTuple):
@@ -40,32 +43,19 @@ class Outing(NamedTuple):
     rng: np.random.Generator
 
 
-class TrialEpisode(Protocol):
-    """One episode apart from training, for evaluations."""
-
-    def start(self) -> int:
-        """Where the episode starts."""
-        ...
-
-    def step(self, action: int) -> tuple[int, frozenset[str], bool, dict[str, float]]:
-        """The next world state, the features of the step, whether the world ended it, and its signals."""
-        ...
-
-
 class Sampler(Protocol):
     """A finite world that can only be stepped."""
 
     states: int
+    """World states that there is room for at first."""
+    most: int
+    """World states that there can be."""
     actions: int
     certain: bool | None
     """Whether the world declares that every move has one outcome; None where it does not say."""
 
     def explore(self, outing: Outing) -> tuple[int, int]:
         """Up to `outing.steps` steps: how many were taken, and why it stopped."""
-        ...
-
-    def trial(self, seed: tuple[int, int]) -> TrialEpisode:
-        """An episode apart from training."""
         ...
 
     def save(self) -> bytes:
@@ -83,7 +73,7 @@ class TableSampler:
     def __init__(self, world: FiniteWorld, limit: int) -> None:
         self.world = world
         self.limit = limit
-        self.states = world.states
+        self.states = self.most = world.states
         self.actions = world.actions
         self.certain: bool | None = world.table.next.shape[2] == 1
 
@@ -95,10 +85,6 @@ class TableSampler:
         )
         return int(taken), int(why)
 
-    def trial(self, seed: tuple[int, int]) -> TableTrial:
-        """An episode apart from training."""
-        return TableTrial(self.world, np.random.Generator(np.random.PCG64(seed)))
-
     def save(self) -> bytes:
         """Nothing: all that matters is the agent's cell and the random numbers."""
         return b""
@@ -107,35 +93,19 @@ class TableSampler:
         """Nothing to restore."""
 
 
-class TableTrial:
-    """One episode on a world's tables."""
+class EnvAnswer(NamedTuple):
+    """What an environment answered, until the agent has taken it in."""
 
-    def __init__(self, world: FiniteWorld, rng: np.random.Generator) -> None:
-        self.world = world
-        self.rng = rng
-        self.at = 0
-
-    def start(self) -> int:
-        """Where the episode starts."""
-        table = self.world.table
-        drawn = self.rng.random() if len(table.starts) > 1 else 0.0
-        which = min(int(np.searchsorted(table.start_cumulative, drawn, side="right")), len(table.starts) - 1)
-        self.at = int(table.starts[which])
-        return self.at
-
-    def step(self, action: int) -> tuple[int, frozenset[str], bool, dict[str, float]]:
-        """One move, drawn where it has several outcomes."""
-        table, s, o = self.world.table, self.at, 0
-        if table.next.shape[2] > 1:
-            shares = table.cumulative[s, action]
-            o = min(int(np.searchsorted(shares, self.rng.random(), side="right")), len(shares) - 1)
-        self.at = int(table.next[s, action, o])
-        signals = {name: float(table.signal[k, s, action, o]) for k, name in enumerate(self.world.signals)}
-        return self.at, self.world.labels[table.label[s, action, o]], bool(table.ends[s, action, o]), signals
+    state: int
+    features: frozenset[str]
+    ends: bool = False
+    truncated: bool = False
+    action: int = -1
+    """What was done; -1 for the start of an episode."""
 
 
 class EnvSampler:
-    """Steps of a Gymnasium environment with numbered observations; its features are met one by one."""
+    """Steps of a Gymnasium environment with numbered observations; its features and states are met one by one."""
 
     certain: bool | None = None
 
@@ -143,16 +113,19 @@ class EnvSampler:
         self.task = task
         self.limit = task.world.limit
         self.env = task.world.env()
-        spaces = self.env.observation_space, self.env.action_space
-        if not all(isinstance(space, gym.spaces.Discrete) and space.start == 0 for space in spaces):
+        seen, done = self.env.observation_space, self.env.action_space
+        if not isinstance(seen, gym.spaces.Discrete) or not isinstance(done, gym.spaces.Discrete):
             raise TaskError(
-                f"Scout needs numbered observations and actions; '{task.name}' has {spaces[0]} and {spaces[1]}: "
-                "use 'qcorm-plus'"
+                f"Scout needs numbered observations and actions; '{task.name}' has {seen} and {done}: "
+                "number its states (Task.from_env(..., state=function)) or use 'qcorm-plus'"
             )
-        self.states, self.actions = int(spaces[0].n), int(spaces[1].n)  # type: ignore[attr-defined]
+        self.space = seen
+        self.first_state, self.first_action = int(seen.start), int(done.start)
+        self.most, self.actions = int(seen.n), int(done.n)
+        self.states = min(self.most, FIRST_STATES)
         self.looked_at = frozenset(task.machine.features)
         self.seed: int | None = seed
-        self.news: tuple[int, frozenset[str], bool, bool, int] | None = None
+        self.news: EnvAnswer | None = None
 
     def explore(self, outing: Outing) -> tuple[int, int]:
         """Up to `outing.steps` steps: how many were taken, and why it stopped."""
@@ -160,8 +133,8 @@ class EnvSampler:
         at = agent.at
         for step in range(count):
             if at[me.CLOCK] < 0:
-                if not self._begin(known, lowering, agent):
-                    return step, NEWS
+                if (why := self._begin(known, lowering, agent)) is not None:
+                    return step, why
                 if pauses:
                     return step, ex.CHANGED
             if self.news is None:
@@ -170,36 +143,46 @@ class EnvSampler:
                     return step, ex.DRY
                 if not has_room(known, at[me.CELL], a):
                     return step, ex.FULL
-                observation, _, ends, cut, info = self.env.step(a)
-                self.news = int(observation), self.looked_at & info["features"], bool(ends), bool(cut), a
-            there, features, ends, cut, a = self.news
-            label = lowering.number.get(features)
-            if label is None:
-                return step, NEWS
+                observation, _, ends, truncated, info = self.env.step(a + self.first_action)
+                self.news = self._seen(observation, info, bool(ends), bool(truncated), a)
+            if (why := self._strange(known, lowering)) is not None:
+                return step, why
+            there, features, ends, truncated, a = self.news
             self.news = None
-            ended = absorb(known, lowering.machine, agent, a, there, label, ends)
-            if ended != RUNNING or cut or at[me.CLOCK] >= self.limit:
+            ended = absorb(known, lowering.machine, agent, a, there, lowering.number[features], ends)
+            if ended != RUNNING or truncated or at[me.CLOCK] >= self.limit:
                 at[me.CLOCK] = -1
             if (why := _pause(at, due, pauses)) is not None:
                 return step + 1, why
         return count, ex.SPENT
 
-    def _begin(self, known: Known, lowering: Lowering, agent: Explorer) -> bool:
-        """Start an episode; False where its features are new to the machine."""
+    def _begin(self, known: Known, lowering: Lowering, agent: Explorer) -> int | None:
+        """Start an episode; why it cannot be started yet, or None."""
         if self.news is None:
             observation, info = self.env.reset(seed=self.seed)
             self.seed = None
-            self.news = int(observation), self.looked_at & info["features"], False, False, -1
-        label = lowering.number.get(self.news[1])
-        if label is None:
-            return False
-        begin(known, lowering.machine, agent, self.news[0], label)
+            self.news = self._seen(observation, info)
+        if (why := self._strange(known, lowering)) is not None:
+            return why
+        begin(known, lowering.machine, agent, self.news.state, lowering.number[self.news.features])
         self.news = None
-        return True
+        return None
 
-    def trial(self, seed: tuple[int, int]) -> EnvTrial:
-        """An episode of a fresh environment."""
-        return EnvTrial(self.task.world.env(), int(np.random.PCG64(seed).random_raw() >> 33))
+    def _seen(
+        self, observation: Any, info: dict[str, Any], ends: bool = False, truncated: bool = False, action: int = -1
+    ) -> EnvAnswer:
+        """An answer of the environment; a state outside its space would make compiled code read foreign memory."""
+        if observation not in self.space:
+            raise TaskError(
+                f"the environment of '{self.task.name}' observed {observation}, which is not in its {self.space}"
+            )
+        return EnvAnswer(int(observation) - self.first_state, self.looked_at & info["features"], ends, truncated, action)
+
+    def _strange(self, known: Known, lowering: Lowering) -> int | None:
+        """Why what was seen cannot be taken in yet: a state beyond the memory, or features new to the machine."""
+        if self.news is not None and self.news.state >= len(known.tried):
+            return BEYOND
+        return NEWS if self.news is not None and self.news.features not in lowering.number else None
 
     def save(self) -> bytes:
         """The environment's own state."""
@@ -215,23 +198,6 @@ class EnvSampler:
         inner.reset(seed=0)
         inner.restore(rich(state["env"]))
         self.seed, self.news = state["seed"], None
-
-
-class EnvTrial:
-    """One episode of a Gymnasium environment."""
-
-    def __init__(self, env: gym.Env[Any, Any], seed: int) -> None:
-        self.env = env
-        self.seed = seed
-
-    def start(self) -> int:
-        """Where the episode starts."""
-        return int(self.env.reset(seed=self.seed)[0])
-
-    def step(self, action: int) -> tuple[int, frozenset[str], bool, dict[str, float]]:
-        """One step of the environment; a truncation of its own counts as an end."""
-        observation, _, ends, cut, info = self.env.step(action)
-        return int(observation), frozenset(info["features"]), bool(ends or cut), info.get("signals", {})
 
 
 def _pause(at: Any, due: int, pauses: bool) -> int | None:
