@@ -10,7 +10,7 @@ import pytest
 
 from errands.cli.play import Game, play
 from errands.errors import SpecError, TaskError
-from errands.tasks import load
+from errands.tasks import Task, load
 
 
 def played(name: str, letters: str) -> tuple[int, str]:
@@ -52,7 +52,7 @@ def test_a_box_that_was_taken_disappears_from_the_map() -> None:
 def test_letters_that_are_no_moves_and_worlds_without_a_map_are_refused() -> None:
     with pytest.raises(SpecError, match="'x' is no move"):
         played("figure-1", "ux")
-    with pytest.raises(TaskError, match="no grid world"):
+    with pytest.raises(TaskError, match="only grids and Gymnasium worlds"):
         played("water-2", "u")
 
 
@@ -99,3 +99,49 @@ def test_arrow_keys_move_at_a_terminal_which_is_restored_afterwards() -> None:
     assert "step      1 of 1000, last: down" in text
     os.close(ours)
     os.close(theirs)
+
+
+LAKE = """name = "lake"
+[world]
+kind = "gymnasium"
+id = "FrozenLake-v1"
+kwargs = { is_slippery = false }
+features = { goal = [15], hole = [5, 7, 11, 12] }
+[machine]
+phrase = "avoid(hole, goal)"
+"""
+TAXI = LAKE.replace("FrozenLake-v1", "Taxi-v4").replace("kwargs = { is_slippery = false }\n", "")
+CART = """name = "cart"
+[world]
+kind = "gymnasium"
+id = "CartPole-v1"
+features = { right = { index = 0, above = 0.5 } }
+[machine]
+phrase = "sequence(right)"
+"""
+
+
+def test_frozen_lake_is_walked_by_directions_though_its_actions_are_numbered_otherwise() -> None:
+    """By hand on the map of Gymnasium's documentation: right, right, down, down, down, right reaches the goal."""
+    out = io.StringIO()
+    assert play(Task.from_toml(LAKE), io.StringIO("rrdddr"), out) == 0
+    assert "[S]FFF" in out.getvalue()
+    assert "HFF[G]" in out.getvalue()
+    assert "done after 6 steps" in out.getvalue()
+    assert play(Task.from_toml(LAKE), io.StringIO("rd"), io.StringIO()) == 1  # a hole
+    assert "\x1b" not in out.getvalue()
+
+
+def test_actions_without_a_direction_have_digits() -> None:
+    game = Game(Task.from_toml(TAXI))
+    assert game.letters["4"] == 4
+    assert game.help == "arrows or wasd move, 4 pick up, 5 drop off, r starts again, q quits"
+    assert game.keys["\x1b[A"] == 1  # Taxi's north
+
+
+def test_a_world_that_draws_no_text_shows_what_is_observed() -> None:
+    out = io.StringIO()
+    assert play(Task.from_toml(CART), io.StringIO("1101"), out) == 0
+    assert "step      4 of 500, last: action 1" in out.getvalue()
+    with pytest.raises(SpecError, match="write 0 for action 0, 1 for action 1"):
+        play(Task.from_toml(CART), io.StringIO("5"), out)

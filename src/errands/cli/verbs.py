@@ -33,7 +33,7 @@ VERBS: Mapping[str, Verb] = {
     "show": Verb("show", "look", "draw a task's machine", "errands show figure-1 --as coupled"),
     "size": Verb("size", "look", "count the states of its four machines", "errands size delivery-12"),
     "lint": Verb("lint", "look", "check a task file and read it back in English", "errands lint mine.toml"),
-    "play": Verb("play", "look", "walk a grid world with the arrow keys", "errands play office-3"),
+    "play": Verb("play", "look", "walk a world with the arrow keys", "errands play office-3"),
     "check": Verb("check", "look", "check your own environment", "errands check pkg.envs:MyEnv --features pkg.envs:label"),
     "solve": Verb("solve", "solve", "the exact optimum of a task", "errands solve office-6 --one-policy-per-subtask"),
     "learners": Verb("learners", "learn", "list the learners and their settings", "errands learners qcorm"),
