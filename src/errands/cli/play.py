@@ -57,7 +57,8 @@ class Game:
         space = self.env.action_space
         if task.layout is None and (task.world.kind != "gymnasium" or not isinstance(space, gym.spaces.Discrete)):
             kind = f"{task.world.kind}, actions {space}"
-            raise TaskError(f"'{task.name}' ({kind}) cannot be played: only grids and Gymnasium worlds with Discrete actions; try 'office-3'")
+            playable = "only grids and Gymnasium worlds with Discrete actions"
+            raise TaskError(f"'{task.name}' ({kind}) cannot be played: {playable}; try 'office-3'")
         self.actions = ACTIONS if task.layout is not None else _action_names(self.env)
         """What each action is called, by its number."""
         self.seed: int | None = 0
