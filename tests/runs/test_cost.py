@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from errands.learners.base import memory
 from errands.runs import sweep as outlook
-from errands.runs.cost import cost, memory
+from errands.runs.cost import cost
 from errands.runs.plan import make_block
 from errands.runs.request import prepare
 from errands.runs.sweep import begin, look_ahead, train_sweep

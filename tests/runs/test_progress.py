@@ -13,7 +13,7 @@ from errands.runs.progress import clock, progress
 from errands.runs.train import Beat, Job
 from errands.tables import Evaluation
 
-JOB = Job(Path("runs/a"), 3, "office-3", "crm (agenda)")
+JOB = Job(Path("runs/a"), (3,), "office-3", "crm (agenda)")
 BEAT = Beat(250_000, 1_000_000, Evaluation(250_000, 28, 1.0, True), 50_000.0, 26.0)
 RESULT = ResultDocument(seed=3, steps=1_000_000, final_length=26, final_success=True, wall_seconds=20.0, optimum=26, final_gap=0.0)
 
@@ -28,8 +28,8 @@ def test_plain_lines_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch)
     out = io.StringIO()
     with progress(2, out=out) as told:
         told.beat(JOB, BEAT)
-        told.end(JOB, RESULT)
-        told.end(JOB, RESULT.model_copy(update={"error": "TaskError: too large"}))
+        told.end(JOB, [RESULT])
+        told.end(JOB, [RESULT.model_copy(update={"error": "TaskError: too large"})])
     assert out.getvalue().splitlines() == [
         "office-3 crm (agenda) seed 3: 250,000 of 1,000,000 steps, 50,000/s, length 28, gap 2, 15 s left",
         "[1/2] office-3 crm (agenda) seed 3: 1,000,000 steps, 50,000/s, length 26, gap 0",
@@ -64,7 +64,7 @@ def test_quiet_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
         with progress(1, quiet=True, out=out) as told:
             told.beat(JOB, BEAT)
             told.note("something")
-            told.end(JOB, RESULT)
+            told.end(JOB, [RESULT])
         assert out.getvalue() == ""
 
 

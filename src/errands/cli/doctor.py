@@ -34,16 +34,16 @@ class Arguments:
 def run(arguments: Arguments) -> Answer:
     """Report what was found; the exit code is 1 when something is known not to work."""
     from errands import __version__
+    from errands.learners.base import cores, memory
 
     versions = {name: _version(name) for name in CORE}
     extras = {extra: {name: _version(name) for name in names} for extra, names in EXTRAS.items()}
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     document: dict[str, Any] = {
         "errands": __version__,
         "python": platform.python_version(),
         "system": platform.platform(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
-        "memory_gb": round(memory, 1),
+        "cores": cores(),
+        "memory_gb": round(memory() / 1e9, 1),
         "versions": versions,
         "extras": extras,
         "gpu": _gpu(),

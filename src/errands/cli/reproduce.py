@@ -175,7 +175,7 @@ def _answer(
 
 
 def _workers(arguments: Arguments) -> int:
-    from errands.runs.engine_local import cores
+    from errands.learners.base import cores
 
     return arguments.jobs or cores()
 

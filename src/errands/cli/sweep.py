@@ -83,7 +83,7 @@ def run(arguments: Arguments) -> Answer:
 
 
 def _outlook(sweep: Any, jobs: int | None) -> Answer:
-    from errands.runs.engine_local import cores
+    from errands.learners.base import cores
     from errands.runs.sweep import look_ahead
 
     ahead = look_ahead(sweep, jobs or cores())
@@ -127,7 +127,7 @@ def _text(path: Path) -> str:
 
 def finish(sweep: SweepFolder, jobs: int | None, quiet: bool, engine: str, address: str | None) -> Answer:
     """Predict and train what is left of a sweep, and tell what came out; when interrupted, say how to go on."""
-    from errands.runs.engine_local import cores
+    from errands.learners.base import cores
     from errands.runs.sweep import look_ahead, rows, train_sweep, write_table
     from errands.terminal import console
 

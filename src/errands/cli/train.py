@@ -12,6 +12,7 @@ from errands.cli.options import Count, Seconds
 from errands.cli.tell import Answer, tell_run
 
 if TYPE_CHECKING:
+    from errands.learners.base import Learner
     from errands.runs.folder import RunFolder
 
 
@@ -71,17 +72,17 @@ def run(arguments: Arguments) -> Answer:
         task, arguments.learner, arguments.machine, arguments.preset, settings, arguments.steps, seeds,
         arguments.checkpoint_every,
     )  # fmt: skip
-    learner_of(document, task, document.seeds[0])  # what cannot be trained is refused before a folder is made
+    student = learner_of(document, task, document.seeds[0])  # what cannot be trained is refused before a folder is made
     folder = create(RUNS / (name or fresh_name(document, RUNS)), document, task)
-    return finish(folder, arguments.jobs, arguments.quiet)
+    return finish(folder, arguments.jobs, arguments.quiet, student if len(document.seeds) == 1 else None)
 
 
-def finish(folder: RunFolder, jobs: int | None, quiet: bool) -> Answer:
+def finish(folder: RunFolder, jobs: int | None, quiet: bool, student: Learner | None = None) -> Answer:
     """Train what is left of a run and tell what came out; when interrupted, say how to go on."""
     from errands.runs.sweep import train_run
 
     try:
-        train_run(folder, jobs, quiet)
+        train_run(folder, jobs, quiet, student)
     except KeyboardInterrupt:
         print(f"errands: stopped; type 'errands resume {folder.name}' to go on", file=sys.stderr)
         raise

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
-from typing import Any
+from functools import lru_cache
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +53,51 @@ class LearnerConfig:
             raise ConfigError(f"eval_every is {self.eval_every}; it must be at least 1")
 
 
+@lru_cache(maxsize=1)
+def memory() -> int:
+    """The memory of this machine in bytes."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def cores() -> int:
+    """How many processes can work at the same time."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Stopwatch:
+    """The time of training steps alone; a stretch in which something was compiled counts at the pace of the others."""
+
+    def __init__(
+        self, clock: Callable[[], float] = time.thread_time, compiled: Callable[[], int] = lambda: 0
+    ) -> None:
+        self.clock, self.compiled = clock, compiled
+        self.seconds, self.steps, self.spoilt = 0.0, 0, 0.0
+
+    @contextmanager
+    def timing(self, learner: Steps) -> Iterator[None]:
+        """Time the steps that a learner takes inside."""
+        began, before, programs = self.clock(), learner.step, self.compiled()
+        yield
+        spent = self.clock() - began
+        if self.compiled() == programs:
+            self.seconds, self.steps = self.seconds + spent, self.steps + learner.step - before
+        else:
+            self.spoilt += spent
+
+    def estimate(self, steps: int) -> float:
+        """The seconds of so many steps."""
+        return self.seconds * steps / self.steps if self.steps else self.spoilt
+
+
+class Steps(Protocol):
+    """Whatever counts its training steps."""
+
+    @property
+    def step(self) -> int:
+        """Training steps so far."""
+        ...
+
+
 class Learner(ABC):
     """One seed of one method on one task; nothing here writes files or prints."""
 
@@ -60,12 +108,14 @@ class Learner(ABC):
         self.rng = np.random.Generator(np.random.PCG64(seed))
         self.step = 0
         self.evaluation_steps = 0
+        self.stopwatch = Stopwatch()
 
     def train(self, steps: int) -> Iterator[Evaluation]:
         """Train until `steps` steps were taken in all or it has finished; an evaluation every `eval_every` and at the last."""
         every = self.config.eval_every
         while self.step < steps and not self.finished:
-            self.advance(min((self.step // every + 1) * every, steps) - self.step)
+            with self.stopwatch.timing(self):
+                self.advance(min((self.step // every + 1) * every, steps) - self.step)
             evaluation = self.measure()
             self.evaluation_steps += evaluation.steps_taken
             yield evaluation

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.errors import StoreError
-from errands.runs.documents import CheckpointDocument, damaged, read_document, write_document
+from errands.runs.documents import CheckpointDocument, ResultDocument, damaged, read_document, write_document
 from errands.runs.files import Arrays, digest, pack, read_file, unpack, write_file
 from errands.tables import Evaluation
 
@@ -50,6 +50,8 @@ def write_checkpoint(
     evaluations: Sequence[Evaluation],
     seconds: float,
     before: CheckpointDocument | None,
+    training_seconds: float = 0.0,
+    owner: str | None = None,
 ) -> CheckpointDocument:
     """Store a checkpoint and drop those before the one that it follows."""
     data, table = packed(arrays, evaluations), render(evaluations)
@@ -64,6 +66,8 @@ def write_checkpoint(
         first_step=before.first_step if before else step,
         first_sha256=before.first_sha256 if before else mark,
         seconds=seconds,
+        training_seconds=training_seconds,
+        run_sha256=owner,
     )
     write_file(_arrays(folder, step), data)
     write_document(_document(folder, step), document)
@@ -84,12 +88,12 @@ def _stored(value: float | None) -> float:
     return np.nan if value is None else value
 
 
-def newest(folder: Path, seed: int) -> Checkpoint | None:
+def newest(folder: Path, seed: int, owner: str | None = None) -> Checkpoint | None:
     """The newest checkpoint whose bytes are those that were written; None where none was begun."""
     faults: list[str] = []
     for step in steps(folder):
         try:
-            return replace(read_checkpoint(folder, seed, step), notes=tuple(faults))
+            return replace(read_checkpoint(folder, seed, step, owner), notes=tuple(faults))
         except StoreError as fault:
             faults.append(str(fault))
     if faults:
@@ -125,13 +129,20 @@ def drop(folder: Path, unwanted: Callable[[int], bool]) -> None:
             path.unlink(missing_ok=True)
 
 
-def read_checkpoint(folder: Path, seed: int, step: int) -> Checkpoint:
+def check_owner(path: Path, document: CheckpointDocument | ResultDocument, owner: str | None) -> None:
+    """Refuse a file that was written for another run, as when a seed's folder was copied in from elsewhere."""
+    if owner is not None and document.run_sha256 is not None and document.run_sha256 != owner:
+        raise StoreError(f"{path} belongs to another run: it was not written for this folder's run.json; put it back there")
+
+
+def read_checkpoint(folder: Path, seed: int, step: int, owner: str | None = None) -> Checkpoint:
     """The checkpoint of one step; a StoreError when a byte of it is not as it was written."""
     path = _arrays(folder, step)
     document = read_document(_document(folder, step), CheckpointDocument)
     if document.step != step or document.seed != seed:
-        owner = f"seed {document.seed}, step {document.step}"
-        raise StoreError(f"{_document(folder, step)} belongs to {owner}; put it back there")
+        other = f"seed {document.seed}, step {document.step}"
+        raise StoreError(f"{_document(folder, step)} belongs to {other}; put it back there")
+    check_owner(_document(folder, step), document, owner)
     data = read_file(path, min(MAX_ARRAYS, document.arrays_bytes))
     if len(data) != document.arrays_bytes or digest(data) != document.arrays_sha256:
         raise damaged(path)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass
-from functools import lru_cache
 
 from errands.learners import is_finite
 from errands.machines import size
@@ -59,12 +57,6 @@ def _measured(document: RunDocument, task: Task) -> Cost:
     spent, done = time.perf_counter() - began, learner.step - first
     held = sum(x.nbytes for x in learner.save().values())
     return Cost(spent / done * document.steps if done and not learner.finished else spent, held, True)
-
-
-@lru_cache(maxsize=1)
-def memory() -> int:
-    """The memory of this machine in bytes."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def quick(document: RunDocument, task: Task, seeds: int) -> bool:

@@ -40,6 +40,8 @@ class RunDocument(Document):
     config: dict[str, Scalar | list[Scalar]]
     steps: Annotated[int, Field(ge=1, lt=2**53)]
     seeds: list[Seed] = Field(min_length=1, max_length=100_000)
+    team: Count = 0
+    """How many seeds train side by side in one process; their bytes depend on it. 0: each trains alone."""
     checkpoint_seconds: float = Field(gt=0)
     created: str
     versions: dict[str, str]
@@ -61,6 +63,9 @@ class CheckpointDocument(Document):
     first_step: Count
     first_sha256: Hash
     seconds: float = Field(ge=0)
+    training_seconds: float = Field(default=0.0, ge=0)
+    run_sha256: Hash | None = None
+    """The checksum of the run.json that it belongs to; none in folders of older versions."""
 
 
 _SOMETIMES = (
@@ -91,6 +96,8 @@ class ResultDocument(Document):
     first_optimal_step: Count | None = None
     order: list[str] = []
     wall_seconds: float = Field(ge=0)
+    training_seconds: float | None = Field(default=None, ge=0)
+    """Seconds of the training steps alone, evaluations and compiling left out; of a team, of all its seeds together."""
     evaluation_steps: Count = 0
     training_steps: Count | None = None
     rollout_steps: Count | None = None
@@ -101,6 +108,8 @@ class ResultDocument(Document):
     evaluations_bytes: Count = 0
     evaluations_sha256: Hash | None = None
     checkpoint_sha256: Hash | None = None
+    run_sha256: Hash | None = None
+    """The checksum of the run.json that it belongs to; none in folders of older versions."""
     error: str | None = None
 
     @property
@@ -118,7 +127,7 @@ class ResultDocument(Document):
 
     def row(self) -> dict[str, Any]:
         """The row of `errands train --json`."""
-        kept = {"evaluations_bytes", "evaluations_sha256", "checkpoint_sha256", "kind", "format", "optimum"}
+        kept = {"evaluations_bytes", "evaluations_sha256", "checkpoint_sha256", "run_sha256", "kind", "format", "optimum"}
         absent = {name for name in _SOMETIMES if getattr(self, name) is None}
         return {**self.model_dump(exclude=kept | absent), "final_gap": self.gap}
 
@@ -134,6 +143,11 @@ D = TypeVar("D", bound=Document)
 def write_document(path: Path, document: Document) -> None:
     """Store a document with its checksum, in one move."""
     write_file(path, _render(document.model_dump()))
+
+
+def rendered(document: Document) -> bytes:
+    """The bytes of a document's file."""
+    return _render(document.model_dump(exclude_unset=False))
 
 
 def read_document(path: Path, kind: type[D], limit: int = MAX_DOCUMENT) -> D:

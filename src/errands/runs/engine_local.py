@@ -16,37 +16,42 @@ from multiprocessing.process import BaseProcess
 from errands.errors import ErrandsError, StoreError
 from errands.runs.documents import ResultDocument
 from errands.runs.files import WriteError
-from errands.runs.folder import open_run
+from errands.runs.folder import RunFolder, open_run
 from errands.runs.progress import Progress
-from errands.runs.train import Beat, Job, Report, failed, train_seed
-
-
-def cores() -> int:
-    """How many processes can work at the same time."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+from errands.runs.train import Beat, Job, Report, ended_well, failed, train_job
 
 
 def train_here(jobs: Iterable[Job], told: Progress, strict: bool) -> None:
-    """Train seeds one after the other in this process; `strict` raises the first fault instead of recording it."""
+    """Train jobs one after the other in this process; `strict` raises the first fault instead of recording it."""
     for job in jobs:
         told.end(job, attempt(job, partial(told.beat, job), strict))
 
 
-def attempt(job: Job, report: Report, strict: bool) -> ResultDocument:
-    """Train one seed; a fault becomes its result, except that nothing goes on when nothing can be written."""
+def attempt(job: Job, report: Report, strict: bool) -> list[ResultDocument]:
+    """Train a job; a fault becomes the result of its seeds, except that nothing goes on when nothing can be written."""
     began = time.perf_counter()
     run = None
     try:
         run = open_run(job.path)
-        return train_seed(run, job.seed, report)
+        return train_job(run, job, report)
     except WriteError:
         raise
     except Exception as fault:  # whatever a learner runs into must not stop the other seeds
         if strict or run is None:
             raise
-        result = failed(job.seed, fault, time.perf_counter() - began)
-        run.seed(job.seed).end(result)
-        return result
+        return record(run, job, fault, time.perf_counter() - began)
+
+
+def record(run: RunFolder, job: Job, fault: BaseException, seconds: float = 0.0) -> list[ResultDocument]:
+    """Write down that the seeds of a job could not be trained; those that had ended before keep their results."""
+    results = []
+    for place in map(run.seed, job.seeds):
+        result = ended_well(place)
+        if result is None:
+            result = failed(place.seed, fault, seconds)
+            place.end(result)
+        results.append(result)
+    return results
 
 
 @dataclass
@@ -108,15 +113,14 @@ def _listen(worker: _Worker, told: Progress, strict: bool) -> bool:
         worker.process.join()
         code = worker.process.exitcode
         why = f"ended with code {code}" + (", perhaps for want of memory" if code == -signal.SIGKILL else "")
-        fault = ErrandsError(f"the process that trained seed {job.seed} {why}; try again, or with fewer --jobs")
+        fault = ErrandsError(f"the process that trained {job.name} {why}; try again, or with fewer --jobs")
         if strict:
             raise fault from None
-        message = failed(job.seed, fault)
-        open_run(job.path).seed(job.seed).end(message)
+        message = record(open_run(job.path), job, fault)
     if isinstance(message, Beat):
         told.beat(job, message)
         return False
-    if isinstance(message, ResultDocument):
+    if isinstance(message, list):
         told.end(job, message)
         return True
     raise message

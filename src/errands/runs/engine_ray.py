@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from errands.errors import ConfigError, ErrandsError, install
 from errands.runs.documents import RunDocument
+from errands.runs.engine_local import record
 from errands.runs.files import write_file
 from errands.runs.folder import RunFolder, create, open_run
 from errands.runs.progress import Progress
-from errands.runs.train import Job, failed, train_seed
+from errands.runs.train import Job, jobs_of, train_job
 from errands.tasks.task import Task
 
 RETRIES = 8
@@ -30,7 +31,7 @@ def train_on_ray(jobs: Iterable[Job], address: str | None, told: Progress) -> No
     while True:
         while len(under_way) < room and (job := next(waiting, None)) is not None:
             run = open_run(job.path)
-            under_way[train.remote(run.document.model_dump_json(), run.task.to_toml(), job.seed)] = job
+            under_way[train.remote(run.document.model_dump_json(), run.task.to_toml(), job.seeds)] = job
         if not under_way:
             return
         for done in ray.wait(list(under_way), num_returns=1)[0]:
@@ -41,32 +42,35 @@ def train_on_ray(jobs: Iterable[Job], address: str | None, told: Progress) -> No
             except ray.exceptions.RayError as fault:
                 files, error = {}, f"{type(fault).__name__}: {str(fault).splitlines()[0]}"
             _store(run, job, files, error)
-            result = run.seed(job.seed).result()
-            if result is not None:
-                told.end(job, result)
+            told.end(job, [result for place in map(run.seed, job.seeds) if (result := place.result()) is not None])
 
 
 def _store(run: RunFolder, job: Job, files: dict[str, bytes], error: str) -> None:
-    """Write what a worker brought back, the result last: it says that the seed has ended."""
-    place = run.seed(job.seed)
-    with place.locked():
-        for name in sorted(files, key=lambda name: (name == RESULT, name)):
-            write_file(place.path / Path(name).name, files[name])
-        if error:
-            place.end(failed(job.seed, ErrandsError(error)))
+    """Write what a worker brought back, the result of each seed last: it says that the seed has ended."""
+    for place in map(run.seed, job.seeds):
+        with place.locked():
+            mine = {Path(name).name: data for name, data in files.items() if Path(name).parent.name == place.path.name}
+            for name in sorted(mine, key=lambda name: (name == RESULT, name)):
+                write_file(place.path / name, mine[name])
+    if error:
+        record(run, job, ErrandsError(error))
 
 
-def train_away(document: str, text: str, seed: int) -> tuple[dict[str, bytes], str]:
-    """What a worker does: train one seed in a folder of its own and bring back the files, or say what went wrong."""
+def train_away(document: str, text: str, seeds: Sequence[int]) -> tuple[dict[str, bytes], str]:
+    """What a worker does: train a job in a folder of its own and bring back the files, or say what went wrong."""
     with tempfile.TemporaryDirectory(prefix="errands-") as folder:
         try:
             task = Task.from_toml(text)
             run = create(Path(folder) / "run", RunDocument.model_validate_json(document), task)
-            train_seed(run, seed, lambda beat: None)
+            (job,) = jobs_of(run, seeds)
+            train_job(run, job, lambda beat: None)
         except Exception as fault:  # noqa: BLE001 (whatever a learner runs into is recorded by the driver)
             return {}, f"{type(fault).__name__}: {fault}"
-        place = run.seed(seed).path
-        return {path.name: path.read_bytes() for path in place.iterdir() if path.is_file()}, ""
+        places = [run.seed(seed).path for seed in seeds]
+        return {
+            f"{place.name}/{path.name}": path.read_bytes()
+            for place in places for path in place.iterdir() if path.is_file()
+        }, ""  # fmt: skip
 
 
 def _connected(address: str | None) -> Any:

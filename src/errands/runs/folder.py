@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, BinaryIO, Literal
 
@@ -17,7 +18,16 @@ from pydantic import Field
 from errands.errors import SpecError, StoreError
 from errands.runs import checkpoint as checkpoints
 from errands.runs.checkpoint import HEADER, MAX_TABLE, line, parse, read_checkpoint, render, steps, wide
-from errands.runs.documents import Document, Name, ResultDocument, RunDocument, damaged, read_document, write_document
+from errands.runs.documents import (
+    Document,
+    Name,
+    ResultDocument,
+    RunDocument,
+    damaged,
+    read_document,
+    rendered,
+    write_document,
+)
 from errands.runs.files import NEW, digest, make_folder, read_file, refusal, write_file
 from errands.tables import Evaluation
 from errands.tasks.spec import MAX_BYTES
@@ -41,9 +51,14 @@ class RunFolder:
         """The name to be typed after `errands resume`."""
         return self.path.name
 
+    @cached_property
+    def identity(self) -> str:
+        """The checksum of run.json, which the files of its seeds repeat: those of another run are told by it."""
+        return digest(rendered(self.document))
+
     def seed(self, seed: int) -> SeedFolder:
         """The folder of one seed."""
-        return SeedFolder(self.path / f"seed-{seed}", seed)
+        return SeedFolder(self.path / f"seed-{seed}", seed, self.identity)
 
     def seeds(self) -> Iterator[SeedFolder]:
         """The folders of all seeds."""
@@ -107,6 +122,8 @@ class SeedFolder:
 
     path: Path
     seed: int
+    owner: str | None = None
+    """The identity of its run, where that is known; files that were written for another run are refused."""
 
     @property
     def table(self) -> Path:
@@ -153,6 +170,7 @@ class SeedFolder:
         found = read_document(self.finish, ResultDocument)
         if found.seed != self.seed:
             raise StoreError(f"{self.finish} belongs to seed {found.seed}; put it back into its own folder")
+        checkpoints.check_owner(self.finish, found, self.owner)
         return found
 
     def evaluations(self) -> list[Evaluation]:
@@ -165,6 +183,7 @@ class SeedFolder:
             stored = checkpoints.documents(self.path)
             if not stored:
                 return []
+            checkpoints.check_owner(self.path, stored[0], self.owner)
             size, mark = stored[0].evaluations_bytes, stored[0].evaluations_sha256
             data = read_file(self.table, MAX_TABLE)[:size]
         if len(data) != size or digest(data) != mark:
@@ -173,7 +192,7 @@ class SeedFolder:
 
     def newest(self) -> checkpoints.Checkpoint | None:
         """The newest good checkpoint; newer ones, which are damaged, are removed."""
-        found = checkpoints.newest(self.path, self.seed)
+        found = checkpoints.newest(self.path, self.seed, self.owner)
         if found is not None:
             kept = found.document.step
             checkpoints.drop(self.path, lambda step: step > kept)
@@ -304,8 +323,10 @@ class SweepFolder:
             path = self.cell(cell)
             if path.is_symlink():
                 raise StoreError(f"{path} is a link; a sweep keeps its runs in its own folder: put the real one there")
+            head = self.head(cell)
+            owner = digest(rendered(head)) if head else None
             for seed in range(cell.seeds):
-                found = SeedFolder(path / f"seed-{seed}", seed).result()
+                found = SeedFolder(path / f"seed-{seed}", seed, owner).result()
                 if found is not None:
                     yield cell, found
 
@@ -398,6 +419,6 @@ def _of_seed(place: SeedFolder) -> Iterator[str]:
         yield str(fault)
     for step in steps(place.path):
         try:
-            read_checkpoint(place.path, place.seed, step)
+            read_checkpoint(place.path, place.seed, step, place.owner)
         except StoreError as fault:
             yield str(fault)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TextIO
 
 from errands.runs.documents import ResultDocument
@@ -45,15 +45,19 @@ class Progress:
             for other, last in list(self.beats.items())[:ROWS]:
                 self._say(words(other, last))
 
-    def end(self, job: Job, result: ResultDocument) -> None:
-        """A seed has ended."""
+    def end(self, job: Job, results: Sequence[ResultDocument]) -> None:
+        """The seeds of a job have ended; none of them, when their time ran out before."""
         self.beats.pop(job, None)
+        for result in results:
+            self._ended(replace(job, seeds=(result.seed,)), result)
+
+    def _ended(self, job: Job, result: ResultDocument) -> None:
         self.ended += 1
         self.faults += result.error is not None
         if self.screen is not None:
             self.screen.update(self.table())
         elif not self.quiet:
-            said = f"{_name(job)}: {result.error or _ended(result)}"
+            said = f"{job.name}: {result.error or _ended(result)}"
             self._say(f"[{self.ended}/{self.total}] {said}")
 
     def note(self, text: str) -> None:
@@ -71,7 +75,7 @@ class Progress:
         for job, beat in list(self.beats.items())[:ROWS]:
             done = f"{beat.step:,} / {beat.steps:,}"
             numbers = (f"{beat.rate:,.0f}", _length(beat), _gap(beat) or "-", _left(beat))
-            rows.add_row(job.task, job.learner, str(job.seed), done, *numbers)
+            rows.add_row(job.task, job.learner, job.numbers, done, *numbers)
         return rows
 
     def _say(self, text: str) -> None:
@@ -100,7 +104,7 @@ def words(job: Job, beat: Beat) -> str:
     under_way = f" of {beat.steps:,}" if beat.step < beat.steps else ""
     gap = f", gap {_gap(beat)}" if _gap(beat) else ""
     left = f", {_left(beat)} left" if under_way else ""
-    return f"{_name(job)}: {beat.step:,}{under_way} steps, {beat.rate:,.0f}/s, length {_length(beat)}{gap}{left}"
+    return f"{job.name}: {beat.step:,}{under_way} steps, {beat.rate:,.0f}/s, length {_length(beat)}{gap}{left}"
 
 
 def clock(seconds: float) -> str:
@@ -111,10 +115,6 @@ def clock(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600:,} h {whole % 3600 // 60} min"
-
-
-def _name(job: Job) -> str:
-    return f"{job.task} {job.learner} seed {job.seed}"
 
 
 def _ended(result: ResultDocument) -> str:

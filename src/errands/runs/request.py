@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from errands.errors import ConfigError
-from errands.learners import default_learner, entry_of, is_finite, machine_of
-from errands.learners.base import LearnerConfig
+from errands.learners import default_learner, entry_of, home_of, is_finite, machine_of
+from errands.learners.base import LearnerConfig, memory
 from errands.learners.presets import CUSTOM, Settings, as_document, config_of
 from errands.runs.documents import RunDocument
 from errands.runs.files import digest
@@ -17,6 +17,10 @@ from errands.tasks.task import Task
 
 CHECKPOINT_SECONDS = 10.0
 SCOUT_STEPS, STEPS = 20_000, 1_000_000
+TEAMS = "errands.learners.deep.learner:DeepLearner"
+"""The learner whose seeds can be trained in teams."""
+LARGEST_TEAM, ROW = 64, 500
+"""Seeds of a team at most, and bytes that one remembered step takes, reckoned generously."""
 
 
 def prepare(
@@ -49,12 +53,21 @@ def prepare(
         config=as_document(config),
         steps=for_steps(steps if steps is not None else SCOUT_STEPS if name == "scout" else STEPS),
         seeds=list(seeds),
+        team=_team(task, name, config, len(seeds)),
         checkpoint_seconds=float(checkpoint_seconds),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         versions=versions(task.world.kind, not is_finite(task)),
         git=git_state(Path.cwd()) if git is None else git,
         computer=computer(),
     )
+
+
+def _team(task: Task, learner: str, config: LearnerConfig, seeds: int) -> int:
+    """How many seeds train side by side: deep learners do, as many as half of the memory holds; 0 where each is alone."""
+    if seeds < 2 or home_of(task, learner) != TEAMS:
+        return 0
+    replay = ROW * getattr(config, "capacity", 0)
+    return max(1, min(seeds, LARGEST_TEAM, int(memory() / 2 / max(replay, 1))))
 
 
 def for_steps(steps: int) -> int:

@@ -6,16 +6,18 @@ import csv
 import io
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from errands.errors import ErrandsError, StoreError
+from errands.learners.base import Learner, cores, memory
 from errands.learners.presets import config_of
-from errands.runs.cost import Cost, cost, memory, quick
+from errands.runs.cost import Cost, cost, quick
 from errands.runs.documents import RunDocument, neat, write_document
-from errands.runs.engine_local import cores, train_apart, train_here
+from errands.runs.engine_local import train_apart, train_here
 from errands.runs.files import WriteError, write_file
 from errands.runs.folder import (
     HEAD,
@@ -33,7 +35,7 @@ from errands.runs.plan import Block, Cell, expand, is_file
 from errands.runs.progress import Progress, clock, progress
 from errands.runs.provenance import git_state
 from errands.runs.request import CHECKPOINT_SECONDS, plain, prepare
-from errands.runs.train import Job, ended_well, failed, jobs_of
+from errands.runs.train import Job, ended_well, failed, jobs_of, train_job
 from errands.tasks.catalogue import load, load_file
 from errands.tasks.task import Task
 from errands.terminal import table
@@ -125,13 +127,23 @@ def unfinished(sweep: SweepFolder) -> Iterator[tuple[CellDocument, list[int]]]:
 
 
 def train_sweep(
-    sweep: SweepFolder, workers: int, quiet: bool = False, engine: str = "local", address: str | None = None
+    sweep: SweepFolder,
+    workers: int,
+    quiet: bool = False,
+    engine: str = "local",
+    address: str | None = None,
+    seconds: float | None = None,
 ) -> None:
-    """Train every seed that has not ended; faults are recorded, and only a disk that cannot be written stops all."""
+    """Train every seed that has not ended; faults are recorded, and only a disk that cannot be written stops all.
+
+    Within `seconds` every cell gets an equal part of the time that is left; what is not done then stays for a later sitting.
+    """
     waiting = list(unfinished(sweep))
     total = sum(len(seeds) for _, seeds in waiting)
     with progress(total, quiet) as told:
         jobs = _jobs(sweep, waiting, told)
+        if seconds is not None:
+            jobs = _sittings(jobs, total, min(workers, total), time.time() + seconds)
         if engine == "ray":
             from errands.runs.engine_ray import train_on_ray
 
@@ -146,16 +158,27 @@ def _jobs(sweep: SweepFolder, waiting: Sequence[tuple[CellDocument, list[int]]],
     """The jobs of a sweep; the folder of a cell is created when its turn comes."""
     for cell, seeds in waiting:
         try:
-            jobs = [job for job in jobs_of(opened(sweep, cell)) if job.seed in seeds]
+            jobs = jobs_of(opened(sweep, cell), seeds)
         except WriteError:
             raise
         except ErrandsError as fault:
             for seed in seeds:
                 result = failed(seed, fault)
                 SeedFolder(sweep.cell(cell) / f"seed-{seed}", seed).end(result)
-                told.end(Job(sweep.cell(cell), seed, cell.task, cell.learner), result)
+                told.end(Job(sweep.cell(cell), (seed,), cell.task, cell.learner), [result])
             continue
         yield from jobs
+
+
+def _sittings(jobs: Iterator[Job], seeds: int, workers: int, end: float) -> Iterator[Job]:
+    """Jobs with the moment at which each must stop: an equal part, for every seed, of what is left of the time."""
+    for job in jobs:
+        left = end - time.time()
+        if left <= 0:
+            return
+        part = left * min(1.0, max(1, workers) * len(job.seeds) / max(seeds, 1))
+        yield replace(job, until=time.time() + part)
+        seeds -= len(job.seeds)
 
 
 def rows(sweep: SweepFolder) -> list[dict[str, Any]]:
@@ -274,12 +297,18 @@ def _largest(waiting: Waiting, costs: Mapping[str, Cost], workers: int) -> int:
     return sum(sorted(sizes, reverse=True)[:workers])
 
 
-def train_run(run: RunFolder, jobs: int | None = None, quiet: bool = False) -> None:
-    """Train every seed of a run to its end, from where each was left; the first fault is raised."""
-    waiting = [job for job in jobs_of(run) if ended_well(run.seed(job.seed)) is None]
+def train_run(run: RunFolder, jobs: int | None = None, quiet: bool = False, student: Learner | None = None) -> None:
+    """Train every seed of a run to its end, from where each was left; the first fault is raised.
+
+    `student` is the learner of the run's one seed, where it was built already.
+    """
+    left = [seed for seed in run.document.seeds if ended_well(run.seed(seed)) is None]
+    waiting = jobs_of(run, left)
     workers = min(jobs or cores(), len(waiting))
-    with progress(len(waiting), quiet) as told:
-        if workers > 1 and not quick(run.document, run.task, len(waiting)):
+    with progress(len(left), quiet) as told:
+        if len(waiting) == 1:
+            told.end(waiting[0], train_job(run, waiting[0], partial(told.beat, waiting[0]), student))
+        elif workers > 1 and not quick(run.document, run.task, len(waiting)):
             train_apart(waiting, workers, told, strict=True)
         else:
             train_here(waiting, told, strict=True)

@@ -1,49 +1,70 @@
-"""One seed of a run folder: trained from its newest checkpoint on, stored as it goes, and judged at the end."""
+"""Training what a run folder asks for: one seed, or a team side by side, from the newest checkpoint to the result."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+import traceback
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from errands.errors import StoreError
+from errands.errors import ErrandsError, StoreError
 from errands.learners import make_learner
-from errands.learners.base import Learner
+from errands.learners.base import Learner, Saved
 from errands.learners.presets import config_of
 from errands.oracle.optimum import Optimum
-from errands.runs.checkpoint import Checkpoint, render, write_checkpoint
+from errands.runs.checkpoint import Checkpoint, drop, read_checkpoint, render, steps, write_checkpoint
 from errands.runs.documents import CheckpointDocument, ResultDocument, RunDocument
-from errands.runs.files import digest
+from errands.runs.files import WriteError, digest, write_file
 from errands.runs.folder import RunFolder, SeedFolder, Table
 from errands.runs.run import Run, best_length, judge
 from errands.tables import Evaluation
 from errands.tasks.task import Task
 
+if TYPE_CHECKING:
+    from errands.learners.deep.learner import DeepTeam
+
 BEAT = 0.2
 """Seconds between two reports of progress."""
+TRACEBACK = "traceback.txt"
+_FOREVER = math.inf
 
 
 @dataclass(frozen=True)
 class Job:
-    """One seed of one run folder, and what it is called."""
+    """Seeds of one run folder that are trained together, and what they are called."""
 
     path: Path
-    seed: int
+    seeds: tuple[int, ...]
     task: str
     learner: str
+    until: float = _FOREVER
+    """When to stop and leave the rest to a later sitting, on the clock of `time.time`."""
+
+    @property
+    def name(self) -> str:
+        """Task, learner and seeds in words."""
+        return f"{self.task} {self.learner} seed{'s' if len(self.seeds) > 1 else ''} {self.numbers}"
+
+    @property
+    def numbers(self) -> str:
+        """The seeds: 3, or 0..9."""
+        return f"{self.seeds[0]}" if len(self.seeds) == 1 else f"{self.seeds[0]}..{self.seeds[-1]}"
 
 
 @dataclass(frozen=True)
 class Beat:
-    """Where a seed stands."""
+    """Where a seed or a team stands."""
 
     step: int
     steps: int
     last: Evaluation | None
-    """The evaluation that was just made, if any."""
+    """The evaluation that was just made, if any; of a team, its middle one."""
     rate: float
     """Training steps per second since it was begun or resumed."""
     best: float | None
@@ -53,13 +74,17 @@ class Beat:
 
 
 Report = Callable[[Beat], None]
+Watch = Callable[[int, Evaluation], bool | None]
+"""Called with the seed and each of its evaluations; False stops the training there, and that is the run's end."""
 
 
-def jobs_of(run: RunFolder) -> list[Job]:
-    """One job for each seed of a run."""
+def jobs_of(run: RunFolder, seeds: Sequence[int] | None = None) -> list[Job]:
+    """The jobs of a run, each a seed or a team; with `seeds` only those that have one of them."""
     known = run.document
     name = f"{known.learner} ({known.machine})" if known.machine else known.learner
-    return [Job(run.path, seed, known.task, name) for seed in known.seeds]
+    groups = [tuple(known.seeds[i : i + (known.team or 1)]) for i in range(0, len(known.seeds), known.team or 1)]
+    wanted = known.seeds if seeds is None else seeds
+    return [Job(run.path, group, known.task, name) for group in groups if not set(wanted).isdisjoint(group)]
 
 
 def learner_of(document: RunDocument, task: Task, seed: int) -> Learner:
@@ -68,31 +93,58 @@ def learner_of(document: RunDocument, task: Task, seed: int) -> Learner:
     return make_learner(task, document.learner, seed, document.machine, config)
 
 
+_OPTIMA: OrderedDict[str, Optimum] = OrderedDict()
+
+
+def known_optimum(task: Task) -> Optimum:
+    """The optimum of a task, computed once in a process."""
+    text = task.to_toml()
+    if text not in _OPTIMA:
+        _OPTIMA[text] = best_length(task)
+        while len(_OPTIMA) > 64:
+            _OPTIMA.popitem(last=False)
+    return _OPTIMA[text]
+
+
 @lru_cache(maxsize=64)
-def known_optimum(text: str) -> Optimum:
-    """The optimum of a task file, computed once in a process."""
-    return best_length(Task.from_toml(text))
+def warm(learner: str, machine: str | None) -> None:
+    """Have the kernels of a tabular learner compiled before any clock runs, on the smallest task that uses them all."""
+    from errands.tasks.catalogue import load
 
-
-@lru_cache(maxsize=256)
-def _warm(learner: str, machine: str | None, text: str) -> None:
-    """Have the kernels of a tabular learner compiled before any clock runs."""
-    task = Task.from_toml(text)
-    if task.finite is not None:
-        made = make_learner(task, learner, 0, machine)
-        made.advance(1)
-        made.evaluate()
+    student = make_learner(load("figure-1"), learner, 0, machine)
+    student.advance(1)
+    student.measure()
 
 
 def train_seed(run: RunFolder, seed: int, report: Report) -> ResultDocument:
-    """Train one seed to its end, from where it was left; an ended seed is only checked."""
-    place = run.seed(seed)
-    with place.locked():
-        ended = ended_well(place)
-        if ended is not None:
-            return ended
-        _warm(run.document.learner, run.document.machine, run.task.to_toml())
-        return _Training(run, place, report).finish()
+    """Train one seed to its end, with its team if it has one; an ended seed is only checked."""
+    (job,) = jobs_of(run, [seed])
+    return next(result for result in train_job(run, job, report) if result.seed == seed)
+
+
+def train_job(
+    run: RunFolder, job: Job, report: Report, student: Learner | None = None, watch: Watch | None = None
+) -> list[ResultDocument]:
+    """Train the seeds of a job from where they were left; the results of all, or of none when its time has run out.
+
+    `student` is the learner of the job's one seed, where it was built already.
+    """
+    places = [run.seed(seed) for seed in job.seeds]
+    with ExitStack() as locks:
+        for place in places:
+            locks.enter_context(place.locked())
+        ended = [ended_well(place) for place in places]
+        if all(result is not None for result in ended):
+            return [result for result in ended if result is not None]
+        if run.task.finite is not None:
+            warm(run.document.learner, run.document.machine)
+        training = _Training(run, places, ended, report, student, watch)
+        try:
+            return training.finish(job.until)
+        except (ErrandsError, KeyboardInterrupt, MemoryError):
+            raise
+        except Exception as fault:
+            raise training.broken(fault) from fault
 
 
 def ended_well(place: SeedFolder) -> ResultDocument | None:
@@ -107,92 +159,249 @@ def ended_well(place: SeedFolder) -> ResultDocument | None:
     return result
 
 
-class _Training:
-    """A seed under way."""
+class _Alone:
+    """One learner, asked as a team is."""
 
-    def __init__(self, run: RunFolder, place: SeedFolder, report: Report) -> None:
-        self.document, self.place, self.report = run.document, place, report
-        found = place.newest()
-        self.best = known_optimum(run.task.to_toml())
+    def __init__(self, learner: Learner) -> None:
+        self.members: tuple[Learner, ...] = (learner,)
+        self.stopwatch = learner.stopwatch
+
+    def train(self, steps: int) -> Iterator[list[Evaluation] | None]:
+        """Its evaluations, and None where it can be saved between two."""
+        for evaluation in self.members[0].stages(steps):
+            yield None if evaluation is None else [evaluation]
+
+    def save(self) -> list[Saved]:
+        """Its arrays."""
+        return [self.members[0].save()]
+
+    def restore(self, parts: Sequence[Saved]) -> None:
+        """Continue from its arrays."""
+        self.members[0].restore(parts[0])
+
+
+def team_of(document: RunDocument, task: Task, seeds: Sequence[int]) -> DeepTeam:
+    """The untrained team of a stored run's seeds."""
+    from errands.learners.deep.config import DeepConfig
+    from errands.learners.deep.learner import DeepTeam
+
+    config = config_of(document.learner, document.preset, task, document.config)
+    if not isinstance(config, DeepConfig):
+        raise StoreError(f"run.json asks for a team of '{document.learner}', and only deep learners train in teams")
+    return DeepTeam(
+        task, config, seeds, document.learner, "boolean" if document.machine == "boolean" else "agenda"
+    )
+
+
+@dataclass
+class _Member:
+    """One seed under way."""
+
+    place: SeedFolder
+    learner: Learner
+    ended: ResultDocument | None
+    """Its result, where it had ended before; then nothing of it is written again."""
+    evaluations: list[Evaluation] = field(default_factory=list)
+    stored: CheckpointDocument | None = None
+    stored_evaluations: int = 0
+    table: Table | None = None
+
+
+class _Training:
+    """Seeds under way."""
+
+    def __init__(
+        self,
+        run: RunFolder,
+        places: list[SeedFolder],
+        ended: list[ResultDocument | None],
+        report: Report,
+        student: Learner | None,
+        watch: Watch | None,
+    ) -> None:
+        self.run, self.document, self.report, self.watch = run, run.document, report, watch
+        self.best = known_optimum(run.task)
         self.began = time.perf_counter()
-        self.learner = learner_of(run.document, run.task, place.seed)
-        self.evaluations = list(found.evaluations) if found else []
-        self.stored = found.document if found else None
-        self.known = len(self.evaluations)
-        """The evaluations in the newest checkpoint."""
-        self.before = found.document.seconds if found else 0.0
+        seeds = [place.seed for place in places]
+        team = run.document.team > 1
+        self.students: _Alone | DeepTeam
+        if team:
+            self.students = team_of(run.document, run.task, seeds)
+        else:
+            self.students = _Alone(student or learner_of(run.document, run.task, seeds[0]))
+        rows = zip(places, self.students.members, ended, strict=True)
+        self.members = [_Member(place, learner, result) for place, learner, result in rows]
+        found, notes = (newest_common(places) if team else _newest(places[0]))
+        self.before = self.trained_before = 0.0
         if found:
-            _restore(self.learner, found, place)
-        self.first = self.learner.step
-        steps = run.document.steps
-        if (most := self.learner.predicted(steps)) != steps:
-            said = f"seed {place.seed} takes {most:,} of {steps:,} steps at most"
-            report(Beat(self.first, steps, None, 0.0, self.best.length, said))
-        for note in found.notes if found else ():
-            said = f"{note}; going on from step {self.first:,} instead"
-            report(Beat(self.first, steps, None, 0.0, self.best.length, said))
+            self._restore(found)
+        self.first = self.lead.step
+        self._tell(notes)
+
+    def _restore(self, found: list[Checkpoint]) -> None:
+        for member, checkpoint in zip(self.members, found, strict=True):
+            member.evaluations = list(checkpoint.evaluations)
+            member.stored, member.stored_evaluations = checkpoint.document, len(member.evaluations)
+        self.before = found[0].document.seconds
+        self.trained_before = found[0].document.training_seconds
+        try:
+            self.students.restore([checkpoint.arrays for checkpoint in found])
+        except (KeyError, ValueError, IndexError, TypeError, OverflowError) as fault:
+            raise StoreError(
+                f"the checkpoint in {self.members[0].place.path} does not fit the settings ({type(fault).__name__}: "
+                f"{str(fault)[:100]}); remove that folder to train the seed from the start"
+            ) from None
+
+    def _tell(self, notes: Sequence[str]) -> None:
+        steps = self.document.steps
+        beat = Beat(self.first, steps, None, 0.0, self.best.length)
+        if (most := self.lead.predicted(steps)) != steps:
+            self.report(replace(beat, note=f"seed {self.lead.seed} takes {most:,} of {steps:,} steps at most"))
+        for note in notes:
+            self.report(replace(beat, note=f"{note}; going on from step {self.first:,} instead"))
+
+    @property
+    def lead(self) -> Learner:
+        """The first learner: what holds for all is read from it."""
+        return self.members[0].learner
 
     @property
     def seconds(self) -> float:
-        """The time spent on this seed, interruptions left out."""
+        """The time spent on these seeds, interruptions left out."""
         return self.before + time.perf_counter() - self.began
 
-    def finish(self) -> ResultDocument:
-        """Train to the end, judge, and store the result."""
+    @property
+    def training_seconds(self) -> float:
+        """The time of training steps alone, evaluations and compiling left out; of a team, of all its seeds together."""
+        return self.trained_before + self.students.stopwatch.estimate(self.lead.step - self.first)
+
+    def finish(self, until: float) -> list[ResultDocument]:
+        """Train to the end, judge, and store the results; nothing where the time has run out before."""
         steps, shown, saved = self.document.steps, self.began, self.began
-        with self.place.table_from(self.evaluations) as table:
-            for evaluation in self.learner.stages(steps):
-                if evaluation is not None:
-                    table.add(evaluation)
+        with ExitStack() as tables:
+            for member in self.members:
+                if member.ended is None:
+                    member.table = tables.enter_context(member.place.table_from(member.evaluations))
+            for evaluations in self.students.train(steps):
+                going = self._note(evaluations)
                 now = time.perf_counter()
                 if now - shown >= BEAT:
                     shown = now
-                    table.show()
-                    self.report(self._beat(evaluation))
-                if now - saved >= self.document.checkpoint_seconds and self.learner.step < steps:
-                    self._save(table)
+                    self._show(evaluations)
+                if not going:
+                    break
+                late = time.time() >= until and self.lead.step < steps
+                if (late or now - saved >= self.document.checkpoint_seconds) and self.lead.step < steps:
+                    self._save()
                     saved = time.perf_counter()
-            if self.stored is None or (self.stored.step, self.known) != (self.learner.step, len(self.evaluations)):
-                self._save(table)
-        known = self.document
-        rows, seconds = tuple(self.evaluations), self.seconds
-        run = judge(self.learner, known.learner, known.machine, known.preset, rows, seconds, self.best)
-        result = _result(run, self.best.length, self.stored)
-        self.place.end(result)
+                if late:
+                    return []
+            if any(m.stored is None or (m.stored.step, m.stored_evaluations) != (m.learner.step, len(m.evaluations))
+                   for m in self.members if m.ended is None):  # fmt: skip
+                self._save()
+        return [member.ended or self._end(member) for member in self.members]
+
+    def _note(self, evaluations: list[Evaluation] | None) -> bool:
+        """Write evaluations down; False when whoever watches wants no more."""
+        going = True
+        for member, evaluation in zip(self.members, evaluations or (), strict=False):
+            if member.table is not None:
+                member.table.add(evaluation)
+            if self.watch is not None and self.watch(member.place.seed, evaluation) is False:
+                going = False
+        return going
+
+    def _show(self, evaluations: list[Evaluation] | None) -> None:
+        for member in self.members:
+            if member.table is not None:
+                member.table.show()
+        step, rate = self.lead.step, (self.lead.step - self.first) / (time.perf_counter() - self.began)
+        middle = sorted(evaluations or (), key=lambda e: (not e.sure, e.episode_length))
+        last = middle[(len(middle) - 1) // 2] if middle else None
+        self.report(Beat(last.step if last else step, self.document.steps, last, rate, self.best.length))
+
+    def _save(self) -> None:
+        """Checkpoints of all members at this step; each keeps the one before, so that a crash leaves a common one."""
+        for member, arrays in zip(self.members, self.students.save(), strict=True):
+            if member.table is None:
+                continue
+            member.table.sync()
+            member.stored = write_checkpoint(
+                member.place.path, member.place.seed, member.learner.step, arrays, member.evaluations,
+                self.seconds, member.stored, self.training_seconds, member.place.owner,
+            )  # fmt: skip
+            member.stored_evaluations = len(member.evaluations)
+
+    def _end(self, member: _Member) -> ResultDocument:
+        known, rows = self.document, tuple(member.evaluations)
+        run = judge(member.learner, known.learner, known.machine, known.preset, rows, self.seconds, self.best)
+        result = _result(run, self.best.length, member.stored, round(self.training_seconds, 6), self.run.identity)
+        member.place.end(result)
         return result
 
-    def _save(self, table: Table) -> None:
-        table.sync()
-        place, learner = self.place, self.learner
-        self.stored = write_checkpoint(
-            place.path, place.seed, learner.step, learner.save(), self.evaluations, self.seconds, self.stored
+    def broken(self, fault: Exception) -> ErrandsError:
+        """What to say of a fault that nobody foresaw; its traceback lies in the folder, beside the last checkpoint."""
+        place, step = self.members[0].place, self.lead.step
+        path = place.path / TRACEBACK
+        lines = "".join(traceback.format_exception(fault))
+        try:
+            write_file(path, lines[-1_000_000:].encode(errors="replace"))
+        except WriteError:
+            return ErrandsError(f"seed {place.seed} stopped at step {step:,}: {type(fault).__name__}: {fault}")
+        stored = self.members[0].stored
+        kept = f"its checkpoint of step {stored.step:,} is kept" if stored else "it had no checkpoint yet"
+        whose = f" in the environment of '{self.run.task.name}'" if _outside(fault) else ""
+        return ErrandsError(
+            f"seed {place.seed} stopped at step {step:,}{whose}: {type(fault).__name__}: {str(fault)[:200]}; {kept}, "
+            f"{path} says where it happened: mend that, then type 'errands resume {self.run.name}'"
         )
-        self.known = len(self.evaluations)
-
-    def _beat(self, evaluation: Evaluation | None) -> Beat:
-        step, steps = self.learner.step, self.document.steps
-        rate = (step - self.first) / (time.perf_counter() - self.began)
-        return Beat(evaluation.step if evaluation else step, steps, evaluation, rate, self.best.length)
 
 
-def _restore(learner: Learner, found: Checkpoint, place: SeedFolder) -> None:
-    try:
-        learner.restore(found.arrays)
-    except (KeyError, ValueError, IndexError, TypeError, OverflowError) as fault:
-        raise StoreError(
-            f"the checkpoint in {place.path} does not fit the settings ({type(fault).__name__}: {str(fault)[:100]}); "
-            "remove that folder to train the seed from the start"
-        ) from None
+def _outside(fault: Exception) -> bool:
+    """Whether a fault was raised by code that is not of this package, as a user's environment is."""
+    here = str(Path(__file__).parent.parent)
+    frames = traceback.extract_tb(fault.__traceback__)
+    return bool(frames) and not frames[-1].filename.startswith(here)
 
 
-def _result(run: Run, length: float | None, stored: CheckpointDocument | None) -> ResultDocument:
+def _newest(place: SeedFolder) -> tuple[list[Checkpoint], Sequence[str]]:
+    """The newest good checkpoint of a seed that trains alone, and what was damaged."""
+    found = place.newest()
+    return ([found], found.notes) if found else ([], ())
+
+
+def newest_common(places: Sequence[SeedFolder]) -> tuple[list[Checkpoint], Sequence[str]]:
+    """The good checkpoints of the newest step that all members of a team have; newer ones are removed."""
+    common = set.intersection(*(set(steps(place.path)) for place in places))
+    notes: list[str] = []
+    for step in sorted(common, reverse=True):
+        try:
+            found = [read_checkpoint(place.path, place.seed, step, place.owner) for place in places]
+        except StoreError as fault:
+            notes.append(str(fault))
+            continue
+        for place in places:
+            if ended_well(place) is None:
+                drop(place.path, step.__lt__)
+        return found, notes
+    for place in places:
+        if ended_well(place) is None:
+            drop(place.path, lambda other: True)
+    return [], notes
+
+
+def _result(
+    run: Run, length: float | None, stored: CheckpointDocument | None, trained: float, identity: str
+) -> ResultDocument:
     table = render(run.evaluations)
     claim = run.certificate.claim if run.certificate else None
     return ResultDocument(
         **run.summary(length),
+        run_sha256=identity,
         optimum=length if length is not None and math.isfinite(length) else None,
         proved=bool(claim and claim.proved),
         proved_step=claim.step if claim and claim.proved else None,
+        training_seconds=trained,
         evaluations_bytes=len(table),
         evaluations_sha256=digest(table),
         checkpoint_sha256=stored.arrays_sha256 if stored else None,
@@ -201,5 +410,5 @@ def _result(run: Run, length: float | None, stored: CheckpointDocument | None) -
 
 def failed(seed: int, fault: BaseException, seconds: float = 0.0) -> ResultDocument:
     """The record of a seed that could not be trained."""
-    said = str(fault) if isinstance(fault, StoreError) else f"{type(fault).__name__}: {fault}"
+    said = str(fault) if isinstance(fault, ErrandsError) else f"{type(fault).__name__}: {fault}"
     return ResultDocument(seed=seed, steps=0, wall_seconds=seconds, error=said[:2000])

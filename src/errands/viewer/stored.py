@@ -37,7 +37,7 @@ def replay_stored(run: RunFolder, seed: int | None = None, marks: int = MARKS) -
         shown += history(learner_of(known, run.task, place.seed), place.evaluations(), marks)
     if ended is None or not shown or shown[-1][0] < ended.steps:
         shown.append(_newest(run, place))
-    best = known_optimum(run.task.to_toml())
+    best = known_optimum(run.task)
     facts = {
         "run": run.name, "seed": place.seed, "seeds": known.seeds, "steps": known.steps, "optimum": best.length,
         "certificate": ended.certificate if ended else None, "finished": ended is not None,
@@ -91,7 +91,7 @@ def curves_of(runs: Sequence[RunFolder], points: int = 400) -> dict[str, Any] | 
                 seconds.append(_seconds(place, evaluations[-1].step))
         if rows:
             name = name_of(run.document) if len(runs) == 1 else f"{run.name}: {name_of(run.document)}"
-            best = known_optimum(run.task.to_toml()).length
+            best = known_optimum(run.task).length
             found.append((curve_of(name, run.document.task, rows, best), seconds))
     return curves_document(found, points) if found else None
 

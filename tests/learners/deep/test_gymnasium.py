@@ -42,7 +42,7 @@ def begun(path: Path, task: Task) -> RunFolder:
     return create(path, document, task)
 
 
-class Stop(Exception):
+class Stop(KeyboardInterrupt):
     pass
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
+import jax
 import numpy as np
 
 from errands.errors import ConfigError
-from errands.learners.base import Learner, Saved
+from errands.learners.base import Learner, Saved, Stopwatch
 from errands.learners.deep.bandit import BanditMemory
 from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.machine import Kind
@@ -16,6 +19,24 @@ from errands.learners.deep.team import Team, join, split, team_of
 from errands.machines.counting import Quotient
 from errands.tables import Evaluation
 from errands.tasks.task import Task
+
+
+@lru_cache(maxsize=1)
+def _programs() -> list[str]:
+    """Grows by an entry whenever JAX compiles something in this process."""
+    compiled: list[str] = []
+
+    def heard(event: str, duration_secs: float, **kwargs: str | int) -> None:
+        if event.endswith("backend_compile_duration"):
+            compiled.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(heard)
+    return compiled
+
+
+def _stopwatch() -> Stopwatch:
+    """A clock on the wall, since a device works while this thread waits; it notices what is compiled."""
+    return Stopwatch(time.perf_counter, lambda: len(_programs()))
 
 
 class DeepLearner(Learner):
@@ -34,6 +55,7 @@ class DeepLearner(Learner):
         place: int = 0,
     ) -> None:
         super().__init__(task, config, seed)
+        self.stopwatch = _stopwatch()
         self.learner = learner
         self.team = team or team_of(task, learner, config, (seed,), machine)
         self.place = place
@@ -115,6 +137,7 @@ class DeepTeam:
         self, task: Task, config: DeepConfig, seeds: Sequence[int], learner: str, machine: Kind = "agenda"
     ) -> None:
         self.config = config
+        self.stopwatch = _stopwatch()
         self.team = team_of(task, learner, config, tuple(seeds), machine)
         self.members = tuple(
             DeepLearner(task, config, seed, learner, machine, self.team, place) for place, seed in enumerate(seeds)
@@ -139,10 +162,11 @@ class DeepTeam:
         """Train until every seed took `steps` steps; evaluations of all of them every `eval_every` steps and at the last."""
         every = self.config.eval_every
         while self.step < steps:
-            self.advance(min((self.step // every + 1) * every, steps) - self.step)
+            with self.stopwatch.timing(self):
+                self.advance(min((self.step // every + 1) * every, steps) - self.step)
             evaluations = self.evaluate()
             for member, evaluation in zip(self.members, evaluations, strict=True):
-                member.evaluation_steps += int(evaluation.episode_length)
+                member.evaluation_steps += evaluation.steps_taken
             yield evaluations
 
     def save(self) -> list[Saved]:

@@ -253,8 +253,12 @@ class CompositionalLearner(Learner):
 
     def stages(self, steps: int) -> Iterator[Evaluation | None]:
         """One complete run within `steps` interactions; only its end is evaluated, since half a way leads nowhere."""
-        for _ in self.explore(steps):
-            yield None
+        work, more = self.explore(steps), True
+        while more:
+            with self.stopwatch.timing(self):
+                more = next(work, False) is not False
+            if more:
+                yield None
         if self.evaluated != self.step:
             self.evaluated = self.step
             evaluation = self.measure()

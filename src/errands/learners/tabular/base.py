@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from abc import abstractmethod
 
 import numpy as np
 
 from errands.errors import TaskError
-from errands.learners.base import Learner, LearnerConfig, Saved, pack_rng, unpack_rng
+from errands.learners.base import Learner, LearnerConfig, Saved, memory, pack_rng, unpack_rng
 from errands.learners.tabular.world import UNKNOWN, Asked, world_of
 from errands.oracle.episode import play
 from errands.tables import Evaluation
@@ -119,10 +118,9 @@ class TabularLearner(Learner):
 def room(what: str, *shape: int) -> tuple[int, ...]:
     """The shape itself, when a table of this many 8-byte numbers fits into memory; else a refusal with its size."""
     needed = 8 * int(np.prod([float(n) for n in shape]))
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > 0.8 * memory:
+    if needed > 0.8 * memory():
         raise TaskError(
-            f"{what} would take {needed / 1e9:,.1f} GB and this machine has {memory / 1e9:,.1f} GB; "
+            f"{what} would take {needed / 1e9:,.1f} GB and this machine has {memory() / 1e9:,.1f} GB; "
             "use learner 'qcorm', 'qcorm-plus' or 'scout', or machine 'agenda'"
         )
     return shape
