@@ -89,7 +89,8 @@ def kept(folder: Path) -> dict[str, bytes]:
             result = place.result()
             assert result is not None
             name = f"{run.name}/{place.seed}"
-            found[name] = result.model_copy(update={"wall_seconds": 0.0}).model_dump_json().encode()
+            clocks = {"wall_seconds", "training_seconds", "run_sha256"}
+            found[name] = result.model_dump_json(exclude=clocks).encode()
             found[name + " table"] = place.table.read_bytes()
             found[name + " arrays"] = (place.path / f"checkpoint-{steps(place.path)[0]}.safetensors").read_bytes()
     return found

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from errands.errors import ErrandsError, StoreError
-from errands.runs import engine_local
+from errands.learners.base import cores
 from errands.runs.engine_local import train_apart, train_here
 from errands.runs.folder import SweepFolder
 from errands.runs.plan import make_block
@@ -105,4 +105,4 @@ def test_a_disk_that_refuses_stops_everything_with_its_sentence(tmp_path: Path, 
 
 
 def test_all_cores_that_may_be_used_are_counted() -> None:
-    assert engine_local.cores() == len(os.sched_getaffinity(0))
+    assert cores() == len(os.sched_getaffinity(0))

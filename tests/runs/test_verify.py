@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from errands.errors import StoreError
+from errands.runs.documents import CheckpointDocument, ResultDocument, read_document, write_document
 from errands.runs.folder import RunFolder, create
 from errands.runs.request import prepare
 from errands.runs.train import train_seed
@@ -36,6 +37,11 @@ def test_a_run_of_other_settings_differs_and_the_tables_are_named(tmp_path: Path
     (run.path / "seed-1").mkdir()
     for path in other.seed(1).path.iterdir():
         (run.seed(1).path / path.name).write_bytes(path.read_bytes())
+    with pytest.raises(StoreError, match="belongs to another run"):
+        verify_seed(run, 1)
+    for path in run.seed(1).path.glob("*.json"):  # as older versions wrote them, which did not say whose they are
+        kind = ResultDocument if path.name == "result.json" else CheckpointDocument
+        write_document(path, read_document(path, kind).model_copy(update={"run_sha256": None}))
     found = verify_seed(run, 1).differences
     assert any("tables after 100 steps" in text or "line" in text for text in found)
     (run.seed(1).path / "checkpoint-900.json").unlink()

@@ -193,6 +193,13 @@ def team_of(document: RunDocument, task: Task, seeds: Sequence[int]) -> DeepTeam
     )
 
 
+def students_of(run: RunFolder, seeds: Sequence[int], student: Learner | None = None) -> _Alone | DeepTeam:
+    """The untrained learners of a job's seeds: a team, or one alone (`student`, where it was built already)."""
+    if run.document.team > 1:
+        return team_of(run.document, run.task, seeds)
+    return _Alone(student or learner_of(run.document, run.task, seeds[0]))
+
+
 @dataclass
 class _Member:
     """One seed under way."""
@@ -224,11 +231,7 @@ class _Training:
         self.began = time.perf_counter()
         seeds = [place.seed for place in places]
         team = run.document.team > 1
-        self.students: _Alone | DeepTeam
-        if team:
-            self.students = team_of(run.document, run.task, seeds)
-        else:
-            self.students = _Alone(student or learner_of(run.document, run.task, seeds[0]))
+        self.students = students_of(run, seeds, student)
         rows = zip(places, self.students.members, ended, strict=True)
         self.members = [_Member(place, learner, result) for place, learner, result in rows]
         found, notes = (newest_common(places) if team else _newest(places[0]))

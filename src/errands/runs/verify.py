@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from errands.errors import StoreError
-from errands.learners.base import Learner
 from errands.runs.checkpoint import documents, line, newest, packed
 from errands.runs.files import Arrays, digest
 from errands.runs.folder import RunFolder
 from errands.runs.provenance import versions
-from errands.runs.train import learner_of
+from errands.runs.train import jobs_of, students_of
 from errands.tables import Evaluation
 
 
@@ -37,19 +36,24 @@ def verify_seed(run: RunFolder, seed: int, steps: int | None = None) -> Verdict:
     if not known or not stored:
         raise StoreError(f"{place.path} has nothing to compare with yet; type 'errands resume {run.name}' first")
     target = min(steps or known[0].first_step, stored[-1].step)
-    learner = learner_of(run.document, run.task, seed)
+    marks = {known[0].first_step, *(d.step for d in known)}
+    (job,) = jobs_of(run, [seed])
+    students, at = students_of(run, job.seeds), job.seeds.index(seed)
     again: list[Evaluation] = []
     found: list[str] = []
-    tables = False
-    for evaluation in learner.train(run.document.steps):
-        again.append(evaluation)
-        found += _unlike(stored, evaluation, len(again) - 1)
-        if learner.step in {known[0].first_step, *(d.step for d in known)}:
+    tables, step = False, 0
+    for evaluations in students.train(run.document.steps):
+        if evaluations is None:
+            continue
+        again.append(evaluations[at])
+        step = students.members[at].step
+        found += _unlike(stored, again[-1], len(again) - 1)
+        if step in marks:
             tables = True
-            found += _tables(run, seed, learner, again)
-        if learner.step >= target or found:
+            found += _tables(run, seed, step, students.save()[at], again)
+        if step >= target or found:
             break
-    return Verdict(seed, learner.step, len(again), tables, tuple(found))
+    return Verdict(seed, step, len(again), tables, tuple(found))
 
 
 def _unlike(stored: list[Evaluation], evaluation: Evaluation, index: int) -> Iterator[str]:
@@ -60,19 +64,18 @@ def _unlike(stored: list[Evaluation], evaluation: Evaluation, index: int) -> Ite
         yield f"evaluations.csv, line {index + 2}: {words}"
 
 
-def _tables(run: RunFolder, seed: int, learner: Learner, evaluations: list[Evaluation]) -> Iterator[str]:
+def _tables(run: RunFolder, seed: int, step: int, arrays: Arrays, evaluations: list[Evaluation]) -> Iterator[str]:
     """Where the tables differ from a checkpoint: by name for one that is still stored, as a whole for the first."""
-    folder, arrays = run.seed(seed).path, learner.save()
+    folder = run.seed(seed).path
     mark = digest(packed(arrays, evaluations))
     for known in documents(folder):
-        if known.step == learner.step and known.arrays_sha256 != mark:
-            kept = newest(folder, seed)
-            same = kept is not None and kept.document.step == learner.step
-            which = f" in {', '.join(_names(kept.arrays, arrays))}" if kept and same else ""
+        if known.step == step and known.arrays_sha256 != mark:
+            last = newest(folder, seed)
+            which = f" in {', '.join(_names(last.arrays, arrays))}" if last and last.document.step == step else ""
             yield f"checkpoint-{known.step}.safetensors differs{which}"
             return
     first = documents(folder)[0]
-    if first.first_step == learner.step and first.first_sha256 != mark:
+    if first.first_step == step and first.first_sha256 != mark:
         yield f"the tables after {first.first_step:,} steps are not those of the first checkpoint"
 
 

@@ -1,0 +1,134 @@
+"""Seeds of a deep learner train side by side in one job, and come back from any interruption to the same bytes."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from errands.errors import StoreError
+from errands.runs import train as training
+from errands.runs.checkpoint import steps
+from errands.runs.folder import RunFolder, create, faults, open_run
+from errands.runs.request import prepare
+from errands.runs.sweep import train_run
+from errands.runs.train import Beat, jobs_of, train_job
+from errands.runs.verify import verify_seed
+from errands.tasks import load
+
+SMALL = ["width=8", "depth=1", "capacity=2000", "warmup=50", "platform=cpu", "eval_every=200"]
+
+
+class Stop(KeyboardInterrupt):
+    """What a test raises where a user would press Ctrl-C."""
+
+
+def begun(path: Path, seeds: int = 3, count: int = 800, learner: str = "qcorm") -> RunFolder:
+    task = load("water-2")
+    document = prepare(task, learner, None, "tuned", SMALL, count, range(seeds), checkpoint_seconds=1e-9, git={})
+    return create(path, document, task)
+
+
+def kept(run: RunFolder) -> list[object]:
+    """What must be equal: tables, last arrays, results without clocks."""
+    found: list[object] = []
+    for place in run.seeds():
+        result = place.result()
+        assert result is not None
+        last = place.path / f"checkpoint-{steps(place.path)[0]}.safetensors"
+        clocks = {"wall_seconds", "training_seconds", "run_sha256"}
+        found.append((place.table.read_bytes(), last.read_bytes(), result.model_dump(exclude=clocks)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    run = begun(tmp_path_factory.mktemp("teams") / "whole")
+    train_run(run, quiet=True)
+    return run
+
+
+def test_all_seeds_of_a_deep_learner_are_one_job_and_tabular_seeds_are_not(whole: RunFolder) -> None:
+    assert whole.document.team == 3
+    assert [job.seeds for job in jobs_of(whole)] == [(0, 1, 2)]
+    office = load("office-3")
+    assert prepare(office, "crm", seeds=range(3), git={}).team == 0
+    assert prepare(load("water-2"), "qcorm", seeds=[5], git={}).team == 0
+
+
+def test_each_member_has_a_folder_of_its_own_and_seeds_differ(whole: RunFolder) -> None:
+    assert not list(faults(whole.path))
+    tables = [place.evaluations() for place in whole.seeds()]
+    assert [[e.step for e in rows] for rows in tables] == [[200, 400, 600, 800]] * 3
+    results = whole.results()
+    assert [r.seed for r in results] == [0, 1, 2]
+    assert len({place.path.joinpath("checkpoint-800.safetensors").read_bytes() for place in whole.seeds()}) == 3
+    assert all(0 < r.training_seconds < r.wall_seconds for r in results)
+
+
+def test_a_team_that_was_stopped_goes_on_to_the_same_bytes(
+    whole: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "BEAT", 0.0)
+    torn = begun(tmp_path / "torn")
+    (job,) = jobs_of(torn)
+
+    def interrupt(beat: Beat) -> None:
+        if beat.step >= 400:
+            raise Stop
+
+    with pytest.raises(Stop):
+        train_job(torn, job, interrupt)
+    assert {steps(place.path)[0] for place in torn.seeds()} == {200}
+    # A crash between two members' checkpoints: one is a step ahead, and the team goes back to what all have.
+    ahead = torn.seed(0)
+    for name in ("checkpoint-200.json", "checkpoint-200.safetensors"):
+        ahead.path.joinpath(name).unlink()
+    train_run(open_run(torn.path), quiet=True)
+    assert kept(torn) == kept(whole)
+
+
+def test_one_lost_seed_is_trained_again_with_its_team_and_the_others_are_not_touched(
+    whole: RunFolder, tmp_path: Path
+) -> None:
+    run = begun(tmp_path / "lost")
+    train_run(run, quiet=True)
+    before = kept(run)
+    times = {path: path.stat().st_mtime_ns for path in run.path.rglob("*") if path.is_file()}
+    for path in run.seed(1).path.iterdir():
+        path.unlink()
+    train_run(open_run(run.path), quiet=True)
+    assert kept(run) == before == kept(whole)
+    for path, moment in times.items():
+        if "seed-1" not in str(path):
+            assert path.stat().st_mtime_ns == moment
+
+
+def test_a_team_is_verified_by_training_it_again(whole: RunFolder) -> None:
+    verdict = verify_seed(whole, 1)
+    assert verdict.differences == ()
+    assert verdict.evaluations >= 1
+
+
+def test_a_job_whose_time_has_run_out_is_left_for_a_later_sitting(whole: RunFolder, tmp_path: Path) -> None:
+    run = begun(tmp_path / "sitting")
+    (job,) = jobs_of(run)
+    assert train_job(run, replace(job, until=time.time() - 1), lambda beat: None) == []
+    assert run.results() == []
+    assert {steps(place.path)[0] for place in run.seeds()} == {200}
+    train_run(open_run(run.path), quiet=True)
+    assert kept(run) == kept(whole)
+
+
+def test_a_seed_of_another_run_is_refused(whole: RunFolder, tmp_path: Path) -> None:
+    run = begun(tmp_path / "other", count=600)
+    train_run(run, quiet=True)
+    for path in run.seed(2).path.iterdir():
+        path.unlink()
+    for path in whole.seed(2).path.iterdir():
+        (run.seed(2).path / path.name).write_bytes(path.read_bytes())
+    with pytest.raises(StoreError, match="belongs to another run"):
+        open_run(run.path).seed(2).evaluations()
+    assert any("belongs to another run" in fault for fault in faults(run.path))
