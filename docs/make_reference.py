@@ -54,7 +54,7 @@ def _names() -> Iterator[str]:
             f"{kind} {name}{_signature(value)}",
             "```",
             "",
-            _sentence(value),
+            *_documented(value),
         )
         if inspect.isclass(value) and not issubclass(value, Exception):
             yield from _members(value)
@@ -91,6 +91,35 @@ def _signature(value: Any) -> str:
 
 def _sentence(value: Any) -> str:
     return " ".join((inspect.getdoc(value) or "").split("\n\n")[0].split())
+
+
+def _documented(value: Any) -> Iterator[str]:
+    """A docstring as Markdown: paragraphs, a list of parameters, examples as they are typed."""
+    lines, example = (inspect.getdoc(value) or "").splitlines(), False
+    paragraph: list[str] = []
+    for line in [*lines, ""]:
+        if line.startswith(">>> ") and not example:
+            example = True
+            yield "```pycon"
+        if example and not line:
+            example = False
+            yield from ("```", "")
+        elif example:
+            yield line
+        elif line == "Parameters:":
+            yield from (*_joined(paragraph), "Parameters:", "")
+            paragraph = []
+        elif parameter := re.match(r"    (\w+): (.*)", line):
+            yield f"- `{parameter[1]}`: {parameter[2]}"
+        elif not line:
+            yield from (*_joined(paragraph), "")
+            paragraph = []
+        else:
+            paragraph.append(line)
+
+
+def _joined(lines: list[str]) -> list[str]:
+    return [" ".join(lines), ""] if lines else []
 
 
 def _verbs() -> Iterator[str]:

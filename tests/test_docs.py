@@ -7,8 +7,10 @@ what it prints; in a `console` block the lines after `$ errands ...` are what th
 from __future__ import annotations
 
 import contextlib
+import doctest
 import importlib
 import importlib.util
+import inspect
 import io
 import re
 import runpy
@@ -22,6 +24,7 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import pytest
 
+import errands
 from errands.cli import main
 from errands.cli.verbs import VERBS, parse
 from errands.tasks.task import Task
@@ -195,3 +198,24 @@ def test_every_page_can_be_reached_from_the_index() -> None:
     apart = (DOCS / "index.md",)
     pages = {page for page in PAGES if page.is_relative_to(DOCS) and not any(page.is_relative_to(p) for p in apart)}
     assert pages - linked == set()
+
+
+PUBLIC = [name for name in errands.__all__ if not (inspect.isclass(v := getattr(errands, name)) and issubclass(v, Exception))]
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_has_an_example_that_is_true(name: str) -> None:
+    value = getattr(errands, name)
+    module = sys.modules[value.__module__]
+    (test,) = doctest.DocTestFinder(recurse=False).find(value, name, module=module)
+    assert test.examples, f"errands.{name} has no example in its docstring"
+    said = io.StringIO()
+    result = doctest.DocTestRunner(verbose=False).run(test, out=said.write)
+    assert result.failed == 0, said.getvalue()
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if inspect.isfunction(getattr(errands, name))])
+def test_every_parameter_of_a_public_function_is_explained(name: str) -> None:
+    value = getattr(errands, name)
+    explained = set(re.findall(r"^    (\w+): ", inspect.getdoc(value) or "", re.MULTILINE))
+    assert set(inspect.signature(value).parameters) - explained == set()

@@ -17,7 +17,11 @@ MAX_LENGTH = 10_000
 
 
 class Change(Enum):
-    """The value of a numeric feature: what its count of uncompleted subtasks did in a step."""
+    """The value of a numeric feature: what its count of uncompleted subtasks did in a step.
+
+    >>> Change.DECREASED is Change["DECREASED"]
+    True
+    """
 
     UNCHANGED = "!"
     DECREASED = "↓"

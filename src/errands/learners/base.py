@@ -32,7 +32,11 @@ EPISODES, HOST_EPISODES = 100, 10
 
 @dataclass(frozen=True)
 class LearnerConfig:
-    """Settings that every learner has."""
+    """Settings that every learner has.
+
+    >>> LearnerConfig(gamma=0.95).eval_every
+    1000
+    """
 
     gamma: float = 0.9
     """Discount factor."""

@@ -13,7 +13,15 @@ from errands.tables import FAILURE
 
 @dataclass(frozen=True)
 class AgendaRM:
-    """A Boolean machine of (numeric state, remaining subtasks), labelled by depth, agenda and objective."""
+    """A Boolean machine of (numeric state, remaining subtasks), labelled by depth, agenda and objective.
+
+    >>> import errands
+    >>> machine = errands.unfold_agenda(errands.any_order("a", "b"))
+    >>> print(*machine.labels)
+    0{a,b}{a,b} 1{b}b 1{a}a 2{}
+    >>> machine.run([{"b"}, {"a"}]).success
+    True
+    """
 
     numeric: NumericRM
     states: tuple[State, ...]
@@ -48,7 +56,16 @@ class AgendaRM:
 
 
 def unfold_agenda(machine: NumericRM, budget: int = BUDGET) -> AgendaRM:
-    """The agenda machine, built directly by breadth-first search; refused when it would exceed the budget."""
+    """The agenda machine, built directly by breadth-first search; refused when it would exceed the budget.
+
+    Parameters:
+        machine: what is unfolded.
+        budget: the most states that may be built; more are refused with a TaskError.
+
+    >>> import errands
+    >>> len(unfold_agenda(errands.load("delivery-2").machine))
+    7
+    """
     from errands.machines.counting import size
 
     stepper = Stepper(machine)

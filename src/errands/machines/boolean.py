@@ -15,7 +15,15 @@ Ordered = tuple[int, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class BooleanRM:
-    """The machine that tells completion orders apart; it has no labels, its states are numbered as they are found."""
+    """The machine that tells completion orders apart; it has no labels, its states are numbered as they are found.
+
+    >>> import errands
+    >>> machine = errands.unfold_boolean(errands.any_order("a", "b", "c"))
+    >>> len(machine)  # one state per order in which something was completed: 1 + 3 + 6 + 6
+    16
+    >>> machine.run([{"c"}, {"a"}, {"b"}]).rewards
+    (0.0, 0.0, 1.0)
+    """
 
     numeric: NumericRM
     states: tuple[Ordered, ...]
@@ -65,7 +73,16 @@ def extend(stepper: Stepper, u: int, order: tuple[int, ...], completed: int) -> 
 
 
 def unfold_boolean(machine: NumericRM, budget: int = BUDGET) -> BooleanRM:
-    """The Boolean machine; refused at once when its predicted size exceeds the budget."""
+    """The Boolean machine; refused at once when its predicted size exceeds the budget.
+
+    Parameters:
+        machine: what is unfolded.
+        budget: the most states that may be built; its size is known before, in closed form.
+
+    >>> import errands
+    >>> len(unfold_boolean(errands.load("delivery-2").machine))
+    9
+    """
     from errands.machines.counting import size
 
     stepper = Stepper(machine)

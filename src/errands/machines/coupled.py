@@ -13,7 +13,15 @@ from errands.tables import RUNNING, SUCCESS
 
 @dataclass(frozen=True)
 class CoupledRM:
-    """The machine in which the agent occupies one state per open objective and may leave by any of them."""
+    """The machine in which the agent occupies one state per open objective and may leave by any of them.
+
+    >>> import errands
+    >>> machine = errands.couple(errands.unfold_agenda(errands.any_order("a", "b")))
+    >>> print(*machine.labels)
+    0{a,b}a 0{a,b}b 1{b}b 1{a}a 2{}
+    >>> machine.objectives
+    ('a', 'b')
+    """
 
     agenda: AgendaRM
     states: tuple[tuple[int, str | None], ...]
@@ -59,7 +67,15 @@ class CoupledRM:
 
 
 def couple(agenda: AgendaRM) -> CoupledRM:
-    """The coupled machine of an agenda machine: one state per open objective."""
+    """The coupled machine of an agenda machine: one state per open objective.
+
+    Parameters:
+        agenda: the machine whose states are split.
+
+    >>> import errands
+    >>> len(couple(errands.unfold_agenda(errands.load("delivery-2").machine)))
+    8
+    """
     states: list[tuple[int, str | None]] = []
     for i, state in enumerate(agenda.states):
         states.extend((i, objective) for objective in agenda.stepper.alternatives(state) or (None,))

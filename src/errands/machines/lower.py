@@ -30,7 +30,18 @@ def lower(machine: AgendaRM | BooleanRM, labels: Labels, signals: Sequence[str] 
 def lower(
     machine: NumericRM | BooleanRM | AgendaRM | CoupledRM, labels: Labels, signals: Sequence[str] = ()
 ) -> AgendaTable | MachineTable:
-    """The tables of a machine: stepping ones for numeric and coupled machines, enumerated ones for the other two."""
+    """The tables of a machine: stepping ones for numeric and coupled machines, enumerated ones for the other two.
+
+    Parameters:
+        machine: any of the four.
+        labels: the sets of features that the world can report, by their number in its table.
+        signals: the names of the numbers that it reports, by their number.
+
+    >>> import errands
+    >>> table = lower(errands.any_order("a", "b"), [set(), {"a"}, {"b"}])
+    >>> type(table).__name__
+    'AgendaTable'
+    """
     if isinstance(machine, CoupledRM):
         machine = machine.agenda.numeric
     if isinstance(machine, NumericRM):

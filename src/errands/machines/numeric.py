@@ -103,7 +103,12 @@ def parse_reward(text: str) -> Reward:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The rewards of the steps taken, until the trace or the task ended, and how it ended."""
+    """The rewards of the steps taken, until the trace or the task ended, and how it ended.
+
+    >>> import errands
+    >>> errands.any_order("a", "b").run([{"a"}, set(), {"b"}])
+    Outcome(rewards=(0.0, 0.0, 1.0), terminal=True, success=True)
+    """
 
     rewards: tuple[float, ...]
     terminal: bool
@@ -112,7 +117,11 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """How deep a state lies, which subtasks remain, and what must become true next; printed `0{b1,b2}b1`."""
+    """How deep a state lies, which subtasks remain, and what must become true next; printed `0{b1,b2}b1`.
+
+    >>> print(Label(0, ("b1", "b2"), ("b1",)), Label(4, (), ()))
+    0{b1,b2}b1 4{}
+    """
 
     depth: int
     remaining: tuple[str, ...]
@@ -128,7 +137,15 @@ class Label:
 
 @dataclass(frozen=True)
 class NumericRM:
-    """A machine over Boolean features and numeric ones that count uncompleted subtasks."""
+    """A machine over Boolean features and numeric ones that count uncompleted subtasks.
+
+    >>> import errands
+    >>> machine = errands.load("figure-1").machine
+    >>> len(machine), machine.initial, machine.success
+    (3, 'u0', ('u2',))
+    >>> machine.run([{"b2"}, {"s"}, {"b1"}, {"s"}]).success
+    True
+    """
 
     initial: str
     success: tuple[str, ...]

@@ -40,7 +40,13 @@ class Plan:
 
 @dataclass(frozen=True)
 class Optimum:
-    """How good a policy can be; `length` is None where that is unknown or none succeeds surely: `reason` says why."""
+    """How good a policy can be; `length` is None where that is unknown or none succeeds surely: `reason` says why.
+
+    >>> import errands
+    >>> best = errands.optimum(errands.load("figure-1"))
+    >>> best.length, best.order, best.orders
+    (10, ('b2', 's', 'b1', 's'), 1)
+    """
 
     length: float | None
     """The steps of the shortest successful episode; where moves are random, the least expected number of them."""
@@ -62,7 +68,18 @@ class Optimum:
 
 
 def optimum(task: Task, gamma: float = 0.99, budget: int = BUDGET, orders: bool = True) -> Optimum:
-    """The exact optimum; a TaskError where it would take more than `budget` bytes; `orders` asks to count them."""
+    """The exact optimum; a TaskError where it would take more than `budget` bytes; `orders` asks to count them.
+
+    Parameters:
+        task: a task in a finite world; elsewhere the answer has a reason instead of a length.
+        gamma: the discount factor of `discounted`, above 0 and below 1.
+        budget: the most bytes that the search may take.
+        orders: whether optimal orders are counted.
+
+    >>> import errands
+    >>> optimum(errands.load("office-6")).length
+    60
+    """
     check_discount(gamma)
     if task.finite is None:
         return Optimum(None, reason=f"the world {task.untabled}; the optimum of such a task cannot be computed")

@@ -26,7 +26,13 @@ OPTIMUM_BYTES = 150_000_000
 
 @dataclass(frozen=True)
 class Run:
-    """What a finished run found."""
+    """What a finished run found.
+
+    >>> import errands
+    >>> run = errands.train("figure-1", "scout", steps=500)
+    >>> run.order, run.evaluations[-1].episode_length
+    (('b2', 's', 'b1', 's'), 10)
+    """
 
     task: Task = field(repr=False)
     learner: str
@@ -99,8 +105,20 @@ def train(
 ) -> Run:
     """Train one seed and judge the result by the exact optimum where there is one.
 
-    `task` is a task, a catalogue name or the path of a task file. `settings` such as {"epsilon": 0.1} go on top of the
-    preset; a whole `config` replaces it, and the run is labelled `custom`.
+    Parameters:
+        task: a task, a catalogue name or the path of a task file.
+        learner: a name from `errands learners`; without one scout on finite worlds, qcorm-plus elsewhere.
+        steps: training steps.
+        seed: of everything random; the same seed gives the same run.
+        machine: "agenda" or "boolean" for qrm, crm and hrm; the others have their own.
+        config: all settings at once; it replaces the preset, and the run is labelled `custom`.
+        preset: "tuned" or "paper".
+        settings: some settings, such as {"epsilon": 0.1}, on top of the preset.
+
+    >>> import errands
+    >>> run = errands.train("figure-1", "qcorm", steps=50_000, seed=0)
+    >>> run.certificate.words
+    '10 steps, 0 more than the optimum'
     """
     task = load(task) if isinstance(task, str) else task
     name = learner or default_learner(task)

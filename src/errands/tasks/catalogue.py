@@ -154,7 +154,15 @@ CATALOGUE = (
 
 
 def load(name: str | Path, map_seed: int = 0) -> Task:
-    """The task of a catalogue name, or of a task file's path; random maps are drawn from `map_seed`."""
+    """The task of a catalogue name, or of a task file's path; random maps are drawn from `map_seed`.
+
+    Parameters:
+        name: a catalogue name such as office-3 (`errands tasks` lists them), or the path of a .toml.
+        map_seed: the seed of random maps; 0 is the one that documentation and claims use.
+
+    >>> load("office-3").name
+    'office-3'
+    """
     if isinstance(name, Path) or name.endswith(".toml") or "/" in name or "\\" in name:
         return load_file(Path(name))
     return Task.from_toml(task_text(name, map_seed))

@@ -33,7 +33,14 @@ MAX_TIMES = 500
 
 
 def sequence(*phrases: Phrase) -> NumericRM:
-    """One phrase after the other."""
+    """One phrase after the other.
+
+    Parameters:
+        phrases: features or phrases, in their order.
+
+    >>> sequence("coffee", "office").run([{"office"}, {"coffee"}, {"office"}]).rewards
+    (0.0, 0.0, 1.0)
+    """
     if not phrases:
         raise SpecError("sequence() is empty; give it at least one feature or phrase")
     if len(phrases) > MAX_TRANSITIONS:
@@ -67,11 +74,19 @@ def any_order(
 ) -> NumericRM:
     """All items in any order; an item is a feature or a phrase whose own order is kept.
 
-    `before` and `after` name features that must become true before and after each item. `choose` items are enough.
-    At most `capacity` items that are phrases are begun and not finished at any time; one_at_a_time is a capacity of 1.
+    Parameters:
+        items: features or phrases.
+        before: a feature that must become true before each item.
+        after: a feature that must become true after each item.
+        choose: so many of the items are enough.
+        capacity: at most so many items that are phrases are begun and not finished at any time.
+        one_at_a_time: a capacity of 1.
 
-    >>> any_order("a", "b", "c", choose=2)
-    >>> any_order(sequence("p1", "d1"), sequence("p2", "d2"), capacity=1)
+    >>> any_order("a", "b", "c", choose=2).run([{"c"}, {"a"}]).success
+    True
+    >>> machine = any_order(sequence("p1", "d1"), sequence("p2", "d2"), capacity=1)
+    >>> machine.run([{"p1"}, {"p2"}, {"d1"}, {"d2"}, {"p2"}, {"d2"}]).rewards
+    (0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
     """
     if len(items) == 1 and isinstance(items[0], list | tuple | set | frozenset):
         raise SpecError(f"any_order() takes its items one by one: any_order(*{items[0]!r:.60}), with a star")
@@ -135,14 +150,29 @@ def _variable(subtasks: tuple[str, ...], beside: tuple[str, ...]) -> str:
 
 
 def either(*phrases: Phrase) -> NumericRM:
-    """One of several phrases, whichever is finished first."""
+    """One of several phrases, whichever is finished first.
+
+    Parameters:
+        phrases: features or phrases; one of them is enough.
+
+    >>> either("door", "window").run([{"window"}]).success
+    True
+    """
     if len(phrases) < 2:
         raise SpecError("either() needs at least two phrases to choose from")
     return _any_order(phrases, None, None, 1, None, _said("either", phrases))
 
 
 def repeat(feature: str, times: int) -> NumericRM:
-    """A feature several times: a visit ends when the feature has been false, and the next one begins after that."""
+    """A feature several times: a visit ends when the feature has been false, and the next one begins after that.
+
+    Parameters:
+        feature: what is visited.
+        times: how often.
+
+    >>> repeat("bell", 2).run([{"bell"}, {"bell"}, set(), {"bell"}]).rewards
+    (0.0, 0.0, 0.0, 1.0)
+    """
     _feature(feature)
     if isinstance(times, bool) or not isinstance(times, int) or not 1 <= times <= MAX_TIMES:
         raise SpecError(f"repeat({feature}, {times}) is out of range; a feature is repeated 1 to {MAX_TIMES} times")
@@ -157,7 +187,14 @@ def repeat(feature: str, times: int) -> NumericRM:
 
 
 def avoid(*forbidden_then_phrase: Phrase) -> NumericRM:
-    """The last phrase, failing as soon as one of the features before it is true; failure wins over success."""
+    """The last phrase, failing as soon as one of the features before it is true; failure wins over success.
+
+    Parameters:
+        forbidden_then_phrase: the forbidden features, and last what is to be done.
+
+    >>> avoid("lava", sequence("goal")).run([{"lava", "goal"}])
+    Outcome(rewards=(0.0,), terminal=True, success=False)
+    """
     *forbidden, phrase = forbidden_then_phrase or (None,)
     if not forbidden or phrase is None:
         raise SpecError("avoid() needs the features to avoid and then a phrase, as in avoid(lava, sequence(a, b))")

@@ -138,7 +138,22 @@ def product(
     observation: Observation = "auto",
     removed: Iterable[str] = (),
 ) -> ProductEnv:
-    """Any Gymnasium environment crossed with a machine; without a function the world's own info["features"] is read."""
+    """Any Gymnasium environment crossed with a machine; without a function the world's own info["features"] is read.
+
+    Parameters:
+        env: one environment, not a vector of them.
+        machine: any of the four machines.
+        features: a function (observation, action, next_observation, info) that returns a set of names.
+        observation: how world and machine are joined: a number, a vector or a dictionary; `auto` takes what fits.
+        removed: subtasks whose feature is gone once they are completed.
+
+    >>> import errands, gymnasium
+    >>> def features(observation, action, next_observation, info):
+    ...     return {"goal"} if next_observation == 15 else set()
+    >>> env = product(gymnasium.make("FrozenLake-v1", is_slippery=False), errands.sequence("goal"), features)
+    >>> env.reset(seed=0)[1]["label"]
+    '0{}goal'
+    """
     return ProductEnv(env, machine, features, observation=observation, removed=removed)
 
 

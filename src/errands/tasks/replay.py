@@ -37,6 +37,20 @@ class RewardMachineReplay:
 
     Counterfactual transitions have the product's observations. Coupled ones are for one policy per objective: world and
     number of the objective; they end when the objective is completed, with `full_reward`.
+
+    Parameters:
+        machine: the machine that the agent trains on.
+        kind: "counterfactual" (one transition for each machine state) or "coupled" (one for each objective).
+        space: the observation space of the world.
+        observation: how world and machine are joined, as for `errands.product`.
+        reachable_only: leave out machine states that no trace reaches.
+        full_reward: what completing an objective pays (coupled).
+
+    >>> import errands, gymnasium
+    >>> agenda = errands.unfold_agenda(errands.any_order("a", "b"))
+    >>> replay = RewardMachineReplay(agenda, space=gymnasium.spaces.Discrete(4))
+    >>> len(list(replay.transitions(0, 1, 2, {"a"})))
+    3
     """
 
     def __init__(

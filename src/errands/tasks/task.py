@@ -24,7 +24,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be done where; everything that learners, the oracle and pictures need follows from it."""
+    """What is to be done where; everything that learners, the oracle and pictures need follows from it.
+
+    >>> task = Task.from_toml('''
+    ... name = "errand"
+    ... [world]
+    ... kind = "grid"
+    ... rows = ["A.x", "..y"]
+    ... legend = { x = "x", y = "y" }
+    ... [machine]
+    ... phrase = "any_order(x, y)"
+    ... ''')
+    >>> import errands
+    >>> errands.optimum(task).length
+    3
+    """
 
     name: str
     world: World
