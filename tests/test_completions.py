@@ -22,7 +22,7 @@ from errands.oracle.episode import walk
 from errands.tables import FAILURE, RUNNING, WorldTable
 from errands.tasks import Task
 from errands.tasks.replay import RewardMachineReplay
-from errands.viewer.recording import record
+from errands.viewer.replay import record
 from errands.worlds.base import FiniteWorld
 
 from .machines.examples import random_machine

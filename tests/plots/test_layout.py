@@ -5,10 +5,12 @@ from __future__ import annotations
 from itertools import combinations, pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from errands.machines.graph import MachineGraph
-from errands.plots.layout import Picture, layout
-from errands.plots.measure import LINE, text_width
+from errands.machines.graph import MachineGraph, Node
+from errands.plots.layout import LINE, Picture, clean, is_round, layout, shape, text_width, wrap
+from errands.tables import SUCCESS
 
 Rectangle = tuple[float, float, float, float]
 
@@ -102,3 +104,68 @@ def test_the_rows_of_a_boolean_machine_are_straight(samples: dict[str, MachineGr
     lower = {picture.boxes[u].y for u in (2, 4, 6, 8)}
     assert len(upper) == len(lower) == 1
     assert picture.boxes[0].y == pytest.approx((upper.pop() + lower.pop()) / 2, abs=0.1)
+
+
+def test_short_names_make_circles(samples: dict[str, MachineGraph]) -> None:
+    assert is_round(samples["figure-1b"])
+    assert not is_round(samples["figure-2b"])
+
+
+def test_a_terminal_is_wider_by_its_second_border_but_no_taller() -> None:
+    graph = MachineGraph("", (Node("4{}s"), Node("4{}s", SUCCESS)), ())
+    plain, double = (shape(graph, (i,), {}, last=False).members[0] for i in (0, 1))
+    assert double.half_width - plain.half_width == 3
+    assert double.half_height == plain.half_height
+
+
+def test_a_stack_is_centred_and_its_outer_loops_point_away() -> None:
+    graph = MachineGraph("", tuple(Node(f"0{{a,b,c}}{x}", group=1) for x in "abc"), ())
+    stack = shape(graph, (0, 1, 2), dict.fromkeys(range(3), ("⟨¬x; 0⟩",)), last=False)
+    top, _, bottom = stack.members
+    assert top.offset - top.half_height == -(bottom.offset + bottom.half_height)
+    assert [member.loop_above for member in stack.members] == [True, True, False]
+    assert stack.ring is not None
+    assert stack.ring[1] < top.half_height - top.offset + top.reach
+
+
+def test_lines_start_and_end_at_the_borders_of_their_states(graph: MachineGraph) -> None:
+    picture = layout(graph)
+    for wire in picture.wires:
+        ends = ((wire.source, wire.spans[0][0], wire.spans[0][2]), (wire.target, wire.spans[-1][1], wire.spans[-1][2]))
+        for node, x, y in ends:
+            box = picture.boxes[node]
+            if picture.round:
+                assert (x - box.x) ** 2 + (y - box.y) ** 2 == pytest.approx(box.member.half_width**2)
+            else:
+                assert abs(x - box.x) == pytest.approx(box.member.half_width)
+                assert abs(y - box.y) < box.member.half_height
+
+
+def test_opposite_arrows_leave_and_enter_a_state_at_different_heights(samples: dict[str, MachineGraph]) -> None:
+    wires = {(wire.source, wire.target): wire for wire in layout(samples["figure-1b"]).wires}
+    there, back = wires[0, 1], wires[1, 0]
+    assert abs(there.spans[0][2] - back.spans[-1][2]) == pytest.approx(14)
+    assert (there.label[1] < back.label[1]) == (there.spans[0][2] < back.spans[-1][2])
+
+
+@given(st.text(max_size=80), st.integers(4, 30))
+def test_wrapping_keeps_all_but_spaces_and_respects_the_limit(text: str, limit: int) -> None:
+    lines = wrap(text, limit)
+    assert "".join("".join(lines).split()) == "".join(clean(text).split())
+    assert all(len(line) <= limit for line in lines)
+
+
+def test_lines_break_after_operators() -> None:
+    assert wrap("¬b1 ∧ ¬b2 ∧ ¬b3", 12) == ("¬b1 ∧ ¬b2 ∧", "¬b3")
+
+
+def test_a_name_without_any_place_to_break_is_cut() -> None:
+    assert wrap("w" * 10, 4) == ("wwww", "wwww", "ww")
+
+
+def test_what_xml_cannot_hold_becomes_a_visible_sign() -> None:
+    assert clean("a\x00\n\ud800b") == "a\ufffd\ufffd\ufffdb"
+
+
+def test_wide_characters_count_twice() -> None:
+    assert text_width("箱") == text_width("bb")

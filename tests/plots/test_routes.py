@@ -1,8 +1,13 @@
+"""Tests."""
+
+from __future__ import annotations
+
 import pytest
 
 import errands
 from errands.errors import TaskError
-from errands.plots.routes import Leg, draw_routes, routes
+from errands.plots.routes import Leg, centre, draw_routes, layout_of, paint_map, routes
+from errands.plots.style import blank
 
 FIGURE_1 = errands.load("figure-1")
 
@@ -38,3 +43,23 @@ def test_a_policy_that_fails_has_an_unfinished_leg_and_the_title_says_so():
 def test_a_world_without_a_map_is_refused():
     with pytest.raises(TaskError, match="grid worlds only"):
         routes(errands.load("water-2"), None, Stubborn())
+
+
+def test_cells_lie_column_by_row_from_the_top_left():
+    layout = layout_of(errands.load("figure-1"))
+    assert [centre(layout, cell) for cell in (0, 2, 3)] == [(0.5, 0.5), (2.5, 0.5), (0.5, 1.5)]
+
+
+def test_every_feature_is_written_on_the_map_and_every_wall_drawn():
+    layout = layout_of(errands.load("office-3"))
+    axes = blank(4, 3).add_subplot()
+    paint_map(axes, layout)
+    assert [text.get_text() for text in axes.texts] == [layout.sign(name) for name, _ in layout.places]
+    thick = [line for line in axes.lines if line.get_linewidth() > 2]
+    assert len(thick) == len(layout.walls)
+    assert axes.yaxis_inverted()
+
+
+def test_a_world_whose_states_are_not_cells_has_no_map():
+    with pytest.raises(TaskError, match="grid worlds only"):
+        layout_of(errands.load("water-2"))

@@ -12,9 +12,8 @@ import pytest
 import errands
 from errands.machines import couple, unfold_agenda
 from errands.runs.folder import open_run
-from errands.viewer.exporting import export_html
-from errands.viewer.gathering import replay_policy
-from errands.viewer.stored import replay_stored
+from errands.viewer.export import export_html
+from errands.viewer.sources import replay_policy, replay_stored
 
 CHROMIUM = Path("/usr/bin/chromium")
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="there is no /usr/bin/chromium to show the page in")

@@ -13,10 +13,10 @@ import pytest
 
 import errands
 from errands.errors import ConfigError
-from errands.viewer.exporting import MODULES, bundle, embedded, export_html, page, static
-from errands.viewer.gathering import replay_policy
+from errands.viewer.export import MODULES, bundle, embedded, export_html, page, static
 from errands.viewer.replay import Replay
 from errands.viewer.server import FILES
+from errands.viewer.sources import replay_policy
 
 
 @pytest.fixture(scope="module")

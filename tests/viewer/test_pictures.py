@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 import errands
-from errands.viewer.gathering import replay_policy
-from errands.viewer.pictures import _harmless, as_csv, as_gif, as_png
+from errands.viewer.export import _harmless, as_csv, as_gif, as_png
 from errands.viewer.replay import Replay
+from errands.viewer.sources import replay_policy
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +12,9 @@ from typing import Any
 import pytest
 
 from errands.errors import ConfigError, SpecError, UnknownName
-from errands.runs.folder import open_run
+from errands.runs.folder import RunFolder, create, open_run
+from errands.runs.request import prepare
+from errands.tasks import load
 from errands.tasks.catalogue import task_text
 from errands.viewer import training
 from errands.viewer.training import MOST_STEPS, Trainer, asked
@@ -80,3 +84,27 @@ def test_runs_of_others_are_not_known_here(trainer: Trainer) -> None:
     assert trainer.state("elsewhere") is None
     with pytest.raises(ConfigError, match="'elsewhere' is not being trained by this page"):
         trainer.cancel("elsewhere")
+
+
+@pytest.fixture
+def endless(tmp_path: Path) -> RunFolder:
+    document = prepare(load("delivery-8"), "crm", None, "tuned", [], 10**9, [0], 60.0, {})
+    return create(tmp_path / "endless", document, load("delivery-8"))
+
+
+def started(run: RunFolder, seconds: int) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "errands.viewer.training", str(run.path), str(seconds)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE)
+
+
+def test_it_stops_when_its_time_is_over(endless: RunFolder) -> None:
+    with started(endless, 1) as process:
+        assert process.wait(timeout=60) == 3
+
+
+def test_it_ends_with_the_server(endless: RunFolder) -> None:
+    with started(endless, 100) as process:
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(timeout=60) == 1
+    assert not endless.finished

@@ -91,7 +91,7 @@ def _scout(task: Task) -> str:
 
 
 def _page(trained: Run, path: Path) -> Path | None:
-    from errands.viewer.exporting import export_html
+    from errands.viewer.export import export_html
 
     return export_html(trained, path, begin="first")
 

@@ -32,9 +32,8 @@ def run(arguments: Arguments) -> Answer:
     """Write the files that were asked for."""
     from errands.errors import ConfigError
     from errands.runs.folder import HEAD, find, open_run
-    from errands.viewer.exporting import page, write_bytes
-    from errands.viewer.pictures import as_csv, as_gif, as_png
-    from errands.viewer.stored import replay_stored
+    from errands.viewer.export import as_csv, as_gif, as_png, page, write_bytes
+    from errands.viewer.sources import replay_stored
 
     wanted = {kind: path for kind in ("html", "gif", "png", "csv") if (path := getattr(arguments, kind)) is not None}
     if not wanted:

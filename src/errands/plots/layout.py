@@ -1,22 +1,230 @@
-"""Where everything in the picture of a machine stands: a value that SVG draws and tests look at (Figures 1b and 2).
-
-Columns of states alternate with columns of labels. Inside a column every line runs level in its own slot and bends only
-in the gaps between columns, so no line crosses a box or a label, and no two of these overlap.
-"""
+"""The layout of Figures 1b and 2: blocks of states, their places, and the wires between them."""
 
 from __future__ import annotations
 
+import math
+import re
+import unicodedata
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from errands.machines.graph import MachineGraph
-from errands.plots.blocks import LABEL_LIMIT, Shape, is_round, shape
-from errands.plots.layering import Layers, Slot, layers
-from errands.plots.measure import LINE, text_width, wrap
-from errands.plots.ordering import order
+from errands.plots.layering import Layers, Slot, layers, order
 from errands.plots.rows import Pull, rows
-from errands.plots.wires import Box, Wire, wires
-from errands.tables import FAILURE
+from errands.tables import FAILURE, RUNNING
+
+FONT = 12.0
+"""Size of every text in a picture, in pixels."""
+LINE = 15.0
+"""Distance between two lines of text."""
+_ADVANCE = 0.602 * FONT
+_UNFIT = ("Cc", "Cs", "Zl", "Zp")
+_PIECES = re.compile(r"[^∧∨&|,;]*[∧∨&|,;]\s*|[^∧∨&|,;]+")
+
+
+def clean(text: str) -> str:
+    """The text with every character that XML cannot hold, and every line break, replaced by a visible sign."""
+    return "".join("\ufffd" if unicodedata.category(c) in _UNFIT or c in "\ufffe\uffff" else c for c in text)
+
+
+def text_width(text: str) -> float:
+    """The width in pixels of one line in a font of fixed pitch."""
+    wide = sum(unicodedata.east_asian_width(c) in ("W", "F") for c in text)
+    return _ADVANCE * (len(text) + wide)
+
+
+def wrap(text: str, limit: int) -> tuple[str, ...]:
+    """The text as lines of at most `limit` characters, broken after an operator or a comma where there is one."""
+    lines = [""]
+    for piece in _PIECES.findall(clean(text)):
+        if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > limit:
+            lines.append("")
+        lines[-1] += piece
+        while len(lines[-1].rstrip()) > limit:
+            lines[-1:] = [lines[-1][:limit], lines[-1][limit:]]
+    return tuple(line.strip() for line in lines)
+
+
+LABEL_LIMIT = 28
+"""Characters in one line of an edge's label."""
+_BOX_LIMIT = 44
+_LOOP_REACH = 24.0
+_STACK_GAP = 16.0
+
+
+@dataclass(frozen=True)
+class Member:
+    """One state relative to the middle of its block: its box, its lines of text, and its self-loop."""
+
+    node: int
+    offset: float
+    half_width: float
+    half_height: float
+    lines: tuple[str, ...]
+    labels: tuple[str, ...]
+    """The labels of the self-loop; empty when there is none."""
+    loop: tuple[str, ...]
+    """The same broken into lines."""
+    loop_above: bool
+    reach: float
+    """How far the self-loop rises out of the box."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A block: its states from top to bottom, its ellipse and the room that it takes around its middle."""
+
+    members: tuple[Member, ...]
+    ring: tuple[float, float] | None
+    above: float
+    below: float
+    half_width: float
+
+
+def is_round(graph: MachineGraph) -> bool:
+    """Whether states are drawn as circles: all names are short, as in Figures 1b and 2a."""
+    return all(len(node.text) <= 3 for node in graph.nodes)
+
+
+def shape(graph: MachineGraph, block: tuple[int, ...], loops: dict[int, tuple[str, ...]], last: bool) -> Shape:
+    """Stack the states of a block; the loop of the lowest hangs below it if there are others or `last` says so."""
+    members: list[Member] = []
+    depth = 0.0
+    for node in block:
+        above = node != block[-1] or not (last or len(block) > 1)
+        member = _member(graph, node, loops.get(node, ()), above)
+        if members:
+            depth += members[-1].half_height + _STACK_GAP + (_loop_room(member) if above else 0.0) + member.half_height
+        members.append(replace(member, offset=depth))
+        depth = members[-1].offset
+    middle = (members[0].offset - members[0].half_height + members[-1].offset + members[-1].half_height) / 2
+    members = [replace(member, offset=member.offset - middle) for member in members]
+    ring = _ring(graph, members)
+    if ring is not None:
+        stack = members[-1].offset + members[-1].half_height
+        # The label of an outer loop stands outside the ellipse.
+        reach = max(_LOOP_REACH, ring[1] - stack + 7)
+        members[0], members[-1] = replace(members[0], reach=reach), replace(members[-1], reach=reach)
+    return _bounded(tuple(members), ring)
+
+
+def _bounded(members: tuple[Member, ...], ring: tuple[float, float] | None) -> Shape:
+    above = max(m.half_height - m.offset + (_loop_room(m) if m.loop_above else 0.0) for m in members)
+    below = max(m.half_height + m.offset + (0.0 if m.loop_above else _loop_room(m)) for m in members)
+    width = max(max(m.half_width, _half(m.loop)) for m in members)
+    if ring is not None:
+        above, below, width = max(above, ring[1] + 4), max(below, ring[1] + 4), max(width, ring[0] + 4)
+    return Shape(members, ring, above, below, width)
+
+
+def _member(graph: MachineGraph, node: int, labels: tuple[str, ...], above: bool) -> Member:
+    state = graph.nodes[node]
+    lines = wrap(state.text, _BOX_LIMIT)
+    # A second border lies inside: states of all kinds are equally tall, which keeps their rows straight.
+    border = 0.0 if state.status == RUNNING else 3.0
+    if is_round(graph):
+        half_width = half_height = 18.0
+    else:
+        half_width = max(_half(lines) + 9, 16.0) + border
+        half_height = len(lines) * LINE / 2 + 8
+    broken = tuple(line for text in labels for line in wrap(text, LABEL_LIMIT))
+    return Member(node, 0.0, half_width, half_height, lines, labels, broken, above, _LOOP_REACH)
+
+
+def _ring(graph: MachineGraph, members: list[Member]) -> tuple[float, float] | None:
+    """Half axes of an ellipse through points a little outside the corners of the stack."""
+    group = graph.nodes[members[0].node].group
+    if group is None or sum(node.group == group for node in graph.nodes) < 2:
+        return None
+    a = max([m.half_width for m in members] + [_half(m.loop) for m in members[1:-1]]) + 3
+    b = members[-1].offset + members[-1].half_height + 3
+    stretch = min(2.2, 1.2 + 0.22 * b / a)
+    return a * stretch, b / math.sqrt(1 - stretch**-2)
+
+
+def _loop_room(member: Member) -> float:
+    return member.reach + len(member.loop) * LINE if member.loop else 0.0
+
+
+def _half(lines: tuple[str, ...]) -> float:
+    return max(map(text_width, lines), default=0.0) / 2
+
+
+_PORT = 7.0
+
+
+@dataclass(frozen=True)
+class Box:
+    """A state as drawn: the middle of its box or circle, and its self-loop if it has one."""
+
+    member: Member
+    x: float
+    y: float
+
+
+@dataclass(frozen=True)
+class Wire:
+    """An arrow as drawn: level spans (from x, to x, y) joined by bends, and its label lines centred above `label`."""
+
+    source: int
+    target: int
+    labels: tuple[str, ...]
+    spans: tuple[tuple[float, float, float], ...]
+    label: tuple[float, float]
+    lines: tuple[str, ...]
+
+
+def wires(
+    cut: Layers,
+    boxes: dict[int, Box],
+    height: list[float],
+    bounds: list[tuple[float, float]],
+    labels: list[tuple[str, ...]],
+    circles: bool,
+) -> tuple[Wire, ...]:
+    """Every arrow of a machine, given the heights of its slots and the left and right edges of the columns."""
+    ports = _ports(cut, boxes, height)
+    drawn = []
+    for number, (arrow, route) in enumerate(zip(cut.arrows, cut.routes, strict=True)):
+        step = 1 if cut.slots[route[0]].column < cut.slots[route[-1]].column else -1
+        spans = []
+        for slot in route[1:-1]:
+            left, right = bounds[cut.slots[slot].column]
+            spans.append((left, right, height[slot]) if step > 0 else (right, left, height[slot]))
+        start, end = boxes[arrow.source], boxes[arrow.target]
+        y0, y1 = ports[arrow.source, step, "out"], ports[arrow.target, -step, "in"]
+        x0 = start.x + step * _border(start, y0, circles)
+        x1 = end.x - step * _border(end, y1, circles)
+        edge = bounds[cut.slots[route[0]].column][step > 0], bounds[cut.slots[route[-1]].column][step < 0]
+        spans = [(x0, edge[0], y0), *spans, (edge[1], x1, y1)]
+        left, right = bounds[cut.slots[route[1]].column]
+        label = (left + right) / 2, height[route[1]]
+        drawn.append(Wire(arrow.source, arrow.target, arrow.labels, tuple(spans), label, labels[number]))
+    return tuple(drawn)
+
+
+def _border(box: Box, y: float, circles: bool) -> float:
+    """Half the width of a box or circle at height y."""
+    half = box.member.half_width
+    return float((half**2 - (y - box.y) ** 2) ** 0.5) if circles else half
+
+
+def _ports(cut: Layers, boxes: dict[int, Box], height: list[float]) -> dict[tuple[int, int, str], float]:
+    """The height at which lines leave and enter each side of each state: apart where a side has both kinds."""
+    reached: dict[tuple[int, int, str], list[float]] = defaultdict(list)
+    for arrow, route in zip(cut.arrows, cut.routes, strict=True):
+        step = 1 if cut.slots[route[0]].column < cut.slots[route[-1]].column else -1
+        reached[arrow.source, step, "out"].append(height[route[1]])
+        reached[arrow.target, -step, "in"].append(height[route[-2]])
+    ports = {key: boxes[key[0]].y for key in reached}
+    for (node, side, kind), far in reached.items():
+        if kind == "out" and (node, side, "in") in reached:
+            entering = reached[node, side, "in"]
+            sign = _PORT if sum(far) / len(far) >= sum(entering) / len(entering) else -_PORT
+            ports[node, side, "out"] += sign
+            ports[node, side, "in"] -= sign
+    return ports
+
 
 _MARGIN = 14.0
 _STUB = 13.0

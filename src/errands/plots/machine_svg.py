@@ -10,9 +10,7 @@ from xml.sax.saxutils import escape
 
 from errands.errors import TaskError
 from errands.machines.graph import MachineGraph, Node
-from errands.plots.layout import Picture, Ring, layout
-from errands.plots.measure import FONT, LINE, clean, text_width
-from errands.plots.wires import Box, Wire
+from errands.plots.layout import FONT, LINE, Box, Picture, Ring, Wire, clean, layout, text_width
 from errands.tables import FAILURE, RUNNING, SUCCESS
 
 _INK, _WARN, _RING = "#1b1b1f", "#b3261e", "#d32f2f"

@@ -11,7 +11,7 @@ from errands.learners.base import Learner
 from errands.learners.tabular.policies import MachinePolicy, ObjectivePolicy, OptionPolicy
 from errands.machines.counting import Quotient
 from errands.oracle.episode import Pair, Policy
-from errands.plots.grid_map import centre, layout_of, paint_map
+from errands.plots.routes import centre, layout_of, paint_map
 from errands.plots.style import blank, styled
 from errands.tables import FAILURE, RUNNING, Floats
 from errands.tasks.task import Task

@@ -16,7 +16,7 @@ from errands.runs.folder import HEAD, SWEEP, RunFolder, SeedFolder, folders, ope
 from errands.tasks.catalogue import load
 from errands.tasks.phrases import any_order, avoid
 from errands.viewer.drafts import check, try_trace
-from errands.viewer.stored import curves_of, name_of, progress_of, replay_stored
+from errands.viewer.sources import curves_of, name_of, progress_of, replay_stored
 from errands.viewer.training import Trainer, asked
 
 MOST_RUNS = 300

@@ -12,8 +12,7 @@ from errands.machines import AgendaRM, BooleanRM, CoupledRM, NumericRM, couple, 
 from errands.machines.counting import Quotient, size
 from errands.machines.graph import Edge, MachineGraph, Node, graph_of
 from errands.machines.stepping import Move, State, Stepper
-from errands.plots.layout import layout
-from errands.plots.measure import clean
+from errands.plots.layout import clean, layout
 from errands.tables import FAILURE
 
 MOST = 60

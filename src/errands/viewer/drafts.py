@@ -12,8 +12,7 @@ from errands.tables import RUNNING
 from errands.tasks.lint import lint_machine
 from errands.tasks.spec import GridSpec, TaskSpec, read_spec
 from errands.tasks.task import Task
-from errands.viewer.recording import Moment, Recording, guard_of
-from errands.viewer.replay import Places, episode
+from errands.viewer.replay import Moment, Places, Recording, episode, guard_of
 from errands.viewer.scene import scene
 
 MOST_TEXT = 50_000

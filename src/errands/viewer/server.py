@@ -21,7 +21,7 @@ from starlette.routing import Route
 
 from errands.errors import ConfigError, ErrandsError, UnknownName
 from errands.viewer.api import Desk
-from errands.viewer.exporting import static
+from errands.viewer.export import static
 from errands.viewer.gate import Gate
 
 KINDS = {"js": "text/javascript", "css": "text/css", "html": "text/html"}

@@ -1,18 +1,99 @@
-"""Replays as pictures without a browser: an animation (GIF) or one picture (PNG) of the world, and a table (CSV)."""
+"""A replay as a file: one self-contained HTML page, an animation (GIF), a picture (PNG) or a table (CSV)."""
 
 from __future__ import annotations
 
+import base64
 import csv
+import hashlib
+import html
 import io
+import json
+import re
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from errands.errors import ConfigError
+from errands.runs.run import Run
 from errands.tasks.task import Task
 from errands.viewer.replay import Episode, Replay
+from errands.viewer.sources import replay_run
 from errands.worlds import water
 from errands.worlds.picture import Box, Disc, Drawing, Shape, Stroke, Word, grid_drawing, pixels
+
+MODULES = ("dom.js", "machine.js", "world.js", "curves.js", "replay.js", "file.js")
+"""What the file needs, each after those that it imports."""
+_IMPORT = re.compile(r'^import \{[^}]*\} from "\./[a-z]+\.js";\n', re.MULTILINE)
+
+
+def static(name: str) -> str:
+    """The text of one of the viewer's own files."""
+    return files("errands.viewer").joinpath("static", name).read_text(encoding="utf-8")
+
+
+@cache
+def bundle() -> str:
+    """The modules as one script: imports left out, since everything imported stands above."""
+    parts = [re.sub(r"^export ", "", _IMPORT.sub("", static(name)), flags=re.MULTILINE) for name in MODULES]
+    return "\n".join(parts)
+
+
+def embedded(value: Any) -> str:
+    """JSON that can stand inside a script element whatever the texts in it."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for sign in ("<", ">", "&", "\u2028", "\u2029"):
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def page(replay: Replay) -> str:
+    """The whole file."""
+    script, style = bundle(), static("style.css")
+    policy = (
+        f"default-src 'none'; script-src '{_mark(script)}'; style-src '{_mark(style)}'; "
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+    told = html.escape(str(replay.facts["headline"]))
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy, quote=True)}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="referrer" content="no-referrer">\n'
+        f"<title>{html.escape(replay.title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
+        f'<header><h1>{html.escape(replay.title)}</h1><p class="quiet">{told}</p></header>\n'
+        '<main id="main"></main>\n'
+        '<footer>space plays, ← → step, [ ] moments of training, m changes the machine; made by errands</footer>\n'
+        f'<script type="application/json" id="replay">{embedded(replay.as_json())}</script>\n'
+        f'<script type="module">{script}</script>\n</body>\n</html>\n'
+    )
+
+
+def _mark(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def write_bytes(path: Path, data: bytes) -> Path:
+    """Write a file that a user asked for; a ConfigError says why it cannot be."""
+    try:
+        path.write_bytes(data)
+    except OSError as fault:
+        raise ConfigError(f"'{path}' cannot be written: {fault.strerror}; choose another file") from None
+    return path
+
+
+def export_html(run: Run | Replay, path: Path | str, begin: str = "last") -> Path:
+    """Write a run, or a replay that was made of one, as a file that plays without a server or a network.
+
+    It opens at the last moment of training, or with `begin="first"` before anything was learnt.
+    """
+    replay = run if isinstance(run, Replay) else replay_run(run)
+    return write_bytes(Path(path), page(replace(replay, facts={**replay.facts, "begin": begin})).encode())
+
 
 MOST_IMAGES = 300
 _PAINT = dict(

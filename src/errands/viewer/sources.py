@@ -1,0 +1,298 @@
+"""From runs to what the page shows: replays at several moments of training, policy maps, curves, progress."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from errands.analysis.curve import Curve, curve_of
+from errands.errors import ErrandsError, StoreError, TaskError
+from errands.learners import make_learner
+from errands.learners.base import Learner
+from errands.machines.counting import Quotient
+from errands.machines.stepping import State
+from errands.oracle.episode import Pair, Policy
+from errands.oracle.optimum import Optimum
+from errands.oracle.steps_to_go import steps_to_go
+from errands.plots.policies import PolicyMap, policy_maps
+from errands.runs import checkpoint as checkpoints
+from errands.runs.checkpoint import HEADER, parse
+from errands.runs.documents import RunDocument
+from errands.runs.folder import RunFolder, SeedFolder, live
+from errands.runs.run import Run, best_length
+from errands.runs.train import known_optimum, learner_of
+from errands.tables import Evaluation, Floats
+from errands.tasks.task import Task
+from errands.viewer.replay import Recording, Replay, record, replay_of
+
+Map = dict[str, Any]
+
+
+def maps_of(task: Task, policy: Policy, learner: Learner | None, recording: Recording) -> list[Map]:
+    """One map for each objective, or for each stage of the recorded episode; none for worlds without cells."""
+    if task.layout is None or task.finite is None or task.finite.states != task.layout.cells:
+        return []
+    try:
+        found = policy_maps(task, policy, learner)
+    except KeyError:  # the oracle's plan knows only the states on its way
+        return []
+    quotient = Quotient(task.machine)
+    stages = {str(quotient.label(moment.state)): moment.state for moment in recording.moments}
+    known = stages if task.finite.certain else {}
+    return [_map(task, shown, known.get(shown.name), found.deadly) for shown in found.maps]
+
+
+def _map(task: Task, shown: PolicyMap, state: State | None, dead: Collection[int]) -> Map:
+    values = None if shown.values is None else _plain(shown.values, dead)
+    steps = steps_on(task, shown.actions, state) if values is None and state is not None else None
+    actions = [-1 if cell in dead else action for cell, action in enumerate(shown.actions)]
+    return {"name": shown.name, "actions": actions, "values": values, "steps": steps}
+
+
+def steps_on(task: Task, actions: Sequence[int], state: State) -> list[int | None]:
+    """How many steps the arrows take from each cell until the machine leaves `state`; None where they never do."""
+    pair = Pair(task)
+    steps: dict[int, int | None] = {}
+    for first in range(len(actions)):
+        way: list[int] = []
+        cell, left = first, False
+        while not left and cell not in steps and cell not in way:
+            way.append(cell)
+            landing = pair.step(cell, state, actions[cell])
+            cell, left = landing.world_state, landing.machine_state != state
+        known = 0 if left else steps.get(cell)
+        for i, passed in enumerate(reversed(way), 1):
+            steps[passed] = None if known is None else known + i
+    return [steps[cell] for cell in range(len(actions))]
+
+
+def _plain(values: Sequence[float], dead: Collection[int]) -> list[float | None]:
+    return [float(f"{v:.4g}") if np.isfinite(v) and c not in dead else None for c, v in enumerate(values)]
+
+
+MARKS = 10
+"""How many moments of training are shown."""
+PATIENCE = 8.0
+"""Seconds that may be spent on training again to see those moments."""
+EARLY_FRAMES = 150
+"""Frames kept of an episode before the last that did not succeed."""
+MOST_EXACT = 400_000
+Shown = tuple[int, Recording, Mapping[str, float], Sequence[dict[str, Any]]]
+
+
+def replay_run(run: Run, marks: int = MARKS) -> Replay:
+    """The replay of a run that was trained in this process."""
+    best = best_length(run.task)
+    again = make_learner(run.task, run.learner, run.seed, run.machine, run.config, run.preset)
+    shown: list[Shown] = list(history(again, run.evaluations, marks))
+    recorded = record(run.task, run.policy, run.seed)
+    last: Shown = (run.steps, recorded, run.steps_to_go, maps_of(run.task, run.policy, None, recorded))
+    shown = [*shown, last] if not shown or shown[-1][0] < run.steps else shown
+    said = run.certificate.words if run.certificate else None
+    facts = {"seed": run.seed, "steps": run.steps, "optimum": best.length, "certificate": said}
+    curve = curve_of(run.learner, run.task.name, [run.evaluations], best.length)
+    curves = curves_document([(curve, [run.wall_seconds])])
+    return replay_of(run.task, run.learner, shown, optimal_of(run.task, best), exact_of(run.task), facts, curves)
+
+
+def replay_policy(task: Task, policy: Policy, name: str = "policy", seed: int = 0) -> Replay:
+    """The replay of any policy, learnt or written by hand."""
+    best = best_length(task)
+    facts = {"seed": seed, "steps": 0, "optimum": best.length, "certificate": None}
+    recorded = record(task, policy, seed)
+    shown: list[Shown] = [(0, recorded, {}, maps_of(task, policy, None, recorded))]
+    return replay_of(task, name, shown, optimal_of(task, best), exact_of(task), facts)
+
+
+def history(learner: Learner, evaluations: Sequence[Evaluation], marks: int = MARKS) -> Iterator[Shown]:
+    """Train a fresh learner again, from its seed, and look at it at some of the steps at which it was evaluated."""
+    began = time.monotonic()
+    if type(learner).train is not Learner.train:  # it trains in its own way and is one whole run for each budget
+        return
+    for step in chosen_steps([e.step for e in evaluations], marks):
+        if learner.task.finite is None or time.monotonic() - began > PATIENCE:
+            return
+        every = learner.config.eval_every
+        while learner.step < step:
+            learner.advance(min((learner.step // every + 1) * every, step) - learner.step)
+            learner.evaluate()
+            if time.monotonic() - began > PATIENCE:
+                return
+        yield look(learner, final=step == evaluations[-1].step)
+
+
+def look(learner: Learner, final: bool = True) -> Shown:
+    """What a learner does now."""
+    task, policy = learner.task, learner.policy
+    recording = record(task, policy, learner.seed)
+    if not final and not recording.success and len(recording.moments) > EARLY_FRAMES:
+        kept = recording.moments[: EARLY_FRAMES + 1]
+        recording = Recording(kept, False, True, recording.length)
+    return learner.step, recording, dict(learner.steps_to_go), maps_of(task, policy, learner, recording)
+
+
+def chosen_steps(steps: Sequence[int], marks: int) -> list[int]:
+    """At most `marks` of the evaluated steps, evenly spread on a logarithmic axis, first and last included."""
+    if len(steps) <= marks:
+        return list(steps)
+    wanted = np.geomspace(steps[0], steps[-1], marks)
+    at = np.unique(np.searchsorted(np.array(steps), wanted - 1e-9).clip(0, len(steps) - 1))
+    return [steps[i] for i in at]
+
+
+def optimal_of(task: Task, best: Optimum) -> Recording | None:
+    """The optimum as an episode, where it is known."""
+    if best.policy is None or best.length is None:
+        return None
+    return record(task, best.policy)
+
+
+def exact_of(task: Task) -> dict[str, float]:
+    """The exact steps to go where they are quickly found."""
+    from errands.machines.counting import size
+
+    if task.finite is None or not task.finite.certain:
+        return {}
+    try:
+        if size(task.machine).agenda * task.finite.states > MOST_EXACT:
+            return {}
+        return steps_to_go(task)
+    except (TaskError, ErrandsError):
+        return {}
+
+
+def curves_document(curves: Sequence[tuple[Curve, Sequence[float]]], points: int = 400) -> dict[str, Any]:
+    """Learning curves as the page draws them: quartiles, every seed, and each seed's seconds to its last step."""
+    lines = []
+    for whole, seconds in curves:
+        curve = whole.thinned(points)
+        rows = [_finite(row) for row in curve.lengths]
+        low, median, high = (_finite(row) for row in curve.quantiles(0.25, 0.5, 0.75))
+        lines.append({
+            "name": curve.name, "steps": curve.steps.tolist(), "low": low, "median": median, "high": high,
+            "seeds": rows, "ends": list(curve.ends), "seconds": [round(s, 3) for s in seconds],
+        })  # fmt: skip
+    known = [c.optimum for c, _ in curves if c.optimum is not None]
+    return {"task": curves[0][0].task, "optimum": min(known) if known else None, "lines": lines}
+
+
+def _finite(row: Floats) -> list[float | None]:
+    return [None if np.isinf(x) else float(x) for x in row]
+
+
+TAIL = 4_096
+TRIES = 3
+
+
+def name_of(known: RunDocument) -> str:
+    """What a run's method is called."""
+    return f"{known.learner} ({known.machine})" if known.machine else known.learner
+
+
+def replay_stored(run: RunFolder, seed: int | None = None, marks: int = MARKS) -> Replay:
+    """The replay of one seed of a stored run; of a run under way only its newest checkpoint."""
+    known, place = run.document, _place(run, seed)
+    ended = place.result() if place.begun else None
+    if ended is not None and ended.error is not None:
+        raise StoreError(f"seed {place.seed} of {run.name} ended in an error: {ended.error}")
+    shown: list[Shown] = []
+    if ended is not None:
+        shown += history(learner_of(known, run.task, place.seed), place.evaluations(), marks)
+    if ended is None or not shown or shown[-1][0] < ended.steps:
+        shown.append(_newest(run, place))
+    best = known_optimum(run.task)
+    facts = {
+        "run": run.name, "seed": place.seed, "seeds": known.seeds, "steps": known.steps, "optimum": best.length,
+        "certificate": ended.certificate if ended else None, "finished": ended is not None,
+    }  # fmt: skip
+    curves = curves_of([run])
+    optimal = optimal_of(run.task, best)
+    return replay_of(run.task, name_of(known), shown, optimal, exact_of(run.task), facts, curves)
+
+
+def _place(run: RunFolder, seed: int | None) -> SeedFolder:
+    """The folder of the seed that was asked for, or of the first that has something to show."""
+    known = run.document.seeds
+    if seed is None:
+        seed = next((f.seed for f in run.seeds() if f.begun and checkpoints.steps(f.path)), known[0])
+    if seed not in known:
+        raise StoreError(f"{run.name} has no seed {seed}; it has {', '.join(map(str, known[:20]))}")
+    return run.seed(seed)
+
+
+def _newest(run: RunFolder, place: SeedFolder) -> Shown:
+    found = checkpoints.newest(place.path, place.seed) if place.begun else None
+    if found is None:
+        raise StoreError(f"seed {place.seed} of {run.name} has no checkpoint yet; wait a few seconds")
+    learner = learner_of(run.document, run.task, place.seed)
+    learner.restore(found.arrays)
+    return look(learner)
+
+
+def evaluations_of(place: SeedFolder) -> list[Evaluation]:
+    """All evaluations that can be read of a seed, whether it has ended or not."""
+    if not place.begun or not place.table.exists():
+        return []
+    for attempt in range(TRIES):
+        try:
+            return place.evaluations() if place.result() is not None else live(place)
+        except StoreError:  # a table that grows while it is read is read again
+            if attempt == TRIES - 1:
+                raise
+            time.sleep(0.05)
+    return []
+
+
+def curves_of(runs: Sequence[RunFolder], points: int = 400) -> dict[str, Any] | None:
+    """The learning curves of some runs; None before the first evaluation."""
+    found = []
+    for run in runs:
+        rows, seconds = [], []
+        for place in run.seeds():
+            if evaluations := evaluations_of(place):
+                rows.append(evaluations)
+                seconds.append(_seconds(place, evaluations[-1].step))
+        if rows:
+            name = name_of(run.document) if len(runs) == 1 else f"{run.name}: {name_of(run.document)}"
+            best = known_optimum(run.task).length
+            found.append((curve_of(name, run.document.task, rows, best), seconds))
+    return curves_document(found, points) if found else None
+
+
+def _seconds(place: SeedFolder, step: int) -> float:
+    """The seconds that a seed took to come to a step, by its result or its newest checkpoint."""
+    result = place.result()
+    if result is not None:
+        return result.wall_seconds
+    stored = checkpoints.documents(place.path)
+    return stored[0].seconds * step / max(stored[0].step, 1) if stored else 0.0
+
+
+def _last(place: SeedFolder) -> Evaluation | None:
+    """The last evaluation that was stored; only the end of a long table is read."""
+    try:
+        with open(place.table, "rb") as table:
+            table.seek(max(0, table.seek(0, 2) - TAIL))
+            lines = table.read(TAIL).split(b"\n")[1:-1]
+    except FileNotFoundError:
+        return None
+    whole = HEADER + lines[-1] + b"\n" if lines and not lines[-1].startswith(b"step") else HEADER
+    return next(iter(parse(whole, place.table)), None)
+
+
+def progress_of(run: RunFolder) -> dict[str, Any]:
+    """How far each seed of a run has come."""
+    seeds = []
+    for place in run.seeds():
+        result = place.result() if place.begun else None
+        last = _last(place)
+        seeds.append({
+            "seed": place.seed, "step": last.step if last else 0, "length": last.episode_length if last else None,
+            "success": bool(last and last.success), "ended": result is not None,
+            "error": result.error if result else None,
+            "checkpoint": next(iter(checkpoints.steps(place.path)), None) if place.begun else None,
+        })  # fmt: skip
+    return {"run": run.name, "steps": run.document.steps, "finished": all(s["ended"] for s in seeds), "seeds": seeds}

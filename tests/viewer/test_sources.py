@@ -1,0 +1,160 @@
+"""Which moments of training are shown, and what is told about them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import errands
+from errands.analysis.curve import curve_of
+from errands.errors import StoreError
+from errands.learners import make_learner
+from errands.machines.stepping import Stepper
+from errands.runs.folder import create, open_run
+from errands.runs.request import prepare
+from errands.tasks import load
+from errands.viewer.replay import record
+from errands.viewer.sources import (
+    chosen_steps,
+    curves_document,
+    curves_of,
+    exact_of,
+    history,
+    maps_of,
+    progress_of,
+    replay_policy,
+    replay_stored,
+    steps_on,
+)
+from errands.worlds.grid import DOWN, LEFT, RIGHT, UP
+
+
+@pytest.mark.parametrize("count", [1, 3, 10, 11, 1000])
+def test_moments_are_evaluated_steps_spread_evenly_on_a_logarithmic_axis(count: int) -> None:
+    steps = list(range(1000, 1000 * count + 1, 1000))
+    chosen = chosen_steps(steps, 10)
+    assert len(chosen) <= 10
+    assert chosen[-1] == steps[-1]
+    assert chosen[0] == steps[0]
+    assert set(chosen) <= set(steps)
+    if count == 1000:
+        ratios = np.diff(np.log(chosen))[2:]  # the first ones lie as the evaluations do
+        assert ratios.max() < 1.2 * ratios.min()
+
+
+def test_training_again_shows_what_the_run_did() -> None:
+    task = errands.load("office-2")
+    run = errands.train(task, "crm", steps=10_000)
+    again = make_learner(task, "crm", 0, None, run.config)
+    known = {e.step: (e.episode_length, e.success) for e in run.evaluations}
+    shown = list(history(again, run.evaluations, 5))
+    assert len(shown) >= 4
+    for step, recording, _, _ in shown:
+        assert (recording.length, recording.success) == known[step]
+
+
+def test_curves_are_thinned_but_keep_their_end() -> None:
+    rows = [errands.Evaluation(1000 * i, 30 - min(i // 100, 10), 1.0, True) for i in range(1, 2001)]
+    document = curves_document([(curve_of("x", "t", [rows, rows[:-1]], 20.0), [2.0, 1.9])], points=50)
+    (line,) = document["lines"]
+    assert len(line["steps"]) == 50
+    assert line["steps"][-1] == 2_000_000
+    assert line["median"][-1] == 20.0
+    assert document["optimum"] == 20.0
+
+
+def test_exact_steps_to_go_are_for_small_certain_worlds() -> None:
+    assert exact_of(errands.load("figure-1"))["0{b1,b2}b2"] == 10.0
+    assert exact_of(errands.load("delivery-16")) == {}
+    assert exact_of(errands.load("water-2")) == {}
+
+
+def test_any_policy_can_be_replayed() -> None:
+    class Right:
+        def act(self, world_state: int, machine_state: tuple[int, int], memory: object) -> tuple[int, object]:
+            return 1, None
+
+    replay = replay_policy(errands.load("figure-1"), Right(), "right")
+    assert replay.learner == "right"
+    assert not replay.episodes[-1].success
+    assert replay.episodes[-1].maps[0]["actions"] == [1] * 12
+
+
+def test_the_last_moment_is_what_the_run_stored(runs: Path) -> None:
+    run = open_run(runs / "fig")
+    for seed in (0, 2):
+        replay = replay_stored(run, seed)
+        result = run.seed(seed).result()
+        assert replay.facts["seed"] == seed
+        assert replay.episodes[-1].length == result.final_length
+        assert list(replay.episodes[-1].order) == result.order
+
+
+def test_curves_are_those_of_the_store(runs: Path) -> None:
+    run = open_run(runs / "fig")
+    (line,) = curves_of([run])["lines"]
+    for seed, row in enumerate(line["seeds"]):
+        rows = run.seed(seed).evaluations()
+        assert line["steps"] == [e.step for e in rows]
+        assert row == [float(e.episode_length) if e.success else None for e in rows]
+    assert line["seconds"] == [round(r.wall_seconds, 3) for r in run.results()]
+
+
+def test_a_run_under_way_shows_its_newest_checkpoint(runs: Path, tmp_path: Path) -> None:
+    document = prepare(load("figure-1"), "qcorm", None, "tuned", ["eval_every=500"], 5_000, [0, 1], 60.0, {})
+    run = create(tmp_path / "live", document, load("figure-1"))
+    with pytest.raises(StoreError, match="no checkpoint yet"):
+        replay_stored(run, 0)
+    assert progress_of(run)["seeds"][0]["step"] == 0
+    from errands.runs.train import train_seed
+
+    train_seed(run, 0, lambda beat: None)
+    (run.path / "seed-0" / "result.json").unlink()
+    now = progress_of(run)
+    assert (now["finished"], now["seeds"][0]["step"], now["seeds"][0]["checkpoint"]) == (False, 5_000, 5_000)
+    replay = replay_stored(run, 0)
+    assert [e.step for e in replay.episodes] == [5_000]
+    assert not replay.facts["finished"]
+
+
+def test_a_seed_that_does_not_exist_is_told(runs: Path) -> None:
+    with pytest.raises(StoreError, match="has no seed 7; it has 0, 1, 2"):
+        replay_stored(open_run(runs / "fig"), 7)
+
+
+CORRIDOR = """name = "c"
+[world]
+kind = "grid"
+rows = ["g...A..."]
+legend = { g = "g" }
+[machine]
+phrase = "g"
+"""
+
+
+def test_steps_are_counted_along_the_arrows_and_circles_have_none() -> None:
+    task = errands.Task.from_toml(CORRIDOR)
+    start = Stepper(task.machine).start
+    assert steps_on(task, [LEFT] * 8, start) == [1, 1, 2, 3, 4, 5, 6, 7]
+    assert steps_on(task, [LEFT, LEFT, UP, RIGHT, LEFT, LEFT, DOWN, LEFT], start) == [1, 1, *[None] * 6]
+
+
+def test_a_method_without_values_gets_a_map_of_steps() -> None:
+    task = errands.load("figure-1")
+    run = errands.train(task, "scout", steps=2_000)
+    maps = maps_of(task, run.policy, None, record(task, run.policy))
+    assert [m["name"] for m in maps] == ["0{b1,b2}{b1,b2}", "1{b1}s", "2{b1}b1", "3{}s"]
+    assert maps[0]["values"] is None
+    assert maps[0]["steps"][task.layout.start] == 4
+    assert maps[1]["steps"][9] == 4
+
+
+def test_worlds_without_cells_have_no_maps() -> None:
+    class Still:
+        def act(self, world_state: object, machine_state: tuple[int, int], memory: object) -> tuple[int, object]:
+            return 0, None
+
+    task = errands.load("water-2")
+    assert maps_of(task, Still(), None, record(task, Still(), most=3)) == []
