@@ -29,6 +29,13 @@ def started(words: list[str], folder: Path) -> subprocess.Popen[str]:
     )
 
 
+def finish(words: list[str], folder: Path) -> None:
+    """Run a command that nobody interrupts."""
+    process = started(words, folder)
+    said = process.communicate()[1]
+    assert process.returncode == 0, said[-2000:]
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     """What a finished seed depends on: its rows and its last arrays."""
     seed = folder / "runs" / "it" / "seed-0"
@@ -52,7 +59,7 @@ def chain(learner: str, wanted: int, dice: random.Random) -> collections.Counter
     codes: collections.Counter[int] = collections.Counter()
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
         train = ["train", "delivery-4", learner, *OPTIONS]
-        assert started(train, Path(two)).wait() == 0
+        finish(train, Path(two))
         while sum(codes.values()) < wanted:
             begun = (Path(one) / "runs" / "it").exists()
             process = started(["resume", "it"] if begun else train, Path(one))
@@ -66,7 +73,7 @@ def chain(learner: str, wanted: int, dice: random.Random) -> collections.Counter
             codes[process.returncode] += 1
             if process.returncode != 130:
                 print(learner, process.returncode, said[-500:])
-        assert started(["resume", "it"], Path(one)).wait() == 0
+        finish(["resume", "it"], Path(one))
         assert contents(Path(one)) == contents(Path(two)), f"{learner}: other bytes after {wanted} interrupts"
     return codes
 

@@ -15,12 +15,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.errors import ConfigError, TaskError
+from errands.errors import ConfigError, StoreError, TaskError
 from errands.oracle.episode import Policy
 from errands.tables import Evaluation
 from errands.tasks.task import Task
 
 Saved = dict[str, NDArray[Any]]
+MOST = 2**53
+"""More steps or anything else than a run can count to."""
+FINITE = float(np.finfo(np.float64).max)
 
 UNDISCOUNTED = 1 - 1e-12
 """A discount so near to 1 that discounted rewards are sums of rewards, and loops that pay nothing still sum to 0."""
@@ -100,6 +103,81 @@ class Steps(Protocol):
     def step(self) -> int:
         """Training steps so far."""
         ...
+
+
+@dataclass(frozen=True)
+class SavedArray:
+    """What one array of a saved learner is, and how it must look to be taken back: a checkpoint is a stranger's.
+
+    A learner describes all its arrays in `form`; `save` writes exactly those, `restore` begins with `checked`, which
+    refuses anything else before a kernel sees it, and `described` is the documentation. To describe a learner of your
+    own, return one SavedArray by name for each array of `save`, with every index bounded by what it points into.
+
+    >>> checked({"next": np.array([0, 5])}, {"next": SavedArray("int64", ("n",), "the state after each", into="n")})
+    Traceback (most recent call last):
+    errands.errors.StoreError: the saved array 'next' has values from 0 to 5; 0 to 1 was wanted
+    """
+
+    dtype: str
+    """Numpy's name of the type, for example int64."""
+    shape: tuple[int | str, ...]
+    """Lengths; a word stands for one that the file decides, the same wherever the word occurs in the form."""
+    about: str
+    """What it holds, in one sentence."""
+    low: Any = None
+    """The least value: a number, or an array that broadcasts where columns differ."""
+    high: Any = None
+    """The greatest value, likewise; no bound admits NaN."""
+    into: int | str | None = None
+    """For indices: how long, or by which word of a shape, the thing is that they point into."""
+
+    @property
+    def described(self) -> str:
+        """Type and shape as documentation shows them."""
+        return f"{self.dtype} [{', '.join(map(str, self.shape))}]"
+
+
+Form = Mapping[str, SavedArray]
+
+
+def checked(saved: Saved, form: Form) -> dict[str, int]:
+    """The lengths that the words of a form stand for; a StoreError of one sentence where `saved` has another form."""
+    if missing := sorted(set(form) - set(saved)):
+        raise StoreError(f"the saved array '{missing[0]}' is missing; {', '.join(form)} were wanted")
+    if strange := sorted(set(saved) - set(form)):
+        raise StoreError(f"a saved array is called '{strange[0][:100]}'; only {', '.join(form)} were wanted")
+    lengths: dict[str, int] = {}
+    for name, wanted in form.items():
+        array = saved[name]
+        fits = array.ndim == len(wanted.shape) and array.dtype.name == wanted.dtype
+        for have, want in zip(array.shape, wanted.shape, strict=False):
+            fits = fits and have == (lengths.setdefault(want, have) if isinstance(want, str) else want)
+        if not fits:
+            shape = ", ".join(map(str, array.shape))
+            raise StoreError(f"the saved array '{name}' is {array.dtype.name} [{shape}]; {wanted.described} was wanted")
+    for name, wanted in form.items():
+        _check_range(name, saved[name], wanted, lengths)
+    return lengths
+
+
+def _check_range(name: str, array: NDArray[Any], wanted: SavedArray, lengths: Mapping[str, int]) -> None:
+    low, high = wanted.low, wanted.high
+    if wanted.into is not None:
+        low = 0 if low is None else low
+        high = (lengths[wanted.into] if isinstance(wanted.into, str) else wanted.into) - 1
+    if array.size == 0 or (low is None and high is None):
+        return
+    inside = np.ones(array.shape, np.bool_)
+    if low is not None:
+        inside &= array >= low
+    if high is not None:
+        inside &= array <= high
+    if not inside.all():
+        least, most = (np.min(low) if low is not None else "any"), (np.max(high) if high is not None else "any")
+        raise StoreError(
+            f"the saved array '{name}' has values from {array.min()} to {array.max()}; {least} to {most} was wanted"
+            + (" (each column its own)" if np.ndim(low) or np.ndim(high) else "")
+        )
 
 
 class Learner(ABC):
@@ -202,13 +280,26 @@ class Learner(ABC):
         """The learnt steps to go by label, where the method keeps them."""
         return {}
 
+    def form(self) -> Form:
+        """What the arrays of `save` are, by name; empty where a learner describes none, and nothing is then checked."""
+        return {}
+
     @abstractmethod
     def save(self) -> Saved:
         """Everything that the rest of the run depends on, as arrays."""
 
     @abstractmethod
     def restore(self, saved: Saved) -> None:
-        """Continue where `saved` was taken; the finished run is then equal to one that was never interrupted."""
+        """Continue where `saved` was taken; the finished run is then equal to one that was never interrupted.
+
+        What has not the learner's `form` is refused with a StoreError before anything of it is used.
+        """
+
+
+RNG = SavedArray(
+    "uint64", (6,), "the random generator: state and increment in two words each, and a half-used word",
+    low=0, high=np.array([2**64 - 1] * 4 + [1, 2**32 - 1], np.uint64),
+)  # fmt: skip
 
 
 def pack_rng(rng: np.random.Generator) -> NDArray[np.uint64]:

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
+from collections.abc import Mapping
 
 import numpy as np
 
-from errands.errors import TaskError
-from errands.learners.base import Learner, LearnerConfig, Saved, memory, pack_rng, unpack_rng
+from errands.errors import StoreError, TaskError
+from errands.learners.base import (
+    MOST,
+    RNG,
+    Form,
+    Learner,
+    LearnerConfig,
+    Saved,
+    SavedArray,
+    checked,
+    memory,
+    pack_rng,
+    unpack_rng,
+)
 from errands.learners.tabular.world import UNKNOWN, Asked, world_of
 from errands.oracle.episode import play
 from errands.tables import Evaluation
 from errands.tasks.task import Task
 
-STATE, TIME, ACTION = 0, 2, 3
+STATE, TIME, ACTION, OUTCOME = 0, 2, 3, 4
 
 
 MOST_STEPS = 50_000
@@ -24,11 +37,14 @@ MOST_STEPS = 50_000
 class TabularLearner(Learner):
     """A learner whose compiled loop stops when it lacks something: an outcome, a machine state, or room."""
 
+    OPTIONAL: tuple[int, ...] = (ACTION,)
+    """Fields of `where` that are -1 where there is none."""
+
     def __init__(self, task: Task, config: LearnerConfig, seed: int, fields: int) -> None:
         super().__init__(task, config, seed)
         self.world = world_of(task, seed)
         self.where = np.zeros(fields, np.int64)
-        """Where the agent is: the kernels' own record, in which STATE, TIME and ACTION have the same place."""
+        """Where the agent is: the kernels' own record, in which STATE, TIME, ACTION and OUTCOME have the same place."""
         self.where[ACTION] = -1
 
     @abstractmethod
@@ -85,23 +101,62 @@ class TabularLearner(Learner):
             return super().episode(number)
         return self.greedy_episode(np.random.Generator(np.random.PCG64([self.seed, self.step, number])))
 
+    @abstractmethod
+    def fields(self) -> Mapping[int, int]:
+        """How many values each field of `where` can have, from 0 on, or from -1 where it is OPTIONAL."""
+
+    def place(self) -> dict[int, int]:
+        """The same for the fields that all kernels have."""
+        table = self.world.table
+        return {STATE: self.world.states, TIME: self.world.limit, ACTION: self.world.actions, OUTCOME: table.next.shape[2]}
+
+    @abstractmethod
+    def tables(self) -> Form:
+        """What the learner saves besides its position and random state."""
+
+    @abstractmethod
+    def arrays(self) -> Saved:
+        """The arrays of `tables` themselves, not copied."""
+
+    def form(self) -> Form:
+        """All arrays of a saved learner."""
+        low, high = np.zeros(len(self.where), np.int64), np.full(len(self.where), MOST, np.int64)
+        for field, count in self.fields().items():
+            low[field], high[field] = (-1 if field in self.OPTIONAL else 0), count - 1
+        form = {
+            "counts": SavedArray("int64", (2,), "training steps, and steps of evaluations", 0, MOST),
+            "where": SavedArray("int64", (len(self.where),), "where the agent is, by the kernel's fields", low, high),
+            "rng": RNG,
+        }
+        if isinstance(self.world, Asked):
+            form["labels"] = SavedArray("uint8", ("bytes",), "the sets of features seen so far, as JSON")
+        return {**form, **self.tables()}
+
     def save(self) -> Saved:
-        """Step counts, position and random state; learners add their tables."""
+        """Everything that the rest of the run depends on."""
         counts = np.array([self.step, self.evaluation_steps], np.int64)
-        found: Saved = {"counts": counts, "where": self.where.copy(), "rng": pack_rng(self.rng)}
+        saved: Saved = {"counts": counts, "where": self.where.copy(), "rng": pack_rng(self.rng)}
         if isinstance(self.world, Asked):
             text = json.dumps([sorted(label) for label in self.world.labels])
-            found["labels"] = np.frombuffer(text.encode(), np.uint8).copy()
-        return found
+            saved["labels"] = np.frombuffer(text.encode(), np.uint8).copy()
+        return saved | {name: array.copy() for name, array in self.arrays().items()}
 
     def restore(self, saved: Saved) -> None:
-        """Set what `save` gave; an environment without tables starts a new episode."""
+        """Continue where `saved` was taken; an environment without tables starts a new episode."""
+        if isinstance(self.world, Asked):
+            labels = _labels(saved.get("labels"))
+            self.world.labels[:] = labels
+            self.relabel()
+        self.take(saved, checked(saved, self.form()))
         self.step, self.evaluation_steps = (int(x) for x in saved["counts"])
         self.where[:] = saved["where"]
         unpack_rng(self.rng, saved["rng"])
-        if isinstance(self.world, Asked):
-            self.world.labels[:] = [frozenset(label) for label in json.loads(saved["labels"].tobytes())]
-            self.relabel()
+        self.resumed()
+
+    def take(self, saved: Saved, lengths: Mapping[str, int]) -> None:
+        """Take back arrays that have the right form; here, into arrays of the same shape."""
+        for name, array in self.arrays().items():
+            array[...] = saved[name]
 
     def resumed(self) -> None:
         """Where the environment has no tables its state is lost with it: a resumed run starts a new episode."""
@@ -113,6 +168,25 @@ class TabularLearner(Learner):
     @abstractmethod
     def begin(self) -> None:
         """Put the agent at the start of an episode."""
+
+
+def refuse(unless: bool, sentence: str) -> None:
+    """Refuse a saved learner whose arrays contradict one another."""
+    if not unless:
+        raise StoreError(f"the saved arrays contradict one another: {sentence}")
+
+
+def _labels(array: np.ndarray | None) -> list[frozenset[str]]:
+    try:
+        sets = json.loads(np.asarray(array, np.uint8).tobytes())
+        good = isinstance(sets, list) and sets[:1] == [[]] and all(isinstance(s, list) for s in sets)
+        good = good and all(isinstance(name, str) for s in sets for name in s)
+        labels = [frozenset(s) for s in sets] if good else []
+    except (TypeError, ValueError, RecursionError):
+        labels = []
+    if not labels or len(set(labels)) != len(labels):
+        raise StoreError("the saved array 'labels' is no list of different sets of features in JSON, the empty one first")
+    return labels
 
 
 def room(what: str, *shape: int) -> tuple[int, ...]:

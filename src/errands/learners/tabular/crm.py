@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from errands.kernels.crm import Settled, crm_loop
-from errands.kernels.qrm import FIELDS, Rates, begin, greedy_episode
-from errands.learners.base import Saved
+from errands.kernels.qrm import FIELDS, MACHINE, Rates, begin, greedy_episode
+from errands.learners.base import FINITE, Form, Saved, SavedArray
 from errands.learners.tabular.base import room
 from errands.learners.tabular.counterfactual import CounterfactualLearner
 from errands.learners.tabular.lazy import Kind
@@ -58,13 +60,19 @@ class CRM(CounterfactualLearner):
         """The greedy policy learnt so far."""
         return self.policy_over(self.q.argmax(axis=1).T)
 
-    def save(self) -> Saved:
-        """Everything that the rest of the run depends on."""
-        return {**super().save(), "q": self.q.copy()}
+    def fields(self) -> Mapping[int, int]:
+        """How many values each field of the position can have."""
+        return {**self.place(), MACHINE: len(self.enumerated)}
 
-    def restore(self, saved: Saved) -> None:
-        """Continue where `saved` was taken."""
-        super().restore(saved)
-        self.q[:] = saved["q"]
+    def tables(self) -> Form:
+        """What is saved besides the position: the table."""
+        return {"q": SavedArray("float64", self.q.shape, "values by world state, action and machine state", -FINITE, FINITE)}
+
+    def arrays(self) -> Saved:
+        """The table itself."""
+        return {"q": self.q}
+
+    def take(self, saved: Saved, lengths: Mapping[str, int]) -> None:
+        """Take the table back; nothing is known to be settled."""
+        super().take(saved, lengths)
         self.settled.at.fill(-1)
-        self.resumed()

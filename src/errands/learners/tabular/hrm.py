@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from errands.errors import ConfigError
-from errands.kernels.hrm import FIELDS, OPTION, OptionRates, Options, OptionValues, greedy_options, hrm_loop
-from errands.kernels.qrm import begin
-from errands.learners.base import Saved
+from errands.kernels.hrm import FIELDS, FROM, OPTION, OptionRates, Options, OptionValues, greedy_options, hrm_loop
+from errands.kernels.qrm import ACTION, MACHINE, begin
+from errands.learners.base import FINITE, Form, Saved, SavedArray
 from errands.learners.tabular.base import room
 from errands.learners.tabular.counterfactual import CounterfactualLearner
 from errands.learners.tabular.lazy import Kind
@@ -50,6 +51,7 @@ class HRM(CounterfactualLearner):
     """One seed of HRM."""
 
     config: HRMConfig
+    OPTIONAL = (ACTION, OPTION)
 
     def __init__(self, task: Task, config: HRMConfig, seed: int, machine: Kind = "agenda") -> None:
         super().__init__(task, config, seed, machine, FIELDS)
@@ -139,13 +141,21 @@ class HRM(CounterfactualLearner):
             self.policy_over(actions[:0].T), first.copy(), controller, actions, self.config.option_limit
         )
 
-    def save(self) -> Saved:
-        """Everything that the rest of the run depends on."""
-        return {**super().save(), **{name: x.copy() for name, x in self.values._asdict().items()}}
+    def fields(self) -> Mapping[int, int]:
+        """How many values each field of the position can have."""
+        edges = len(self.options.target)
+        return {**self.place(), MACHINE: len(self.enumerated), OPTION: edges, FROM: self.world.states}
 
-    def restore(self, saved: Saved) -> None:
-        """Continue where `saved` was taken."""
-        super().restore(saved)
-        for name, x in self.values._asdict().items():
-            x[:] = saved[name]
-        self.resumed()
+    def tables(self) -> Form:
+        """What is saved besides the position: the values of options and of the controller, and the option in hand."""
+        values, bounds = self.values, (-FINITE, FINITE)
+        return {
+            "q": SavedArray("float64", values.q.shape, "values by world state, action and option", *bounds),
+            "v": SavedArray("float64", values.v.shape, "their maximum over actions", *bounds),
+            "controller": SavedArray("float64", values.controller.shape, "values by world state and option", *bounds),
+            "gain": SavedArray("float64", (2,), "discounted reward of the option in hand, and the discount so far", *bounds),
+        }
+
+    def arrays(self) -> Saved:
+        """The tables themselves."""
+        return dict(self.values._asdict())

@@ -12,8 +12,8 @@ from errands.errors import ConfigError
 from errands.kernels import coupled
 from errands.kernels import qcorm as kernel
 from errands.kernels.steps_to_go import empty, refill
-from errands.learners.base import LearnerConfig, Saved
-from errands.learners.tabular.base import TabularLearner, room
+from errands.learners.base import FINITE, MOST, Form, LearnerConfig, Saved, SavedArray
+from errands.learners.tabular.base import TabularLearner, refuse, room
 from errands.learners.tabular.policies import ObjectivePolicy
 from errands.machines.counting import Quotient
 from errands.machines.lower import lower
@@ -79,6 +79,7 @@ class QCoRM(TabularLearner):
     """One seed of QCoRM; works with the stepping machine, so nothing grows with 2^N but the states visited."""
 
     config: QCoRMConfig
+    OPTIONAL = (coupled.ACTION, coupled.CHOICE)
 
     def __init__(self, task: Task, config: QCoRMConfig, seed: int) -> None:
         super().__init__(task, config, seed, coupled.FIELDS)
@@ -164,16 +165,51 @@ class QCoRM(TabularLearner):
         actions = self.values.q.argmax(axis=1).astype(np.int8)
         return ObjectivePolicy(actions, self.objectives, self.known(), self.quotient.stepper)
 
-    def save(self) -> Saved:
-        """Everything that the rest of the run depends on."""
-        values = {f"values_{k}": x.copy() for k, x in self.values._asdict().items() if k != "where"}
-        return {**super().save(), **values, **{f"eta_{k}": x.copy() for k, x in self.table._asdict().items()}}
+    def fields(self) -> Mapping[int, int]:
+        """How many values each field of the position can have."""
+        rows, limit, count = len(self.values.ground), self.world.limit, len(self.objectives)
+        c = coupled
+        return {
+            **self.place(), c.NUMERIC: len(self.machine.status), c.CHOICE: count, c.EXPLOITED: 2, c.ENTERED: limit,
+            c.OPEN: count + 1, c.GROUNDED: rows + 1, c.PASSED: rows + 1, c.CLEAN: 2,
+        }  # fmt: skip
 
-    def restore(self, saved: Saved) -> None:
-        """Continue where `saved` was taken."""
-        super().restore(saved)
-        for name, x in self.values._asdict().items():
-            if name != "where":
-                x[:] = saved[f"values_{name}"]
+    def tables(self) -> Form:
+        """What is saved besides the position: values, running estimates, the episode so far, and the steps to go."""
+        states, actions, count = self.values.q.shape
+        rows, limit, full = len(self.values.ground), self.world.limit, self.machine.full
+        keys = len(self.machine.status) * count
+        grounded = np.array([states, actions, count, limit + 1, 2]) - 1
+        return {
+            "values_q": SavedArray("float64", (states, actions, count), "values of each objective", -FINITE, FINITE),
+            "values_v": SavedArray("float64", (states, count), "their maximum over actions", -FINITE, FINITE),
+            "values_shortest_episode": SavedArray("float64", (1,), "running K_mi", 0, np.inf),
+            "values_best_duration": SavedArray("float64", (count,), "running K_op of each objective", 0, np.inf),
+            "values_mask": SavedArray("uint64", (1,), "the remaining subtasks", 0, full),
+            "values_open": SavedArray("int32", (count,), "the objectives open now come first", into=count),
+            "values_ground": SavedArray("int64", (rows, 5), "grounding transitions of the episode", 0, grounded),
+            "values_passed": SavedArray("int64", (rows, 2), "coupled states left: key, time", 0, np.array([keys - 1, limit])),
+            "values_passed_mask": SavedArray("uint64", (rows,), "and the subtasks that remained", 0, full),
+            "eta_mask": SavedArray("uint64", ("slots",), "hash table of coupled states: remaining subtasks", 0, full),
+            "eta_key": SavedArray("int64", ("slots",), "numeric state and objective, -1 for a free slot", -1, keys - 1),
+            "eta_eta": SavedArray("float64", ("slots",), "steps to go, infinite while unknown", 0, np.inf),
+            "eta_used": SavedArray("int64", ("slots",), "how often it was chosen", 0, MOST),
+            "eta_size": SavedArray("int64", (1,), "slots taken", 0, MOST),
+        }
+
+    def arrays(self) -> Saved:
+        """The tables themselves."""
+        values = {f"values_{name}": x for name, x in self.values._asdict().items() if name != "where"}
+        return values | {f"eta_{name}": x for name, x in self.table._asdict().items()}
+
+    def take(self, saved: Saved, lengths: Mapping[str, int]) -> None:
+        """Take the tables back; the hash table may be larger than a new one's."""
+        slots, full, count = lengths["slots"], np.uint64(self.machine.full), int(saved["where"][coupled.OPEN])
+        taken = int((saved["eta_key"] >= 0).sum())
+        refuse(slots >= 4 and slots & (slots - 1) == 0, "the hash table's size is no power of two")
+        refuse(taken == saved["eta_size"][0] and 2 * taken <= slots, "the hash table is fuller than it says, or than half")
+        refuse(len(set(saved["values_open"][:count].tolist())) == count, "an objective is open twice")
+        for name in ("values_mask", "values_passed_mask", "eta_mask"):
+            refuse(not (saved[name] & ~full).any(), f"'{name}' has subtasks that the machine lacks")
         self.table = self.table._replace(**{name: saved[f"eta_{name}"].copy() for name in self.table._fields})
-        self.resumed()
+        super().take(saved, lengths)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,12 +12,24 @@ from errands.kernels.qcorm_plus import decide, run
 from errands.kernels.qcorm_plus_agenda import Agenda, find, list_agenda
 from errands.kernels.qcorm_plus_memory import (
     ACTION,
+    CHANGED,
+    CORRECTED,
     FIELDS,
+    FULL,
+    GOAL,
+    LANDMARKS,
+    MARKS,
     NODE,
+    NUMBERS,
     NUMERIC,
+    OPEN,
+    PLANNED,
+    RANDOM,
+    STALE,
     STATE,
     STEP,
     TIME,
+    TOUCHED,
     Memory,
     Settings,
     grown,
@@ -26,8 +38,8 @@ from errands.kernels.qcorm_plus_memory import (
 )
 from errands.kernels.qcorm_plus_tour import take_aim
 from errands.kernels.stepping import start
-from errands.learners.base import LearnerConfig, Saved
-from errands.learners.tabular.base import TabularLearner, room
+from errands.learners.base import Form, LearnerConfig, Saved, SavedArray
+from errands.learners.tabular.base import TabularLearner, refuse, room
 from errands.learners.tabular.qcorm_plus_policy import LandmarkPolicy, episode, settled
 from errands.learners.tabular.qcorm_plus_steps import MOST_NODES, learnt_steps_to_go, walked_steps_to_go
 from errands.learners.tabular.world import Asked
@@ -169,18 +181,76 @@ class QCoRMPlus(TabularLearner):
         frozen = settled(self.agenda, self.machine, self.memory, self.settings, self._first)
         return learnt_steps_to_go(self.task, self.agenda, self.world.labels, frozen, self._first, self.config.gamma)
 
-    def save(self) -> Saved:
-        """Everything that the rest of the run depends on."""
-        arrays = {name: array.copy() for name, array in self.memory._asdict().items()}
-        arrays["trace"] = arrays["trace"][: int(self.where[STEP])]
-        return {**super().save(), **{f"memory.{name}": array for name, array in arrays.items()}}
+    def fields(self) -> Mapping[int, int]:
+        """How many values each field of the position can have; tables that grow are counted by `take`."""
+        where = {NODE: len(self.agenda.status), NUMERIC: len(self.machine.status)}
+        return {**self.place(), **where, **dict.fromkeys((RANDOM, STALE, TOUCHED, CHANGED, FULL), 2)}
 
-    def restore(self, saved: Saved) -> None:
-        """Continue where `saved` was taken; an environment without tables starts a new episode."""
+    def form(self) -> Form:
+        """All arrays; the time of the last plan lies before the first step where none was made."""
+        form = dict(super().form())
+        low = np.array(form["where"].low)
+        low[PLANNED] = -(1 << 60)
+        where = replace(form["where"], low=low)
+        return {**form, "where": where, "memory.where": where}
+
+    def tables(self) -> Form:
+        """What is saved besides the position: the memory, whose arrays have room for more than is in use."""
+        states, actions, nodes = self.world.states, self.world.actions, len(self.agenda.status)
+        subtasks, labels = len(self.task.machine.subtasks), len(self.world.labels)
+        least, most = np.array([0, 0, 0, 0, 0]), np.array([states - 1, actions - 1, states - 1, MOST_VALUES, 1])
+        form = {
+            "q": SavedArray("float64", (states, actions, "landmarks"), "value of each landmark for each pair", 0.0, 1.0),
+            "v": SavedArray("float64", (states, "landmarks"), "their maximum over actions", 0.0, 1.0),
+            "last": SavedArray("int32", (states, actions), "the state that a pair led to last, -1 for none", -1, states - 1),
+            "updates": SavedArray("int32", (states, actions), "how often a pair was learnt from", 0, 2**31 - 1),
+            "seen": SavedArray("bool", (states,), "whether actions can be tried there"),
+            "head": SavedArray("int32", (states,), "the newest mark of a cell, -1 for none", low=-1, into="marks"),
+            "mark_cell": SavedArray("int32", ("marks",), "the cell of each mark", into=states),
+            "mark_code": SavedArray("int32", ("marks",), "twice its label, and one where the world ends", into=2 * labels),
+            "mark_next": SavedArray("int32", ("marks",), "an older mark of the same cell, -1 for none", low=-1, into="marks"),
+            "mark_landmark": SavedArray("int32", ("marks",), "the landmark of each mark", into="landmarks"),
+            "label": SavedArray("int32", ("landmarks",), "the label of each landmark", into=labels),
+            "ends": SavedArray("bool", ("landmarks",), "whether the world ends there"),
+            "worth": SavedArray("float64", (nodes, "landmarks"), "planned value by node and landmark", -1.0, 1.0),
+            "choice": SavedArray("int32", (nodes, "landmarks"), "the landmark planned next", into="landmarks"),
+            "weight": SavedArray("float64", ("landmarks",), "what each landmark is worth now", 0.0, 1.0),
+            "open": SavedArray("int32", ("landmarks",), "landmarks of positive weight come first", into="landmarks"),
+            "keys": SavedArray("int64", ("slots",), "hash table of corrections, -1 for free", -1, nodes * states * actions - 1),
+            "values": SavedArray("float64", ("slots",), "corrected values", 0.0, 1.0),
+            "flagged": SavedArray("bool", (nodes,), "nodes that have a correction"),
+            "trace": SavedArray("int32", ("steps", 5), "recent steps", least, most),
+            "numbers": SavedArray("float64", (NUMBERS,), "the value promised now, and the least of a landmark", 0.0, 1.0),
+            "mask": SavedArray("uint64", (1,), "remaining subtasks where nodes are not listed", 0, self.machine.full),
+            "order": SavedArray("int32", (subtasks,), "subtasks in planned order, -1 behind the last", -1, subtasks - 1),
+        }
+        return {f"memory.{name}": array for name, array in form.items()}
+
+    def arrays(self) -> Saved:
+        """The memory itself, and of the ring of recent steps as much as is filled."""
+        arrays = {f"memory.{name}": array for name, array in self.memory._asdict().items()}
+        arrays["memory.trace"] = arrays["memory.trace"][: int(self.where[STEP])]
+        return arrays
+
+    def take(self, saved: Saved, lengths: Mapping[str, int]) -> None:
+        """Take the memory back, once its counts and links are known to stay inside its arrays."""
         arrays = {name: saved[f"memory.{name}"].copy() for name in Memory._fields}
-        arrays["trace"] = np.zeros_like(self.memory.trace)
-        arrays["trace"][: len(saved["memory.trace"])] = saved["memory.trace"]
-        self.memory = Memory(**arrays)
+        where, count, marks, slots = saved["where"], lengths["landmarks"], lengths["marks"], lengths["slots"]
+        refuse((where == arrays["where"]).all(), "two positions differ")
+        refuse(1 <= where[LANDMARKS] <= count and where[MARKS] <= marks, "more landmarks or marks than there is room for")
+        refuse(where[OPEN] <= count and where[GOAL] < count, "more landmarks are open than there are")
+        refuse(bool((arrays["mark_next"] < np.arange(marks)).all()), "a mark leads to a newer one")
+        for name in ("head", "mark_next"):
+            refuse(bool((arrays[name] < max(int(where[MARKS]), 1)).all()), f"'{name}' names a mark that is not in use")
+        for name, x in (("mark_landmark", arrays["mark_landmark"]), ("trace", arrays["trace"][:, 3])):
+            refuse(bool((x < where[LANDMARKS]).all()), f"'{name}' names a landmark that is not in use")
+        refuse(bool((arrays["v"] == arrays["q"].max(axis=1)).all()), "'v' is not the maximum of 'q'")
+        taken = int((arrays["keys"] >= 0).sum())
+        refuse(slots >= 4 and slots & (slots - 1) == 0, "the hash table's size is no power of two")
+        refuse(taken == where[CORRECTED] and 2 * taken <= slots, "the hash table is fuller than it says, or than half")
+        refuse(not (arrays["mask"] & ~np.uint64(self.machine.full)).any(), "'mask' has subtasks that the machine lacks")
+        refuse(lengths["steps"] == min(int(where[STEP]), len(self.memory.trace)), "'trace' has not as many steps as were taken")
+        trace = np.zeros_like(self.memory.trace)
+        trace[: lengths["steps"]] = arrays["trace"]
+        self.memory = Memory(**{**arrays, "trace": trace})
         self.where = self.memory.where
-        super().restore(saved)
-        self.resumed()

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from errands.errors import ConfigError
 from errands.kernels.qrm import FIELDS, MACHINE, OUTCOME, Rates, begin, greedy_episode, qrm_loop
-from errands.learners.base import LearnerConfig, Saved
-from errands.learners.tabular.base import ACTION, STATE, TabularLearner, room
+from errands.learners.base import FINITE, Form, LearnerConfig, Saved, SavedArray
+from errands.learners.tabular.base import ACTION, STATE, TabularLearner, refuse, room
 from errands.learners.tabular.lazy import Kind, LazyMachine
 from errands.learners.tabular.policies import MachinePolicy
 from errands.tasks.task import Task
+
+MOST_ORDER = 64
+"""Completions that the state of a Boolean machine can tell apart: as many as there are bits for subtasks."""
 
 
 @dataclass(frozen=True)
@@ -87,16 +91,39 @@ class QRM(TabularLearner):
         machine = self.machine
         return MachinePolicy(actions, dict(machine.index), machine.stepper.full, machine.kind == "boolean")
 
-    def save(self) -> Saved:
-        """Everything that the rest of the run depends on."""
-        heads, orders = self.machine.pack()
-        known = {"heads": heads, "orders": orders, "born": self.machine.born()}
-        return {**super().save(), **known, "q": self.q[: len(self.machine)].copy()}
+    def fields(self) -> Mapping[int, int]:
+        """How many values each field of the position can have; the machine's states are counted by `take`."""
+        return self.place()
 
-    def restore(self, saved: Saved) -> None:
-        """Continue where `saved` was taken."""
-        super().restore(saved)
-        self.machine.unpack(saved["heads"], saved["orders"], saved["born"])
+    def tables(self) -> Form:
+        """What is saved besides the position: the machine as far as it was born, and a row of values for each state."""
+        subtasks, states = len(self.task.machine.subtasks), len(self.task.machine.states)
+        shape = ("states", self.world.states, self.world.actions)
+        return {
+            "heads": SavedArray(
+                "int32", ("states", 2), "numeric state and number of completions of each machine state",
+                0, np.array([states - 1, subtasks if self.machine.kind == "agenda" else MOST_ORDER]),
+            ),
+            "orders": SavedArray("int32", ("completions",), "the subtasks completed, end to end", into=subtasks),
+            "born": SavedArray("bool", ("states", len(self.world.labels)), "which transitions are known"),
+            "q": SavedArray("float64", shape, "values by machine state, world state and action", -FINITE, FINITE),
+        }  # fmt: skip
+
+    def arrays(self) -> Saved:
+        """The machine packed, and the values of the states that are born."""
+        heads, orders = self.machine.pack()
+        return {"heads": heads, "orders": orders, "born": self.machine.born(), "q": self.q[: len(self.machine)]}
+
+    def take(self, saved: Saved, lengths: Mapping[str, int]) -> None:
+        """Take the machine and its values back."""
+        heads, orders = saved["heads"], saved["orders"]
+        refuse(len(orders) == heads[:, 1].sum(), "'orders' is not as long as 'heads' says")
+        refuse(0 <= saved["where"][MACHINE] < len(heads), "'where' names a machine state that 'heads' lacks")
+        fresh = LazyMachine(self.task.machine, self.machine.kind, self.world.labels, self.world.signals)
+        first = fresh.states[0]
+        fresh.unpack(heads, orders, saved["born"])
+        refuse(len(fresh) == len(heads) == len(fresh.index), "'born' leads to machine states that 'heads' lacks")
+        refuse(fresh.states[0] == first, "'heads' does not begin with the initial state")
+        self.machine = fresh
         self.q = np.full(self._shape(), self.config.q_init)
-        self.q[: len(self.machine)] = saved["q"]
-        self.resumed()
+        self.q[: len(fresh)] = saved["q"]
