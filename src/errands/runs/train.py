@@ -249,10 +249,11 @@ class _Training:
         self.trained_before = found[0].document.training_seconds
         try:
             self.students.restore([checkpoint.arrays for checkpoint in found])
-        except (KeyError, ValueError, IndexError, TypeError, OverflowError) as fault:
+        except (StoreError, KeyError, ValueError, IndexError, TypeError, OverflowError) as fault:
+            said = str(fault) if isinstance(fault, StoreError) else f"{type(fault).__name__}: {fault}"
             raise StoreError(
-                f"the checkpoint in {self.members[0].place.path} does not fit the settings ({type(fault).__name__}: "
-                f"{str(fault)[:100]}); remove that folder to train the seed from the start"
+                f"the checkpoint in {self.members[0].place.path} does not fit the settings ({said[:300]}); "
+                "remove that folder to train the seed from the start"
             ) from None
 
     def _tell(self, notes: Sequence[str]) -> None:
