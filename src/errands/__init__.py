@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from errands.runs.run import Run, train
     from errands.tables import Evaluation
     from errands.tasks import Task, any_order, avoid, either, load, repeat, sequence
+    from errands.tasks.ltlf import from_ltlf
     from errands.tasks.product import product
     from errands.tasks.replay import RewardMachineReplay
 
@@ -47,6 +48,7 @@ _HOMES = {
     "errands.oracle.optimum": ["Optimum", "optimum"],
     "errands.tables": ["Evaluation"],
     "errands.tasks": ["Task", "any_order", "avoid", "either", "load", "repeat", "sequence"],
+    "errands.tasks.ltlf": ["from_ltlf"],
     "errands.tasks.product": ["product"],
     "errands.tasks.replay": ["RewardMachineReplay"],
 }  # fmt: skip
@@ -79,6 +81,7 @@ __all__ = [
     "certificate",
     "couple",
     "either",
+    "from_ltlf",
     "load",
     "lower",
     "optimum",

@@ -14,7 +14,18 @@ from dataclasses import dataclass
 from errands.errors import SpecError
 from errands.features import MAX_DEPTH
 from errands.machines.numeric import NumericRM
-from errands.tasks.progression import EVER, MAX_NAMES, MAX_STATES, NEVER, Formula, Large, Progression, MinimalStates, names_in
+from errands.machines.rules import read_rules
+from errands.tasks.progression import (
+    EVER,
+    MAX_NAMES,
+    MAX_STATES,
+    NEVER,
+    Formula,
+    Large,
+    MinimalStates,
+    Progression,
+    names_in,
+)
 
 MAX_LENGTH = 10_000
 
@@ -286,9 +297,11 @@ def _machine(parsed: Eventualities, text: str) -> NumericRM:
     while todo in {*parsed.items, *states.names}:
         todo += "_"
     transitions = tuple(states.transitions(todo))
-    won = next(t.target for t in transitions if t.reward.value)
-    failure = ("failed",) if any(t.target == "failed" for t in transitions) else ()
-    numeric = ((todo, parsed.items),) if todo else ()
     return NumericRM(
-        "u0", (won,), failure, numeric, transitions, **({"before": parsed.before} if parsed.before else {})
+        initial="u0",
+        success=(next(t.target for t in transitions if t.reward.value),),
+        failure=("failed",) if any(t.target == "failed" for t in transitions) else (),
+        numeric=((todo, parsed.items),) if todo else (),
+        transitions=transitions,
+        rules=read_rules(parsed.items, parsed.before),
     )

@@ -17,7 +17,7 @@ from errands.features import (
     disjunction,
     negation,
 )
-from errands.machines.transition import Reward, Transition
+from errands.machines.numeric import Reward, Transition
 
 MAX_STATES = 500
 MAX_CLAUSES = 64

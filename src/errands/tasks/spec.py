@@ -13,6 +13,7 @@ from errands import worlds
 from errands.errors import ErrandsError, SpecError, UnknownName
 from errands.machines.numeric import NumericRM
 from errands.machines.rules import write_rules
+from errands.tasks.ltlf import from_ltlf
 from errands.tasks.phrases import parse_phrase
 from errands.tasks.task import Task
 from errands.worlds.base import World
@@ -113,9 +114,10 @@ class PartsSpec(_Table):
 
 
 class MachineSpec(_Table):
-    """A numeric machine: transitions in the paper's notation, or a phrase."""
+    """A numeric machine: transitions in the paper's notation, a phrase, or a formula of LTLf."""
 
     phrase: str | None = None
+    ltlf: str | None = None
     initial: str | None = None
     success: list[str] = []
     failure: list[str] = []
@@ -134,9 +136,9 @@ class MachineSpec(_Table):
     def _one_way(self) -> MachineSpec:
         rules = self.before or self.apart or self.choose or self.capacity
         written = bool(self.initial or self.success or self.failure or self.numeric or self.transitions or rules)
-        if (self.phrase is None) is not written:
-            raise ValueError("give either a phrase or initial, success and transitions")
-        if self.phrase is None and not (self.initial and self.transitions):
+        if written + (self.phrase is not None) + (self.ltlf is not None) != 1:
+            raise ValueError("give one of phrase, ltlf, or initial, success and transitions")
+        if written and not (self.initial and self.transitions):
             raise ValueError("initial and transitions are both needed")
         return self
 
@@ -218,6 +220,8 @@ def make_machine(spec: MachineSpec) -> NumericRM:
     """The numeric machine of a checked table."""
     if spec.phrase is not None:
         return parse_phrase(spec.phrase)
+    if spec.ltlf is not None:
+        return from_ltlf(spec.ltlf)
     choose, capacity = ([(group.number, group.of) for group in named] for named in (spec.choose, spec.capacity))
     return NumericRM.of(
         spec.initial or "", spec.success, spec.transitions, spec.failure, spec.numeric,
