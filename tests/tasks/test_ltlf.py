@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Set
+from functools import cache
+from typing import Any
 
 import pytest
 from hypothesis import assume, given, settings
@@ -75,6 +77,16 @@ def agree(machine: NumericRM, formula: Formula, alphabet: list[frozenset[str]], 
             yield status
 
 
+def machine_of(text: str, exact: bool = False) -> NumericRM | None:
+    """The machine of a formula; None where it is refused because it can never be true."""
+    try:
+        return from_ltlf(text, exact)
+    except SpecError as fault:
+        if "can never be true" in str(fault):
+            return None
+        raise
+
+
 def subsets(*names: str) -> list[frozenset[str]]:
     return [frozenset(n for i, n in enumerate(names) if row >> i & 1) for row in range(1 << len(names))]
 
@@ -82,19 +94,19 @@ def subsets(*names: str) -> list[frozenset[str]]:
 def formulas(names: str) -> st.SearchStrategy[str]:
     def grow(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         unary = st.builds(lambda sign, f: f"{sign}({f})", st.sampled_from("!XFG"), inner)
-        return unary | st.builds(lambda f, sign, g: f"({f}) {sign} ({g})", inner, st.sampled_from(["&", "|", "U", "->"]), inner)
+        return unary | st.builds(
+            lambda f, sign, g: f"({f}) {sign} ({g})", inner, st.sampled_from(["&", "|", "U", "->"]), inner
+        )
 
     return st.recursive(st.sampled_from([*names, "true", "false"]), grow, max_leaves=5)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(formulas("ab"))
 def test_the_exact_machine_does_what_the_definition_says_on_all_traces_up_to_six_steps(text: str) -> None:
     formula, alphabet = parse_ltlf(text), subsets("a", "b")
-    try:
-        machine = from_ltlf(text, exact=True)
-    except SpecError as fault:
-        assert "can never be true" in str(fault)
+    machine = machine_of(text, exact=True)
+    if machine is None:
         assert not can_become_true(formula, (), alphabet, 4)
         return
     assert list(agree(machine, formula, alphabet, 6 if len(machine) < 5 else 5))
@@ -103,31 +115,24 @@ def test_the_exact_machine_does_what_the_definition_says_on_all_traces_up_to_six
 @st.composite
 def agendas(draw: st.DrawFn) -> str:
     """A conjunction of trees of eventualities, precedences and prohibitions."""
-    tree = st.recursive(
-        st.sampled_from("abc"),
-        lambda inner: st.builds(
-            lambda f, sign, g: f"{f} & {sign}({g})" if f in "abc" else f, st.sampled_from("abc"), st.sampled_from(["F", "X F"]), inner
-        ),
-        max_leaves=3,
-    )
+    names, later = st.sampled_from("abc"), st.sampled_from(["F", "X F"])
+    tree = st.recursive(names, lambda inner: st.builds("{} & {}({})".format, names, later, inner), max_leaves=3)
     parts = [f"F({t})" for t in draw(st.lists(tree, min_size=2, max_size=3))]
-    parts += draw(st.lists(st.sampled_from(["G !d", "!b U a", "!c U a", "!(b | d) U c", "G(d -> X !d)", "X !d"]), max_size=2))
+    parts += draw(
+        st.lists(st.sampled_from(["G !d", "!b U a", "!c U a", "!(b | d) U c", "G(d -> X !d)", "X !d"]), max_size=2)
+    )
     return " & ".join(draw(st.permutations(parts)))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(agendas())
 def test_agendas_do_what_the_definition_says_where_items_come_one_at_a_time(text: str) -> None:
     """At most one of a, b, c in a step, with and without d: all traces up to five steps."""
     formula = parse_ltlf(text)
     alphabet = [i | d for i in (frozenset(), *map(frozenset, "abc")) for d in (frozenset(), frozenset("d"))]
     alphabet = alphabet if "d" in text else alphabet[::2]
-    try:
-        machine = from_ltlf(text)
-    except SpecError as fault:
-        assert "can never be true" in str(fault)
-        return
-    assert list(agree(machine, formula, alphabet, 4 if "d" in text else 5))
+    machine = machine_of(text)
+    assert machine is None or list(agree(machine, formula, alphabet, 4 if "d" in text else 5))
 
 
 def test_a_conjunction_of_eventualities_is_the_phrase_of_the_same_meaning() -> None:
@@ -137,10 +142,11 @@ def test_a_conjunction_of_eventualities_is_the_phrase_of_the_same_meaning() -> N
 
 def test_twenty_eventualities_are_one_variable_and_unfold_nothing() -> None:
     began = time.perf_counter()
-    machine = from_ltlf(" & ".join(f"F p{i}" for i in range(20)) + " & G !lava & (!p1 U p0)")
+    many = " & ".join(f"F p{i}" for i in range(20)) + " & G !lava"
+    assert size(from_ltlf(many)).agenda == 2**20 + 1
+    machine = from_ltlf(many + " & (!p1 U p0)")
     assert [len(subtasks) for _, subtasks in machine.numeric] == [20]
     assert len(machine) == 4
-    assert size(machine).agenda > 2**19
     assert time.perf_counter() - began < 5
     trace: list[Set[str]] = [{f"p{i}"} for i in range(20)]
     assert machine.run(trace).success
@@ -217,12 +223,18 @@ def test_a_task_file_may_say_its_task_in_ltlf() -> None:
         Task.from_toml(text + '[machine]\nltlf = "F a)"\n')
 
 
-@settings(max_examples=40, deadline=None)
+@cache
+def parser_of(library: Any) -> Any:
+    return library.LTLfParser()
+
+
+@pytest.mark.filterwarnings("ignore")
+@settings(max_examples=60, deadline=None)
 @given(formulas("ab"))
 def test_an_independent_library_accepts_the_same_traces(text: str) -> None:
     flloat = pytest.importorskip("flloat.parser.ltlf")
     assume("true" not in text and "false" not in text)
-    other = flloat.LTLfParser()(text)
+    other = parser_of(flloat)(text)
     formula = parse_ltlf(text)
     for first in subsets("a", "b"):
         for second in subsets("a", "b"):

@@ -50,7 +50,7 @@ def test_every_problem_is_reported_at_once() -> None:
         ("name =", "nam =", "nam: this key is not known"),
         ('kind = "grid"', 'kind = "gird"', "gird"),
         ('initial = "u0"', "initial = 3", "machine.initial"),
-        ('initial = "u0"', 'initial = "u0"\nphrase = "a"', "either a phrase or"),
+        ('initial = "u0"', 'initial = "u0"\nphrase = "a"', "give one of phrase, ltlf, or"),
         ('b = ["b1", "b2"]', 'b = ["b1", "b3"]', "cannot report the subtask 'b3'"),
         ('removed = ["b1", "b2"]', 'removed = ["s"]', "removed names 's'"),
         ('"..."', '"###"', "'b2' cannot be reached"),

@@ -17,12 +17,12 @@ from errands.features import (
     disjunction,
     negation,
 )
-from errands.machines.numeric import Reward, Transition
+from errands.machines.numeric import MAX_TRANSITIONS, Reward, Transition
 
 MAX_STATES = 500
 MAX_CLAUSES = 64
 MAX_PAIRS = 1_000
-MAX_NODES = 200_000
+MAX_NODES = 50_000
 MAX_NAMES = 64
 
 
@@ -312,6 +312,8 @@ class MinimalStates:
             kind = {left: numbers[step] for left, step in steps.items()}
         self.start = kind.get(progression.start, 0)
         self.step = {kind[left]: step for left, step in steps.items()}
+        if sum(len(self.diagrams.values(step)) for step in self.step.values()) > MAX_TRANSITIONS:
+            raise Large
 
     def _guard(self, here: int, value: int) -> Guard:
         """When a step from here takes this value; SATISFIED stands for every odd one."""
