@@ -25,7 +25,7 @@ from errands.tasks.replay import RewardMachineReplay
 from errands.viewer.replay import record
 from errands.worlds.base import FiniteWorld
 
-from .machines.examples import random_machine
+from .machines.examples import random_machine, random_ruled_machine
 
 BOTH = ["u0 -> u0 : x! & y! ; 0", "u0 -> won : x⤓ & y⤓ ; 1", "u0 -> u0 : x↓ & y↓ ; 0"]
 
@@ -96,6 +96,34 @@ def test_machine_tables_deep_lists_and_replay_follow_the_definition(seed: int) -
                         r.of for r in replay.transitions(0, 0, 1, true, {"cost": 0.0}, False, at) if r.terminated
                     ]
                     assert grounded == [n for n in open_ if n in expected]
+                state = step.state
+                if stepper.status[state[0]] != RUNNING:
+                    break
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_tables_deep_lists_and_replay_follow_machines_with_rules(seed: int) -> None:
+    chance = random.Random(50 + seed)
+    for _ in range(8):
+        machine = random_ruled_machine(chance)
+        task = graph_task(chance, machine)
+        assert task.finite is not None
+        labels, stepper = task.finite.labels, Stepper(machine)
+        names, deep = objectives(machine), listed(task)
+        replay = RewardMachineReplay(machine, "coupled", space=gym.spaces.Discrete(2))
+        for _ in range(10):
+            state = stepper.start
+            for _ in range(10):
+                label = chance.randrange(len(labels))
+                step, open_ = stepper.step(state, labels[label]), stepper.alternatives(state)
+                expected = stepper.completed(state, step)
+                assert set(expected) <= set(open_)
+                row = deep.completed[deep.rm.index[state], label]
+                assert tuple(names[k] for k in row if k >= 0) == expected
+                if replay.walker.agenda is not None and stepper.status[step.state[0]] != FAILURE:
+                    at = replay.walker.index(state)
+                    found = replay.transitions(0, 0, 1, labels[label], {"cost": 0.0}, False, at)
+                    assert [r.of for r in found if r.terminated] == [n for n in open_ if n in expected]
                 state = step.state
                 if stepper.status[state[0]] != RUNNING:
                     break

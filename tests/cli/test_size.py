@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,20 @@ def test_a_machine_of_the_2022_format_is_counted_too(
 def test_an_unknown_task_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["size", "delivry-3"]) == 2
     assert "did you mean 'delivery-3'" in capsys.readouterr().err
+
+
+def test_more_orders_than_python_prints_digits_of_are_printed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """1,700 subtasks: more than 4,300 digits."""
+    names = ", ".join(f"v{i + 1}" for i in range(1_700))
+    (tmp_path / "many.toml").write_text(
+        f'name = "many"\n[world]\nkind = "visit"\nplaces = 1700\n[machine]\nphrase = "any_order({names})"\n'
+    )
+    usual = sys.get_int_max_str_digits()
+    try:
+        for verb in ("size", "lint"):
+            assert main([verb, str(tmp_path / "many.toml"), "--json"]) == 0
+            assert '"agenda": ' in capsys.readouterr().out
+    finally:
+        sys.set_int_max_str_digits(usual)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from errands.errors import SpecError, TaskError
@@ -217,3 +219,12 @@ def test_a_fault_inside_a_line_shows_the_line() -> None:
 def test_the_reward_of_a_transition_is_zero_unless_given() -> None:
     guard = parse_transition("u0 -> u1 : p ; 7").guard
     assert str(Transition("u0", "u1", guard)) == "u0 -> u1 : p ; 0"
+
+
+@pytest.mark.parametrize("text", ["a->:" * 100_000, "->" * 200_000, "a -> b :" + ";" * 200_000, " " * 200_000 + "a"])
+def test_a_hostile_line_is_refused_at_once(text: str) -> None:
+    """A regular expression took 14 s for 6,000 characters of the first."""
+    begun = time.perf_counter()
+    with pytest.raises(SpecError):
+        parse_transition(text)
+    assert time.perf_counter() - begun < 1.0

@@ -7,7 +7,7 @@ import pytest
 from errands.errors import SpecError
 from errands.machines import NumericRM, Sizes
 from errands.machines.text2022 import parse_text2022
-from errands.tasks import any_order, avoid, load, sequence
+from errands.tasks import any_order, avoid, either, load, repeat, sequence
 from errands.tasks.catalogue import task_text
 from errands.tasks.lint import lint, lint_machine, read_aloud
 
@@ -201,3 +201,47 @@ def test_from_the_seventh_on_subtasks_are_counted_instead_of_listed() -> None:
 def test_a_state_that_nothing_leaves_is_said_to_lead_nowhere() -> None:
     machine = NumericRM.of("u0", ["won"], ["u0 -> won : g & ~x ; 1", "u0 -> stuck : x ; 0"])
     assert read_aloud(machine)[1] == "In stuck: nothing leads on from here."
+
+
+def test_a_guard_that_can_never_hold_is_told() -> None:
+    lines = ["u0 -> u0 : x↓ ; 0", "u0 -> u1 : x⤓ ; 0", "u1 -> won : a & x⤓ ; 1", "u1 -> u0 : a & x! ; 0"]
+    machine = NumericRM.of("u0", ["won"], lines, numeric={"x": ["x1", "x2"]})
+    (warning,) = lint_machine(machine).warnings
+    assert warning.startswith("the guard of 'u1 -> u0 : a & x! ; 0' can never hold in u1")
+    both = ["u0 -> u0 : x↓ & y↓ ; 0", "u0 -> won : x⤓ & y⤓ ; 1"]
+    fine = NumericRM.of("u0", ["won"], both, numeric={"x": ["x1", "x2"], "y": ["y1", "y2"]})
+    assert lint_machine(fine).warnings == ()
+
+
+def test_failing_that_pays_more_than_succeeding_is_told() -> None:
+    lines = ["u0 -> won : a & ~d ; 1", "u0 -> lost : d ; 5"]
+    machine = NumericRM.of("u0", ["won"], lines, failure=["lost"])
+    assert lint_machine(machine).warnings == (
+        "failing by 'u0 -> lost : d ; 5' pays 5, more than any success, which pays 1 at most; change one",
+    )
+
+
+def test_rules_are_read_aloud() -> None:
+    machine = any_order(sequence("p1", "d1"), sequence("p2", "d2"), repeat("a", 2), choose=2, capacity=1)
+    assert read_aloud(machine)[1:] == (
+        "Order: d1 after p1, d2 after p2.",
+        "Separate visits: a#2 after a, once a has been false.",
+        "Enough: 2 of (p1, d1), (p2, d2), (a, a#2).",
+        "At most 1 begun and not finished at a time: (p1, d1), (p2, d2), (a, a#2).",
+    )
+    assert read_aloud(either("a", "b"))[0] == "Start in u0: do one of a, b, then the task is done with reward 1."
+
+
+def test_subtasks_of_different_variables_that_hold_at_once_are_no_crowd() -> None:
+    grid = """name = "both"
+[world]
+kind = "grid"
+rows = ["A*."]
+legend = { "*" = "x1" }
+[machine]
+initial = "u0"
+success = ["won"]
+numeric = { x = ["x1"], y = ["x1"] }
+transitions = ["u0 -> won : x⤓ & y⤓ ; 1", "u0 -> u0 : x↓ & y↓ ; 0"]
+"""
+    assert lint(grid).warnings == ()

@@ -9,7 +9,8 @@ import pytest
 
 from errands.errors import SpecError
 from errands.machines import size
-from errands.tasks import Task, load
+from errands.machines.rules import Group, Rules
+from errands.tasks import Task, any_order, load, sequence
 from errands.tasks.spec import json_schema, write_task
 
 FIGURE_1 = load("figure-1").to_toml()
@@ -173,3 +174,35 @@ def test_hostile_files_are_refused_without_hanging(text: str) -> None:
 
 def test_toml_is_read_by_the_standard_library() -> None:
     assert tomllib.loads(FIGURE_1)["name"] == "figure-1"
+
+
+@pytest.mark.parametrize("number", ["0x" + "f" * 20_000, "0b" + "1" * 65, "0o" + "7" * 5_000])
+def test_a_very_long_whole_number_is_one_sentence(number: str) -> None:
+    text = f'name = "x"\n[world]\nkind = "visit"\nplaces = 2\nmap_seed = {number}\n[machine]\nphrase = "v1"\n'
+    with pytest.raises(SpecError, match=r"binary digits; numbers have at most 64"):
+        Task.from_toml(text)
+
+
+def test_rules_stand_in_task_files_and_are_written_back() -> None:
+    text = """name = "two passengers"
+[world]
+kind = "visit"
+places = 4
+[machine]
+initial = "u0"
+success = ["u1"]
+numeric = { v = ["v1", "v2", "v3", "v4"] }
+transitions = ["u0 -> u0 : v↓ ; 0", "u0 -> u1 : v⤓ ; 1"]
+before = [["v1", "v2"], ["v3", "v4"]]
+capacity = [{ number = 1, of = [["v1", "v2"], ["v3", "v4"]] }]
+"""
+    task = Task.from_toml(text)
+    assert task.machine.rules == Rules(before=((0, 1), (2, 3)), capacities=(Group(1, ((0, 1), (2, 3))),))
+    assert Task.from_toml(write_task(task)).machine == task.machine
+    said = any_order(sequence("v1", "v2"), sequence("v3", "v4"), one_at_a_time=True)
+    assert said == task.machine
+    assert Task.from_toml(write_task(Task("said", task.world, said))).machine == said
+    with pytest.raises(SpecError, match="before names 'v9', which is not a subtask"):
+        Task.from_toml(text.replace('["v1", "v2"], ["v3"', '["v9", "v2"], ["v3"', 1))
+    with pytest.raises(SpecError, match="before goes in a circle through v1, v2"):
+        Task.from_toml(text.replace('before = [["v1", "v2"],', 'before = [["v1", "v2"], ["v2", "v1"],'))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import tyro
 
+from errands.cli.size import allow_digits
 from errands.cli.tell import Answer
 from errands.errors import ConfigError, SpecError
 
@@ -55,6 +56,7 @@ def _report(name: str, text: str) -> Answer:
     else:
         report = lint(text)
     sizes = asdict(report.sizes) if report.sizes else {}
+    allow_digits()
     lines = [*report.reading, "", "States: " + ", ".join(f"{kind} {count:,}" for kind, count in sizes.items())]
     lines += ["", *(f"warning: {w}" for w in report.warnings)] if report.warnings else ["No warnings."]
     document = {

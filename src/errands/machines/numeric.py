@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -44,6 +43,11 @@ class Reward:
         factor = {1.0: "", -1.0: "-"}.get(self.value, f"{self.value:g} ")
         return factor + self.signal
 
+    @property
+    def signals(self) -> tuple[str, ...]:
+        """The signals that it depends on."""
+        return () if self.signal is None else (self.signal,)
+
     def paid(self, signals: Mapping[str, float] | None) -> float:
         """The number that is paid in a step with these signals."""
         if self.signal is None:
@@ -66,15 +70,15 @@ class Transition:
         return f"{self.source} -> {self.target} : {self.guard} ; {self.reward}"
 
 
-_SHAPE = re.compile(r"\s*(\S+)\s*->\s*(\S+)\s*:(.*);([^;]*)", re.DOTALL)
-
-
 def parse_transition(text: str) -> Transition:
     """The transition that a line means."""
-    found = _SHAPE.fullmatch(text)
-    if not found:
+    # Cut at the first arrow, the first colon after it and the last semicolon: one pass each, whatever the text is.
+    source, arrow, rest = text.partition("->")
+    target, colon, rest = rest.partition(":")
+    guard, semicolon, reward = rest.rpartition(";")
+    source, target = source.strip(), target.strip()
+    if not (arrow and colon and semicolon and source and target):
         raise SpecError(f"'{text[:80]}' is not a transition; write 'from -> to : guard ; reward'")
-    source, target, guard, reward = found.groups()
     for name in (source, target):
         if not is_name(name):
             raise SpecError(f"'{name[:40]}' cannot name a machine state; use letters, digits and underscores")

@@ -5,14 +5,29 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations, product
 from typing import NamedTuple
 
 from errands.errors import TaskError
-from errands.features import TRUE, And, Boolean, Change, Guard, Not, Numeric, Or, atoms, conjunction, negation
+from errands.features import (
+    TRUE,
+    And,
+    Boolean,
+    Change,
+    Guard,
+    Not,
+    Numeric,
+    Or,
+    atoms,
+    conjunction,
+    decreasing,
+    negation,
+)
 from errands.machines import Sizes, size, unfold_agenda
 from errands.machines.counting import Quotient, overlaps
 from errands.machines.numeric import Label, NumericRM, Reward, Transition
-from errands.machines.stepping import State, Stepper
+from errands.machines.rules import Group, reference_names
+from errands.machines.stepping import State, Stepper, Values
 from errands.tables import RUNNING
 from errands.tasks.task import Task
 from errands.worlds.grid import unreachable_features
@@ -50,7 +65,8 @@ def lint_machine(machine: NumericRM) -> LintReport:
         sizes = size(machine)
     except TaskError:
         sizes = None
-    warnings = [*_told(_unused_states(machine)), *_told(_agreeing(machine)), *_told(_uncompleted(machine))]
+    kinds = (_unused_states, _never_holding, _agreeing, _uncompleted, _failing_pays)
+    warnings = [warning for kind in kinds for warning in _told(kind(machine))]
     if sizes is not None and sizes.agenda <= MOST_LABELS:
         warnings += _told(_coinciding(machine))
     return LintReport(machine, read_aloud(machine), sizes, tuple(warnings))
@@ -73,6 +89,40 @@ def _unused_states(machine: NumericRM) -> Iterator[str]:
         yield "the task can never succeed; name a success state and a transition that leads to it"
 
 
+def _never_holding(machine: NumericRM) -> Iterator[str]:
+    """Transitions out of states that are reached whose guard holds in no step that can come up there.
+
+    Phrases say the same for one item as for many, so that b↓ of a single subtask is not worth a word.
+    """
+    quotient = Quotient(machine)
+    stepper = quotient.stepper
+    able: set[int] = set()
+    met: set[tuple[int, Values]] = set()
+    for node in quotient.nodes:
+        u = node[0]
+        situations = quotient.situations(node) if stepper.status[u] == RUNNING else ()
+        for values in {quotient.values(u, after, completed) for completed, after in situations}:
+            if (u, values) not in met:
+                met.add((u, values))
+                able |= {id(t) for t, _ in stepper.options(u, values) if t}
+    reached = {machine.states[u] for u, _ in quotient.nodes}
+    single = {name for name, total in zip(stepper.variables, quotient.total, strict=True) if total == 1}
+    for t in machine.transitions:
+        if t.source in reached and id(t) not in able and not single & set(decreasing(t.guard)):
+            yield f"the guard of '{t}' can never hold in {t.source}; correct it, or remove the transition"
+
+
+def _failing_pays(machine: NumericRM) -> Iterator[str]:
+    """A failure that pays more than every success; rewards that depend on signals are not compared."""
+    won = [t.reward for t in machine.transitions if t.target in machine.success]
+    if not won or any(reward.signals for reward in won):
+        return
+    best = max(reward.value for reward in won)
+    for t in machine.transitions:
+        if t.target in machine.failure and not t.reward.signals and t.reward.value > best:
+            yield f"failing by '{t}' pays {t.reward}, more than any success, which pays {best:g} at most; change one"
+
+
 def _agreeing(machine: NumericRM) -> Iterator[str]:
     for pair in overlaps(machine):
         if pair.agree:
@@ -86,7 +136,7 @@ def _uncompleted(machine: NumericRM) -> Iterator[str]:
         changes = {a.change for a in mentioned if a.name == name}
         if not changes:
             yield f"the numeric feature '{name}' stands in no guard; use it, or remove it with its subtasks"
-        elif Change.DECREASED not in changes:
+        elif not any(name in names for names in machine.completing.values()):
             yield f"no guard mentions {name}↓, so its subtasks are never completed; write {name}↓ where they are done"
 
 
@@ -113,12 +163,15 @@ def _crowded(task: Task) -> Iterator[str]:
     else:
         finite = task.world.finite()
         together = set(finite.labels) if finite is not None else set()
-    stepper = Stepper(task.machine)
+    stepper, counted = Stepper(task.machine), len(task.machine.counted)
+    earlier = task.machine.rules.earlier(counted) if task.machine.rules else [set() for _ in range(counted)]
     for label in sorted(together, key=sorted):
         hits = stepper.bits(label)
-        for u, active in enumerate(stepper.active):
-            both = list(dict.fromkeys(stepper.named(hits & active)))
-            if len(both) > 1:
+        for u, variable in product(range(len(stepper.active)), stepper.variable_bits):
+            bits = stepper.order.bits_in(hits & stepper.active[u] & variable)
+            both = list(dict.fromkeys(task.machine.subtasks[i] for i in bits))
+            ordered = all(i in earlier[j] or j in earlier[i] for i, j in combinations(bits, 2))
+            if len(both) > 1 and not ordered:
                 yield (
                     f"{' and '.join(both)} hold at once and are both open in {task.machine.states[u]}; one step "
                     f"completes only {both[0]}, the first in declared order, so put them apart if that is not meant"
@@ -148,11 +201,14 @@ class _Reader:
     def __init__(self, machine: NumericRM) -> None:
         self.machine = machine
         self.subtasks = dict(machine.numeric)
+        quotient = Quotient(machine)
+        self.total = dict(zip(self.subtasks, quotient.total, strict=True))
+        """How many subtasks of each numeric feature have to be done."""
         self.order = _breadth_first(machine)
         # Where a state can be entered with nothing left to do, "at its bound" announces nothing.
         self.bare = {
             (machine.states[u], name)
-            for u, counts in Quotient(machine).nodes
+            for u, counts in quotient.nodes
             for (name, _), left in zip(machine.numeric, counts, strict=True)
             if not left
         }
@@ -169,6 +225,7 @@ class _Reader:
             yield from self._paid_waiting(state)
         for failure in fatal[running[0]] if shared else ():
             yield f"Always: {self._fails(running[0], *failure)}."
+        yield from _rules_read(self.machine)
 
     def _failures(self, state: str) -> list[tuple[Guard, Reward]]:
         return [(t.guard, t.reward) for t in self.machine.leaving[state] if t.target in self.machine.failure]
@@ -193,7 +250,7 @@ class _Reader:
     def _idle(self, t: Transition) -> bool:
         """Whether a transition can never fire: the only subtask of a numeric feature cannot leave others behind."""
         parts = (p for p in _parts(t.guard) if isinstance(p, Numeric) and p.change is Change.DECREASED)
-        return any(len(self.subtasks[p.name]) == 1 for p in parts)
+        return any(self.total[p.name] == 1 for p in parts)
 
     def _announces(self, state: str, part: Guard) -> str | None:
         """The numeric feature of which a part of a guard says that a subtask was completed; None if it says no such."""
@@ -212,7 +269,7 @@ class _Reader:
                 done.append(
                     f"do one of {self._names(name)}" if len(self.subtasks[name]) > 1 else f"do {self._names(name)}"
                 )
-                if isinstance(part, Numeric) and len(self.subtasks[name]) > 1:
+                if isinstance(part, Numeric) and self.total[name] > 1:
                     conditions.append("none remains" if part.change is Change.REACHED else "others remain")
             elif isinstance(part, Numeric):
                 conditions.append(self._say(state, part, clause=True))
@@ -257,6 +314,31 @@ class _Reader:
                 return " and ".join(marked) or "anything holds"
             case Or(parts):
                 return " or ".join(self._say(state, p, clause) for p in parts) or "nothing"
+
+
+def _rules_read(machine: NumericRM) -> Iterator[str]:
+    """The rules between subtasks, a sentence for each kind."""
+    names, rules = reference_names(machine.counted), machine.rules
+
+    def parts(group: Group) -> str:
+        return _few(
+            [names[part[0]] if len(part) == 1 else f"({', '.join(names[i] for i in part)})" for part in group.parts]
+        )
+
+    if rules.before:
+        yield f"Order: {_few([f'{names[j]} after {names[i]}' for i, j in rules.before])}."
+    if rules.apart:
+        visits = [f"{names[j]} after {names[i]}, once {machine.counted[i]} has been false" for i, j in rules.apart]
+        yield f"Separate visits: {_few(visits, '; ')}."
+    for group in rules.choices:
+        yield f"Enough: {group.number} of {parts(group)}."
+    for group in rules.capacities:
+        yield f"At most {group.number} begun and not finished at a time: {parts(group)}."
+
+
+def _few(words: list[str], between: str = ", ") -> str:
+    """The first words and the last where there are many."""
+    return between.join(words if len(words) <= MOST_NAMES else [*words[:2], "...", words[-1]])
 
 
 def _counted(change: Change, names: str, completing: bool) -> str:

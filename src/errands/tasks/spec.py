@@ -183,6 +183,8 @@ def read_spec(text: str) -> TaskSpec:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as fault:
         raise SpecError(f"the file is not TOML: {str(fault)[:200]}") from None
+    if (digits := _longest_number(data)) > 64:
+        raise SpecError(f"the file has a whole number of {digits} binary digits; numbers have at most 64")
     try:
         return TaskSpec.model_validate(data)
     except ValidationError as fault:
@@ -208,6 +210,18 @@ def _sentences(fault: ValidationError) -> Iterator[str]:
 
 def _shown(value: object) -> str:
     return "a table" if isinstance(value, dict) else "a list" if isinstance(value, list) else repr(str(value)[:60])
+
+
+def _longest_number(data: object) -> int:
+    """The binary digits of the largest whole number in the tables; printing a very long one is refused by Python."""
+    longest, stack = 0, [data]
+    while stack:
+        value = stack.pop()
+        if isinstance(value, int):
+            longest = max(longest, value.bit_length())
+        elif isinstance(value, dict | list):
+            stack.extend(value.values() if isinstance(value, dict) else value)
+    return longest
 
 
 def _most_dots(text: str) -> int:

@@ -117,17 +117,18 @@ def _completed(
     masks: np.ndarray,
     open_: Flags,
 ) -> Ints:
-    """Stepper.completed of every step as numbers of objectives: a subtask of each variable, then the Boolean one."""
+    """Stepper.completed of every step as numbers of objectives: of each variable, of visits that ended, the Boolean one."""
     stepping = lower(rm.numeric, labels, signals)
-    variable = [v for v, (_, subtasks) in enumerate(rm.numeric.numeric) for _ in subtasks]
-    done = np.full((*table.next.shape, len(stepping.variable_bits) + 1), -1, np.int32)
+    columns = [v for v, (_, subtasks) in enumerate(rm.numeric.numeric) for _ in subtasks]
+    columns += [len(stepping.variable_bits) + k for k in range(len(rm.numeric.rules.apart))]
+    done = np.full((*table.next.shape, 2 + max(columns, default=-1)), -1, np.int32)
     for u in range(len(stepping.status)):
         here = np.flatnonzero((numeric == u) & (table.status == RUNNING))
         for label in range(len(labels)):
             entry, _, low = entries(stepping, u, masks[here], label)
             for completed in np.unique(low[low != 0]):
                 for bit in np.flatnonzero(completed >> np.arange(64, dtype=np.uint64) & np.uint64(1)):
-                    done[here[low == completed], label, variable[bit]] = stepping.subtask_objective[bit]
+                    done[here[low == completed], label, columns[bit]] = stepping.subtask_objective[bit]
             fired = stepping.fired[entry]
             done[here, label, -1] = np.where(open_[here, fired], fired, -1)
     for later in range(1, done.shape[-1]):
