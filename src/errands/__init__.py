@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from errands.machines.lower import lower
     from errands.oracle.certificate import Certificate, certificate
     from errands.oracle.optimum import Optimum, optimum
-    from errands.runs.run import Run, train
+    from errands.runs.run import Run, open, train, training  # noqa: A004
     from errands.tables import Evaluation
     from errands.tasks import Task, any_order, avoid, either, load, repeat, sequence
     from errands.tasks.ltlf import from_ltlf
@@ -36,7 +36,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "errands.errors": ["ConfigError", "ErrandsError", "SpecError", "StoreError", "TaskError", "UnknownName"],
-    "errands.runs.run": ["Run", "train"],
+    "errands.runs.run": ["Run", "open", "train", "training"],
     "errands.features": ["Change"],
     "errands.learners.base": ["LearnerConfig"],
     "errands.machines": [
@@ -84,12 +84,14 @@ __all__ = [
     "from_ltlf",
     "load",
     "lower",
+    "open",
     "optimum",
     "product",
     "repeat",
     "sequence",
     "size",
     "train",
+    "training",
     "unfold_agenda",
     "unfold_boolean",
 ]

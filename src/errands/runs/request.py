@@ -33,6 +33,7 @@ def prepare(
     seeds: Sequence[int] = (0,),
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     git: dict[str, str] | None = None,
+    config: LearnerConfig | None = None,
 ) -> RunDocument:
     """The document of a run; whatever cannot be trained is refused here, before anything is written."""
     name = learner or default_learner(task)
@@ -43,17 +44,17 @@ def prepare(
         raise ConfigError(f"seed {next(s for s in seeds if not 0 <= s < 2**63)} was asked for; seeds are 0 or more")
     if not checkpoint_seconds > 0:
         raise ConfigError(f"checkpoints every {checkpoint_seconds} seconds were asked for; give a positive number")
-    config = config_of(name, preset, task, settings)
+    chosen, label = configured(task, name, preset, settings, config)
     return RunDocument(
         task=task.name,
         task_sha256=digest(task.to_toml().encode()),
         learner=name,
         machine=machine_of(name, machine),
-        preset=preset,
-        config=as_document(config),
+        preset=label,
+        config=as_document(chosen),
         steps=for_steps(steps if steps is not None else SCOUT_STEPS if name == "scout" else STEPS),
         seeds=list(seeds),
-        team=_team(task, name, config, len(seeds)),
+        team=_team(task, name, chosen, len(seeds)),
         checkpoint_seconds=float(checkpoint_seconds),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         versions=versions(task.world.kind, not is_finite(task)),

@@ -1,37 +1,47 @@
-"""One run: a task, a learner and a seed, trained and judged."""
+"""One run as a value: a task, a learner and a seed, trained and judged; trained in Python, or opened from its folder."""
 
 from __future__ import annotations
 
+import html
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
 
-from errands.errors import TaskError
-from errands.learners import default_learner, machine_of, make_learner
+from errands.errors import ConfigError, TaskError
+from errands.learners import default_learner, home_of, machine_of, make_learner
 from errands.learners.base import Learner, LearnerConfig
 from errands.learners.presets import Settings
 from errands.oracle.certificate import Bounds, Certificate
 from errands.oracle.episode import Policy
 from errands.oracle.optimum import Optimum, optimum
-from errands.runs.request import configured, for_steps
+from errands.runs.request import TEAMS, configured, for_steps
 from errands.tables import Evaluation
 from errands.tasks.catalogue import load
 from errands.tasks.task import Task
 
+if TYPE_CHECKING:
+    from errands.oracle.certificate import Sample
+    from errands.runs.agent import Agent
+
+Watcher = Callable[[Evaluation], bool | None]
+"""Called with every evaluation; False ends the training."""
 OPTIMUM_BYTES = 150_000_000
 """How large an exact search may grow when a run is judged: some seconds; `errands solve` goes further."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
-    """What a finished run found.
+    """What a run found: its evaluations, its policy and how far that is from the optimum.
 
     >>> import errands
     >>> run = errands.train("figure-1", "scout", steps=500)
     >>> run.order, run.evaluations[-1].episode_length
     (('b2', 's', 'b1', 's'), 10)
+    >>> print(run.evaluate(episodes=10).length)
+    10 (10 to 10)
     """
 
     task: Task = field(repr=False)
@@ -54,6 +64,10 @@ class Run:
     wall_seconds: float
     counts: Mapping[str, int] = field(default_factory=dict)
     """How `steps` divides by what they were for, where the method tells kinds apart (DiRL: training and rollouts)."""
+    student: Learner | None = field(default=None, repr=False, compare=False)
+    """The learner itself, as training left it."""
+    folder: Path | None = None
+    """Where it is stored, if it is."""
 
     def summary(self, best: float | None) -> dict[str, Any]:
         """The row of `errands train --json`."""
@@ -68,6 +82,47 @@ class Run:
             **self.counts,
             "certificate": self.certificate.words if self.certificate else None,
         }
+
+    def agent(self, env: Any = None) -> Agent:
+        """Someone who acts by the learnt policy in an environment of yours, and keeps the machine's state meanwhile."""
+        from errands.runs.agent import Agent
+
+        return Agent(self.task, self.policy, env)
+
+    def evaluate(self, episodes: int = 100, seed: int = 0) -> Sample:
+        """Success and length of the learnt policy over some episodes, each with its mean and a 95 % interval (.low, .high)."""
+        from errands.oracle.certificate import sampled
+        from errands.oracle.episode import play
+
+        return sampled(lambda drawn: play(self.policy, self.task, drawn), episodes, seed)
+
+    def save(self, path: str | Path) -> Path:
+        """Store the run as a folder that `errands.open` and every command read; an existing folder is never overwritten."""
+        from errands.runs.keep import copy_run, store_run
+
+        return copy_run(self.folder, Path(path)) if self.folder is not None else store_run(self, Path(path))
+
+    def __repr__(self) -> str:
+        machine = f" ({self.machine})" if self.machine else ""
+        return f"<Run {self.task.name}, {self.learner}{machine}, seed {self.seed}, {self.steps:,} steps: {self.words}>"
+
+    @property
+    def words(self) -> str:
+        """What came out, in a few words."""
+        if self.certificate is not None:
+            return self.certificate.words
+        if not self.evaluations:
+            return "never evaluated"
+        last = self.evaluations[-1]
+        return f"{last.episode_length:g} steps, success {float(last.success):g}"
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "task": self.task.name, "learner": self.learner, "machine": self.machine or "its own", "preset": self.preset,
+            "seed": self.seed, "steps": f"{self.steps:,}", "result": self.words, "order": " ".join(self.order) or "none",
+        }  # fmt: skip
+        cells = "".join(f"<tr><th>{name}</th><td>{html.escape(str(value))}</td></tr>" for name, value in rows.items())
+        return f"<table>{cells}</table>"
 
 
 def final(evaluations: Sequence[Evaluation], best: float | None) -> dict[str, Any]:
@@ -93,6 +148,22 @@ def first_optimal_step(evaluations: Sequence[Evaluation], best: float | None) ->
     return next((e.step for e in evaluations if e.optimal(best)), None)
 
 
+@overload
+def train(
+    task: Task | str, learner: str | None = None, steps: int = 1_000_000, seed: int = 0, machine: str | None = None,
+    config: LearnerConfig | None = None, preset: str = "tuned", settings: Settings = (), *, seeds: None = None,
+    name: str | None = None, on_evaluation: Watcher | None = None,
+) -> Run: ...  # fmt: skip
+
+
+@overload
+def train(
+    task: Task | str, learner: str | None = None, steps: int = 1_000_000, seed: int = 0, machine: str | None = None,
+    config: LearnerConfig | None = None, preset: str = "tuned", settings: Settings = (), *, seeds: int | Sequence[int],
+    name: str | None = None, on_evaluation: Watcher | None = None,
+) -> list[Run]: ...  # fmt: skip
+
+
 def train(
     task: Task | str,
     learner: str | None = None,
@@ -102,18 +173,25 @@ def train(
     config: LearnerConfig | None = None,
     preset: str = "tuned",
     settings: Settings = (),
-) -> Run:
-    """Train one seed and judge the result by the exact optimum where there is one.
+    *,
+    seeds: int | Sequence[int] | None = None,
+    name: str | None = None,
+    on_evaluation: Watcher | None = None,
+) -> Run | list[Run]:
+    """Train, and judge the result by the exact optimum where there is one.
 
     Parameters:
         task: a task, a catalogue name or the path of a task file.
         learner: a name from `errands learners`; without one scout on finite worlds, qcorm-plus elsewhere.
-        steps: training steps.
+        steps: training steps of each seed.
         seed: of everything random; the same seed gives the same run.
         machine: "agenda" or "boolean" for qrm, crm and hrm; the others have their own.
         config: all settings at once; it replaces the preset, and the run is labelled `custom`.
         preset: "tuned" or "paper".
         settings: some settings, such as {"epsilon": 0.1}, on top of the preset.
+        seeds: how many seeds (0 to K-1), or a list of them; then a list of runs comes back. Deep learners train them side by side.
+        name: store the run in runs/NAME, as `errands train --name` does, so that it can be resumed, viewed and compared.
+        on_evaluation: called with every evaluation; when it returns False the training ends there.
 
     >>> import errands
     >>> run = errands.train("figure-1", "qcorm", steps=50_000, seed=0)
@@ -121,13 +199,91 @@ def train(
     '10 steps, 0 more than the optimum'
     """
     task = load(task) if isinstance(task, str) else task
-    name = learner or default_learner(task)
+    method = learner or default_learner(task)
+    numbers = [seed] if seeds is None else list(range(seeds)) if isinstance(seeds, int) else list(seeds)
+    if not numbers:
+        raise ConfigError("no seed was asked for; train at least one")
     for_steps(steps)
-    chosen, label = configured(task, name, preset, settings, config)
-    started = time.perf_counter()
-    student = make_learner(task, name, seed, machine, chosen)
-    evaluations = tuple(student.train(steps))
-    return judge(student, name, machine, label, evaluations, time.perf_counter() - started, best_length(task))
+    if name is not None:
+        from errands.runs.keep import train_stored
+
+        runs = train_stored(task, method, steps, numbers, machine, config, preset, settings, name, on_evaluation)
+    else:
+        chosen, label = configured(task, method, preset, settings, config)
+        began, best = time.perf_counter(), best_length(task)
+        if len(numbers) > 1 and home_of(task, method) == TEAMS:
+            from errands.learners.deep.learner import DeepTeam
+
+            kind = machine_of(method, machine)
+            team: Any = DeepTeam(task, chosen, numbers, method, kind or "agenda")  # type: ignore[arg-type]
+            rows = _watched(team.train(steps), on_evaluation)
+            runs = [
+                judge(student, method, machine, label, tuple(mine), time.perf_counter() - began, best)
+                for student, mine in zip(team.members, zip(*rows, strict=True), strict=True)
+            ]
+        else:
+            runs = []
+            for number in numbers:
+                student, began = make_learner(task, method, number, machine, chosen), time.perf_counter()
+                rows = _watched(([e] for e in student.train(steps)), on_evaluation)
+                mine = tuple(row[0] for row in rows)
+                runs.append(judge(student, method, machine, label, mine, time.perf_counter() - began, best))
+    return runs if seeds is not None else runs[0]
+
+
+def _watched(stages: Iterable[list[Evaluation]], watcher: Watcher | None) -> list[list[Evaluation]]:
+    """All evaluations, or those until a watcher has had enough."""
+    rows = []
+    for evaluations in stages:
+        rows.append(evaluations)
+        answers = [watcher(evaluation) for evaluation in evaluations] if watcher is not None else []
+        if any(answer is False for answer in answers):
+            break
+    return rows
+
+
+def training(
+    task: Task | str,
+    learner: str | None = None,
+    steps: int = 1_000_000,
+    seed: int = 0,
+    machine: str | None = None,
+    config: LearnerConfig | None = None,
+    preset: str = "tuned",
+    settings: Settings = (),
+) -> Iterator[Evaluation]:
+    """Train while its evaluations are gone through; nothing is trained beyond the one at which the loop is left.
+
+    Parameters are those of `train`.
+
+    >>> import errands
+    >>> for evaluation in errands.training("figure-1", "qcorm", steps=50_000):
+    ...     if evaluation.success and evaluation.episode_length == 10:
+    ...         break
+    >>> evaluation.step < 50_000
+    True
+    """
+    task = load(task) if isinstance(task, str) else task
+    method = learner or default_learner(task)
+    chosen, _ = configured(task, method, preset, settings, config)
+    yield from make_learner(task, method, seed, machine, chosen).train(for_steps(steps))
+
+
+def open(path: str | Path, seed: int | None = None) -> Run:  # noqa: A001 (errands.open)
+    """A stored run: its newest checkpoint, whether it has ended or not; of several seeds the first, or the one asked for.
+
+    Parameters:
+        path: a folder, a name under runs/, or "latest".
+        seed: one of the run's seeds.
+
+    >>> import errands, tempfile
+    >>> folder = errands.train("figure-1", "qcorm", steps=5_000).save(tempfile.mkdtemp() + "/mine")
+    >>> errands.open(folder).order
+    ('b2', 's', 'b1', 's')
+    """
+    from errands.runs.keep import opened_run
+
+    return opened_run(str(path), seed)
 
 
 def judge(
@@ -162,6 +318,7 @@ def judge(
         evaluation_steps=made.evaluation_steps,
         wall_seconds=seconds,
         counts=dict(made.counts),
+        student=made,
     )
 
 

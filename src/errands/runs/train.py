@@ -412,6 +412,20 @@ def _result(
     )
 
 
+def end_seed(folder: RunFolder, run: Run, student: Learner, best: Optimum) -> ResultDocument:
+    """Store a seed that was trained elsewhere as if it had been trained in this folder."""
+    place = folder.seed(run.seed)
+    trained = student.stopwatch.estimate(student.step)
+    with place.locked(), place.table_from(list(run.evaluations)) as table:
+        table.sync()
+        stored = write_checkpoint(
+            place.path, run.seed, student.step, student.save(), run.evaluations, run.wall_seconds, None, trained, place.owner
+        )
+        result = _result(run, best.length, stored, round(trained, 6), folder.identity)
+        place.end(result)
+    return result
+
+
 def failed(seed: int, fault: BaseException, seconds: float = 0.0) -> ResultDocument:
     """The record of a seed that could not be trained."""
     said = str(fault) if isinstance(fault, ErrandsError) else f"{type(fault).__name__}: {fault}"

@@ -1,0 +1,97 @@
+"""Runs of Python in folders: trained into one, opened from one, saved to one; the same folders that commands write."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from errands.errors import ConfigError, StoreError
+from errands.learners.base import LearnerConfig
+from errands.learners.presets import Settings
+from errands.runs import checkpoint as checkpoints
+from errands.runs.folder import HEAD, RUNS, RunFolder, check_name, create, find, open_run
+from errands.runs.request import prepare
+from errands.runs.run import Run, Watcher, best_length, judge
+from errands.runs.train import end_seed, jobs_of, known_optimum, learner_of, train_job
+from errands.tasks.task import Task
+
+
+def train_stored(
+    task: Task,
+    learner: str,
+    steps: int,
+    seeds: Sequence[int],
+    machine: str | None,
+    config: LearnerConfig | None,
+    preset: str,
+    settings: Settings,
+    name: str,
+    watcher: Watcher | None,
+) -> list[Run]:
+    """Train in this process into runs/<name>, and give back what was stored."""
+    document = prepare(task, learner, machine, preset, settings, steps, seeds, config=config)
+    student = learner_of(document, task, seeds[0]) if len(seeds) == 1 else None
+    folder = create(RUNS / check_name(name), document, task)
+    watch = None if watcher is None else (lambda seed, evaluation: watcher(evaluation))
+    for job in jobs_of(folder):
+        train_job(folder, job, lambda beat: None, student, watch)
+    return [stored_run(folder, seed) for seed in seeds]
+
+
+def opened_run(name: str, seed: int | None) -> Run:
+    """The run of a folder's seed."""
+    path = find(name)
+    if not (path / HEAD).is_file():
+        raise StoreError(f"{path} is a sweep of several runs; open one of its folders, such as {path}/<cell>")
+    folder = open_run(path)
+    chosen = folder.document.seeds[0] if seed is None else seed
+    if chosen not in folder.document.seeds:
+        raise ConfigError(f"{path} has no seed {chosen}; it has {', '.join(map(str, folder.document.seeds[:20]))}")
+    return stored_run(folder, chosen)
+
+
+def stored_run(folder: RunFolder, seed: int) -> Run:
+    """What the newest checkpoint of a seed holds, as a run."""
+    place, known = folder.seed(seed), folder.document
+    found = checkpoints.newest(place.path, seed, place.owner)
+    if found is None:
+        raise StoreError(f"{place.path} has no checkpoint yet; type 'errands resume {folder.name}' to train it")
+    student = learner_of(known, folder.task, seed)
+    try:
+        student.restore(found.arrays)
+    except (KeyError, ValueError, IndexError, TypeError, OverflowError) as fault:
+        raise StoreError(f"the checkpoint in {place.path} does not fit the settings ({type(fault).__name__})") from None
+    result = place.result()
+    seconds = result.wall_seconds if result is not None else found.document.seconds
+    best = known_optimum(folder.task)
+    run = judge(student, known.learner, known.machine, known.preset, found.evaluations, seconds, best)
+    return replace(run, folder=folder.path)
+
+
+def copy_run(source: Path, target: Path) -> Path:
+    """A copy of a run folder."""
+    check_name(target.name)
+    if target.exists():
+        raise StoreError(f"{target} exists and is never overwritten; choose another path")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.copy")
+    shutil.rmtree(temporary, ignore_errors=True)
+    shutil.copytree(source, temporary, symlinks=True)
+    temporary.rename(target)
+    return target
+
+
+def store_run(run: Run, target: Path) -> Path:
+    """A folder for a run that was trained without one: its settings, evaluations, tables and result."""
+    student = run.student
+    if student is None:
+        raise StoreError("this run has no learner in it and no folder behind it, so nothing can be saved")
+    document = prepare(
+        run.task, run.learner, run.machine, settings=(), steps=max(run.steps, 1), seeds=(run.seed,), config=run.config
+    )
+    document = document.model_copy(update={"preset": run.preset})
+    folder = create(target, document, run.task)
+    end_seed(folder, run, student, best_length(run.task))
+    return folder.path

@@ -1,0 +1,135 @@
+"""Runs of Python: stored, opened, saved, watched, stopped, evaluated, and put to work by an agent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import errands
+from errands.errors import ConfigError, StoreError
+from errands.oracle.episode import walk
+from errands.runs.folder import faults, open_run
+from errands.runs.verify import verify_seed
+from errands.tables import Evaluation
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_named_run_is_stored_as_the_command_stores_it_and_opens_again() -> None:
+    run = errands.train("figure-1", "qcorm", steps=5_000, name="mine")
+    assert run.folder == Path("runs/mine")
+    folder = open_run(Path("runs/mine"))
+    assert not list(faults(folder.path))
+    assert folder.finished
+    again = errands.open("runs/mine")
+    plain = errands.train("figure-1", "qcorm", steps=5_000)
+    for other in (again, errands.open("mine"), errands.open("latest"), plain):
+        assert (other.order, other.evaluations, other.steps_to_go) == (run.order, run.evaluations, run.steps_to_go)
+        assert other.certificate == run.certificate
+    assert verify_seed(folder, 0).differences == ()
+    with pytest.raises(StoreError, match="never overwritten"):
+        errands.train("figure-1", "qcorm", steps=5_000, name="mine")
+
+
+def test_several_seeds_give_several_runs() -> None:
+    runs = errands.train("figure-1", "crm", steps=500, seeds=2, name="two")
+    assert [run.seed for run in runs] == [0, 1]
+    assert errands.open("two", seed=1).evaluations == runs[1].evaluations
+    assert [run.seed for run in errands.train("figure-1", "crm", steps=500, seeds=[3, 5])] == [3, 5]
+    with pytest.raises(ConfigError, match="has no seed 7"):
+        errands.open("two", seed=7)
+    with pytest.raises(ConfigError, match="no seed was asked for"):
+        errands.train("figure-1", "crm", steps=500, seeds=[])
+
+
+def test_a_run_without_a_folder_is_saved_with_all_that_it_learnt() -> None:
+    run = errands.train("figure-1", "crm", steps=2_000, settings={"epsilon": 0.3}, seed=4)
+    path = run.save("elsewhere/kept")
+    assert not list(faults(path))
+    back = errands.open(path)
+    assert (back.seed, back.config, back.preset, back.evaluations) == (4, run.config, "tuned", run.evaluations)
+    assert verify_seed(open_run(path), 4).differences == ()
+    copied = back.save("third")
+    assert errands.open(copied).evaluations == run.evaluations
+    with pytest.raises(StoreError, match="never overwritten"):
+        back.save("third")
+
+
+def test_a_custom_config_survives_the_folder() -> None:
+    from errands.learners.tabular.qrm import QRMConfig
+
+    run = errands.train("figure-1", "crm", steps=500, config=QRMConfig(alpha=0.3), name="custom")
+    assert (run.preset, run.config) == ("custom", QRMConfig(alpha=0.3))
+
+
+@pytest.mark.parametrize("name", [None, "watched"])
+def test_whoever_watches_hears_every_evaluation_and_may_stop(name: str | None) -> None:
+    heard: list[Evaluation] = []
+
+    def watch(evaluation: Evaluation) -> bool | None:
+        heard.append(evaluation)
+        return False if evaluation.step >= 3_000 else None
+
+    run = errands.train("figure-1", "qcorm", steps=10_000, name=name, on_evaluation=watch)
+    assert [e.step for e in heard] == [1_000, 2_000, 3_000]
+    assert run.steps == 3_000
+    assert run.evaluations == tuple(heard)
+
+
+def test_the_generator_trains_only_as_far_as_it_is_asked() -> None:
+    stages = errands.training("figure-1", "qcorm", steps=10_000)
+    first = [next(stages), next(stages)]
+    whole = errands.train("figure-1", "qcorm", steps=2_000)
+    assert tuple(first) == whole.evaluations
+
+
+def test_an_unfinished_run_opens_at_its_checkpoint_and_a_sweep_does_not() -> None:
+    errands.train("figure-1", "qcorm", steps=1_000, name="part")
+    folder = open_run(Path("runs/part"))
+    folder.seed(0).finish.unlink()
+    assert errands.open("part").steps == 1_000
+    for path in folder.seed(0).path.glob("checkpoint-*"):
+        path.unlink()
+    with pytest.raises(StoreError, match="no checkpoint yet"):
+        errands.open("part")
+
+
+def test_evaluating_gives_means_with_intervals() -> None:
+    certain = errands.train("figure-1", "qcorm", steps=5_000).evaluate(episodes=5)
+    assert (certain.episodes, float(certain.length), certain.length.low, certain.length.high) == (5, 10.0, 10.0, 10.0)
+    ice = errands.load("figure-1").text.replace("[machine]", "slip = 0.2\n\n[machine]")
+    run = errands.train(errands.Task.from_toml(ice), "qcorm", steps=20_000)
+    found = run.evaluate(episodes=400)
+    assert found.length.low <= run.certificate.length <= found.length.high or abs(
+        float(found.length) - run.certificate.length
+    ) < 0.1 * run.certificate.length
+    assert 0 <= found.success.low <= float(found.success) <= found.success.high <= 1
+
+
+@pytest.mark.parametrize(("task", "learner"), [("figure-1", "crm"), ("office-3", "qcorm"), ("delivery-3", "scout")])
+def test_an_agent_walks_through_the_environment_as_the_policy_through_the_tables(task: str, learner: str) -> None:
+    run = errands.train(task, learner, steps=60_000)
+    agent, env = run.agent(), run.task.world.env()
+    observation, info = env.reset(seed=0)
+    agent.reset(observation, info)
+    actions = []
+    while not agent.done and len(actions) < 1_000:
+        actions.append(agent.act(observation))
+        observation, _, _, _, info = env.step(actions[-1])
+        agent.see(observation, info)
+    told = walk(run.policy, run.task)
+    assert tuple(actions) == told.actions
+    assert (agent.done, agent.success, agent.order) == (True, told.success, told.order)
+    assert agent.remaining == ()
+    assert agent.total_reward == sum(told.rewards)
+
+
+def test_a_run_says_what_it_is_in_one_line_and_in_a_notebook() -> None:
+    run = errands.train("figure-1", "qcorm", steps=5_000)
+    assert repr(run) == "<Run figure-1, qcorm, seed 0, 5,000 steps: 10 steps, 0 more than the optimum>"
+    assert "<th>learner</th><td>qcorm</td>" in run._repr_html_()
