@@ -254,7 +254,15 @@ def training(
 ) -> Iterator[Evaluation]:
     """Train while its evaluations are gone through; nothing is trained beyond the one at which the loop is left.
 
-    Parameters are those of `train`.
+    Parameters:
+        task: a task, a catalogue name or the path of a task file.
+        learner: a name from `errands learners`; without one scout on finite worlds, qcorm-plus elsewhere.
+        steps: training steps.
+        seed: of everything random; the same seed gives the same run.
+        machine: "agenda" or "boolean" for qrm, crm and hrm; the others have their own.
+        config: all settings at once in place of a preset.
+        preset: "tuned" or "paper".
+        settings: some settings, such as {"epsilon": 0.1}, on top of the preset.
 
     >>> import errands
     >>> for evaluation in errands.training("figure-1", "qcorm", steps=50_000):
