@@ -23,6 +23,7 @@ EXTRAS = {
     "viewer": ("starlette", "uvicorn"),
     "ray": ("ray",),
     "sb3": ("stable-baselines3",),
+    "tensorboard": ("tensorboardX",),
 }
 
 

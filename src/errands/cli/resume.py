@@ -22,6 +22,8 @@ class Arguments:
     """Where a sweep goes on: in processes of this machine, or on a Ray cluster."""
     address: str | None = None
     """Where the Ray cluster is: host:port or auto."""
+    log: Literal["tensorboard"] | None = None
+    """Also log evaluations for TensorBoard, those of before included; of a run, not of a sweep."""
     quiet: bool = False
     """No progress on standard error."""
 
@@ -29,9 +31,12 @@ class Arguments:
 def run(arguments: Arguments) -> Answer:
     """Find it, finish it, and print what `train` prints."""
     from errands.cli import sweep, train
+    from errands.errors import ConfigError
     from errands.runs.folder import SWEEP, find, open_run, open_sweep
 
     path = find(arguments.run)
     if (path / SWEEP).is_file():
+        if arguments.log is not None:
+            raise ConfigError(f"{path.name} is a sweep, and --log is for a run; resume one of its runs with it")
         return sweep.finish(open_sweep(path), arguments.jobs, arguments.quiet, arguments.engine, arguments.address)
-    return train.finish(open_run(path), arguments.jobs, arguments.quiet)
+    return train.finish(open_run(path), arguments.jobs, arguments.quiet, log=arguments.log)

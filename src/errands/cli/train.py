@@ -46,6 +46,8 @@ class Arguments:
     """How many seeds are trained at the same time; all cores unless said otherwise."""
     checkpoint_every: Seconds = 10.0
     """Seconds between two checkpoints."""
+    log: Literal["tensorboard"] | None = None
+    """Also log evaluations for TensorBoard, into tensorboard/ of the run's folder."""
     quiet: bool = False
     """No progress on standard error."""
 
@@ -54,6 +56,7 @@ def run(arguments: Arguments) -> Answer:
     """Create the folder, train, and tell what came out."""
     from errands.errors import ConfigError
     from errands.runs.folder import RUNS, check_name, create
+    from errands.runs.log import writer_of
     from errands.runs.request import fresh_name, prepare
     from errands.runs.train import learner_of
     from errands.tasks.catalogue import load
@@ -64,6 +67,8 @@ def run(arguments: Arguments) -> Answer:
     if arguments.seed is not None and arguments.seeds is not None:
         both = f"--seed {arguments.seed} and --seeds {arguments.seeds}"
         raise ConfigError(f"{both} are both given; --seeds trains 0 to {arguments.seeds - 1}, --seed one: leave one out")
+    if arguments.log is not None:
+        writer_of(arguments.log)
     name = None if arguments.name is None else check_name(arguments.name)
     task = load(arguments.task, arguments.map_seed)
     settings = list(arguments.set) + ([] if arguments.eval_every is None else [f"eval_every={arguments.eval_every}"])
@@ -74,15 +79,19 @@ def run(arguments: Arguments) -> Answer:
     )  # fmt: skip
     student = learner_of(document, task, document.seeds[0])  # what cannot be trained is refused before a folder is made
     folder = create(RUNS / (name or fresh_name(document, RUNS)), document, task)
-    return finish(folder, arguments.jobs, arguments.quiet, student if len(document.seeds) == 1 else None)
+    return finish(folder, arguments.jobs, arguments.quiet, student if len(document.seeds) == 1 else None, arguments.log)
 
 
-def finish(folder: RunFolder, jobs: int | None, quiet: bool, student: Learner | None = None) -> Answer:
+def finish(
+    folder: RunFolder, jobs: int | None, quiet: bool, student: Learner | None = None, log: str | None = None
+) -> Answer:
     """Train what is left of a run and tell what came out; when interrupted, say how to go on."""
+    from errands.runs.log import logged
     from errands.runs.sweep import train_run
 
     try:
-        train_run(folder, jobs, quiet, student)
+        with logged(folder, log):
+            train_run(folder, jobs, quiet, student)
     except KeyboardInterrupt:
         print(f"errands: stopped; type 'errands resume {folder.name}' to go on", file=sys.stderr)
         raise
