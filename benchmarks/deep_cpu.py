@@ -1,7 +1,7 @@
 """Deep learners on a CPU: time per step beside Stable-Baselines3's DQN, and heads beside the paper's one-hot input.
 
-python benchmarks/deep_cpu.py speed --out paper/results/deep/cpu.jsonl      Water 5, one seed, 3 x 512
-python benchmarks/deep_cpu.py learn --out paper/results/deep/networks.jsonl  what both networks cost and learn
+python benchmarks/deep_cpu.py speed --out paper/rows/cpu.jsonl      Water 5, one seed, 3 x 512
+python benchmarks/deep_cpu.py learn --out paper/rows/networks.jsonl  what both networks cost and learn
 
 `speed` takes turns: every round runs each contestant for a moment, so that whatever else the machine does hits all alike;
 the medians over the rounds are compared, by the clock and by the time that the cores were busy. Behind `taskset -c 0` both have

@@ -1,6 +1,6 @@
 """Our DDQN and TD3 beside Stable-Baselines3 (extra `sb3`): CartPole and Pendulum, five seeds each.
 
-python benchmarks/deep_sb3.py --out paper/results/deep/sb3.jsonl
+python benchmarks/deep_sb3.py --out paper/rows/sb3.jsonl
 
 Settings, update schedule and exploration are the same; both are scored by the same function: the mean return of ten
 greedy episodes from the same seeded starts, averaged over the last four of sixteen evaluations. Stable-Baselines3's DQN is

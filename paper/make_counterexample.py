@@ -1,6 +1,6 @@
 """Draws the Office counterexample of docs/claims.md: two legs of the optimum that one policy for "coffee" cannot both follow.
 
-    python paper/make_counterexample.py
+python paper/make_counterexample.py
 """
 
 from __future__ import annotations

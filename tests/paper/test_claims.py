@@ -1,8 +1,8 @@
 import pytest
 
-from errands.paper.claim_rules import Check
-from errands.paper.claims import CLAIMS, Claim, judge, judge_all, over_all, verdict
-from errands.paper.evidence import Evidence, Exact
+from errands.paper.claims import CLAIMS, FRESH, PaperClaim, judge, judge_all, over_all, verdict
+from errands.paper.evidence import Evidence, ExactLengths, exact
+from errands.paper.rules import Check
 
 NONE = Evidence({}, {}, {})
 
@@ -27,7 +27,7 @@ def test_a_check_that_does_not_tell_is_undecided_alone_and_takes_from_those_that
 
 
 def test_presets_that_disagree_make_it_partly_and_both_are_told():
-    claim = Claim("x", "5", "words", lambda e, preset: [Check(preset == "paper", preset)], "errands x")
+    claim = PaperClaim("x", "5", "words", lambda e, preset: [Check(preset == "paper", preset)], "errands x")
     judged = judge(claim, NONE, ("tuned", "paper"))
     assert (judged.verdict, judged.by_preset) == ("partly", {"tuned": "not reproduced", "paper": "reproduced"})
     assert judged.measured == {"tuned": ["tuned"], "paper": ["paper"]}
@@ -49,6 +49,37 @@ def test_with_no_evidence_only_what_is_computed_has_a_verdict():
 
 @pytest.mark.parametrize(("single", "verdict_"), [(60.0, "reproduced"), (61.0, "refuted"), (None, "refuted")])
 def test_one_task_where_one_policy_per_subtask_falls_short_refutes_global_optimality(single, verdict_):
-    found = Evidence({}, {}, {"office-3": Exact(26.0, 26.0), "office-6": Exact(60.0, single)})
+    found = Evidence({}, {}, {"office-3": ExactLengths(26.0, 26.0), "office-6": ExactLengths(60.0, single)})
     judged = {j.name: j.verdict for j in judge_all(found)}
-    assert judged["global-optimality"] == verdict_
+    assert judged["global-optimality-office"] == verdict_
+    assert judged["global-optimality-one-coffee"] == "not run"
+
+
+def test_the_oracle_refutes_global_optimality_for_fresh_coffees_and_in_general_but_not_for_one_coffee():
+    judged = {j.name: j for j in judge_all(Evidence({}, {}, exact()))}
+    assert judged["global-optimality"].verdict == "refuted"
+    assert judged["global-optimality"].measured["exact"][0].endswith("corridor: optimum 20, one policy per subtask 21")
+    assert judged["global-optimality-office"].verdict == "refuted"
+    assert judged["global-optimality-office"].reading == "a fresh coffee for each office"
+    one = judged["global-optimality-one-coffee"]
+    assert one.verdict == "reproduced"
+    assert "office-6-one-coffee: optimum 42, one policy per subtask 42" in one.measured["exact"][0]
+
+
+def test_both_readings_of_office_are_judged_by_the_same_rules():
+    names = {claim.name for claim in CLAIMS}
+    fresh = {claim.name for claim in CLAIMS if claim.reading == FRESH and not claim.exact}
+    assert len(fresh) == 5
+    assert {f"{name}-one-coffee" for name in fresh} <= names
+
+
+def test_runtimes_are_judged_for_both_networks():
+    seconds = {(f"water-{n}", "qrm agenda", "one-hot"): (100.0,) for n in (2, 5)}
+    judged = {claim.name: claim for claim in judge_all(Evidence({}, seconds, {}))}
+    assert judged["deep-qrm-flat"].by_preset == {"heads": "not run", "one-hot": "reproduced"}
+    assert judged["deep-qrm-flat"].words == "reproduced (one-hot: reproduced)"
+
+
+def test_names_are_unique_and_the_papers_continuous_claims_are_all_there():
+    assert len({claim.name for claim in CLAIMS}) == len(CLAIMS)
+    assert sum(claim.deep for claim in CLAIMS) >= 16

@@ -4,8 +4,9 @@ import re
 from html.parser import HTMLParser
 
 from errands.paper.claims import Judged
-from errands.paper.paper import Skipped
-from errands.paper.report import Figure, Report, as_csv, claims_json, html, markdown, tally
+from errands.paper.figures import Figure
+from errands.paper.panels import Skipped
+from errands.paper.report import Report, as_csv, claims_json, html, markdown, tally
 
 SVG = '<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"><defs><path id="a"/></defs><use href="#a"/></svg>'
 REPORT = Report(
@@ -18,7 +19,26 @@ REPORT = Report(
     summaries=({"task": "delivery-2", "name": "qcorm", "final_median": 21.0, "settled": None},),
     runtimes=({"task": "delivery-2", "method": "qcorm", "median": 0.0651},),
     claims=(
-        Judged("x", "5.1", "a < b", "not reproduced", {"tuned": "not reproduced"}, {"tuned": ["a 2"]}, "errands x"),
+        Judged(
+            name="x",
+            where="5.1",
+            text="a < b",
+            reading="one coffee",
+            verdict="not reproduced",
+            by_preset={"tuned": "not reproduced"},
+            measured={"tuned": ["a 2"]},
+            command="errands x",
+        ),
+        Judged(
+            name="y",
+            where="5.2",
+            text="c",
+            reading="",
+            verdict="not run",
+            by_preset={},
+            measured={},
+            command="errands y",
+        ),
     ),
     rules=("Fair rules.",),
     skipped=(Skipped("delivery-8", "crm boolean", "it takes hours"),),
@@ -51,6 +71,14 @@ def test_figures_keep_their_parts_apart():
 def test_the_page_tells_what_was_not_run_and_why():
     assert "crm boolean on delivery-8: it takes hours" in html(REPORT)
     assert "- crm boolean on delivery-8: it takes hours" in markdown(REPORT)
+
+
+def test_a_claim_that_was_not_run_is_grey_and_readings_stand_beside_verdicts():
+    page = html(REPORT)
+    assert '<td class="not-run"><b>not run</b>' in page
+    assert ".not-run,.undecided{color:#6b6b6b}" in page
+    assert "Read as: one coffee" in page
+    assert "| 5.1 | a < b | one coffee | **not reproduced** |" in markdown(REPORT)
 
 
 def test_verdicts_are_counted_for_each_preset():

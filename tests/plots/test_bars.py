@@ -1,6 +1,7 @@
 from errands.analysis.curve import curve_of
 from errands.analysis.summary import summarise_all
 from errands.plots.bars import Bar, bars, draw_bars
+from errands.plots.style import GREY
 from errands.tables import Evaluation
 
 
@@ -27,3 +28,13 @@ def test_every_bar_says_how_many_seeds_got_there():
     words = [t.get_text() for t in axes.texts]
     assert words == ["3 of 3 seeds, median 100", "3 of 3 seeds, median 300", "1 of 3 seeds"]
     assert axes.patches[2].get_hatch() == "////"
+
+
+def test_what_was_not_run_is_grey_below_the_others():
+    value = bars(summarise_all(CURVES), missing=("crm boolean",))
+    axes = draw_bars(value).axes[0]
+    labels = axes.get_yticklabels()
+    assert [label.get_text() for label in labels] == ["fast", "slow", "never", "crm boolean"]
+    assert labels[3].get_color() == GREY
+    assert axes.texts[-1].get_text() == "not run"
+    assert value.as_json()["missing"] == ("crm boolean",)

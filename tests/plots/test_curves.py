@@ -50,9 +50,9 @@ def test_failures_lie_above_every_length(value):
 
 
 def test_the_figure_names_axes_methods_and_the_optimum(value):
-    axes = draw_curves(value).axes[0]
+    axes, below = draw_curves(value).axes
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["qcorm", "scout"]
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("training steps", "length of the greedy episode")
+    assert (below.get_xlabel(), axes.get_ylabel()) == ("training steps", "length of the greedy episode")
     assert "optimum 10" in [text.get_text() for text in axes.texts]
     assert axes.get_yticklabels()[-1].get_text() == "fails"
 
@@ -61,3 +61,14 @@ def test_without_an_optimum_no_line_claims_one():
     value = learning_curves([curve("a", [None, 20], optimum=None)])
     assert value.optimum is None
     assert not draw_curves(value).axes[0].texts
+
+
+def test_seeds_that_fail_are_a_share_below_the_lengths():
+    rows = [[Evaluation(100, 7, 0.0, False), Evaluation(200, 10, 1.0, good)] for good in (True, True, True, False)]
+    value = learning_curves([curve_of("a", "t", rows, 10.0)], points=2)
+    assert value.lines[0].failed == (1.0, 0.25)
+    _, below = draw_curves(value).axes
+    assert below.get_ylabel() == "% of seeds fail"
+    assert below.lines[0].get_ydata().tolist() == [100, 25]
+    sure = learning_curves([curve_of("a", "t", [[Evaluation(100, 10, 1.0, True)]], 10.0)])
+    assert len(draw_curves(sure).axes) == 1

@@ -1,24 +1,34 @@
-"""Evidence: what was measured, looked up by task, method and preset, and the questions that claims ask of it."""
+"""Evidence: what runs have measured, looked up by task, method and preset, and the questions that claims ask of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from errands.analysis.compare import curve_of_runs, seeds_of
 from errands.analysis.curve import NEAR, Curve
 from errands.analysis.growth import Growth, growth
 from errands.analysis.statistics import spread
-from errands.paper.measured import Measured
+from errands.errors import StoreError
+from errands.oracle.one_policy import one_policy_per_subtask
+from errands.paper.panels import STOPPING, Key, is_pace, key_of, subtasks_of
+from errands.runs.documents import ResultDocument
+from errands.runs.folder import CellDocument, SweepFolder, open_run
+from errands.tasks.catalogue import load
 
 NEVER = float("inf")
-Key = tuple[str, str, str]
-"""Task, method, preset."""
+WINDOW = 3
+"""Evaluations whose median stands for one: single greedy episodes of networks in training jump."""
+OTHER_WINDOWS = (1, 5)
+"""Verdicts that would be others with these are named in the report."""
+EXACT = ("delivery-2", "office-3", "office-6", "office-3-one-coffee", "office-6-one-coffee", "corridor")
+"""The tasks of the claim of global optimality."""
 
 
 @dataclass(frozen=True)
-class Exact:
+class ExactLengths:
     """What the oracle knows about a task."""
 
     optimum: float
@@ -31,13 +41,18 @@ class Evidence:
     """Everything that claims are judged by."""
 
     curves: Mapping[Key, Curve]
-    seconds: Mapping[Key, float]
-    """Seconds per million training steps: the median, for teams the least."""
-    exact: Mapping[str, Exact]
+    seconds: Mapping[Key, tuple[float, ...]]
+    """Seconds per million training steps, by seed or repeat."""
+    exact: Mapping[str, ExactLengths] = field(default_factory=dict)
 
     def curve(self, task: str, method: str, preset: str) -> Curve | None:
         """The curve of a method; None where it was not run."""
         return self.curves.get((task, method, preset))
+
+    def maps(self, task: str) -> list[str]:
+        """The measured tasks that are this one on some map, the first map first."""
+        known = dict.fromkeys(key[0] for key in self.curves)
+        return [name for name in known if name.split(",")[0] == task]
 
     def shortest(self, task: str) -> float:
         """The shortest length of any method on a task; infinite where none succeeded."""
@@ -58,27 +73,98 @@ class Evidence:
         curve = self.curve(task, method, preset)
         return None if curve is None or curve.optimum is None else spread(curve.first(NEAR, curve.optimum)).median
 
-    def growth(self, family: str, method: str, preset: str) -> tuple[Growth, tuple[int, ...]] | None:
-        """How the runtime of a method grows over a family of tasks; None with fewer than four sizes."""
-        found = sorted(
-            (int(task.rsplit("-", 1)[1]), seconds)
-            for (task, name, chosen), seconds in self.seconds.items()
-            if task.startswith(f"{family}-") and name == method and chosen == preset
-        )
-        if len(found) < 4:
+    def runtime(self, task: str, method: str, under: str) -> float | None:
+        """Seconds per million steps: the median; for networks the least, since a busy device only slows down."""
+        seconds = self.seconds.get((task, method, under))
+        if seconds is None:
             return None
-        sizes, seconds = zip(*found, strict=True)
-        return growth(sizes, seconds), sizes
+        return float(np.median(seconds)) if under in ("tuned", "paper") else min(seconds)
+
+    def runtimes(self, family: str, method: str, under: str) -> tuple[list[int], list[float]]:
+        """Numbers of subtasks and seconds per million steps of a method over a family of tasks."""
+        tasks = [key[0] for key in self.seconds if key[1:] == (method, under)]
+        # Tasks of another reading (office-3-one-coffee) are a family of their own.
+        mine = [task for task in tasks if task.split("-")[0] == family and task.count("-") == 1]
+        pairs = sorted((subtasks_of(task), self.runtime(task, method, under) or 0.0) for task in mine)
+        return [n for n, _ in pairs], [seconds for _, seconds in pairs]
+
+    def growth(self, family: str, method: str, under: str) -> tuple[Growth, list[int]] | None:
+        """How the runtime of a method grows over a family of tasks; None with fewer than four sizes."""
+        sizes, seconds = self.runtimes(family, method, under)
+        return (growth(sizes, seconds), sizes) if len(sizes) >= 4 else None
+
+    def steadied(self, window: int = WINDOW) -> Evidence:
+        """The same with curves whose optimum is unknown steadied over a few evaluations."""
+        curves = {
+            key: curve if curve.optimum is not None else steadied(curve, window) for key, curve in self.curves.items()
+        }
+        return replace(self, curves=curves)
 
 
-def evidence_of(measured: Iterable[Measured], exact: Mapping[str, Exact]) -> Evidence:
-    """The evidence of measured cells; what ended in an error gives none."""
-    good = {(m.cell.task, m.cell.method.name, m.cell.preset): m for m in measured if m.seeds}
-    seconds = {key: float(np.median(m.per_million)) for key, m in good.items()}
-    return Evidence({key: m.curve for key, m in good.items()}, seconds, exact)
+def steadied(curve: Curve, window: int = WINDOW) -> Curve:
+    """The curve with every value replaced by the median of a seed's last few, as many as there are."""
+    if curve.apart:
+        return curve
+    ends = range(1, len(curve.steps) + 1)
+    columns = [np.sort(curve.lengths[:, max(0, end - window) : end], axis=1) for end in ends]
+    # The upper median of an even number: half of the evaluations failing is a failure.
+    lengths = np.stack([column[:, column.shape[1] // 2] for column in columns], axis=1)
+    return replace(curve, lengths=lengths)
 
 
-def steps(value: float | None) -> str:
+@dataclass(frozen=True)
+class Gathered:
+    """What the run folders of a sweep have so far."""
+
+    evidence: Evidence
+    seconds: float
+    """Training seconds of all seeds together, evaluations left out."""
+    unfinished: tuple[str, ...]
+    """Which cells are not at their end, and where they stand."""
+    errors: tuple[str, ...]
+
+
+def gather(sweep: SweepFolder) -> Gathered:
+    """The evidence of the cells of a sweep; runs that were cut short count as far as they came."""
+    groups: dict[Key, list[CellDocument]] = {}
+    for cell in sweep.document.cells:
+        groups.setdefault(key_of(cell), []).append(cell)
+    curves, paces, errors, open_ends, total = dict[Key, Curve](), dict[Key, tuple[float, ...]](), [], [], 0.0
+    for key, mine in groups.items():
+        runs = [open_run(sweep.cell(cell)) for cell in mine if sweep.head(cell) is not None]
+        results = [result for run in runs for result in run.results()]
+        good = [result for result in results if result.error is None]
+        errors += [f"{' '.join(key)}: {error}" for error in dict.fromkeys(r.error for r in results if r.error)]
+        total += sum(seconds for result in good if (seconds := result.training_seconds) is not None)
+        if len(good) < sum(cell.seeds for cell in mine) and not any(r.error for r in results):
+            reached = max((rows[-1].step for rows in seeds_of(runs).values()), default=0)
+            open_ends.append(f"{' '.join(key)} at {reached:,} of {max(cell.steps or 0 for cell in mine):,}")
+        if mine[0].learner not in STOPPING and (times := per_million(good)):
+            paces[key] = times
+        if not is_pace(mine[0]):
+            try:
+                curves[key] = curve_of_runs(key[1], key[0], runs)
+            except StoreError:  # nothing was evaluated yet
+                continue
+    return Gathered(Evidence(curves, paces, exact()), total, tuple(open_ends), tuple(errors))
+
+
+def per_million(results: Iterable[ResultDocument]) -> tuple[float, ...]:
+    """Seconds of training per million steps, by seed that has ended."""
+    return tuple(r.training_seconds / r.steps * 1e6 for r in results if r.training_seconds is not None and r.steps)
+
+
+def exact(tasks: Sequence[str] = EXACT) -> dict[str, ExactLengths]:
+    """What the oracle says about the tasks of the claim of global optimality."""
+    known = {}
+    for name in tasks:
+        single = one_policy_per_subtask(load(name))
+        if single.optimum is not None:
+            known[name] = ExactLengths(float(single.optimum), None if single.length is None else float(single.length))
+    return known
+
+
+def in_steps(value: float | None) -> str:
     """A number of steps in words."""
     if value is None:
         return "not run"

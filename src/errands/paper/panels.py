@@ -1,35 +1,293 @@
-"""Names of panels and groups of panels, as `errands reproduce` takes them."""
+"""The paper's experiments (Section 5) as plans: panels, methods, how much a profile runs, and the runs they stand for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from errands.errors import UnknownName
-from errands.paper import continuous, paper
-from errands.paper.paper import Panel, Skipped
+from errands.learners import LEARNERS
+from errands.learners.presets import as_document, config_of
+from errands.machines.counting import size
+from errands.runs.cost import PER_STATE
+from errands.runs.plan import Block, Cell, make_block
+from errands.tasks.catalogue import load
 
+if TYPE_CHECKING:
+    from errands.runs.folder import CellDocument
+
+Key = tuple[str, str, str]
+"""What a measurement is looked up by: task with its map, method, and preset or (for the pace of networks) kind of network."""
+NETWORKS = ("heads", "one-hot")
+"""One trunk with a head per objective or machine state, and the paper's one-hot input."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A learner on a machine, by the name that figures and tables use."""
+
+    learner: str
+    machine: str | None = None
+    settings: tuple[str, ...] = ()
+    """Settings that make it a method of its own, such as another reading of the reward."""
+    ours: bool = False
+    """Whether it is not in the paper; then it has no preset of the paper."""
+
+    @property
+    def name(self) -> str:
+        """Learner, machine and what was set."""
+        return " ".join([self.learner, *([self.machine] if self.machine else []), *self.settings])
+
+    @property
+    def presets(self) -> tuple[str, ...]:
+        """The presets that it is run under."""
+        return ("tuned",) if self.ours else ("tuned", "paper")
+
+
+_MACHINES = ("agenda", "boolean")
+TABULAR: tuple[Method, ...] = (
+    Method("qcorm"),
+    Method("qcorm-0"),
+    *(Method(learner, machine) for learner in ("crm", "hrm", "qrm") for machine in _MACHINES),
+    Method("dirl"),
+    Method("qcorm-plus", ours=True),
+    Method("scout", ours=True),
+)
+PRINTED = Method("qcorm", settings=("delta=printed",))
+"""QCoRM with the reward of Theorem 1 as printed, beside the reading that its proof supports."""
+DEEP: tuple[Method, ...] = (
+    Method("qcorm"),
+    PRINTED,
+    Method("qcorm-0"),
+    *(Method(learner, "agenda") for learner in ("crm", "hrm", "qrm")),
+    Method("dirl"),
+    Method("qcorm-plus", ours=True),
+)
+TIMED = ("qcorm", "crm", "hrm", "qrm", "qcorm-plus")
+"""Learners of the runtime panels with networks; QCoRM-0 costs what QCoRM costs, DiRL ends by itself."""
+STOPPING = tuple(name for name, entry in LEARNERS.items() if entry.stops or entry.apart)
+"""Learners that end by themselves before the steps are spent: time per million steps would mean nothing."""
+VARIANTS = ("delta",)
+"""Settings that make a method of its own."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One panel of the paper's figures, or one that we add to them."""
+
+    name: str
+    title: str
+    tasks: tuple[str, ...]
+    runtime: bool = False
+    maps: tuple[int, ...] = (0,)
+    """The seeds of the random maps."""
+
+    @property
+    def deep(self) -> bool:
+        """Whether its methods learn with networks."""
+        return self.name.startswith(("water", "cheetah"))
+
+
+_OFFICE_RUNTIME = tuple(f"office-{n}" for n in range(2, 7))
+_WATER = tuple(f"water-{n}" for n in range(2, 6))
+PANELS: Mapping[str, Panel] = {
+    panel.name: panel
+    for panel in (
+        Panel("delivery-2", "Delivery, 2 boxes", ("delivery-2",)),
+        Panel("delivery-8", "Delivery, 8 boxes", ("delivery-8",)),
+        Panel("delivery-runtime", "Delivery, runtime", tuple(f"delivery-{n}" for n in range(2, 9)), True),
+        Panel("office-3", "Office, 3 offices, a fresh coffee each", ("office-3",)),
+        Panel("office-6", "Office, 6 offices, a fresh coffee each", ("office-6",)),
+        Panel("office-3-one-coffee", "Office, 3 offices, one coffee for all", ("office-3-one-coffee",)),
+        Panel("office-6-one-coffee", "Office, 6 offices, one coffee for all", ("office-6-one-coffee",)),
+        Panel("office-runtime", "Office, runtime", _OFFICE_RUNTIME, True),
+        *(Panel(name, f"Water, {name[-1]} balls", (name,)) for name in _WATER),
+        Panel("water-maps", "Water, other maps", ("water-3", "water-5"), maps=(1, 2)),
+        Panel("water-runtime", "Water, runtime", _WATER, True),
+        Panel("cheetah-bcd", "HalfCheetah, B, C, D", ("cheetah-bcd",)),
+        Panel("cheetah-bcde", "HalfCheetah, B, C, D, E", ("cheetah-bcde",)),
+        Panel("cheetah-runtime", "HalfCheetah, runtime", tuple(f"cheetah-{'bcde'[:n]}" for n in range(1, 5)), True),
+    )
+}
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    group: tuple(name for name in chain(paper.PANELS, continuous.PANELS) if name.startswith(f"{group}-"))
+    group: tuple(name for name in PANELS if name.startswith(f"{group}-"))
     for group in ("delivery", "office", "water", "cheetah")
 }
+QUICK = ("water-3", "water-5", "water-runtime", "cheetah-bcd")
+"""What a group with networks runs under the quick profile: the paper's own panels, as far as a CPU can do them in minutes."""
 
 
-def chosen(names: Sequence[str], quick: bool) -> tuple[tuple[Panel, ...], tuple[Panel, ...], list[Skipped]]:
-    """The tabular and the continuous panels of these names, and what the quick profile leaves out of a group.
+@dataclass(frozen=True)
+class Profile:
+    """How much is run."""
 
-    No names at all means all tabular panels.
-    """
-    known = {**paper.PANELS, **continuous.PANELS}
+    name: str
+    seeds: int
+    steps: int
+    deep_seeds: int
+    water_steps: int
+    cheetah_steps: int
+    width: int | None = None
+    """Units of each hidden layer where they are not the preset's."""
+    scout_steps: int = 20_000
+    """Scout stops by itself with a proof; more steps would not be taken."""
+    budgets: int = 9
+    """How many budgets, each half of the next, DiRL is run for: it is evaluated only at its end."""
+    deep_budgets: int = 3
+    pace_steps: int = 2_000
+    """Steps by which the pace of a network is measured."""
+
+    def steps_of(self, task: str, map_seed: int = 0) -> int:
+        """The training steps of a task; maps beside the paper's one get a fifth."""
+        steps = (
+            self.cheetah_steps
+            if task.startswith("cheetah")
+            else self.water_steps
+            if task.startswith("water")
+            else self.steps
+        )
+        return steps if map_seed == 0 else max(1, steps // 5)
+
+
+PROFILES: Mapping[str, Profile] = {
+    "quick": Profile("quick", 3, 100_000, 2, 10_000, 2_000, width=128, budgets=4, deep_budgets=1, pace_steps=200),
+    "full": Profile("full", 10, 1_000_000, 10, 1_000_000, 1_000_000),
+}
+LARGE = 10_000
+"""Boolean machines with more states than this are run by CRM and HRM only when asked for."""
+EVALUATIONS, CHUNK = 20, 500
+"""At least so many evaluations of a network's run, on multiples of the steps that its loop is compiled for."""
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """What is not run, and why."""
+
+    task: str
+    method: str
+    reason: str
+
+
+def chosen(names: Sequence[str], quick: bool) -> tuple[list[Panel], list[Skipped]]:
+    """The panels of these names and groups, and what the quick profile leaves out; no names: all tabular panels."""
     wanted, left = dict[str, Panel](), list[Skipped]()
-    for name in names or paper.PANELS:
-        if name not in known and name not in GROUPS:
-            raise UnknownName("figure", name, [*known, *GROUPS])
-        for panel in GROUPS.get(name, (name,)):
-            if quick and name in GROUPS and panel in continuous.PANELS and panel not in (*continuous.QUICK, *names):
-                why = f"the quick profile leaves it out of '{name}'; name {panel} itself, or use --profile full"
-                left.append(Skipped(panel, "all methods", why))
+    for name in names or [name for name, panel in PANELS.items() if not panel.deep]:
+        if name not in PANELS and name not in GROUPS:
+            raise UnknownName("figure", name, [*PANELS, *GROUPS])
+        for member in GROUPS.get(name, (name,)):
+            if quick and name in GROUPS and PANELS[member].deep and member not in (*QUICK, *names):
+                why = f"the quick profile leaves it out of '{name}'; name {member} itself, or use --profile full"
+                left.append(Skipped(member, "all methods", why))
             else:
-                wanted[panel] = known[panel]
-    tabular = tuple(panel for name, panel in wanted.items() if name in paper.PANELS)
-    return tabular, tuple(panel for name, panel in wanted.items() if name in continuous.PANELS), left
+                wanted[member] = PANELS[member]
+    return list(wanted.values()), left
+
+
+def plan(panels: Sequence[Panel], profile: Profile, large: bool = False) -> tuple[list[Block], list[Skipped]]:
+    """The blocks of runs that some panels stand for, learning before paces, and what is left out; nothing is there twice."""
+    learnt = dict.fromkeys((t, m) for p in panels if not p.runtime or not p.deep for t in p.tasks for m in p.maps)
+    paced = dict.fromkeys(task for panel in panels if panel.runtime and panel.deep for task in panel.tasks)
+    blocks, left = list[Block](), list[Skipped]()
+    for task, map_seed in learnt:
+        deep = PANELS[f"{task.split('-')[0]}-runtime"].deep
+        for method in DEEP if deep else TABULAR:
+            if not large and (why := _large(task, method, profile)):
+                left.append(Skipped(task, method.name, why))
+            else:
+                blocks += _deep(task, map_seed, method, profile) if deep else [_tabular(task, method, profile)]
+    return blocks + [block for task in paced for block in _paces(task, profile)], left
+
+
+def _tabular(task: str, method: Method, profile: Profile) -> Block:
+    steps: Any = profile.steps
+    if method.learner == "scout":
+        steps = profile.scout_steps
+    if method.learner == "dirl":
+        steps = _budgets(steps, profile.budgets)
+    return _block(task, method, list(method.presets), profile.seeds, steps, method.settings)
+
+
+def _deep(task: str, map_seed: int, method: Method, profile: Profile) -> Iterator[Block]:
+    """A block for each preset: only what differs from the preset's settings is set."""
+    steps = profile.steps_of(task, map_seed)
+    for preset in method.presets:
+        config = as_document(config_of(method.learner, preset, load(task, map_seed)))
+        wanted = {"eval_every": evaluation_interval(steps), "capacity": min(config["capacity"], steps)}
+        if profile.width is not None:
+            wanted |= {"width": profile.width, "warmup": min(config["warmup"], max(1, steps // 10))}
+        words = [f"{name}={value}" for name, value in wanted.items() if config[name] != value]
+        budgets: Any = _budgets(steps, profile.deep_budgets) if method.learner == "dirl" else steps
+        yield _block(task, method, [preset], profile.deep_seeds, budgets, (*method.settings, *words), map_seed)
+
+
+def _paces(task: str, profile: Profile) -> Iterator[Block]:
+    """The pace of every timed learner with both networks, as a short run; QCoRM+ has one network only."""
+    steps = profile.pace_steps
+    for method in (m for m in DEEP if m.learner in TIMED and not m.settings):
+        words = ["warmup=1", f"capacity={max(steps, 1_000)}", f"eval_every={_pace_interval(steps)}"]
+        words += [] if profile.width is None else [f"width={profile.width}"]
+        for network in NETWORKS[:1] if method.ours else NETWORKS:
+            kind = [] if method.ours else [f"network={network}"]
+            yield _block(task, method, ["tuned"], profile.deep_seeds, steps, (*kind, *words))
+
+
+def _block(
+    task: str, method: Method, presets: list[str], seeds: int, steps: Any, settings: Sequence[str], map_seed: int = 0
+) -> Block:
+    machine = {} if method.machine is None else {"machine": [method.machine]}
+    return make_block(
+        {"task": [task], "learner": [method.learner], "preset": presets, "seeds": seeds, "steps": steps,
+         "set": list(settings), "map_seed": [map_seed], **machine}
+    )  # fmt: skip
+
+
+def _budgets(steps: int, count: int) -> list[int]:
+    return sorted({max(1, steps // 2**k) for k in range(count)})
+
+
+def evaluation_interval(steps: int) -> int:
+    """Steps between two evaluations of a network: 10,000, less in a short run, and a multiple of the compiled chunk."""
+    every = max(1, min(10_000, steps // EVALUATIONS))
+    return every - every % CHUNK if every >= CHUNK else every
+
+
+def _large(task: str, method: Method, profile: Profile) -> str:
+    """Why a Boolean machine is not trained on unasked, with what it would take; empty for everything else."""
+    if method.machine != "boolean" or method.learner not in PER_STATE:
+        return ""
+    states = size(load(task).machine).boolean
+    if states <= LARGE:
+        return ""
+    minutes = PER_STATE[method.learner][0] * states * 1e-9 * profile.steps * profile.seeds / 60
+    much = f"about {minutes:,.0f} minutes of one core under each preset"
+    return f"its Boolean machine has {states:,} states, {much}; ask for it with --boolean-large"
+
+
+def key_of(cell: Cell | CellDocument) -> Key:
+    """What a cell of a plan is looked up by."""
+    words = dict(word.split("=", 1) for word in cell.settings)
+    variant = tuple(word for word in cell.settings if word.split("=", 1)[0] in VARIANTS)
+    method = Method(cell.learner, cell.machine, variant).name
+    under = words.get("network", NETWORKS[0]) if is_pace(cell) else cell.preset
+    return task_name(cell.task, cell.map_seed), method, under
+
+
+def is_pace(cell: Cell | CellDocument) -> bool:
+    """Whether a cell only measures the pace of a network: it starts to learn at once, and is evaluated four times."""
+    return "warmup=1" in cell.settings and f"eval_every={_pace_interval(cell.steps or 0)}" in cell.settings
+
+
+def _pace_interval(steps: int) -> int:
+    """A quarter of the steps: the first one is spoilt by compiling, the others are timed."""
+    return max(1, steps // 4)
+
+
+def task_name(task: str, map_seed: int) -> str:
+    """A task with its map, where that is not the first."""
+    return f"{task}, map {map_seed}" if map_seed else task
+
+
+def subtasks_of(task: str) -> int:
+    """How many subtasks a task has, by which runtimes are compared."""
+    return len(load(task.split(",")[0]).machine.subtasks)

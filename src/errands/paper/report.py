@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from errands.paper.claims import Judged
-from errands.paper.paper import Skipped
+from errands.paper.figures import Figure
+from errands.paper.panels import Skipped
+from errands.runs.files import write_file
 
 Row = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A drawn figure and what to say about it."""
-
-    name: str
-    title: str
-    svg: str
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,16 +59,6 @@ RUNTIME_COLUMNS = {
     "task": "task", "method": "method", "preset": "preset or network",
     "q1": "q1", "median": "seconds per 1e6 steps", "q3": "q3", "least": "least",
 }  # fmt: skip
-RULES = (
-    "A claim stands for checks, each made under both presets (runtimes of networks: for both kinds), as far as they "
-    "could be made: all hold, reproduced; some, partly; none, not reproduced. Where the presets disagree the claim is "
-    "partly reproduced. Undecided: seeds differ too much to tell. Refuted: an exact computation contradicts it."
-)
-TABULAR = (
-    "Tabular domains: a method has converged "
-    "where the median of its seeds begins to stay within 10 % of the exact optimum, that is to lie there in "
-    "95 % of the evaluations that follow."
-)
 
 
 def tally(claims: Sequence[Judged]) -> str:
@@ -90,7 +74,7 @@ def html(report: Report) -> str:
     """One page that needs no other file."""
     facts = "".join(f"<li>{escape(fact)}</li>" for fact in report.facts)
     figures = "".join(_figure(figure) for figure in report.figures)
-    rules = "".join(f"<p>{escape(rule)}</p>" for rule in (RULES, *report.rules))
+    rules = "".join(f"<p>{escape(rule)}</p>" for rule in report.rules)
     parts = [
         f"<h1>The paper's results, reproduced ({escape(report.name)})</h1><ul>{facts}</ul>",
         f"<h2>Claims</h2>{rules}<p>{escape(tally(report.claims))}</p>{_claims(report.claims)}",
@@ -111,7 +95,7 @@ th,td{padding:.25rem .6rem;border-bottom:1px solid #ddd;text-align:left;vertical
 td.t{white-space:nowrap}td.n{text-align:right;font-variant-numeric:tabular-nums}th{border-bottom:2px solid #888}
 figure{display:inline-block;margin:.5rem;max-width:36rem}figure svg{width:100%;height:auto}
 figcaption{font-size:12px;color:#555}ul.small{margin:0;padding-left:1rem;font-size:12px}
-.reproduced{color:#00634a}.partly{color:#7a5a00}.not,.refuted{color:#9b2c00}code{font-size:12px}"""
+.reproduced{color:#00634a}.partly{color:#7a5a00}.not-reproduced,.refuted{color:#9b2c00}.not-run,.undecided{color:#6b6b6b}code{font-size:12px}"""
 
 
 def _figure(figure: Figure) -> str:
@@ -129,12 +113,16 @@ def _claims(claims: Sequence[Judged]) -> str:
         found = "".join(f"<li><b>{escape(p)}</b>: {escape('; '.join(said))}</li>" for p, said in claim.measured.items())
         each = ", ".join(f"{p}: {v}" for p, v in claim.by_preset.items())
         rows.append(
-            f"<tr><td>{escape(claim.where)}</td><td>{escape(claim.text)}</td>"
-            f'<td class="{claim.verdict.split()[0]}"><b>{escape(claim.verdict)}</b><br><small>{escape(each)}</small></td>'
+            f"<tr><td>{escape(claim.where)}</td><td>{escape(claim.text)}{_reading(claim)}</td>"
+            f'<td class="{claim.verdict.replace(" ", "-")}"><b>{escape(claim.verdict)}</b><br><small>{escape(each)}</small></td>'
             f'<td><ul class="small">{found}</ul></td><td><code>{escape(claim.command)}</code></td></tr>'
         )
     head = "".join(f"<th>{name}</th>" for name in ("where", "claim", "verdict", "measured", "command"))
     return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+
+
+def _reading(claim: Judged) -> str:
+    return f"<br><small>Read as: {escape(claim.reading)}</small>" if claim.reading else ""
 
 
 def _table(rows: Sequence[Row], columns: Mapping[str, str]) -> str:
@@ -163,16 +151,17 @@ def shown(value: Any) -> str:
 
 def markdown_claims(claims: Sequence[Judged]) -> str:
     """The claims as a Markdown table."""
-    lines = ["| where | claim | verdict | measured | command |", "|---|---|---|---|---|"]
+    lines = ["| where | claim | read as | verdict | measured | command |", "|---|---|---|---|---|---|"]
     for claim in claims:
         said = "<br>".join(f"**{p}** ({claim.by_preset[p]}): {'; '.join(found)}" for p, found in claim.measured.items())
-        lines.append(f"| {claim.where} | {claim.text} | **{claim.verdict}** | {said} | `{claim.command}` |")
+        what = f"{claim.where} | {claim.text} | {claim.reading or '-'}"
+        lines.append(f"| {what} | **{claim.verdict}** | {said} | `{claim.command}` |")
     return "\n".join([*lines, ""])
 
 
 def markdown(report: Report) -> str:
     """The report without its figures' drawings, for a folder that also holds them as files."""
-    rules = [line for rule in (RULES, *report.rules) for line in (rule, "")]
+    rules = [line for rule in report.rules for line in (rule, "")]
     parts = ["# The paper's results, reproduced", "", *(f"- {fact}" for fact in report.facts), "", "## Claims", "",
              *rules, tally(report.claims), "", markdown_claims(report.claims), "## Figures", ""]  # fmt: skip
     for figure in report.figures:
@@ -211,7 +200,24 @@ def claims_json(report: Report) -> dict[str, Any]:
     said = {"command": report.command, "profile": report.name, "versions": dict(report.versions)}
     return {
         **said,
-        "rules": " ".join((RULES, *report.rules)),
+        "rules": " ".join(report.rules),
         "tally": tally(report.claims),
-        "claims": [asdict(claim) for claim in report.claims],
+        "claims": [{**asdict(claim), "words": claim.words} for claim in report.claims],
     }
+
+
+def write(report: Report, output: Path, page: bool = True) -> Path:
+    """Write the page (if wanted), the figures and the tables; returns the page."""
+    files = {
+        **({"report.html": html(report)} if page else {}),
+        "README.md": markdown(report),
+        "claims.md": markdown_claims(report.claims),
+        "claims.json": json.dumps(claims_json(report), ensure_ascii=False, indent=1) + "\n",
+        "summary.csv": as_csv(report.summaries),
+        "runtimes.csv": as_csv(report.runtimes),
+        **{f"{figure.name}.svg": figure.svg for figure in report.figures},
+    }
+    output.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        write_file(output / name, text.encode())
+    return output / "report.html"

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from errands.analysis.summary import Summary
-from errands.plots.style import blank, looks, styled
+from errands.plots.style import GREY, blank, looks, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,23 +35,25 @@ class Bars:
     steps: int
     """How long the runs were: a bar that ends there stands for 'not within the run'."""
     bars: tuple[Bar, ...]
+    missing: tuple[str, ...] = ()
+    """Methods that were not run: they stand in grey below the others."""
 
     def as_json(self) -> dict[str, Any]:
         """The same as plain values."""
         return {"kind": "bars", **asdict(self)}
 
 
-def bars(summaries: Sequence[Summary], title: str | None = None) -> Bars:
-    """What is drawn of the summaries of several methods on one task, the fastest first."""
+def bars(summaries: Sequence[Summary], title: str | None = None, missing: Sequence[str] = ()) -> Bars:
+    """What is drawn of the summaries of several methods on one task, the fastest first, and which others were not run."""
     ordered = sorted(summaries, key=lambda s: (s.first_optimal.median, -s.ever_optimal))
     found = tuple(Bar(s.name, *s.first_optimal.values, round(s.ever_optimal * s.seeds), s.seeds) for s in ordered)
-    return Bars(title or summaries[0].task, max(s.steps for s in summaries), found)
+    return Bars(title or summaries[0].task, max(s.steps for s in summaries), found, tuple(missing))
 
 
 def draw_bars(value: Bars) -> Figure:
     """The figure."""
     with styled():
-        figure = blank(7.2, 0.6 + 0.38 * max(len(value.bars), 3))
+        figure = blank(7.2, 0.6 + 0.38 * max(len(value.bars) + len(value.missing), 3))
         paint_bars(figure.add_subplot(), value)
     return figure
 
@@ -69,7 +71,13 @@ def paint_bars(axes: Axes, value: Bars) -> None:
             axes.plot([bar.low, high], [row, row], color="#222222", linewidth=1.2, solid_capstyle="butt")
         words = f"{bar.reached} of {bar.seeds} seeds" + ("" if never else f", median {width:,.0f}")
         axes.text(1.01, row, words, transform=axes.get_yaxis_transform(), va="center", fontsize=8.5)
-    axes.set_yticks(range(len(value.bars)), [bar.name for bar in value.bars])
+    names = [*(bar.name for bar in value.bars), *value.missing]
+    axes.set_yticks(range(len(names)), names)
+    for row, label in enumerate(axes.get_yticklabels()):
+        if row >= len(value.bars):
+            label.set_color(GREY)
+            axes.text(1.01, row, "not run", transform=axes.get_yaxis_transform(), va="center", fontsize=8.5, color=GREY)
+    axes.set_ylim(-0.6, len(names) - 0.4)
     axes.invert_yaxis()
     axes.grid(False, axis="y")
     axes.set_xscale("log")

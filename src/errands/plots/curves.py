@@ -29,6 +29,8 @@ class Line:
     low: Values
     median: Values
     high: Values
+    failed: tuple[float, ...] = ()
+    """The share of seeds whose policy does not surely succeed."""
     apart: bool = False
     """Whether its values are drawn as points: each is a run of its own."""
 
@@ -72,7 +74,8 @@ def _line(curve: Curve, points: int, last: int) -> Line:
     at = np.searchsorted(curve.steps, wanted, side="right") - 1
     rows = curve.quantiles(0.25, 0.5, 0.75)[:, at]
     low, median, high = (tuple(None if np.isinf(x) else float(x) for x in row) for row in rows)
-    return Line(curve.name, curve.seeds, tuple(wanted.tolist()), low, median, high)
+    failed = tuple(np.isinf(curve.lengths[:, at]).mean(axis=0).tolist())
+    return Line(curve.name, curve.seeds, tuple(wanted.tolist()), low, median, high, failed)
 
 
 def _points(curve: Curve) -> Line:
@@ -81,17 +84,40 @@ def _points(curve: Curve) -> Line:
     steps = curve.steps.tolist() if together else [int(np.median(curve.ends))]
     rows = curve.quantiles(0.25, 0.5, 0.75)[:, -len(steps) :]
     low, median, high = (tuple(None if np.isinf(x) else float(x) for x in row) for row in rows)
-    return Line(curve.name, curve.seeds, tuple(steps), low, median, high, apart=True)
+    failed = tuple(np.isinf(curve.lengths[:, -len(steps) :]).mean(axis=0).tolist())
+    return Line(curve.name, curve.seeds, tuple(steps), low, median, high, failed, apart=True)
 
 
 def draw_curves(value: LearningCurves) -> Figure:
     """The figure."""
     with styled():
-        figure = blank(7.2, 4.2)
-        axes = figure.add_subplot()
+        failing = any(share for line in value.lines for share in line.failed)
+        figure = blank(7.2, 5.2 if failing else 4.2)
+        grid = figure.add_gridspec(2 if failing else 1, 1, height_ratios=(4, 1) if failing else None)
+        axes = figure.add_subplot(grid[0])
         paint_curves(axes, value)
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        if failing:
+            below = figure.add_subplot(grid[1], sharex=axes)
+            paint_failures(below, value)
+            axes.set_xlabel("")
+            axes.tick_params(labelbottom=False)
     return figure
+
+
+def paint_failures(axes: Axes, value: LearningCurves) -> None:
+    """The share of seeds that fail, below the lengths of a figure."""
+    chosen = looks([line.name for line in value.lines])
+    for line in value.lines:
+        look, shares = chosen[line.name], [100 * share for share in line.failed]
+        if line.apart:
+            axes.plot(line.steps, shares, color=look.colour, marker=look.mark, linestyle="none", markersize=5)
+        else:
+            axes.step(line.steps, shares, where="post", color=look.colour, linestyle=look.dashes, linewidth=1.4)
+    axes.set_ylim(-4, 104)
+    axes.set_yticks([0, 50, 100], ["0", "50", "100"])
+    axes.set_xlabel("training steps")
+    axes.set_ylabel("% of seeds fail")
 
 
 def paint_curves(axes: Axes, value: LearningCurves) -> None:

@@ -43,22 +43,34 @@ from errands.terminal import table
 
 def begin(blocks: Sequence[Block], path: Path, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> SweepFolder:
     """A new sweep folder with every cell of a plan; settings that a learner does not have are refused here."""
+    return create_sweep(path, planned(blocks, checkpoint_seconds))
+
+
+def planned(blocks: Sequence[Block], checkpoint_seconds: float = CHECKPOINT_SECONDS) -> SweepDocument:
+    """The document of a sweep of every cell of a plan; nothing is written."""
     cells = expand(blocks)
     files = {name: load_file(Path(name)).text for name in sorted({c.task for c in cells if is_file(c.task)})}
     _check_settings(cells)
     width = len(str(len(cells)))
-    document = SweepDocument(
+    return SweepDocument(
         cells=[_stored(cell, f"{number:0{width}}") for number, cell in enumerate(cells, 1)],
         files=files,
         checkpoint_seconds=checkpoint_seconds,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         git=git_state(Path.cwd()),
     )
-    return create_sweep(path, document)
 
 
 def extend(sweep: SweepFolder, blocks: Sequence[Block]) -> SweepFolder:
     """The sweep with those cells of a plan that it lacks; what it has is left as it is."""
+    wider = extended(sweep, blocks)
+    if wider is not sweep:
+        write_document(sweep.path / SWEEP, wider.document)
+    return wider
+
+
+def extended(sweep: SweepFolder, blocks: Sequence[Block]) -> SweepFolder:
+    """The same without writing anything."""
     known = sweep.document
     have = {cell_of(document) for document in known.cells}
     cells = [cell for cell in expand(blocks) if cell not in have]
@@ -71,7 +83,6 @@ def extend(sweep: SweepFolder, blocks: Sequence[Block]) -> SweepFolder:
     first = len(known.cells) + 1
     added = [_stored(cell, f"{number:0{len(str(first))}}") for number, cell in enumerate(cells, first)]
     document = known.model_copy(update={"cells": [*known.cells, *added], "files": {**known.files, **files}})
-    write_document(sweep.path / SWEEP, document)
     return SweepFolder(sweep.path, document)
 
 

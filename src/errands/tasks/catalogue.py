@@ -148,6 +148,8 @@ CATALOGUE = (
     ),
     Entry("visit", 1, 1000, "N random cells in any order: a travelling salesman's path", _visit),
     Entry("water", 1, 6, "touch moving balls of N colours and no others", _water),
+    Entry("cheetah-b", 0, 0, "HalfCheetah runs to B, behind it", _cheetah("b")),
+    Entry("cheetah-bc", 0, 0, "HalfCheetah runs to B (back) and C (ahead) in any order", _cheetah("bc")),
     Entry("cheetah-bcd", 0, 0, "HalfCheetah runs to B (back), C and D (ahead) in any order", _cheetah("bcd")),
     Entry("cheetah-bcde", 0, 0, "the same with E, further ahead", _cheetah("bcde")),
 )

@@ -1,0 +1,35 @@
+"""Judge and draw the rows of the GPU sessions: python paper/deep.py.
+
+Reads the files that importer.py names and writes figures, README.md, claims.md, claims.json, summary.csv and runtimes.csv into
+paper/results/deep, by the same rules as `errands reproduce water cheetah`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from importer import evidence_of, judged_files, read_rows
+
+from errands.paper.panels import PANELS
+from errands.paper.report import write
+from errands.paper.reproduction import report_of
+
+RESULTS = Path(__file__).resolve().parent / "results" / "deep"
+NOTE = (
+    "Measured on an H200 in several sessions; ten seeds unless the table says otherwise. What was run, and how, is told in "
+    "docs/methods/deep-results.md and in paper/rows; versions and machine below are those that drew the figures."
+)
+
+
+def main() -> None:
+    """Write everything and print the verdicts."""
+    evidence = evidence_of(row for path in judged_files() for row in read_rows(path))
+    panels = [panel for panel in PANELS.values() if panel.deep]
+    report = report_of(evidence, panels, "collected", "python paper/deep.py", [NOTE])
+    write(report, RESULTS, page=False)
+    for claim in report.claims:
+        print(f"{claim.verdict:15} {claim.where:15} {claim.text}")
+
+
+if __name__ == "__main__":
+    main()

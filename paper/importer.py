@@ -1,0 +1,118 @@
+"""Rows of the GPU sessions: files with one JSON object per line, written before every measurement was a run folder.
+
+Two generations of evaluations are read. The first (no field `success`) tells a failed episode by a negative length; its QCoRM
+paid Theorem 1's reward as printed, and its HRM taught the controller at every step. The second (`benchmarks/gpu.py`) has lengths
+and `success`.
+A row with `us_per_step` is a pace; `all` are its repeats.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from errands.analysis.curve import Curve, curve_of
+from errands.errors import StoreError
+from errands.learners import entry_of
+from errands.learners.presets import as_document, config_of
+from errands.paper.evidence import Evidence
+from errands.paper.panels import DEEP, Key, Method, task_name
+from errands.tables import Evaluation
+from errands.tasks.catalogue import load
+
+HERE = Path(__file__).resolve().parent / "rows"
+Row = Mapping[str, Any]
+MACHINES = {method.learner: method.machine for method in DEEP}
+FIRST_QCORM = {"delta": "printed", "ground_replay": "always", "shortest": "ratchet", "penalty": None, "floor": None}
+"""What the first generation's QCoRM did where there is a setting now."""
+READINGS = {"gate": {"delta": "gated"}, "noKop": {"delta": "episode"}, "both": {"delta": "both"}}
+"""Names that variants of the reward had before `delta` was a setting; `both` needs K > K_mi and K^tau < K_op, and is none now."""
+
+
+def judged_files() -> list[Path]:
+    """The files that claims about Water and HalfCheetah are judged by; of two rows for one step the later one counts."""
+    return [*sorted(HERE.glob("learn-*.jsonl")), *sorted(HERE.glob("readings/*.jsonl")), *sorted(HERE.glob("gpu/*.jsonl")),
+            HERE / "speed.jsonl"]  # fmt: skip
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a file."""
+    rows = list[Row]()
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        try:
+            row = json.loads(line)
+            rows.append({**row, "task": str(row["task"]), "run": str(row["run"])})
+        except (ValueError, KeyError, TypeError):
+            raise StoreError(f"line {number} of {path} is not a row with a task and a run; remove it") from None
+    return rows
+
+
+def evidence_of(rows: Iterable[Row]) -> Evidence:
+    """Curves and paces of any number of runs; where a method was measured by both generations, the first one's is named so."""
+    curves: dict[tuple[Key, bool], dict[int, list[Evaluation]]] = {}
+    paces: dict[Key, tuple[float, ...]] = {}
+    for row in rows:
+        if "us_per_step" in row:
+            learner, _, network = row["run"].partition("/")
+            # us_per_step is the least of the repeats in `all`: where they are listed, it must not count twice.
+            repeats = row.get("all") or [row["us_per_step"]]
+            paces[row["task"], _name(learner, ()), network or "heads"] = tuple(map(float, repeats))
+        else:
+            new = "success" in row
+            curves.setdefault((_key(row), new), {})[row["step"]] = _evaluations(row)
+    both = {key for key, new in curves if new} & {key for key, new in curves if not new}
+    named = {(key[0], f"{key[1]} (first code)", key[2]) if key in both and not new else key: steps
+             for (key, new), steps in curves.items()}  # fmt: skip
+    return Evidence({key: _curve(key, steps) for key, steps in named.items()}, paces)
+
+
+def _key(row: Row) -> Key:
+    """Task with its map, method with the settings that today's preset does not have, and preset."""
+    learner, settings = settings_of(row)
+    known = as_document(config_of(learner, row["preset"], load(row["task"], row.get("map_seed") or 0)))
+    words = [f"{name}={value}" for name, value in settings.items() if known.get(name) != value]
+    return task_name(row["task"], row.get("map_seed") or 0), _name(learner, words), row["preset"]
+
+
+def settings_of(row: Row) -> tuple[str, dict[str, Any]]:
+    """The learner of a row and what was set: `qcorm/alpha=1e-4`, or `qcorm[gate]{"ground_replay": "once"}`."""
+    name, *words = row["run"].split("/")
+    match = re.fullmatch(r"([\w-]+)(?:\[(\w+)\])?(\{.*\})?", name)
+    if match is None:
+        raise StoreError(f"'{row['run']}' names no learner with settings, such as crm/batch=128")
+    learner, reading, given = match.groups()
+    settings: dict[str, Any] = dict(FIRST_QCORM) if learner == "qcorm" and "success" not in row else {}
+    if learner == "qcorm-0" and row["preset"] == "paper" and "success" not in row:
+        settings = {"ground_replay": "always"}
+    settings |= READINGS[reading] if reading else {}
+    settings |= json.loads(given) if given else {}
+    for word in words:
+        field, _, value = word.partition("=")
+        try:
+            settings[field] = json.loads(value)
+        except json.JSONDecodeError:
+            settings[field] = value
+    return learner, settings
+
+
+def _name(learner: str, words: Iterable[str]) -> str:
+    return Method(learner, MACHINES.get(learner), tuple(words)).name
+
+
+def _evaluations(row: Row) -> list[Evaluation]:
+    lengths = row["lengths"]
+    successes = row.get("success") or [length > 0 for length in lengths]
+    pairs = zip(lengths, successes, strict=True)
+    return [Evaluation(row["step"], abs(length), float(success), bool(success)) for length, success in pairs]
+
+
+def _curve(key: Key, steps: Mapping[int, list[Evaluation]]) -> Curve:
+    task, name, _ = key
+    ordered = [steps[step] for step in sorted(steps)]
+    count = min(map(len, ordered))
+    return curve_of(
+        name, task, [[row[i] for row in ordered] for i in range(count)], apart=entry_of(name.split()[0]).apart
+    )

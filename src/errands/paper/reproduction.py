@@ -1,0 +1,165 @@
+"""The road of `errands reproduce`: panels -> plan -> sweep -> evidence -> claims -> report, every measurement a run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from errands.errors import StoreError
+from errands.learners.presets import as_document, config_of
+from errands.paper.claims import ALL, CLAIMS, WITH_OPTIMUM, WITHOUT_OPTIMUM, Judged, judge_all
+from errands.paper.evidence import OTHER_WINDOWS, WINDOW, Evidence, gather
+from errands.paper.figures import figures, runtime_rows, summaries
+from errands.paper.panels import Panel, Profile, Skipped, plan
+from errands.paper.report import Report
+from errands.runs.folder import SWEEP, CellDocument, SweepFolder, open_sweep
+from errands.runs.plan import Block, expand
+from errands.runs.provenance import computer, versions
+from errands.runs.sweep import begin, cell_of, extend, extended, planned
+from errands.tasks.catalogue import load
+
+SHOWN = 12
+"""Unfinished cells that a report names."""
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What a command reproduces, and the sweep folder that holds its runs."""
+
+    panels: tuple[Panel, ...]
+    profile: Profile
+    sweep: SweepFolder
+    """The folder with the cells of these panels only; on disk it may hold others."""
+    skipped: tuple[Skipped, ...]
+
+
+def prepare(
+    panels: Sequence[Panel],
+    profile: Profile,
+    output: Path,
+    large: bool = False,
+    skipped: Sequence[Skipped] = (),
+    dry: bool = False,
+) -> Reproduction:
+    """The sweep folder of some panels: a new one, or an old one with the cells that it lacks; `dry` writes nothing."""
+    blocks, left = plan(panels, profile, large)
+    sweep = _sweep(blocks, output, dry)
+    wanted = set(expand(blocks))
+    cells = [document for document in sweep.document.cells if cell_of(document) in wanted]
+    for document in cells:
+        _check_settings(sweep, document)
+    view = SweepFolder(sweep.path, sweep.document.model_copy(update={"cells": cells}))
+    return Reproduction(tuple(panels), profile, view, (*skipped, *left))
+
+
+def _sweep(blocks: Sequence[Block], output: Path, dry: bool) -> SweepFolder:
+    if (output / SWEEP).exists():
+        known = open_sweep(output)
+        return extended(known, blocks) if dry else extend(known, blocks)
+    return SweepFolder(output, planned(blocks)) if dry else begin(blocks, output)
+
+
+def _check_settings(sweep: SweepFolder, cell: CellDocument) -> None:
+    """Refuse a folder whose runs were made with other settings than the presets have now."""
+    head = sweep.head(cell)
+    if head is None or cell.task in sweep.document.files:
+        return
+    now = as_document(config_of(cell.learner, cell.preset, load(cell.task, cell.map_seed), cell.settings))
+    if other := [name for name, value in now.items() if head.config.get(name) != value]:
+        raise StoreError(
+            f"{sweep.cell(cell)} was trained with another {', '.join(other[:5])} than preset '{cell.preset}' has now; "
+            "give --output another folder, or remove that one"
+        )
+
+
+def report(reproduction: Reproduction, command: str) -> Report:
+    """Judge, draw and tell what the sweep folder holds so far."""
+    gathered = gather(reproduction.sweep)
+    deep, tabular = any(p.deep for p in reproduction.panels), any(not p.deep for p in reproduction.panels)
+    notes = [*_amounts(reproduction.profile, tabular, deep)]
+    notes.append(f"Training took {gathered.seconds / 60:.1f} minutes in all, evaluations and compilation left out.")
+    if gathered.unfinished:
+        shown, more = gathered.unfinished[:SHOWN], len(gathered.unfinished) - SHOWN
+        rest = f", and {more} more" if more > 0 else ""
+        notes.append(f"Not at the end yet; the same command continues: {', '.join(shown)}{rest}.")
+    return report_of(
+        gathered.evidence,
+        reproduction.panels,
+        reproduction.profile.name,
+        command,
+        notes,
+        reproduction.skipped,
+        gathered.errors,
+    )
+
+
+def report_of(
+    evidence: Evidence,
+    panels: Sequence[Panel],
+    name: str,
+    command: str,
+    notes: Sequence[str],
+    skipped: Sequence[Skipped] = (),
+    errors: Sequence[str] = (),
+) -> Report:
+    """The report of some evidence, wherever it was measured."""
+    deep, tabular = any(p.deep for p in panels), any(not p.deep for p in panels)
+    claims = [claim for claim in CLAIMS if (deep if claim.deep else tabular)]
+    judged = judge_all(evidence.steadied(), claims)
+    rules = (ALL, *([WITH_OPTIMUM] if tabular else []), *([WITHOUT_OPTIMUM] if deep else []))
+    return Report(
+        name=name,
+        command=command,
+        versions=versions("cheetah" if deep else "", deep=deep),
+        computer={**computer(), **(_device() if deep else {})},
+        notes=(*notes, *(_doubts(evidence, judged) if deep else ())),
+        figures=figures(panels, evidence, skipped),
+        summaries=summaries(evidence),
+        runtimes=runtime_rows(evidence),
+        claims=tuple(judged),
+        rules=rules,
+        skipped=tuple(skipped),
+        errors=tuple(errors),
+    )
+
+
+def _doubts(evidence: Evidence, judged: Sequence[Judged]) -> tuple[str, ...]:
+    """Which verdicts hang on how many evaluations a value is the median of."""
+    claims = [claim for claim in CLAIMS if claim.deep]
+    before = {claim.name: claim for claim in judged}
+    said = []
+    for window in OTHER_WINDOWS:
+        other = [f"'{b.text}' would be {b.verdict} instead of {before[b.name].verdict}"
+                 for b in judge_all(evidence.steadied(window), claims) if b.verdict != before[b.name].verdict]  # fmt: skip
+        values = "single evaluations" if window == 1 else f"medians of {window} evaluations"
+        said.append(f"With {values} instead of medians of {WINDOW}, {'; '.join(other) or 'all verdicts are the same'}.")
+    return tuple(said)
+
+
+def _amounts(profile: Profile, tabular: bool, deep: bool) -> list[str]:
+    """How much was run, and what that can show."""
+    notes = []
+    if tabular:
+        much = f"{profile.seeds} seeds of {profile.steps:,} steps"
+        scout = f"scout stops with a proof and is given {profile.scout_steps:,}"
+        notes.append(f"Profile {profile.name}, tabular domains: {much} ({scout}).")
+    if deep:
+        much = f"{profile.water_steps:,} steps on Water (a fifth on other maps) and {profile.cheetah_steps:,} on HalfCheetah"
+        width = (
+            "hidden layers as in the presets" if profile.width is None else f"hidden layers of {profile.width} units"
+        )
+        notes.append(f"Profile {profile.name}, continuous domains: {profile.deep_seeds} seeds, {much}, {width}.")
+        if profile.name == "quick":
+            notes.append(
+                "The quick profile shows that every method runs and begins to learn on Water, and how runtimes grow; it cannot "
+                "show who converges, nor anything that is learnt on HalfCheetah: that takes 100,000 steps and more."
+            )
+    return notes
+
+
+def _device() -> dict[str, str]:
+    """What networks were trained on."""
+    import jax
+
+    return {"device": str(jax.devices()[0].device_kind)}

@@ -1,0 +1,453 @@
+"""The rules by which claims are judged: each says what was measured, and whether that is as claimed.
+
+Two kinds of rules compare methods. Where the optimum is known, a method has converged once the median of its seeds stays near it.
+Where it is not, methods are compared with each other over the same steps, and over all maps that both were measured on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from errands.analysis.curve import NEAR, Curve
+from errands.analysis.statistics import Interval, improvement_interval, spread
+from errands.machines.counting import size
+from errands.paper.evidence import NEVER, Evidence, in_steps
+from errands.paper.panels import TABULAR
+from errands.tables import Floats
+from errands.tasks.catalogue import load
+
+MEMORY = 16 * 2**30
+"""What the paper's machines had."""
+SIMILAR = 1.5
+"""Rates within this factor count as similar."""
+LIMIT = 1_000_000
+"""The paper's steps: a failure within fewer counts only where another method succeeds within as many."""
+ENOUGH = LIMIT // 10
+"""Networks are compared over no fewer steps than this: earlier, most have not found the task's end yet."""
+FLAT = 1.25
+"""A runtime that grows by less from the smallest to the largest task does not change much."""
+PAPER = tuple(m.name for m in TABULAR if not m.ours)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing looked at: whether it is as claimed (None: it could not be looked at) and what was found."""
+
+    holds: bool | None
+    said: str
+    undecided: bool = False
+    """Whether it was looked at and the numbers do not tell."""
+
+
+Rule = Callable[[Evidence, str], list[Check]]
+Look = Callable[[Evidence, str, str], Check | None]
+"""A look at one task under one preset; None where nothing was measured."""
+
+
+def both(*parts: Rule) -> Rule:
+    """The checks of several rules."""
+    return lambda e, preset: [check for part in parts for check in part(e, preset)]
+
+
+def each(what: str, tasks: Sequence[str], look: Look) -> Rule:
+    """A check for every task on every map that was measured."""
+
+    def rule(e: Evidence, preset: str) -> list[Check]:
+        names = [name for task in tasks for name in e.maps(task) or [task]]
+        checks = ((name, look(e, preset, name)) for name in names)
+        return [Check(None, f"{name}, {what}: not run") if check is None else check for name, check in checks]
+
+    return rule
+
+
+# Rules that know the optimum.
+
+
+def reaches_optimum(method: str, tasks: Sequence[str]) -> Rule:
+    """The median curve comes to the optimum and stays there."""
+
+    def look(e: Evidence, preset: str, task: str) -> Check | None:
+        at, curve = e.settled(task, method, preset, 0.0), e.curve(task, method, preset)
+        if at is None or curve is None or curve.optimum is None:
+            return None
+        optimal = int(curve.within(0.0, curve.optimum)[:, -1].sum())
+        said = f"the median stays at the optimum from step {in_steps(at)}; {optimal} of {curve.seeds} seeds end optimal"
+        return Check(at < NEVER, f"{task}: {said}")
+
+    return each(method, tasks, look)
+
+
+def never_settles(method: str, tasks: Sequence[str]) -> Rule:
+    """The median curve does not stay within 10 % of the optimum."""
+
+    def look(e: Evidence, preset: str, task: str) -> Check | None:
+        at, last = e.settled(task, method, preset), e.final(task, method, preset)
+        if at is None:
+            return None
+        said = f"{method} stays within 10 % from step {in_steps(at)}; final median {_length(last)}"
+        return Check(at == NEVER, f"{task}: {said}")
+
+    return each(method, tasks, look)
+
+
+def before(first: Sequence[str], second: Sequence[str], tasks: Sequence[str]) -> Rule:
+    """The median of some methods stays near the optimum from an earlier step than that of any of the others."""
+
+    def look(e: Evidence, preset: str, task: str) -> Check | None:
+        ours, theirs = _settled(e, preset, task, first), _settled(e, preset, task, second)
+        if not ours or not theirs:
+            return None
+        return Check(min(ours.values()) < min(theirs.values()), f"{task}: {_listed({**ours, **theirs})}")
+
+    return each(", ".join((*first, *second)), tasks, look)
+
+
+def fastest(methods: Sequence[str], tasks: Sequence[str]) -> Rule:
+    """No other method of the paper stays near the optimum from an earlier step."""
+
+    def look(e: Evidence, preset: str, task: str) -> Check | None:
+        settled = _settled(e, preset, task, PAPER)
+        ours = [at for name, at in settled.items() if name in methods]
+        if not ours or len(ours) == len(settled):
+            return None
+        return Check(NEVER > min(ours) <= min(settled.values()), f"{task}: {_listed(settled)}")
+
+    return each(", ".join(methods), tasks, look)
+
+
+def slowest(methods: Sequence[str], tasks: Sequence[str]) -> Rule:
+    """No other method of the paper but DiRL stays near the optimum from a later step."""
+
+    def look(e: Evidence, preset: str, task: str) -> Check | None:
+        settled = {name: at for name, at in _settled(e, preset, task, PAPER).items() if name != "dirl"}
+        ours = [at for name, at in settled.items() if name in methods]
+        others = [at for name, at in settled.items() if name not in methods]
+        if not ours or not others:
+            return None
+        return Check(min(ours) >= max(others) and min(others) < NEVER, f"{task}: {_listed(settled)}")
+
+    return each(", ".join(methods), tasks, look)
+
+
+def sooner(first: str, second: str, tasks: Sequence[str]) -> Rule:
+    """The median seed of the first method comes within 10 % of the optimum before that of the second."""
+    return _nearing(first, second, tasks, lambda a, b: a < b)
+
+
+def similar(first: str, second: str, tasks: Sequence[str]) -> Rule:
+    """The median seeds of both come within 10 % of the optimum within a factor of 1.5."""
+    return _nearing(first, second, tasks, lambda a, b: max(a, b) <= SIMILAR * min(a, b))
+
+
+def _nearing(first: str, second: str, tasks: Sequence[str], wanted: Callable[[float, float], bool]) -> Rule:
+    def look(e: Evidence, preset: str, task: str) -> Check | None:
+        a, b = e.near(task, first, preset), e.near(task, second, preset)
+        if a is None or b is None:
+            return None
+        said = f"{task}: within 10 % after {in_steps(a)} ({first}) and {in_steps(b)} ({second})"
+        return Check(None if a == b == NEVER else wanted(a, b), said)
+
+    return each(f"{first} and {second}", tasks, look)
+
+
+# Rules that compare methods with each other.
+
+
+def ahead(first: str, others: Sequence[str], tasks: Sequence[str], within: int = LIMIT) -> Rule:
+    """Over the steps that both took, `within` at most, seeds of the first do better on average than those of every other.
+
+    A seed's success over some steps is the mean of (shortest length met / its length), 0 while it fails. The chance that a seed of
+    the first does better is averaged over maps, and its interval is that of seeds drawn again within each map.
+    """
+
+    def look(e: Evidence, preset: str, names: Sequence[str]) -> Check | None:
+        pairs = {name: _progresses(e, names, first, name, preset, within) for name in others}
+        if not any(pairs.values()):
+            return None
+        known = {name: some for name, some in pairs.items() if any(x.any() or y.any() for _, x, y, _ in some)}
+        if not known:
+            return Check(None, f"{', '.join(names)}: nothing was solved within these steps")
+        chances = {name: improvement_interval([x for _, x, _, _ in some], [y for _, _, y, _ in some])
+                   for name, some in known.items()}  # fmt: skip
+        end = max(end for some in known.values() for *_, end in some)
+        on = _over({task for some in known.values() for task, *_ in some})
+        said = ", ".join(f"{name} {_chance(chance)}" for name, chance in chances.items())
+        return _judged(list(chances.values()), end, f"{on}, to {end:,}: chance that {first} is ahead of {said}")
+
+    return _pooled(f"{first} and {', '.join(others)}", tasks, look)
+
+
+def shorter(first: str, second: str, tasks: Sequence[str]) -> Rule:
+    """Seeds of the first end shorter than those of the second, at the last step that both took, averaged over maps."""
+
+    def look(e: Evidence, preset: str, names: Sequence[str]) -> Check | None:
+        curves = [(task, e.curve(task, first, preset), e.curve(task, second, preset)) for task in names]
+        pairs = [(task, *_ends(a, b)) for task, a, b in curves if a is not None and b is not None]
+        if not pairs:
+            return None
+        end, on = max(end for *_, end in pairs), _over(task for task, *_ in pairs)
+        if all(np.isinf(x).all() and np.isinf(y).all() for _, x, y, _ in pairs):
+            return Check(None, f"{on}: neither succeeds within {end:,} steps")
+        chance = improvement_interval([-x for _, x, _, _ in pairs], [-y for _, _, y, _ in pairs])
+        medians = "; ".join(f"{first} {_spread(x)}, {second} {_spread(y)}" for _, x, y, _ in pairs)
+        text = f"{on}, at {end:,}: {medians}; chance of shorter {_chance(chance)}"
+        if chance.low == chance.high == 0.5:  # every seed of both ends with the same length
+            return Check(False, text)
+        # Where the optimum is known, a difference in length is one after any number of steps.
+        known = all(a.optimum is not None for _, a, _ in curves if a is not None)
+        return _judged([chance], LIMIT if known else end, text)
+
+    return _pooled(f"{first} and {second}", tasks, look)
+
+
+def _pooled(what: str, tasks: Sequence[str], look: Callable[[Evidence, str, Sequence[str]], Check | None]) -> Rule:
+    """A check for every task, over all its maps at once."""
+
+    def rule(e: Evidence, preset: str) -> list[Check]:
+        checks = ((task, look(e, preset, e.maps(task))) for task in tasks)
+        return [Check(None, f"{task}, {what}: not run") if check is None else check for task, check in checks]
+
+    return rule
+
+
+def _over(names: Iterable[str]) -> str:
+    """One task on some maps, in words."""
+    some = sorted(names)
+    maps = [name.split(", map ")[1] if "," in name else "0" for name in some]
+    return some[0] if len(some) == 1 else f"{some[0].split(',')[0]} on maps {', '.join(maps)}"
+
+
+def sub_optimal(method: str, tasks: Sequence[str]) -> Rule:
+    """The method succeeds, and is longer than the optimum; where that is not known, some other ends shorter."""
+
+    def look(e: Evidence, preset: str, task: str) -> Check | None:
+        one = e.curve(task, method, preset)
+        if one is None:
+            return None
+        if one.optimum is not None:
+            last = float(spread(one.final).median)
+            said = f"{task}: {method} ends with median length {_length(last)}, optimum {one.optimum:g}"
+            return Check(one.optimum < last < NEVER, said)
+        rivals = [(key[1], key[2], curve) for key, curve in e.curves.items() if key[0] == task and key[1] != method]
+        return _longer(one, rivals) if rivals else None
+
+    return each(method, tasks, look)
+
+
+def _longer(one: Curve, rivals: Sequence[tuple[str, str, Curve]]) -> Check:
+    """Whether some rival ends shorter than a method that succeeds, at the last step that both took."""
+    chances = [(improvement_interval([-x], [-y]), name, under, x, y, end)
+               for name, under, curve in rivals for x, y, end in [_ends(curve, one)]]  # fmt: skip
+    best, rival, under, x, y, end = max(chances, key=lambda each: (each[0].low, each[0].value))
+    against = f"{rival} ({under}) {_spread(x)} against {_spread(y)} at {end:,}; chance of shorter {_chance(best)}"
+    text = f"{one.task}: {one.name} {_solved(one)}; the best other: {against}"
+    if not _succeeds(one):
+        return Check(False if one.ends_last >= LIMIT else None, text)
+    return _judged([best], one.ends_last, text)
+
+
+def succeeds(method: str, tasks: Sequence[str]) -> Rule:
+    """More than half of the seeds end with success."""
+
+    def look(e: Evidence, preset: str, task: str) -> Check | None:
+        curve = e.curve(task, method, preset)
+        if curve is None:
+            return None
+        good = _succeeds(curve)
+        # Too few steps show nothing against a method that had no time.
+        return Check(good if good or curve.ends_last >= LIMIT else None, f"{task}: {method} {_solved(curve)}")
+
+    return each(method, tasks, look)
+
+
+def fails(method: str, tasks: Sequence[str]) -> Rule:
+    """Half of the seeds or more end without success, after the paper's steps or where another method succeeds."""
+
+    def look(e: Evidence, preset: str, task: str) -> Check | None:
+        curve = e.curve(task, method, preset)
+        if curve is None:
+            return None
+        text = f"{task}: {method} {_solved(curve)}"
+        if _succeeds(curve):
+            return Check(False, text)
+        end = curve.ends_last
+        others = [other for key, other in e.curves.items() if key[0] == task and key[1] != method]
+        solved = any(_succeeds(_until(other, end)) for other in others if other.steps[0] <= end)
+        return Check(True if solved or end >= LIMIT else None, text + ("" if solved else "; no other succeeds either"))
+
+    return each(method, tasks, look)
+
+
+# Rules about time, memory and exact computations.
+
+
+def grows(methods: Sequence[str], kind: str, families: Sequence[str]) -> Rule:
+    """The seconds per million steps grow by this law (flat, linear or exponential) with the number of subtasks."""
+
+    def rule(e: Evidence, under: str) -> list[Check]:
+        return [_growth(e, family, method, under, kind) for family in families for method in methods]
+
+    return rule
+
+
+def _growth(e: Evidence, family: str, method: str, under: str, kind: str) -> Check:
+    sizes, seconds = e.runtimes(family, method, under)
+    law, wanted = e.growth(family, method, under), 2 if kind == "flat" else 4
+    if len(sizes) < wanted:
+        return Check(None, f"{family}, {method}: not measured on {wanted} sizes")
+    times = ", ".join(f"{n}: {t:,.0f}" if t >= 100 else f"{n}: {t:.3g}" for n, t in zip(sizes, seconds, strict=True))
+    if kind == "flat":
+        ratio = seconds[-1] / seconds[0]
+        return Check(ratio <= FLAT, f"{family}, {method}: {ratio:.2f} times from {sizes[0]} to {sizes[-1]} ({times})")
+    return Check(
+        law is not None and law[0].kind == kind, f"{family}, {method}: {law[0].words if law else ''} ({times})"
+    )
+
+
+def exceeds_hours(methods: Sequence[str], hours: float) -> Rule:
+    """A million steps with eight boxes take longer; where that was not run, in proportion to the states."""
+
+    def rule(e: Evidence, preset: str) -> list[Check]:
+        checks = []
+        for method in methods:
+            measured = {n: t for n in range(2, 9) if (t := e.runtime(f"delivery-{n}", method, preset)) is not None}
+            if not measured:
+                checks.append(Check(None, f"{method}: not run"))
+                continue
+            largest = max(measured)
+            states = [size(load(f"delivery-{n}").machine).boolean for n in (largest, 8)]
+            took = measured[largest] * states[1] / states[0] / 3600
+            how = "measured" if largest == 8 else f"from {largest} boxes, in proportion to the states"
+            checks.append(Check(took > hours, f"delivery-8, {method}: {took:.2g} hours a seed ({how})"))
+        return checks
+
+    return rule
+
+
+def boolean_memory(boxes: Sequence[int]) -> Rule:
+    """A table of float64 over states, cells and actions of the Boolean machine is larger than 16 GiB."""
+
+    def rule(e: Evidence, preset: str) -> list[Check]:
+        checks = []
+        for n in boxes:
+            task = load(f"delivery-{n}")
+            states = size(task.machine).boolean
+            world = task.finite
+            needed = states * 8 * (world.states * world.actions if world else 0)
+            ran = any(key[:2] == (f"delivery-{n}", "crm boolean") for key in e.curves)
+            said = f"delivery-{n}: {states:,} states, {needed / 2**20:,.0f} MiB"
+            checks.append(Check(needed > MEMORY, said + ("; Boolean CRM was run" if ran else "")))
+        return checks
+
+    return rule
+
+
+def one_policy_is_optimal(tasks: Sequence[str]) -> Rule:
+    """The best that one policy per subtask can do is the optimum; one task where it is not refutes the claim."""
+
+    def rule(e: Evidence, preset: str) -> list[Check]:
+        known = [(task, e.exact[task]) for task in tasks if task in e.exact]
+        if not known:
+            return [Check(None, "not computed")]
+        said = [f"{task}: optimum {x.optimum:g}, one policy per subtask {_length(x.one_policy)}" for task, x in known]
+        return [Check(all(x.one_policy == x.optimum for _, x in known), "; ".join(said))]
+
+    return rule
+
+
+# What the rules share.
+
+
+def progress(curve: Curve, reference: float, until: float) -> Floats:
+    """[K] the mean success of each seed over the steps up to `until`; every evaluation counts for the steps before it."""
+    inside = curve.steps <= until
+    if not inside.any():
+        return np.zeros(curve.seeds)
+    weights = np.diff(np.concatenate([[0], curve.steps[inside]])) / curve.steps[inside][-1]
+    mean: Floats = (reference / curve.lengths[:, inside]) @ weights
+    return mean
+
+
+def _progresses(
+    e: Evidence, names: Sequence[str], first: str, second: str, preset: str, within: int
+) -> list[tuple[str, Floats, Floats, int]]:
+    """For each map that both were run on, long enough to tell: the progress of both and the last step that counts.
+
+    Where no map has enough common steps, the longest one is given, so that the reader learns how far it came.
+    """
+    pairs = []
+    for task in names:
+        a, b, shortest = e.curve(task, first, preset), e.curve(task, second, preset), e.shortest(task)
+        if a is not None and b is not None:
+            end = min(within, a.ends_last, b.ends_last)
+            reference = shortest if shortest < NEVER else 1.0
+            pairs.append((task, progress(a, reference, end), progress(b, reference, end), end))
+    return [pair for pair in pairs if pair[3] >= ENOUGH] or sorted(pairs, key=lambda pair: -pair[3])[:1]
+
+
+def _judged(chances: Sequence[Interval], end: int, text: str) -> Check:
+    """Whether all chances are above a half, interval and all; undecided where none is below it either."""
+    if end < ENOUGH:
+        return Check(None, f"{text} (fewer than {ENOUGH:,} steps decide nothing)")
+    if all(chance.low > 0.5 for chance in chances):
+        return Check(True, text)
+    return Check(False, text) if any(chance.high < 0.5 for chance in chances) else Check(None, text, undecided=True)
+
+
+def _settled(e: Evidence, preset: str, task: str, methods: Iterable[str]) -> dict[str, float]:
+    settled = {name: e.settled(task, name, preset, NEAR) for name in methods}
+    return {name: at for name, at in settled.items() if at is not None}
+
+
+def _until(curve: Curve, end: int) -> Curve:
+    inside = curve.steps <= end
+    return replace(
+        curve, steps=curve.steps[inside], lengths=curve.lengths[:, inside], ends=tuple(min(e, end) for e in curve.ends)
+    )
+
+
+def _ends(a: Curve, b: Curve) -> tuple[Floats, Floats, int]:
+    """The lengths of both at the last step that both took, and that step.
+
+    A method that is evaluated at its end only may have had no run so short: then its shortest run counts, to its advantage.
+    """
+    end = min(a.ends_last, b.ends_last)
+    x, y = (_at(curve, end) for curve in (a, b))
+    return x, y, end
+
+
+def _at(curve: Curve, end: int) -> Floats:
+    index = int(np.searchsorted(curve.steps, end, side="right")) - 1
+    if index < 0 and not curve.apart:
+        return np.full(curve.seeds, np.inf)
+    lengths: Floats = curve.lengths[:, max(index, 0)]
+    return lengths
+
+
+def _succeeds(curve: Curve) -> bool:
+    """Whether more than half of the seeds end with success."""
+    return bool(np.isfinite(spread(curve.final).median))
+
+
+def _listed(steps: dict[str, float]) -> str:
+    return ", ".join(f"{name} {in_steps(at)}" for name, at in sorted(steps.items(), key=lambda pair: pair[1]))
+
+
+def _chance(chance: Interval) -> str:
+    return f"{chance.value:.2f} [{chance.low:.2f}, {chance.high:.2f}]"
+
+
+def _spread(lengths: Floats) -> str:
+    good = int(np.isfinite(lengths).sum())
+    return f"{_length(float(spread(lengths).median))} ({good} of {len(lengths)} solved)"
+
+
+def _solved(curve: Curve) -> str:
+    return f"{_spread(curve.final)} at {curve.ends_last:,}"
+
+
+def _length(value: float | None) -> str:
+    return "none" if value is None else "failure" if value == NEVER else f"{value:g}"

@@ -1,0 +1,133 @@
+"""The road of `reproduce`: panels become a sweep folder, and what it holds becomes figures, tables and verdicts."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from errands.analysis.compare import compared
+from errands.analysis.curve import Curve, curve_of
+from errands.errors import StoreError
+from errands.paper import panels as paper_panels
+from errands.paper.evidence import Evidence
+from errands.paper.figures import figures, runtime_rows, summaries
+from errands.paper.panels import PANELS, PROFILES, Method, Skipped
+from errands.paper.report import write
+from errands.paper.reproduction import prepare, report, report_of
+from errands.runs.folder import open_sweep
+from errands.runs.sweep import train_sweep, unfinished
+from errands.tables import Evaluation
+
+TINY = replace(PROFILES["quick"], seeds=2, steps=1_000, scout_steps=1_000, budgets=2)
+
+
+@pytest.fixture
+def two_methods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CRM and DiRL alone."""
+    monkeypatch.setattr(paper_panels, "TABULAR", (Method("crm", "agenda"), Method("dirl")))
+
+
+@pytest.mark.usefixtures("two_methods")
+def test_panels_become_run_folders_that_other_verbs_can_read(tmp_path: Path) -> None:
+    output = tmp_path / "reproduction"
+    wanted = prepare([PANELS["delivery-2"]], TINY, output)
+    train_sweep(wanted.sweep, 1, quiet=True)
+    assert list(unfinished(wanted.sweep)) == []
+    names = {(c.curve.name, c.settings["preset"]) for c in compared([str(output)])}
+    assert {preset for _, preset in names} == {"tuned", "paper"}
+    found = report(wanted, "errands reproduce delivery-2")
+    assert found.errors == ()
+    assert [(row["name"], row["preset"], row["seeds"]) for row in found.summaries] == [
+        ("crm agenda", "tuned", 2), ("crm agenda", "paper", 2), ("dirl", "tuned", 2), ("dirl", "paper", 2),
+    ]  # fmt: skip
+    # What stops by itself has no time per step.
+    assert {row["method"] for row in found.runtimes} == {"crm agenda"}
+    page = write(found, output)
+    assert page.read_text(encoding="utf-8").count("<svg") == 4
+    with (output / "summary.csv").open() as table:
+        assert len(list(csv.DictReader(table))) == 4
+    assert {"words", "reading"} <= set(json.loads((output / "claims.json").read_text())["claims"][0])
+
+
+@pytest.mark.usefixtures("two_methods")
+def test_a_folder_is_extended_by_other_panels_and_keeps_what_it_has(tmp_path: Path) -> None:
+    output = tmp_path / "reproduction"
+    first = prepare([PANELS["delivery-2"]], TINY, output)
+    train_sweep(first.sweep, 1, quiet=True)
+    more = prepare([PANELS["office-3"]], TINY, output)
+    assert {cell.task for cell in more.sweep.document.cells} == {"office-3"}
+    assert {cell.task for cell in open_sweep(output).document.cells} == {"delivery-2", "office-3"}
+    assert list(unfinished(prepare([PANELS["delivery-2"]], TINY, output).sweep)) == []
+
+
+@pytest.mark.usefixtures("two_methods")
+def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
+    wanted = prepare([PANELS["delivery-2"]], TINY, tmp_path / "reproduction", dry=True)
+    assert len(wanted.sweep.document.cells) == 6  # CRM and two budgets of DiRL, each under two presets
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("two_methods")
+def test_runs_of_other_settings_are_not_taken_for_the_presets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from errands.paper import reproduction
+
+    output = tmp_path / "reproduction"
+    train_sweep(prepare([PANELS["delivery-2"]], TINY, output).sweep, 1, quiet=True)
+    known = reproduction.as_document
+    monkeypatch.setattr(reproduction, "as_document", lambda config: {**known(config), "alpha": 0.123})
+    with pytest.raises(StoreError, match="was trained with another alpha than preset 'tuned' has now"):
+        prepare([PANELS["delivery-2"]], TINY, output)
+
+
+def long(
+    lengths: list[int | None], name: str = "crm agenda", optimum: float | None = None, task: str = "water-3"
+) -> Curve:
+    """Two equal seeds, evaluated every 1,000 steps; None is a failure."""
+    rows = [Evaluation(1_000 * (i + 1), n or 7, 0.0, n is not None) for i, n in enumerate(lengths)]
+    return curve_of(name, task, [rows, rows], optimum)
+
+
+def test_every_map_is_a_figure_of_its_own_and_a_line_ends_where_its_runs_end() -> None:
+    curves = {
+        ("water-3", "crm agenda", "tuned"): long([None, 40, 30, 30]),
+        ("water-3", "qcorm", "tuned"): long([60, 20], "qcorm"),
+        ("water-3, map 1", "crm agenda", "tuned"): long([50], task="water-3, map 1"),
+    }
+    drawn = figures([PANELS["water-3"], PANELS["water-maps"]], Evidence(curves, {}))
+    assert [figure.name for figure in drawn] == ["water-3-tuned", "water-3-map-1-tuned"]
+    assert "The shortest episode that any seed met has 20 steps" in drawn[0].notes
+    assert drawn[0].notes[-1] == "qcorm was run to step 2,000"
+
+
+def test_what_was_not_run_is_named_under_its_figure() -> None:
+    curves = {("delivery-8", "crm agenda", "tuned"): long([90, 81], optimum=81, task="delivery-8")}
+    (curve, bars) = figures(
+        [PANELS["delivery-8"]], Evidence(curves, {}), [Skipped("delivery-8", "crm boolean", "too large")]
+    )
+    assert "crm boolean was not run: too large" in curve.notes
+    assert bars.name == "delivery-8-tuned-bars"
+
+
+def test_all_methods_on_a_task_are_measured_by_one_reference() -> None:
+    curves = {("water-3", name, "tuned"): long([n], name) for name, n in (("crm agenda", 30), ("qcorm", 20))}
+    assert [row["reference"] for row in summaries(Evidence(curves, {}))] == [20, 20]
+
+
+def test_runtimes_have_quartiles_and_the_least() -> None:
+    (row,) = runtime_rows(Evidence({}, {("water-2", "qrm agenda", "heads"): (271.6, 287.9, 240.0)}))
+    assert (row["median"], row["least"]) == (271.6, 240.0)
+    (figure,) = figures([PANELS["water-runtime"]], Evidence({}, {("water-2", "qrm agenda", "heads"): (271.6, 240.0)}))
+    assert figure.name == "water-runtime-heads"
+
+
+def test_without_evidence_nothing_is_drawn_and_nothing_judged() -> None:
+    pytest.importorskip("jax")
+    found = report_of(
+        Evidence({}, {}), [PANELS["water-2"], PANELS["water-runtime"]], "quick", "errands reproduce water-2", []
+    )
+    assert (found.figures, found.summaries, found.runtimes) == ((), (), ())
+    assert {claim.verdict for claim in found.claims} == {"not run"}
