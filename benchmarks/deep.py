@@ -26,7 +26,6 @@ from errands.learners.deep.host import HostTeam
 from errands.learners.deep.methods import CONFIGS
 from errands.learners.deep.presets import deep_preset
 from errands.learners.deep.team import Team, team_of
-from errands.paper.continuous import task_of
 from errands.tasks import load
 
 BANDWIDTH = 4.3e12
@@ -38,7 +37,7 @@ def make(run: str, args: argparse.Namespace) -> Team:
     """The team of `learner[/variant]:seeds`."""
     name, seeds = run.split(":")
     learner, *variants = name.split("/")
-    task = task_of(args.task) if args.task in ("cheetah-b", "cheetah-bc") else load(args.task, args.map_seed)
+    task = load(args.task) if args.task in ("cheetah-b", "cheetah-bc") else load(args.task, args.map_seed)
     config = deep_preset(learner, args.preset, task)
     changes: dict[str, Any] = {"eval_every": args.eval_every}
     for variant in variants:
