@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 import errands
+from errands.learners import make_learner
 from errands.machines import couple, unfold_agenda, unfold_boolean
 from errands.machines.stepping import Stepper
 from errands.oracle.episode import walk
 from errands.tables import RUNNING, SUCCESS
 from errands.viewer.replay import record
-from errands.viewer.sources import replay_policy, replay_run
+from errands.viewer.sources import look, replay_policy, replay_run
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +61,13 @@ def test_bars_show_learnt_and_exact_steps_to_go_and_the_choice(figure: errands.R
     assert [f["next"] for f in frames if f["done"]] == ["s", "b1", "s", None]
 
 
-def test_moments_of_training_are_those_of_the_run_itself(figure: errands.Run) -> None:
-    replay = replay_run(figure)
-    known = {e.step: e for e in figure.evaluations}
-    assert replay.episodes[-1].step == figure.steps
-    assert len(replay.episodes) > 3
-    for shown in replay.episodes:
-        assert (shown.length, shown.success) == (known[shown.step].episode_length, known[shown.step].success)
-    assert replay.curves["lines"][0]["median"][-1] == 10.0
+def test_looks_at_a_learner_on_its_way_come_before_its_end(figure: errands.Run) -> None:
+    learner = make_learner(figure.task, "qcorm", 0)
+    before = look(learner, final=False)
+    learner.advance(5_000)
+    replay = replay_run(figure, [before, look(learner, final=False)])
+    assert [e.step for e in replay.episodes] == [0, 5_000, 20_000]
+    assert [e.success for e in replay.episodes] == [False, True, True]
 
 
 def test_the_optimum_is_laid_beside_it(figure: errands.Run) -> None:

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import errands
 from errands.analysis.curve import curve_of
 from errands.errors import StoreError
-from errands.learners import make_learner
 from errands.machines.stepping import Stepper
 from errands.runs.folder import create, open_run
 from errands.runs.request import prepare
+from errands.runs.train import train_seed
 from errands.tasks import load
 from errands.viewer.replay import record
 from errands.viewer.sources import (
-    chosen_steps,
     curves_document,
     curves_of,
     exact_of,
-    history,
     maps_of,
     progress_of,
     replay_policy,
@@ -31,28 +28,27 @@ from errands.viewer.sources import (
 from errands.worlds.grid import DOWN, LEFT, RIGHT, UP
 
 
-@pytest.mark.parametrize("count", [1, 3, 10, 11, 1000])
-def test_moments_are_evaluated_steps_spread_evenly_on_a_logarithmic_axis(count: int) -> None:
-    steps = list(range(1000, 1000 * count + 1, 1000))
-    chosen = chosen_steps(steps, 10)
-    assert len(chosen) <= 10
-    assert chosen[-1] == steps[-1]
-    assert chosen[0] == steps[0]
-    assert set(chosen) <= set(steps)
-    if count == 1000:
-        ratios = np.diff(np.log(chosen))[2:]  # the first ones lie as the evaluations do
-        assert ratios.max() < 1.2 * ratios.min()
-
-
-def test_training_again_shows_what_the_run_did() -> None:
+def test_stored_moments_show_what_the_run_did_from_before_it_learnt(tmp_path: Path) -> None:
     task = errands.load("office-2")
-    run = errands.train(task, "crm", steps=10_000)
-    again = make_learner(task, "crm", 0, None, run.config)
-    known = {e.step: (e.episode_length, e.success) for e in run.evaluations}
-    shown = list(history(again, run.evaluations, 5))
-    assert len(shown) >= 4
-    for step, recording, _, _ in shown:
-        assert (recording.length, recording.success) == known[step]
+    run = create(tmp_path / "r", prepare(task, "crm", None, "tuned", ["eval_every=100"], 3_000, [0], 60.0, {}), task)
+    train_seed(run, 0, lambda beat: None)
+    known = {e.step: (e.episode_length, e.success) for e in run.seed(0).evaluations()}
+    replay = replay_stored(run, 0)
+    assert [e.step for e in replay.episodes] == [0, 100, 200, 400, 800, 1_600, 3_000]
+    assert replay.episodes[0].title == "before training"
+    assert not replay.episodes[0].success
+    assert [(e.length, e.success) for e in replay.episodes[1:]] == [known[e.step] for e in replay.episodes[1:]]
+
+
+def test_a_moment_with_a_changed_byte_is_left_out(tmp_path: Path) -> None:
+    task = errands.load("figure-1")
+    run = create(tmp_path / "r", prepare(task, "crm", None, "tuned", ["eval_every=100"], 400, [0], 60.0, {}), task)
+    train_seed(run, 0, lambda beat: None)
+    (path,) = run.seed(0).path.glob("moment-200-*")
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(bytes(data))
+    assert [e.step for e in replay_stored(run, 0).episodes] == [0, 100, 400]
 
 
 def test_curves_are_thinned_but_keep_their_end() -> None:
@@ -108,14 +104,12 @@ def test_a_run_under_way_shows_its_newest_checkpoint(runs: Path, tmp_path: Path)
     with pytest.raises(StoreError, match="no checkpoint yet"):
         replay_stored(run, 0)
     assert progress_of(run)["seeds"][0]["step"] == 0
-    from errands.runs.train import train_seed
-
     train_seed(run, 0, lambda beat: None)
     (run.path / "seed-0" / "result.json").unlink()
     now = progress_of(run)
     assert (now["finished"], now["seeds"][0]["step"], now["seeds"][0]["checkpoint"]) == (False, 5_000, 5_000)
     replay = replay_stored(run, 0)
-    assert [e.step for e in replay.episodes] == [5_000]
+    assert [e.step for e in replay.episodes] == [0, 500, 1_000, 2_000, 4_000, 5_000]
     assert not replay.facts["finished"]
 
 

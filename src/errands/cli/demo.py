@@ -11,8 +11,11 @@ from errands.cli.tell import Answer
 if TYPE_CHECKING:
     from errands.runs.run import Run
     from errands.tasks.task import Task
+    from errands.viewer.sources import Shown
 
 STEPS = 120_000
+EVERY = 50
+"""Steps between two evaluations: the first of them still fail."""
 ARROWS = "↑→↓←"
 NEXT = (
     ("errands train office-6", "a proved optimum"),
@@ -37,10 +40,10 @@ def run(arguments: Arguments) -> Answer:
     from errands.tasks.catalogue import load
 
     task = load("figure-1")
-    trained = _train(task, arguments.quiet)
+    trained, moments = _train(task, arguments.quiet)
     proved = _scout(task)
     exact = steps_to_go(task)
-    page = _page(trained, arguments.output)
+    page = _page(trained, moments, arguments.output)
     document = {
         "task": task.name,
         "machines": _sizes(task),
@@ -62,22 +65,26 @@ def _sizes(task: Task) -> dict[str, int]:
     return {"numeric": len(task.machine), "boolean": sizes.boolean, "agenda": sizes.agenda, "coupled": sizes.coupled}
 
 
-def _train(task: Task, quiet: bool) -> Run:
+def _train(task: Task, quiet: bool) -> tuple[Run, list[Shown]]:
+    """The trained run, and looks at the learner before it began and at evaluations 1, 2, 4, 8, ..."""
     from rich.console import Console
     from rich.progress import Progress
 
     from errands.learners.tabular.qcorm import QCoRM, QCoRMConfig
     from errands.runs.run import judge
+    from errands.viewer.sources import look
 
-    config = QCoRMConfig(eval_every=2_000, epsilon_anneal=(50_000, 70_000), xi_anneal=(100_000, STEPS))
+    config = QCoRMConfig(eval_every=EVERY, epsilon_anneal=(50_000, 70_000), xi_anneal=(100_000, STEPS))
     learner = QCoRM(task, config, 0)
-    evaluations = []
+    evaluations, moments = [], [look(learner, final=False)]
     with Progress(console=Console(stderr=True), disable=quiet, transient=True) as bar:
         work = bar.add_task("training QCoRM on figure-1", total=STEPS)
         for evaluation in learner.train(STEPS):
             evaluations.append(evaluation)
+            if len(evaluations) & (len(evaluations) - 1) == 0:
+                moments.append(look(learner, final=False))
             bar.update(work, completed=evaluation.step)
-    return judge(learner, "qcorm", None, "tuned", tuple(evaluations), 0.0)
+    return judge(learner, "qcorm", None, "tuned", tuple(evaluations), 0.0), moments
 
 
 def _scout(task: Task) -> str:
@@ -90,10 +97,11 @@ def _scout(task: Task) -> str:
     return f"{claim.upper:g} steps, proved optimal after {claim.step} steps"
 
 
-def _page(trained: Run, path: Path) -> Path | None:
+def _page(trained: Run, moments: list[Shown], path: Path) -> Path | None:
     from errands.viewer.export import export_html
+    from errands.viewer.sources import replay_run
 
-    return export_html(trained, path, begin="first")
+    return export_html(replay_run(trained, moments), path, begin="first")
 
 
 def _shown(task: Task, trained: Run, exact: dict[str, float], proved: str, page: Path | None) -> Any:

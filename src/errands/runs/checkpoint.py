@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
@@ -20,6 +20,9 @@ from errands.tables import Evaluation
 
 MAX_ARRAYS = 1 << 38
 _NAME = re.compile(r"checkpoint-(0|[1-9][0-9]{0,15})\.json")
+_MOMENT = re.compile(r"moment-(0|[1-9][0-9]{0,15})-([0-9a-f]{16})\.safetensors")
+MAX_MOMENT = 2_000_000
+"""Bytes of the largest moment that is kept."""
 _ROWS = "evaluations"
 _NARROW: dict[str, type[np.generic]] = {
     "step": np.int64, "episode_length": np.int64, "total_reward": np.float64, "success": np.bool_
@@ -164,6 +167,22 @@ def _restored(row: Sequence[Any]) -> Evaluation:
     if episodes == 1:
         return Evaluation(step, int(length), total, bool(success))
     return Evaluation(step, length, total, success, episodes, *(None if np.isnan(x) else x for x in ends))
+
+
+def write_moment(folder: Path, step: int, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Keep what a seed had learnt at a step, for those who watch it learn; nothing where that is large."""
+    data = pack(arrays)
+    if len(data) <= MAX_MOMENT:
+        write_file(folder / f"moment-{step}-{digest(data)[:16]}.safetensors", data)
+
+
+def moments(folder: Path) -> Iterator[tuple[int, Arrays]]:
+    """What was kept by `write_moment`, by steps; a file whose bytes are not as they were written is left out."""
+    names = (_MOMENT.fullmatch(path.name) for path in folder.iterdir()) if folder.is_dir() else ()
+    for step, mark, name in sorted((int(name[1]), name[2], name[0]) for name in names if name):
+        data = read_file(folder / name, MAX_MOMENT)
+        if digest(data)[:16] == mark:
+            yield step, unpack(data, folder / name)
 
 
 def _document(folder: Path, step: int) -> Path:

@@ -18,7 +18,7 @@ from errands.learners import make_learner
 from errands.learners.base import Learner, Saved
 from errands.learners.presets import config_of
 from errands.oracle.optimum import Optimum
-from errands.runs.checkpoint import Checkpoint, drop, read_checkpoint, render, steps, write_checkpoint
+from errands.runs.checkpoint import Checkpoint, drop, read_checkpoint, render, steps, write_checkpoint, write_moment
 from errands.runs.documents import CheckpointDocument, ResultDocument, RunDocument
 from errands.runs.files import WriteError, digest, write_file
 from errands.runs.folder import RunFolder, SeedFolder, Table
@@ -311,9 +311,16 @@ class _Training:
         for member, evaluation in zip(self.members, evaluations or (), strict=False):
             if member.table is not None:
                 member.table.add(evaluation)
+                self._keep_moment(member)
             if self.watch is not None and self.watch(member.place.seed, evaluation) is False:
                 going = False
         return going
+
+    def _keep_moment(self, member: _Member) -> None:
+        """At evaluations 1, 2, 4, 8, ... of a tabular seed: a dozen moments of a long run, most of them early."""
+        count = len(member.evaluations)
+        if self.run.task.finite is not None and count & (count - 1) == 0:
+            write_moment(member.place.path, member.learner.step, member.learner.save())
 
     def _show(self, evaluations: list[Evaluation] | None) -> None:
         for member in self.members:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +86,7 @@ def write_bytes(path: Path, data: bytes) -> Path:
     return path
 
 
-def export_html(run: Run | Replay, path: Path | str, begin: str = "last") -> Path:
+def export_html(run: Run | Replay, path: Path | str, begin: Literal["first", "last"] = "last") -> Path:
     """Write a run, or a replay that was made of one, as a file that plays without a server or a network.
 
     It opens at the last moment of training, or with `begin="first"` before anything was learnt.

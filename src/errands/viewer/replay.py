@@ -349,7 +349,7 @@ def replay_of(
     """The replay of some recordings: (training step, recording, learnt steps to go, policy maps) for each."""
     places = Places(task, [r for _, r, _, _ in shown] + ([optimal] if optimal else []))
     episodes = tuple(
-        episode(f"after {step:,} steps", step, task, recording, places, learnt, exact, maps)
+        episode(f"after {step:,} steps" if step else "before training", step, task, recording, places, learnt, exact, maps)
         for step, recording, learnt, maps in shown
     )
     best = episode("optimum", None, task, optimal, places, {}, exact) if optimal else None

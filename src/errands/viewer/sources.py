@@ -10,7 +10,6 @@ import numpy as np
 
 from errands.analysis.curve import Curve, curve_of
 from errands.errors import ErrandsError, StoreError, TaskError
-from errands.learners import make_learner
 from errands.learners.base import Learner
 from errands.machines.counting import Quotient
 from errands.machines.stepping import State
@@ -73,24 +72,18 @@ def _plain(values: Sequence[float], dead: Collection[int]) -> list[float | None]
     return [float(f"{v:.4g}") if np.isfinite(v) and c not in dead else None for c, v in enumerate(values)]
 
 
-MARKS = 10
-"""How many moments of training are shown."""
-PATIENCE = 8.0
-"""Seconds that may be spent on training again to see those moments."""
 EARLY_FRAMES = 150
 """Frames kept of an episode before the last that did not succeed."""
 MOST_EXACT = 400_000
 Shown = tuple[int, Recording, Mapping[str, float], Sequence[dict[str, Any]]]
 
 
-def replay_run(run: Run, marks: int = MARKS) -> Replay:
-    """The replay of a run that was trained in this process."""
+def replay_run(run: Run, moments: Sequence[Shown] = ()) -> Replay:
+    """The replay of a run that was trained in this process; `moments` are looks at its learner on the way."""
     best = best_length(run.task)
-    again = make_learner(run.task, run.learner, run.seed, run.machine, run.config, run.preset)
-    shown: list[Shown] = list(history(again, run.evaluations, marks))
     recorded = record(run.task, run.policy, run.seed)
     last: Shown = (run.steps, recorded, run.steps_to_go, maps_of(run.task, run.policy, None, recorded))
-    shown = [*shown, last] if not shown or shown[-1][0] < run.steps else shown
+    shown = [*(moment for moment in moments if moment[0] < run.steps), last]
     said = run.certificate.words if run.certificate else None
     facts = {"seed": run.seed, "steps": run.steps, "optimum": best.length, "certificate": said}
     curve = curve_of(run.learner, run.task.name, [run.evaluations], best.length)
@@ -107,21 +100,15 @@ def replay_policy(task: Task, policy: Policy, name: str = "policy", seed: int = 
     return replay_of(task, name, shown, optimal_of(task, best), exact_of(task), facts)
 
 
-def history(learner: Learner, evaluations: Sequence[Evaluation], marks: int = MARKS) -> Iterator[Shown]:
-    """Train a fresh learner again, from its seed, and look at it at some of the steps at which it was evaluated."""
-    began = time.monotonic()
-    if type(learner).train is not Learner.train:  # it trains in its own way and is one whole run for each budget
+def moments_of(run: RunFolder, place: SeedFolder) -> Iterator[Shown]:
+    """A seed before it learnt anything, and at the moments that were stored while it trained."""
+    if run.task.finite is None:
         return
-    for step in chosen_steps([e.step for e in evaluations], marks):
-        if learner.task.finite is None or time.monotonic() - began > PATIENCE:
-            return
-        every = learner.config.eval_every
-        while learner.step < step:
-            learner.advance(min((learner.step // every + 1) * every, step) - learner.step)
-            learner.evaluate()
-            if time.monotonic() - began > PATIENCE:
-                return
-        yield look(learner, final=step == evaluations[-1].step)
+    yield look(learner_of(run.document, run.task, place.seed), final=False)
+    for _, arrays in checkpoints.moments(place.path):
+        learner = learner_of(run.document, run.task, place.seed)
+        learner.restore(arrays)
+        yield look(learner, final=False)
 
 
 def look(learner: Learner, final: bool = True) -> Shown:
@@ -132,15 +119,6 @@ def look(learner: Learner, final: bool = True) -> Shown:
         kept = recording.moments[: EARLY_FRAMES + 1]
         recording = Recording(kept, False, True, recording.length)
     return learner.step, recording, dict(learner.steps_to_go), maps_of(task, policy, learner, recording)
-
-
-def chosen_steps(steps: Sequence[int], marks: int) -> list[int]:
-    """At most `marks` of the evaluated steps, evenly spread on a logarithmic axis, first and last included."""
-    if len(steps) <= marks:
-        return list(steps)
-    wanted = np.geomspace(steps[0], steps[-1], marks)
-    at = np.unique(np.searchsorted(np.array(steps), wanted - 1e-9).clip(0, len(steps) - 1))
-    return [steps[i] for i in at]
 
 
 def optimal_of(task: Task, best: Optimum) -> Recording | None:
@@ -192,17 +170,14 @@ def name_of(known: RunDocument) -> str:
     return f"{known.learner} ({known.machine})" if known.machine else known.learner
 
 
-def replay_stored(run: RunFolder, seed: int | None = None, marks: int = MARKS) -> Replay:
-    """The replay of one seed of a stored run; of a run under way only its newest checkpoint."""
+def replay_stored(run: RunFolder, seed: int | None = None) -> Replay:
+    """The replay of one seed of a stored run, from before it learnt anything to its newest checkpoint."""
     known, place = run.document, _place(run, seed)
     ended = place.result() if place.begun else None
     if ended is not None and ended.error is not None:
         raise StoreError(f"seed {place.seed} of {run.name} ended in an error: {ended.error}")
-    shown: list[Shown] = []
-    if ended is not None:
-        shown += history(learner_of(known, run.task, place.seed), place.evaluations(), marks)
-    if ended is None or not shown or shown[-1][0] < ended.steps:
-        shown.append(_newest(run, place))
+    last = _newest(run, place)
+    shown = [*(moment for moment in moments_of(run, place) if moment[0] < last[0]), last]
     best = known_optimum(run.task)
     facts = {
         "run": run.name, "seed": place.seed, "seeds": known.seeds, "steps": known.steps, "optimum": best.length,

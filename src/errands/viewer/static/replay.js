@@ -132,7 +132,7 @@ export function replayView(replay, initial, changed) {
     moments.setAttribute("aria-valuetext", episode.title);
     chart?.mark(episode.step);
     const ending = episode.success ? `done in ${number(episode.length)} steps` : `not done in ${number(episode.length)} steps`;
-    momentText.textContent = `${episode.step === 0 ? "" : `${episode.title}: `}${ending}${episode.cut ? ` (first ${episode.frames.length - 1} shown)` : ""}`;
+    momentText.textContent = `${episode.step === 0 && last === 0 ? "" : `${episode.title}: `}${ending}${episode.cut ? ` (first ${episode.frames.length - 1} shown)` : ""}`;
     clear(episodes, toggle("learnt", view.episode !== "optimal", "the learnt policy", () => pickEpisode(last)),
       ...(replay.optimal ? [toggle("optimum", view.episode === "optimal", "a shortest episode", () => pickEpisode("optimal"))] : []));
     draw();
