@@ -36,7 +36,7 @@ def test_bounds_are_exclusive_and_may_come_in_pairs() -> None:
         ([], CELLS, "feature 'f' lists no state and could never hold"),
         ([1], BOX, "feature 'f' lists states, but observations are Box"),
         ({"index": 0, "above": 1}, CELLS, "feature 'f' bounds an entry, but observations are Discrete"),
-        ({"index": 0}, BOX, "feature 'f' has the keys .'index'.; give index, and above or below or both"),
+        ({"index": 0}, BOX, "feature 'f' has the keys .'index'.; give { index = 0, above = 2.0 }"),
         ({"above": 0, "below": 1}, BOX, "feature 'f' has the keys"),
         ({"index": 0, "over": 1}, BOX, "feature 'f' has the keys"),
         ({"index": 4, "above": 1}, BOX, "feature 'f' has index 4; observations have entries 0 to 3"),

@@ -13,7 +13,7 @@ from errands.errors import TaskError
 from errands.machines.stepping import State, Step, Stepper
 from errands.tables import FAILURE, RUNNING, SUCCESS, Floats
 from errands.tasks.task import Task
-from errands.worlds.base import FiniteWorld
+from errands.worlds.base import FiniteWorld, numbered
 
 
 class Policy(Protocol):
@@ -114,7 +114,7 @@ def _in_tables(policy: Policy, task: Task, seed: int) -> Iterator[Moved]:
 
 
 def _in_env(policy: Policy, task: Task, seed: int, given: gym.Env[Any, Any] | None) -> Iterator[Moved]:
-    env = task.world.env() if given is None else given
+    env = numbered(task.world) if given is None else given
     stepper = Stepper(task.machine)
     try:
         observation, info = env.reset(seed=seed)

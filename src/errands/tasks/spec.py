@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -88,22 +88,35 @@ class CheetahSpec(_Table):
     start: Literal["drawn", "fixed"] = "drawn"
 
 
-class Threshold(_Table):
-    """A feature of a Box observation: true while one of its numbers lies between bounds."""
+Entry = Annotated[int, Field(ge=0)]
+Numbers = Annotated[list[float], Field(min_length=1, max_length=64)]
 
-    index: int = Field(ge=0)
-    above: float | None = None
-    below: float | None = None
+
+class Region(_Table):
+    """A feature of numbers of the flattened observation: between bounds, or nearer than a radius to a centre."""
+
+    index: Entry | Annotated[list[Entry], Field(min_length=1, max_length=64)]
+    above: float | Numbers | None = None
+    below: float | Numbers | None = None
+    centre: float | Numbers | None = None
+    radius: float | None = None
+
+
+Reference = Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$", max_length=200)]
+"""A function of a module that the user has imported."""
 
 
 class GymnasiumSpec(_Table):
-    """Any registered Gymnasium environment, with features read off its observations."""
+    """Any Gymnasium environment; code (`module:name`) is used only where the user has imported its module."""
 
     kind: Literal["gymnasium"]
     id: str = Field(min_length=1, max_length=200)
     kwargs: dict[str, bool | int | float | str] = {}
-    features: dict[str, list[int] | Threshold]
+    features: dict[str, list[int] | Region] | Reference
+    state: Reference | None = None
+    signals: list[str] | dict[str, str] = []
     limit: Limit | None = None
+    step_seconds: Annotated[float, Field(gt=0)] | None = None
 
 
 class PartsSpec(_Table):
@@ -164,7 +177,7 @@ def read_task(text: str) -> Task:
     except SpecError as fault:
         problems += [f"machine: {p}" for p in fault.problems]
     try:
-        world = make_world(spec.world)
+        world = make_world(spec.world, machine.features if machine is not None else ())
     except SpecError as fault:
         problems += [f"world: {p}" for p in fault.problems]
     if machine is None or world is None:
@@ -243,16 +256,18 @@ def make_machine(spec: MachineSpec) -> NumericRM:
     )  # fmt: skip
 
 
-def make_world(spec: WorldSpec) -> World:
-    """The world of a checked table; only its own module is loaded."""
+def make_world(spec: WorldSpec, names: Sequence[str] = ()) -> World:
+    """The world of a checked table; only its own module is loaded. `names` are what a features function can report."""
     given: dict[str, Any] = {
         name: getattr(spec, name) for name in type(spec).model_fields if name not in ("kind", "removed")
     }
     if isinstance(spec, GymnasiumSpec):
-        given["features"] = {
-            name: value if isinstance(value, list) else value.model_dump(exclude_none=True)
-            for name, value in spec.features.items()
-        }
+        given["names"] = names
+        if not isinstance(spec.features, str):
+            given["features"] = {
+                name: value if isinstance(value, list) else value.model_dump(exclude_none=True)
+                for name, value in spec.features.items()
+            }
     try:
         return worlds.make_world(spec.kind, given)
     except SpecError:
@@ -280,9 +295,9 @@ def write_task(task: Task) -> str:
 
     machine = task.machine
     lines = [f"name = {toml(task.name)}", "", "[world]", f"kind = {toml(task.world.kind)}"]
-    for field in fields(task.world):  # type: ignore[arg-type]
-        if (value := getattr(task.world, field.name)) is not None:
-            lines.append(f"{field.name} = {toml(value)}")
+    own = getattr(task.world, "settings", None)
+    keys = own() if own else {field.name: getattr(task.world, field.name) for field in fields(task.world)}  # type: ignore[arg-type]
+    lines += [f"{key} = {toml(value)}" for key, value in keys.items() if value is not None]
     if task.removed:
         lines.append(f"removed = {toml(task.removed)}")
     if machine.phrase is not None:

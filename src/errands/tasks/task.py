@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,9 @@ from errands.worlds.grid import GridLayout, unreachable_features
 
 if TYPE_CHECKING:
     import gymnasium as gym
+
+    from errands.machines import AgendaRM, BooleanRM, CoupledRM
+    from errands.worlds.gymnasium_world import Features, Signal, Source
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,56 @@ class Task:
 
         return read_task(text)
 
+    @staticmethod
+    def from_env(
+        env: Source,
+        features: Features | Mapping[str, Any] | str,
+        machine: NumericRM | AgendaRM | BooleanRM | CoupledRM | str,
+        *,
+        state: Callable[..., Hashable] | str | None = None,
+        signals: Sequence[str] | Mapping[str, Signal] = (),
+        limit: int | None = None,
+        name: str | None = None,
+        kwargs: Mapping[str, Any] | None = None,
+        step_seconds: float | None = None,
+    ) -> Task:
+        """A task in an environment of your own.
+
+        Parameters
+        ----------
+        env
+            A Gymnasium id, a function that makes environments, or an environment (which is copied).
+        features
+            A function (observation, action, next_observation, info) -> set of names, observation and action being None
+            for the initial state; or a mapping from names to rules as in task files: `[15]` for states of a Discrete
+            observation, `{"index": 0, "above": 2.0}`, `{"index": [0, 1], "above": [0, 0], "below": [1, 1]}` for a box,
+            `{"index": [0, 1], "centre": [0.5, 0.5], "radius": 0.1}` for a disc.
+        machine
+            A phrase (`errands.any_order("a", "b")`), its text (`"any_order(a, b)"`), or a machine.
+        state
+            A function to a hashable state: of the observation, of (observation, info), or of the environment itself where
+            its one argument is called `env`. It makes the world finite, for Scout and the tabular learners.
+        signals
+            Names of numbers in `info` that rewards may use; or a mapping from names to such names or to functions of
+            (observation, action, next_observation).
+        limit
+            Steps after which an episode is truncated; the environment's own if None.
+        name
+            The task's name; that of the environment if None.
+        kwargs, step_seconds
+            Settings for the environment, and the longest time that one of its steps may take.
+
+        >>> task = Task.from_env("FrozenLake-v1", {"goal": [15]}, "goal", kwargs={"is_slippery": False})
+        >>> task.name
+        'FrozenLake-v1'
+        """
+        from errands.tasks.phrases import parse_phrase
+        from errands.worlds.gymnasium_world import GymnasiumWorld
+
+        numeric = parse_phrase(machine) if isinstance(machine, str) else numeric_of(machine)
+        world = GymnasiumWorld(env, features, kwargs, limit, state, signals, numeric.features, step_seconds)
+        return Task(name or world.id.partition(":")[2] or world.id, world, numeric)
+
     def to_toml(self) -> str:
         """The task file of this task; reading it gives the same task."""
         from errands.tasks.spec import write_task
@@ -92,7 +145,9 @@ class Task:
         """The world as tables for this machine: its cells where that is exact, else its states; None if continuous."""
         if isinstance(self.world, Delivery) and not self.lockstep:
             return self.world.expanded()
-        return self.world.finite()
+        finite = self.world.finite()
+        # A table that lacks a signal which the machine pays is no table of this task.
+        return finite if finite is not None and set(self.machine.signals) <= set(finite.signals) else None
 
     @cached_property
     def untabled(self) -> str:
@@ -121,6 +176,16 @@ class Task:
         from errands.tasks.product import task_env
 
         return task_env(self, machine, render_mode)
+
+
+def numeric_of(machine: NumericRM | AgendaRM | BooleanRM | CoupledRM) -> NumericRM:
+    """The numeric machine that a machine is, or was unfolded from."""
+    if isinstance(machine, NumericRM):
+        return machine
+    numeric = getattr(getattr(machine, "agenda", machine), "numeric", None)
+    if not isinstance(numeric, NumericRM):
+        raise SpecError(f"the machine is a {type(machine).__name__}; give a phrase, its text, or a machine")
+    return numeric
 
 
 def _faults(task: Task) -> Iterable[str]:

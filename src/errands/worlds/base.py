@@ -100,6 +100,13 @@ IDS: Mapping[str, Mapping[str, Any]] = {
 """The settings behind each registered id; `gymnasium.make(id, boxes=8)` replaces some of them."""
 
 
+def numbered(world: World) -> gym.Env[Any, Any]:
+    """The environment as tabular methods see it: where a function numbers the world's states, it observes the number."""
+    make = getattr(world, "numbered", None)
+    env: gym.Env[Any, Any] = world.env() if make is None else make()
+    return env
+
+
 def world_class(kind: str) -> type[World]:
     """The class behind a kind of world."""
     if kind not in KINDS:

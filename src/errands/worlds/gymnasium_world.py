@@ -1,8 +1,10 @@
-"""Any Gymnasium environment as a world: features by rules, its reward as a signal, tables where it publishes them."""
+"""Any Gymnasium environment as a world: features by rules or a function, numbers of `info` as signals, states numbered."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+import copy
+import inspect
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,64 +14,171 @@ import numpy as np
 from errands.errors import SpecError
 from errands.tables import Floats, WorldTable
 from errands.worlds.base import FiniteWorld
+from errands.worlds.foreign_env import FeatureWrapper, NumberedEnv, StateNumbers
 from errands.worlds.grid import positive
-from errands.worlds.observed import Rule, read_rule
-from errands.worlds.saving import Saved, choose_gl, restore_foreign, save_foreign
+from errands.worlds.imports import function_of, module_of, reference_to
+from errands.worlds.observed import Rule, numbers_of, read_rule
+from errands.worlds.saving import choose_gl
 
 _DEFAULT_LIMIT = 1000
+Info = dict[str, Any]
+Features = Callable[[Any, Any, Any, Info], Set[str]]
+"""features(observation, action, next_observation, info); observation and action are None for the initial state."""
+Signal = str | Callable[[Any, Any, Any], float]
+"""A number of `info` by its name, or a function of (observation, action, next_observation)."""
+Source = str | Callable[..., gym.Env[Any, Any]] | gym.Env[Any, Any]
+"""An id, `module:id`, `module:function`, a function that makes environments, or an environment to be copied."""
 
 
-@dataclass(frozen=True, init=False)
+@dataclass(frozen=True, init=False, eq=False)
 class GymnasiumWorld:
-    """A Gymnasium id with its settings, and a rule for each feature; `limit` is the id's own where none is given."""
+    """An environment with its settings and its features; `limit` is the environment's own where none is given.
+
+    `features` maps names to rules (see observed.py), or is a function, whose names are then told by `names`. `state` is
+    a function to a hashable state: of the observation, of (observation, info), or of `env`, the environment itself;
+    with it the world is finite, its states numbered as they are met. `step_seconds` bounds the time of one step.
+    """
 
     id: str
     features: tuple[str, ...]
-    rules: tuple[Rule, ...]
-    kwargs: Mapping[str, Any] = field(hash=False)
     limit: int
+    kwargs: Mapping[str, Any]
+    signals: tuple[str, ...]
+    rules: tuple[Rule, ...] = field(repr=False)
+    discrete: bool
+    """Whether states and actions are numbered, so that tabular learners can be run."""
+    step_seconds: float | None
+    given: Mapping[str, Any] = field(repr=False)
+    """What it was made of."""
+    make: Callable[[str | None], gym.Env[Any, Any]] = field(repr=False)
+    space: gym.Space[Any] = field(repr=False)
+    function: Features | None = field(repr=False)
+    read_state: Callable[[Any, Any, Info], Hashable] | None = field(repr=False)
+    reports: Mapping[str, Signal] = field(repr=False)
+    numbers: StateNumbers | None = field(repr=False)
 
     def __init__(
         self,
-        id: str,  # noqa: A002 (Gymnasium's own word)
-        features: Mapping[str, Any],
+        id: Source,  # noqa: A002 (Gymnasium's own word)
+        features: Mapping[str, Any] | Features | str,
         kwargs: Mapping[str, Any] | None = None,
         limit: int | None = None,
+        state: Callable[..., Hashable] | str | None = None,
+        signals: Sequence[str] | Mapping[str, Signal] = (),
+        names: Sequence[str] = (),
+        step_seconds: float | None = None,
     ) -> None:
         settings = dict(kwargs or {})
-        base = _make(id, settings)
-        if not features:
-            raise SpecError(f"the world '{id}' names no feature; give at least one, for example goal = [15]")
-        rules = tuple(read_rule(name, spec, base.observation_space) for name, spec in features.items())
-        own = gym.spec(id).max_episode_steps or _DEFAULT_LIMIT
-        values = (id, tuple(features), rules, settings, positive("limit", own if limit is None else limit))
-        for name, value in zip(("id", "features", "rules", "kwargs", "limit"), values, strict=True):
+        given = {
+            "id": id,
+            "kwargs": settings,
+            "features": features,
+            "state": state,
+            "signals": signals,
+            "limit": limit,
+            "step_seconds": step_seconds,
+        }
+        make = _maker(id, settings)
+        base = make(None)
+        function = function_of(features) if isinstance(features, str) else features if callable(features) else None
+        if function is None and not isinstance(features, Mapping):
+            raise SpecError(
+                f"features are a {type(features).__name__}; give a function, or a mapping from names to rules"
+            )
+        rules: tuple[Rule, ...] = ()
+        if isinstance(features, Mapping):
+            if not features:
+                raise SpecError(f"the world '{_name(id)}' names no feature; give at least one, for example goal = [15]")
+            names, space = tuple(features), base.observation_space
+            rules = tuple(read_rule(name, spec, space) for name, spec in features.items())
+        reported = {name: name for name in signals} if not isinstance(signals, Mapping) else signals
+        own = _own_limit(base)
+        numbered = isinstance(base.observation_space, gym.spaces.Discrete) or state is not None
+        values: dict[str, Any] = {
+            "id": _name(id),
+            "features": tuple(names),
+            "limit": positive("limit", own if limit is None else limit),
+            "kwargs": settings,
+            "signals": ("reward", *(name for name in reported if name != "reward")),
+            "rules": rules,
+            "discrete": numbered and isinstance(base.action_space, gym.spaces.Discrete),
+            "step_seconds": step_seconds,
+            "given": given,
+            "make": make,
+            "space": base.observation_space,
+            "function": function,
+            "read_state": _state_function(function_of(state) if isinstance(state, str) else state),
+            "reports": {
+                name: function_of(value) if isinstance(value, str) and ":" in value else value
+                for name, value in reported.items()
+            },
+            "numbers": None if state is None else StateNumbers(),
+        }
+        for name, value in values.items():
             object.__setattr__(self, name, value)
-        spaces = (base.observation_space, base.action_space)
-        object.__setattr__(self, "discrete", all(isinstance(space, gym.spaces.Discrete) for space in spaces))
-        base.close()
+        if not isinstance(id, gym.Env):
+            base.close()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GymnasiumWorld) and _plainly(self.given) == _plainly(other.given)
+
+    def __hash__(self) -> int:
+        return hash((self.features, self.limit))
+
+    def __deepcopy__(self, memo: object) -> GymnasiumWorld:
+        return self
 
     @property
     def kind(self) -> str:
         """The word of task files: gymnasium."""
         return "gymnasium"
 
-    @property
-    def signals(self) -> tuple[str, ...]:
-        """The reward of the base environment."""
-        return ("reward",)
+    def settings(self) -> dict[str, Any]:
+        """The keys of the [world] table; a SpecError where something has no name that a file could hold."""
+        found: dict[str, Any] = {}
+        for key, value in self.given.items():
+            if value is not None and (value or key == "features"):
+                found[key] = _named(key, value)
+        return found
 
-    def features_of(self, observation: Any) -> set[str]:
-        """The features that hold in an observation."""
-        return {name for name, rule in zip(self.features, self.rules, strict=True) if rule.holds(observation)}
+    def features_of(
+        self, observation: Any, before: Any = None, action: Any = None, info: Info | None = None
+    ) -> set[str]:
+        """The features that hold in an observation, or that the function tells of a step."""
+        if self.function is not None:
+            return _checked(self.function(before, action, observation, {} if info is None else info))
+        discrete = isinstance(self.space, gym.spaces.Discrete)
+        numbers = observation if discrete else numbers_of(self.space, observation)
+        return {name for name, rule in zip(self.features, self.rules, strict=True) if rule.holds(numbers)}
+
+    def signals_of(self, before: Any, action: Any, observation: Any, info: Info) -> dict[str, float]:
+        """The declared signals of a step: numbers of `info`, or what their functions give."""
+        found = {}
+        for name, value in self.reports.items():
+            found[name] = float(value(before, action, observation) if callable(value) else info.get(value, 0.0))
+        return found
+
+    def state_of(self, env: gym.Env[Any, Any], observation: Any, info: Info) -> Hashable:
+        """The hashable state behind an observation."""
+        if self.read_state is None:
+            raise SpecError(f"the world '{self.id}' has no state function")
+        return self.read_state(env.unwrapped, observation, info)
 
     def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
-        """A fresh environment of that id, which reports features and signals besides what it always did."""
-        return FeatureWrapper(_make(self.id, self.kwargs, render_mode), self)
+        """A fresh environment, which reports features and signals besides what it always did."""
+        return FeatureWrapper(self.make(render_mode), self)
+
+    def numbered(self) -> gym.Env[Any, Any]:
+        """The environment as tabular learners see it: with the number of the state for an observation."""
+        return self.env() if self.numbers is None else NumberedEnv(FeatureWrapper(self.make(None), self), self.numbers)
 
     def finite(self) -> FiniteWorld | None:
-        """The world as flat tables where the environment publishes P and where its episodes start."""
-        base = _make(self.id, self.kwargs)
+        """The world as tables: published (P), or found by trying every action in every numbered state."""
+        if self.numbers is not None:
+            from errands.worlds.enumeration import enumerate_states
+
+            return enumerate_states(self, self.numbers) if self.discrete else None
+        base = self.make(None)
         inner = base.unwrapped
         published, initial = getattr(inner, "P", None), getattr(inner, "initial_state_distrib", None)
         # A fickle passenger of Taxi changes his mind outside of P, so P is not the whole truth then.
@@ -78,56 +187,156 @@ class GymnasiumWorld:
         base.close()
         if published is None or initial is None or not whole or not discrete:
             return None
-        return finite_from_p(published, np.asarray(initial), self.features_of)
+        if any(isinstance(value, str) and name != "reward" for name, value in self.reports.items()):
+            return None  # numbers of `info`, of which P says nothing
+        try:
+            return finite_from_p(published, np.asarray(initial), self._published_features, self.reports)
+        except _InfoNeeded:
+            return None
+
+    def _published_features(self, before: int, action: int, after: int) -> set[str]:
+        return self.features_of(after, before, action, _NO_INFO)
 
 
-class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
-    """The base environment with `info["features"]` and `info["signals"]`, truncated at the world's limit."""
-
-    def __init__(self, env: gym.Env[Any, Any], world: GymnasiumWorld) -> None:
-        gym.utils.RecordConstructorArgs.__init__(self, world=world)
-        gym.Wrapper.__init__(self, env)
-        self.world = world
-        self.steps = 0
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """A new episode; the initial state is labelled too."""
-        observation, info = self.env.reset(seed=seed, options=options)
-        self.steps = 0
-        return observation, self._report(observation, info, 0.0)
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """One step of the base environment; the limit truncates and never terminates."""
-        observation, reward, terminated, truncated, info = self.env.step(action)
-        self.steps += 1
-        info = self._report(observation, info, float(reward))
-        return observation, reward, terminated, bool(truncated) or self.steps >= self.world.limit, info
-
-    def _report(self, observation: Any, info: dict[str, Any], reward: float) -> dict[str, Any]:
-        return {**info, "features": self.world.features_of(observation), "signals": {"reward": reward}}
-
-    def save(self) -> Saved:
-        """The full state as plain data, for environments that keep theirs in plain attributes or in MuJoCo."""
-        return {"steps": self.steps, **save_foreign(self.env.unwrapped)}
-
-    def restore(self, saved: Saved) -> None:
-        """Continue from a saved state."""
-        self.steps = saved["steps"]
-        restore_foreign(self.env.unwrapped, saved)
+class _InfoNeeded(Exception):
+    """A features function wants to know what a table does not hold."""
 
 
-def _make(name: str, kwargs: Mapping[str, Any], render_mode: str | None = None) -> gym.Env[Any, Any]:
-    if ":" in name:
+class _NoInfo(dict[str, Any]):
+    """An `info` that refuses to be asked."""
+
+    def __getitem__(self, key: object) -> Any:
+        raise _InfoNeeded
+
+    def get(self, key: object, default: object = None) -> Any:
+        """Refuse."""
+        raise _InfoNeeded
+
+    def __contains__(self, key: object) -> bool:
+        raise _InfoNeeded
+
+
+_NO_INFO = _NoInfo()
+
+
+def _name(source: Source) -> str:
+    if isinstance(source, str):
+        return source
+    if isinstance(source, gym.Env):
+        return source.spec.id if source.spec is not None else type(source.unwrapped).__name__
+    return getattr(source, "__name__", type(source).__name__)
+
+
+def _named(key: str, value: Any) -> Any:
+    """A setting as a task file can hold it: functions by `module:name`."""
+    if isinstance(value, Mapping):
+        return {name: _named(f"{key}.{name}", item) for name, item in value.items()}
+    if isinstance(value, gym.Env) or callable(value):
+        reference = None if isinstance(value, gym.Env) else reference_to(value)
+        if reference is None:
+            raise SpecError(
+                f"{key} is a Python object without a name that a task file could hold; put it into a module of its own "
+                "as a function, and import that"
+            )
+        return reference
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _plainly(value: Any) -> Any:
+    """What a world was made of with functions by name, where they have one: the same in Python and in a file."""
+    if isinstance(value, Mapping):
+        return {key: _plainly(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plainly(item) for item in value]
+    return reference_to(value) or value if callable(value) else value
+
+
+def _checked(true: Any) -> set[str]:
+    if not isinstance(true, Set) or not all(isinstance(name, str) for name in true):
         raise SpecError(
-            f"the id '{name}' asks to import a module; register the environment first and give its id alone"
+            f"the features function gave {str(true)[:60]!r} ({type(true).__name__}); it must give a set of names, "
+            "such as {'goal'}"
         )
+    return set(true)
+
+
+def _state_function(function: Callable[..., Hashable] | None) -> Callable[[Any, Any, Info], Hashable] | None:
+    """One signature for all: (env, observation, info)."""
+    if function is None:
+        return None
+    try:
+        names = [p.name for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+    except (TypeError, ValueError):
+        names = ["observation"]
+    if names == ["env"]:
+        return lambda env, observation, info: function(env)
+    if len(names) == 1:
+        return lambda env, observation, info: function(observation)
+    if len(names) == 2:
+        return lambda env, observation, info: function(observation, info)
+    raise SpecError(
+        f"the state function takes {', '.join(names) or 'nothing'}; it is called with the observation, with (observation, "
+        "info), or with the environment where its one argument is called env"
+    )
+
+
+def _own_limit(env: gym.Env[Any, Any]) -> int:
+    """The environment's own limit: of its registration, or MiniGrid's attribute."""
+    registered = None
+    if env.spec is not None:  # ids are made without their limit: look it up where they are registered
+        known = gym.registry.get(env.spec.id)
+        registered = env.spec.max_episode_steps if known is None else known.max_episode_steps
+    return int(registered or getattr(env.unwrapped, "max_steps", None) or _DEFAULT_LIMIT)
+
+
+def _maker(source: Source, kwargs: Mapping[str, Any]) -> Callable[[str | None], gym.Env[Any, Any]]:
+    """A function from a render mode to a fresh environment."""
+    if isinstance(source, gym.Env):
+        return lambda mode: _copied(source)
+    if callable(source):
+        return lambda mode: _built(source, kwargs, mode)
+    _, colon, name = source.partition(":")
+    if not colon:
+        return lambda mode: _registered(source, kwargs, mode)
+    owner = module_of(source)
+    if name in gym.registry or not callable(getattr(owner, name, None)):
+        return lambda mode: _registered(name, kwargs, mode)
+    return lambda mode: _built(getattr(owner, name), kwargs, mode)
+
+
+def _copied(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+    try:
+        return copy.deepcopy(env)
+    except Exception as fault:
+        raise SpecError(
+            f"{type(env.unwrapped).__name__} cannot be copied ({type(fault).__name__}: {str(fault)[:80]}); give a function "
+            "that makes one instead: Task.from_env(lambda: ..., ...)"
+        ) from fault
+
+
+def _built(factory: Callable[..., Any], kwargs: Mapping[str, Any], mode: str | None) -> gym.Env[Any, Any]:
+    shown = dict(kwargs)
+    try:
+        if mode is not None and "render_mode" in inspect.signature(factory).parameters:
+            shown["render_mode"] = mode
+        env = factory(**shown)
+    except Exception as fault:
+        raise SpecError(
+            f"{_name(factory)} cannot make an environment: {type(fault).__name__}: {str(fault)[:200]}"
+        ) from fault
+    if not isinstance(env, gym.Env):
+        raise SpecError(f"{_name(factory)} made a {type(env).__name__}; it must make a Gymnasium environment")
+    return env
+
+
+def _registered(name: str, kwargs: Mapping[str, Any], mode: str | None) -> gym.Env[Any, Any]:
     try:
         spec = gym.spec(name)
-        if render_mode == "rgb_array" and ".mujoco" in str(spec.entry_point):
+        if mode == "rgb_array" and ".mujoco" in str(spec.entry_point):
             choose_gl()
-        shown = {} if render_mode is None else {"render_mode": render_mode}
+        shown = {} if mode is None else {"render_mode": mode}
         env: gym.Env[Any, Any] = gym.make(spec, max_episode_steps=-1, disable_env_checker=True, **shown, **kwargs)
-    except Exception as error:  # a constructor of someone else's may raise anything
+    except Exception as error:  # whatever a foreign constructor raises
         given = f" with {dict(kwargs)}" if kwargs else ""
         said = f"{error}" if isinstance(error, gym.error.Error | ImportError) else f"{type(error).__name__}: {error}"
         raise SpecError(f"gymnasium cannot make '{name}'{given}: {said}") from error
@@ -140,32 +349,54 @@ Published = Mapping[int, Mapping[int, Sequence[Outcome]]]
 
 
 def finite_from_p(
-    p: Published, initial: Sequence[float] | Floats, label_of: Callable[[int], Collection[str]]
+    p: Published,
+    initial: Sequence[float] | Floats,
+    label_of: Callable[..., Collection[str]],
+    signals: Mapping[str, Any] | None = None,
 ) -> FiniteWorld:
-    """The world behind P[state][action], started as `initial` says; a step's features are `label_of` its last state.
+    """The world behind P[state][action], started as `initial` says.
 
-    Outcomes keep their order, and the published rewards become the signal `reward`.
+    A step's features are `label_of` its last state, or `label_of` (state, action, next state) where it takes three. The
+    outcomes keep their order; the published rewards become the signal `reward`, before those that are functions.
     """
     states, actions = len(p), len(p[0])
     width = max(len(p[s][a]) for s in range(states) for a in range(actions))
-    sets = [frozenset(label_of(state)) for state in range(states)]
-    labels = tuple(dict.fromkeys([frozenset[str](), *sets]))
-    number = {features: i for i, features in enumerate(labels)}
-    label = np.array([number[features] for features in sets], np.int32)
+    of_step = len(inspect.signature(label_of).parameters) == 3
+    functions = {name: value for name, value in (signals or {}).items() if callable(value)}
+    labels: dict[frozenset[str], int] = {frozenset[str](): 0}
+    last_state = [] if of_step else [labels.setdefault(frozenset(label_of(s)), len(labels)) for s in range(states)]
     shape = (states, actions, width)
     reached, cumulative = np.zeros(shape, np.int32), np.ones(shape)
-    reward, ends = np.zeros(shape), np.zeros(shape, np.bool_)
+    label, ends = np.zeros(shape, np.int32), np.zeros(shape, np.bool_)
+    signal = np.zeros((1 + len(functions), *shape))
     for s in range(states):
         for a in range(actions):
             row = list(p[s][a])
             last = len(row) - 1
-            shares = np.cumsum([outcome[0] for outcome in row])
-            cumulative[s, a, :last] = shares[:last]
+            cumulative[s, a, :last] = np.cumsum([outcome[0] for outcome in row])[:last]
             for o in range(width):
-                _, reached[s, a, o], reward[s, a, o], ends[s, a, o] = row[min(o, last)]
+                _, there, signal[0, s, a, o], ends[s, a, o] = row[min(o, last)]
+                reached[s, a, o] = there
+                if of_step:
+                    label[s, a, o] = labels.setdefault(frozenset(label_of(s, a, there)), len(labels))
+                for k, function in enumerate(functions.values(), 1):
+                    signal[k, s, a, o] = function(s, a, there)
     chances = np.asarray(initial, np.float64)
     starts = np.flatnonzero(chances).astype(np.int32)
     start_cumulative = np.cumsum(chances[starts])
     start_cumulative[-1] = 1.0
-    table = WorldTable(starts, start_cumulative, label[starts], reached, cumulative, label[reached], ends, reward[None])
-    return FiniteWorld(table, labels, ("reward",))
+    if of_step:
+        first = [labels.setdefault(frozenset(label_of(None, None, int(s))), len(labels)) for s in starts]
+    else:
+        first, label = [last_state[s] for s in starts], np.array(last_state, np.int32)[reached]
+    table = WorldTable(
+        starts=starts,
+        start_cumulative=start_cumulative,
+        start_label=np.array(first, np.int32),
+        next=reached,
+        cumulative=cumulative,
+        label=label,
+        ends=ends,
+        signal=signal,
+    )
+    return FiniteWorld(table, tuple(labels), ("reward", *functions))

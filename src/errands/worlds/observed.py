@@ -1,4 +1,4 @@
-"""Features of a foreign environment, told without code: a set of states, or a bound on one entry of the observation."""
+"""Features of a foreign environment, told without code: states, bounds, boxes and discs over its observations."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from numpy.typing import NDArray
 
 from errands.errors import SpecError
 
-_KEYS = {"index", "above", "below"}
+_BOUNDS, _DISC = {"index", "above", "below"}, {"index", "centre", "radius"}
+_FORMS = (
+    "{ index = 0, above = 2.0 }, { index = [0, 1], above = [0.0, 0.0], below = [1.0, 1.0] } or "
+    "{ index = [0, 1], centre = [0.5, 0.5], radius = 0.1 }"
+)
 
 
 @dataclass(frozen=True)
@@ -27,36 +32,69 @@ class InStates:
 
 @dataclass(frozen=True)
 class Between:
-    """Holds where one entry of a Box observation is above and below the given bounds, both exclusive."""
+    """Holds where one entry of the flattened observation is above and below the given bounds, both exclusive."""
 
     index: int
     above: float = -float("inf")
     below: float = float("inf")
 
-    def holds(self, observation: Any) -> bool:
-        """Whether that entry of the flattened observation lies between the bounds."""
-        return self.above < float(np.ravel(observation)[self.index]) < self.below
+    def holds(self, numbers: NDArray[Any]) -> bool:
+        """Whether that entry of the numbers lies between the bounds."""
+        return self.above < float(np.ravel(numbers)[self.index]) < self.below
 
 
-Rule = InStates | Between
+@dataclass(frozen=True)
+class InBox:
+    """Holds where several entries of the flattened observation lie between their bounds."""
+
+    sides: tuple[Between, ...]
+
+    def holds(self, numbers: NDArray[Any]) -> bool:
+        """Whether every entry lies between its bounds."""
+        return all(side.holds(numbers) for side in self.sides)
+
+
+@dataclass(frozen=True)
+class InDisc:
+    """Holds where several entries of the flattened observation, as a point, are nearer than `radius` to the centre."""
+
+    index: tuple[int, ...]
+    centre: tuple[float, ...]
+    radius: float
+
+    def holds(self, numbers: NDArray[Any]) -> bool:
+        """Whether the point is inside the disc."""
+        flat = np.ravel(numbers)
+        return sum((float(flat[i]) - c) ** 2 for i, c in zip(self.index, self.centre, strict=True)) < self.radius**2
+
+
+Rule = InStates | Between | InBox | InDisc
+
+
+def numbers_of(space: gym.Space[Any], observation: Any) -> NDArray[Any]:
+    """An observation as one row of numbers, in the order of gymnasium.spaces.flatten; a Box as it is."""
+    if isinstance(space, gym.spaces.Box):
+        return np.ravel(observation)
+    return np.asarray(gym.spaces.flatten(space, observation))
+
+
+def entries_of(space: gym.Space[Any]) -> int:
+    """How many numbers a flattened observation has; 0 where it cannot be flattened."""
+    return int(gym.spaces.flatdim(space)) if space.is_np_flattenable else 0
 
 
 def read_rule(name: str, spec: Any, space: gym.Space[Any]) -> Rule:
     """The rule that a task file gives for a feature: `goal = [15]` or `C = { index = 0, above = 2.0 }`."""
     if isinstance(spec, Mapping):
-        return _read_between(name, spec, space)
+        return _read_region(name, spec, space)
     if isinstance(spec, Sequence) and not isinstance(spec, str):
         return _read_states(name, spec, space)
-    raise SpecError(
-        f"feature '{name}' is {spec!r}; give a list of states such as [15], or {{ index = 0, above = 2.0 }}"
-    )
+    raise SpecError(f"feature '{name}' is {spec!r}; give a list of states such as [15], or a region: {_FORMS}")
 
 
 def _read_states(name: str, spec: Sequence[Any], space: gym.Space[Any]) -> InStates:
     if not isinstance(space, gym.spaces.Discrete):
-        raise SpecError(
-            f"feature '{name}' lists states, but observations are {space}; give {{ index = ..., above = ... }}"
-        )
+        raise SpecError(f"feature '{name}' lists states, but observations are {_shown(space)}; {_advice(space)}")
     for state in spec:
         if isinstance(state, bool) or not isinstance(state, int) or not space.contains(state):
             last = int(space.start + space.n - 1)
@@ -66,19 +104,68 @@ def _read_states(name: str, spec: Sequence[Any], space: gym.Space[Any]) -> InSta
     return InStates(frozenset(spec))
 
 
-def _read_between(name: str, spec: Mapping[str, Any], space: gym.Space[Any]) -> Between:
-    if not isinstance(space, gym.spaces.Box):
+def _shown(space: gym.Space[Any]) -> str:
+    return str(space) if len(str(space)) <= 160 else type(space).__name__
+
+
+def _advice(space: gym.Space[Any]) -> str:
+    """What features of such observations can be: regions of the flattened numbers where there are any, else code."""
+    code = 'a features function: features = "MODULE:FUNCTION", or Task.from_env(env, function, ...)'
+    size = entries_of(space)
+    if not size:
+        return f"they cannot be flattened to numbers; write {code}"
+    parts = ""
+    if isinstance(space, gym.spaces.Dict | gym.spaces.Tuple):
+        named = space.items() if isinstance(space, gym.spaces.Dict) else enumerate(space)
+        first = 0
+        pieces = []
+        for key, part in named:
+            count = int(gym.spaces.flatdim(part))
+            pieces.append(f"{key} {first}" if count == 1 else f"{key} {first} to {first + count - 1}")
+            first += count
+        parts = f" (entries: {', '.join(pieces)})"
+    return f"give a region of their {size} numbers{parts}: {_FORMS}; or {code}"
+
+
+def _read_region(name: str, spec: Mapping[str, Any], space: gym.Space[Any]) -> Rule:
+    if isinstance(space, gym.spaces.Discrete):
         raise SpecError(f"feature '{name}' bounds an entry, but observations are {space}; give a list of states")
-    if "index" not in spec or len(spec) < 2 or not set(spec) <= _KEYS:
-        raise SpecError(f"feature '{name}' has the keys {sorted(spec)}; give index, and above or below or both")
-    size = int(np.prod(space.shape))
-    index = spec["index"]
-    if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < size:
-        raise SpecError(f"feature '{name}' has index {index!r}; observations have entries 0 to {size - 1}")
-    for key in ("above", "below"):
-        if key in spec and (isinstance(spec[key], bool) or not isinstance(spec[key], int | float)):
-            raise SpecError(f"feature '{name}' has {key} = {spec[key]!r}; give a number")
-    rule = Between(index, float(spec.get("above", -np.inf)), float(spec.get("below", np.inf)))
-    if not rule.above < rule.below:
-        raise SpecError(f"feature '{name}' asks for above {rule.above} and below {rule.below}, which nothing is")
-    return rule
+    size = entries_of(space)
+    if not size:
+        raise SpecError(f"feature '{name}' bounds an entry, but observations are {_shown(space)}; {_advice(space)}")
+    if "index" not in spec or len(spec) < 2 or not (set(spec) <= _BOUNDS or set(spec) == _DISC):
+        raise SpecError(f"feature '{name}' has the keys {sorted(spec)}; give {_FORMS}")
+    several = isinstance(spec["index"], Sequence) and not isinstance(spec["index"], str)
+    index = list(spec["index"]) if several else [spec["index"]]
+    for entry in index:
+        if isinstance(entry, bool) or not isinstance(entry, int) or not 0 <= entry < size:
+            raise SpecError(f"feature '{name}' has index {entry!r}; observations have entries 0 to {size - 1}")
+    if not index or len(set(index)) < len(index):
+        raise SpecError(f"feature '{name}' has index {index}; name each entry once, and at least one")
+    if "centre" in spec:
+        centre = _numbers(name, "centre", spec["centre"], len(index), several)
+        (radius,) = _numbers(name, "radius", spec["radius"], 1, False)
+        if not radius > 0:
+            raise SpecError(f"feature '{name}' has radius = {radius}; a disc needs a positive one")
+        return InDisc(tuple(index), centre, radius)
+    endless = [np.inf] * len(index)
+    above = _numbers(
+        name, "above", spec.get("above", [-n for n in endless] if several else -np.inf), len(index), several
+    )
+    below = _numbers(name, "below", spec.get("below", endless if several else np.inf), len(index), several)
+    sides = tuple(Between(*side) for side in zip(index, above, below, strict=True))
+    for side in sides:
+        if not side.above < side.below:
+            raise SpecError(f"feature '{name}' asks for above {side.above} and below {side.below}, which nothing is")
+    return InBox(sides) if several else sides[0]
+
+
+def _numbers(name: str, key: str, value: Any, count: int, several: bool) -> tuple[float, ...]:
+    """The numbers of a key: a list of `count` where several entries are meant, else one."""
+    listed = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else None
+    values = [value] if listed is None and not several else listed
+    good = values is not None and len(values) == count and (listed is not None) == several
+    if not good or any(isinstance(v, bool) or not isinstance(v, int | float) for v in values or ()):
+        wanted = f"a list of {count} numbers" if several else "a number"
+        raise SpecError(f"feature '{name}' has {key} = {value!r}; give {wanted}")
+    return tuple(float(v) for v in values or ())

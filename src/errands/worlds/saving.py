@@ -85,7 +85,7 @@ def save_foreign(env: gym.Env[Any, Any]) -> Saved:
     for name, value in vars(env).items():
         if name in _FIXED or callable(value):
             continue
-        if _plain(value):
+        if is_plain(value):
             attributes[name] = copy.deepcopy(value)
         elif type(value).__module__.split(".")[0] not in _SCENERY:
             raise TaskError(
@@ -104,15 +104,19 @@ def restore_foreign(env: gym.Env[Any, Any], saved: Saved) -> None:
     # The generator first: Gymnasium forgets the seed, one of the attributes, when it is given one.
     restore_random(env, saved["random"])
     for name, value in saved["attributes"].items():
+        # What is stored may be anything: nothing of the environment's own that is no plain data is replaced.
+        if name in _FIXED or not isinstance(name, str) or callable(getattr(env, name, None)) or not is_plain(value):
+            raise TaskError(f"the stored state of {type(env).__name__} has '{str(name)[:40]}', which is none of its data")
         setattr(env, name, copy.deepcopy(value))
     physical: Any = env
     if "physics" in saved:
         restore_physics(physical.model, physical.data, saved["physics"])
 
 
-def _plain(value: Any) -> bool:
+def is_plain(value: Any) -> bool:
+    """Whether a value is numbers, text, bytes, arrays, or containers of them."""
     if isinstance(value, dict):
-        return all(_plain(key) and _plain(item) for key, item in value.items())
+        return all(is_plain(key) and is_plain(item) for key, item in value.items())
     if isinstance(value, list | tuple | set | frozenset):
-        return all(_plain(item) for item in value)
+        return all(is_plain(item) for item in value)
     return isinstance(value, _PLAIN)

@@ -16,7 +16,7 @@ from errands.kernels.scout.memory import Explorer, Known, absorb, begin, has_roo
 from errands.learners.scout.machine import Lowering
 from errands.tables import RUNNING, Ints
 from errands.tasks.task import Task
-from errands.worlds.base import FiniteWorld
+from errands.worlds.base import FiniteWorld, numbered
 from errands.worlds.plain import plain, rich
 from errands.worlds.saving import Restorable
 
@@ -112,7 +112,7 @@ class EnvSampler:
     def __init__(self, task: Task, seed: int) -> None:
         self.task = task
         self.limit = task.world.limit
-        self.env = task.world.env()
+        self.env = numbered(task.world)
         seen, done = self.env.observation_space, self.env.action_space
         if not isinstance(seen, gym.spaces.Discrete) or not isinstance(done, gym.spaces.Discrete):
             raise TaskError(

@@ -130,6 +130,7 @@ class TabularLearner(Learner):
         }
         if isinstance(self.world, Asked):
             form["labels"] = SavedArray("uint8", ("bytes",), "the sets of features seen so far, as JSON")
+            form["env"] = SavedArray("uint8", ("state",), "the environment's state, as JSON; empty where it cannot be stored")
         return {**form, **self.tables()}
 
     def save(self) -> Saved:
@@ -139,11 +140,13 @@ class TabularLearner(Learner):
         if isinstance(self.world, Asked):
             text = json.dumps([sorted(label) for label in self.world.labels])
             saved["labels"] = np.frombuffer(text.encode(), np.uint8).copy()
+            saved["env"] = self.world.save()
         return saved | {name: array.copy() for name, array in self.arrays().items()}
 
     def restore(self, saved: Saved) -> None:
-        """Continue where `saved` was taken; an environment without tables starts a new episode."""
+        """Continue where `saved` was taken; an environment without tables goes on where it was, if it can."""
         if isinstance(self.world, Asked):
+            saved = {"env": np.zeros(0, np.uint8), **saved}  # of a run that did not store it yet
             labels = _labels(saved.get("labels"))
             self.world.labels[:] = labels
             self.relabel()
@@ -151,16 +154,16 @@ class TabularLearner(Learner):
         self.step, self.evaluation_steps = (int(x) for x in saved["counts"])
         self.where[:] = saved["where"]
         unpack_rng(self.rng, saved["rng"])
-        self.resumed()
+        self.resumed(saved)
 
     def take(self, saved: Saved, lengths: Mapping[str, int]) -> None:
         """Take back arrays that have the right form; here, into arrays of the same shape."""
         for name, array in self.arrays().items():
             array[...] = saved[name]
 
-    def resumed(self) -> None:
-        """Where the environment has no tables its state is lost with it: a resumed run starts a new episode."""
-        if isinstance(self.world, Asked):
+    def resumed(self, saved: Saved) -> None:
+        """Put an environment without tables back to where it was; one that cannot starts a new episode, and says so."""
+        if isinstance(self.world, Asked) and not self.world.restore(saved["env"]):
             self.world.reset(self.seed)
             self.where[ACTION] = -1
             self.begin()

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import warnings
 from collections.abc import Set
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from numpy.typing import NDArray
 
-from errands.errors import TaskError
+from errands.errors import StoreError, TaskError
 from errands.tables import WorldTable
 from errands.tasks.task import Task
+from errands.worlds.base import numbered
+from errands.worlds.plain import plain, rich
 
 UNKNOWN = -1
 
@@ -42,7 +47,7 @@ class Asked(Tables):
     """A Gymnasium environment with Discrete spaces: each row of its table is asked for, used and forgotten."""
 
     def __init__(self, task: Task, seed: int) -> None:
-        self.env: gym.Env[Any, Any] = task.world.env()
+        self.env: gym.Env[Any, Any] = numbered(task.world)
         spaces = gym.spaces
         if not isinstance(self.env.observation_space, spaces.Discrete) or not isinstance(
             self.env.action_space, spaces.Discrete
@@ -70,6 +75,39 @@ class Asked(Tables):
         self.asked: tuple[int, int] | None = None
         self.truncated = False
         self.reset(seed)
+
+    def save(self) -> NDArray[np.uint8]:
+        """The environment's state as bytes; empty where it cannot be stored."""
+        env: Any = self.env
+        try:
+            text = json.dumps({"start": int(self.table.starts[0]), "env": plain(env.save())})
+        except (TaskError, AttributeError, TypeError, ValueError):
+            return np.zeros(0, np.uint8)
+        return np.frombuffer(text.encode(), np.uint8).copy()
+
+    def restore(self, saved: NDArray[np.uint8] | None) -> bool:
+        """Put the environment back; False, with a warning, where that cannot be done."""
+        env: Any = self.env
+        try:
+            state = json.loads(saved.tobytes()) if saved is not None and len(saved) else None
+            if state is not None:
+                env.reset(seed=0)
+                env.restore(rich(state["env"]))
+                start = int(state["start"])
+                if not 0 <= start < self.states:
+                    raise StoreError(f"the stored episode began in state {start}, and there are {self.states:,}")
+                self.table.starts[0] = start
+                return True
+            reason = "its state cannot be stored"
+        except TaskError as fault:
+            reason = str(fault)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as fault:
+            raise StoreError(f"the environment's stored state is damaged ({type(fault).__name__}: {fault})") from None
+        warnings.warn(
+            f"the environment starts a new episode, so this run will differ from one without interruption: {reason}",
+            stacklevel=2,
+        )
+        return False
 
     def reset(self, seed: int | None = None) -> int:
         """Start an episode and return its state."""
