@@ -239,7 +239,8 @@ class QCoRMPlus(TabularLearner):
         refuse((where == arrays["where"]).all(), "two positions differ")
         refuse(1 <= where[LANDMARKS] <= count and where[MARKS] <= marks, "more landmarks or marks than there is room for")
         refuse(where[OPEN] <= count and where[GOAL] < count, "more landmarks are open than there are")
-        refuse(bool((arrays["mark_next"] < np.arange(marks)).all()), "a mark leads to a newer one")
+        used = int(where[MARKS])  # the rest of the arrays is room
+        refuse(bool((arrays["mark_next"][:used] < np.arange(used)).all()), "a mark leads to a newer one")
         for name in ("head", "mark_next"):
             refuse(bool((arrays[name] < max(int(where[MARKS]), 1)).all()), f"'{name}' names a mark that is not in use")
         for name, x in (("mark_landmark", arrays["mark_landmark"]), ("trace", arrays["trace"][:, 3])):
