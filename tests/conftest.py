@@ -1,7 +1,8 @@
-"""What every test shares: one hypothesis profile that repeats itself exactly, and figures drawn without a screen."""
+"""What every test shares: one hypothesis profile that repeats itself exactly, figures drawn without a screen, shapes enforced."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 
 from hypothesis import HealthCheck, settings
@@ -11,3 +12,9 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 settings.register_profile("ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("explore", deadline=None, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+if importlib.util.find_spec("jax") is not None:
+    from jaxtyping import install_import_hook
+
+    # Every annotated shape in the deep learners is checked while they are traced; nothing may import them before.
+    install_import_hook("errands.learners.deep", "beartype.beartype")

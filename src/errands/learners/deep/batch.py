@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, ArrayLike, Float, Int
 
 from errands.learners.deep.rules import Rule
 
 Rows = Float[Array, "*rows row"]
+Columns = Float[Array, "*rows columns"]
 
 
 @dataclass(frozen=True)
@@ -34,25 +35,25 @@ class RowShape:
         following: Float[Array, " observation"],
         action: Float[Array, " action"],
         signals: Float[Array, " signals"],
-        tail: tuple[Int[Array, ""], Int[Array, ""], Array],
+        tail: tuple[ArrayLike, ArrayLike, ArrayLike],
     ) -> Float[Array, " row"]:
         """The row of one step; `tail` is label, machine state and end flag."""
         end = jnp.stack([jnp.asarray(x, jnp.float32) for x in tail])
         return jnp.concatenate([observation, following, action, signals, end])
 
-    def observations(self, rows: Rows) -> Rows:
+    def observations(self, rows: Rows) -> Columns:
         """The observations before the steps."""
         return rows[..., : self.observation]
 
-    def following(self, rows: Rows) -> Rows:
+    def following(self, rows: Rows) -> Columns:
         """The observations after the steps."""
         return rows[..., self.observation : 2 * self.observation]
 
-    def actions(self, rows: Rows) -> Rows:
+    def actions(self, rows: Rows) -> Columns:
         """The actions: numbers, or one number that counts them."""
         return rows[..., 2 * self.observation : 2 * self.observation + self.action]
 
-    def signals_of(self, rows: Rows) -> Rows:
+    def signals_of(self, rows: Rows) -> Columns:
         """The signals of the steps."""
         return rows[..., 2 * self.observation + self.action : -3]
 
@@ -63,12 +64,12 @@ class Batch(NamedTuple):
     observations: Float[Array, "rows observation"]
     following: Float[Array, "rows observation"]
     actions: Float[Array, "rows action"]
-    reward: Float[Array, "rows heads"]
-    goes_on: Float[Array, "rows heads"]
-    follow: Int[Array, "rows heads"] | None
+    reward: Float[Array, "rows taught"]
+    goes_on: Float[Array, "rows taught"]
+    follow: Int[Array, "rows taught"] | None
     """The head whose value counts; None where each follows itself."""
-    weight: Float[Array, "rows heads"]
-    heads: Int[Array, "rows heads"] | None = None
+    weight: Float[Array, "rows taught"]
+    heads: Int[Array, "rows taught"] | None = None
     """The heads that learn from each row; None for all, in their order."""
 
     def only(self, heads: Int[Array, "rows some"]) -> Batch:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +23,7 @@ from errands.learners.deep.machine import Listed
 from errands.tables import RUNNING, SUCCESS
 
 
+@runtime_checkable
 class Low(Protocol):
     """A value learner: DDQN or TD3, with heads or with contexts; pure functions of what is handed in."""
 
@@ -56,6 +57,7 @@ class Low(Protocol):
         ...
 
 
+@runtime_checkable
 class Expansion(Protocol):
     """How sampled rows become a batch."""
 

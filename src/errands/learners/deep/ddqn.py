@@ -48,7 +48,7 @@ class DDQN:
         return descend(trained, gradient, self.config.alpha, self.config.polyak, step >= self.config.warmup), acting
 
     def _loss(
-        self, layers: Layers, later: Float[Array, "rows heads actions"], now: Float[Array, " inputs"], batch: Batch
+        self, layers: Layers, later: Float[Array, "rows taught actions"], now: Float[Array, " inputs"], batch: Batch
     ) -> tuple[Float[Array, ""], Float[Array, "heads actions"]]:
         q, following, acting = self._values(layers, now, batch)
         value = double(jax.lax.stop_gradient(following), later)
@@ -72,15 +72,15 @@ class DDQN:
     def act(
         self,
         acting: Float[Array, " actions"],
-        uniforms: Float[Array, 2],
+        uniforms: Float[Array, "2"],
         normals: Float[Array, " normals"],
         epsilon: Float[Array, ""],
         go: Bool[Array, ""],
-    ) -> Float[Array, 1]:
+    ) -> Float[Array, "1"]:
         """Epsilon-greedy; at random before the first update."""
         return explored(acting, uniforms, epsilon, go)
 
-    def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, 1]:
+    def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, "1"]:
         """The best action."""
         return jnp.argmax(acting).astype(jnp.float32)[None]
 
@@ -104,7 +104,7 @@ def annealed(config: DeepConfig, steps: Int[Array, ""], episodes: Int[Array, ""]
     return jnp.maximum(config.epsilon_end, config.epsilon_start - config.epsilon_step * count)
 
 
-def explored(acting: Float[Array, " actions"], uniforms: Array, epsilon: Array, go: Array) -> Float[Array, 1]:
+def explored(acting: Float[Array, " actions"], uniforms: Array, epsilon: Array, go: Array) -> Float[Array, "1"]:
     """The best action, or any with probability epsilon and before the first update."""
     other = jnp.floor(uniforms[1] * len(acting))
     return jnp.where((uniforms[0] < epsilon) | ~go, other, jnp.argmax(acting).astype(jnp.float32))[None]

@@ -78,15 +78,15 @@ class FactoredDDQN:
 
     def act(
         self, acting: Float[Array, " actions"], uniforms: Array, normals: Array, epsilon: Array, go: Bool[Array, ""]
-    ) -> Float[Array, 1]:
+    ) -> Float[Array, "1"]:
         """Epsilon-greedy; at random before the first update."""
         return explored(acting, uniforms, epsilon, go)
 
-    def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, 1]:
+    def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, "1"]:
         """The best action."""
         return jnp.argmax(acting).astype(jnp.float32)[None]
 
-    def worth(self, trained: Trained, now: Array, acting: Float[Array, "1 actions"]) -> Float[Array, 1]:
+    def worth(self, trained: Trained, now: Array, acting: Float[Array, "1 actions"]) -> Float[Array, "1"]:
         """What the machine state expects."""
         return acting.max(axis=1)
 
@@ -181,6 +181,6 @@ class FactoredTD3:
         """The actor's action."""
         return acting
 
-    def worth(self, trained: ActorCritic, now: Array, acting: Array) -> Float[Array, 1]:
+    def worth(self, trained: ActorCritic, now: Array, acting: Array) -> Float[Array, "1"]:
         """Not needed: the machine state alone decides."""
         return jnp.zeros(1)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
@@ -45,6 +45,7 @@ class Extra(NamedTuple):
     weight: Float[Array, " extra"]
 
 
+@runtime_checkable
 class High(Protocol):
     """The part of a method that is not value learning; pure functions over its memory."""
 

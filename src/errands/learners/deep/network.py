@@ -13,7 +13,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-Layer = tuple[Float[Array, "inputs outputs"], Float[Array, " outputs"]]
+Layer = tuple[Float[Array, "... _ _"], Float[Array, "... _"]]
+"""Weights [inputs, outputs] and bias [outputs]; where networks are stacked (TD3's critics) behind an axis for them."""
 Layers = list[Layer]
 
 
@@ -174,9 +175,9 @@ class Factored:
         return 1.0 + through(layers[self._early : self._early + 2], codes)
 
     def join(
-        self, layers: Layers, features: Float[Array, "*rows width"], factors: Float[Array, "*rows width"]
-    ) -> Float[Array, "*rows outputs"]:
-        """The values of features under factors."""
+        self, layers: Layers, features: Float[Array, "*#rows width"], factors: Float[Array, "*#rows width"]
+    ) -> Float[Array, "*all outputs"]:
+        """The values of features under factors; either may have an axis of 1 where the other has more."""
         return through(layers[self._early + 2 :], features * factors)
 
     def every(

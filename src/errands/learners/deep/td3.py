@@ -67,8 +67,8 @@ class TD3:
         rows: Float[Array, "rows inputs"],
         actions: Float[Array, "rows heads actions"],
         heads: Int[Array, "rows heads"] | None = None,
-    ) -> Float[Array, "2 rows heads"]:
-        """Both critics on each head's own action."""
+    ) -> Float[Array, "critics rows heads"]:
+        """Every critic on each head's own action."""
         wide = jnp.broadcast_to(rows[:, None], (*actions.shape[:2], rows.shape[1]))
         joined = jnp.concatenate([wide, actions], axis=2)
         return jax.vmap(self.critic.own, in_axes=(0, None, None))(critics, joined, heads)[..., 0]
@@ -89,7 +89,7 @@ class TD3:
 
     def _goal(
         self, trained: ActorCritic, batch: Batch, normals: Float[Array, "batch actions"]
-    ) -> Float[Array, "rows heads"]:
+    ) -> Float[Array, "rows taught"]:
         c = self.config
         noise = jnp.clip(normals * c.target_noise, -c.noise_clip, c.noise_clip)
         noise = jnp.resize(noise, (len(batch.following), self.action_width))[:, None]
@@ -100,7 +100,7 @@ class TD3:
             value = jnp.take_along_axis(value, batch.follow, axis=1)
         return batch.reward + c.gamma * batch.goes_on * value
 
-    def _critic_loss(self, critics: Layers, batch: Batch, goal: Float[Array, "rows heads"]) -> Float[Array, ""]:
+    def _critic_loss(self, critics: Layers, batch: Batch, goal: Float[Array, "rows taught"]) -> Float[Array, ""]:
         rows = jnp.concatenate([batch.observations, batch.actions], axis=1)
         q = jax.vmap(self.critic.some, in_axes=(0, None, None))(critics, rows, batch.heads)[..., 0]
         return weighted(batch.weight, jnp.square(q - goal))
@@ -113,7 +113,7 @@ class TD3:
     def act(
         self,
         acting: Float[Array, " actions"],
-        uniforms: Float[Array, 2],
+        uniforms: Float[Array, "2"],
         normals: Float[Array, " normals"],
         epsilon: Float[Array, ""],
         go: Bool[Array, ""],
