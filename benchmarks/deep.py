@@ -22,9 +22,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 import jax
 
 from errands.learners.deep import host
+from errands.learners.deep.config import CONFIGS, deep_preset
 from errands.learners.deep.host import HostTeam
-from errands.learners.deep.methods import CONFIGS
-from errands.learners.deep.presets import deep_preset
 from errands.learners.deep.team import Team, team_of
 from errands.tasks import load
 
@@ -49,7 +48,9 @@ def make(run: str, args: argparse.Namespace) -> Team:
 
 def weights(team: Team) -> int:
     """Weights of all networks of all seeds."""
-    return sum(leaf.size for name, leaf in jax.tree_util.tree_leaves_with_path(team.minds) if "weights" in str(name))
+    return sum(
+        leaf.size for name, leaf in jax.tree_util.tree_leaves_with_path(team.agent_states) if "weights" in str(name)
+    )
 
 
 def speed(run: str, args: argparse.Namespace) -> dict[str, Any]:
@@ -63,7 +64,7 @@ def speed(run: str, args: argparse.Namespace) -> dict[str, Any]:
     for _ in range(args.repeats):
         before, used = time.perf_counter(), time.process_time()
         team.advance(args.count)
-        jax.block_until_ready((team.state.step, team.minds))
+        jax.block_until_ready((team.state.step, team.agent_states))
         times.append((time.perf_counter() - before) / args.count * 1e6)
         busy.append((time.process_time() - used) / args.count * 1e6)
     count = weights(team)
@@ -78,15 +79,15 @@ def learn(run: str, args: argparse.Namespace) -> dict[str, Any]:
     """Greedy lengths of every seed on the way to `steps`."""
     before = time.perf_counter()
     team = make(run, args)
-    steady = dataclasses.replace(team.brain, config=dataclasses.replace(team.brain.config, greedy="target"))
+    steady = dataclasses.replace(team.agent, config=dataclasses.replace(team.agent.config, greedy="target"))
     rows: list[list[Any]] = []
     for evaluations in team.train(args.steps):
         lengths = [e.episode_length if e.success else -e.episode_length for e in evaluations]
         rows.append([evaluations[0].step, lengths])
         if args.both:
-            online, team.brain = team.brain, steady
+            online, team.agent = team.agent, steady
             rows[-1].append([e.episode_length if e.success else -e.episode_length for e in team.evaluate()])
-            team.brain = online
+            team.agent = online
         print(json.dumps({"run": run, "step": rows[-1][0], "lengths": lengths}), file=sys.stderr, flush=True)
         if time.perf_counter() - before > args.seconds:
             break
@@ -112,7 +113,7 @@ def parts(run: str, args: argparse.Namespace) -> dict[str, Any]:
 
         setattr(owner, name, measured)
 
-    for owner, name in ((host, "learn"), (host, "turn"), (team.outside, "send"), (team.outside, "receive")):
+    for owner, name in ((host, "learn"), (host, "turn"), (team.host_envs, "send"), (team.host_envs, "receive")):
         timed(owner, name)
     before = time.perf_counter()
     team.advance(args.count)
@@ -131,7 +132,7 @@ def kernels(run: str, args: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         with jax.profiler.trace(folder):
             team.advance(args.count)
-            jax.block_until_ready((team.state.step, team.minds))
+            jax.block_until_ready((team.state.step, team.agent_states))
         traced = sorted(Path(folder).rglob("*.xplane.pb"))[-1]
         planes = [p for p in jax.profiler.ProfileData.from_file(str(traced)).planes if "GPU" in p.name]
         events = [e for p in planes for line in p.lines if "Stream" in line.name for e in line.events]

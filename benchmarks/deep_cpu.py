@@ -27,8 +27,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 import jax
 import jax.numpy as jnp
 
+from errands.learners.deep.config import deep_preset
 from errands.learners.deep.network import Headed
-from errands.learners.deep.presets import deep_preset
 from errands.learners.deep.team import Team, team_of
 from errands.tasks import load
 
@@ -94,9 +94,9 @@ def theirs(batch: int) -> Work:
 
 def arithmetic(team: Team) -> tuple[float, float]:
     """Multiplications and additions of one step, and bytes that it must move: weights, moments, target, read and written."""
-    config, net = team.brain.config, team.brain.low.net  # type: ignore[attr-defined]
+    config, net = team.agent.config, team.agent.low.net  # type: ignore[attr-defined]
     assert isinstance(net, Headed)
-    rows = config.batch + team.brain.high.extra
+    rows = config.batch + team.agent.high.extra
     wide = net.heads if net.kind == "one-hot" else 1
     products = [i * o * (1 if n == 0 else wide) for n, (i, o) in enumerate(net.sizes)]
     # Forward: rows, their successors and the present one; the target on successors; backward twice, but not below the first.

@@ -25,9 +25,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from errands.learners.deep.agent import decide
 from errands.learners.deep.config import DeepConfig
-from errands.learners.deep.policy import decide
-from errands.learners.deep.spaces import senses_of
+from errands.learners.deep.host_envs import senses_of
 from errands.learners.deep.team import team_of
 from errands.tasks.task import Task
 
@@ -70,14 +70,14 @@ def ours(identity: str, config: DeepConfig, steps: int, seeds: int) -> list[list
     team = team_of(task, "qrm", config, range(seeds))
     senses, zero = senses_of(gym.make(identity), 0), jnp.int32(0)
 
-    def greedy(mind: Any) -> Act:
-        return lambda seen: senses.do(np.asarray(decide(team.brain, mind, senses.see(seen), zero, zero, zero)[0]))
+    def greedy(agent_state: Any) -> Act:
+        return lambda seen: senses.do(np.asarray(decide(team.agent, agent_state, senses.see(seen), zero, zero, zero)[0]))
 
     curves: list[list[float]] = [[] for _ in range(seeds)]
     for _ in range(EVALUATIONS):
         team.advance(steps // EVALUATIONS)
         for seed, curve in enumerate(curves):
-            curve.append(mean_return(identity, greedy(jax.tree.map(lambda leaf, at=seed: leaf[at], team.minds))))
+            curve.append(mean_return(identity, greedy(jax.tree.map(lambda leaf, at=seed: leaf[at], team.agent_states))))
     return curves
 
 

@@ -64,7 +64,7 @@ class Job:
 
 def team_of_job(job: Job) -> Any:
     """The team of a job, untrained."""
-    from errands.learners.deep.presets import deep_preset
+    from errands.learners.deep.config import deep_preset
     from errands.learners.deep.team import team_of
     from errands.tasks import load
 

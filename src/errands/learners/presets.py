@@ -84,7 +84,7 @@ def _preset(learner: str, preset: str, task: Task) -> LearnerConfig:
 
         return deep_dirl_preset(preset, task)
     if not is_finite(task):
-        from errands.learners.deep.presets import deep_preset
+        from errands.learners.deep.config import deep_preset
 
         return deep_preset(learner, preset, task)
     if learner == "scout":

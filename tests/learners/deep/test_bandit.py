@@ -3,13 +3,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from errands.learners.deep.agent import Note
 from errands.learners.deep.bandit import Bandit
 from errands.learners.deep.config import DeepQCoRMConfig
-from errands.learners.deep.high import Note
-from errands.learners.deep.machine import listed
+from errands.learners.deep.machine import machine_arrays
 from errands.tasks import load
 
-MACHINE = listed(load("figure-1"))
+MACHINE = machine_arrays(load("figure-1"))
 B1, S = (MACHINE.numbers[frozenset(x)] for x in (["b1"], ["s"]))
 KEY = jax.random.PRNGKey(0)
 
@@ -115,7 +115,9 @@ def test_the_shortest_episode_is_a_ratchet_or_a_mean():
         assert float(memory.shortest) == wanted
 
 
-@pytest.mark.parametrize(("failed", "reward", "weight"), [("length", 1.0, 1.0), ("limit", 0.9**81, 1.0), ("skip", 1.0, 0.0)])
+@pytest.mark.parametrize(
+    ("failed", "reward", "weight"), [("length", 1.0, 1.0), ("limit", 0.9**81, 1.0), ("skip", 1.0, 0.0)]
+)
 def test_completions_of_failed_episodes_are_paid_by_length_as_if_at_the_limit_or_left_out(failed, reward, weight):
     """K_mi 20, failed after 4 steps; the limit is 100, so delta K is 80 there."""
     high = bandit(xi_start=0.0, xi_end=0.0, failed=failed)
@@ -164,7 +166,9 @@ def test_exploring_prefers_a_transition_that_was_never_used():
     memory = memory._replace(used=memory.used.at[0, 1].set(True))
     _, choice = high.pick(memory, jnp.int32(0), jnp.zeros(1), jnp.zeros(3), jnp.array([0.0, 0.1, 0.9, 0.9, *[0.0] * 8]))
     assert int(choice) == 0
-    _, other = high.pick(high.start(KEY), jnp.int32(0), jnp.zeros(1), jnp.zeros(3), jnp.array([0.0, 0.1, 0.9, 0.9, *[0.0] * 8]))
+    _, other = high.pick(
+        high.start(KEY), jnp.int32(0), jnp.zeros(1), jnp.zeros(3), jnp.array([0.0, 0.1, 0.9, 0.9, *[0.0] * 8])
+    )
     assert int(other) == 1
 
 

@@ -1,17 +1,121 @@
+"""Rows expanded over heads, against the rule read by hand for two boxes and a station."""
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from errands.learners.deep.batch import Batch, RowShape, expand, rule_arrays
-from errands.learners.deep.config import DeepConfig
+from errands.learners.deep.batch import (
+    Batch,
+    Extra,
+    OverHeads,
+    RowShape,
+    by_objective,
+    by_option,
+    by_state,
+    expand,
+    options_of,
+    rule_arrays,
+)
+from errands.learners.deep.config import DeepConfig, DeepHRMConfig, DeepQCoRMConfig
 from errands.learners.deep.ddqn import DDQN
-from errands.learners.deep.expansions import OverHeads
-from errands.learners.deep.high import Extra
-from errands.learners.deep.machine import listed
-from errands.learners.deep.rules import by_state
+from errands.learners.deep.machine import machine_arrays
 from errands.learners.deep.td3 import TD3
 from errands.tasks import load
+from errands.tasks.task import Task
+
+MUD = """name = "mud"
+[world]
+kind = "grid"
+rows = ["Amg", "..."]
+legend = { m = "m", g = "g" }
+[machine]
+initial = "u0"
+success = ["win"]
+transitions = ["u0 -> u0 : m & ¬g ; -1", "u0 -> win : g ; 1"]
+"""
+
+FIGURE = machine_arrays(load("figure-1"))
+EMPTY, B1, S = (FIGURE.numbers[frozenset(x)] for x in ([], ["b1"], ["s"]))
+
+
+def test_crm_follows_the_machine_and_pays_where_it_succeeds():
+    rule = by_state(FIGURE, DeepConfig(), counterfactual=True)
+    assert rule.heads == 7
+    assert (rule.follow[EMPTY] == np.arange(7)).all()
+    last = next(i for i in range(7) if rule.reward[S, i] == 1.0)
+    assert not rule.goes_on[S, last]
+    assert rule.goes_on[EMPTY, last]
+    assert rule.reward.sum() == 1.0
+
+
+def test_where_boxes_vanish_only_states_that_can_still_be_reached_learn():
+    rule = by_state(FIGURE, DeepConfig(), counterfactual=True)
+    taken = FIGURE.table.next[0, B1]
+    assert not rule.alive[taken, 0]
+    assert rule.alive[0].sum() == 6  # all but the success
+    water = by_state(machine_arrays(load("water-2")), DeepConfig(), counterfactual=True)
+    assert water.alive[0].sum() == 3
+
+
+def test_qrm_learns_in_its_own_state_only():
+    assert by_state(FIGURE, DeepConfig(), counterfactual=False).alive.sum(axis=1).tolist() == FIGURE.running.tolist()
+
+
+def test_an_option_is_paid_for_its_own_transition_and_ended_by_any_other():
+    rule = by_option(FIGURE, DeepHRMConfig(full_reward=3.0))
+    source, target = options_of(FIGURE)
+    assert rule.heads == len(source) == 7
+    mine = next(e for e in range(7) if source[e] == 0 and target[e] == FIGURE.table.next[0, B1])
+    other = next(e for e in range(7) if source[e] == 0 and e != mine)
+    assert rule.reward[B1, [mine, other]].tolist() == [3.0, 0.0]
+    assert not rule.goes_on[B1, [mine, other]].any()
+    assert rule.goes_on[EMPTY].all()
+
+
+def test_an_objective_is_done_by_its_own_feature_and_waits_for_the_dedicated_buffer():
+    apart = by_objective(FIGURE, DeepQCoRMConfig())
+    direct = by_objective(FIGURE, DeepQCoRMConfig(joint=False, dedicated=False, full_reward=2.0))
+    assert direct.reward[B1].tolist() == [2.0, 0.0, 0.0]
+    assert direct.goes_on[B1].tolist() == [False, True, True]
+    assert direct.counts.all()
+    assert apart.counts[B1].tolist() == [False, True, True]
+
+
+def test_touching_a_forbidden_colour_fails_every_objective():
+    machine = machine_arrays(load("water-2"))
+    rule = by_objective(machine, DeepQCoRMConfig())
+    forbidden = machine.numbers[frozenset({"blue"})]
+    assert not rule.goes_on[forbidden].any()
+    assert (rule.reward[forbidden] == 0).all()
+    assert rule.counts[forbidden].all()
+
+
+def test_the_control_cost_is_paid_to_every_objective_that_waits():
+    machine = machine_arrays(load("cheetah-bcd"))
+    rule = by_objective(machine, DeepQCoRMConfig(reward_scale=0.01))
+    assert np.allclose(rule.pay[machine.numbers[frozenset()]], -0.01)
+    done = machine.numbers[frozenset({"B"})]
+    assert rule.pay[done, :, 0].tolist() == [0.0, -0.01, -0.01]
+
+
+def test_without_relabelling_only_open_objectives_learn():
+    rule = by_objective(FIGURE, DeepQCoRMConfig(relabel=False))
+    assert (rule.alive == FIGURE.open).all()
+    assert by_objective(FIGURE, DeepQCoRMConfig()).alive[0].all()
+
+
+def test_options_are_paid_the_constant_rewards_of_the_steps_they_take():
+    """Mud costs 1 wherever it is met: every option pays it while its machine state stays, none when it is left."""
+    task = Task.from_toml(MUD)
+    machine = machine_arrays(task)
+    rule = by_option(machine, DeepHRMConfig(reward_scale=0.5))
+    mud, empty, goal = (machine.numbers[frozenset(x)] for x in (["m"], [], ["g"]))
+    assert rule.reward[mud].tolist() == [-0.5]
+    assert rule.reward[empty].tolist() == [0.0]
+    assert rule.reward[goal].tolist() == [1.0]
+    assert rule.goes_on[mud].all()
+
 
 SHAPE = RowShape(2, 1, 1)
 ROW = SHAPE.pack(jnp.array([1.0, 2.0]), jnp.array([3.0, 4.0]), jnp.array([5.0]), jnp.array([6.0]), (7, 8, True))
@@ -27,7 +131,7 @@ def test_a_row_holds_a_step_once():
 
 
 def test_a_sampled_row_is_expanded_over_every_machine_state():
-    machine = listed(load("figure-1"))
+    machine = machine_arrays(load("figure-1"))
     rule = by_state(machine, DeepConfig(), counterfactual=True)
     shape = RowShape(1, 1, 0)
     tail = (machine.numbers[frozenset({"b1"})], 0, False)
@@ -40,7 +144,7 @@ def test_a_sampled_row_is_expanded_over_every_machine_state():
 
 
 def test_extra_rows_have_one_fixed_target_and_teach_no_other_head():
-    machine = listed(load("figure-1"))
+    machine = machine_arrays(load("figure-1"))
     rule = by_state(machine, DeepConfig(), counterfactual=True)
     over = OverHeads(RowShape(1, 1, 0), rule_arrays(rule), rule.stays)
     batch = over.batch(jnp.zeros((3, over.shape.width)), jnp.int32(0), jnp.zeros(0))
@@ -78,3 +182,60 @@ def test_learning_with_the_one_head_that_counts_is_learning_with_all_of_them(kin
     assert any(
         np.abs(a - b).max() > 1e-3 for a, b in zip(jax.tree.leaves(trained), jax.tree.leaves(found[0][0]), strict=True)
     )
+
+
+MACHINE = machine_arrays(load("figure-1"))
+STATION = MACHINE.labels.index(frozenset({"s"}))
+LAST = [str(label) for label in MACHINE.rm.labels].index("3{}s")
+
+
+def expansion(single):
+    rule = by_state(MACHINE, DeepConfig(), counterfactual=not single)
+    return OverHeads(RowShape(1, 1, 0), rule_arrays(rule), rule.stays, single)
+
+
+def rows(*steps):
+    """Rows of (label, machine state, whether the world ended)."""
+    return jnp.array([[0.25, 0.5, 2.0, *step] for step in steps], jnp.float32)
+
+
+def test_with_one_head_a_row_teaches_the_state_it_was_taken_in():
+    batch = expansion(single=True).batch(rows((STATION, LAST, 0)), jnp.int32(0), jnp.zeros(0))
+    assert np.asarray(batch.heads).tolist() == [[LAST]]
+    assert np.asarray(batch.reward).tolist() == [[1.0]]
+    assert np.asarray(batch.goes_on).tolist() == [[0.0]]
+    assert np.asarray(batch.observations).tolist() == [[0.25]]
+    assert np.asarray(batch.following).tolist() == [[0.5]]
+    assert np.asarray(batch.actions).tolist() == [[2.0]]
+
+
+def test_with_all_heads_a_row_teaches_every_state_that_can_still_come():
+    """At the start all six running states; carrying the last box, only that one. Boxes vanish, so nothing before."""
+    batch = expansion(single=False).batch(rows((STATION, 0, 0), (STATION, LAST, 0)), jnp.int32(0), jnp.zeros(0))
+    assert batch.heads is None
+    assert np.asarray(batch.weight).sum(axis=1).tolist() == [6.0, 1.0]
+    assert np.asarray(batch.reward)[0].tolist() == [float(i == LAST) for i in range(7)]
+
+
+def test_nothing_follows_where_the_world_ended():
+    batch = expansion(single=False).batch(rows((0, 0, 1)), jnp.int32(0), jnp.zeros(0))
+    assert not np.asarray(batch.goes_on).any()
+
+
+def test_extra_rows_teach_one_head_a_fixed_target():
+    over = expansion(single=False)
+    batch = over.batch(rows((STATION, LAST, 0), (0, 0, 0), (0, 0, 0)), jnp.int32(0), jnp.zeros(0))
+    extra = Extra(jnp.array([0, 0]), jnp.array([2, 5]), jnp.array([0.5, 0.75]), jnp.array([1.0, 0.0]))
+    joined = over.with_extra(batch, extra)
+    reward, weight, goes_on = (np.asarray(x) for x in (joined.reward, joined.weight, joined.goes_on))
+    assert np.array_equal(reward[0], np.asarray(batch.reward)[0])
+    assert np.array_equal(weight[0], np.asarray(batch.weight)[0])
+    assert reward[1, 2] == pytest.approx(0.5)
+    assert reward[1].sum() == pytest.approx(0.5)
+    assert weight[1].tolist() == [0, 0, 1, 0, 0, 0, 0]
+    assert weight[2].sum() == 0
+    assert not goes_on[1:].any()
+
+
+def test_heads_need_no_code():
+    assert expansion(single=True).code(jnp.int32(3)).shape == (0,)

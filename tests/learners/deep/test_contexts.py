@@ -4,17 +4,16 @@ import pytest
 
 from errands.errors import ConfigError
 from errands.learners.deep.batch import RowShape
-from errands.learners.deep.config import DeepPlusConfig
+from errands.learners.deep.config import DeepPlusConfig, deep_preset
 from errands.learners.deep.contexts import OverContexts, moves_left
-from errands.learners.deep.machine import listed
-from errands.learners.deep.presets import deep_preset
+from errands.learners.deep.machine import machine_arrays
 from errands.tasks import load
 
 GAMMA = 0.9
 
 
 def over(task="visit-3", **changes):
-    machine = listed(load(task, 0))
+    machine = machine_arrays(load(task, 0))
     return OverContexts(RowShape(1, 1, 0), machine, DeepPlusConfig(gamma=GAMMA, **changes))
 
 
@@ -101,7 +100,7 @@ def test_a_share_of_the_machine_states_comes_from_the_sampled_steps():
 
 def test_moves_left_count_every_move_of_the_machine():
     # Figure 1: two boxes, each taken and brought: four moves from the start, three with a box in hand.
-    machine = listed(load("figure-1"))
+    machine = machine_arrays(load("figure-1"))
     assert moves_left(machine)[0] == 4
     assert sorted(moves_left(machine).tolist()) == [0, 1, 2, 2, 3, 3, 4]
 
@@ -131,6 +130,6 @@ def test_settings_of_contexts_that_cannot_be_used_are_told_in_a_sentence(wrong, 
 @pytest.mark.parametrize(("task", "steps"), [("visit-12", 33), ("water-5", 43)])
 def test_under_the_tuned_preset_a_short_episode_is_worth_about_one(task, steps):
     # 33 is the optimum, 43 the shortest episode that any learner has found; without a scale they are worth 0.03 and 0.01.
-    machine = listed(load(task, 0))
+    machine = machine_arrays(load(task, 0))
     nominal = OverContexts(RowShape(1, 1, 0), machine, deep_preset("qcorm-plus", "tuned", machine.task)).nominal
     assert 0.3 < GAMMA**steps / nominal[0] < 1.5

@@ -1,4 +1,4 @@
-"""The device loop: chunks, random numbers by seed and step, and trials that end where the task does."""
+"""Worlds on the device step as the worlds on the host do."""
 
 import dataclasses
 
@@ -7,60 +7,114 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from errands.learners.deep.device import CHUNK, advance, launch, randoms, trials
-from errands.learners.deep.machine import listed
-from errands.learners.deep.methods import Spaces, brain_of
-from errands.learners.deep.presets import deep_preset
-from errands.learners.deep.worlds import device_world
-from errands.tasks import load
+from errands.learners.deep.config import deep_preset
+from errands.learners.deep.device import CHUNK, advance, device_world, greedy_episodes, launch, randoms
+from errands.learners.deep.host_envs import Spaces
+from errands.learners.deep.machine import machine_arrays
+from errands.learners.deep.methods import agent_of
+from errands.tasks import Task, load
+
+SLIP = load("figure-1").text.replace('removed = ["b1", "b2"]', 'removed = ["b1", "b2"]\nslip = 0.2')
+
+
+def test_a_grid_walks_as_its_tables_say():
+    task = load("office-2")
+    world, table = device_world(machine_arrays(task)), task.finite.table
+    assert (world.observation, world.actions, world.continuous) == (task.finite.states, 4, False)
+    assert world.limit == task.world.limit
+    step = jax.jit(world.step)
+    state = world.start(jnp.float32(0.3))
+    at = int(table.starts[0])
+    assert int(state) == at
+    for action in np.random.default_rng(0).integers(4, size=60):
+        state, label, ends, signals = step(state, jnp.array([action], jnp.float32), jnp.float32(0.5))
+        assert int(label) == table.label[at, action, 0]
+        assert bool(ends) == table.ends[at, action, 0]
+        assert signals.shape == (0,)
+        at = int(table.next[at, action, 0])
+        assert int(state) == at
+    seen = np.asarray(world.observe(state))
+    assert (seen.argmax(), seen.sum()) == (at, 1.0)
+
+
+@pytest.mark.parametrize("uniform", [0.0, 0.05, 0.5, 0.799, 0.85, 0.95, 0.9999999])
+def test_one_uniform_number_decides_where_a_move_slips(uniform):
+    task = Task.from_toml(SLIP)
+    table = task.finite.table
+    world = device_world(machine_arrays(task))
+    for state in range(task.finite.states):
+        following, label, _, _ = world.step(jnp.int32(state), jnp.array([1.0]), jnp.float32(uniform))
+        outcome = int(np.searchsorted(table.cumulative[state, 1].astype(np.float32), np.float32(uniform), side="right"))
+        assert int(following) == table.next[state, 1, outcome]
+        assert int(label) == table.label[state, 1, outcome]
+
+
+def test_water_on_the_device_touches_what_its_environment_touches():
+    task = load("water-2")
+    machine = machine_arrays(task)
+    world, env = device_world(machine), task.world.env()
+    seen, _ = env.reset(seed=0)
+    state, step = world.start(jnp.float32(0.9)), jax.jit(world.step)
+    assert np.allclose(world.observe(state), seen, atol=1e-4)
+    for action in np.random.default_rng(1).integers(5, size=120):
+        seen, _, _, _, info = env.step(int(action))
+        state, label, ends, _ = step(state, jnp.array([action], jnp.float32), jnp.float32(0))
+        assert machine.labels[int(label)] == frozenset(info["features"]) & frozenset(task.machine.features)
+        assert not bool(ends)
+    assert np.allclose(world.observe(state), seen, atol=1e-2)
+
+
+def test_what_cannot_live_on_the_device_is_stepped_outside():
+    assert device_world(machine_arrays(load("cheetah-bcd"))) is None
+
 
 TASK = load("figure-1")
-MACHINE = listed(TASK)
+MACHINE = machine_arrays(TASK)
 WORLD = device_world(MACHINE)
 
 
 @pytest.fixture(scope="module")
-def brain():
+def agent():
     config = dataclasses.replace(deep_preset("crm", "tuned", TASK), width=8, depth=1, batch=2, capacity=60)
-    return brain_of("crm", MACHINE, config, Spaces(12, 4, False, 0))
+    return agent_of("crm", MACHINE, config, Spaces(12, 4, False, 0))
 
 
-def leaves(fleet):
-    return [np.asarray(x) for x in jax.tree.leaves(fleet)]
+def leaves(state):
+    return [np.asarray(x) for x in jax.tree.leaves(state)]
 
 
-def test_a_fleet_begins_at_the_start_with_an_empty_buffer(brain):
-    fleet = launch(brain, WORLD, (4, 9))
-    assert int(fleet.step) == 0
-    assert fleet.buffer.shape == (60, 2, brain.shape.width)
-    assert not np.asarray(fleet.buffer).any()
-    assert np.asarray(fleet.places.observation).argmax(axis=1).tolist() == [TASK.finite.table.starts[0]] * 2
+def test_a_fleet_begins_at_the_start_with_an_empty_buffer(agent):
+    state = launch(agent, WORLD, (4, 9))
+    assert int(state.step) == 0
+    assert state.buffer.shape == (60, 2, agent.shape.width)
+    assert not np.asarray(state.buffer).any()
+    assert np.asarray(state.positions.observation).argmax(axis=1).tolist() == [TASK.finite.table.starts[0]] * 2
 
 
-def test_random_numbers_depend_on_seed_and_chunk_and_on_nothing_else(brain):
-    keys = launch(brain, WORLD, (4, 9)).keys
-    uniforms, normals = randoms(brain, keys, jnp.int32(3))
-    assert uniforms.shape == (CHUNK, 2, brain.uniforms)
+def test_random_numbers_depend_on_seed_and_chunk_and_on_nothing_else(agent):
+    keys = launch(agent, WORLD, (4, 9)).keys
+    uniforms, normals = randoms(agent, keys, jnp.int32(3))
+    assert uniforms.shape == (CHUNK, 2, agent.uniforms)
     assert normals.shape == (CHUNK, 2, 0)
-    alone, _ = randoms(brain, keys[1:], jnp.int32(3))
+    alone, _ = randoms(agent, keys[1:], jnp.int32(3))
     assert np.array_equal(uniforms[:, 1:], alone)
-    later, _ = randoms(brain, keys, jnp.int32(4))
+    later, _ = randoms(agent, keys, jnp.int32(4))
     assert not np.array_equal(uniforms, later)
 
 
-def test_training_in_pieces_is_training_in_one_go(brain):
-    whole = advance(brain, WORLD, launch(brain, WORLD, (0, 1)), jnp.int32(90))
-    parts = launch(brain, WORLD, (0, 1))
+def test_training_in_pieces_is_training_in_one_go(agent):
+    whole = advance(agent, WORLD, launch(agent, WORLD, (0, 1)), jnp.int32(90))
+    parts = launch(agent, WORLD, (0, 1))
     for stop in (1, 40, 90):
-        parts = advance(brain, WORLD, parts, jnp.int32(stop))
+        parts = advance(agent, WORLD, parts, jnp.int32(stop))
     assert int(parts.step) == 90
     assert all(np.array_equal(a, b) for a, b in zip(leaves(whole), leaves(parts), strict=True))
 
 
-def test_rows_lie_where_their_step_says_and_tell_of_the_walk(brain):
+def test_rows_lie_where_their_step_says_and_tell_of_the_walk(agent):
     """After 90 steps in a buffer of 60, row 29 is the newest and row 30 the oldest; each follows the one before."""
-    fleet = advance(brain, WORLD, launch(brain, WORLD, (0,)), jnp.int32(90))
-    rows = np.asarray(fleet.buffer)[:, 0]
+    state = advance(agent, WORLD, launch(agent, WORLD, (0,)), jnp.int32(90))
+    rows = np.asarray(state.buffer)[:, 0]
     order = np.concatenate([rows[30:], rows[:30]])
     before, after = order[:, :12].argmax(axis=1), order[:, 12:24].argmax(axis=1)
     actions, labels = order[:, 24].astype(int), order[:, 25].astype(int)
@@ -68,16 +122,16 @@ def test_rows_lie_where_their_step_says_and_tell_of_the_walk(brain):
     assert np.array_equal(table.next[before, actions, 0], after)
     assert np.array_equal(table.label[before, actions, 0], labels)
     assert (before[1:] == after[:-1]).mean() > 0.8
-    assert int(np.asarray(fleet.places.observation)[0].argmax()) == after[-1]
+    assert int(np.asarray(state.positions.observation)[0].argmax()) == after[-1]
 
 
-def test_a_trial_ends_with_the_limit_or_with_success(brain):
-    fleet = launch(brain, WORLD, (0, 1, 2))
-    found = trials(brain, WORLD, fleet.minds, fleet.keys)
+def test_a_trial_ends_with_the_limit_or_with_success(agent):
+    state = launch(agent, WORLD, (0, 1, 2))
+    found = greedy_episodes(agent, WORLD, state.agent_states, state.keys)
     for length, success, total in zip(
         *(np.asarray(x) for x in (found.length, found.success, found.total)), strict=True
     ):
         assert success or length == TASK.world.limit
         assert total == float(success)
-    again = trials(brain, WORLD, fleet.minds, fleet.keys)
+    again = greedy_episodes(agent, WORLD, state.agent_states, state.keys)
     assert all(np.array_equal(a, b) for a, b in zip(leaves(found), leaves(again), strict=True))

@@ -7,7 +7,7 @@ from errands.learners.deep.batch import RowShape
 from errands.learners.deep.config import DeepPlusConfig
 from errands.learners.deep.contexts import OverContexts
 from errands.learners.deep.factored import FactoredDDQN, FactoredTD3
-from errands.learners.deep.machine import listed
+from errands.learners.deep.machine import machine_arrays
 from errands.learners.deep.team import team_of
 from errands.tasks import load
 
@@ -21,7 +21,7 @@ def numbers(*shape, seed=0):
 
 def sampled(config, actions, width):
     """A batch of made-up steps on visit-3, with what it is made of: labels, agendas before and after."""
-    machine = listed(load("visit-3", 0))
+    machine = machine_arrays(load("visit-3", 0))
     expansion = OverContexts(RowShape(INPUTS, width, 0), machine, config)
     tail = jnp.array([[1, 0, 0], [0, 2, 0], [3, 4, 0], [2, 1, 0], [0, 3, 1]], jnp.float32)
     rows = jnp.concatenate([numbers(ROWS, 2 * INPUTS), actions, tail], axis=1)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from errands.errors import TaskError
-from errands.learners.deep.machine import listed
-from errands.learners.deep.outside import outside_of
-from errands.learners.deep.presets import deep_preset
+from errands.learners.deep.config import deep_preset
+from errands.learners.deep.host_envs import host_envs_of
+from errands.learners.deep.machine import machine_arrays
 from errands.learners.deep.team import team_of
 from errands.tasks import load
 
@@ -46,7 +46,7 @@ def test_a_run_on_the_host_resumes_byte_for_byte():
 
 def test_an_environment_that_reports_no_numbers_stops_the_run(line):
     task = line(broken=True)
-    outside = outside_of(listed(task), (0,))
-    outside.reset()
+    envs = host_envs_of(machine_arrays(task), (0,))
+    envs.reset()
     with pytest.raises(TaskError, match="not a finite number"):
-        outside.step(np.zeros((1, 1), np.float32))
+        envs.step(np.zeros((1, 1), np.float32))

@@ -1,7 +1,7 @@
 import pytest
 
 from errands.errors import TaskError
-from errands.learners.deep.machine import labels_of, listed
+from errands.learners.deep.machine import labels_of, machine_arrays
 from errands.tasks import any_order, load
 from errands.tasks.task import Task
 from errands.worlds import Water
@@ -13,12 +13,12 @@ def test_a_label_of_water_is_the_bit_pattern_of_the_colours_touched():
     assert len(labels) == 64
     assert labels[0] == frozenset()
     assert labels[0b101] == {names[0], names[2]}
-    assert listed(task).numbers[frozenset({names[1]})] == 2
+    assert machine_arrays(task).numbers[frozenset({names[1]})] == 2
 
 
 def test_figure_1_has_seven_agenda_and_nine_boolean_states():
     task = load("figure-1")
-    agenda, boolean = listed(task), listed(task, "boolean")
+    agenda, boolean = machine_arrays(task), machine_arrays(task, "boolean")
     assert (len(agenda.rm), len(boolean.rm)) == (7, 9)
     assert agenda.objectives == ("b1", "b2", "s")
     assert agenda.open[0].tolist() == [True, True, False]
@@ -27,7 +27,7 @@ def test_figure_1_has_seven_agenda_and_nine_boolean_states():
 
 @pytest.mark.parametrize("kind", ["agenda", "boolean"])
 def test_a_step_completes_the_subtask_it_reports_and_then_the_station(kind):
-    machine = listed(load("figure-1"), kind)
+    machine = machine_arrays(load("figure-1"), kind)
     b2, s, both = (machine.numbers[frozenset(x)] for x in (["b2"], ["s"], []))
     carried = machine.table.next[0, b2]
     assert [machine.objectives[k] for k in machine.completed[0, b2]] == ["b2"]
@@ -37,7 +37,7 @@ def test_a_step_completes_the_subtask_it_reports_and_then_the_station(kind):
 
 
 def test_a_box_that_was_taken_cannot_be_reached_again():
-    machine = listed(load("figure-1"))
+    machine = machine_arrays(load("figure-1"))
     after = machine.table.next[0, machine.numbers[frozenset({"b1"})]]
     assert machine.reachable[0].all()
     assert not machine.reachable[after, 0]

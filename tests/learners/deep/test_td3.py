@@ -7,9 +7,8 @@ import optax
 import pytest
 
 from errands.learners.deep.batch import Batch
-from errands.learners.deep.config import DeepConfig
+from errands.learners.deep.config import DeepConfig, deep_preset
 from errands.learners.deep.network import through
-from errands.learners.deep.presets import deep_preset
 from errands.learners.deep.td3 import TD3, noisy
 from errands.learners.deep.team import team_of
 from errands.tasks import load

@@ -5,8 +5,7 @@ import pytest
 
 from errands.errors import ConfigError, StoreError, TaskError
 from errands.learners.deep import methods
-from errands.learners.deep.config import DeepConfig
-from errands.learners.deep.presets import deep_preset
+from errands.learners.deep.config import DeepConfig, deep_preset
 from errands.learners.deep.team import team_of
 from errands.tasks import load
 
@@ -79,8 +78,10 @@ def test_more_heads_than_can_be_afforded_are_refused_with_the_way_out(monkeypatc
 
 def test_water_trains_and_evaluates_on_the_device():
     task = load("water-2")
-    config = dataclasses.replace(deep_preset("qcorm", "paper", task), width=16, depth=1, capacity=1_000, network="one-hot")
+    config = dataclasses.replace(
+        deep_preset("qcorm", "paper", task), width=16, depth=1, capacity=1_000, network="one-hot"
+    )
     team = team_of(task, "qcorm", config, (0, 1))
     team.advance(600)
     assert all(1 <= e.episode_length <= 600 for e in team.evaluate())
-    assert np.isfinite(np.asarray(team.minds.trained.weights[0][0])).all()
+    assert np.isfinite(np.asarray(team.agent_states.trained.weights[0][0])).all()

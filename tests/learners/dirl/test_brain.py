@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from errands.learners.deep.machine import labels_of, listed
-from errands.learners.deep.methods import Spaces
+from errands.learners.deep.host_envs import Spaces
+from errands.learners.deep.machine import labels_of, machine_arrays
 from errands.learners.dirl.config import DeepDiRLConfig
 from errands.learners.dirl.deep import AWAY, ELSEWHERE, THERE, edge_brain, meaning
 from errands.learners.dirl.graph import abstract_graph
@@ -53,7 +53,7 @@ def test_the_goal_pays_and_both_ends_are_final():
     assert table[:, 1].tolist() == [1.0, 0.0, 0.0]
     assert table[:, 4].tolist() == [0.5, 0.0, 0.0]
     assert brain.machine.table.status.tolist() == [RUNNING, SUCCESS, FAILURE]
-    assert len(brain.machine.rm) == len(listed(task).rm)
+    assert len(brain.machine.rm) == len(machine_arrays(task).rm)
 
 
 def test_all_tasks_in_a_world_share_a_brain():

@@ -8,7 +8,7 @@ import pytest
 
 from errands.errors import ConfigError, TaskError
 from errands.learners import make_learner
-from errands.learners.deep.worlds import device_world
+from errands.learners.deep.device import device_world
 from errands.learners.dirl import deep as ground
 from errands.learners.dirl.config import DeepDiRLConfig
 from errands.learners.dirl.deep import ELSEWHERE, THERE, meaning, roomy, train_many

@@ -4,10 +4,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from errands.learners.deep.device import CHUNK
-from errands.learners.deep.machine import labels_of, listed
-from errands.learners.deep.methods import Spaces
-from errands.learners.deep.worlds import device_world
+from errands.learners.deep.device import CHUNK, device_world
+from errands.learners.deep.host_envs import Spaces
+from errands.learners.deep.machine import labels_of, machine_arrays
 from errands.learners.dirl import lanes
 from errands.learners.dirl.config import DeepDiRLConfig
 from errands.learners.dirl.deep import edge_brain, meaning
@@ -17,7 +16,7 @@ from errands.tasks import load
 
 TASK = load("figure-1")
 GRAPH = abstract_graph(TASK.machine)
-WORLD = device_world(listed(TASK))
+WORLD = device_world(machine_arrays(TASK))
 STATES = states_of(WORLD)
 CONFIG = DeepDiRLConfig(width=8, depth=1, batch=2, capacity=30, warmup=5, rollouts=2, edge_limit=7)
 BRAIN = edge_brain(TASK, CONFIG, Spaces(12, 4, False, 0))

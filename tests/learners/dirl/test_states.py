@@ -4,20 +4,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from errands.learners.deep.machine import listed
-from errands.learners.deep.worlds import device_world
+from errands.learners.deep.device import device_world
+from errands.learners.deep.machine import machine_arrays
 from errands.learners.dirl.lanes import states_of
 from errands.tasks import load
 
 
 def test_a_cell_is_one_number():
-    states = states_of(device_world(listed(load("figure-1"))))
+    states = states_of(device_world(machine_arrays(load("figure-1"))))
     assert states.numbers == 1
     assert int(states.state(states.row(jnp.int32(7)))) == 7
 
 
 def test_water_moves_on_from_a_row_as_from_the_state_itself():
-    world = device_world(listed(load("water-2")))
+    world = device_world(machine_arrays(load("water-2")))
     states = states_of(world)
     step = jax.jit(world.step)
     state = world.start(jnp.float32(0))
@@ -33,5 +33,5 @@ def test_water_moves_on_from_a_row_as_from_the_state_itself():
 
 
 def test_the_same_world_has_the_same_rows():
-    world = device_world(listed(load("figure-1")))
+    world = device_world(machine_arrays(load("figure-1")))
     assert states_of(world) is states_of(world)

@@ -10,8 +10,9 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from errands.learners.deep.agent import Note
+from errands.learners.deep.batch import Extra
 from errands.learners.deep.config import DeepQCoRMConfig
-from errands.learners.deep.high import Extra, Note
 
 ROW, COUPLED, ENTERED, DURATION, EXPLOITED = range(5)
 """Columns of `pending`: training step, coupled state, time at which it was entered, K^tau, whether its choice exploited."""
@@ -220,14 +221,20 @@ class Bandit:
         nearer = memory.shortest + self.config.alpha_k * (length - memory.shortest)
         return jnp.where(counts, jnp.where(jnp.isfinite(memory.shortest), nearer, length), memory.shortest)
 
-    def _scale(self, scale: Array, reward: Float[Array, " pending"], counts: Bool[Array, " pending"]) -> Float[Array, ""]:
+    def _scale(
+        self, scale: Array, reward: Float[Array, " pending"], counts: Bool[Array, " pending"]
+    ) -> Float[Array, ""]:
         """The running mean of the rewards' share of the full one, after those of an episode."""
         number = jnp.sum(counts)
         mean = jnp.sum(jnp.where(counts, reward, 0.0)) / jnp.maximum(number, 1) / self.config.full_reward
         return scale + (1 - (1 - self.config.alpha_k) ** number) * (mean - scale)
 
     def reward(
-        self, memory: BanditMemory, objective: Int[Array, " rows"], took: Float[Array, " rows"], length: Float[Array, " rows"]
+        self,
+        memory: BanditMemory,
+        objective: Int[Array, " rows"],
+        took: Float[Array, " rows"],
+        length: Float[Array, " rows"],
     ) -> Float[Array, " rows"]:
         """R(K, tau) of Theorem 1 for completions that took K^tau steps in episodes of K; the full reward where not joint."""
         c = self.config

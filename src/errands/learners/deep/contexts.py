@@ -13,10 +13,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from numpy.typing import NDArray
 
-from errands.learners.deep.batch import RowShape
+from errands.learners.deep.batch import Extra, RowShape
 from errands.learners.deep.config import DeepPlusConfig
-from errands.learners.deep.high import Extra
-from errands.learners.deep.machine import Listed
+from errands.learners.deep.machine import MachineArrays
 from errands.tables import RUNNING, SUCCESS
 
 FEW = 256
@@ -58,7 +57,7 @@ class OverContexts:
     """A few running machine states, drawn anew for each update, learn from every row."""
 
     shape: RowShape
-    machine: Listed
+    machine: MachineArrays
     config: DeepPlusConfig
 
     @property
@@ -165,7 +164,7 @@ class OverContexts:
         return jnp.asarray(self.codes)[state]
 
 
-def moves_left(machine: Listed) -> NDArray[np.int64]:
+def moves_left(machine: MachineArrays) -> NDArray[np.int64]:
     """[U] the fewest moves of the machine to success; 0 where it cannot be reached."""
     status, following = machine.table.status, machine.table.next
     left = np.where(status == SUCCESS, 0, -1)

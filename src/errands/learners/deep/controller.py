@@ -11,16 +11,16 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from errands.learners.deep.adam import Trained, descend, fresh, l1_beyond_one
+from errands.learners.deep.agent import Note
+from errands.learners.deep.batch import Extra
 from errands.learners.deep.config import DeepHRMConfig
-from errands.learners.deep.high import Extra, Note
-from errands.learners.deep.network import Layers, init_layers, through
+from errands.learners.deep.network import Layers, TrainedWeights, descend, fresh, init_layers, l1_beyond_one, through
 
 
 class ControllerMemory(NamedTuple):
     """The controller's weights, its buffer of ended options, and the option in hand."""
 
-    trained: Trained
+    trained: TrainedWeights
     buffer: Float[Array, "capacity row"]
     """Observations where the option began and ended, gain, discount (0 at an end), option, machine state reached."""
     ended: Int[Array, ""]
@@ -85,7 +85,7 @@ class Controller:
             discount=jnp.where(new, 1.0, memory.discount),
         ), option
 
-    def _learn(self, trained: Trained, now: Array, rows: Array, go: Array) -> tuple[Trained, Array]:
+    def _learn(self, trained: TrainedWeights, now: Array, rows: Array, go: Array) -> tuple[TrainedWeights, Array]:
         n = self.inputs
         begun, ended, tail = rows[:, :n], rows[:, n : 2 * n], rows[:, 2 * n :]
         gain, discount, option, state = (tail[:, i] for i in range(4))
@@ -126,7 +126,9 @@ class Controller:
             discount=discount,
         )
 
-    def best(self, memory: ControllerMemory, held: Array, since: Array, state: Array, now: Array, worth: Array) -> Array:
+    def best(
+        self, memory: ControllerMemory, held: Array, since: Array, state: Array, now: Array, worth: Array
+    ) -> Array:
         """The option in hand until it ends, then the best that is offered."""
         values = through(memory.trained.weights, now[None])[0]
         best = jnp.argmax(jnp.where(self.offered[state], values, -jnp.inf)).astype(jnp.int32)

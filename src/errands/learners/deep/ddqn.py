@@ -10,10 +10,18 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from errands.learners.deep.adam import Trained, descend, fresh, l1_beyond_one, weighted
 from errands.learners.deep.batch import Batch
 from errands.learners.deep.config import DeepConfig
-from errands.learners.deep.network import Headed, Layers, init_layers
+from errands.learners.deep.network import (
+    Headed,
+    Layers,
+    TrainedWeights,
+    descend,
+    fresh,
+    init_layers,
+    l1_beyond_one,
+    weighted,
+)
 
 
 @dataclass(frozen=True)
@@ -29,18 +37,18 @@ class DDQN:
         """The learner for observations of this length and this many heads and actions."""
         return DDQN(Headed(inputs, heads, actions, config.width, config.depth, config.network), config)
 
-    def init(self, key: Array) -> Trained:
+    def init(self, key: Array) -> TrainedWeights:
         """Fresh weights."""
         return fresh(init_layers(key, self.net.sizes))
 
     def learn(
         self,
-        trained: Trained,
+        trained: TrainedWeights,
         now: Float[Array, " inputs"],
         batch: Batch,
         normals: Float[Array, " normals"],
         step: Int[Array, ""],
-    ) -> tuple[Trained, Float[Array, "heads actions"]]:
+    ) -> tuple[TrainedWeights, Float[Array, "heads actions"]]:
         """One update, and the values of the observation that is to be acted on."""
         ahead = None if batch.heads is None else batch.follow
         later = self.net.some(trained.target, batch.following, ahead)
@@ -72,23 +80,25 @@ class DDQN:
     def act(
         self,
         acting: Float[Array, " actions"],
-        uniforms: Float[Array, "2"],
+        uniforms: Float[Array, " uniforms"],
         normals: Float[Array, " normals"],
         epsilon: Float[Array, ""],
         go: Bool[Array, ""],
-    ) -> Float[Array, "1"]:
+    ) -> Float[Array, " action"]:
         """Epsilon-greedy; at random before the first update."""
         return explored(acting, uniforms, epsilon, go)
 
-    def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, "1"]:
+    def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, " action"]:
         """The best action."""
         return jnp.argmax(acting).astype(jnp.float32)[None]
 
-    def view(self, trained: Trained, now: Float[Array, " inputs"], code: Array) -> Float[Array, "heads actions"]:
+    def view(self, trained: TrainedWeights, now: Float[Array, " inputs"], code: Array) -> Float[Array, "heads actions"]:
         """The values of one observation."""
         return self.net.every(trained.weights, now[None])[0]
 
-    def worth(self, trained: Trained, now: Array, acting: Float[Array, "heads actions"]) -> Float[Array, " heads"]:
+    def worth(
+        self, trained: TrainedWeights, now: Array, acting: Float[Array, "heads actions"]
+    ) -> Float[Array, " heads"]:
         """What each head expects."""
         return acting.max(axis=1)
 
@@ -104,7 +114,7 @@ def annealed(config: DeepConfig, steps: Int[Array, ""], episodes: Int[Array, ""]
     return jnp.maximum(config.epsilon_end, config.epsilon_start - config.epsilon_step * count)
 
 
-def explored(acting: Float[Array, " actions"], uniforms: Array, epsilon: Array, go: Array) -> Float[Array, "1"]:
+def explored(acting: Float[Array, " actions"], uniforms: Array, epsilon: Array, go: Array) -> Float[Array, " action"]:
     """The best action, or any with probability epsilon and before the first update."""
     other = jnp.floor(uniforms[1] * len(acting))
     return jnp.where((uniforms[0] < epsilon) | ~go, other, jnp.argmax(acting).astype(jnp.float32))[None]

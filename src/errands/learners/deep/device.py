@@ -1,113 +1,193 @@
-"""The device loop: world, buffer and update of many seeds in one compiled loop."""
+"""The device loop: world, buffer and update of many seeds in one compiled loop, and the worlds that can live there."""
 
 # ruff: noqa: F722 (shapes of jaxtyping look like broken code)
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from errands.learners.deep.brain import Brain, Mind, Outcome, Place
-from errands.learners.deep.worlds import DeviceWorld
+from errands.learners.deep.agent import Agent, AgentState, Position, WorldStep
+from errands.learners.deep.machine import MachineArrays
+from errands.worlds import water_jax
+from errands.worlds.water import ACTIONS, COLOURS, OBSERVATION, Water
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceWorld:
+    """A world as pure functions; `start` and `step` are given one uniform number for what is left to chance."""
+
+    observation: int
+    actions: int
+    """Discrete actions, or the length of a continuous one."""
+    continuous: bool
+    signals: int
+    limit: int
+    start: Callable[[Array], Any]
+    step: Callable[[Any, Array, Array], tuple[Any, Array, Array, Array]]
+    """(state, action, uniform) -> (state, label, whether the world ends, signals)."""
+    observe: Callable[[Any], Array]
+
+
+@lru_cache(maxsize=16)
+def device_world(machine: MachineArrays) -> DeviceWorld | None:
+    """The world of a machine's task on the device; None where it has to be stepped on the host."""
+    if isinstance(machine.task.world, Water):
+        return _water(machine.task.world, machine)
+    return None if machine.task.finite is None else _finite(machine)
+
+
+def _water(world: Water, machine: MachineArrays) -> DeviceWorld:
+    first = water_jax.reset_state(world.map_seed)
+    weights = jnp.array([1 << machine.task.machine.features.index(c) if c in machine.task.machine.features else 0
+                         for c in COLOURS], jnp.int32)  # fmt: skip
+
+    def step(state: Any, action: Array, uniform: Array) -> tuple[Any, Array, Array, Array]:
+        state, touched = water_jax.step(state, action[0].astype(jnp.int32))
+        return state, jnp.sum(weights * touched), jnp.bool_(False), jnp.zeros(0)
+
+    return DeviceWorld(OBSERVATION, len(ACTIONS), False, 0, world.limit, lambda uniform: first, step, water_jax.observe)
+
+
+def _finite(machine: MachineArrays) -> DeviceWorld:
+    finite = machine.task.finite
+    assert finite is not None  # noqa: S101 (the caller looked)
+    table = finite.table
+    following, label, ends = (jnp.asarray(x) for x in (table.next, table.label, table.ends))
+    cumulative, signal = jnp.asarray(table.cumulative, jnp.float32), jnp.asarray(table.signal, jnp.float32)
+    starts, chances = jnp.asarray(table.starts), jnp.asarray(table.start_cumulative, jnp.float32)
+
+    def start(uniform: Array) -> Array:
+        return starts[jnp.minimum(jnp.searchsorted(chances, uniform, side="right"), len(starts) - 1)]
+
+    def step(state: Array, action: Array, uniform: Array) -> tuple[Array, Array, Array, Array]:
+        a = action[0].astype(jnp.int32)
+        o = jnp.minimum(jnp.sum(uniform >= cumulative[state, a]), following.shape[2] - 1)
+        return following[state, a, o], label[state, a, o], ends[state, a, o], signal[:, state, a, o]
+
+    def observe(state: Array) -> Array:
+        return (jnp.arange(finite.states) == state).astype(jnp.float32)
+
+    return DeviceWorld(
+        finite.states, finite.actions, False, len(finite.signals), machine.task.world.limit, start, step, observe
+    )
+
 
 CHUNK = 500
 """Steps whose random numbers are drawn at once."""
 
 
-class Fleet(NamedTuple):
+class TeamState(NamedTuple):
     """Many seeds side by side; every array but the step has a seed axis."""
 
-    minds: Mind
-    places: Place
+    agent_states: AgentState
+    positions: Position
     worlds: Any
     buffer: Float[Array, "capacity seeds row"]
     keys: Array
     step: Int[Array, ""]
 
 
-def launch(brain: Brain, world: DeviceWorld, seeds: tuple[int, ...]) -> Fleet:
-    """The fleet before its first step."""
+def launch(agent: Agent, world: DeviceWorld, seeds: tuple[int, ...]) -> TeamState:
+    """The state before its first step."""
     keys = jnp.stack([jax.random.PRNGKey(seed) for seed in seeds])
-    minds, places, worlds = _first(brain, world, keys)
-    buffer = jnp.zeros((brain.config.capacity, len(seeds), brain.shape.width))
-    return Fleet(minds, places, worlds, buffer, keys, jnp.int32(0))
+    agent_states, positions, worlds = _first(agent, world, keys)
+    buffer = jnp.zeros((agent.config.capacity, len(seeds), agent.shape.width))
+    return TeamState(agent_states, positions, worlds, buffer, keys, jnp.int32(0))
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _first(brain: Brain, world: DeviceWorld, keys: Array) -> tuple[Mind, Place, Any]:
-    def of(key: Array) -> tuple[Mind, Place, Any]:
+def _first(agent: Agent, world: DeviceWorld, keys: Array) -> tuple[AgentState, Position, Any]:
+    def of(key: Array) -> tuple[AgentState, Position, Any]:
         state = world.start(jax.random.uniform(jax.random.fold_in(key, 2**31 - 1)))
-        return brain.init(key), Place(world.observe(state), *(jnp.int32(0) for _ in range(3))), state
+        return agent.init(key), Position(world.observe(state), *(jnp.int32(0) for _ in range(3))), state
 
-    minds, places, worlds = jax.vmap(of)(keys)
-    return minds, places, worlds
+    agent_states, positions, worlds = jax.vmap(of)(keys)
+    return agent_states, positions, worlds
 
 
-def randoms(brain: Brain, keys: Array, chunk: Array) -> tuple[Array, Array]:
+def randoms(agent: Agent, keys: Array, chunk: Array) -> tuple[Array, Array]:
     """The random numbers of a chunk of steps: uniforms and normals, [chunk, seeds, count]."""
 
     def of(key: Array) -> tuple[Array, Array]:
         first, second = jax.random.split(jax.random.fold_in(key, chunk))
-        return jax.random.uniform(first, (CHUNK, brain.uniforms)), jax.random.normal(second, (CHUNK, brain.low.normals))
+        return jax.random.uniform(first, (CHUNK, agent.uniforms)), jax.random.normal(second, (CHUNK, agent.low.normals))
 
     uniforms, normals = jax.vmap(of, out_axes=1)(keys)
     return uniforms, normals
 
 
 def learn_and_act(
-    brain: Brain, minds: Mind, places: Place, buffer: Array, step: Array, uniforms: Array, normals: Array
-) -> tuple[Mind, Array]:
+    agent: Agent,
+    agent_states: AgentState,
+    positions: Position,
+    buffer: Array,
+    step: Array,
+    uniforms: Array,
+    normals: Array,
+) -> tuple[AgentState, Array]:
     """Every seed draws rows, learns and acts."""
-    minds, index, extra = jax.vmap(brain.draw, in_axes=(0, None, 0))(minds, step, uniforms)
+    agent_states, index, extra = jax.vmap(agent.draw, in_axes=(0, None, 0))(agent_states, step, uniforms)
     rows = buffer[index, jnp.arange(index.shape[0])[:, None]]
-    think = jax.vmap(brain.think, in_axes=(0, 0, 0, 0, None, 0, 0))
-    minds, actions = think(minds, places, rows, extra, step, uniforms, normals)
-    return minds, actions
+    think = jax.vmap(agent.learn_and_choose, in_axes=(0, 0, 0, 0, None, 0, 0))
+    agent_states, actions = think(agent_states, positions, rows, extra, step, uniforms, normals)
+    return agent_states, actions
 
 
 @partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
-def advance(brain: Brain, world: DeviceWorld, fleet: Fleet, stop: Array | None = None) -> Fleet:
+def advance(agent: Agent, world: DeviceWorld, state: TeamState, stop: Array | None = None) -> TeamState:
     """Train to step `stop` in the chunk of the next step; without it, through a whole chunk from its beginning."""
-    chunk = fleet.step // CHUNK
-    uniforms, normals = randoms(brain, fleet.keys, chunk)
-    chance = brain.config.batch + 2
+    chunk = state.step // CHUNK
+    uniforms, normals = randoms(agent, state.keys, chunk)
+    chance = agent.config.batch + 2
 
-    def body(now: Fleet) -> Fleet:
+    def body(now: TeamState) -> TeamState:
         i = now.step - chunk * CHUNK
         u = uniforms[i]
-        minds, actions = learn_and_act(brain, now.minds, now.places, now.buffer, now.step, u, normals[i])
-        minds, places, worlds, rows = jax.vmap(partial(_move, brain, world), in_axes=(0, 0, 0, 0, None, 0))(
-            minds, now.places, now.worlds, actions, now.step, u[:, chance : chance + 2]
+        agent_states, actions = learn_and_act(
+            agent, now.agent_states, now.positions, now.buffer, now.step, u, normals[i]
         )
-        buffer = jax.lax.dynamic_update_slice(now.buffer, rows[None], (now.step % brain.config.capacity, 0, 0))
-        return Fleet(minds, places, worlds, buffer, now.keys, now.step + 1)
+        agent_states, positions, worlds, rows = jax.vmap(partial(_move, agent, world), in_axes=(0, 0, 0, 0, None, 0))(
+            agent_states, now.positions, now.worlds, actions, now.step, u[:, chance : chance + 2]
+        )
+        buffer = jax.lax.dynamic_update_slice(now.buffer, rows[None], (now.step % agent.config.capacity, 0, 0))
+        return TeamState(agent_states, positions, worlds, buffer, now.keys, now.step + 1)
 
     if stop is None:
         # A known number of turns: a GPU then need not ask the host before each whether to go on.
-        whole: Fleet = jax.lax.fori_loop(0, CHUNK, lambda _, now: body(now), fleet)
+        whole: TeamState = jax.lax.fori_loop(0, CHUNK, lambda _, now: body(now), state)
         return whole
-    part: Fleet = jax.lax.while_loop(lambda now: now.step < stop, body, fleet)
+    part: TeamState = jax.lax.while_loop(lambda now: now.step < stop, body, state)
     return part
 
 
 def _move(
-    brain: Brain, world: DeviceWorld, mind: Mind, place: Place, state: Any, action: Array, step: Array, chance: Array
-) -> tuple[Mind, Place, Any, Array]:
+    agent: Agent,
+    world: DeviceWorld,
+    agent_state: AgentState,
+    position: Position,
+    state: Any,
+    action: Array,
+    step: Array,
+    chance: Array,
+) -> tuple[AgentState, Position, Any, Array]:
     """One seed's step in the world."""
     state, label, ends, signals = world.step(state, action, chance[0])
     observation = world.observe(state)
-    outcome = Outcome(observation, label, ends, jnp.bool_(False), signals)
-    mind, row, told = brain.after(mind, place, action, outcome, step)
+    outcome = WorldStep(observation, label, ends, jnp.bool_(False), signals)
+    agent_state, row, progress = agent.record(agent_state, position, action, outcome, step)
     fresh = world.start(chance[1])
-    state = jax.tree.map(lambda a, b: jnp.where(told.over, a, b), fresh, state)
-    return mind, brain.moved(place, told, observation, world.observe(fresh)), state, row
+    state = jax.tree.map(lambda a, b: jnp.where(progress.over, a, b), fresh, state)
+    return agent_state, agent.next_position(position, progress, observation, world.observe(fresh)), state, row
 
 
-class Trial(NamedTuple):
+class GreedyEpisode(NamedTuple):
     """One greedy episode."""
 
     length: Int[Array, ""]
@@ -117,46 +197,46 @@ class Trial(NamedTuple):
     """Objectives as they were completed, -1 behind the last."""
 
 
-class _Try(NamedTuple):
+class _Walk(NamedTuple):
     state: Any
     machine: Array
     time: Array
     over: Array
     held: Array
     since: Array
-    trial: Trial
+    episode: GreedyEpisode
     completed: Array
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def trials(brain: Brain, world: DeviceWorld, minds: Mind, keys: Array) -> Trial:
+def greedy_episodes(agent: Agent, world: DeviceWorld, agent_states: AgentState, keys: Array) -> GreedyEpisode:
     """One greedy episode of every seed."""
-    return jax.vmap(partial(_trial, brain, world))(minds, keys)
+    return jax.vmap(partial(_greedy_episode, agent, world))(agent_states, keys)
 
 
-def _trial(brain: Brain, world: DeviceWorld, mind: Mind, key: Array) -> Trial:
-    room = 4 * len(brain.machine.objectives) + 4
-    mind = brain.settled(mind)
+def _greedy_episode(agent: Agent, world: DeviceWorld, agent_state: AgentState, key: Array) -> GreedyEpisode:
+    room = 4 * len(agent.machine.objectives) + 4
+    agent_state = agent.evaluated(agent_state)
 
-    def body(at: _Try) -> _Try:
+    def body(at: _Walk) -> _Walk:
         observation = world.observe(at.state)
-        acting = brain.low.view(mind.trained, observation, brain.expansion.code(at.machine))
-        worth = brain.low.worth(mind.trained, observation, acting)
-        head = brain.high.best(mind.high, at.held, at.since, at.machine, observation, worth)
+        acting = agent.low.view(agent_state.trained, observation, agent.expansion.code(at.machine))
+        worth = agent.low.worth(agent_state.trained, observation, acting)
+        head = agent.high.best(agent_state.high, at.held, at.since, at.machine, observation, worth)
         chance = jax.random.uniform(jax.random.fold_in(key, at.time))
-        state, label, ends, signals = world.step(at.state, brain.low.greedy(acting[head]), chance)
-        outcome = Outcome(world.observe(state), label, ends, jnp.bool_(False), signals)
-        told = brain.tell(at.machine, at.time + 1, outcome)
-        order, count = at.trial.order, at.completed
-        for completed in told.completed:
+        state, label, ends, signals = world.step(at.state, agent.low.greedy(acting[head]), chance)
+        outcome = WorldStep(world.observe(state), label, ends, jnp.bool_(False), signals)
+        progress = agent.machine_step(at.machine, at.time + 1, outcome)
+        order, count = at.episode.order, at.completed
+        for completed in progress.completed:
             order = order.at[jnp.where(completed >= 0, count, room)].set(completed, mode="drop")
             count = count + (completed >= 0)
-        trial = Trial(at.time + 1, at.trial.total + told.reward, told.success, order)
-        same = told.reached == at.machine
+        episode = GreedyEpisode(at.time + 1, at.episode.total + progress.reward, progress.success, order)
+        same = progress.reached == at.machine
         since = jnp.where(same, jnp.where(head == at.held, at.since, 0) + 1, 0)
-        return _Try(state, told.reached, at.time + 1, told.over, head, since, trial, count)
+        return _Walk(state, progress.reached, at.time + 1, progress.over, head, since, episode, count)
 
     zero = jnp.int32(0)
-    first = Trial(zero, jnp.float32(0), jnp.bool_(False), jnp.full(room, -1, jnp.int32))
-    start = _Try(world.start(jax.random.uniform(key)), zero, zero, jnp.bool_(False), zero, zero, first, zero)
-    return jax.lax.while_loop(lambda at: ~at.over, body, start).trial
+    first = GreedyEpisode(zero, jnp.float32(0), jnp.bool_(False), jnp.full(room, -1, jnp.int32))
+    start = _Walk(world.start(jax.random.uniform(key)), zero, zero, jnp.bool_(False), zero, zero, first, zero)
+    return jax.lax.while_loop(lambda at: ~at.over, body, start).episode

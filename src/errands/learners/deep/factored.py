@@ -11,11 +11,19 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from errands.learners.deep.adam import Trained, descend, fresh, l1_beyond_one, weighted
 from errands.learners.deep.config import DeepPlusConfig
 from errands.learners.deep.contexts import ContextBatch
 from errands.learners.deep.ddqn import double, explored
-from errands.learners.deep.network import Factored, Layers, init_layers
+from errands.learners.deep.network import (
+    Factored,
+    Layers,
+    TrainedWeights,
+    descend,
+    fresh,
+    init_layers,
+    l1_beyond_one,
+    weighted,
+)
 from errands.learners.deep.td3 import ActorCritic, actor_critic, improved, noisy
 
 
@@ -36,13 +44,18 @@ class FactoredDDQN:
         """The learner for observations and codes of these lengths."""
         return FactoredDDQN(Factored(inputs, codes, actions, *_shape(config)), config)
 
-    def init(self, key: Array) -> Trained:
+    def init(self, key: Array) -> TrainedWeights:
         """Fresh weights."""
         return fresh(init_layers(key, self.net.sizes))
 
     def learn(
-        self, trained: Trained, now: Float[Array, " inputs"], batch: ContextBatch, normals: Array, step: Int[Array, ""]
-    ) -> tuple[Trained, Float[Array, "1 actions"]]:
+        self,
+        trained: TrainedWeights,
+        now: Float[Array, " inputs"],
+        batch: ContextBatch,
+        normals: Array,
+        step: Int[Array, ""],
+    ) -> tuple[TrainedWeights, Float[Array, "1 actions"]]:
         """One update, and the values of the observation that is to be acted on."""
         later = self._later(trained.target, self.net.trunk(trained.target, batch.following), batch)
         gradient, acting = jax.grad(self._loss, has_aux=True)(trained.weights, later, now, batch)
@@ -71,22 +84,22 @@ class FactoredDDQN:
         error = jnp.sum(q * taken, axis=2) - goal
         return weighted(batch.weight, l1_beyond_one(error)), net.join(layers, features[-1:], here)
 
-    def view(self, trained: Trained, now: Float[Array, " inputs"], code: Array) -> Float[Array, "1 actions"]:
+    def view(self, trained: TrainedWeights, now: Float[Array, " inputs"], code: Array) -> Float[Array, "1 actions"]:
         """The values of one observation under one code."""
         layers = trained.weights
         return self.net.join(layers, self.net.trunk(layers, now[None]), self.net.factor(layers, code[None]))
 
     def act(
         self, acting: Float[Array, " actions"], uniforms: Array, normals: Array, epsilon: Array, go: Bool[Array, ""]
-    ) -> Float[Array, "1"]:
+    ) -> Float[Array, " action"]:
         """Epsilon-greedy; at random before the first update."""
         return explored(acting, uniforms, epsilon, go)
 
-    def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, "1"]:
+    def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, " action"]:
         """The best action."""
         return jnp.argmax(acting).astype(jnp.float32)[None]
 
-    def worth(self, trained: Trained, now: Array, acting: Float[Array, "1 actions"]) -> Float[Array, "1"]:
+    def worth(self, trained: TrainedWeights, now: Array, acting: Float[Array, "1 actions"]) -> Float[Array, " heads"]:
         """What the machine state expects."""
         return acting.max(axis=1)
 
@@ -181,6 +194,6 @@ class FactoredTD3:
         """The actor's action."""
         return acting
 
-    def worth(self, trained: ActorCritic, now: Array, acting: Array) -> Float[Array, "1"]:
+    def worth(self, trained: ActorCritic, now: Array, acting: Array) -> Float[Array, " heads"]:
         """Not needed: the machine state alone decides."""
         return jnp.zeros(1)

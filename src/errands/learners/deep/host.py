@@ -16,127 +16,136 @@ from numpy.typing import NDArray
 
 from errands.learners.base import Saved
 from errands.learners.deep import device
-from errands.learners.deep.brain import Brain, Mind, Outcome, Place
+from errands.learners.deep.agent import Agent, AgentState, Position, WorldStep, decide
 from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.factored import FactoredTD3
-from errands.learners.deep.machine import Listed
-from errands.learners.deep.methods import brain_of
-from errands.learners.deep.outside import Count, Outside, Seen, outside_of
-from errands.learners.deep.policy import decide
+from errands.learners.deep.host_envs import EpisodeCounter, HostEnvs, HostStep, host_envs_of
+from errands.learners.deep.machine import MachineArrays
+from errands.learners.deep.methods import agent_of
 from errands.learners.deep.td3 import TD3
 from errands.learners.deep.team import Team
 
 
-class HostFleet(NamedTuple):
+class HostTeamState(NamedTuple):
     """Many seeds side by side, each with the action that it is about to take."""
 
-    minds: Mind
-    places: Place
+    agent_states: AgentState
+    positions: Position
     actions: Float[Array, "seeds action"]
     buffer: Float[Array, "capacity seeds row"]
     keys: Array
     step: Int[Array, ""]
 
 
-Course = tuple[Any, Place, Array, Array, Array]
-"""What a turn changes: the high level's memory, places, actions, buffer and step."""
+TurnState = tuple[Any, Position, Array, Array, Array]
+"""What a turn changes: the high level's memory, positions, actions, buffer and step."""
 
 
 @partial(jax.jit, static_argnums=0)
 def choose(
-    brain: Brain, trained: Any, high: Any, places: Place, step: Array, uniforms: Array, normals: Array
+    agent: Agent, trained: Any, high: Any, positions: Position, step: Array, uniforms: Array, normals: Array
 ) -> tuple[Any, Array]:
     """The next action of every seed."""
     i = step % device.CHUNK
-    pick = jax.vmap(brain.choose, in_axes=(0, 0, None, 0, 0))
-    minds, actions = pick(Mind(trained, high), places, step, uniforms[i], normals[i])
-    return minds.high, actions
+    pick = jax.vmap(agent.choose, in_axes=(0, 0, None, 0, 0))
+    agent_states, actions = pick(AgentState(trained, high), positions, step, uniforms[i], normals[i])
+    return agent_states.high, actions
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
 def learn(
-    brain: Brain, minds: Mind, places: Place, buffer: Array, step: Array, uniforms: Array, normals: Array
-) -> Mind:
+    agent: Agent,
+    agent_states: AgentState,
+    positions: Position,
+    buffer: Array,
+    step: Array,
+    uniforms: Array,
+    normals: Array,
+) -> AgentState:
     """One update of every seed; runs while the environments step."""
     i = step % device.CHUNK
-    minds, index, extra = jax.vmap(brain.draw, in_axes=(0, None, 0))(minds, step, uniforms[i])
+    agent_states, index, extra = jax.vmap(agent.draw, in_axes=(0, None, 0))(agent_states, step, uniforms[i])
     rows = buffer[index, jnp.arange(index.shape[0])[:, None]]
-    study = jax.vmap(brain.study, in_axes=(0, 0, 0, 0, None, 0, 0))
-    studied: Mind = study(minds, places, rows, extra, step, uniforms[i], normals[i])[0]
+    study = jax.vmap(agent.learn, in_axes=(0, 0, 0, 0, None, 0, 0))
+    studied: AgentState = study(agent_states, positions, rows, extra, step, uniforms[i], normals[i])[0]
     return studied
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=2)
-def turn(brain: Brain, trained: Any, course: Course, answer: Array, uniforms: Array, normals: Array) -> Course:
-    """Take note of what the environments answered, and choose anew; `answer` is a packed Seen."""
-    high, places, actions, buffer, step = course
-    outcome, fresh = _unpacked(brain, answer)
-    after = jax.vmap(brain.after, in_axes=(0, 0, 0, 0, None))
-    minds, rows, told = after(Mind(trained, high), places, actions, outcome, step)
-    places = jax.vmap(brain.moved)(places, told, outcome.observation, fresh)
-    buffer = jax.lax.dynamic_update_slice(buffer, rows[None], (step % brain.config.capacity, 0, 0))
-    high, actions = choose(brain, trained, minds.high, places, step + 1, uniforms, normals)
-    return high, places, actions, buffer, step + 1
+def turn(
+    agent: Agent, trained: Any, turn_state: TurnState, answer: Array, uniforms: Array, normals: Array
+) -> TurnState:
+    """Take note of what the environments answered, and choose anew; `answer` is a packed HostStep."""
+    high, positions, actions, buffer, step = turn_state
+    outcome, fresh = _unpacked(agent, answer)
+    after = jax.vmap(agent.record, in_axes=(0, 0, 0, 0, None))
+    agent_states, rows, progress = after(AgentState(trained, high), positions, actions, outcome, step)
+    positions = jax.vmap(agent.next_position)(positions, progress, outcome.observation, fresh)
+    buffer = jax.lax.dynamic_update_slice(buffer, rows[None], (step % agent.config.capacity, 0, 0))
+    high, actions = choose(agent, trained, agent_states.high, positions, step + 1, uniforms, normals)
+    return high, positions, actions, buffer, step + 1
 
 
-def packed(seen: Seen) -> NDArray[np.float32]:
+def packed(seen: HostStep) -> NDArray[np.float32]:
     """What the environments answered as one array, since each array that travels costs time."""
     flags = np.stack([seen.label, seen.ends, seen.truncated], axis=1)
     return np.concatenate([seen.observation, seen.fresh, flags, seen.signals], axis=1, dtype=np.float32)
 
 
-def _unpacked(brain: Brain, answer: Array) -> tuple[Outcome, Array]:
-    n = brain.shape.observation
+def _unpacked(agent: Agent, answer: Array) -> tuple[WorldStep, Array]:
+    n = agent.shape.observation
     label, ends, truncated = (answer[:, 2 * n + i] for i in range(3))
     signals = answer[:, 2 * n + 3 :]
-    outcome = Outcome(answer[:, :n], label.astype(jnp.int32), ends > 0, truncated > 0, signals)
+    outcome = WorldStep(answer[:, :n], label.astype(jnp.int32), ends > 0, truncated > 0, signals)
     return outcome, answer[:, n : 2 * n]
 
 
 @partial(jax.jit, static_argnums=0)
-def _fresh(brain: Brain, keys: Array) -> Mind:
-    minds: Mind = jax.vmap(brain.init)(keys)
-    return minds
+def _fresh(agent: Agent, keys: Array) -> AgentState:
+    agent_states: AgentState = jax.vmap(agent.init)(keys)
+    return agent_states
 
 
 @partial(jax.jit, static_argnums=0)
-def _randoms(brain: Brain, keys: Array, chunk: Array) -> tuple[Array, Array]:
-    uniforms, normals = device.randoms(brain, keys, chunk)
+def _randoms(agent: Agent, keys: Array, chunk: Array) -> tuple[Array, Array]:
+    uniforms, normals = device.randoms(agent, keys, chunk)
     return uniforms, normals
 
 
 @lru_cache(maxsize=16)
-def phased(brain: Brain) -> tuple[Brain, ...]:
-    """The brain at each of the steps from one update of TD3's actor to the next: the host knows where it stands."""
-    low = brain.low
+def phased(agent: Agent) -> tuple[Agent, ...]:
+    """The agent at each of the steps from one update of TD3's actor to the next: the host knows where it stands."""
+    low = agent.low
     if not isinstance(low, TD3 | FactoredTD3):
-        return (brain,)
-    return tuple(replace(brain, low=replace(low, phase=k)) for k in range(brain.config.policy_delay))
+        return (agent,)
+    return tuple(replace(agent, low=replace(low, phase=k)) for k in range(agent.config.policy_delay))
 
 
 class HostTeam(Team):
     """A team in environments that are stepped on the host."""
 
-    def __init__(self, learner: str, machine: Listed, config: DeepConfig, seeds: tuple[int, ...]) -> None:
-        self.outside = outside_of(machine, seeds)
-        super().__init__(brain_of(learner, machine, config, self.outside.senses.spaces), seeds)
-        self._stage: Outside | None = None
+    def __init__(self, learner: str, machine: MachineArrays, config: DeepConfig, seeds: tuple[int, ...]) -> None:
+        self.host_envs = host_envs_of(machine, seeds)
+        super().__init__(agent_of(learner, machine, config, self.host_envs.senses.spaces), seeds)
+        self._evaluation_envs: HostEnvs | None = None
         self._drawn: tuple[int, tuple[Array, Array]] | None = None
-        with self.place():
+        with self.on_device():
             keys = jnp.stack([jax.random.PRNGKey(seed) for seed in seeds])
             zeros = [jnp.zeros(len(seeds), jnp.int32) for _ in range(3)]
-            places = Place(jnp.asarray(self.outside.reset()), *zeros)
-            buffer = jnp.zeros((config.capacity, len(seeds), self.brain.shape.width))
-            minds = _fresh(self.brain, keys)
+            positions = Position(jnp.asarray(self.host_envs.reset()), *zeros)
+            buffer = jnp.zeros((config.capacity, len(seeds), self.agent.shape.width))
+            agent_states = _fresh(self.agent, keys)
             self._count, step = 0, jnp.int32(0)
-            high, actions = choose(self.brain, minds.trained, minds.high, places, step, *self._random(keys, 0))
-            self._fleet = HostFleet(minds._replace(high=high), places, actions, buffer, keys, step)
+            high, actions = choose(
+                self.agent, agent_states.trained, agent_states.high, positions, step, *self._random(keys, 0)
+            )
+            self._state = HostTeamState(agent_states._replace(high=high), positions, actions, buffer, keys, step)
 
     def _random(self, keys: Array, step: int) -> tuple[Array, Array]:
         """The random numbers of the chunk of a step."""
         chunk = step // device.CHUNK
         if self._drawn is None or self._drawn[0] != chunk:
-            self._drawn = (chunk, _randoms(self.brain, keys, jnp.int32(chunk)))
+            self._drawn = (chunk, _randoms(self.agent, keys, jnp.int32(chunk)))
         return self._drawn[1]
 
     @property
@@ -145,60 +154,64 @@ class HostTeam(Team):
         return self._count
 
     @property
-    def state(self) -> HostFleet:
-        """The fleet."""
-        return self._fleet
+    def state(self) -> HostTeamState:
+        """Every array."""
+        return self._state
 
     def put(self, state: Any) -> None:
-        """Take a fleet."""
-        self._fleet, self._count, self._drawn = state, int(state.step), None
+        """Take these arrays."""
+        self._state, self._count, self._drawn = state, int(state.step), None
 
     def advance(self, count: int) -> None:
         """Take `count` training steps with every seed."""
-        with self.place():
+        with self.on_device():
             for _ in range(count):
-                now = self._fleet
-                self.outside.send(np.asarray(now.actions))
+                now = self._state
+                self.host_envs.send(np.asarray(now.actions))
                 randoms = self._random(now.keys, self._count)
-                phases = phased(self.brain)
-                brain = phases[self._count % len(phases)]
-                minds = learn(brain, now.minds, now.places, now.buffer, now.step, *randoms)
-                answer = packed(self.outside.receive())
+                phases = phased(self.agent)
+                agent = phases[self._count % len(phases)]
+                agent_states = learn(agent, now.agent_states, now.positions, now.buffer, now.step, *randoms)
+                answer = packed(self.host_envs.receive())
                 self._count += 1
-                course = (minds.high, now.places, now.actions, now.buffer, now.step)
+                turn_state = (agent_states.high, now.positions, now.actions, now.buffer, now.step)
                 randoms = self._random(now.keys, self._count)
-                acting = self.brain.acting(minds.trained)
-                high, places, acts, buffer, step = turn(self.brain, acting, course, answer, *randoms)
-                self._fleet = HostFleet(Mind(minds.trained, high), places, acts, buffer, now.keys, step)
+                acting = self.agent.acting(agent_states.trained)
+                high, positions, acts, buffer, step = turn(self.agent, acting, turn_state, answer, *randoms)
+                self._state = HostTeamState(
+                    AgentState(agent_states.trained, high), positions, acts, buffer, now.keys, step
+                )
 
-    def trials(self) -> device.Trial:
+    def greedy_episodes(self) -> device.GreedyEpisode:
         """One greedy episode of every seed, in environments of their own that start from the seed."""
-        if self._stage is None:
-            self._stage = outside_of(self.brain.machine, self.seeds)
-        stage, count = self._stage, Count(self.brain.machine, len(self.seeds))
-        rows = stage.reset()
+        if self._evaluation_envs is None:
+            self._evaluation_envs = host_envs_of(self.agent.machine, self.seeds)
+        envs, counter = self._evaluation_envs, EpisodeCounter(self.agent.machine, len(self.seeds))
+        rows = envs.reset()
         held = np.zeros(len(self.seeds), np.int32)
-        with self.place():
-            while not count.over.all():
-                actions, heads = _decide(self.brain, self.minds, rows, count.state, held, count.since)
-                count.since = np.where(np.asarray(heads) == held, count.since, 0)
+        with self.on_device():
+            while not counter.over.all():
+                actions, heads = _decide(self.agent, self.agent_states, rows, counter.state, held, counter.since)
+                counter.since = np.where(np.asarray(heads) == held, counter.since, 0)
                 held = np.asarray(heads)
-                seen = stage.step(np.asarray(actions))
-                count.add(seen, stage.limit)
-                rows = seen.fresh
-        return device.Trial(*map(jnp.asarray, count.episode))
+                step = envs.step(np.asarray(actions))
+                counter.add(step, envs.limit)
+                rows = step.fresh
+        return device.GreedyEpisode(*map(jnp.asarray, (counter.length, counter.total, counter.success, counter.order)))
 
     def save(self) -> Saved:
         """The arrays by name, and the environments."""
-        return {**super().save(), "environments": self.outside.save()}
+        return {**super().save(), "environments": self.host_envs.save()}
 
     def restore(self, saved: Saved) -> None:
         """Continue where `saved` was taken."""
         super().restore(saved)
-        self.outside.restore(saved["environments"])
+        self.host_envs.restore(saved["environments"])
 
 
 @partial(jax.jit, static_argnums=0)
-def _decide(brain: Brain, minds: Mind, rows: Array, state: Array, held: Array, since: Array) -> tuple[Array, Array]:
-    actions, heads = jax.vmap(partial(decide, brain))(minds, rows, state, held, since)
+def _decide(
+    agent: Agent, agent_states: AgentState, rows: Array, state: Array, held: Array, since: Array
+) -> tuple[Array, Array]:
+    actions, heads = jax.vmap(partial(decide, agent))(agent_states, rows, state, held, since)
     return actions, heads

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from errands.errors import ConfigError
 from errands.learners.base import Learner, Saved, Stopwatch
+from errands.learners.deep.agent import Agent, AgentState, decide
 from errands.learners.deep.bandit import BanditMemory
 from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.machine import Kind
-from errands.learners.deep.policy import DeepPolicy, policy_of
 from errands.learners.deep.team import Team, join, split, team_of
+from errands.machines.boolean import BooleanRM
 from errands.machines.counting import Quotient
+from errands.machines.stepping import State
 from errands.tables import Evaluation
 from errands.tasks.task import Task
 
@@ -39,6 +45,52 @@ def _stopwatch() -> Stopwatch:
     return Stopwatch(time.perf_counter, lambda: len(_programs()))
 
 
+@dataclass(frozen=True, eq=False)
+class DeepPolicy:
+    """What a seed has learnt, frozen; `act` takes an observation, or the number of a cell, and the machine state."""
+
+    agent: Agent
+    agent_state: AgentState
+
+    def act(self, world_state: Any, machine_state: State, memory: Hashable) -> tuple[Any, Hashable]:
+        """The greedy action (a number, or an array in [-1, 1]) and the memory to hand back at the next step."""
+        before, order, held, since = memory if isinstance(memory, tuple) else (None, (), 0, 0)
+        state, order = self._locate(machine_state, before, order)
+        if before is not None and before != machine_state:
+            since = 0
+        action, head = decide(
+            self.agent,
+            self.agent_state,
+            self._observation(world_state),
+            jnp.int32(state),
+            jnp.int32(held),
+            jnp.int32(since),
+        )
+        since = (since if int(head) == held else 0) + 1
+        shown = np.asarray(action)
+        discrete = isinstance(world_state, int) or self.agent.low.normals == 0
+        return (int(shown[0]) if discrete else shown), (machine_state, order, int(head), since)
+
+    def _observation(self, world_state: Any) -> Array:
+        size = self.agent.shape.observation
+        if isinstance(world_state, int | np.integer):
+            return (jnp.arange(size) == int(world_state)).astype(jnp.float32)
+        return jnp.asarray(world_state, jnp.float32).reshape(size)
+
+    def _locate(self, state: State, before: State | None, order: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+        rm = self.agent.machine.rm
+        if not isinstance(rm, BooleanRM):
+            return rm.index[state], ()
+        gone = (rm.stepper.full if before is None else before[1]) & ~state[1]
+        order = (*order, *(i for i in range(gone.bit_length()) if gone >> i & 1))
+        return rm.index[(state[0], order)], order
+
+
+def policy_of(team: Team, index: int) -> DeepPolicy:
+    """The policy of one seed of a team, copied so that later training does not change it."""
+    return DeepPolicy(team.agent, jax.tree.map(lambda leaf: jnp.array(leaf[index]), team.agent_states))
+
+
 class DeepLearner(Learner):
     """One seed; `learner` is qrm, crm, hrm, qcorm, qcorm-0 or qcorm-plus. Without `team` it is a team of its own."""
 
@@ -52,13 +104,13 @@ class DeepLearner(Learner):
         learner: str,
         machine: Kind = "agenda",
         team: Team | None = None,
-        place: int = 0,
+        index: int = 0,
     ) -> None:
         super().__init__(task, config, seed)
         self.stopwatch = _stopwatch()
         self.learner = learner
         self.team = team or team_of(task, learner, config, (seed,), machine)
-        self.place = place
+        self.index = index
         """Where the seed stands in its team."""
 
     def advance(self, count: int) -> None:
@@ -77,29 +129,31 @@ class DeepLearner(Learner):
 
     def evaluate(self) -> Evaluation:
         """One greedy episode from the start; a team's members are evaluated together."""
-        return self.team.evaluate()[self.place]
+        return self.team.evaluate()[self.index]
 
     @property
     def policy(self) -> DeepPolicy:
         """The greedy policy learnt so far."""
-        return policy_of(self.team, self.place)
+        return policy_of(self.team, self.index)
 
     @property
     def order(self) -> tuple[str, ...]:
         """The objectives in the order in which the greedy policy completes them."""
         self.team.evaluate()
-        return self.team.orders[self.place]
+        return self.team.orders[self.index]
 
     @property
     def steps_to_go(self) -> Mapping[str, float]:
         """The learnt steps to go by label, where the method keeps them."""
-        memory = self.team.minds.high
+        memory = self.team.agent_states.high
         if not isinstance(memory, BanditMemory):
             return {}
-        quotient, machine = Quotient(self.task.machine), self.team.brain.machine
-        eta = np.asarray(memory.eta)[self.place]
+        quotient, machine = Quotient(self.task.machine), self.team.agent.machine
+        eta = np.asarray(memory.eta)[self.index]
         return {
-            str(quotient.label((int(machine.numeric[i]), int(machine.masks[i])), machine.objectives[k])): float(eta[i, k])
+            str(quotient.label((int(machine.numeric[i]), int(machine.masks[i])), machine.objectives[k])): float(
+                eta[i, k]
+            )
             for i, k in np.argwhere(np.isfinite(eta) & machine.open)
         }
 
@@ -110,7 +164,7 @@ class DeepLearner(Learner):
 
     def save(self) -> Saved:
         """Everything that the rest of the run depends on: weights, moments, buffers, world, random state."""
-        return self._with_counts(split(self.team.save())[self.place])
+        return self._with_counts(split(self.team.save())[self.index])
 
     def _with_counts(self, saved: Saved) -> Saved:
         return {**saved, "evaluation_steps": np.array(self.evaluation_steps, np.int64)}
@@ -129,8 +183,8 @@ class DeepLearner(Learner):
 class DeepTeam:
     """Seeds of one method that train side by side, vmapped in one process: each member is a Learner with its own checkpoint.
 
-    Trained again with the same seeds a team repeats itself to the byte on the CPU, resumed or not; a seed trained alone or among
-    others sums in another order and differs in the last bits.
+    Trained again with the same seeds a team repeats itself to the byte on the CPU, resumed or not; a seed trained alone,
+    or among others, sums in another order and differs in the last bits.
     """
 
     def __init__(
@@ -140,7 +194,7 @@ class DeepTeam:
         self.stopwatch = _stopwatch()
         self.team = team_of(task, learner, config, tuple(seeds), machine)
         self.members = tuple(
-            DeepLearner(task, config, seed, learner, machine, self.team, place) for place, seed in enumerate(seeds)
+            DeepLearner(task, config, seed, learner, machine, self.team, index) for index, seed in enumerate(seeds)
         )
 
     @property

@@ -24,7 +24,7 @@ MOST_ENTRIES = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Listed:
+class MachineArrays:
     """An enumerated machine against numbered labels, with what each step completes and what is open."""
 
     task: Task
@@ -70,23 +70,29 @@ class Listed:
 
 
 @lru_cache(maxsize=16)
-def listed(task: Task, kind: Kind = "agenda") -> Listed:
+def machine_arrays(task: Task, kind: Kind = "agenda") -> MachineArrays:
     """The machine of a task, unfolded and lowered against the labels that can occur."""
     rm: AgendaRM | BooleanRM
     rm = unfold_boolean(task.machine, MOST_STATES) if kind == "boolean" else unfold_agenda(task.machine, MOST_STATES)
     labels = labels_of(task)
     if len(rm) * len(labels) > MOST_ENTRIES:
-        raise TaskError(f"{len(rm):,} machine states times {len(labels):,} labels are too many for a deep learner; use 'scout'")
+        raise TaskError(
+            f"{len(rm):,} machine states times {len(labels):,} labels are too many for a deep learner; use 'scout'"
+        )
     signals = task.finite.signals if task.finite else task.world.signals
     masks = [s[1] if isinstance(s[1], int) else mask_of(rm.stepper, s[1]) for s in rm.states]
     numeric = np.array([s[0] for s in rm.states], np.int32)
     table, names = lower(rm, labels, signals), objectives(task.machine)
     open_ = _open(rm, table, numeric, masks, names)
     completed = _completed(rm, labels, signals, table, numeric, np.array(masks, np.uint64), open_)
-    return Listed(task, rm, labels, table, names, completed, open_, np.array(masks, np.int64).astype(np.int32), numeric)
+    return MachineArrays(
+        task, rm, labels, table, names, completed, open_, np.array(masks, np.int64).astype(np.int32), numeric
+    )
 
 
-def _open(rm: AgendaRM | BooleanRM, table: MachineTable, numeric: Ints, masks: list[int], names: tuple[str, ...]) -> Flags:
+def _open(
+    rm: AgendaRM | BooleanRM, table: MachineTable, numeric: Ints, masks: list[int], names: tuple[str, ...]
+) -> Flags:
     """[U, K] which objectives are open in a state."""
     found = np.zeros((len(masks), len(names)), np.bool_)
     position = {name: k for k, name in enumerate(names)}
@@ -102,7 +108,9 @@ def labels_of(task: Task) -> tuple[frozenset[str], ...]:
         return task.finite.labels
     names = task.machine.features
     if len(names) > MOST_FEATURES:
-        raise TaskError(f"the machine looks at {len(names)} features; without tables a deep learner takes {MOST_FEATURES} at most")
+        raise TaskError(
+            f"the machine looks at {len(names)} features; without tables a deep learner takes {MOST_FEATURES} at most"
+        )
     sets = chain.from_iterable(combinations(range(len(names)), n) for n in range(len(names) + 1))
     ordered = sorted(sets, key=lambda bits: sum(1 << i for i in bits))
     return tuple(frozenset(names[i] for i in bits) for bits in ordered)

@@ -1,54 +1,40 @@
-"""From a learner's name to its brain: which heads there are, who picks them, and how rows are expanded."""
+"""From a learner's name to its agent: which heads there are, who picks them, and how rows are expanded."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import jax.numpy as jnp
 import numpy as np
 
 from errands.errors import ConfigError, TaskError, UnknownName
+from errands.learners.deep.agent import Agent, Expansion, HighLevel, NoHighLevel, ValueLearner
 from errands.learners.deep.bandit import Bandit
-from errands.learners.deep.batch import RowShape, rule_arrays
-from errands.learners.deep.brain import Brain, Expansion, Low
-from errands.learners.deep.config import DeepConfig, DeepHRMConfig, DeepPlusConfig, DeepQCoRMConfig
+from errands.learners.deep.batch import (
+    OverHeads,
+    RowShape,
+    Rule,
+    by_objective,
+    by_option,
+    by_state,
+    options_of,
+    rule_arrays,
+)
+from errands.learners.deep.config import CONFIGS, DeepConfig, DeepHRMConfig, DeepPlusConfig, DeepQCoRMConfig
 from errands.learners.deep.contexts import OverContexts
 from errands.learners.deep.controller import Controller
 from errands.learners.deep.ddqn import DDQN
-from errands.learners.deep.expansions import OverHeads
 from errands.learners.deep.factored import FactoredDDQN, FactoredTD3
-from errands.learners.deep.high import High, Own
-from errands.learners.deep.machine import Listed
-from errands.learners.deep.rules import Rule, by_objective, by_option, by_state, options_of
+from errands.learners.deep.host_envs import Spaces
+from errands.learners.deep.machine import MachineArrays
 from errands.learners.deep.td3 import TD3
 
-CONFIGS: dict[str, type[DeepConfig]] = {
-    "qrm": DeepConfig,
-    "crm": DeepConfig,
-    "hrm": DeepHRMConfig,
-    "qcorm": DeepQCoRMConfig,
-    "qcorm-0": DeepQCoRMConfig,
-    "qcorm-plus": DeepPlusConfig,
-}
-"""The settings of each deep learner."""
 MOST_OUTPUTS = 200_000
 
 
-@dataclass(frozen=True)
-class Spaces:
-    """What a learner sees and does: lengths of observations and actions, and how many signals there are."""
-
-    observation: int
-    actions: int
-    """How many discrete actions, or numbers in a continuous one."""
-    continuous: bool
-    signals: int
-
-
 @lru_cache(maxsize=16)
-def brain_of(learner: str, machine: Listed, config: DeepConfig, spaces: Spaces) -> Brain:
-    """The brain of a learner on a machine; asked again it is the same one, so that nothing is compiled twice."""
+def agent_of(learner: str, machine: MachineArrays, config: DeepConfig, spaces: Spaces) -> Agent:
+    """The agent of a learner on a machine; asked again it is the same one, so that nothing is compiled twice."""
     if learner not in CONFIGS:
         raise UnknownName("deep learner", learner, CONFIGS)
     if not isinstance(config, CONFIGS[learner]):
@@ -63,12 +49,12 @@ def brain_of(learner: str, machine: Listed, config: DeepConfig, spaces: Spaces) 
             "use 'qcorm-plus', whose network does not grow"
         )
     sizes = (spaces.observation, rule.heads, spaces.actions, config)
-    low: Low = TD3.of(*sizes) if spaces.continuous else DDQN.of(*sizes)
+    low: ValueLearner = TD3.of(*sizes) if spaces.continuous else DDQN.of(*sizes)
     expansion: Expansion = OverHeads(shape, rule_arrays(rule), rule.stays, learner == "qrm")
-    return Brain(machine, low, high, expansion, shape, config)
+    return Agent(machine, low, high, expansion, shape, config)
 
 
-def _parts(learner: str, machine: Listed, config: DeepConfig, spaces: Spaces) -> tuple[Rule, High]:
+def _parts(learner: str, machine: MachineArrays, config: DeepConfig, spaces: Spaces) -> tuple[Rule, HighLevel]:
     if isinstance(config, DeepHRMConfig):
         source, _ = options_of(machine)
         offered = source == np.arange(len(machine.rm))[:, None]
@@ -77,15 +63,15 @@ def _parts(learner: str, machine: Listed, config: DeepConfig, spaces: Spaces) ->
         if config.joint is (learner == "qcorm-0"):
             raise ConfigError("'qcorm' takes joint=True and 'qcorm-0' takes joint=False; change one of them")
         return by_objective(machine, config), Bandit(config, jnp.asarray(machine.open), machine.task.world.limit)
-    return by_state(machine, config, learner == "crm"), Own()
+    return by_state(machine, config, learner == "crm"), NoHighLevel()
 
 
-def _plus(machine: Listed, config: DeepPlusConfig, spaces: Spaces, shape: RowShape) -> Brain:
+def _plus(machine: MachineArrays, config: DeepPlusConfig, spaces: Spaces, shape: RowShape) -> Agent:
     expansion = OverContexts(shape, machine, config)
     codes = expansion.codes.shape[1]
-    low: Low
+    low: ValueLearner
     if spaces.continuous:
         low = FactoredTD3.of(spaces.observation, codes, spaces.actions, config)
     else:
         low = FactoredDDQN.of(spaces.observation, codes, spaces.actions, config)
-    return Brain(machine, low, Own(single=True), expansion, shape, config)
+    return Agent(machine, low, NoHighLevel(single=True), expansion, shape, config)

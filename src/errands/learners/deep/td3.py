@@ -13,17 +13,16 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from errands.learners.deep.adam import Trained, descend, fresh, weighted
 from errands.learners.deep.batch import Batch
 from errands.learners.deep.config import DeepConfig
-from errands.learners.deep.network import Headed, Layers, init_layers
+from errands.learners.deep.network import Headed, Layers, TrainedWeights, descend, fresh, init_layers, weighted
 
 
 class ActorCritic(NamedTuple):
     """The weights of the actor, and of both critics stacked on a first axis."""
 
-    actor: Trained
-    critics: Trained
+    actor: TrainedWeights
+    critics: TrainedWeights
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ class TD3:
     def act(
         self,
         acting: Float[Array, " actions"],
-        uniforms: Float[Array, "2"],
+        uniforms: Float[Array, " uniforms"],
         normals: Float[Array, " normals"],
         epsilon: Float[Array, ""],
         go: Bool[Array, ""],
@@ -148,7 +147,7 @@ def improved(
     gradient = jax.grad(critic_loss)(trained.critics.weights)
     critics = descend(trained.critics, gradient, config.alpha, config.polyak, go, both)
 
-    def improve(actor: Trained) -> Trained:
+    def improve(actor: TrainedWeights) -> TrainedWeights:
         """The actor after its update."""
         first = jax.tree.map(lambda part: part[:1], critics.weights)
         return descend(actor, jax.grad(actor_loss)(actor.weights, first), config.alpha, config.polyak, go)

@@ -15,20 +15,24 @@ import numpy as np
 from errands.errors import ConfigError, StoreError
 from errands.learners.base import Saved
 from errands.learners.deep import device
-from errands.learners.deep.brain import Brain, Mind
+from errands.learners.deep.agent import Agent, AgentState
 from errands.learners.deep.config import DeepConfig
-from errands.learners.deep.machine import Kind, Listed, listed
-from errands.learners.deep.methods import Spaces, brain_of
-from errands.learners.deep.worlds import DeviceWorld, device_world
+from errands.learners.deep.device import DeviceWorld, device_world
+from errands.learners.deep.host_envs import Spaces
+from errands.learners.deep.machine import Kind, MachineArrays, machine_arrays
+from errands.learners.deep.methods import agent_of
 from errands.tables import Evaluation
 from errands.tasks.task import Task
+
+EARLIER = {"minds": "agent_states", "places": "positions"}
+"""Parts of a team's state by the names that they had in version 0.1.0."""
 
 
 class Team(ABC):
     """Seeds that train in step; each is a run of its own."""
 
-    def __init__(self, brain: Brain, seeds: tuple[int, ...]) -> None:
-        self.brain = brain
+    def __init__(self, agent: Agent, seeds: tuple[int, ...]) -> None:
+        self.agent = agent
         self.seeds = seeds
         self.orders: list[tuple[str, ...]] = [()] * len(seeds)
         """The order of completions in the last evaluation of each seed."""
@@ -36,7 +40,7 @@ class Team(ABC):
     @property
     @abstractmethod
     def state(self) -> Any:
-        """Every array that the rest of the run depends on, as a named tuple with `minds`, `buffer` and `step`."""
+        """Every array that the rest of the run depends on, as a named tuple with `agent_states`, `buffer` and `step`."""
 
     @abstractmethod
     def put(self, state: Any) -> None:
@@ -47,7 +51,7 @@ class Team(ABC):
         """Take `count` training steps with every seed."""
 
     @abstractmethod
-    def trials(self) -> device.Trial:
+    def greedy_episodes(self) -> device.GreedyEpisode:
         """One greedy episode of every seed."""
 
     @property
@@ -56,27 +60,27 @@ class Team(ABC):
         return int(self.state.step)
 
     @property
-    def minds(self) -> Mind:
+    def agent_states(self) -> AgentState:
         """What the seeds have learnt."""
-        minds: Mind = self.state.minds
-        return minds
+        agent_states: AgentState = self.state.agent_states
+        return agent_states
 
-    def place(self) -> AbstractContextManager[Any]:
-        """Where arrays are made."""
-        place: AbstractContextManager[Any] = jax.default_device(chosen_device(self.brain.config.platform))
-        return place
+    def on_device(self) -> AbstractContextManager[Any]:
+        """A context in which arrays are made on the device that the settings name."""
+        context: AbstractContextManager[Any] = jax.default_device(chosen_device(self.agent.config.platform))
+        return context
 
     def evaluate(self) -> list[Evaluation]:
         """One greedy episode of every seed, without touching what training depends on."""
-        trial = jax.tree.map(np.asarray, self.trials())
-        names = self.brain.machine.objectives
-        self.orders = [tuple(names[k] for k in row if k >= 0) for row in trial.order]
-        parts = zip(trial.length, trial.total, trial.success, strict=True)
+        episodes = jax.tree.map(np.asarray, self.greedy_episodes())
+        names = self.agent.machine.objectives
+        self.orders = [tuple(names[k] for k in row if k >= 0) for row in episodes.order]
+        parts = zip(episodes.length, episodes.total, episodes.success, strict=True)
         return [Evaluation(self.step, int(n), round(float(total), 6), bool(won)) for n, total, won in parts]
 
     def train(self, steps: int) -> Iterator[list[Evaluation]]:
         """Train until `steps` steps were taken; evaluations of all seeds every `eval_every` steps and at the last."""
-        every = self.brain.config.eval_every
+        every = self.agent.config.eval_every
         while self.step < steps:
             self.advance(min((self.step // every + 1) * every, steps) - self.step)
             yield self.evaluate()
@@ -89,13 +93,14 @@ class Team(ABC):
 
     def restore(self, saved: Saved) -> None:
         """Continue where `saved` was taken."""
+        saved = {_present(name): array for name, array in saved.items()}
         wanted = dict(_named(self.state))
         for name, leaf in wanted.items():
             _check(name, saved.get(name), tuple(leaf.shape))
         rows = np.zeros(wanted["buffer"].shape, np.float32)
         rows[: len(saved["buffer"])] = saved["buffer"]
         leaves = [rows if name == "buffer" else saved[name] for name in wanted]
-        with self.place():
+        with self.on_device():
             self.put(jax.tree.unflatten(jax.tree.structure(self.state), [jnp.asarray(x) for x in leaves]))
 
     @property
@@ -115,18 +120,20 @@ def split(saved: Saved) -> list[Saved]:
     return [{name: _part(name, saved[name], i) for name in names} | rest for i, rest in enumerate(environments)]
 
 
-def _part(name: str, array: Any, place: int) -> Any:
+def _part(name: str, array: Any, index: int) -> Any:
     """One seed's share of an array: seeds are the second axis of the buffer, and the first of all else but the step."""
     if name == "step":
         return array
-    return array[:, place : place + 1] if name == "buffer" else array[place : place + 1]
+    return array[:, index : index + 1] if name == "buffer" else array[index : index + 1]
 
 
 def join(parts: Sequence[Saved]) -> Saved:
     """What a team of several seeds would have saved, from the parts of its seeds."""
     steps = sorted({int(part["step"]) for part in parts})
     if len(steps) > 1:
-        raise StoreError(f"seeds of a team stand at the same step; these checkpoints were taken at {', '.join(map(str, steps))}")
+        raise StoreError(
+            f"seeds of a team stand at the same step; these checkpoints were taken at {', '.join(map(str, steps))}"
+        )
     joined = {
         name: first if name == "step" else np.concatenate([part[name] for part in parts], axis=int(name == "buffer"))
         for name, first in parts[0].items()
@@ -139,16 +146,22 @@ def join(parts: Sequence[Saved]) -> Saved:
     return joined
 
 
-def _check(name: str, found: Any, shape: tuple[int, ...]) -> None:
+def _check(name: str, array: Any, shape: tuple[int, ...]) -> None:
     """Refuse an array that does not fit; of the buffer only the beginning may be there."""
-    if found is not None and name == "buffer" and len(found) <= shape[0]:
-        shape = (len(found), *shape[1:])
-    if found is None or found.shape != shape:
-        came = "missing" if found is None else f"of shape {found.shape}"
+    if array is not None and name == "buffer" and len(array) <= shape[0]:
+        shape = (len(array), *shape[1:])
+    if array is None or array.shape != shape:
+        came = "missing" if array is None else f"of shape {array.shape}"
         raise StoreError(
             f"the checkpoint is of another network: '{name}' is {came} and {shape} is wanted; "
             "restore it with the task, learner and settings that it was made with"
         )
+
+
+def _present(name: str) -> str:
+    """The name of an array today; checkpoints of 0.1.0 called some parts otherwise."""
+    first, _, rest = name.partition(".")
+    return ".".join([EARLIER.get(first, first), rest]) if rest else name
 
 
 def _named(state: Any) -> list[tuple[str, Any]]:
@@ -159,20 +172,20 @@ def _named(state: Any) -> list[tuple[str, Any]]:
 class DeviceTeam(Team):
     """A team in a world that lives on the device."""
 
-    def __init__(self, brain: Brain, world: DeviceWorld, seeds: tuple[int, ...]) -> None:
-        super().__init__(brain, seeds)
+    def __init__(self, agent: Agent, world: DeviceWorld, seeds: tuple[int, ...]) -> None:
+        super().__init__(agent, seeds)
         self.world = world
-        with self.place():
-            self._fleet = device.launch(brain, world, seeds)
+        with self.on_device():
+            self._state = device.launch(agent, world, seeds)
 
     @property
-    def state(self) -> device.Fleet:
-        """The fleet."""
-        return self._fleet
+    def state(self) -> device.TeamState:
+        """Every array."""
+        return self._state
 
     def put(self, state: Any) -> None:
-        """Take a fleet."""
-        self._fleet = state
+        """Take these arrays."""
+        self._state = state
 
     def advance(self, count: int) -> None:
         """Take `count` training steps with every seed."""
@@ -181,14 +194,16 @@ class DeviceTeam(Team):
         while step < end:
             stop = min(end, (step // device.CHUNK + 1) * device.CHUNK)
             whole = stop - step == device.CHUNK
-            self._fleet = device.advance(self.brain, self.world, self._fleet, None if whole else jnp.int32(stop))
+            self._state = device.advance(self.agent, self.world, self._state, None if whole else jnp.int32(stop))
             step = stop
 
-    def trials(self) -> device.Trial:
+    def greedy_episodes(self) -> device.GreedyEpisode:
         """One greedy episode of every seed; chance in it depends on the seed and the step only."""
-        keys = jax.vmap(lambda key: jax.random.fold_in(jax.random.fold_in(key, 2**31 - 2), self._fleet.step))(self._fleet.keys)
-        found: device.Trial = device.trials(self.brain, self.world, self._fleet.minds, keys)
-        return found
+        keys = jax.vmap(lambda key: jax.random.fold_in(jax.random.fold_in(key, 2**31 - 2), self._state.step))(
+            self._state.keys
+        )
+        episodes: device.GreedyEpisode = device.greedy_episodes(self.agent, self.world, self._state.agent_states, keys)
+        return episodes
 
 
 def chosen_device(platform: str) -> jax.Device:
@@ -208,11 +223,11 @@ def team_of(
     task: Task, learner: str, config: DeepConfig, seeds: Sequence[int], machine: Kind = "agenda", host: bool = False
 ) -> Team:
     """The team of a learner on a task: on the device where the world lives there, else (or with `host`) stepped on the host."""
-    found: Listed = listed(task, "agenda" if learner.startswith("qcorm") else machine)
-    world = None if host else device_world(found)
+    arrays: MachineArrays = machine_arrays(task, "agenda" if learner.startswith("qcorm") else machine)
+    world = None if host else device_world(arrays)
     if world is None:
         from errands.learners.deep.host import HostTeam
 
-        return HostTeam(learner, found, config, tuple(seeds))
+        return HostTeam(learner, arrays, config, tuple(seeds))
     spaces = Spaces(world.observation, world.actions, world.continuous, world.signals)
-    return DeviceTeam(brain_of(learner, found, config, spaces), world, tuple(seeds))
+    return DeviceTeam(agent_of(learner, arrays, config, spaces), world, tuple(seeds))

@@ -17,19 +17,15 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 from numpy.typing import NDArray
 
-from errands.learners.deep.adam import Trained
-from errands.learners.deep.batch import RowShape, rule_arrays
-from errands.learners.deep.brain import Brain, Low
+from errands.learners.deep.agent import Agent, NoHighLevel, ValueLearner
+from errands.learners.deep.batch import OverHeads, RowShape, Rule, rule_arrays
 from errands.learners.deep.ddqn import DDQN
-from errands.learners.deep.expansions import OverHeads
-from errands.learners.deep.high import Own
-from errands.learners.deep.machine import Listed, labels_of, listed
-from errands.learners.deep.methods import Spaces
-from errands.learners.deep.rules import Rule
-from errands.learners.deep.spaces import senses_of
+from errands.learners.deep.device import DeviceWorld, device_world
+from errands.learners.deep.host_envs import Spaces, senses_of
+from errands.learners.deep.machine import MachineArrays, labels_of, machine_arrays
+from errands.learners.deep.network import TrainedWeights
 from errands.learners.deep.td3 import TD3, ActorCritic
 from errands.learners.deep.team import chosen_device
-from errands.learners.deep.worlds import DeviceWorld, device_world
 from errands.learners.dirl import lanes
 from errands.learners.dirl.config import DeepDiRLConfig
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph, abstract_graph
@@ -41,7 +37,7 @@ from errands.tasks.task import Task
 
 AWAY, THERE, ELSEWHERE = range(3)
 MOST_BRAINS = 16
-_BRAINS: dict[Any, Brain] = {}
+_BRAINS: dict[Any, Agent] = {}
 
 
 class Meaning(NamedTuple):
@@ -55,7 +51,7 @@ class Meaning(NamedTuple):
 
 def meaning(task: Task, graph: AbstractGraph, edge: AbstractEdge) -> Meaning:
     """The labels as an edge sees them."""
-    machine = listed(task)
+    machine = machine_arrays(task)
     index, table = machine.rm.index, machine.table
     source, target = (index[graph.vertices[v]] for v in (edge.source, edge.target))  # type: ignore[index]
     reached = table.next[source]
@@ -66,7 +62,7 @@ def meaning(task: Task, graph: AbstractGraph, edge: AbstractEdge) -> Meaning:
     return Meaning(np.concatenate([fate, ended]).astype(np.int32), pay)
 
 
-def edge_brain(task: Task, config: DeepDiRLConfig, spaces: Spaces) -> Brain:
+def edge_brain(task: Task, config: DeepDiRLConfig, spaces: Spaces) -> Agent:
     """QRM with one head on three states: the same for all tasks in a world, so that nothing is compiled twice."""
     key = (task.world, config, spaces)
     if key not in _BRAINS:
@@ -76,12 +72,12 @@ def edge_brain(task: Task, config: DeepDiRLConfig, spaces: Spaces) -> Brain:
     return _BRAINS[key]
 
 
-def _brain(task: Task, config: DeepDiRLConfig, spaces: Spaces) -> Brain:
+def _brain(task: Task, config: DeepDiRLConfig, spaces: Spaces) -> Agent:
     shape = RowShape(spaces.observation, spaces.actions if spaces.continuous else 1, spaces.signals)
     sizes = (spaces.observation, 1, spaces.actions, config)
-    low: Low = TD3.of(*sizes) if spaces.continuous else DDQN.of(*sizes)
+    low: ValueLearner = TD3.of(*sizes) if spaces.continuous else DDQN.of(*sizes)
     expansion = OverHeads(shape, rule_arrays(_rule(config, spaces.signals)), True)
-    return Brain(_machine(task), low, Own(single=True), expansion, shape, config)
+    return Agent(_machine(task), low, NoHighLevel(single=True), expansion, shape, config)
 
 
 def _rule(config: DeepDiRLConfig, signals: int) -> Rule:
@@ -93,7 +89,7 @@ def _rule(config: DeepDiRLConfig, signals: int) -> Rule:
     return Rule(reward, pay, away, np.zeros((3, 1), np.int32), ones, ones)
 
 
-def _machine(task: Task) -> Listed:
+def _machine(task: Task) -> MachineArrays:
     """Three states over three labels of the same names."""
     following = np.array([[AWAY, THERE, ELSEWHERE], [THERE] * 3, [ELSEWHERE] * 3], np.int32)
     reward = np.zeros((3, 3))
@@ -102,9 +98,9 @@ def _machine(task: Task) -> Listed:
     table = MachineTable(AWAY, following, reward, none, np.array([RUNNING, SUCCESS, FAILURE], np.int8))
     labels = tuple(frozenset({name}) for name in ("away", "there", "elsewhere"))
     zeros, shut = np.zeros(3, np.int32), np.zeros((3, 1), np.bool_)
-    return Listed(
+    return MachineArrays(
         task=task,
-        rm=listed(task).rm,
+        rm=machine_arrays(task).rm,
         labels=labels,
         table=table,
         objectives=("goal",),
@@ -118,7 +114,7 @@ def _machine(task: Task) -> Listed:
 class LanePool(ABC):
     """Lanes for jobs of one task; a lane's result depends on its job alone."""
 
-    def __init__(self, task: Task, graph: AbstractGraph, brain: Brain, count: int) -> None:
+    def __init__(self, task: Task, graph: AbstractGraph, brain: Agent, count: int) -> None:
         self.task, self.graph, self.brain = task, graph, brain
         self.jobs: list[EdgeJob | None] = [None] * count
         """The job of each lane; None where it is free."""
@@ -162,9 +158,9 @@ class LanePool(ABC):
         return [i for i, job in enumerate(self.jobs) if job is None]
 
 
-def weights_of(brain: Brain, trained: Any, lane: int) -> Learnt:
+def weights_of(brain: Agent, trained: Any, lane: int) -> Learnt:
     """The weights with which a lane acts greedily, as one row."""
-    acting: Trained = trained.actor if isinstance(trained, ActorCritic) else trained
+    acting: TrainedWeights = trained.actor if isinstance(trained, ActorCritic) else trained
     layers = acting.target if brain.config.greedy == "target" else acting.weights
     row: Learnt = np.asarray(ravel_pytree(jax.tree.map(lambda leaf: leaf[lane], layers))[0])
     return row
@@ -221,7 +217,7 @@ class DeviceLanes(LanePool):
 
 def lane_pool(task: Task, graph: AbstractGraph, config: DeepDiRLConfig, count: int) -> LanePool:
     """The lanes of a task: on the device where its world lives there, else in environments on the host."""
-    world = device_world(listed(task))
+    world = device_world(machine_arrays(task))
     if world is not None:
         return DeviceLanes(task, graph, config, world, count)
     from errands.learners.dirl.host import HostLanes
@@ -306,7 +302,7 @@ class DeepDiRL(CompositionalLearner):
 class WayPolicy:
     """The networks of a way; `act` takes an observation. Off the way DiRL has no policy: action 0, or no push."""
 
-    brain: Brain
+    brain: Agent
     weights: Learnt
     """[edges, weights]."""
     index: Mapping[State, int]
@@ -331,8 +327,8 @@ class WayPolicy:
 
 
 @partial(jax.jit, static_argnums=0)
-def _greedy(brain: Brain, layers: Any, seen: Array) -> Array:
-    trained = Trained(layers, [], [], [], jnp.int32(0))
+def _greedy(brain: Agent, layers: Any, seen: Array) -> Array:
+    trained = TrainedWeights(layers, [], [], [], jnp.int32(0))
     held: Any = ActorCritic(trained, trained) if isinstance(brain.low, TD3) else trained
     return brain.low.greedy(brain.low.view(held, seen, jnp.zeros(0))[0])
 

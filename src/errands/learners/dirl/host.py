@@ -13,11 +13,11 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import NDArray
 
-from errands.learners.deep.brain import Brain, Mind, Outcome, Place
+from errands.learners.deep.agent import Agent, AgentState, Position, WorldStep
 from errands.learners.deep.device import CHUNK
 from errands.learners.deep.host import phased
-from errands.learners.deep.machine import listed
-from errands.learners.deep.outside import outside_of
+from errands.learners.deep.host_envs import host_envs_of
+from errands.learners.deep.machine import machine_arrays
 from errands.learners.dirl import lanes
 from errands.learners.dirl.config import DeepDiRLConfig
 from errands.learners.dirl.deep import AWAY, THERE, LanePool, Meaning, edge_brain, weights_of
@@ -33,28 +33,28 @@ NOTHING = EdgeJob(-1, AbstractEdge(0, 0, "", ""), Starts(np.zeros((0, 0), np.uin
 class HostState(NamedTuple):
     """What lanes on the host keep on the device."""
 
-    minds: Mind
-    places: Place
+    minds: AgentState
+    places: Position
     buffer: Float[Array, "capacity lanes row"]
 
 
 @partial(jax.jit, static_argnums=0)
-def _idle(brain: Brain, seen: Array) -> HostState:
+def _idle(brain: Agent, seen: Array) -> HostState:
     count = len(seen)
     minds = jax.vmap(lambda _: brain.init(jax.random.PRNGKey(0)))(jnp.arange(count))
     zeros = [jnp.zeros(count, jnp.int32) for _ in range(3)]
-    return HostState(minds, Place(seen, *zeros), jnp.zeros((brain.config.capacity, count, brain.shape.width)))
+    return HostState(minds, Position(seen, *zeros), jnp.zeros((brain.config.capacity, count, brain.shape.width)))
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
-def _begin(brain: Brain, crew: HostState, lane: Array, key: Array, seen: Array) -> HostState:
-    fresh = (brain.init(key), Place(seen, *(jnp.int32(0) for _ in range(3))))
+def _begin(brain: Agent, crew: HostState, lane: Array, key: Array, seen: Array) -> HostState:
+    fresh = (brain.init(key), Position(seen, *(jnp.int32(0) for _ in range(3))))
     minds, places = jax.tree.map(lambda old, new: old.at[lane].set(new), (crew.minds, crew.places), fresh)
     return HostState(minds, places, crew.buffer)
 
 
 @partial(jax.jit, static_argnums=0)
-def _randoms(brain: Brain, keys: Array, step: Array) -> tuple[Array, Array]:
+def _randoms(brain: Agent, keys: Array, step: Array) -> tuple[Array, Array]:
     return lanes.randoms(brain, keys, step)
 
 
@@ -64,30 +64,30 @@ def _moment(now: Array, i: Array, uniforms: Array, normals: Array) -> lanes.Lane
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
-def _learn(brain: Brain, crew: HostState, now: Array, i: Array, uniforms: Array, normals: Array) -> HostState:
+def _learn(brain: Agent, crew: HostState, now: Array, i: Array, uniforms: Array, normals: Array) -> HostState:
     """One update of the lanes in training."""
     minds, _ = lanes.think(brain, *crew, _moment(now, i, uniforms, normals))
     return crew._replace(minds=minds)
 
 
 @partial(jax.jit, static_argnums=0)
-def _choose(brain: Brain, crew: HostState, now: Array, i: Array, uniforms: Array, normals: Array) -> Array:
+def _choose(brain: Agent, crew: HostState, now: Array, i: Array, uniforms: Array, normals: Array) -> Array:
     acting = lanes.view(brain, crew.minds, crew.places)
     return lanes.choose(brain, crew.minds, crew.places, acting, _moment(now, i, uniforms, normals))
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
 def _turn(
-    brain: Brain, crew: HostState, actions: Array, answer: Array, now: Array, i: Array, uniforms: Array, normals: Array
+    brain: Agent, crew: HostState, actions: Array, answer: Array, now: Array, i: Array, uniforms: Array, normals: Array
 ) -> tuple[HostState, Array]:
     """Take note of what the environments answered at step i of the chunk, and choose anew."""
     n = brain.shape.observation
     seen, fresh, fate, over, signals = jnp.split(answer, (n, 2 * n, 2 * n + 1, 2 * n + 2), axis=1)
     never = jnp.zeros(len(answer), jnp.bool_)
-    outcome = Outcome(seen, fate[:, 0].astype(jnp.int32), never, over[:, 0] > 0, signals)
+    outcome = WorldStep(seen, fate[:, 0].astype(jnp.int32), never, over[:, 0] > 0, signals)
     step = now[:, 0] - 1
-    _, rows, told = jax.vmap(brain.after)(crew.minds, crew.places, actions, outcome, step)
-    places = jax.vmap(brain.moved)(crew.places, told, seen, fresh)
+    _, rows, told = jax.vmap(brain.record)(crew.minds, crew.places, actions, outcome, step)
+    places = jax.vmap(brain.next_position)(crew.places, told, seen, fresh)
     buffer = crew.buffer.at[step % brain.config.capacity, jnp.arange(len(step))].set(rows)
     crew = HostState(crew.minds, places, buffer)
     return crew, _choose(brain, crew, now, jnp.minimum(i + 1, CHUNK - 1), uniforms, normals)
@@ -138,7 +138,7 @@ class HostLanes(LanePool):
     """Lanes in environments that are stepped on the host while the device learns."""
 
     def __init__(self, task: Task, graph: AbstractGraph, config: DeepDiRLConfig, count: int) -> None:
-        self.outside = outside_of(listed(task), tuple(range(count)))
+        self.outside = host_envs_of(machine_arrays(task), tuple(range(count)))
         super().__init__(task, graph, edge_brain(task, config, self.outside.senses.spaces), count)
         self.limit = min(config.edge_limit, self.outside.limit)
         self.outside.resting[:] = True

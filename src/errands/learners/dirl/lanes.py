@@ -19,10 +19,9 @@ from jaxtyping import Array, Bool, Float, Int
 from numpy.typing import NDArray
 
 from errands.errors import ErrandsError, TaskError
-from errands.learners.deep.brain import Brain, Mind, Outcome, Place
-from errands.learners.deep.device import CHUNK
-from errands.learners.deep.machine import listed
-from errands.learners.deep.worlds import DeviceWorld, device_world
+from errands.learners.deep.agent import Agent, AgentState, Position, WorldStep
+from errands.learners.deep.device import CHUNK, DeviceWorld, device_world
+from errands.learners.deep.machine import machine_arrays
 from errands.tasks.task import Task
 from errands.worlds.plain import plain, rich
 from errands.worlds.saving import Restorable
@@ -76,7 +75,7 @@ def stacked(rows: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
 
 def restorable(task: Task) -> None:
     """Refuse a world that cannot be put into a state, in a sentence."""
-    if device_world(listed(task)) is not None:
+    if device_world(machine_arrays(task)) is not None:
         return
     env = task.world.env()
     reason = "it has no save() and restore()"
@@ -124,8 +123,8 @@ class Tally(NamedTuple):
 class Lanes(NamedTuple):
     """Jobs side by side; every array has a lane axis, the buffer its second."""
 
-    minds: Mind
-    places: Place
+    minds: AgentState
+    places: Position
     worlds: Any
     buffer: Float[Array, "capacity lanes row"]
     keys: Array
@@ -157,7 +156,7 @@ def live(order: Order, step: Array, made: Array) -> Bool[Array, "*lanes"]:
     return (step < order.training) | ((made < order.rollouts) & (step - order.training < order.most))
 
 
-def think(brain: Brain, minds: Mind, places: Place, buffer: Array, now: LaneStep) -> tuple[Mind, Array]:
+def think(brain: Agent, minds: AgentState, places: Position, buffer: Array, now: LaneStep) -> tuple[AgentState, Array]:
     """Every lane draws rows and learns from them where it is in training and past its warm-up.
 
     What the present observation is acted on with comes for nothing, from before the update.
@@ -167,7 +166,7 @@ def think(brain: Brain, minds: Mind, places: Place, buffer: Array, now: LaneStep
     rows = buffer[index, jnp.arange(index.shape[0])[:, None]]
     # Lanes are in different steps of their jobs. Value learners use the step to skip the warm-up, which is done below
     # for each lane, and to take turns: these are the same for all lanes, so that skipped work is not done at all.
-    study = jax.vmap(brain.study, in_axes=(0, 0, 0, 0, None, 0, 0))
+    study = jax.vmap(brain.learn, in_axes=(0, 0, 0, 0, None, 0, 0))
     studied, acting = study(drawn, places, rows, extra, now.i + warmup, now.uniforms, now.normals)
     go = now.training & (now.step >= warmup)
 
@@ -177,21 +176,21 @@ def think(brain: Brain, minds: Mind, places: Place, buffer: Array, now: LaneStep
     return jax.tree.map(kept, studied, minds), acting
 
 
-def view(brain: Brain, minds: Mind, places: Place) -> Array:
+def view(brain: Agent, minds: AgentState, places: Position) -> Array:
     """What the present observation of every lane is acted on with."""
 
-    def of(mind: Mind, place: Place) -> Array:
+    def of(mind: AgentState, place: Position) -> Array:
         return brain.low.view(mind.trained, place.observation, brain.expansion.code(place.state))
 
     seen: Array = jax.vmap(of)(minds, places)
     return seen
 
 
-def choose(brain: Brain, minds: Mind, places: Place, acting: Array, now: LaneStep) -> Array:
+def choose(brain: Agent, minds: AgentState, places: Position, acting: Array, now: LaneStep) -> Array:
     """The action of every lane: exploring in training, greedy in rollouts."""
-    settled = acting if brain.config.greedy == "online" else view(brain, jax.vmap(brain.settled)(minds), places)
+    settled = acting if brain.config.greedy == "online" else view(brain, jax.vmap(brain.evaluated)(minds), places)
 
-    def of(mind: Mind, place: Place, acting: Array, best: Array, step: Array, on: Array, u: Array, n: Array) -> Array:
+    def of(mind: AgentState, place: Position, acting: Array, best: Array, step: Array, on: Array, u: Array, n: Array) -> Array:
         _, tried = brain.choose(mind, place, step, u, n, acting)
         return jnp.where(on, tried, brain.low.greedy(best[0]))
 
@@ -200,7 +199,7 @@ def choose(brain: Brain, minds: Mind, places: Place, acting: Array, now: LaneSte
     return chosen
 
 
-def randoms(brain: Brain, keys: Array, step: Array) -> tuple[Array, Array]:
+def randoms(brain: Agent, keys: Array, step: Array) -> tuple[Array, Array]:
     """The random numbers of each lane's next chunk: [chunk, lanes, count] uniforms and normals."""
 
     def of(key: Array, chunk: Array) -> tuple[Array, Array]:
@@ -212,7 +211,7 @@ def randoms(brain: Brain, keys: Array, step: Array) -> tuple[Array, Array]:
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2, 3, 4, 5))
-def idle(brain: Brain, world: DeviceWorld, states: StateRows, count: int, rows: int, labels: int) -> Lanes:
+def idle(brain: Agent, world: DeviceWorld, states: StateRows, count: int, rows: int, labels: int) -> Lanes:
     """Lanes without jobs."""
     order = Order(
         jnp.zeros(2 * labels, jnp.int32), jnp.zeros((labels, world.signals)),
@@ -220,7 +219,7 @@ def idle(brain: Brain, world: DeviceWorld, states: StateRows, count: int, rows: 
     )  # fmt: skip
     tally = Tally(jnp.int32(0), jnp.int32(0), order.rows)
     state = world.start(jnp.float32(0))
-    place = Place(world.observe(state), *(jnp.int32(0) for _ in range(3)))
+    place = Position(world.observe(state), *(jnp.int32(0) for _ in range(3)))
     key = jax.random.PRNGKey(0)
     one = Lanes(brain.init(key), place, state, jnp.zeros(0), key, jnp.int32(0), order, tally)
     many: Lanes = jax.tree.map(lambda leaf: jnp.tile(leaf[None], (count, *[1] * leaf.ndim)), one)
@@ -229,11 +228,11 @@ def idle(brain: Brain, world: DeviceWorld, states: StateRows, count: int, rows: 
 
 @partial(jax.jit, static_argnums=(0, 1, 2), donate_argnums=3)
 def begin(
-    brain: Brain, world: DeviceWorld, states: StateRows, lanes: Lanes, lane: Array, key: Array, order: Order
+    brain: Agent, world: DeviceWorld, states: StateRows, lanes: Lanes, lane: Array, key: Array, order: Order
 ) -> Lanes:
     """Give a lane a new job; what it had learnt is forgotten."""
     state = _start(world, states, order, jax.random.uniform(jax.random.fold_in(key, 2**31 - 1)))
-    place = Place(world.observe(state), *(jnp.int32(0) for _ in range(3)))
+    place = Position(world.observe(state), *(jnp.int32(0) for _ in range(3)))
     zero = jnp.int32(0)
     tally = Tally(zero, zero, jnp.zeros_like(order.rows))
     fresh = Lanes(brain.init(key), place, state, zero, key, zero, order, tally)
@@ -249,7 +248,7 @@ def _start(world: DeviceWorld, states: StateRows, order: Order, uniform: Array) 
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2, 4), donate_argnums=3)
-def advance(brain: Brain, world: DeviceWorld, states: StateRows, lanes: Lanes, learning: bool) -> Lanes:
+def advance(brain: Agent, world: DeviceWorld, states: StateRows, lanes: Lanes, learning: bool) -> Lanes:
     """A chunk of steps of every lane that has not ended; without `learning` none may be in training."""
     uniforms, normals = randoms(brain, lanes.keys, lanes.step)
     chance = brain.config.batch + 2
@@ -274,7 +273,7 @@ def advance(brain: Brain, world: DeviceWorld, states: StateRows, lanes: Lanes, l
 
 
 def _move(
-    brain: Brain, world: DeviceWorld, states: StateRows, lane: Lanes, action: Array, chance: Array
+    brain: Agent, world: DeviceWorld, states: StateRows, lane: Lanes, action: Array, chance: Array
 ) -> tuple[Lanes, Array]:
     """One lane after a step in the world, and the row to remember; nothing is counted once the job has ended."""
     place, step, order, tally = lane.places, lane.step, lane.order, lane.tally
@@ -284,8 +283,8 @@ def _move(
     fate = order.fate[label + jnp.where(ends, len(order.fate) // 2, 0)]
     config: Any = brain.config
     late = place.time + 1 >= config.edge_limit
-    outcome = Outcome(observation, fate, jnp.bool_(False), late, order.pay[label] * signals)
-    _, row, told = brain.after(lane.minds, place, action, outcome, step)
+    outcome = WorldStep(observation, fate, jnp.bool_(False), late, order.pay[label] * signals)
+    _, row, told = brain.record(lane.minds, place, action, outcome, step)
     tried = going & ~on & told.over
     won = tried & told.success
     ended = tally.ends.at[jnp.where(won, tally.won, len(tally.ends))].set(states.row(state), mode="drop")
@@ -293,6 +292,6 @@ def _move(
     told = told._replace(over=told.over | (step + 1 == order.training))
     fresh = _start(world, states, order, chance[1])
     state = jax.tree.map(lambda a, b: jnp.where(told.over, a, b), fresh, state)
-    place = brain.moved(place, told, observation, world.observe(fresh))
+    place = brain.next_position(place, told, observation, world.observe(fresh))
     tally = Tally(tally.made + tried, tally.won + won, ended)
     return lane._replace(places=place, worlds=state, step=step + going, tally=tally), row

@@ -1,13 +1,48 @@
-"""Environments of many seeds on the host, and greedy episodes that do not end together."""
-
+import gymnasium as gym
 import numpy as np
 import pytest
 
 from errands.errors import StoreError, TaskError
-from errands.learners.deep.machine import listed
-from errands.learners.deep.outside import Count, Outside, Seen, outside_of
-from errands.learners.deep.robots import Robots
+from errands.learners.deep.host_envs import EpisodeCounter, HalfCheetahEnvs, HostEnvs, HostStep, host_envs_of, senses_of
+from errands.learners.deep.machine import machine_arrays
 from errands.tasks import load
+
+
+class Thing(gym.Env):
+    def __init__(self, observations, actions):
+        self.observation_space, self.action_space = observations, actions
+
+
+BOX = gym.spaces.Box(-1, 1, (3,), np.float32)
+
+
+def test_a_numbered_state_becomes_one_hot_and_numbers_become_actions():
+    senses = senses_of(Thing(gym.spaces.Discrete(4, start=10), gym.spaces.Discrete(2, start=5)), 0)
+    assert senses.see(12).tolist() == [0, 0, 1, 0]
+    assert senses.do(np.array([1.0])) == 6
+
+
+def test_actions_between_minus_one_and_one_are_stretched_to_the_box():
+    senses = senses_of(Thing(BOX, gym.spaces.Box(np.array([0, -4], np.float32), np.array([1, 4], np.float32))), 0)
+    assert senses.do(np.array([-1.0, 0.5], np.float32)).tolist() == [0.0, 2.0]
+    assert senses.spaces.continuous
+
+
+def test_observations_of_more_than_one_dimension_are_refused():
+    with pytest.raises(TaskError, match=r"observations are of shape \(8, 8\).*flatten"):
+        senses_of(Thing(gym.spaces.Box(0, 1, (8, 8)), gym.spaces.Discrete(2)), 0)
+
+
+@pytest.mark.parametrize("actions", [gym.spaces.MultiBinary(3), gym.spaces.Box(-np.inf, np.inf, (2,))])
+def test_actions_that_cannot_be_driven_are_refused(actions):
+    with pytest.raises(TaskError, match=r"drives Discrete ones \(DDQN\) or a bounded Box"):
+        senses_of(Thing(BOX, actions), 0)
+
+
+def test_an_observation_that_is_not_a_number_is_refused():
+    senses = senses_of(Thing(BOX, gym.spaces.Discrete(2)), 0)
+    with pytest.raises(TaskError, match="entry 1 of an observation is not a finite number"):
+        senses.see([0.0, np.nan, 1.0])
 
 
 def row(*actions):
@@ -16,8 +51,8 @@ def row(*actions):
 
 def test_every_seed_walks_on_its_own_line(line):
     """Actions of size 1 move by a quarter: three steps right pass 1/2, three more left of the start pass -1/2."""
-    machine = listed(line())
-    out = Outside(machine, (0, 1))
+    machine = machine_arrays(line())
+    out = HostEnvs(machine, (0, 1))
     assert out.reset().tolist() == [[0.0], [0.0]]
     for k in (1, 2):
         seen = out.step(row(1, -1))
@@ -29,8 +64,8 @@ def test_every_seed_walks_on_its_own_line(line):
 
 
 def test_an_episode_that_is_over_begins_anew_and_the_other_goes_on(line):
-    machine = listed(line())
-    out = Outside(machine, (0, 1))
+    machine = machine_arrays(line())
+    out = HostEnvs(machine, (0, 1))
     out.reset()
     for action in (1, 1, 1, -1, -1, -1, -1, -1):
         seen = out.step(row(action, 0))
@@ -42,7 +77,7 @@ def test_an_episode_that_is_over_begins_anew_and_the_other_goes_on(line):
 
 
 def test_the_limit_of_the_world_ends_an_episode(line):
-    out = Outside(listed(line()), (0,))
+    out = HostEnvs(machine_arrays(line()), (0,))
     out.reset()
     for _ in range(29):
         out.step(row(0))
@@ -52,7 +87,7 @@ def test_the_limit_of_the_world_ends_an_episode(line):
 
 
 def test_environments_at_rest_answer_nothing(line):
-    out = Outside(listed(line()), (0, 1))
+    out = HostEnvs(machine_arrays(line()), (0, 1))
     out.reset()
     out.resting[1] = True
     seen = out.step(row(1, 1))
@@ -61,7 +96,7 @@ def test_environments_at_rest_answer_nothing(line):
 
 
 def test_what_cannot_be_saved_is_told(line):
-    out = Outside(listed(line()), (0,))
+    out = HostEnvs(machine_arrays(line()), (0,))
     out.envs = [out.envs[0].unwrapped]
     with pytest.raises(StoreError, match=r"give it save\(\) and restore\(\)"):
         out.save()
@@ -69,7 +104,7 @@ def test_what_cannot_be_saved_is_told(line):
 
 def test_a_saved_world_goes_on_as_it_would_have():
     task = load("figure-1")
-    out = Outside(listed(task), (0, 1))
+    out = HostEnvs(machine_arrays(task), (0, 1))
     out.reset()
     out.step(row(3, 2))
     saved = out.save()
@@ -80,7 +115,7 @@ def test_a_saved_world_goes_on_as_it_would_have():
 
 
 def test_features_that_no_table_lists_are_told():
-    out = Outside(listed(load("figure-1")), (0,))
+    out = HostEnvs(machine_arrays(load("figure-1")), (0,))
     start = out.reset()
     out.envs[0].step = lambda action: (0, 0.0, False, False, {"features": {"b1", "b2"}, "signals": {}})
     assert start.argmax() == 5
@@ -89,24 +124,24 @@ def test_features_that_no_table_lists_are_told():
 
 
 def test_robots_are_stepped_by_their_own_kind(line):
-    assert type(outside_of(listed(line()), (0,))) is Outside
-    assert type(outside_of(listed(load("cheetah-bcd")), (0,))) is Robots
+    assert type(host_envs_of(machine_arrays(line()), (0,))) is HostEnvs
+    assert type(host_envs_of(machine_arrays(load("cheetah-bcd")), (0,))) is HalfCheetahEnvs
 
 
 def seen(machine, *labels, ends=False):
     n = len(labels)
     numbers = np.array([machine.numbers[frozenset(label)] for label in labels], np.int32)
     blank = np.zeros((n, 12), np.float32)
-    return Seen(blank, numbers, np.full(n, ends), np.zeros(n, bool), np.zeros((n, 0), np.float32), blank)
+    return HostStep(blank, numbers, np.full(n, ends), np.zeros(n, bool), np.zeros((n, 0), np.float32), blank)
 
 
 def test_greedy_episodes_are_counted_each_to_its_own_end():
     """b1 s b2 s for one seed, a walk that never takes anything for the other, cut after six steps."""
-    machine = listed(load("figure-1"))
-    count = Count(machine, 2)
+    machine = machine_arrays(load("figure-1"))
+    count = EpisodeCounter(machine, 2)
     for label in (["b1"], ["s"], ["b2"], ["s"], ["s"], ["s"]):
         count.add(seen(machine, label, []), limit=6)
-    episode = count.episode
+    episode = count
     assert episode.length.tolist() == [4, 6]
     assert episode.total.tolist() == [1.0, 0.0]
     assert episode.success.tolist() == [True, False]
@@ -116,7 +151,20 @@ def test_greedy_episodes_are_counted_each_to_its_own_end():
 
 
 def test_a_world_that_ends_is_no_success():
-    machine = listed(load("figure-1"))
-    count = Count(machine, 1)
+    machine = machine_arrays(load("figure-1"))
+    count = EpisodeCounter(machine, 1)
     count.add(seen(machine, ["b1"], ends=True), limit=100)
     assert (count.over[0], count.episode.success[0], count.episode.length[0]) == (True, False, 1)
+
+
+def test_robots_side_by_side_do_what_the_environment_does():
+    machine = machine_arrays(load("cheetah-bcde"))
+    alone, together = HostEnvs(machine, (0, 1)), HalfCheetahEnvs(machine, (0, 1))
+    assert (alone.reset() == together.reset()).all()
+    rng, steady = np.random.default_rng(0), np.random.default_rng(1).uniform(-1, 1, (2, 6))
+    for _ in range(1_010):  # past the end of an episode
+        actions = np.clip(steady + rng.normal(size=(2, 6)) / 2, -1, 1).astype(np.float32)
+        one, other = alone.step(actions), together.step(actions)
+        for name in one._fields:
+            np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-6, atol=1e-7)
+    assert together.time.tolist() == [10, 10]

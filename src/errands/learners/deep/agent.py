@@ -1,0 +1,403 @@
+"""One seed's step as pure functions, and the two parts a method is made of; both loops drive exactly these."""
+
+# ruff: noqa: F722 (shapes of jaxtyping look like broken code)
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+from numpy.typing import NDArray
+
+from errands.learners.deep.batch import Extra, RowShape
+from errands.learners.deep.config import DeepConfig
+from errands.learners.deep.ddqn import annealed
+from errands.learners.deep.machine import MachineArrays
+from errands.learners.deep.network import TrainedWeights
+from errands.tables import RUNNING, SUCCESS
+
+Memory = Any
+
+
+class Note(NamedTuple):
+    """One step as the high level sees it."""
+
+    step: Int[Array, ""]
+    """Training steps before this one; its row lies at step % capacity."""
+    state: Int[Array, ""]
+    reached: Int[Array, ""]
+    """Machine states before and after."""
+    completed: Int[Array, " several"]
+    """The objectives that were completed, -1 behind the last."""
+    time: Int[Array, ""]
+    """Steps of the episode, this one included."""
+    reward: Float[Array, ""]
+    """What the machine paid, scaled."""
+    following: Float[Array, " inputs"]
+    """The observation after the step."""
+    terminal: Bool[Array, ""]
+    """Whether the task or the world ended here."""
+    success: Bool[Array, ""]
+    over: Bool[Array, ""]
+    """Whether the episode is over: terminal, or out of time."""
+
+
+@runtime_checkable
+class HighLevel(Protocol):
+    """The part of a method that is not value learning; pure functions over its memory."""
+
+    @property
+    def uniforms(self) -> int:
+        """Uniform numbers that it needs per step."""
+        ...
+
+    @property
+    def extra(self) -> int:
+        """Rows that it adds to each update."""
+        ...
+
+    def start(self, key: Array) -> Memory:
+        """The memory before the first step."""
+        ...
+
+    def pick(
+        self,
+        memory: Memory,
+        state: Int[Array, ""],
+        now: Float[Array, " inputs"],
+        worth: Float[Array, " heads"],
+        uniforms: Float[Array, " uniforms"],
+    ) -> tuple[Memory, Int[Array, ""]]:
+        """The head that acts in training."""
+        ...
+
+    def replay(self, memory: Memory, step: Int[Array, ""], uniforms: Float[Array, " uniforms"]) -> tuple[Memory, Extra]:
+        """The extra rows of the next update; called only where `extra` is positive."""
+        ...
+
+    def note(self, memory: Memory, note: Note) -> Memory:
+        """The memory after a step."""
+        ...
+
+    def best(
+        self,
+        memory: Memory,
+        held: Int[Array, ""],
+        since: Int[Array, ""],
+        state: Int[Array, ""],
+        now: Float[Array, " inputs"],
+        worth: Float[Array, " heads"],
+    ) -> Int[Array, ""]:
+        """The head that acts greedily; `held` acted before and `since` counts its steps in this machine state."""
+        ...
+
+
+@dataclass(frozen=True)
+class NoHighLevel:
+    """QRM, CRM and QCoRM+: each machine state acts for itself, nothing is remembered."""
+
+    single: bool = False
+    """Whether the values are already those of the machine state, so that there is one head only."""
+    uniforms: int = 0
+    extra: int = 0
+
+    def start(self, key: Array) -> Memory:
+        """An empty memory."""
+        return ()
+
+    def pick(self, memory: Memory, state: Array, now: Array, worth: Array, uniforms: Array) -> tuple[Memory, Array]:
+        """The machine state itself."""
+        return memory, jnp.zeros_like(state) if self.single else state
+
+    def replay(self, memory: Memory, step: Array, uniforms: Array) -> tuple[Memory, Extra]:
+        """No rows."""
+        none = jnp.zeros(0, jnp.int32)
+        return memory, Extra(none, none, jnp.zeros(0), jnp.zeros(0))
+
+    def note(self, memory: Memory, note: Note) -> Memory:
+        """The memory stays empty."""
+        return memory
+
+    def best(self, memory: Memory, held: Array, since: Array, state: Array, now: Array, worth: Array) -> Array:
+        """The machine state itself."""
+        return jnp.zeros_like(state) if self.single else state
+
+
+@runtime_checkable
+class ValueLearner(Protocol):
+    """A value learner: DDQN or TD3, with heads or with contexts; pure functions of what is handed in."""
+
+    @property
+    def normals(self) -> int:
+        """Normal numbers that it needs per step."""
+        ...
+
+    def init(self, key: Array) -> Any:
+        """Fresh weights."""
+        ...
+
+    def learn(self, trained: Any, now: Array, batch: Any, normals: Array, step: Array) -> tuple[Any, Array]:
+        """One update, and what the observation `now` is acted on with: one row per head."""
+        ...
+
+    def view(self, trained: Any, now: Array, code: Array) -> Array:
+        """What an observation is acted on with, without an update."""
+        ...
+
+    def act(self, acting: Array, uniforms: Array, normals: Array, epsilon: Array, go: Array) -> Array:
+        """The action in training."""
+        ...
+
+    def greedy(self, acting: Array) -> Array:
+        """The action in evaluations."""
+        ...
+
+    def worth(self, trained: Any, now: Array, acting: Array) -> Array:
+        """What each head expects."""
+        ...
+
+
+@runtime_checkable
+class Expansion(Protocol):
+    """How sampled rows become a batch."""
+
+    @property
+    def uniforms(self) -> int:
+        """Uniform numbers that it needs per step."""
+        ...
+
+    def batch(self, rows: Array, state: Array, uniforms: Array) -> Any:
+        """The batch of rows, for an agent that is in a machine state."""
+        ...
+
+    def with_extra(self, batch: Any, extra: Extra) -> Any:
+        """The batch with the fixed targets of its last rows."""
+        ...
+
+    def code(self, state: Array) -> Array:
+        """What tells the network the machine state."""
+        ...
+
+
+class AgentState(NamedTuple):
+    """What a seed has learnt."""
+
+    trained: Any
+    """The weights: TrainedWeights (DDQN) or ActorCritic (TD3)."""
+    high: Any
+    """The high level's memory."""
+
+
+class Position(NamedTuple):
+    """Where a seed is."""
+
+    observation: Float[Array, " inputs"]
+    state: Int[Array, ""]
+    """The machine state."""
+    time: Int[Array, ""]
+    episodes: Int[Array, ""]
+
+
+class WorldStep(NamedTuple):
+    """What the world answered to an action."""
+
+    observation: Float[Array, " inputs"]
+    label: Int[Array, ""]
+    ends: Bool[Array, ""]
+    truncated: Bool[Array, ""]
+    signals: Float[Array, " signals"]
+
+
+class MachineStep(NamedTuple):
+    """What the machine made of it."""
+
+    reached: Int[Array, ""]
+    completed: Int[Array, " several"]
+    """The objectives completed, -1 behind the last."""
+    reward: Float[Array, ""]
+    terminal: Bool[Array, ""]
+    success: Bool[Array, ""]
+    over: Bool[Array, ""]
+
+
+@dataclass(frozen=True, eq=False)
+class Agent:
+    """A method on a task: value learner, high level, expansion and machine, without any state of its own."""
+
+    machine: MachineArrays
+    low: ValueLearner
+    high: HighLevel
+    expansion: Expansion
+    shape: RowShape
+    config: DeepConfig
+
+    @property
+    def uniforms(self) -> int:
+        """Uniform numbers per step, in this order: batch rows, two for acting, two for the world, high level, expansion."""
+        return self.config.batch + 4 + self.high.uniforms + self.expansion.uniforms
+
+    @cached_property
+    def tables(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """[U, L, 2 + C] next state, its status, what was completed; [U, L, 1 + signals] what is paid."""
+        table = self.machine.table
+        moves = np.concatenate(
+            [table.next[..., None], table.status[table.next][..., None], self.machine.completed], axis=-1
+        )
+        pays = [np.where(table.signal == i, table.reward, 0.0) for i in range(-1, self.shape.signals)]
+        return moves.astype(np.int32), np.stack(pays, axis=-1).astype(np.float32)
+
+    def init(self, key: Array) -> AgentState:
+        """What a seed knows before its first step."""
+        first, second = jax.random.split(key)
+        return AgentState(self.low.init(first), self.high.start(second))
+
+    def evaluated(self, agent_state: AgentState) -> AgentState:
+        """The same with the weights that act in evaluations."""
+        if self.config.greedy == "online":
+            return agent_state
+
+        def steady(part: Any) -> Any:
+            return part._replace(weights=part.target) if isinstance(part, TrainedWeights) else part
+
+        return agent_state._replace(
+            trained=jax.tree.map(steady, agent_state.trained, is_leaf=lambda part: isinstance(part, TrainedWeights))
+        )
+
+    def acting(self, trained: Any) -> Any:
+        """Only what acting in training looks at: moments and targets would only travel along."""
+
+        def bare(part: Any) -> Any:
+            return part._replace(mean=[], square=[], target=[]) if isinstance(part, TrainedWeights) else part
+
+        return jax.tree.map(bare, trained, is_leaf=lambda part: isinstance(part, TrainedWeights))
+
+    def draw(
+        self, agent_state: AgentState, step: Array, uniforms: Array
+    ) -> tuple[AgentState, Int[Array, " rows"], Extra]:
+        """The buffer rows of the next update."""
+        size = jnp.minimum(step, self.config.capacity)
+        index = jnp.minimum(jnp.floor(uniforms[: self.config.batch] * size).astype(jnp.int32), jnp.maximum(size - 1, 0))
+        high, extra = self.high.replay(agent_state.high, step, uniforms[self.config.batch + 4 :][: self.high.uniforms])
+        index = jnp.concatenate([index, extra.step % self.config.capacity])
+        return agent_state._replace(high=high), index, extra
+
+    def learn(
+        self,
+        agent_state: AgentState,
+        position: Position,
+        rows: Array,
+        extra: Extra,
+        step: Array,
+        uniforms: Array,
+        normals: Array,
+    ) -> tuple[AgentState, Array]:
+        """One update from the rows; also the values (or actions) of the present observation, which share its forward pass."""
+        batch = self.expansion.batch(rows, position.state, uniforms[self.config.batch + 4 + self.high.uniforms :])
+        if self.high.extra:
+            batch = self.expansion.with_extra(batch, extra)
+        trained, acting = self.low.learn(agent_state.trained, position.observation, batch, normals, step)
+        return agent_state._replace(trained=trained), acting
+
+    def choose(
+        self,
+        agent_state: AgentState,
+        position: Position,
+        step: Array,
+        uniforms: Array,
+        normals: Array,
+        acting: Array | None = None,
+    ) -> tuple[AgentState, Float[Array, " action"]]:
+        """The action in training, from `acting` where an update has given it already."""
+        c = self.config
+        if acting is None:
+            acting = self.low.view(agent_state.trained, position.observation, self.expansion.code(position.state))
+        worth = self.low.worth(agent_state.trained, position.observation, acting)
+        own = uniforms[c.batch + 4 :][: self.high.uniforms]
+        high, head = self.high.pick(agent_state.high, position.state, position.observation, worth, own)
+        epsilon = annealed(c, step, position.episodes)
+        action = self.low.act(acting[head], uniforms[c.batch : c.batch + 2], normals, epsilon, step >= c.warmup)
+        return agent_state._replace(high=high), action
+
+    def learn_and_choose(
+        self,
+        agent_state: AgentState,
+        position: Position,
+        rows: Array,
+        extra: Extra,
+        step: Array,
+        uniforms: Array,
+        normals: Array,
+    ) -> tuple[AgentState, Float[Array, " action"]]:
+        """Learn from the rows and choose an action, with the values from before the update."""
+        before = agent_state.trained
+        agent_state, acting = self.learn(agent_state, position, rows, extra, step, uniforms, normals)
+        held, action = self.choose(AgentState(before, agent_state.high), position, step, uniforms, normals, acting)
+        return agent_state._replace(high=held.high), action
+
+    def machine_step(self, state: Array, time: Array, outcome: WorldStep) -> MachineStep:
+        """One machine step; `time` counts the steps of the episode, this one included."""
+        moves, pays = (jnp.asarray(table) for table in self.tables)
+        reached, status, *completed = moves[state, outcome.label]
+        pay = pays[state, outcome.label]
+        reward = pay[0] + jnp.sum(pay[1:] * outcome.signals)
+        success = status == SUCCESS
+        terminal = (status != RUNNING) | outcome.ends
+        late = (time >= self.machine.task.world.limit) | outcome.truncated
+        return MachineStep(
+            reached=reached,
+            completed=jnp.stack(completed),
+            reward=reward,
+            terminal=terminal,
+            success=success,
+            over=terminal | late,
+        )
+
+    def record(
+        self, agent_state: AgentState, position: Position, action: Array, outcome: WorldStep, step: Array
+    ) -> tuple[AgentState, Float[Array, " row"], MachineStep]:
+        """Take note of a step; returns its row for the buffer and what the machine made of it as well."""
+        time = position.time + 1
+        progress = self.machine_step(position.state, time, outcome)
+        scale = self.config.reward_scale
+        note = Note(
+            step=step,
+            state=position.state,
+            reached=progress.reached,
+            completed=progress.completed,
+            time=time,
+            reward=progress.reward * scale,
+            following=outcome.observation,
+            terminal=progress.terminal,
+            success=progress.success,
+            over=progress.over,
+        )
+        tail = (outcome.label, position.state, outcome.ends)
+        row = self.shape.pack(position.observation, outcome.observation, action, outcome.signals, tail)
+        return agent_state._replace(high=self.high.note(agent_state.high, note)), row, progress
+
+    def next_position(self, position: Position, progress: MachineStep, following: Array, start: Array) -> Position:
+        """Where the seed is after a step; `start` is the observation of a new episode."""
+        over = progress.over
+        return Position(
+            observation=jnp.where(over, start, following),
+            state=jnp.where(over, 0, progress.reached),
+            time=jnp.where(over, 0, position.time + 1),
+            episodes=position.episodes + over,
+        )
+
+
+@partial(jax.jit, static_argnums=0)
+def decide(
+    agent: Agent, agent_state: AgentState, observation: Array, state: Array, held: Array, since: Array
+) -> tuple[Array, Array]:
+    """The greedy action and the head that chose it."""
+    agent_state = agent.evaluated(agent_state)
+    acting = agent.low.view(agent_state.trained, observation, agent.expansion.code(state))
+    worth = agent.low.worth(agent_state.trained, observation, acting)
+    head = agent.high.best(agent_state.high, held, since, state, observation, worth)
+    return agent.low.greedy(acting[head]), head

@@ -1,0 +1,282 @@
+"""Environments of many seeds side by side on the host: what a learner sees and drives there, and greedy episodes in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from os import cpu_count
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from errands.errors import StoreError, TaskError
+from errands.learners.deep.machine import MachineArrays
+from errands.tables import RUNNING, SUCCESS
+from errands.worlds.cheetah import BACKWARD, CONTROL_COST, FORWARD
+from errands.worlds.plain import plain, rich
+from errands.worlds.saving import Restorable
+
+Row = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Spaces:
+    """What a learner sees and does: lengths of observations and actions, and how many signals there are."""
+
+    observation: int
+    actions: int
+    """How many discrete actions, or numbers in a continuous one."""
+    continuous: bool
+    signals: int
+
+
+@dataclass(frozen=True)
+class Senses:
+    """How observations become rows of numbers and numbers become actions."""
+
+    spaces: Spaces
+    see: Callable[[Any], Row]
+    do: Callable[[Row], Any]
+
+
+def senses_of(env: gym.Env[Any, Any], signals: int) -> Senses:
+    """The senses for an environment; spaces that cannot be driven are refused in a sentence."""
+    size, see = _seeing(env.observation_space)
+    count, continuous, do = _doing(env.action_space)
+    return Senses(Spaces(size, count, continuous, signals), see, do)
+
+
+def _seeing(space: gym.Space[Any]) -> tuple[int, Callable[[Any], Row]]:
+    if isinstance(space, gym.spaces.Discrete):
+        size, first = int(space.n), int(space.start)
+        eye = np.eye(size, dtype=np.float32)
+        return size, lambda observation: eye[int(observation) - first]
+    if isinstance(space, gym.spaces.Box) and len(space.shape) == 1:
+        return int(space.shape[0]), finite
+    shape = f"of shape {space.shape}" if isinstance(space, gym.spaces.Box) else str(space)
+    raise TaskError(
+        f"observations are {shape}, and a deep learner sees one row of numbers or a numbered state; "
+        "flatten them, for example with gymnasium.wrappers.FlattenObservation"
+    )
+
+
+def finite(observation: Any) -> Row:
+    """An observation as numbers; one that is not finite is refused."""
+    row = np.asarray(observation, np.float32)
+    good = np.isfinite(row)
+    if not good.all():
+        entry = int(np.argwhere(~good)[0][-1])
+        raise TaskError(f"entry {entry} of an observation is not a finite number; mend the environment")
+    return row
+
+
+def _doing(space: gym.Space[Any]) -> tuple[int, bool, Callable[[Row], Any]]:
+    if isinstance(space, gym.spaces.Discrete):
+        first = int(space.start)
+        return int(space.n), False, lambda action: int(action[0]) + first
+    if isinstance(space, gym.spaces.Box) and len(space.shape) == 1 and space.is_bounded():
+        low, high = np.asarray(space.low, np.float32), np.asarray(space.high, np.float32)
+        return int(space.shape[0]), True, lambda action: (low + (action + 1) / 2 * (high - low)).astype(space.dtype)
+    raise TaskError(
+        f"actions are {space}, and a deep learner drives Discrete ones (DDQN) or a bounded Box of one dimension (TD3); "
+        "wrap the environment so that it takes one of these"
+    )
+
+
+class HostStep(NamedTuple):
+    """What the environments answered to one action each, and where the next step is taken."""
+
+    observation: NDArray[np.float32]
+    """[seeds, inputs]."""
+    label: NDArray[np.int32]
+    """[seeds]."""
+    ends: NDArray[np.bool_]
+    truncated: NDArray[np.bool_]
+    signals: NDArray[np.float32]
+    """[seeds, signals]."""
+    fresh: NDArray[np.float32]
+    """The first observation of a new episode where this one is over, else the same observation."""
+
+
+class HostEnvs:
+    """One environment per seed; it knows the machine state only to tell when an episode is over."""
+
+    def __init__(self, machine: MachineArrays, seeds: tuple[int, ...]) -> None:
+        self.machine = machine
+        world = machine.task.world
+        self.signals = world.signals
+        self.limit = world.limit
+        self.envs = [world.env() for _ in seeds]
+        self.senses = senses_of(self.envs[0], len(self.signals))
+        self.seeds = seeds
+        self.sent = np.zeros((len(seeds), 0), np.float32)
+        self.state = np.zeros(len(seeds), np.int32)
+        self.time = np.zeros(len(seeds), np.int32)
+        self.resting = np.zeros(len(seeds), np.bool_)
+        """The environments that are not stepped."""
+
+    def reset(self) -> NDArray[np.float32]:
+        """Begin the first episode of every seed."""
+        self.state[:], self.time[:] = 0, 0
+        rows = [self.senses.see(env.reset(seed=s)[0]) for env, s in zip(self.envs, self.seeds, strict=True)]
+        return np.stack(rows)
+
+    def step(self, actions: NDArray[np.float32]) -> HostStep:
+        """One step of every environment; episodes that are over begin anew."""
+        self.send(actions)
+        return self.receive()
+
+    def send(self, actions: NDArray[np.float32]) -> None:
+        """Hand the actions over; environments that can go on by themselves do."""
+        self.sent = actions
+
+    def receive(self) -> HostStep:
+        """What the environments answered to the actions sent; episodes that are over begin anew."""
+        answer, table = self.answers(), self.machine.table
+        self.state = table.next[self.state, answer.label]
+        self.time += 1
+        over = answer.ends | answer.truncated | (table.status[self.state] != RUNNING) | (self.time >= self.limit)
+        fresh = answer.observation.copy()
+        for i in np.flatnonzero(over):
+            fresh[i] = self.senses.see(self.envs[i].reset()[0])
+            self.state[i], self.time[i] = 0, 0
+        return answer._replace(fresh=fresh)
+
+    def answers(self) -> HostStep:
+        """What the environments answered, whatever the machine makes of it; those at rest answer nothing."""
+        steps = [self._one(i, action) for i, action in enumerate(self.sent)]
+        observation, label, ends, truncated, signals = (np.stack(part) for part in zip(*steps, strict=True))
+        return HostStep(observation, label, ends, truncated, signals, fresh=observation)
+
+    def _one(self, i: int, action: NDArray[np.float32]) -> tuple[Any, ...]:
+        if self.resting[i]:
+            spaces = self.senses.spaces
+            row, signals = (np.zeros(n, np.float32) for n in (spaces.observation, spaces.signals))
+            return row, np.int32(0), np.False_, np.False_, signals
+        observation, _, ends, truncated, info = self.envs[i].step(self.senses.do(action))
+        row = self.senses.see(observation)
+        label = self._label(info.get("features", frozenset()))
+        signals = np.array([info["signals"][name] for name in self.signals], np.float32)
+        if not np.isfinite(signals).all():
+            raise TaskError("a signal that the machine pays is not a finite number; mend the environment")
+        return row, np.int32(label), np.bool_(ends), np.bool_(truncated), signals
+
+    def _label(self, features: Any) -> int:
+        known = frozenset(features) & frozenset(self.machine.task.machine.features)
+        try:
+            return self.machine.numbers[known]
+        except KeyError:
+            shown = ", ".join(sorted(known))
+            raise TaskError(f"the world reports {{{shown}}} at once, which its own tables do not list") from None
+
+    def save(self) -> NDArray[np.uint8]:
+        """All environments as JSON."""
+        parts = []
+        for env in self.envs:
+            if not isinstance(env, Restorable):
+                raise StoreError(
+                    "this environment cannot save its state; give it save() and restore() to make runs resumable"
+                )
+            parts.append(plain(env.save()))
+        text = json.dumps({"envs": parts, "state": self.state.tolist(), "time": self.time.tolist()})
+        return np.frombuffer(text.encode(), np.uint8)
+
+    def restore(self, saved: NDArray[np.uint8]) -> None:
+        """Continue from what `save` gave."""
+        parts = json.loads(bytes(saved))
+        for env, part in zip(self.envs, parts["envs"], strict=True):
+            env.restore(rich(part))  # type: ignore[attr-defined]
+        self.state[:], self.time[:] = parts["state"], parts["time"]
+
+
+def host_envs_of(machine: MachineArrays, seeds: tuple[int, ...]) -> HostEnvs:
+    """The environments of a task."""
+    if machine.task.world.kind == "cheetah":
+        return HalfCheetahEnvs(machine, seeds)
+    return HostEnvs(machine, seeds)
+
+
+class EpisodeCounter:
+    """Adds up greedy episodes of many seeds that do not end together."""
+
+    def __init__(self, machine: MachineArrays, seeds: int) -> None:
+        self.machine = machine
+        room = 4 * len(machine.objectives) + 4
+        self.length, self.total = np.zeros(seeds, np.int32), np.zeros(seeds, np.float32)
+        self.success, self.order = np.zeros(seeds, np.bool_), np.full((seeds, room), -1, np.int32)
+        self.over = np.zeros(seeds, np.bool_)
+        self.state = np.zeros(seeds, np.int32)
+        self.since = np.zeros(seeds, np.int32)
+
+    def add(self, seen: HostStep, limit: int) -> None:
+        """Take one step of those that are not over."""
+        table = self.machine.table
+        label, here = seen.label, self.state
+        factor, signal = table.reward[here, label], table.signal[here, label]
+        padded = np.concatenate([np.ones((len(here), 1), np.float32), seen.signals], axis=1)
+        reward = factor * np.take_along_axis(padded, signal[:, None] + 1, axis=1)[:, 0]
+        reached = table.next[here, label]
+        on = ~self.over
+        for i, j in np.argwhere(on[:, None] & (self.machine.completed[here, label] >= 0)):
+            free = np.flatnonzero(self.order[i] < 0)
+            self.order[i, free[:1]] = self.machine.completed[here[i], label[i], j]
+        self.length[on] += 1
+        self.total[on] += reward[on]
+        self.success[on] = table.status[reached][on] == SUCCESS
+        self.since = np.where(reached == here, self.since + 1, 0)
+        self.state = np.where(on, reached, here).astype(np.int32)
+        self.over |= (table.status[reached] != RUNNING) | seen.ends | seen.truncated | (self.length >= limit)
+
+
+class HalfCheetahEnvs(HostEnvs):
+    """MuJoCo's own step runs outside of Python's lock, so a few threads share the robots."""
+
+    def __init__(self, machine: MachineArrays, seeds: tuple[int, ...]) -> None:
+        super().__init__(machine, seeds)
+        import mujoco
+
+        self.push: Any = mujoco.mj_step
+        self.robots: list[Any] = [*self.envs]
+        bounds = dict(BACKWARD) | dict(FORWARD)
+        names = machine.task.machine.features
+        self.bounds = np.array([bounds[name] for name in names])
+        self.signs = np.array([-1.0 if name in dict(BACKWARD) else 1.0 for name in names])
+        # More than a few make the robots no faster, and slow down the thread that talks to the GPU.
+        self.threads = max(1, min(len(seeds) // 2, (cpu_count() or 1) - 1, 3))
+        self.pool = ThreadPoolExecutor(self.threads)
+        self.under_way: list[Future[None]] = []
+        self.parts = [(robot.data.qpos, robot.data.qvel) for robot in self.robots]
+        self.controls = [robot.data.ctrl for robot in self.robots]
+
+    def send(self, actions: NDArray[np.float32]) -> None:
+        """Push every robot; the threads run on while the caller does something else."""
+        self.sent = np.asarray(self.senses.do(actions), np.float32)
+        going = [robot for robot, rests in zip(self.robots, self.resting, strict=True) if not rests]
+        for robot, control, push in zip(self.robots, self.controls, self.sent, strict=True):
+            control[:] = push
+            robot.steps += 1
+        self.under_way = [self.pool.submit(self._push, going[i :: self.threads]) for i in range(self.threads)]
+
+    def _push(self, robots: list[Any]) -> None:
+        for robot in robots:
+            self.push(robot.model, robot.data, nstep=robot.frame_skip)
+
+    def answers(self) -> HostStep:
+        """Where the robots are after that."""
+        for share in self.under_way:
+            share.result()
+        rows = np.array([np.concatenate(parts) for parts in self.parts])
+        rows[:, 0] -= [r.origin for r in self.robots]
+        # A label is the bit pattern of the features, in the order in which the machine names them.
+        holds = self.signs * (rows[:, :1] - self.bounds) > 0
+        label = (holds << np.arange(len(self.bounds))).sum(axis=1).astype(np.int32)
+        signals = CONTROL_COST * np.square(self.sent).sum(axis=1, keepdims=True)
+        late = np.array([robot.steps >= self.limit for robot in self.robots])
+        observation, never = finite(rows), np.zeros(len(late), np.bool_)
+        return HostStep(
+            observation=observation, label=label, ends=never, truncated=late, signals=signals, fresh=observation
+        )
