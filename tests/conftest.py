@@ -16,5 +16,6 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 if importlib.util.find_spec("jax") is not None:
     from jaxtyping import install_import_hook
 
-    # Every annotated shape in the deep learners is checked while they are traced; nothing may import them before.
-    install_import_hook("errands.learners.deep", "beartype.beartype")
+    # Every annotated shape is checked while these modules are traced; nothing may import them before.
+    ARRAYS = ("agent", "bandit", "batch", "contexts", "controller", "ddqn", "device", "factored", "host", "network", "td3")
+    install_import_hook([f"errands.learners.deep.{name}" for name in ARRAYS], "beartype.beartype")
