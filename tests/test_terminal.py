@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rich.console import Group
 
 from errands.cli import main
-from errands.terminal import console, printable, show, table
+from errands.terminal import clock, console, counting, printable, show, table
 
 HOSTILE = ["[/red]", "[bold]x[/bold]", "\x1b[31mred\x1b[0m", "a\x9b2Jb", "\u202eesrever", "bell\x07", ":smile:", "back\x08slash"]
 
@@ -80,3 +80,34 @@ def test_no_word_is_cut_at_eighty_columns(monkeypatch: pytest.MonkeyPatch) -> No
     assert "qcorm-plus" in heard.getvalue()
     assert "…" not in heard.getvalue()
     assert "1,234.56" in heard.getvalue()
+
+
+def test_times_are_said_as_people_say_them() -> None:
+    assert [clock(s) for s in (8.2, 200, 7500)] == ["8 s", "3 min 20 s", "2 h 5 min"]
+
+
+def test_work_is_told_with_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred steps a second for ten seconds of a clock that is turned by hand: 1,000 of 4,000, 30 seconds left."""
+    now = [0.0]
+    monkeypatch.setattr("errands.terminal.time.monotonic", lambda: now[0])
+    heard = io.StringIO()
+    with counting("office-3, crm", 4_000, out=heard) as report:
+        now[0] = 5.0
+        report(500)
+        now[0] = 10.0
+        report(1_000)
+    assert heard.getvalue() == "office-3, crm: 1,000 of 4,000 steps, 100/s, 30 s left\n"
+    with counting("silent", 10, quiet=True, out=heard) as report:
+        report(5)
+    assert heard.getvalue().count("\n") == 1
+
+
+def test_on_a_terminal_there_is_a_bar_and_names_are_no_markup() -> None:
+    class Screen(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    heard = Screen()
+    with counting("[/red] task", 100, out=heard) as report:
+        report(50)
+    assert "[/red] task" in heard.getvalue()

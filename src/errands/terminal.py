@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+EVERY = 10.0
+"""Seconds between two plain lines about work that is under way."""
 WIDEST = 1_000
 """No table is printed wider than this, whatever it holds."""
 
@@ -32,6 +38,54 @@ def console(file: TextIO | None = None, stderr: bool = False) -> Console:
             return super().render_str(printable(text), **options)
 
     return Plain(file=file, stderr=stderr, markup=False, emoji=False)
+
+
+def clock(seconds: float) -> str:
+    """A time to be read: 8 s, 3 min 20 s, 2 h 5 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600:,} h {whole % 3600 // 60} min"
+
+
+@contextmanager
+def counting(title: str, total: int, quiet: bool = False, out: TextIO | None = None) -> Iterator[Callable[[int], None]]:
+    """Tell how far one piece of work is, with rate and time left: a bar on a terminal, a line now and then elsewhere.
+
+    Parameters:
+        title: what is done.
+        total: how many steps it has.
+        quiet: tell nothing.
+        out: where it is told; standard error unless said otherwise.
+    """
+    stream = out or sys.stderr
+    began = time.monotonic()
+
+    def words(done: int) -> str:
+        rate = done / max(time.monotonic() - began, 1e-9)
+        left = f", {clock((total - done) / rate)} left" if rate > 0 else ""
+        return f"{done:,} of {total:,} steps, {rate:,.0f}/s{left}"
+
+    if quiet:
+        yield lambda done: None
+    elif not stream.isatty():
+        told = [began]
+
+        def line(done: int) -> None:
+            if time.monotonic() - told[0] >= EVERY:
+                told[0] = time.monotonic()
+                print(printable(f"{title}: {words(done)}"), file=stream, flush=True)
+
+        yield line
+    else:
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[words]}", markup=False))
+        with Progress(*columns, console=console(file=stream), transient=True) as bar:
+            work = bar.add_task(printable(title), total=total, words="")
+            yield lambda done: bar.update(work, completed=done, words=words(done))
 
 
 def show(thing: Any, file: TextIO | None = None) -> None:

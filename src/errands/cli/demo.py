@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from errands.cli.tell import Answer
+from errands.terminal import counting
 
 if TYPE_CHECKING:
     from errands.runs.run import Run
@@ -67,9 +68,6 @@ def _sizes(task: Task) -> dict[str, int]:
 
 def _train(task: Task, quiet: bool) -> tuple[Run, list[Shown]]:
     """The trained run, and looks at the learner before it began and at evaluations 1, 2, 4, 8, ..."""
-    from rich.console import Console
-    from rich.progress import Progress
-
     from errands.learners.tabular.qcorm import QCoRM, QCoRMConfig
     from errands.runs.run import judge
     from errands.viewer.sources import look
@@ -77,13 +75,12 @@ def _train(task: Task, quiet: bool) -> tuple[Run, list[Shown]]:
     config = QCoRMConfig(eval_every=EVERY, epsilon_anneal=(50_000, 70_000), xi_anneal=(100_000, STEPS))
     learner = QCoRM(task, config, 0)
     evaluations, moments = [], [look(learner, final=False)]
-    with Progress(console=Console(stderr=True), disable=quiet, transient=True) as bar:
-        work = bar.add_task("training QCoRM on figure-1", total=STEPS)
+    with counting("training QCoRM on figure-1", STEPS, quiet) as report:
         for evaluation in learner.train(STEPS):
             evaluations.append(evaluation)
             if len(evaluations) & (len(evaluations) - 1) == 0:
                 moments.append(look(learner, final=False))
-            bar.update(work, completed=evaluation.step)
+            report(evaluation.step)
     return judge(learner, "qcorm", None, "tuned", tuple(evaluations), 0.0), moments
 
 

@@ -11,6 +11,7 @@ import tyro
 
 from errands.cli.options import Count
 from errands.cli.tell import Answer
+from errands.terminal import counting
 
 if TYPE_CHECKING:
     from errands.learners.base import Learner
@@ -37,6 +38,8 @@ class Arguments:
     """Which seed: of the run the first one unless said otherwise, of a task 0."""
     map_seed: int = 0
     """The seed of random maps."""
+    quiet: bool = False
+    """No progress on standard error."""
 
 
 def run(arguments: Arguments) -> Answer:
@@ -154,7 +157,9 @@ def _learnt(arguments: Arguments) -> tuple[Task, Learner | None, str]:
         if arguments.learner is None:
             return task, None, ""
         made = make_learner(task, arguments.learner, arguments.seed or 0)
-        list(made.train(arguments.steps))
+        with counting(f"{task.name}, {arguments.learner}", arguments.steps, arguments.quiet) as report:
+            for evaluation in made.train(arguments.steps):
+                report(evaluation.step)
         return task, made, arguments.learner
     folder = open_run(path)
     seed = folder.document.seeds[0] if arguments.seed is None else arguments.seed

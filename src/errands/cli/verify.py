@@ -11,6 +11,7 @@ import tyro
 from errands.cli.options import Count
 from errands.cli.tell import Answer
 from errands.errors import ConfigError
+from errands.terminal import counting
 
 if TYPE_CHECKING:
     from errands.runs.folder import RunFolder
@@ -27,12 +28,14 @@ class Arguments:
     """Repeat this seed; all seeds unless said otherwise."""
     steps: Count | None = None
     """Repeat this many steps; up to the first checkpoint unless said otherwise."""
+    quiet: bool = False
+    """No progress on standard error."""
 
 
 def run(arguments: Arguments) -> Answer:
     """Repeat, compare, and tell."""
     from errands.runs.folder import SWEEP, faults, find, open_run
-    from errands.runs.verify import changed_versions, verify_seed
+    from errands.runs.verify import changed_versions, first_step, verify_seed
 
     path = find(arguments.run)
     damaged = list(faults(path))
@@ -46,7 +49,11 @@ def run(arguments: Arguments) -> Answer:
     seeds = _seeds(folder, arguments.seed)
     if arguments.steps is not None and arguments.steps < 1:
         raise ConfigError(f"--steps is {arguments.steps}; repeat at least 1 step")
-    verdicts = [verify_seed(folder, seed, arguments.steps) for seed in seeds]
+    verdicts = []
+    for seed in seeds:
+        total = arguments.steps or first_step(folder, seed)
+        with counting(f"{folder.name}, seed {seed}", total, arguments.quiet) as report:
+            verdicts.append(verify_seed(folder, seed, arguments.steps, report))
     same = not any(v.differences for v in verdicts)
     changed = changed_versions(folder)
     document = {

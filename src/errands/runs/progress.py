@@ -11,10 +11,8 @@ from typing import Any, TextIO
 
 from errands.runs.documents import ResultDocument
 from errands.runs.train import Beat, Job
-from errands.terminal import printable, table
+from errands.terminal import EVERY, clock, printable, table
 
-EVERY = 10.0
-"""Seconds between two plain lines about seeds that are under way."""
 ROWS = 20
 COLUMNS = ("task", "learner", "seed", "steps", "steps/s", "length", "gap", "time left")
 
@@ -105,16 +103,6 @@ def words(job: Job, beat: Beat) -> str:
     gap = f", gap {_gap(beat)}" if _gap(beat) else ""
     left = f", {_left(beat)} left" if under_way else ""
     return f"{job.name}: {beat.step:,}{under_way} steps, {beat.rate:,.0f}/s, length {_length(beat)}{gap}{left}"
-
-
-def clock(seconds: float) -> str:
-    """A time to be read: 8 s, 3 min 20 s, 2 h 5 min."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600:,} h {whole % 3600 // 60} min"
 
 
 def _ended(result: ResultDocument) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from errands.errors import StoreError
@@ -28,8 +28,17 @@ class Verdict:
     differences: tuple[str, ...]
 
 
-def verify_seed(run: RunFolder, seed: int, steps: int | None = None) -> Verdict:
-    """Repeat a seed to its first checkpoint, or for some steps; the stored files must be good to be compared with."""
+def verify_seed(
+    run: RunFolder, seed: int, steps: int | None = None, report: Callable[[int], None] = lambda step: None
+) -> Verdict:
+    """Repeat a seed to its first checkpoint, or for some steps; the stored files must be good to be compared with.
+
+    Parameters:
+        run: the folder of the run.
+        seed: one of its seeds.
+        steps: how many steps are repeated at most; to the first checkpoint unless said otherwise.
+        report: called with the number of steps that were repeated so far.
+    """
     place = run.seed(seed)
     known = documents(place.path)
     stored = place.evaluations()
@@ -47,6 +56,7 @@ def verify_seed(run: RunFolder, seed: int, steps: int | None = None) -> Verdict:
             continue
         again.append(evaluations[at])
         step = students.members[at].step
+        report(step)
         found += _unlike(stored, again[-1], len(again) - 1)
         if step in marks:
             tables = True
@@ -54,6 +64,12 @@ def verify_seed(run: RunFolder, seed: int, steps: int | None = None) -> Verdict:
         if step >= target or found:
             break
     return Verdict(seed, step, len(again), tables, tuple(found))
+
+
+def first_step(run: RunFolder, seed: int) -> int:
+    """The step of a seed's first checkpoint: how many steps are repeated unless said otherwise."""
+    known = documents(run.seed(seed).path)
+    return known[0].first_step if known else run.document.steps
 
 
 def _unlike(stored: list[Evaluation], evaluation: Evaluation, index: int) -> Iterator[str]:

@@ -37,7 +37,11 @@ def from_ltlf(text: str, exact: bool = False) -> NumericRM:
     make the formula true. Operators from the tightest: `! X F G`, `U`, `&`, `|`, `->`; docs/how-to/ltlf.md tells all.
 
     Eventualities of a conjunction become the subtasks of one numeric variable, of which a step completes one, as in
-    `any_order`; with `exact` two that are true in one step count both, and every set of them is a machine state.
+    `any_order`.
+
+    Parameters:
+        text: the formula.
+        exact: two eventualities that are true in one step count both, and every set of them is a machine state.
 
     >>> from_ltlf("F a & F b & G !d").run([{"b"}, set(), {"a"}])
     Outcome(rewards=(0.0, 0.0, 1.0), terminal=True, success=True)
