@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 
 from errands.cli import main
+from errands.learners.tabular.crm import CRM
+from errands.tables import Evaluation
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +40,7 @@ def test_a_changed_file_is_named(run: Path, capsys: pytest.CaptureFixture[str]) 
     assert "seed-1/evaluations.csv is damaged" in capsys.readouterr().out
 
 
-def test_a_run_that_does_not_repeat_itself_is_told(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_seed_folder_of_another_run_is_told(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for path in (run / "seed-0").iterdir():
         path.unlink()
     assert main(["train", "figure-1", "crm", "--steps", "2000", "--set", "alpha=0.3", "--name", "b", "--quiet"]) == 0
@@ -45,7 +48,22 @@ def test_a_run_that_does_not_repeat_itself_is_told(run: Path, capsys: pytest.Cap
         (run / "seed-0" / path.name).write_bytes(path.read_bytes())
     capsys.readouterr()
     assert main(["verify", "a", "--seed", "0"]) == 1
-    assert "seed 0: " in capsys.readouterr().out
+    assert "belongs to another run" in capsys.readouterr().out
+
+
+def test_a_run_that_does_not_repeat_itself_is_told(
+    run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The code has changed since: its greedy episodes are one step longer."""
+    measured = CRM.measure
+
+    def longer(self: CRM) -> Evaluation:
+        found = measured(self)
+        return dataclasses.replace(found, episode_length=found.episode_length + 1)
+
+    monkeypatch.setattr(CRM, "measure", longer)
+    assert main(["verify", "a", "--seed", "0"]) == 1
+    assert "seed 0: evaluations.csv, line 2: stored is" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("words", "said"), [(["--seed", "9"], "has no seed 9; it has 0, 1"), (["--steps", "0"], "at least 1")])

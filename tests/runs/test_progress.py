@@ -9,9 +9,10 @@ import pytest
 
 from errands.runs import progress as telling
 from errands.runs.documents import ResultDocument
-from errands.runs.progress import clock, progress
+from errands.runs.progress import progress
 from errands.runs.train import Beat, Job
 from errands.tables import Evaluation
+from errands.terminal import clock
 
 JOB = Job(Path("runs/a"), (3,), "office-3", "crm (agenda)")
 BEAT = Beat(250_000, 1_000_000, Evaluation(250_000, 28, 1.0, True), 50_000.0, 26.0)

@@ -32,13 +32,13 @@ from errands.runs.folder import (
     open_run,
 )
 from errands.runs.plan import Block, Cell, expand, is_file
-from errands.runs.progress import Progress, clock, progress
+from errands.runs.progress import Progress, progress
 from errands.runs.provenance import git_state
 from errands.runs.request import CHECKPOINT_SECONDS, plain, prepare
 from errands.runs.train import Job, ended_well, failed, jobs_of, train_job
 from errands.tasks.catalogue import load, load_file
 from errands.tasks.task import Task
-from errands.terminal import table
+from errands.terminal import clock, table
 
 
 def begin(blocks: Sequence[Block], path: Path, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> SweepFolder:
