@@ -13,7 +13,9 @@ from gymnasium.utils.env_checker import check_env
 from errands.errors import TaskError, UnknownName
 from errands.machines import NumericRM, couple, unfold_agenda, unfold_boolean
 from errands.tasks import any_order, avoid, load, sequence
+from errands.tasks.catalogue import CATALOGUE
 from errands.tasks.product import ProductEnv, product, task_env
+from errands.worlds.base import TASKS
 
 GOAL = avoid("hole", "goal")
 UP, RIGHT, DOWN, LEFT = range(4)
@@ -238,6 +240,23 @@ def test_a_label_of_the_boolean_machine_tells_the_order() -> None:
 def test_step_before_reset_is_refused() -> None:
     with pytest.raises(gym.error.ResetNeeded):
         product(frozen_lake(), sequence("goal"), holes).step(0)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_every_registered_task_is_in_the_catalogue(name: str) -> None:
+    assert gym.spec(f"errands/{name}").kwargs == {"task": name}
+    assert load(name).name == name
+
+
+def test_families_of_the_catalogue_are_gymnasium_ids() -> None:
+    assert {e.shown for e in CATALOGUE} == {e.shown for e in CATALOGUE for name in TASKS if e.number(name) or e.name == name}
+    env = gym.make("errands/office-6", render_mode="ansi")
+    assert env.observation_space == load("office-6").env().observation_space
+    _, info = env.reset(seed=0)
+    assert (info["label"], "@" in env.render()) == ("0{o1,o2,o3,o4,o5,o6}coffee", True)
+    other = gym.make("errands/delivery-2", machine="boolean", map_seed=3)
+    assert isinstance(other.unwrapped, ProductEnv)
+    assert len(other.unwrapped.walker.machine) == 9
 
 
 def test_a_vector_environment_is_refused_when_the_product_is_made() -> None:

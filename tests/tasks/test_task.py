@@ -145,3 +145,16 @@ def test_a_world_of_numbered_states_without_a_table_is_not_called_continuous():
     assert load("water-2").untabled == "is continuous"
     assert load("figure-1").untabled == ""
     assert "continuous" not in errands.optimum(taxi).reason
+
+
+def test_values_show_themselves_shortly_and_as_tables_in_notebooks() -> None:
+    task = load("office-6")
+    assert repr(task) == "<Task office-6: office world with 8 features, machine of 4 states and 6 subtasks>"
+    best = errands.optimum(task)
+    judged = errands.certificate(best.policy, task)
+    assert all(len(repr(value)) < 400 for value in (best, judged))
+    assert "<svg" in task._repr_html_()
+    assert "<th>steps</th><td>60</td>" in best._repr_html_()
+    assert "60 steps, 0 more than the optimum" in judged._repr_html_()
+    hostile = replace(task, name="<script>alert(1)</script>")
+    assert "<script>" not in hostile._repr_html_()

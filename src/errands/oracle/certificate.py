@@ -12,7 +12,7 @@ from errands.errors import ConfigError, TaskError
 from errands.oracle.chain import MOST_NODES, build, solve
 from errands.oracle.episode import Policy, Walk, walk
 from errands.oracle.optimum import Optimum, check_discount, optimum
-from errands.tasks.task import Task
+from errands.tasks.task import Task, card
 
 __all__ = [
     "Bounds",
@@ -129,6 +129,12 @@ class Certificate:
     """The episodes behind these numbers where they are means, not exact; None where they are exact."""
     error: float = 0.0
     """Proved bound of the relative error of `length`; 0 means rounding only."""
+
+    def _repr_html_(self) -> str:
+        proved = self.claim and f"{self.claim.lower} to {self.claim.upper} steps"
+        rows: dict[str, object] = {"in words": self.words, "steps": self.length, "success": self.success}
+        rows |= {"optimum": self.optimum, "gap": self.gap, "proved by the learner": proved}
+        return card("Certificate", {name: value for name, value in rows.items() if value is not None})
 
 
 def expected(policy: Policy, task: Task, gamma: float = 0.99, most: int = MOST_NODES) -> Expectation:

@@ -14,7 +14,7 @@ from errands.machines.stepping import State
 from errands.oracle.episode import Landing, Pair, Policy
 from errands.oracle.product import BUDGET, RANDOM_BYTES, Product, product
 from errands.tables import RUNNING, SUCCESS, Floats, Ints
-from errands.tasks.task import Task
+from errands.tasks.task import Task, card
 
 TOLERANCE = 1e-10
 """Relative error of least steps; error of returns in units of the largest reward; last change of a chance."""
@@ -52,9 +52,9 @@ class Optimum:
     """The steps of the shortest successful episode; where moves are random, the least expected number of them."""
     order: tuple[str, ...] = ()
     """The subtasks and Boolean objectives as they are completed on the path."""
-    path: tuple[int, ...] = ()
+    path: tuple[int, ...] = field(default=(), repr=False)
     """World states from start to end; where moves are random, by likeliest outcomes (empty if those go in circles)."""
-    actions: tuple[int, ...] = ()
+    actions: tuple[int, ...] = field(default=(), repr=False)
     orders: int | None = None
     """How many orders of subtasks shortest episodes have; None where that was not counted."""
     discounted: float | None = None
@@ -65,6 +65,11 @@ class Optimum:
     method: str = ""
     policy: Policy | None = field(default=None, repr=False, compare=False)
     """A policy that reaches `length`."""
+
+    def _repr_html_(self) -> str:
+        rows: dict[str, object] = {"steps": self.length, "order": " ".join(self.order), "optimal orders": self.orders}
+        rows |= {"success": self.success, "discounted return": self.discounted, "why": self.reason, "method": self.method}
+        return card("Optimum", {name: value for name, value in rows.items() if value is not None and value != ""})
 
 
 def optimum(task: Task, gamma: float = 0.99, budget: int = BUDGET, orders: bool = True) -> Optimum:

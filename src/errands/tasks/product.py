@@ -164,6 +164,15 @@ def task_env(task: Task, machine: str = "agenda", render_mode: str | None = None
     return ProductEnv(task.world.env(render_mode), MACHINES[machine](task), removed=task.removed)
 
 
+def registered_task(
+    task: str, machine: str = "agenda", map_seed: int = 0, render_mode: str | None = None
+) -> gym.Env[Any, Any]:
+    """The entry point of ids such as `errands/office-6`: the product of a catalogue task."""
+    from errands.tasks.catalogue import load
+
+    return load(task, map_seed).env(machine, render_mode)
+
+
 def read_features(features: Features | None, observation: Any, action: Any, following: Any, info: Info) -> set[str]:
     """The features of a step, from the function or from the world; an error where they are no set of names."""
     if features is None:

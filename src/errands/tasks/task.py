@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from errands.errors import SpecError
@@ -17,6 +18,7 @@ from errands.tasks.phrases import any_order, renamed
 from errands.worlds.base import FiniteWorld, World
 from errands.worlds.delivery import Delivery
 from errands.worlds.grid import GridLayout, unreachable_features
+from errands.worlds.picture import grid_svg
 
 if TYPE_CHECKING:
     import gymnasium as gym
@@ -25,7 +27,11 @@ if TYPE_CHECKING:
     from errands.worlds.gymnasium_world import Features, Signal, Source
 
 
-@dataclass(frozen=True)
+MOST_DRAWN = 2_500
+"""Cells of a grid that is drawn in a notebook."""
+
+
+@dataclass(frozen=True, repr=False)
 class Task:
     """What is to be done where; everything that learners, the oracle and pictures need follows from it.
 
@@ -113,6 +119,24 @@ class Task:
         world = GymnasiumWorld(env, features, kwargs, limit, state, signals, numeric.features, step_seconds)
         return Task(name or world.id.partition(":")[2] or world.id, world, numeric)
 
+    def __repr__(self) -> str:
+        machine = self.machine
+        return (
+            f"<Task {self.name}: {self.world.kind} world with {len(self.world.features)} features, machine of "
+            f"{len(machine)} states and {len(machine.subtasks)} subtasks>"
+        )
+
+    def _repr_html_(self) -> str:
+        machine, layout = self.machine, self.layout
+        rows = {
+            "world": f"{self.world.kind}, at most {self.world.limit:,} steps",
+            "features": ", ".join(self.world.features[:40]),
+            "subtasks": ", ".join(machine.subtasks[:40]) or "none",
+            "machine": f"{len(machine)} states, {len(machine.transitions)} transitions",
+        }
+        drawn = layout is not None and layout.cells <= MOST_DRAWN
+        return card(self.name, rows, grid_svg(layout, layout.start) if layout is not None and drawn else "")
+
     def to_toml(self) -> str:
         """The task file of this task; reading it gives the same task."""
         from errands.tasks.spec import write_task
@@ -176,6 +200,12 @@ class Task:
         from errands.tasks.product import task_env
 
         return task_env(self, machine, render_mode)
+
+
+def card(title: str, rows: Mapping[str, object], picture: str = "") -> str:
+    """A value as a notebook shows it: a title, a table of names and values, a picture in SVG."""
+    lines = "".join(f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in rows.items())
+    return f"<div><strong>{escape(title)}</strong><table>{lines}</table>{picture}</div>"
 
 
 def numeric_of(machine: NumericRM | AgendaRM | BooleanRM | CoupledRM) -> NumericRM:

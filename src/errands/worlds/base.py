@@ -99,6 +99,14 @@ IDS: Mapping[str, Mapping[str, Any]] = {
 }
 """The settings behind each registered id; `gymnasium.make(id, boxes=8)` replaces some of them."""
 
+TASKS: tuple[str, ...] = (
+    *("figure-1", "corridor", "cheetah-b", "cheetah-bc", "cheetah-bcd", "cheetah-bcde"),
+    *(f"{family}-{n}" for family in ("office", "water") for n in range(1, 7)),
+    *(f"office-{n}-one-coffee" for n in range(1, 7)),
+    *(f"{family}-{n}" for family in ("delivery", "visit") for n in range(1, 21)),
+)
+"""Catalogue tasks that are ids too: `gymnasium.make("errands/office-6")` is the product with the agenda machine."""
+
 
 def numbered(world: World) -> gym.Env[Any, Any]:
     """The environment as tabular methods see it: where a function numbers the world's states, it observes the number."""
@@ -140,7 +148,10 @@ def make_env(kind: str, render_mode: str | None = None, **settings: Any) -> gym.
 
 
 def register_all() -> None:
-    """Register every id with Gymnasium, once."""
+    """Register every id with Gymnasium, once; what is behind them is loaded when one is made."""
+    for task in TASKS:
+        if f"errands/{task}" not in gym.registry:
+            gym.register(f"errands/{task}", "errands.tasks.product:registered_task", kwargs={"task": task})
     for name, settings in IDS.items():
         if name not in gym.registry:
             gym.register(id=name, entry_point="errands.worlds.base:make_env", kwargs=dict(settings))

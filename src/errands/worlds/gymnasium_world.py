@@ -265,7 +265,9 @@ def _state_function(function: Callable[..., Hashable] | None) -> Callable[[Any, 
     if function is None:
         return None
     try:
-        names = [p.name for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+        parameters = inspect.signature(function).parameters.values()
+        # `tuple` and the like have no argument that must be given.
+        names = [p.name for p in parameters if p.default is p.empty] or [p.name for p in parameters][:1]
     except (TypeError, ValueError):
         names = ["observation"]
     if names == ["env"]:

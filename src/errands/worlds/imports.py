@@ -16,6 +16,8 @@ _OWN = frozenset(
     {"errands", "gymnasium", "jax", "matplotlib", "mujoco", "numba", "numpy", "pydantic", "ray", "rich", "tyro"}
 )
 """Libraries that errands itself loads: that they are there says nothing about what the user wants run."""
+INHERITED = "ERRANDS_IMPORT"
+"""The variable that hands the names on to worker processes."""
 _allowed: set[str] = set()
 
 
@@ -27,6 +29,8 @@ def allow(names: Iterable[str]) -> None:
         if name not in sys.modules:
             _load(name)
         _allowed.add(name)
+    # Processes that this one starts (seeds of a run) are allowed the same.
+    os.environ[INHERITED] = ",".join(sorted(_allowed))
 
 
 def _load(name: str) -> None:
@@ -57,8 +61,10 @@ def allowed() -> tuple[str, ...]:
 
 
 def module_of(reference: str) -> ModuleType:
-    """The module of a reference `module:name`, if the user has imported it; nothing is imported here."""
+    """The module of a reference `module:name`, if the user has imported it or allowed that; else nothing is imported."""
     name = reference.partition(":")[0]
+    if name not in _allowed and name in os.environ.get(INHERITED, "").split(","):
+        allow([name])
     top = name.partition(".")[0]
     known = name in sys.modules and top not in _OWN and top not in sys.stdlib_module_names and top != "__main__"
     if name in _allowed or known:
