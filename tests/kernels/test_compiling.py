@@ -88,7 +88,7 @@ def test_an_edit_anywhere_in_what_a_kernel_is_made_of_changes_its_folder(
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="plain Python frees what it made")
 def test_calls_leave_no_memory_behind() -> None:
     """An array given to an inner kernel is freed afterwards: its memory is counted by nobody else."""
-    from errands.kernels.choice import best_value
+    from errands.kernels.stepping import best_value
 
     values = np.ones((2, 3, 4))
     assert lowest_bit(np.uint64(0)) == -1

@@ -13,7 +13,7 @@ sys.path.append(str(Path(__file__).parent))
 import scout_tasks
 
 from errands.errors import ConfigError
-from errands.kernels.qcorm_plus_corrections import best_believed
+from errands.kernels.qcorm_plus.values import best_believed
 from errands.learners.tabular.qcorm_plus import QCoRMPlus, QCoRMPlusConfig
 from errands.oracle.certificate import certificate
 from errands.oracle.optimum import optimum
@@ -107,7 +107,7 @@ def test_without_corrections_a_path_through_an_open_subtask_can_be_lost() -> Non
 
 
 def _needs_corrections(task: Task) -> bool:
-    from errands.kernels.qcorm_plus_memory import CORRECTED
+    from errands.kernels.qcorm_plus.memory import CORRECTED
 
     if scout_tasks.shortest(task) > task.world.limit:
         return False

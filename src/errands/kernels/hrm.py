@@ -8,10 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.kernels import hot
-from errands.kernels.choice import best_action, explore
-from errands.kernels.crm import Alive, pull
-from errands.kernels.qrm import ACTION, MACHINE, OUTCOME, STATE, TIME, UNKNOWN, begin
-from errands.kernels.stepping import outcome, reward, start
+from errands.kernels.q_learning import ACTION, MACHINE, OUTCOME, STATE, TIME, UNKNOWN, Alive, begin, pull
+from errands.kernels.stepping import best_action, explore, outcome, reward, start
 from errands.tables import RUNNING, SUCCESS, Floats, Ints, MachineTable, WorldTable
 
 OPTION, SINCE, FROM, FIELDS = 5, 6, 7, 8

@@ -1,11 +1,11 @@
-"""One step of a finite world and one of an agenda machine, shared by every compiled loop."""
+"""One step of a finite world, one of an agenda machine, and the choice of an action: shared by every compiled loop."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from errands.kernels import hot
-from errands.tables import AgendaTable, OrderTable, WorldTable
+from errands.tables import AgendaTable, Floats, OrderTable, WorldTable
 
 ONE, ZERO = np.uint64(1), np.uint64(0)
 
@@ -151,3 +151,46 @@ def standing(machine: AgendaTable, u: int, mask: np.uint64) -> int:
 def reward(world: WorldTable, factor: float, signal: int, s: int, a: int, o: int) -> float:
     """The reward of an entry: its constant, or its factor times the signal of this outcome."""
     return factor if signal < 0 else factor * world.signal[signal, s, a, o]
+
+
+@hot
+def best_action(q: Floats, i: int, j: int) -> int:
+    """The first action of highest value in q[i, :, j]: the deterministic choice of evaluations."""
+    best = 0
+    for a in range(1, q.shape[1]):
+        if q[i, a, j] > q[i, best, j]:
+            best = a
+    return best
+
+
+@hot
+def best_value(q: Floats, i: int, j: int) -> float:
+    """The highest value in q[i, :, j]."""
+    best = q[i, 0, j]
+    for a in range(1, q.shape[1]):
+        if q[i, a, j] > best:
+            best = q[i, a, j]
+    return best
+
+
+@hot
+def explore(q: Floats, i: int, j: int, epsilon: float, rng: np.random.Generator) -> int:
+    """A random action with probability epsilon, else a highest one in q[i, :, j], ties broken at random."""
+    count = q.shape[1]
+    x = rng.random()
+    if x < epsilon:
+        return min(int(x / epsilon * count), count - 1)
+    best, pick, ties = q[i, 0, j], 0, 1
+    for a in range(1, count):
+        if q[i, a, j] > best:
+            best, pick, ties = q[i, a, j], a, 1
+        elif q[i, a, j] == best:
+            ties += 1
+    if ties > 1:
+        rank = min(int((x - epsilon) / (1.0 - epsilon) * ties), ties - 1)
+        for a in range(pick, count):
+            if q[i, a, j] == best:
+                if rank == 0:
+                    return a
+                rank -= 1
+    return pick

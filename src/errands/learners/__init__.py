@@ -41,7 +41,7 @@ LEARNERS: Mapping[str, Entry] = {
     ),
     "crm": Entry(
         "QRM with counterfactual steps in every machine state",
-        "errands.learners.tabular.crm:CRM", _DEEP, ("agenda", "boolean"),
+        "errands.learners.tabular.qrm:CRM", _DEEP, ("agenda", "boolean"),
     ),
     "hrm": Entry(
         "options for machine transitions under a controller",

@@ -209,7 +209,7 @@ def test_a_run_that_was_saved_between_two_edges_ends_as_if_never_interrupted(sto
 
 WITNESS = """
 import hashlib
-from errands.kernels import dirl, qrm
+from errands.kernels import q_learning
 from errands.learners.dirl import DiRL, DiRLConfig
 from errands.tasks import load
 
@@ -222,10 +222,10 @@ def counted(step):
 
 for name in ("office-2", "delivery-2"):
     taken = 0
-    dirl.outcome, qrm.outcome = counted(dirl.outcome), counted(qrm.outcome)
+    q_learning.outcome = counted(q_learning.outcome)
     learner = DiRL(load(name), DiRLConfig(rollouts=7), 5)
     list(learner.train(6_000))
-    dirl.outcome, qrm.outcome = (f.__closure__[0].cell_contents for f in (dirl.outcome, qrm.outcome))
+    q_learning.outcome = q_learning.outcome.__closure__[0].cell_contents
     saved = b"".join(v.tobytes() for _, v in sorted(learner.save().items()))
     print(taken, learner.step, hashlib.sha256(saved).hexdigest())
 """

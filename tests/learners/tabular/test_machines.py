@@ -1,6 +1,8 @@
-"""Machines inside learners: born when visited, alive while reachable, refused when too large."""
+"""Machines inside learners: born when visited, alive while reachable, refused when too large; a policy over one."""
 
 from __future__ import annotations
+
+import random
 
 import gymnasium as gym
 import numpy as np
@@ -8,12 +10,14 @@ import pytest
 
 from errands.errors import ConfigError, TaskError, UnknownName
 from errands.learners import LEARNERS, default_learner, make_learner
+from errands.learners.tabular import machines
 from errands.learners.tabular.base import room
-from errands.learners.tabular.counterfactual import CounterfactualLearner
+from errands.learners.tabular.machines import UNBORN, CounterfactualLearner, LazyMachine
 from errands.learners.tabular.qcorm import QCoRMConfig
-from errands.learners.tabular.qrm import QRM
-from errands.machines import size
-from errands.tasks import Task, load
+from errands.learners.tabular.qrm import CRM, QRM, QRMConfig
+from errands.machines import NumericRM, size, unfold_agenda, unfold_boolean
+from errands.tables import RUNNING
+from errands.tasks import Task, any_order, load
 
 
 def test_boolean_qrm_runs_at_eight_boxes_on_the_states_that_it_met() -> None:
@@ -139,3 +143,136 @@ def test_a_world_without_tables_goes_on_after_a_resume_with_a_new_episode(name: 
     second.restore(first.save())
     last = list(second.train(5_000))[-1]
     assert (last.step, last.episode_length, last.success) == (5_000, 5, True)
+
+
+BOXES = any_order("b1", "b2", "b3", after="s")
+LABELS = [set(), {"b1"}, {"b2"}, {"b3"}, {"s"}]
+
+
+def explored(kind: str, seed: int) -> LazyMachine:
+    """Born in random order until nothing is missing."""
+    machine = LazyMachine(BOXES, kind, LABELS, ())  # type: ignore[arg-type]
+    chance = random.Random(seed)
+    waiting = [(0, label) for label in range(5)]
+    while waiting:
+        i, label = waiting.pop(chance.randrange(len(waiting)))
+        before = len(machine)
+        if machine.stepper.status[machine.states[i][0]] == 0:
+            machine.birth(i, label)
+        waiting += [(j, new) for j in range(before, len(machine)) for new in range(5)]
+    return machine
+
+
+@pytest.mark.parametrize(("kind", "unfold"), [("agenda", unfold_agenda), ("boolean", unfold_boolean)])
+@pytest.mark.parametrize("seed", range(3))
+def test_all_states_of_the_machine_are_born_once(kind: str, unfold: object, seed: int) -> None:
+    machine = explored(kind, seed)
+    assert len(machine) == len(unfold(BOXES))  # type: ignore[operator]
+    assert len(set(machine.index.values())) == len(machine)
+
+
+def test_a_transition_is_unknown_until_it_is_asked_for() -> None:
+    machine = LazyMachine(BOXES, "agenda", LABELS, ())
+    assert (machine.table.next == UNBORN).all()
+    assert machine.birth(0, 1) == 1
+    assert machine.table.next[0, 1] == 1
+    assert machine.birth(0, 0) == 0
+    assert machine.born().tolist() == [[True, True, False, False, False], [False] * 5]
+
+
+def test_rewards_signals_and_ends_are_filled_in() -> None:
+    numeric = NumericRM.of("u0", ["u1"], ["u0 -> u0 : ~g ; -cost", "u0 -> u1 : g ; 3"])
+    machine = LazyMachine(numeric, "agenda", [set(), {"g"}], ("speed", "cost"))
+    machine.birth(0, 0)
+    machine.birth(0, 1)
+    assert (machine.table.reward[0].tolist(), machine.table.signal[0].tolist()) == ([-1.0, 3.0], [1, -1])
+    assert machine.table.status[:2].tolist() == [0, 1]
+
+
+def test_tables_grow_and_keep_what_is_known() -> None:
+    machine = LazyMachine(any_order(*(f"v{i}" for i in range(8))), "boolean", [{f"v{i}"} for i in range(8)], ())
+    chance, at = random.Random(0), 0
+    while len(machine) <= machine.capacity // 2 or machine.capacity == 64:
+        following = machine.birth(at, chance.randrange(8))
+        at = 0 if machine.stepper.status[machine.states[following][0]] else following
+    assert machine.capacity >= 128
+    for i, label in np.argwhere(machine.born()).tolist()[:50]:
+        kept = int(machine.table.next[i, label])
+        assert machine.birth(i, label) == kept
+
+
+def test_new_labels_widen_the_table() -> None:
+    labels = [set(LABELS[0])]
+    machine = LazyMachine(BOXES, "agenda", labels, ())
+    machine.birth(0, 0)
+    labels.append({"b2"})
+    machine.widen()
+    assert machine.table.next.shape[1] == 2
+    assert (machine.table.next[0, 0], machine.birth(0, 1)) == (0, 1)
+
+
+@pytest.mark.parametrize("kind", ["agenda", "boolean"])
+def test_a_packed_machine_comes_back_with_what_was_known(kind: str) -> None:
+    machine = explored(kind, 1)
+    again = LazyMachine(BOXES, kind, LABELS, ())  # type: ignore[arg-type]
+    again.unpack(*machine.pack(), machine.born())
+    assert again.states == machine.states
+    assert np.array_equal(again.table.next[: len(again)], machine.table.next[: len(machine)])
+    assert np.array_equal(again.table.status[: len(again)], machine.table.status[: len(machine)])
+
+
+@pytest.fixture
+def learner() -> CRM:
+    return CRM(load("delivery-3"), QRMConfig(), 0)
+
+
+def test_what_can_still_come_is_found_by_walking_the_machine(learner: CRM) -> None:
+    machine, alive = learner.machine, learner.alive
+    for i in range(len(machine.status)):
+        reached, stack = set(), [i] if machine.status[i] == RUNNING else []
+        while stack:
+            u = stack.pop()
+            if u not in reached and machine.status[u] == RUNNING:
+                reached.add(u)
+                stack += machine.next[u].tolist()
+        listed = alive.running[alive.slice[i, 0] : alive.slice[i, 1]].tolist()
+        assert listed == sorted(reached)
+
+
+def test_a_quiet_label_moves_and_pays_nothing(learner: CRM) -> None:
+    machine = learner.machine
+    running = np.flatnonzero(machine.status == RUNNING)
+    for label, names in enumerate(learner.world.labels):
+        quiet = all(machine.next[u, label] == u and machine.reward[u, label] == 0 for u in running)
+        assert bool(learner.alive.quiet[label]) is quiet
+        assert quiet is (not names)
+
+
+def test_a_label_that_pays_for_waiting_is_not_quiet() -> None:
+    lines = '["u0 -> u0 : ~g ; -1", "u0 -> u1 : g ; 0"]'
+    task = Task.from_toml(
+        'name = "t"\n[world]\nkind = "grid"\nrows = ["A.g"]\nlegend = { g = "g" }\n'
+        f'[machine]\ninitial = "u0"\nsuccess = ["u1"]\ntransitions = {lines}\n'
+    )
+    assert not CRM(task, QRMConfig(), 0).alive.quiet.any()
+
+
+def test_a_policy_acts_by_machine_and_world_state(learner: CRM) -> None:
+    actions = np.zeros((len(learner.enumerated), learner.world.states), np.int8)
+    start = learner.enumerated.states[0]
+    actions[0, 5] = 3
+    policy = learner.policy_over(actions)
+    assert policy.act(5, start, None)[0] == 3  # type: ignore[arg-type]
+    assert policy.act(6, start, None)[0] == 0  # type: ignore[arg-type]
+
+
+def test_lists_that_would_be_too_long_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machines, "MAX_ALIVE", 20)
+    with pytest.raises(TaskError, match=r"the lists of reachable machine states would have .* entries, more than 20"):
+        CRM(load("delivery-3"), QRMConfig(), 0)
+
+
+def test_eighteen_boxes_are_refused_before_any_machine_is_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machines, "unfold_agenda", lambda machine: pytest.fail("the machine was built"))
+    with pytest.raises(TaskError, match="would have 1,548,371,237 entries, more than 200,000,000; use learner 'qcorm'"):
+        CRM(load("delivery-18"), QRMConfig(), 0)

@@ -7,7 +7,7 @@ import pytest
 
 from errands.errors import ConfigError
 from errands.kernels import qcorm as kernel
-from errands.kernels.coupled import Coefficients, CoupledValues
+from errands.kernels.qcorm import Coefficients, CoupledValues
 from errands.learners import make_learner
 from errands.learners.tabular.qcorm import QCoRM, QCoRMConfig
 from errands.oracle.steps_to_go import steps_to_go

@@ -12,9 +12,8 @@ import pytest
 sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
 from plain import PlainCRM, PlainQCoRM
 
-from errands.learners.tabular.crm import CRM
 from errands.learners.tabular.qcorm import QCoRM, QCoRMConfig
-from errands.learners.tabular.qrm import QRMConfig
+from errands.learners.tabular.qrm import CRM, QRMConfig
 from errands.tasks import load
 
 

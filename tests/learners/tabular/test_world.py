@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from errands.errors import TaskError
-from errands.learners.tabular.world import UNKNOWN, Asked, Tables, world_of
+from errands.learners.tabular.base import UNKNOWN, Asked, Tables, world_of
 from errands.tasks import Task, load
 
 

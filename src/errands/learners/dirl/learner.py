@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.errors import TaskError
-from errands.kernels.dirl import MISSED, attempt_edge
-from errands.kernels.qrm import ACTION, FIELDS, Rates, begin, qrm_loop
+from errands.kernels.q_learning import ACTION, FIELDS, MISSED, Rates, attempt_edge, begin, qrm_loop
 from errands.learners.base import Learner, Saved
 from errands.learners.dirl.config import DiRLConfig, SearchConfig
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph, Search, abstract_graph

@@ -10,11 +10,10 @@ import numpy as np
 
 from errands.errors import ConfigError
 from errands.kernels.hrm import FIELDS, FROM, OPTION, OptionRates, Options, OptionValues, greedy_options, hrm_loop
-from errands.kernels.qrm import ACTION, MACHINE, begin
+from errands.kernels.q_learning import ACTION, MACHINE, begin
 from errands.learners.base import FINITE, Form, Saved, SavedArray
 from errands.learners.tabular.base import room
-from errands.learners.tabular.counterfactual import CounterfactualLearner
-from errands.learners.tabular.lazy import Kind
+from errands.learners.tabular.machines import CounterfactualLearner, Kind
 from errands.learners.tabular.policies import OptionPolicy
 from errands.learners.tabular.qrm import QRMConfig
 from errands.tables import FAILURE

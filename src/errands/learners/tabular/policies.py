@@ -1,14 +1,20 @@
-"""Greedy policies as values: by machine state, by option, by objective."""
+"""Greedy policies as values: by machine state, by option, by objective, by landmark."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from errands.kernels.agenda import Agenda, find
+from errands.kernels.qcorm_plus.loop import actions_of, decide, weigh
+from errands.kernels.qcorm_plus.memory import NODE, NUMERIC, PLANNED, STALE, TIME, UNTRIED, Memory, Settings
+from errands.kernels.qcorm_plus.plan import aim, take_aim
+from errands.kernels.stepping import advance, outcome, reward, start
 from errands.machines.stepping import State, Stepper
+from errands.tables import RUNNING, SUCCESS, AgendaTable, Ints, WorldTable
 
 Actions = NDArray[np.int8]
 
@@ -93,3 +99,79 @@ class ObjectivePolicy:
         if objective is None:
             return 0, None
         return int(self.actions[world_state, self.objectives.index(objective)]), None
+
+
+def settled(
+    agenda: Agenda, machine: AgendaTable, memory: Memory, settings: Settings, first: int, whole: bool = False
+) -> Memory:
+    """A copy that training does not touch and that needs no more planning; `whole` copies what is only read as well."""
+    written = ("where", "weight", "open", "worth", "choice", "order", "mask")
+    fresh = {name: getattr(memory, name).copy() for name in written}
+    if memory.where[UNTRIED] > 0:
+        fresh["q"] = np.where(memory.last[:, :, None] < 0, 0.0, memory.q)
+        fresh["v"] = fresh["q"].max(axis=1)
+        fresh["where"][UNTRIED], fresh["where"][STALE] = 0, 1
+    elif whole:
+        fresh.update(q=memory.q.copy(), v=memory.v.copy())
+    if whole:
+        fresh.update({name: getattr(memory, name).copy() for name in ("keys", "values", "flagged")})
+    copy = memory._replace(**fresh)
+    copy.where[TIME], copy.where[NODE], copy.where[NUMERIC], copy.mask[0] = 0, 0, machine.initial, machine.full
+    copy.where[PLANNED] = -(1 << 60)
+    if agenda.listed:
+        decide(agenda, copy, 0, first)
+    else:
+        take_aim(machine, copy, settings, first, np.random.Generator(np.random.PCG64(0)))
+    return copy
+
+
+@dataclass(frozen=True)
+class LandmarkPolicy:
+    """Goes for the landmark that is worth most in the agenda state; needs no memory of its own."""
+
+    agenda: Agenda = field(repr=False)
+    machine: AgendaTable = field(repr=False)
+    memory: Memory = field(repr=False)
+    known: dict[State, Ints] = field(default_factory=dict, repr=False, compare=False)
+    """The actions of all cells, by agenda state, as far as they were asked for."""
+
+    def act(self, world_state: int, machine_state: State, memory: Hashable) -> tuple[int, Hashable]:
+        """The greedy action."""
+        if machine_state not in self.known:
+            self.known[machine_state] = self.actions(machine_state)
+        return int(self.known[machine_state][world_state]), None
+
+    def actions(self, machine_state: State) -> Ints:
+        """The greedy action of every cell in an agenda state; 0 in one that the world's labels do not lead to."""
+        u, mask = machine_state[0], np.uint64(machine_state[1])
+        found, n = np.zeros(len(self.memory.q), np.int32), 0
+        if self.agenda.listed:
+            agenda = self.agenda
+            n = int(agenda.slots[find(agenda.numeric, agenda.mask, agenda.slots, u, mask)])
+        if n < 0 or self.machine.status[u] != RUNNING:
+            return found
+        if self.agenda.listed:
+            weigh(self.agenda, self.memory, n)
+        else:
+            self.memory.where[NUMERIC], self.memory.mask[0] = u, mask
+            aim(self.machine, self.memory, 0)
+        actions_of(self.agenda, self.memory, n, found)
+        return found
+
+
+def episode(
+    world: WorldTable, agenda: Agenda, machine: AgendaTable, frozen: Memory, limit: int, rng: np.random.Generator
+) -> tuple[int, float, bool]:
+    """Length, total reward and success of one greedy episode in a world of tables."""
+    policy = LandmarkPolicy(agenda, machine, frozen)
+    s, u, mask, total = int(start(world, rng)), machine.initial, machine.full, 0.0
+    for t in range(limit):
+        a, _ = policy.act(s, (int(u), int(mask)), None)
+        o = outcome(world, s, a, rng)
+        entry, mask, _ = advance(machine, u, np.uint64(mask), world.label[s, a, o])
+        u = machine.next[entry]
+        total += reward(world, machine.reward[entry], machine.signal[entry], s, a, o)
+        if machine.status[u] != RUNNING or world.ends[s, a, o]:
+            return t + 1, total, bool(machine.status[u] == SUCCESS)
+        s = int(world.next[s, a, o])
+    return limit, total, False

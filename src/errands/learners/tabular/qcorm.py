@@ -9,9 +9,7 @@ from typing import Literal
 import numpy as np
 
 from errands.errors import ConfigError
-from errands.kernels import coupled
 from errands.kernels import qcorm as kernel
-from errands.kernels.steps_to_go import empty, refill
 from errands.learners.base import FINITE, MOST, Form, LearnerConfig, Saved, SavedArray
 from errands.learners.tabular.base import TabularLearner, refuse, room
 from errands.learners.tabular.policies import ObjectivePolicy
@@ -20,7 +18,7 @@ from errands.machines.lower import lower
 from errands.tables import SUCCESS
 from errands.tasks.task import Task
 
-REPLAYS = {"all": coupled.EVERY, "exploited_choices": coupled.CHOSEN, "exploited_episodes": coupled.WHOLE}
+REPLAYS = {"all": kernel.EVERY, "exploited_choices": kernel.CHOSEN, "exploited_episodes": kernel.WHOLE}
 
 
 @dataclass(frozen=True)
@@ -79,16 +77,16 @@ class QCoRM(TabularLearner):
     """One seed of QCoRM; works with the stepping machine, so nothing grows with 2^N but the states visited."""
 
     config: QCoRMConfig
-    OPTIONAL = (coupled.ACTION, coupled.CHOICE)
+    OPTIONAL = (kernel.ACTION, kernel.CHOICE)
 
     def __init__(self, task: Task, config: QCoRMConfig, seed: int) -> None:
-        super().__init__(task, config, seed, coupled.FIELDS)
+        super().__init__(task, config, seed, kernel.FIELDS)
         self.quotient = Quotient(task.machine)
         self.objectives = self.quotient.objectives
         states, count, rows = self.world.states, len(self.objectives), min(self.world.limit, 1_000_000)
         self.relabel()
-        self.table = empty(1024)
-        self.values = coupled.CoupledValues(
+        self.table = kernel.empty(1024)
+        self.values = kernel.CoupledValues(
             q=np.full(room("the table of QCoRM", states, self.world.actions, count), config.q_init),
             v=np.full((states, count), config.q_init),
             shortest_episode=np.array([np.inf]),
@@ -104,15 +102,15 @@ class QCoRM(TabularLearner):
 
     def begin(self) -> None:
         """Put the agent at the start of an episode."""
-        coupled.begin(self.world.table, self.machine, self.values, self.rng)
+        kernel.begin(self.world.table, self.machine, self.values, self.rng)
 
     def relabel(self) -> None:
         """Lower the machine against the labels known now."""
         self.machine = lower(self.task.machine, self.world.labels, self.world.signals)
 
-    def _rates(self) -> coupled.Coefficients:
+    def _rates(self) -> kernel.Coefficients:
         c = self.config
-        return coupled.Coefficients(
+        return kernel.Coefficients(
             c.alpha, c.gamma, c.epsilon, c.alpha_eta, c.alpha_k, c.xi_start, c.xi_step, c.xi_end,
             c.full_reward, c.min_step_reward, c.joint, REPLAYS[c.replay], c.replay_failed,
             c.lifted == "remaining", c.bias,
@@ -126,8 +124,8 @@ class QCoRM(TabularLearner):
 
     def supply(self) -> None:
         """Make the steps-to-go table larger."""
-        larger = empty(4 * len(self.table.key))
-        refill(self.table, larger)
+        larger = kernel.empty(4 * len(self.table.key))
+        kernel.refill(self.table, larger)
         self.table = larger
 
     def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
@@ -168,7 +166,7 @@ class QCoRM(TabularLearner):
     def fields(self) -> Mapping[int, int]:
         """How many values each field of the position can have."""
         rows, limit, count = len(self.values.ground), self.world.limit, len(self.objectives)
-        c = coupled
+        c = kernel
         return {
             **self.place(), c.NUMERIC: len(self.machine.status), c.CHOICE: count, c.EXPLOITED: 2, c.ENTERED: limit,
             c.OPEN: count + 1, c.GROUNDED: rows + 1, c.PASSED: rows + 1, c.CLEAN: 2,
@@ -204,7 +202,7 @@ class QCoRM(TabularLearner):
 
     def take(self, saved: Saved, lengths: Mapping[str, int]) -> None:
         """Take the tables back; the hash table may be larger than a new one's."""
-        slots, full, count = lengths["slots"], np.uint64(self.machine.full), int(saved["where"][coupled.OPEN])
+        slots, full, count = lengths["slots"], np.uint64(self.machine.full), int(saved["where"][kernel.OPEN])
         taken = int((saved["eta_key"] >= 0).sum())
         refuse(slots >= 4 and slots & (slots - 1) == 0, "the hash table's size is no power of two")
         refuse(taken == saved["eta_size"][0] and 2 * taken <= slots, "the hash table is fuller than it says, or than half")

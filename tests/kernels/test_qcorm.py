@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from errands.kernels import coupled
+from errands.kernels import qcorm
 
-enlist: Any = getattr(coupled.enlist, "py_func", coupled.enlist)
-annealed: Any = getattr(coupled.annealed, "py_func", coupled.annealed)
+enlist: Any = getattr(qcorm.enlist, "py_func", qcorm.enlist)
+annealed: Any = getattr(qcorm.annealed, "py_func", qcorm.annealed)
 
 
 def listed(*met: int) -> list[int]:

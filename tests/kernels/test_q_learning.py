@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from errands.kernels.dirl import MISSED, attempt_edge
+from errands.kernels.q_learning import MISSED, attempt_edge
 from errands.learners.dirl.config import DiRLConfig
 from errands.learners.dirl.graph import abstract_graph
 from errands.learners.dirl.learner import TabularEdges

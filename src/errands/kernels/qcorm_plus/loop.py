@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from errands.kernels import hot, jit
-from errands.kernels.qcorm_plus_agenda import Agenda
-from errands.kernels.qcorm_plus_corrections import best_believed, settle
-from errands.kernels.qcorm_plus_machine import leap
-from errands.kernels.qcorm_plus_memory import (
+from errands.kernels.agenda import Agenda
+from errands.kernels.qcorm_plus.memory import (
     ACTION,
     CHANGED,
     CORRECTED,
@@ -31,10 +29,10 @@ from errands.kernels.qcorm_plus_memory import (
     Memory,
     Settings,
 )
-from errands.kernels.qcorm_plus_plan import TINY, due, look, plan
-from errands.kernels.qcorm_plus_values import arrival, lift, replay_backwards, replay_some, sight
-from errands.kernels.stepping import outcome, start
-from errands.tables import RUNNING, SUCCESS, AgendaTable, Floats, Ints, WorldTable
+from errands.kernels.qcorm_plus.plan import TINY, due, look, plan
+from errands.kernels.qcorm_plus.values import arrival, best_believed, lift, replay_backwards, replay_some, settle, sight
+from errands.kernels.stepping import advance, outcome, start
+from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Floats, Ints, WorldTable
 
 UNKNOWN = -1
 INTERVAL = 128
@@ -228,3 +226,17 @@ def actions_of(agenda: Agenda, memory: Memory, n: int, out: Ints) -> None:
 def weigh(agenda: Agenda, memory: Memory, n: int) -> None:
     """List the landmarks that lead on from a listed node with their worth."""
     look(agenda, memory, n, 0)
+
+
+@jit
+def leap(machine: AgendaTable, memory: Memory, n: int, label: int) -> int:
+    """The machine's step where nodes are not listed: n itself, the other running node, success 2 or failure 3."""
+    u, mask = memory.where[NUMERIC], memory.mask[0]
+    entry, left, _ = advance(machine, u, mask, label)
+    target = machine.next[entry]
+    memory.where[NUMERIC], memory.mask[0] = target, left
+    if machine.status[target] == SUCCESS:
+        return 2
+    if machine.status[target] == FAILURE:
+        return 3
+    return n if target == u and left == mask else 1 - n

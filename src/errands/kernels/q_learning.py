@@ -1,4 +1,4 @@
-"""CRM: Q-learning with counterfactual steps: every machine state learns from every world step (Section 2)."""
+"""QRM, CRM and the edges of DiRL: Q-learning over world state x machine state (Section 2)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,85 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.kernels import hot, jit
-from errands.kernels.choice import best_value, explore
-from errands.kernels.qrm import ACTION, MACHINE, OUTCOME, STATE, TIME, UNKNOWN, Rates, begin
-from errands.kernels.stepping import outcome, reward
-from errands.tables import RUNNING, Codes, Flags, Floats, Ints, MachineTable, WorldTable
+from errands.kernels.stepping import best_action, best_value, explore, outcome, reward, start
+from errands.tables import RUNNING, SUCCESS, Codes, Flags, Floats, Ints, MachineTable, WorldTable
+
+UNBORN = UNKNOWN = -1
+STATE, MACHINE, TIME, ACTION, OUTCOME, FIELDS = range(6)
+
+
+class Rates(NamedTuple):
+    """The settings that a step of Q-learning reads."""
+
+    alpha: float
+    gamma: float
+    epsilon: float
+    limit: int
+
+
+@hot
+def begin(world: WorldTable, machine: MachineTable, where: NDArray[np.int64], rng: np.random.Generator) -> None:
+    """Put the agent at the start of an episode."""
+    where[STATE] = start(world, rng)
+    where[MACHINE] = machine.initial
+    where[TIME] = 0
+
+
+@hot
+def qrm_loop(
+    world: WorldTable,
+    machine: MachineTable,
+    q: Floats,
+    where: NDArray[np.int64],
+    rates: Rates,
+    count: int,
+    rng: np.random.Generator,
+) -> int:
+    """Train for `count` steps, or until a machine state or an outcome is missing; returns the steps taken."""
+    for done in range(count):
+        s, i = where[STATE], where[MACHINE]
+        if where[ACTION] < 0:
+            where[ACTION] = explore(q, s, i, rates.epsilon, rng)
+            where[OUTCOME] = outcome(world, s, where[ACTION], rng)
+        a, o = where[ACTION], where[OUTCOME]
+        label = world.label[s, a, o]
+        s2 = world.next[s, a, o]
+        if s2 == UNKNOWN:
+            return done
+        j = machine.next[i, label]
+        if j == UNBORN:
+            return done
+        where[ACTION] = -1
+        r = reward(world, machine.reward[i, label], machine.signal[i, label], s, a, o)
+        over = machine.status[j] != RUNNING or world.ends[s, a, o]
+        target = r if over else r + rates.gamma * best_value(q, s2, j)
+        q[s, a, i] += rates.alpha * (target - q[s, a, i])
+        where[STATE], where[MACHINE] = s2, j
+        where[TIME] += 1
+        if over or where[TIME] >= rates.limit:
+            begin(world, machine, where, rng)
+    return count
+
+
+@hot
+def greedy_episode(
+    world: WorldTable, machine: MachineTable, q: Floats, limit: int, rng: np.random.Generator
+) -> tuple[int, float, bool]:
+    """Length, total reward and success of one greedy episode; it stops as unsuccessful in an unborn machine state."""
+    s, i = start(world, rng), machine.initial
+    total = 0.0
+    for t in range(limit):
+        a = best_action(q, s, i)
+        o = outcome(world, s, a, rng)
+        label = world.label[s, a, o]
+        j = machine.next[i, label]
+        if j == UNBORN:
+            return limit, total, False
+        total += reward(world, machine.reward[i, label], machine.signal[i, label], s, a, o)
+        if machine.status[j] != RUNNING or world.ends[s, a, o]:
+            return t + 1, total, machine.status[j] == SUCCESS
+        s, i = world.next[s, a, o], j
+    return limit, total, False
 
 
 class Alive(NamedTuple):
@@ -196,3 +271,37 @@ def crm_loop(
         if world.ends[s, a, o] or machine.status[j] != RUNNING or where[TIME] >= rates.limit:
             begin(world, machine, where, rng)
     return count
+
+
+MISSED = -1
+
+
+@hot
+def attempt_edge(
+    world: WorldTable,
+    machine: MachineTable,
+    actions: Codes,
+    limit: int,
+    most: int,
+    ends: Ints,
+    rng: np.random.Generator,
+) -> tuple[int, int]:
+    """Fill `ends` with where each attempt succeeded, or MISSED; returns the attempts made and their steps.
+
+    Stops after `most` steps; an attempt that this cuts short is not among those made, though its steps are counted.
+    """
+    steps = 0
+    for k in range(ends.shape[0]):
+        s, i = start(world, rng), machine.initial
+        t = 0
+        while machine.status[i] == RUNNING and t < limit:
+            if steps == most:
+                return k, steps
+            a = actions[s]
+            o = outcome(world, s, a, rng)
+            i = machine.next[i, world.label[s, a, o]]
+            s = world.next[s, a, o]
+            t += 1
+            steps += 1
+        ends[k] = s if machine.status[i] == SUCCESS else MISSED
+    return ends.shape[0], steps

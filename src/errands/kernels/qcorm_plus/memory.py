@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.kernels.qcorm_plus_hash import slot_of
+from errands.kernels.hashing import slot_of
 from errands.tables import Flags, Floats, Ints, Masks
 
 Longs = NDArray[np.int64]

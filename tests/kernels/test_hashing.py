@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from errands.kernels import qcorm_plus_hash
+from errands.kernels import hashing
 
-slot_of = getattr(qcorm_plus_hash.slot_of, "py_func", qcorm_plus_hash.slot_of)
+slot_of = getattr(hashing.slot_of, "py_func", hashing.slot_of)
 
 
 @pytest.mark.parametrize("keys", [range(400), range(0, 2**40, 2**31 + 7), [k * 512 for k in range(200)], [0, 2**62]])
