@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from errands.cli import main
-from errands.learners.tabular.crm import CRM
+from errands.learners.tabular.qrm import CRM
 from errands.tables import Evaluation
 
 
