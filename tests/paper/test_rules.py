@@ -207,3 +207,15 @@ def test_a_method_without_a_run_so_short_is_compared_by_its_shortest():
     (check,) = rules.sub_optimal("dirl", ("t",))(evidence(dirl=apart, a=long_curve([10, 10])), "tuned")
     assert check.holds is True
     assert "10 (8 of 8 solved) against 30 (8 of 8 solved)" in check.said
+
+
+def test_only_one_method_succeeds_is_undone_by_one_other_that_does():
+    yes, no, short = long_curve([9], 1_000_000), long_curve([None], 1_000_000), long_curve([None])
+    rule = rules.only("a", ("b", "c"), ("t",))
+    assert holds(rule, evidence(a=yes, b=no, c=no)) == [True]
+    assert holds(rule, evidence(a=yes, b=no, c=yes)) == [False]
+    assert holds(rule, evidence(b=long_curve([9]))) == [False]
+    assert holds(rule, evidence(a=no, b=no, c=no)) == [False]
+    assert holds(rule, evidence(a=yes, b=no, c=short)) == [None]
+    assert holds(rule, evidence(a=yes, b=no)) == [None]
+    assert holds(rule, NONE) == [None]

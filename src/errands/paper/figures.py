@@ -17,6 +17,7 @@ from errands.plots.bars import bars, draw_bars
 from errands.plots.curves import draw_curves, learning_curves
 from errands.plots.runtimes import draw_runtimes, runtimes
 from errands.plots.style import as_svg
+from errands.runs.documents import neat
 
 OURS = tuple(method.name for method in (*TABULAR, *DEEP) if method.ours)
 POINTS = 150
@@ -100,7 +101,9 @@ def summaries(evidence: Evidence) -> tuple[dict[str, Any], ...]:
         mine = {key: curve for key, curve in evidence.curves.items() if key[0] == task}
         reference = reference_of(list(mine.values()))
         for (_, name, preset), curve in mine.items():
-            rows.append({**summarise(curve, reference).row(), "task": task, "name": name, "preset": preset})
+            row = {**summarise(curve, reference).row(), "name": name}
+            lengths = {key: neat(row[key]) for key in ("optimum", "reference")}
+            rows.append({"task": row.pop("task"), "name": row.pop("name"), "preset": preset, **row, **lengths})
     return tuple(rows)
 
 

@@ -281,6 +281,26 @@ def fails(method: str, tasks: Sequence[str]) -> Rule:
     return each(method, tasks, look)
 
 
+def only(method: str, others: Sequence[str], tasks: Sequence[str]) -> Rule:
+    """More than half of the seeds of one method end with success, and of no other: one that does is enough against it."""
+
+    def look(e: Evidence, preset: str, task: str) -> Check | None:
+        one = e.curve(task, method, preset)
+        rivals = {name: curve for name in others if (curve := e.curve(task, name, preset)) is not None}
+        if one is None and not rivals:
+            return None
+        shown = {**({} if one is None else {method: one}), **rivals}
+        text = f"{task}: " + ", ".join(f"{name} {_solved(curve)}" for name, curve in shown.items())
+        if any(_succeeds(curve) for curve in rivals.values()):
+            return Check(False, text)
+        complete = len(rivals) == len(others) and min(curve.ends_last for curve in rivals.values()) >= LIMIT
+        if one is None or not complete:
+            return Check(None, f"{text}; too little was run to tell")
+        return Check(_succeeds(one), text)
+
+    return each(method, tasks, look)
+
+
 # Rules about time, memory and exact computations.
 
 
