@@ -51,7 +51,7 @@ def test_after_one_episode_the_steps_to_go_are_those_observed():
 
 
 def test_steps_to_go_move_by_alpha_eta():
-    high = bandit(xi_start=0.0, xi_end=0.0, alpha_eta=0.25)
+    high = bandit(xi_start=0.0, xi_end=0.0, alpha_eta=0.25, shortest="ratchet")
     memory = walked(high, (2, 2, 3, 1), walked(high, (6, 2, 3, 1)))
     assert float(memory.eta[0, 0]) == 12.0 + 0.25 * (8.0 - 12.0)
     assert float(memory.shortest) == pytest.approx(12.0 + 0.05 * (8.0 - 12.0))
@@ -132,7 +132,7 @@ def test_completions_of_failed_episodes_are_paid_by_length_as_if_at_the_limit_or
 
 
 def test_rewards_can_be_computed_anew_and_kept_at_one_size_when_they_are_replayed():
-    high = bandit(xi_start=0.0, xi_end=0.0, refresh=True, normalise=True)
+    high = bandit(xi_start=0.0, xi_end=0.0, refresh=True, normalise=True, shortest="ratchet")
     memory = walked(high, (14, 2, 3, 1), walked(high, (4, 2, 3, 1)))
     # four legs of 0.9^11 after four of 1: a mean that moved by 1 - 0.95^4
     assert float(memory.scale) == pytest.approx(1 - (1 - 0.95**4) * (1 - 0.9**11), rel=1e-5)

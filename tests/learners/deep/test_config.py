@@ -75,7 +75,8 @@ def test_the_paper_trains_water_with_its_printed_numbers():
     assert (config.alpha, config.polyak, config.epsilon_step, config.epsilon_per) == (1e-5, 0.1, 0.01, "episode")
     coupled = deep_preset("qcorm", "paper", WATER)
     assert (coupled.alpha_eta, coupled.alpha_k, coupled.relabel) == (0.005, 0.05, False)
-    assert (coupled.delta, coupled.ground_replay) == ("episode", "once")
+    assert (coupled.delta, coupled.ground_replay, coupled.shortest) == ("episode", "once", "ratchet")
+    assert deep_preset("qcorm", "tuned", WATER).shortest == "mean"
 
 
 def test_half_cheetah_is_paid_a_thousand_for_a_place_and_scaled_when_tuned():

@@ -154,7 +154,7 @@ def test_a_world_that_ends_is_no_success():
     machine = machine_arrays(load("figure-1"))
     count = EpisodeCounter(machine, 1)
     count.add(seen(machine, ["b1"], ends=True), limit=100)
-    assert (count.over[0], count.episode.success[0], count.episode.length[0]) == (True, False, 1)
+    assert (count.over[0], count.success[0], count.length[0]) == (True, False, 1)
 
 
 def test_robots_side_by_side_do_what_the_environment_does():

@@ -146,7 +146,7 @@ class DeepQCoRMConfig(DeepConfig):
     """How the next objective is chosen: by the bandit over steps to go, or by the largest value."""
     delta: Literal["episode", "gated", "printed"] = "episode"
     """Theorem 1's delta K, never below 0: K - K_mi; the printed max(K_op - K^tau, K - K_mi) only where K > K_mi; or always."""
-    shortest: Literal["ratchet", "mean"] = "ratchet"
+    shortest: Literal["ratchet", "mean"] = "mean"
     """K_mi moves towards exploited successful episodes that are no longer than it, or is the running mean of all of them."""
     penalty: float | None = None
     """The base whose power delta K + 1 scales the full reward; None is gamma, as printed."""
@@ -241,7 +241,7 @@ def _ddqn(learner: str, preset: str, task: Task) -> dict[str, Any]:
     if preset == "paper":
         values: dict[str, Any] = {"alpha": 1e-5, "polyak": 0.1, "epsilon_step": 0.01, "epsilon_per": "episode"}
         if CONFIGS[learner] is DeepQCoRMConfig:
-            values |= {"alpha_eta": 0.005, "relabel": False, "ground_replay": "once"}
+            values |= {"alpha_eta": 0.005, "relabel": False, "ground_replay": "once", "shortest": "ratchet"}
         return values
     values = {"width": 128, "alpha": 3e-4, "epsilon_step": 1e-4} if task.finite is not None else {}
     if learner == "qcorm-plus":
@@ -267,7 +267,7 @@ def _td3(learner: str, preset: str, task: Task) -> dict[str, Any]:
         if robot:
             values["min_step_reward"] = -COST * full / largest
         if preset == "paper":
-            values |= {"alpha_eta": 0.005, "relabel": False, "ground_replay": "once"}
+            values |= {"alpha_eta": 0.005, "relabel": False, "ground_replay": "once", "shortest": "ratchet"}
     if learner == "qcorm" and preset == "tuned":
         values["floor"] = 0.0
     if learner == "qcorm-0" and preset == "tuned":
