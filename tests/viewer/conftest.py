@@ -16,7 +16,7 @@ from errands.runs.folder import RunFolder, create
 from errands.runs.request import prepare
 from errands.runs.sweep import train_run
 from errands.tasks import Task, load
-from errands.viewer.api import Desk
+from errands.viewer.api import Api
 from errands.viewer.server import application, listen, names_of, runner
 
 TOKEN = "a-secret-of-the-tests"  # noqa: S105 (known to the tests only)
@@ -50,7 +50,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @dataclass(frozen=True)
 class Served:
     port: int
-    desk: Desk
+    api: Api
 
     @property
     def link(self) -> str:
@@ -90,13 +90,13 @@ def served(runs: Path) -> Iterator[Served]:
     """The server, as `errands view` starts it."""
     sock = listen("127.0.0.1", 0)
     port = sock.getsockname()[1]
-    desk = Desk(runs)
-    server = runner(application(desk, TOKEN, *names_of("127.0.0.1", port)))
+    api = Api(runs)
+    server = runner(application(api, TOKEN, *names_of("127.0.0.1", port)))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
     thread.start()
     while not server.started:
         time.sleep(0.01)
-    yield Served(port, desk)
+    yield Served(port, api)
     server.should_exit = True
     thread.join()
     sock.close()

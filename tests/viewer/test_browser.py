@@ -265,7 +265,7 @@ def test_a_grid_is_drawn_with_the_mouse_and_trained(page: Any, served: Any) -> N
     page.wait_for_selector("[data-state=done] .watched .replay", timeout=120_000)
     page.wait_for_selector(".watched .median", state="attached")
     name = page.locator(".editor").get_attribute("data-run")
-    run = open_run(served.desk.root / name)
+    run = open_run(served.api.root / name)
     assert run.finished
     assert run.task.layout.blocked == {4, 7}
     assert run.results()[0].steps == 20_000
@@ -285,9 +285,9 @@ def test_training_from_the_page_is_cancelled(page: Any, served: Any) -> None:
     page.locator("button:text-is('Cancel')").click()
     page.wait_for_selector("[data-state=cancelled]")
     name = page.locator(".editor").get_attribute("data-run")
-    training = served.desk.trainer.known[name]
+    training = served.api.trainer.known[name]
     assert training.process.poll() is not None
-    assert not open_run(served.desk.root / name).finished
+    assert not open_run(served.api.root / name).finished
 
 
 def test_the_editor_begins_with_a_phrase_and_the_default_learner(page: Any, served: Any) -> None:

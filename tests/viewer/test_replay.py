@@ -129,13 +129,16 @@ def test_the_machine_of_the_recording_follows_its_features() -> None:
         assert moment.guard == (str(step.transition.guard) if step.transition else None)
 
 
-def test_long_episodes_are_cut_but_their_length_is_told() -> None:
+@pytest.mark.parametrize(("counts", "shown"), [(True, 51), (False, 2)])
+def test_long_episodes_are_cut_but_their_length_is_told(counts: bool, shown: int) -> None:
     class Still:
+        """Walks into the wall; one that counts is never twice in the same situation, one that does not always is."""
+
         def act(self, world_state: Any, machine_state: tuple[int, int], memory: Any) -> tuple[int, Any]:
-            return 1, None
+            return 1, (memory or 0) + 1 if counts else None
 
     recording = record(errands.load("figure-1"), Still(), most=50)
-    assert len(recording.moments) == 51
+    assert len(recording.moments) == shown
     assert recording.cut
     assert recording.length == 1000
     assert not recording.success

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import shutil
 import socket
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from errands.errors import ConfigError
+from errands.viewer import server
 from errands.viewer.gate import Gate
 from errands.viewer.server import listen, names_of
+
+from .conftest import TOKEN
 
 
 async def _nothing(scope: object, receive: object, send: object) -> None:
@@ -41,3 +52,43 @@ def test_a_port_that_is_taken_is_told() -> None:
         taken.listen()
         with pytest.raises(ConfigError, match="cannot be listened on"):
             listen("127.0.0.1", taken.getsockname()[1])
+
+
+def test_a_connection_on_which_no_request_comes_is_closed(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.3)
+    for said in (b"", b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: "):
+        with socket.create_connection(("127.0.0.1", served.port), timeout=10) as client:
+            client.sendall(said)
+            with contextlib.suppress(ConnectionResetError):
+                assert client.recv(1) == b""
+
+
+def test_a_body_that_never_comes_is_not_waited_for(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.5)
+    head = f"POST /{TOKEN}/api/check HTTP/1.1\r\nHost: {served.host}\r\nContent-Type: application/json\r\n"
+    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as client:
+        client.sendall(f"{head}Content-Length: 100\r\n\r\n".encode())
+        assert client.recv(12) == b"HTTP/1.1 400"
+
+
+@pytest.mark.parametrize("seed", ["²", "٣", "1e3", "-1", "9" * 30])
+def test_a_seed_that_is_no_whole_number_is_told(served: Any, seed: str) -> None:
+    status, _, body = served.ask(f"/{TOKEN}/api/replay?run=fig&seed={quote(seed)}")
+    assert status == 400
+    assert "is no seed" in json.loads(body)["error"]
+
+
+def test_pipes_in_a_run_folder_do_not_hold_up_the_server(served: Any, runs: Path) -> None:
+    folder = runs / "piped"
+    shutil.copytree(runs / "fig-crm", folder)
+    try:
+        for name in ("seed-0/evaluations.csv", "seed-1/result.json"):
+            (folder / name).unlink()
+            os.mkfifo(folder / name)
+        began = time.monotonic()
+        for question in ("progress?run=piped", "replay?run=piped", "curves?run=piped", "runs"):
+            served.ask(f"/{TOKEN}/api/{question}")
+        assert time.monotonic() - began < 30  # a blocked read would never end
+        assert served.ask(f"/{TOKEN}/api/progress?run=fig")[0] == 200
+    finally:
+        shutil.rmtree(folder)

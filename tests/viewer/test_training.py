@@ -108,3 +108,15 @@ def test_it_ends_with_the_server(endless: RunFolder) -> None:
         process.stdin.close()
         assert process.wait(timeout=60) == 1
     assert not endless.finished
+
+
+def test_code_in_the_working_folder_is_not_imported(
+    trainer: Trainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("numba", "errands", "safetensors", "json"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+    monkeypatch.chdir(tmp_path)
+    name = trainer.start(load("figure-1").to_toml(), "crm", 100, 0)
+    trainer.known[name].process.wait(120)
+    assert trainer.state(name) == "done"
+    assert not (tmp_path / "ran").exists()

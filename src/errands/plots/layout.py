@@ -154,7 +154,7 @@ _PORT = 7.0
 
 
 @dataclass(frozen=True)
-class Box:
+class StateBox:
     """A state as drawn: the middle of its box or circle, and its self-loop if it has one."""
 
     member: Member
@@ -176,7 +176,7 @@ class Wire:
 
 def wires(
     cut: Layers,
-    boxes: dict[int, Box],
+    boxes: dict[int, StateBox],
     height: list[float],
     bounds: list[tuple[float, float]],
     labels: list[tuple[str, ...]],
@@ -203,13 +203,13 @@ def wires(
     return tuple(drawn)
 
 
-def _border(box: Box, y: float, circles: bool) -> float:
+def _border(box: StateBox, y: float, circles: bool) -> float:
     """Half the width of a box or circle at height y."""
     half = box.member.half_width
     return float((half**2 - (y - box.y) ** 2) ** 0.5) if circles else half
 
 
-def _ports(cut: Layers, boxes: dict[int, Box], height: list[float]) -> dict[tuple[int, int, str], float]:
+def _ports(cut: Layers, boxes: dict[int, StateBox], height: list[float]) -> dict[tuple[int, int, str], float]:
     """The height at which lines leave and enter each side of each state: apart where a side has both kinds."""
     reached: dict[tuple[int, int, str], list[float]] = defaultdict(list)
     for arrow, route in zip(cut.arrows, cut.routes, strict=True):
@@ -248,7 +248,7 @@ class Picture:
     width: float
     height: float
     round: bool
-    boxes: tuple[Box, ...]
+    boxes: tuple[StateBox, ...]
     wires: tuple[Wire, ...]
     rings: tuple[Ring, ...]
 
@@ -268,12 +268,12 @@ def layout(graph: MachineGraph) -> Picture:
     half_width = [_half_width(cut, slot, shapes, labels) for slot in range(len(cut.slots))]
     bounds = _bounds(cut, columns, height, pulls, half_width)
 
-    boxes: dict[int, Box] = {}
+    boxes: dict[int, StateBox] = {}
     rings = []
     for block, outline in enumerate(shapes):
         left, right = bounds[cut.slots[block].column]
         x = round((left + right) / 2, 1)
-        boxes |= {m.node: Box(m, x, round(height[block] + m.offset, 1)) for m in outline.members}
+        boxes |= {m.node: StateBox(m, x, round(height[block] + m.offset, 1)) for m in outline.members}
         if outline.ring is not None:
             rings.append(Ring(x, height[block], *outline.ring))
     drawn = wires(cut, boxes, height, bounds, labels, is_round(graph))

@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 
 from errands.errors import TaskError
 from errands.machines.graph import MachineGraph, Node
-from errands.plots.layout import FONT, LINE, Box, Picture, Ring, Wire, clean, layout, text_width
+from errands.plots.layout import FONT, LINE, StateBox, Picture, Ring, Wire, clean, layout, text_width
 from errands.tables import FAILURE, RUNNING, SUCCESS
 
 _INK, _WARN, _RING = "#1b1b1f", "#b3261e", "#d32f2f"
@@ -79,7 +79,7 @@ def _wire(graph: MachineGraph, wire: Wire) -> Iterator[str]:
     yield "</g>"
 
 
-def _state(graph: MachineGraph, box: Box, circle: bool) -> Iterator[str]:
+def _state(graph: MachineGraph, box: StateBox, circle: bool) -> Iterator[str]:
     node, member = graph.nodes[box.member.node], box.member
     if node.initial:
         tip = box.x - member.half_width
@@ -98,7 +98,7 @@ def _state(graph: MachineGraph, box: Box, circle: bool) -> Iterator[str]:
     yield "</g>"
 
 
-def _outline(box: Box, node: Node, circle: bool, inset: float) -> str:
+def _outline(box: StateBox, node: Node, circle: bool, inset: float) -> str:
     style = f'fill="{_FILL[node.status]}" stroke="{_WARN if node.status == FAILURE else _INK}" stroke-width="1.3"'
     half_width, half_height = box.member.half_width - inset, box.member.half_height - inset
     if circle:
@@ -118,7 +118,7 @@ def _name(node: Node, x: float, y: float) -> Iterator[str]:
         yield f'<text {style} font-style="italic">{letter[1]}{number}</text>'
 
 
-def _loop(graph: MachineGraph, box: Box, circle: bool) -> Iterator[str]:
+def _loop(graph: MachineGraph, box: StateBox, circle: bool) -> Iterator[str]:
     member = box.member
     side = -1.0 if member.loop_above else 1.0
     spread, out = 6.0, 15.0

@@ -88,6 +88,19 @@ def read_file(path: Path, limit: int) -> bytes:
     return data
 
 
+def read_end(path: Path, most: int) -> bytes:
+    """The last bytes of a regular file, at most so many; a StoreError for anything else that lies there."""
+    try:
+        descriptor = os.open(path, _PLAIN)
+    except OSError as fault:
+        raise StoreError(f"{path} cannot be read ({(fault.strerror or 'error').lower()}); restore it") from None
+    with os.fdopen(descriptor, "rb") as source:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise StoreError(f"{path} is not a plain file; restore it from a copy or remove its folder")
+        source.seek(max(0, source.seek(0, 2) - most))
+        return source.read(most)
+
+
 def digest(data: bytes) -> str:
     """The SHA-256 of some bytes, in hexadecimal."""
     return hashlib.sha256(data).hexdigest()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +23,9 @@ from errands.viewer.sources import curves_of, name_of, progress_of, replay_store
 from errands.viewer.training import Trainer, asked
 
 MOST_RUNS = 300
-MOST_KEPT = 8
+MOST_KEPT = 24
 MOST_COMPARED = 8
+LISTING_SECONDS = 0.5
 SIZES = range(1, 31)
 TASKS = ("figure-1", "corridor", "delivery-2", "delivery-4", "office-2", "office-3", "visit-4", "water-3", "cheetah-bcd")
 """Tasks of the catalogue that the editor offers to begin with."""
@@ -40,34 +44,48 @@ phrase = "any_order(b1, b2, after=s)"
 """What the editor begins with: a drawn grid and a phrase."""
 
 
-class Desk:
+class Api:
     """Answers questions about one folder of runs; a name is looked up in a listing, never joined to a path."""
 
     def __init__(self, runs: Path, chosen: str | None = None) -> None:
         self.root, self.chosen = runs, chosen
         self.trainer = Trainer(runs)
-        self.kept: OrderedDict[tuple[object, ...], Any] = OrderedDict()
+        self.answers: OrderedDict[tuple[object, ...], Future[Any]] = OrderedDict()
         self.lock = threading.Lock()
+        self.listed: tuple[float, dict[str, Path]] = (-math.inf, {})
+        """When the folder was last looked through, and what was in it."""
 
-    def listing(self) -> dict[str, Path]:
-        """The runs of the folder and of its sweeps by name, the newest first; links are left out."""
-        found: dict[str, Path] = {}
+    def listing(self, fresh: bool = False) -> dict[str, Path]:
+        """The runs of the folder and of its sweeps by name, the newest first; links are left out.
+
+        Fifty pages that watch ask many times a second: what was seen half a second ago is taken to hold.
+        """
+        when, runs = self.listed
+        if fresh or time.monotonic() - when > LISTING_SECONDS:
+            runs = self._look_through()
+            self.listed = (time.monotonic(), runs)
+        return runs
+
+    def _look_through(self) -> dict[str, Path]:
+        runs: dict[str, Path] = {}
         for path in reversed(folders(self.root)):
-            if path.is_symlink() or len(found) >= MOST_RUNS:
+            if path.is_symlink() or len(runs) >= MOST_RUNS:
                 continue
             if (path / HEAD).is_file():
-                found[path.name] = path
+                runs[path.name] = path
             elif (path / SWEEP).is_file():
                 inner = sorted(p for p in path.iterdir() if (p / HEAD).is_file() and not p.is_symlink())
-                found |= {f"{path.name}/{p.name}": p for p in inner[: MOST_RUNS - len(found)]}
-        return found
+                runs |= {f"{path.name}/{p.name}": p for p in inner[: MOST_RUNS - len(runs)]}
+        return runs
 
     def run(self, name: str) -> RunFolder:
-        """A run by its name in the listing."""
-        listed = self.listing()
-        if name not in listed:
-            raise UnknownName("run", name[:200], listed or ["none yet"])
-        return open_run(listed[name])
+        """A run by its name in the listing; one that was just created, or is gone, by a new listing."""
+        path = self.listing().get(name)
+        if path is None or not path.is_dir():
+            path = (runs := self.listing(fresh=True)).get(name)
+            if path is None:
+                raise UnknownName("run", name[:200], runs or ["none yet"])
+        return open_run(path)
 
     def runs(self) -> dict[str, Any]:
         """All runs with what they are about."""
@@ -99,8 +117,7 @@ class Desk:
         runs = [self.run(name) for name in names]
         if len({run.document.task for run in runs}) > 1:
             raise ConfigError("these runs are on different tasks; compare runs on one task")
-        with self.lock:
-            found = curves_of(runs)
+        found = curves_of(runs)
         if found is None:
             raise StoreError("nothing was evaluated yet; wait a few seconds")
         return found
@@ -146,14 +163,21 @@ class Desk:
         return {"state": self.trainer.cancel(str(body.get("run")))}
 
     def _once(self, key: tuple[object, ...], make: Callable[[], Any]) -> Any:
-        """The same answer while nothing has changed; one is computed at a time."""
+        """The same answer while nothing has changed; whoever asks first computes it, the others wait for that."""
         with self.lock:
-            if key not in self.kept:
-                self.kept[key] = make()
-                while len(self.kept) > MOST_KEPT:
-                    self.kept.popitem(last=False)
-            self.kept.move_to_end(key)
-            return self.kept[key]
+            first = key not in self.answers
+            answer = self.answers.setdefault(key, Future())
+            self.answers.move_to_end(key)
+            while len(self.answers) > MOST_KEPT:
+                self.answers.popitem(last=False)
+        if first:
+            try:
+                answer.set_result(make())
+            except BaseException as fault:  # noqa: BLE001 (those who wait must not wait for ever)
+                with self.lock:
+                    self.answers.pop(key, None)
+                answer.set_exception(fault)
+        return answer.result()
 
 
 def _text(body: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from errands.machines.stepping import State, Step, Stepper
 from errands.oracle.episode import Pair, Policy
 from errands.tables import FAILURE, RUNNING, SUCCESS
 from errands.tasks.task import Task
-from errands.viewer.diagram import Diagram, part, small_machines, whole
+from errands.viewer.diagram import Diagram, Machine, part, small_machines, whole
 from errands.viewer.scene import Scene, action_name, cell_of, posture, scene
 
 MOST_FRAMES = 1_200
@@ -58,7 +59,10 @@ class Recording:
 
 
 def record(task: Task, policy: Policy, seed: int = 0, most: int = MOST_FRAMES) -> Recording:
-    """One episode of a policy; at most `most` steps of it are kept."""
+    """One episode of a policy; at most `most` steps of it are kept.
+
+    In a certain world a policy that comes back to where it was goes round until the time limit: one round is kept.
+    """
     steps = _in_tables(task, policy, seed) if task.finite is not None else _in_env(task, policy, seed)
     moments: list[Moment] = []
     length, last = -1, RUNNING
@@ -66,6 +70,8 @@ def record(task: Task, policy: Policy, seed: int = 0, most: int = MOST_FRAMES) -
         length, last = length + 1, moment.status
         if len(moments) <= most:
             moments.append(moment)
+    if last == RUNNING:
+        length = task.world.limit
     return Recording(tuple(moments), last == SUCCESS, length + 1 > len(moments), length)
 
 
@@ -77,7 +83,11 @@ def _in_tables(task: Task, policy: Policy, seed: int) -> Iterator[Moment]:
     s, state, memory = int(table.starts[_draw(table.start_cumulative, rng)]), stepper.start, None
     held: Hashable = memory
     yield Moment(cell_of(task, s), state, RUNNING)
+    passed: set[Hashable] = set()
     for _ in range(task.world.limit):
+        if task.certain and (s, state, held) in passed:
+            return
+        passed.add((s, state, held))
         action, held = policy.act(s, state, held)
         o = _draw(table.cumulative[s, action], rng)
         features = pair.world.labels[int(table.label[s, action, o])]
@@ -140,7 +150,7 @@ Frame = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Bar:
+class Gauge:
     """One coupled state of a group: its objective, and the steps to go that were learnt and that are exact."""
 
     label: str
@@ -161,7 +171,7 @@ class Episode:
     cut: bool
     order: tuple[str, ...]
     frames: tuple[Frame, ...] = field(repr=False)
-    groups: Mapping[str, tuple[Bar, ...]] = field(default_factory=dict, repr=False)
+    groups: Mapping[str, tuple[Gauge, ...]] = field(default_factory=dict, repr=False)
     """The coupled group of every agenda state passed, by the agenda state's label."""
     maps: tuple[dict[str, Any], ...] = field(default=(), repr=False)
     """What the policy does in every cell, one map for each objective or stage."""
@@ -210,15 +220,22 @@ class Once:
         return self._at[key]
 
 
+@lru_cache(maxsize=32)
+def _drawn(numeric: NumericRM) -> tuple[dict[str, Machine], dict[str, Diagram]]:
+    """The machines that are small enough to be drawn whole, and their diagrams."""
+    machines = small_machines(numeric)
+    return machines, {kind: whole(machine) for kind, machine in machines.items()}
+
+
 class Places:
     """Where the states of an episode lie in the drawn machines."""
 
     def __init__(self, task: Task, recordings: Iterable[Recording]) -> None:
         self.numeric = task.machine
         self.quotient = Quotient(task.machine)
-        self.machines = small_machines(task.machine)
+        self.machines, whole_diagrams = _drawn(task.machine)
         passed = list(dict.fromkeys(moment.state for r in recordings for moment in r.moments))
-        self.diagrams = {kind: whole(machine) for kind, machine in self.machines.items()}
+        self.diagrams = dict(whole_diagrams)
         self.stands = Once()
         self.moves = Once()
         self.parts: dict[str, dict[State, tuple[int, ...]]] = {}
@@ -308,7 +325,7 @@ def episode(
 
 def _bars(
     places: Places, state: State, chosen: str | None, learnt: Mapping[str, float], exact: Mapping[str, float]
-) -> tuple[Bar, ...]:
+) -> tuple[Gauge, ...]:
     """The coupled group of an agenda state; a method that knows one number for the group knows it of its choice."""
     bars = []
     whole_group = learnt.get(places.label(state))
@@ -316,7 +333,7 @@ def _bars(
     for name in names:
         label = str(places.quotient.label(state, name))
         known = learnt.get(label, whole_group if name == chosen or len(names) == 1 else None)
-        bars.append(Bar(label, name, known, exact.get(label)))
+        bars.append(Gauge(label, name, known, exact.get(label)))
     return tuple(bars)
 
 

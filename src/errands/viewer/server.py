@@ -18,9 +18,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from errands.errors import ConfigError, ErrandsError, UnknownName
-from errands.viewer.api import Desk
+from errands.viewer.api import Api
 from errands.viewer.export import static
 from errands.viewer.gate import Gate
 
@@ -33,9 +34,31 @@ FILES = (
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MOST_STREAMS = 16
 BEAT = 0.4
+REQUEST_SECONDS = 10.0
+"""How long a client may take to send a whole request; a connection on which nothing comes is closed then."""
+KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+"""A client that has vanished without a word is noticed within a minute."""
 
 
-def application(desk: Desk, token: str, hosts: frozenset[str], any_ip: int | None = None) -> Gate:
+class Impatient(H11Protocol):
+    """A connection that is closed unless its first request has come in time; later ones fall under keep-alive."""
+
+    def connection_made(self, transport: Any) -> None:
+        """Start the clock."""
+        super().connection_made(transport)
+        self.bell = self.loop.call_later(REQUEST_SECONDS, self._too_late)
+
+    def _too_late(self) -> None:
+        if self.cycle is None and not self.transport.is_closing():
+            self.transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the clock."""
+        self.bell.cancel()
+        super().connection_lost(exc)
+
+
+def application(api: Api, token: str, hosts: frozenset[str], any_ip: int | None = None) -> Gate:
     """The whole server as one ASGI application."""
     texts = {name: static(name) for name in FILES}
     index = static("index.html")
@@ -52,20 +75,20 @@ def application(desk: Desk, token: str, hosts: frozenset[str], any_ip: int | Non
 
     async def events(request: Request) -> Response:
         name = request.query_params.get("run", "")
-        first = await run_in_threadpool(desk.progress, name)
+        first = await run_in_threadpool(api.progress, name)
         if streams.locked():
             return PlainTextResponse("too many pages are watching; close one\n", 429)
-        return StreamingResponse(_watch(desk, name, first, streams), media_type="text/event-stream")
+        return StreamingResponse(_watch(api, name, first, streams), media_type="text/event-stream")
 
     ask = {
-        "runs": lambda q: desk.runs(),
-        "replay": lambda q: desk.replay(q.get("run", ""), _whole(q.get("seed"))),
-        "curves": lambda q: desk.curves(q.getlist("run")),
-        "progress": lambda q: desk.progress(q.get("run", "")),
-        "sizes": lambda q: desk.sizes(q.get("family", "delivery")),
-        "tasks": lambda q: desk.tasks(),
+        "runs": lambda q: api.runs(),
+        "replay": lambda q: api.replay(q.get("run", ""), _whole(q.get("seed"))),
+        "curves": lambda q: api.curves(q.getlist("run")),
+        "progress": lambda q: api.progress(q.get("run", "")),
+        "sizes": lambda q: api.sizes(q.get("family", "delivery")),
+        "tasks": lambda q: api.tasks(),
     }
-    tell = {"check": desk.check, "trace": desk.trace, "train": desk.train, "cancel": desk.cancel}
+    tell = {"check": api.check, "trace": api.trace, "train": api.train, "cancel": api.cancel}
     routes = [Route("/", page), Route("/static/{name}", file), Route("/api/events", _guard(events))]
     routes += [Route(f"/api/{name}", _guard(_asked(act))) for name, act in ask.items()]
     routes += [Route(f"/api/{name}", _guard(_told(act)), methods=["POST"]) for name, act in tell.items()]
@@ -73,7 +96,7 @@ def application(desk: Desk, token: str, hosts: frozenset[str], any_ip: int | Non
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
-        desk.trainer.close()
+        api.trainer.close()
 
     return Gate(Starlette(routes=routes, lifespan=lifespan), token, hosts, any_ip)
 
@@ -91,7 +114,9 @@ def _asked(act: Callable[[Any], Any]) -> Handler:
 def _told(act: Callable[[Any], Any]) -> Handler:
     async def answer(request: Request) -> Response:
         try:
-            body = json.loads(await request.body())
+            body = json.loads(await asyncio.wait_for(request.body(), REQUEST_SECONDS))
+        except TimeoutError:
+            raise ConfigError(f"the request did not come within {REQUEST_SECONDS:g} seconds") from None
         except (ValueError, RecursionError):
             raise ConfigError("the request is not JSON") from None
         if not isinstance(body, dict):
@@ -118,7 +143,7 @@ def _guard(handler: Handler) -> Handler:
     return answer
 
 
-async def _watch(desk: Desk, name: str, first: Any, streams: asyncio.Semaphore) -> AsyncIterator[bytes]:
+async def _watch(api: Api, name: str, first: Any, streams: asyncio.Semaphore) -> AsyncIterator[bytes]:
     """Progress whenever it changes, until the run has ended."""
     async with streams:
         said, now = None, first
@@ -131,7 +156,7 @@ async def _watch(desk: Desk, name: str, first: Any, streams: asyncio.Semaphore) 
                 return
             await asyncio.sleep(BEAT)
             try:
-                now = await run_in_threadpool(desk.progress, name)
+                now = await run_in_threadpool(api.progress, name)
             except UnknownName:  # its folder was removed
                 return
             except ErrandsError:  # a file that is just being replaced can be read the next time
@@ -151,6 +176,10 @@ def listen(host: str, port: int) -> socket.socket:
     kind = socket.AF_INET6 if ":" in host else socket.AF_INET
     found = socket.socket(kind, socket.SOCK_STREAM)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in KEEPALIVE.items():
+        if hasattr(socket, name):
+            found.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     try:
         found.bind((host, port))
     except (OSError, OverflowError) as fault:
@@ -174,7 +203,7 @@ def serve(runs: Path, chosen: str | None, host: str, port: int, open_page: bool)
     sock = listen(host, port)
     port = sock.getsockname()[1]
     token = secrets.token_urlsafe(24)
-    gate = application(Desk(runs, chosen), token, *names_of(host, port))
+    gate = application(Api(runs, chosen), token, *names_of(host, port))
     shown = "localhost" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host  # noqa: S104
     link = f"http://{shown}:{port}/{token}/"
     print(f"errands view is open at {link}\npress Ctrl-C to close it", file=sys.stderr, flush=True)
@@ -192,5 +221,6 @@ def serve(runs: Path, chosen: str | None, host: str, port: int, open_page: bool)
 def runner(gate: Gate) -> uvicorn.Server:
     """What runs the application on a socket: quiet, and gone a second after it is asked to end."""
     return uvicorn.Server(uvicorn.Config(
-        gate, log_level="error", access_log=False, server_header=False, lifespan="on", timeout_graceful_shutdown=1
+        gate, http=Impatient, log_level="error", access_log=False, server_header=False, lifespan="on",
+        timeout_graceful_shutdown=1, timeout_keep_alive=15,
     ))  # fmt: skip

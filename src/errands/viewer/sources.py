@@ -18,8 +18,9 @@ from errands.oracle.optimum import Optimum
 from errands.oracle.steps_to_go import steps_to_go
 from errands.plots.policies import PolicyMap, policy_maps
 from errands.runs import checkpoint as checkpoints
-from errands.runs.checkpoint import HEADER, parse
+from errands.runs.checkpoint import HEADER, WIDE_HEADER, parse
 from errands.runs.documents import RunDocument
+from errands.runs.files import read_end
 from errands.runs.folder import RunFolder, SeedFolder, live
 from errands.runs.run import Run, best_length
 from errands.runs.train import known_optimum, learner_of
@@ -248,14 +249,13 @@ def _seconds(place: SeedFolder, step: int) -> float:
 
 def _last(place: SeedFolder) -> Evaluation | None:
     """The last evaluation that was stored; only the end of a long table is read."""
-    try:
-        with open(place.table, "rb") as table:
-            table.seek(max(0, table.seek(0, 2) - TAIL))
-            lines = table.read(TAIL).split(b"\n")[1:-1]
-    except FileNotFoundError:
+    if not place.table.exists():
         return None
-    whole = HEADER + lines[-1] + b"\n" if lines and not lines[-1].startswith(b"step") else HEADER
-    return next(iter(parse(whole, place.table)), None)
+    lines = read_end(place.table, TAIL).split(b"\n")[1:-1]
+    if not lines or lines[-1].startswith(b"step"):
+        return None
+    header = HEADER if lines[-1].count(b",") == HEADER.count(b",") else WIDE_HEADER
+    return next(iter(parse(header + lines[-1] + b"\n", place.table)), None)
 
 
 def progress_of(run: RunFolder) -> dict[str, Any]:

@@ -67,7 +67,9 @@ class Trainer:
             if sum(not t.ended for t in self._looked()) >= MOST_AT_ONCE:
                 raise ConfigError(f"{MOST_AT_ONCE} runs are being trained; cancel one or wait")
             folder = create(self.runs / fresh_name(document, self.runs), document, task)
-            command = [sys.executable, "-m", "errands.viewer.training", str(folder.path.resolve()), str(MOST_SECONDS)]
+            # -P: what lies in the folder that the server was started in is never imported, whatever its name.
+            where = str(folder.path.resolve())
+            command = [sys.executable, "-P", "-m", "errands.viewer.training", where, str(MOST_SECONDS)]
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)  # noqa: S603
             self.known[folder.name] = Training(folder.name, process)
         return folder.name
@@ -116,8 +118,7 @@ def asked(body: Any) -> tuple[str, str, int, int]:
 
 
 def main(path: str, seconds: int) -> int:
-    """Train every seed of a run folder."""
-
+    """Train every seed of a run folder, in the process that `Trainer.start` made."""
     _limit(MOST_BYTES)
     threading.Thread(target=_outlive_nobody, daemon=True).start()
     bell = threading.Timer(seconds, lambda: os._exit(3))
