@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 
 from errands.errors import TaskError
 from errands.machines.graph import MachineGraph, Node
-from errands.plots.layout import FONT, LINE, StateBox, Picture, Ring, Wire, clean, layout, text_width
+from errands.plots.layout import FONT, LINE, Picture, Ring, StateBox, Wire, clean, layout, text_width
 from errands.tables import FAILURE, RUNNING, SUCCESS
 
 _INK, _WARN, _RING = "#1b1b1f", "#b3261e", "#d32f2f"
