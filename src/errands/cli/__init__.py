@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from errands.cli.verbs import COMPILING, VERBS, help_text, parse
-from errands.errors import ErrandsError, UnknownName
+from errands.errors import ConfigError, ErrandsError, UnknownName
 from errands.terminal import printable
 
 
@@ -65,7 +65,11 @@ def _verb(name: str, words: list[str], as_json: bool) -> int:
         raise UnknownName("verb", name, VERBS)
     from importlib import import_module
 
-    verb = VERBS[name]
+    verb, (words, imports) = VERBS[name], _imports(words)
+    if imports and "--help" not in words:
+        from errands.worlds.imports import allow
+
+        allow(imports)
     module = import_module(f"errands.cli.{verb.module}")
     arguments = parse(module.Arguments, name, verb, words)
     with _compiling() if name in COMPILING and "--quiet" not in words else nullcontext():
@@ -79,6 +83,20 @@ def _verb(name: str, words: list[str], as_json: bool) -> int:
 
         show(answer.shown)
     return int(answer.code)
+
+
+def _imports(words: list[str]) -> tuple[list[str], list[str]]:
+    """The words without `--import MODULE`, and the modules."""
+    rest, names, waiting = [], list[str](), iter(words)
+    for word in waiting:
+        option, equals, value = word.partition("=")
+        if option != "--import":
+            rest.append(word)
+        elif given := value if equals else next(waiting, ""):
+            names += given.split(",")
+        else:
+            raise ConfigError("--import names no module; write it as --import kitchen")
+    return rest, names
 
 
 @contextmanager

@@ -14,7 +14,8 @@ from errands.errors import ErrandsError, UnknownName
 
 T = TypeVar("T")
 COMMON = """  --json    print exactly one JSON document          --quiet   no progress
-  --debug   a traceback instead of one sentence      --help    of a verb: its options and an example"""
+  --debug   a traceback instead of one sentence      --help    of a verb: its options and an example
+  --import MODULE   let the code of a module in that a task file names, such as --import minigrid"""
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,8 @@ class RunDocument(Document):
     team: Count = 0
     """How many seeds train side by side in one process; their bytes depend on it. 0: each trains alone."""
     checkpoint_seconds: float = Field(gt=0)
+    imports: list[Name] = Field(default=[], max_length=100)
+    """The modules that were imported for it (`--import`); naming them here imports nothing."""
     created: str
     versions: dict[str, str]
     git: dict[str, str]

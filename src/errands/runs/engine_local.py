@@ -19,6 +19,7 @@ from errands.runs.files import WriteError
 from errands.runs.folder import RunFolder, open_run
 from errands.runs.progress import Progress
 from errands.runs.train import Beat, Job, Report, ended_well, failed, train_job
+from errands.worlds.imports import allow, allowed
 
 
 def train_here(jobs: Iterable[Job], told: Progress, strict: bool) -> None:
@@ -88,7 +89,7 @@ def train_apart(jobs: Iterable[Job], count: int, told: Progress, strict: bool) -
 def _start() -> _Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(theirs,), daemon=True)
+    process = context.Process(target=_work, args=(theirs, allowed()), daemon=True)
     process.start()
     theirs.close()
     return _Worker(process, ours)
@@ -126,9 +127,10 @@ def _listen(worker: _Worker, told: Progress, strict: bool) -> bool:
     raise message
 
 
-def _work(connection: Connection) -> None:
+def _work(connection: Connection, imports: tuple[str, ...]) -> None:
     """What a worker process does: one seed after the other, until there are no more or its parent has died."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    allow(imports)
     threading.Thread(target=_die_with_parent, daemon=True).start()
     while True:
         try:

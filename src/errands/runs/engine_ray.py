@@ -15,6 +15,7 @@ from errands.runs.folder import RunFolder, create, open_run
 from errands.runs.progress import Progress
 from errands.runs.train import Job, jobs_of, train_job
 from errands.tasks.task import Task
+from errands.worlds.imports import allow, allowed
 
 RETRIES = 8
 AHEAD = 2
@@ -31,7 +32,7 @@ def train_on_ray(jobs: Iterable[Job], address: str | None, told: Progress) -> No
     while True:
         while len(under_way) < room and (job := next(waiting, None)) is not None:
             run = open_run(job.path)
-            under_way[train.remote(run.document.model_dump_json(), run.task.to_toml(), job.seeds)] = job
+            under_way[train.remote(run.document.model_dump_json(), run.task.to_toml(), job.seeds, allowed())] = job
         if not under_way:
             return
         for done in ray.wait(list(under_way), num_returns=1)[0]:
@@ -56,10 +57,13 @@ def _store(run: RunFolder, job: Job, files: dict[str, bytes], error: str) -> Non
         record(run, job, ErrandsError(error))
 
 
-def train_away(document: str, text: str, seeds: Sequence[int]) -> tuple[dict[str, bytes], str]:
+def train_away(
+    document: str, text: str, seeds: Sequence[int], imports: Sequence[str] = ()
+) -> tuple[dict[str, bytes], str]:
     """What a worker does: train a job in a folder of its own and bring back the files, or say what went wrong."""
     with tempfile.TemporaryDirectory(prefix="errands-") as folder:
         try:
+            allow(imports)
             task = Task.from_toml(text)
             run = create(Path(folder) / "run", RunDocument.model_validate_json(document), task)
             (job,) = jobs_of(run, seeds)

@@ -32,6 +32,7 @@ from errands.runs.files import NEW, digest, make_folder, read_file, refusal, wri
 from errands.tables import Evaluation
 from errands.tasks.spec import MAX_BYTES
 from errands.tasks.task import Task
+from errands.worlds.imports import allowed
 
 RUNS = Path("runs")
 HEAD, TASK = "run.json", "task.toml"
@@ -103,6 +104,9 @@ def open_run(path: Path) -> RunFolder:
     try:
         return RunFolder(path, document, Task.from_toml(text.decode()))
     except (SpecError, UnicodeDecodeError) as fault:
+        if missing := [name for name in document.imports if name not in allowed()]:
+            words = " ".join(f"--import {name}" for name in missing)
+            raise StoreError(f"{path.name} was trained with code of its own; if you trust it, add {words} to the command") from None
         raise StoreError(f"{path / TASK} holds no task that this version of errands knows: {fault}") from None
 
 

@@ -14,6 +14,7 @@ from errands.runs.documents import RunDocument
 from errands.runs.files import digest
 from errands.runs.provenance import computer, git_state, versions
 from errands.tasks.task import Task
+from errands.worlds.imports import allowed
 
 CHECKPOINT_SECONDS = 10.0
 SCOUT_STEPS, STEPS = 20_000, 1_000_000
@@ -56,6 +57,7 @@ def prepare(
         seeds=list(seeds),
         team=_team(task, name, chosen, len(seeds)),
         checkpoint_seconds=float(checkpoint_seconds),
+        imports=list(allowed()),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         versions=versions(task.world.kind, not is_finite(task)),
         git=git_state(Path.cwd()) if git is None else git,

@@ -16,6 +16,7 @@ from errands.learners import LEARNERS
 from errands.runs.folder import create
 from errands.runs.request import fresh_name, prepare
 from errands.viewer.drafts import read_draft
+from errands.worlds.imports import allow, allowed
 
 MOST_STEPS = 2_000_000
 MOST_SECONDS = 120
@@ -69,7 +70,7 @@ class Trainer:
             folder = create(self.runs / fresh_name(document, self.runs), document, task)
             # -P: what lies in the folder that the server was started in is never imported, whatever its name.
             where = str(folder.path.resolve())
-            command = [sys.executable, "-P", "-m", "errands.viewer.training", where, str(MOST_SECONDS)]
+            command = [sys.executable, "-P", "-m", "errands.viewer.training", where, str(MOST_SECONDS), *allowed()]
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)  # noqa: S603
             self.known[folder.name] = Training(folder.name, process)
         return folder.name
@@ -149,4 +150,5 @@ def _limit(most: int) -> None:
 
 
 if __name__ == "__main__":
+    allow(sys.argv[3:])
     raise SystemExit(main(sys.argv[1], int(sys.argv[2])))

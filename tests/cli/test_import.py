@@ -1,0 +1,119 @@
+"""`--import`: code that a task file names runs only when the user says so, on every verb and in every process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from errands.cli import _imports, main
+
+KITCHEN = '''
+import gymnasium as gym
+
+class Kitchen(gym.Env):
+    """Five cells in a row: milk at one end, the table at the other."""
+    observation_space = gym.spaces.Discrete(5)
+    action_space = gym.spaces.Discrete(2)
+    def __init__(self, render_mode=None):
+        self.render_mode = render_mode
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.cell = 2
+        return self.cell, {}
+    def step(self, action):
+        self.cell = min(4, max(0, self.cell + (1 if action else -1)))
+        return self.cell, 0.0, False, False, {}
+
+def features(observation, action, next_observation, info):
+    return {0: {"milk"}, 4: {"table"}}.get(next_observation, set())
+
+def state(observation):
+    return observation
+
+gym.register("Kitchen-v0", entry_point=Kitchen, max_episode_steps=100)
+open("imported.txt", "a").close()
+'''
+TASK = '''name = "breakfast"
+[world]
+kind = "gymnasium"
+id = "kitchen:Kitchen-v0"
+features = "kitchen:features"
+state = "kitchen:state"
+[machine]
+phrase = "sequence(milk, table)"
+'''
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    (tmp_path / "kitchen.py").write_text(KITCHEN)
+    (tmp_path / "breakfast.toml").write_text(TASK)
+    return tmp_path
+
+
+def errands(here: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    code = "import sys; sys.path.remove('') if '' in sys.path else None; from errands.cli import main; sys.exit(main())"
+    return subprocess.run([sys.executable, "-P", "-c", code, *words], cwd=here, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("verb", [["train"], ["lint"], ["solve"], ["size"], ["show"], ["play"], ["check"]])
+def test_a_file_imports_nothing_by_itself(
+    here: Path, verb: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(here)
+    assert main([*verb, "breakfast.toml"]) in (1, 2)
+    assert "--import kitchen" in "".join(capsys.readouterr())
+    assert not (here / "imported.txt").exists()
+
+
+def test_with_the_option_it_is_trained_by_processes_and_resumed(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--import", "kitchen", "--quiet", "--json"]
+    done = errands(here, "train", "breakfast.toml", "crm", "--steps", "3000", "--seeds", "2", "--jobs", "2", "--name", "a", *words)
+    assert done.returncode == 0, done.stderr
+    runs = json.loads(done.stdout)["runs"]
+    assert [run["final_length"] for run in runs] == [6, 6]  # two cells to the milk, four to the table
+    assert json.loads((here / "runs" / "a" / "run.json").read_text())["imports"] == ["kitchen"]
+    monkeypatch.chdir(here)
+    for verb in ("resume", "compare", "verify"):
+        assert main([verb, "a"]) in (1, 2)
+        assert "--import kitchen" in "".join(capsys.readouterr())
+    assert errands(here, "resume", "a", "--import=kitchen").returncode == 0
+
+
+def test_an_installed_package_that_registers_itself_is_imported_by_its_name(here: Path) -> None:
+    pytest.importorskip("minigrid")
+    file = here / "door.toml"
+    file.write_text(TASK.replace("kitchen:Kitchen-v0", "MiniGrid-Empty-5x5-v0").replace("kitchen:", "ways:"))
+    (here / "ways.py").write_text(
+        "def features(observation, action, next_observation, info):\n    return set()\n"
+        "def state(env):\n    return (*env.unwrapped.agent_pos, env.unwrapped.agent_dir)\n"
+    )
+    done = errands(here, "size", "door.toml", "--import", "minigrid,ways")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--import"], "names no module"),
+        (["--import", "no-name"], "cannot be imported"),
+        (["--import", "nosuch"], "there is no module 'nosuch'"),
+    ],
+)
+def test_a_module_that_is_not_there_is_one_sentence(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["size", "figure-1", *words]) == 2
+    err = capsys.readouterr().err
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_the_option_may_stand_anywhere_and_be_repeated() -> None:
+    assert _imports(["a", "--import", "x", "--steps", "3", "--import=y,z"]) == (["a", "--steps", "3"], ["x", "y", "z"])
