@@ -6,7 +6,7 @@ import numpy as np
 from errands.machines import unfold_agenda
 from errands.tasks import any_order, avoid, sequence
 from errands.tasks.product import product
-from errands.tasks.replay import RewardMachineReplay
+from errands.tasks.transitions import RewardMachineReplay
 
 try:
     from stable_baselines3 import DQN

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from errands.tasks import Task, any_order, avoid, either, load, repeat, sequence
     from errands.tasks.ltlf import from_ltlf
     from errands.tasks.product import product
-    from errands.tasks.replay import RewardMachineReplay
+    from errands.tasks.transitions import RewardMachineReplay
 
 __version__ = "0.1.0"
 
@@ -50,7 +50,7 @@ _HOMES = {
     "errands.tasks": ["Task", "any_order", "avoid", "either", "load", "repeat", "sequence"],
     "errands.tasks.ltlf": ["from_ltlf"],
     "errands.tasks.product": ["product"],
-    "errands.tasks.replay": ["RewardMachineReplay"],
+    "errands.tasks.transitions": ["RewardMachineReplay"],
 }  # fmt: skip
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -8,15 +8,15 @@ import pytest
 from errands.errors import TaskError
 from errands.kernels.absorption import strong_groups
 from errands.oracle import chain as chains
-from errands.oracle.chain import DONE, FAILED, Chain, Edge, solve
+from errands.oracle.chain import DONE, FAILED, Chain, Way, solve
 
 
 def test_groups_come_after_those_that_they_lead_to():
     ways = [
-        [Edge(1.0, 1, 0)],
-        [Edge(0.5, 2, 0), Edge(0.5, 3, 0)],
-        [Edge(1.0, 1, 0)],
-        [Edge(1.0, DONE, 0)],
+        [Way(1.0, 1, 0)],
+        [Way(0.5, 2, 0), Way(0.5, 3, 0)],
+        [Way(1.0, 1, 0)],
+        [Way(1.0, DONE, 0)],
     ]
     chain = Chain.of([(0, 1.0)], ways)
     nodes, begin = strong_groups(chain.first, chain.target)
@@ -26,7 +26,7 @@ def test_groups_come_after_those_that_they_lead_to():
 
 def test_a_fair_gambler_is_ruined_as_often_as_the_books_say():
     # From 1 of 4 coins: success 1/4, and 1 * 3 = 3 games.
-    ways = [[Edge(0.5, i - 1 if i else FAILED, 0), Edge(0.5, i + 1 if i < 2 else DONE, 1)] for i in range(3)]
+    ways = [[Way(0.5, i - 1 if i else FAILED, 0), Way(0.5, i + 1 if i < 2 else DONE, 1)] for i in range(3)]
     solved = solve(Chain.of([(0, 1.0)], ways), 0.5)
     assert solved.success == pytest.approx(1 / 4)
     assert solved.failure == pytest.approx(3 / 4)
@@ -35,7 +35,7 @@ def test_a_fair_gambler_is_ruined_as_often_as_the_books_say():
 
 
 def test_a_loop_never_ends_and_its_rewards_are_a_series():
-    solved = solve(Chain.of([(0, 1.0)], [[Edge(1.0, 1, 1.0)], [Edge(1.0, 0, 0.0)]]), 0.5)
+    solved = solve(Chain.of([(0, 1.0)], [[Way(1.0, 1, 1.0)], [Way(1.0, 0, 0.0)]]), 0.5)
     assert solved.never == 1
     assert solved.length == float("inf")
     assert solved.discounted == pytest.approx(1 / (1 - 0.25))
@@ -43,13 +43,13 @@ def test_a_loop_never_ends_and_its_rewards_are_a_series():
 
 def test_a_way_out_of_one_in_ten_to_the_thirty_is_found_all_the_same():
     rare = 1e-30
-    solved = solve(Chain.of([(0, 1.0)], [[Edge(1.0 - rare, 1, 0), Edge(rare, DONE, 0)], [Edge(1.0, 0, 0)]]), 0.9)
+    solved = solve(Chain.of([(0, 1.0)], [[Way(1.0 - rare, 1, 0), Way(rare, DONE, 0)], [Way(1.0, 0, 0)]]), 0.9)
     assert solved.success == pytest.approx(1.0)
     assert solved.length == pytest.approx(2e30)
 
 
 def test_a_part_that_never_ends_makes_the_length_infinite():
-    ways = [[Edge(0.25, DONE, 0), Edge(0.75, 1, 0)], [Edge(1.0, 1, 0)]]
+    ways = [[Way(0.25, DONE, 0), Way(0.75, 1, 0)], [Way(1.0, 1, 0)]]
     solved = solve(Chain.of([(0, 1.0)], ways), 0.9)
     assert (solved.success, solved.never, solved.length) == (0.25, 0.75, float("inf"))
 
@@ -63,9 +63,9 @@ def _drunkard(width: int, height: int, seed: int) -> Chain:
             aside = [(abs(y - 1), x), (min(y + 1, height - 1), x), (y, max(x - 1, 0))]
             shares = rng.dirichlet([6, 1, 1, 2]) * 0.999
             ahead = y * width + x + 1 if x + 1 < width else DONE
-            edges = [Edge(float(shares[0]), ahead, 0.0), Edge(0.001, FAILED, -1.0)]
+            edges = [Way(float(shares[0]), ahead, 0.0), Way(0.001, FAILED, -1.0)]
             edges += [
-                Edge(float(p), (v % height) * width + u, 0.25) for p, (v, u) in zip(shares[1:], aside, strict=True)
+                Way(float(p), (v % height) * width + u, 0.25) for p, (v, u) in zip(shares[1:], aside, strict=True)
             ]
             ways.append(edges)
     return Chain.of([(0, 0.5), (width, 0.5)], ways)
@@ -113,7 +113,7 @@ def test_sweeps_stay_within_the_error_that_they_prove(seed, monkeypatch):
 
 def test_sweeps_know_that_a_closed_group_never_ends(monkeypatch):
     monkeypatch.setattr(chains, "MOST_WORK", -1)
-    ways = [[Edge(0.25, DONE, 0), Edge(0.75, 1, 0)], [Edge(1.0, 2, 1)], [Edge(1.0, 1, 1)]]
+    ways = [[Way(0.25, DONE, 0), Way(0.75, 1, 0)], [Way(1.0, 2, 1)], [Way(1.0, 1, 1)]]
     solved = solve(Chain.of([(0, 1.0)], ways), 0.5)
     assert (solved.success, solved.never, solved.length) == (0.25, 0.75, float("inf"))
     assert solved.discounted == pytest.approx(0.75 * 0.5 * 2)
@@ -130,7 +130,7 @@ def test_a_group_of_fifty_thousand_situations_is_solved():
 def test_what_takes_too_long_is_refused_with_a_way_out(monkeypatch):
     monkeypatch.setattr(chains, "MOST_WORK", 0)
     rare = 1e-13
-    ways = [[Edge(1.0 - rare, 1, 0), Edge(rare, DONE, 0)], [Edge(1.0, 0, 0)]]
+    ways = [[Way(1.0 - rare, 1, 0), Way(rare, DONE, 0)], [Way(1.0, 0, 0)]]
     monkeypatch.setattr(chains, "sweep", lambda *given: (False, np.zeros(5)))
     with pytest.raises(TaskError, match=r"between 2 situations .* evaluate it by episodes"):
         solve(Chain.of([(0, 1.0)], ways), 0.9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import warnings
 from typing import Any
 
@@ -14,7 +15,7 @@ from errands.errors import TaskError, UnknownName
 from errands.machines import NumericRM, couple, unfold_agenda, unfold_boolean
 from errands.tasks import any_order, avoid, load, sequence
 from errands.tasks.catalogue import CATALOGUE
-from errands.tasks.product import ProductEnv, product, task_env
+from errands.tasks.product import Crossing, ProductEnv, Walker, product, task_env
 from errands.worlds.base import TASKS
 
 GOAL = avoid("hole", "goal")
@@ -249,7 +250,9 @@ def test_every_registered_task_is_in_the_catalogue(name: str) -> None:
 
 
 def test_families_of_the_catalogue_are_gymnasium_ids() -> None:
-    assert {e.shown for e in CATALOGUE} == {e.shown for e in CATALOGUE for name in TASKS if e.number(name) or e.name == name}
+    assert {e.shown for e in CATALOGUE} == {
+        e.shown for e in CATALOGUE for name in TASKS if e.number(name) or e.name == name
+    }
     env = gym.make("errands/office-6", render_mode="ansi")
     assert env.observation_space == load("office-6").env().observation_space
     _, info = env.reset(seed=0)
@@ -265,3 +268,154 @@ def test_a_vector_environment_is_refused_when_the_product_is_made() -> None:
         product(many, GOAL, holes)  # type: ignore[arg-type]
     eight = gym.vector.SyncVectorEnv([lambda: product(frozen_lake(), GOAL, holes)] * 8)
     assert eight.reset(seed=0)[0].shape == (8,)
+
+
+VECTOR = gym.spaces.Box(-1.0, 2.0, (3,), np.float32)
+IMAGE = gym.spaces.Box(0, 255, (4, 4, 3), np.uint8)
+
+
+def test_two_numbers_become_one_and_every_pair_another() -> None:
+    crossing = Crossing(gym.spaces.Discrete(5, start=2), 3, 3)
+    assert crossing.space == gym.spaces.Discrete(15)
+    seen = {crossing.join(s, u, np.zeros(3, np.int8)): s for s in range(2, 7) for u in range(3)}
+    assert sorted(seen) == list(range(15))
+    assert all(crossing.world_of(joined) == s for joined, s in seen.items())
+
+
+def test_a_vector_is_followed_by_the_code() -> None:
+    crossing = Crossing(VECTOR, 2, 2)
+    joined = crossing.join(np.array([0.5, -1.0, 2.0], np.float32), 1, np.array([0, 1], np.int8))
+    assert joined.tolist() == [0.5, -1.0, 2.0, 0.0, 1.0]
+    assert joined in crossing.space
+    assert crossing.world_of(joined).tolist() == [0.5, -1.0, 2.0]
+    assert crossing.space.low.tolist() == [-1, -1, -1, 0, 0]  # type: ignore[attr-defined]
+    assert crossing.space.high.tolist() == [2, 2, 2, 1, 1]  # type: ignore[attr-defined]
+
+
+def test_double_precision_is_kept() -> None:
+    assert Crossing(gym.spaces.Box(-1.0, 1.0, (1,), np.float64), 2, 2).space.dtype == np.float64
+    assert Crossing(VECTOR, 2, 2).space.dtype == np.float32
+
+
+@pytest.mark.parametrize(("count", "machine"), [(4, gym.spaces.Discrete(4)), (None, gym.spaces.MultiBinary(7))])
+def test_an_image_keeps_its_shape_beside_the_machine(count: int | None, machine: gym.Space[Any]) -> None:
+    crossing = Crossing(IMAGE, count, 7)
+    assert crossing.space["machine"] == machine  # type: ignore[index]
+    picture, code = np.zeros((4, 4, 3), np.uint8), np.ones(7, np.int8)
+    joined = crossing.join(picture, 3, code)
+    assert joined in crossing.space
+    assert crossing.world_of(joined) is picture
+
+
+def test_a_machine_without_numbers_is_not_joined_to_a_number() -> None:
+    assert Crossing(gym.spaces.Discrete(5), None, 7).kind == "dict"
+    with pytest.raises(TaskError, match="the machine's states are too many to be numbered; use observation='dict'"):
+        Crossing(gym.spaces.Discrete(5), None, 7, "index")
+    with pytest.raises(TaskError, match="observation='index' joins two numbers, but the world's is Box"):
+        Crossing(VECTOR, 3, 3, "index")
+
+
+def test_a_number_is_flattened_to_its_one_hot_when_asked() -> None:
+    crossing = Crossing(gym.spaces.Discrete(3), 2, 2, "flat")
+    joined = crossing.join(1, 0, np.array([1, 0], np.int8))
+    assert joined.tolist() == [0, 1, 0, 1, 0]
+    assert crossing.world_of(joined) == 1
+
+
+def test_what_cannot_be_flattened_or_is_no_kind_is_refused() -> None:
+    with pytest.raises(TaskError, match="observation='flat' cannot flatten"):
+        Crossing(gym.spaces.Sequence(gym.spaces.Discrete(2)), 2, 2, "flat")
+    with pytest.raises(UnknownName, match="no kind of product observation is called 'flatt'; did you mean 'flat'"):
+        Crossing(VECTOR, 2, 2, "flatt")  # type: ignore[arg-type]
+
+
+BOXES = any_order("b1", "b2", after="s")
+KINDS: dict[str, Any] = {
+    "numeric": lambda m: m,
+    "boolean": unfold_boolean,
+    "agenda": unfold_agenda,
+    "coupled": lambda m: couple(unfold_agenda(m)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_walk_pays_and_ends_as_the_machine_runs(kind: str) -> None:
+    machine = KINDS[kind](BOXES)
+    walker, chance = Walker(machine), random.Random(7)
+    for _ in range(50):
+        trace = [{n for n in ("b1", "b2", "s") if chance.random() < 0.3} for _ in range(12)]
+        position, rewards, ended, success = walker.start, [], False, False
+        for true in trace:
+            walked = walker.step(position, true)
+            position, ended, success = walked.position, walked.terminal, walked.success
+            rewards.append(walked.reward)
+            if ended:
+                break
+        outcome = machine.run(trace)
+        assert (tuple(rewards), ended, success) == (outcome.rewards, outcome.terminal, outcome.success)
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "width"), [("numeric", 7, 7), ("boolean", 9, 9), ("agenda", 7, 7), ("coupled", 7, 8)]
+)
+def test_positions_are_counted_as_in_figure_2(kind: str, count: int, width: int) -> None:
+    walker = Walker(KINDS[kind](BOXES))
+    assert (walker.count, walker.width) == (count, width)
+    assert [walker.index(walker.position(i)) for i in range(count)] == list(range(count))
+    assert walker.index(walker.start) == 0
+    with pytest.raises(
+        TaskError, match=f"the machine state {count} does not exist; states are numbered 0 to {count - 1}"
+    ):
+        walker.position(count)
+    with pytest.raises(TaskError):
+        walker.position(-1)
+
+
+def test_a_coupled_code_marks_every_occupied_state() -> None:
+    walker = Walker(couple(unfold_agenda(BOXES)))
+    assert walker.code(walker.start).tolist() == [1, 1, 0, 0, 0, 0, 0, 0]
+    after = walker.step(walker.start, {"b1"}).position
+    assert walker.code(after).sum() == 1
+
+
+def test_other_codes_are_one_hot() -> None:
+    walker = Walker(unfold_boolean(BOXES))
+    assert np.array_equal(np.array([walker.code(walker.position(i)) for i in range(9)]), np.eye(9))
+
+
+def test_labels_tell_the_agenda_or_the_order() -> None:
+    agenda, boolean = Walker(unfold_agenda(BOXES)), Walker(unfold_boolean(BOXES))
+    assert agenda.label(agenda.start) == "0{b1,b2}{b1,b2}"
+    first = boolean.step(boolean.start, {"b2"}).position
+    assert boolean.label(first) == "u1(b2)"
+    assert boolean.remaining(first) == ("b1",)
+    assert boolean.label(boolean.start) == "u0()"
+
+
+def test_a_machine_too_large_to_number_is_coded_by_state_and_remaining_bits() -> None:
+    names = [f"v{i}" for i in range(20)]
+    walker = Walker(any_order(*names))
+    assert walker.count is None
+    assert walker.width == 2 + 20
+    assert walker.code(walker.start).tolist() == [1, 0, *[1] * 20]
+    after = walker.step(walker.start, {"v3"}).position
+    assert walker.code(after).tolist() == [1, 0, 1, 1, 1, 0, *[1] * 16]
+    assert walker.position(walker.index(after)) == after
+    assert walker.remaining(after) == tuple(n for n in names if n != "v3")
+    assert walker.label(after).startswith("u0{v0,v1,v2,v4,")
+    with pytest.raises(TaskError, match="too many states to go through them all"):
+        walker.running()
+
+
+def test_running_positions_are_those_that_can_still_come() -> None:
+    walker = Walker(unfold_agenda(BOXES))
+    assert {walker.label(p) for p in walker.running()} == {
+        "0{b1,b2}{b1,b2}", "1{b1}s", "1{b2}s", "2{b1}b1", "2{b2}b2", "3{}s",
+    }  # fmt: skip
+    after = walker.step(walker.start, {"b1"}).position
+    assert {walker.label(p) for p in walker.running(after)} == {"1{b2}s", "2{b2}b2", "3{}s"}
+
+
+def test_a_signal_is_paid_from_the_step() -> None:
+    walker = Walker(NumericRM.of("u0", ["u1"], ["u0 -> u0 : ~g ; -cost", "u0 -> u1 : g ; 1"]))
+    assert walker.step(walker.start, set(), {"cost": 0.5}).reward == -0.5

@@ -5,13 +5,13 @@ from __future__ import annotations
 from xml.etree import ElementTree as ET
 
 from errands.worlds import Delivery, GridWorld, Office, grid_svg, grid_text
-from errands.worlds.picture import Box, Disc, Drawing, Stroke, Word, grid_drawing, pixels, svg
+from errands.worlds.picture import Disc, Drawing, Rectangle, Stroke, Word, grid_drawing, pixels, svg
 
 PICTURE = Drawing(
     40,
     20,
     (
-        Box(0, 0, 10, 20, "#ff0000"),
+        Rectangle(0, 0, 10, 20, "#ff0000"),
         Disc(20, 10, 5, "#00ff00"),
         Stroke(((30, 0), (30, 20)), "#0000ff", 4),
         Word(35, 10, "i", 8, "#000000"),

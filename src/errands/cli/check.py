@@ -27,7 +27,7 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Walk it and report what was found."""
-    from errands.tasks.check_spec import run_check
+    from errands.tasks.check import run_check
 
     report = run_check(arguments.env, arguments.features, arguments.task, arguments.steps)
     findings = [asdict(f) for f in report.findings]

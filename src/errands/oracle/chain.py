@@ -27,7 +27,7 @@ DISCOUNTED, COLUMNS = 4, 5
 """Columns of values: success, failure, never ending, steps, discounted return."""
 
 
-class Edge(NamedTuple):
+class Way(NamedTuple):
     """One way on: its probability, the node reached (or DONE, or FAILED), the reward."""
 
     chance: float
@@ -50,7 +50,7 @@ class Chain:
         return len(self.first) - 1
 
     @staticmethod
-    def of(starts: Sequence[tuple[int, float]], ways: Iterable[Sequence[Edge]]) -> Chain:
+    def of(starts: Sequence[tuple[int, float]], ways: Iterable[Sequence[Way]]) -> Chain:
         """The chain with these ways on from each node."""
         rows = list(ways)
         first = np.cumsum([0, *map(len, rows)]).astype(np.int32)

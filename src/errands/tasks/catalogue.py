@@ -14,7 +14,7 @@ COLOURS = ("red", "green", "blue", "yellow", "cyan", "magenta")
 
 
 @dataclass(frozen=True)
-class Entry:
+class Family:
     """One family of tasks: its name, the numbers it takes, what it is about, and how its file is written."""
 
     name: str
@@ -133,25 +133,23 @@ def _file(name: str, world: str, phrase: str) -> str:
 
 
 CATALOGUE = (
-    Entry("figure-1", 0, 0, "two boxes to a station on a 3 x 4 grid, the paper's running example", _figure_1),
-    Entry(
+    Family("figure-1", 0, 0, "two boxes to a station on a 3 x 4 grid, the paper's running example", _figure_1),
+    Family(
         "corridor",
         0,
         0,
         "15 cells, two coffees, two offices: the smallest case where one policy per subtask falls short",
         _corridor,
     ),
-    Entry("delivery", 1, 500, "N boxes to one station, one at a time, on a random grid", _delivery),
-    Entry("office", 1, 6, "a fresh coffee to each of N offices past fatal decorations", _office),
-    Entry(
-        "office", 1, 6, "one coffee for all of N offices past fatal decorations", _one_coffee, "-one-coffee"
-    ),
-    Entry("visit", 1, 1000, "N random cells in any order: a travelling salesman's path", _visit),
-    Entry("water", 1, 6, "touch moving balls of N colours and no others", _water),
-    Entry("cheetah-b", 0, 0, "HalfCheetah runs to B, behind it", _cheetah("b")),
-    Entry("cheetah-bc", 0, 0, "HalfCheetah runs to B (back) and C (ahead) in any order", _cheetah("bc")),
-    Entry("cheetah-bcd", 0, 0, "HalfCheetah runs to B (back), C and D (ahead) in any order", _cheetah("bcd")),
-    Entry("cheetah-bcde", 0, 0, "the same with E, further ahead", _cheetah("bcde")),
+    Family("delivery", 1, 500, "N boxes to one station, one at a time, on a random grid", _delivery),
+    Family("office", 1, 6, "a fresh coffee to each of N offices past fatal decorations", _office),
+    Family("office", 1, 6, "one coffee for all of N offices past fatal decorations", _one_coffee, "-one-coffee"),
+    Family("visit", 1, 1000, "N random cells in any order: a travelling salesman's path", _visit),
+    Family("water", 1, 6, "touch moving balls of N colours and no others", _water),
+    Family("cheetah-b", 0, 0, "HalfCheetah runs to B, behind it", _cheetah("b")),
+    Family("cheetah-bc", 0, 0, "HalfCheetah runs to B (back) and C (ahead) in any order", _cheetah("bc")),
+    Family("cheetah-bcd", 0, 0, "HalfCheetah runs to B (back), C and D (ahead) in any order", _cheetah("bcd")),
+    Family("cheetah-bcde", 0, 0, "the same with E, further ahead", _cheetah("bcde")),
 )
 
 
@@ -205,6 +203,4 @@ def task_text(name: str, map_seed: int = 0) -> str:
 
 
 def _examples() -> list[str]:
-    return [
-        n for e in CATALOGUE for n in ([e.named(i) for i in range(max(e.low, 1), min(e.high, 12) + 1)] or [e.name])
-    ]
+    return [n for e in CATALOGUE for n in ([e.named(i) for i in range(max(e.low, 1), min(e.high, 12) + 1)] or [e.name])]

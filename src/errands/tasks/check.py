@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any
 
+import gymnasium as gym
 import numpy as np
 from gymnasium.utils.env_checker import check_env
 
-from errands.errors import TaskError
-from errands.tasks.check_task import against_task
-from errands.tasks.check_walk import EnvFactory, Episode, Recorder, numbers, repeated, same_observations
+from errands.errors import ErrandsError, SpecError, TaskError, UnknownName
+from errands.tasks.catalogue import load, load_file
+from errands.tasks.check_walk import (
+    EnvFactory,
+    Finding,
+    RandomWalk,
+    Recorder,
+    against_task,
+    numbers,
+    repeated,
+    same_observations,
+)
 from errands.tasks.product import Features
 from errands.tasks.task import Task
 
@@ -23,16 +36,7 @@ _HARMLESS = ("infinity", "different from the unwrapped version")
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One thing that is wrong, and what to change."""
-
-    level: Literal["error", "warning"]
-    code: str
-    sentence: str
-
-
-@dataclass(frozen=True)
-class Report:
+class CheckReport:
     """What was found, and on how much evidence."""
 
     findings: tuple[Finding, ...]
@@ -49,21 +53,21 @@ class Report:
 
 def check(
     env_factory: EnvFactory, features: Features | None = None, task: Task | None = None, steps: int = 1000
-) -> Report:
+) -> CheckReport:
     """Gymnasium's own checker, then random walks and their repetition in fresh environments."""
     findings = list(_gymnasium(env_factory))
-    episodes: list[Episode] = []
+    episodes: list[RandomWalk] = []
     try:
         env = env_factory()
         episodes += Recorder(env, features).walk(steps)
         findings += [*_observations(episodes), *_repetition(env_factory, features, episodes), *_constant(episodes)]
         if task is not None:
-            findings += [Finding(*found) for found in against_task(task, env, features, episodes)]
+            findings += list(against_task(task, env, features, episodes))
         env.close()
     except Exception as fault:  # noqa: BLE001 (the code under check may raise anything)
         findings.append(Finding("error", *_crash(fault)))
     count = Counter(name for e in episodes for true in e.features for name in true)
-    return Report(tuple(findings), sum(len(e.steps) for e in episodes), len(episodes), dict(count.most_common()))
+    return CheckReport(tuple(findings), sum(len(e.steps) for e in episodes), len(episodes), dict(count.most_common()))
 
 
 def _gymnasium(factory: EnvFactory) -> Iterator[Finding]:
@@ -92,7 +96,7 @@ def _crash(fault: Exception) -> tuple[str, str]:
     return "crash", f"the environment or the features function raised {told}; it must survive random actions"
 
 
-def _observations(episodes: Sequence[Episode]) -> Iterator[Finding]:
+def _observations(episodes: Sequence[RandomWalk]) -> Iterator[Finding]:
     if any(np.isnan(part).any() for e in episodes for o in e.observations for part in numbers(o)):
         yield Finding("error", "nan", "an observation contains NaN; bound what it is computed from, or end the episode")
     elif not all(seen.inside for e in episodes for seen in e.steps):
@@ -101,7 +105,7 @@ def _observations(episodes: Sequence[Episode]) -> Iterator[Finding]:
         yield Finding("error", "outside", sentence)
 
 
-def _repetition(factory: EnvFactory, features: Features | None, episodes: Sequence[Episode]) -> Iterator[Finding]:
+def _repetition(factory: EnvFactory, features: Features | None, episodes: Sequence[RandomWalk]) -> Iterator[Finding]:
     """The same transition, the same seed, and an episode after others must give the same again."""
     for episode in episodes:
         for i, seen in enumerate(episode.steps):
@@ -135,7 +139,7 @@ def _repetition(factory: EnvFactory, features: Features | None, episodes: Sequen
             return
 
 
-def _constant(episodes: Sequence[Episode]) -> Iterator[Finding]:
+def _constant(episodes: Sequence[RandomWalk]) -> Iterator[Finding]:
     labels = [seen.features for e in episodes for seen in e.steps]
     for name in sorted(set.intersection(*labels)) if labels else ():
         yield Finding(
@@ -147,3 +151,71 @@ def _constant(episodes: Sequence[Episode]) -> Iterator[Finding]:
 
 def _names(features: set[str]) -> str:
     return "{" + ", ".join(sorted(features)) + "}"
+
+
+def run_check(spec: str, features: str | None = None, task: Path | None = None, steps: int = 1000) -> CheckReport:
+    """The report on what a name stands for; a task's own world is checked against that task unless another is given."""
+    if steps < 1:
+        raise SpecError(f"steps is {steps}, and must be at least 1")
+    factory, own = _resolve(spec)
+    function = None if features is None else import_attribute(features)
+    if function is not None and not callable(function):
+        raise SpecError(
+            f"'{features}' is a {type(function).__name__}, not a function of (observation, action, next, info)"
+        )
+    return check(factory, function, load_file(task) if task is not None else own, steps)
+
+
+def _resolve(spec: str) -> tuple[EnvFactory, Task | None]:
+    if spec in gym.registry:
+        return lambda: gym.make(spec, disable_env_checker=True), None
+    if ":" in spec:
+        maker = import_attribute(spec)
+        return _checked(spec, maker), None
+    try:
+        task = load(spec)
+    except UnknownName as fault:
+        raise SpecError(f"'{spec}' is no MODULE:ENV, no Gymnasium id, and {fault}") from None
+    return task.world.env, task
+
+
+def _checked(spec: str, maker: Any) -> EnvFactory:
+    """A maker of environments whose faults are told in a sentence."""
+    if isinstance(maker, gym.Env):
+        raise SpecError(f"'{spec}' is one environment; name its class or a function, so that fresh ones can be made")
+    if not callable(maker):
+        raise SpecError(f"'{spec}' is a {type(maker).__name__}; name a class or a function that makes an environment")
+
+    def make() -> gym.Env[Any, Any]:
+        env = maker()
+        if not isinstance(env, gym.Env):
+            raise SpecError(f"'{spec}' made a {type(env).__name__}, not a gymnasium.Env; return an environment")
+        return env
+
+    try:
+        make().close()
+    except ErrandsError:
+        raise
+    except Exception as fault:
+        raise SpecError(f"'{spec}' cannot be made without arguments: {type(fault).__name__}: {fault}") from fault
+    return make
+
+
+def import_attribute(path: str) -> Any:
+    """What MODULE:NAME stands for; modules of the current directory are found too."""
+    if not re.fullmatch(r"[^\W\d][\w.]*:[^\W\d][\w.]*", path):
+        raise SpecError(f"'{path}' is not of the form MODULE:NAME, such as my_env:MyEnv")
+    module_name, _, names = path.partition(":")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: Any = importlib.import_module(module_name)
+    except Exception as fault:
+        raise SpecError(f"the module '{module_name}' cannot be imported: {type(fault).__name__}: {fault}") from fault
+    for name in names.split("."):
+        if not hasattr(found, name):
+            known = [n for n in vars(found) if not n.startswith("_")] if hasattr(found, "__dict__") else []
+            raise UnknownName(f"attribute of '{module_name}'", name, known)
+        found = getattr(found, name)
+    return found

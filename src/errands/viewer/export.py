@@ -24,7 +24,7 @@ from errands.tasks.task import Task
 from errands.viewer.replay import Episode, Replay
 from errands.viewer.sources import replay_run
 from errands.worlds import water
-from errands.worlds.picture import Box, Disc, Drawing, Shape, Stroke, Word, grid_drawing, pixels
+from errands.worlds.picture import Disc, Drawing, Rectangle, Shape, Stroke, Word, grid_drawing, pixels
 
 MODULES = ("dom.js", "machine.js", "world.js", "curves.js", "replay.js", "file.js")
 """What the file needs, each after those that it imports."""
@@ -128,7 +128,7 @@ def _captioned(drawn: Drawing, text: str) -> Drawing:
 
 def _water(at: Any) -> Drawing:
     (ax, ay), *balls = at
-    shapes: list[Shape] = [Box(0, 0, water.ARENA, water.ARENA, "#f4f8fb")]
+    shapes: list[Shape] = [Rectangle(0, 0, water.ARENA, water.ARENA, "#f4f8fb")]
     for i, (x, y) in enumerate(balls):
         shapes.append(Disc(x, water.ARENA - y, water.RADIUS, _PAINT[water.COLOURS[i // water.BALLS_EACH]]))
     shapes += [Disc(ax, water.ARENA - ay, r, fill) for r, fill in ((water.RADIUS, "#222222"), (11.0, "#ffffff"))]

@@ -24,7 +24,7 @@ TWICE = 25
 """States in which every action is tried twice: so many first ones, and one in so many later."""
 
 
-class Outcome(NamedTuple):
+class Try(NamedTuple):
     """What one try gave."""
 
     state: int
@@ -51,15 +51,15 @@ def enumerate_states(world: GymnasiumWorld, numbers: StateNumbers) -> FiniteWorl
     return _table(world, len(numbers), start, rows)
 
 
-def _same_start(world: GymnasiumWorld, env: gym.Env[Any, Any]) -> Outcome | None:
+def _same_start(world: GymnasiumWorld, env: gym.Env[Any, Any]) -> Try | None:
     starts = set()
     for seed in range(STARTS):
         state, info = env.reset(seed=seed)
-        starts.add(Outcome(int(state), frozenset(info["features"]), False, ()))
+        starts.add(Try(int(state), frozenset(info["features"]), False, ()))
     return starts.pop() if len(starts) == 1 else None
 
 
-def _explore(world: GymnasiumWorld, env: gym.Env[Any, Any], start: int) -> dict[int, list[Outcome]] | None:
+def _explore(world: GymnasiumWorld, env: gym.Env[Any, Any], start: int) -> dict[int, list[Try]] | None:
     """By state and action, what follows: breadth first from the start, each waiting state with a copy of its own."""
     actions = int(env.action_space.n)  # type: ignore[attr-defined]
     waiting: list[tuple[int, gym.Env[Any, Any]]] = []
@@ -67,7 +67,7 @@ def _explore(world: GymnasiumWorld, env: gym.Env[Any, Any], start: int) -> dict[
     if first is None:
         return None
     waiting.append((start, first))
-    rows: dict[int, list[Outcome]] = {start: []}
+    rows: dict[int, list[Try]] = {start: []}
     for state, here in waiting:
         for action in range(actions):
             if len(rows) * actions > MOST_TRIES:
@@ -103,7 +103,7 @@ def _copied(env: gym.Env[Any, Any]) -> gym.Env[Any, Any] | None:
 
 def _tried(
     world: GymnasiumWorld, here: gym.Env[Any, Any], action: int, chance: int
-) -> tuple[Outcome, gym.Env[Any, Any]] | None:
+) -> tuple[Try, gym.Env[Any, Any]] | None:
     """One action on a copy with random numbers of its own."""
     env = _copied(here)
     if env is None:
@@ -112,15 +112,15 @@ def _tried(
     return _stepped(world, env, action), env
 
 
-def _stepped(world: GymnasiumWorld, env: gym.Env[Any, Any], action: int) -> Outcome:
+def _stepped(world: GymnasiumWorld, env: gym.Env[Any, Any], action: int) -> Try:
     first = int(env.action_space.start)  # type: ignore[attr-defined]
     state, _, terminated, _, info = env.step(action + first)
     # The reward is left out where nothing asks for it by name: MiniGrid's depends on the time.
     signals = tuple(info["signals"][name] for name in world.reports)
-    return Outcome(int(state), frozenset(info["features"]), bool(terminated), signals)
+    return Try(int(state), frozenset(info["features"]), bool(terminated), signals)
 
 
-def _confirmed(world: GymnasiumWorld, env: gym.Env[Any, Any], start: Outcome, rows: dict[int, list[Outcome]]) -> bool:
+def _confirmed(world: GymnasiumWorld, env: gym.Env[Any, Any], start: Try, rows: dict[int, list[Try]]) -> bool:
     """Whether random walks go where the table says."""
     rng = np.random.default_rng(0)
     for walk in range(WALKS):
@@ -136,7 +136,7 @@ def _confirmed(world: GymnasiumWorld, env: gym.Env[Any, Any], start: Outcome, ro
     return True
 
 
-def _table(world: GymnasiumWorld, states: int, start: Outcome, rows: dict[int, list[Outcome]]) -> FiniteWorld:
+def _table(world: GymnasiumWorld, states: int, start: Try, rows: dict[int, list[Try]]) -> FiniteWorld:
     actions = len(next(iter(rows.values())))
     labels = {frozenset[str](): 0, start.features: 1} if start.features else {frozenset[str](): 0}
     shape = (states, actions, 1)

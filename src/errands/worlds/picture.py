@@ -21,7 +21,7 @@ _INK, _GREY, _TRAIL, _AGENT = "#222222", "#d5d5d5", "#8aa4c8", "#c0392b"
 _WALL = 3.5
 
 
-class Box(NamedTuple):
+class Rectangle(NamedTuple):
     """A filled rectangle."""
 
     x: float
@@ -58,7 +58,7 @@ class Word(NamedTuple):
     colour: str
 
 
-Shape = Box | Disc | Stroke | Word
+Shape = Rectangle | Disc | Stroke | Word
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def svg(drawing: Drawing) -> str:
 
 def _element(shape: Shape) -> str:
     match shape:
-        case Box(x, y, width, height, fill):
+        case Rectangle(x, y, width, height, fill):
             return f'<rect x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}" fill="{fill}"/>'
         case Disc(x, y, radius, fill):
             return f'<circle cx="{_n(x)}" cy="{_n(y)}" r="{_n(radius)}" fill="{fill}"/>'
@@ -109,7 +109,7 @@ def pixels(drawing: Drawing) -> NDArray[np.uint8]:
     pen = ImageDraw.Draw(image)
     for shape in drawing.shapes:
         match shape:
-            case Box(x, y, width, height, fill):
+            case Rectangle(x, y, width, height, fill):
                 pen.rectangle((x * k, y * k, (x + width) * k - 1, (y + height) * k - 1), fill=fill)
             case Disc(x, y, radius, fill):
                 pen.ellipse(((x - radius) * k, (y - radius) * k, (x + radius) * k, (y + radius) * k), fill=fill)
@@ -159,7 +159,7 @@ def _tints(layout: GridLayout, shown: Sequence[tuple[str, int]]) -> list[Shape]:
     cells: list[Shape] = []
     for name, cell in shown:
         tint = _TINTS[families.index(name.rstrip("0123456789")) % len(_TINTS)]
-        cells.append(Box(*_corner(layout, cell), CELL, CELL, tint))
+        cells.append(Rectangle(*_corner(layout, cell), CELL, CELL, tint))
     return cells
 
 
@@ -174,7 +174,7 @@ def _lines(layout: GridLayout) -> list[Shape]:
 
 
 def _walls(layout: GridLayout) -> list[Shape]:
-    shapes: list[Shape] = [Box(*_corner(layout, cell), CELL, CELL, _INK) for cell in sorted(layout.blocked)]
+    shapes: list[Shape] = [Rectangle(*_corner(layout, cell), CELL, CELL, _INK) for cell in sorted(layout.blocked)]
     for low, high in sorted(layout.walls):
         x, y = _corner(layout, high)
         end = (x, y + CELL) if high - low == 1 and layout.width > 1 else (x + CELL, y)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import ctypes.util
 import os
@@ -106,7 +107,9 @@ def restore_foreign(env: gym.Env[Any, Any], saved: Saved) -> None:
     for name, value in saved["attributes"].items():
         # What is stored may be anything: nothing of the environment's own that is no plain data is replaced.
         if name in _FIXED or not isinstance(name, str) or callable(getattr(env, name, None)) or not is_plain(value):
-            raise TaskError(f"the stored state of {type(env).__name__} has '{str(name)[:40]}', which is none of its data")
+            raise TaskError(
+                f"the stored state of {type(env).__name__} has '{str(name)[:40]}', which is none of its data"
+            )
         setattr(env, name, copy.deepcopy(value))
     physical: Any = env
     if "physics" in saved:
@@ -120,3 +123,36 @@ def is_plain(value: Any) -> bool:
     if isinstance(value, list | tuple | set | frozenset):
         return all(is_plain(item) for item in value)
     return isinstance(value, _PLAIN)
+
+
+def plain(value: Any) -> Any:
+    """Plain data as JSON can hold it; arrays, numpy numbers, bytes and tuples are marked."""
+    if isinstance(value, np.ndarray | np.generic):
+        array = np.asarray(value)
+        data = base64.b64encode(array.tobytes()).decode()
+        return {"~array": [array.dtype.str, list(array.shape), data, isinstance(value, np.generic)]}
+    if isinstance(value, bytes):
+        return {"~bytes": base64.b64encode(value).decode()}
+    if isinstance(value, tuple | set | frozenset):
+        return {f"~{type(value).__name__}": [plain(v) for v in value]}
+    if isinstance(value, dict):
+        return {"~dict": [[plain(k), plain(v)] for k, v in value.items()]}
+    return [plain(v) for v in value] if isinstance(value, list) else value
+
+
+def rich(value: Any) -> Any:
+    """The data behind `plain`."""
+    if isinstance(value, list):
+        return [rich(v) for v in value]
+    if not isinstance(value, dict):
+        return value
+    ((mark, inner),) = value.items()
+    if mark == "~array":
+        dtype, shape, data, scalar = inner
+        array = np.frombuffer(base64.b64decode(data), dtype).reshape(shape).copy()
+        return array[()] if scalar else array
+    if mark == "~bytes":
+        return base64.b64decode(inner)
+    if mark == "~dict":
+        return {rich(k): rich(v) for k, v in inner}
+    return {"~tuple": tuple, "~set": set, "~frozenset": frozenset}[mark](rich(v) for v in inner)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.worlds.grid import positive, units
-from errands.worlds.picture import Box, Disc, Drawing, Shape, pixels
+from errands.worlds.picture import Disc, Drawing, Rectangle, Shape, pixels
 from errands.worlds.saving import Saved, restore_random, save_random
 
 Singles = NDArray[np.float32]
@@ -190,7 +190,7 @@ class WaterEnv(gym.Env[NDArray[np.float32], Any]):
 
 def water_drawing(state: WaterState) -> Drawing:
     """The arena as shapes, y upwards: coloured balls, the agent as a ring."""
-    shapes: list[Shape] = [Box(0, 0, ARENA, ARENA, "#f4f8fb")]
+    shapes: list[Shape] = [Rectangle(0, 0, ARENA, ARENA, "#f4f8fb")]
     for i, (x, y) in enumerate(state.balls.tolist()):
         shapes.append(Disc(x, ARENA - y, RADIUS, _PAINT[COLOURS[i // BALLS_EACH]]))
     x, y = state.agent.tolist()

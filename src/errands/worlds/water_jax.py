@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int
 from errands.worlds import water
 
 
-class WaterState(NamedTuple):
+class WaterArrays(NamedTuple):
     """Everything that the future depends on, as in water.WaterState; a pytree of arrays."""
 
     agent: Float[Array, "2"]
@@ -22,19 +22,19 @@ class WaterState(NamedTuple):
     touching: Bool[Array, "12"]
 
 
-def reset_state(map_seed: int) -> WaterState:
+def reset_state(map_seed: int) -> WaterArrays:
     """The state in which every episode on this map starts."""
-    return WaterState(*(jnp.asarray(part) for part in water.reset_state(map_seed)))
+    return WaterArrays(*(jnp.asarray(part) for part in water.reset_state(map_seed)))
 
 
-def step(state: WaterState, action: Int[Array, ""] | int) -> tuple[WaterState, Bool[Array, "6"]]:
+def step(state: WaterArrays, action: Int[Array, ""] | int) -> tuple[WaterArrays, Bool[Array, "6"]]:
     """The next state, and for each colour whether an overlap with one of its balls starts in this step."""
     pushed = jnp.clip(state.velocity + jnp.asarray(water.PUSHES)[action], -water.TOP_SPEED, water.TOP_SPEED)
     agent, velocity = _bounce(state.agent + pushed, pushed)
     balls, drifts = _bounce(state.balls + state.drifts, state.drifts)
     touching = jnp.sum(jnp.square(balls - agent), axis=1) <= 4 * water.RADIUS * water.RADIUS
     touched = (touching & ~state.touching).reshape(len(water.COLOURS), water.BALLS_EACH).any(axis=1)
-    return WaterState(agent, velocity, balls, drifts, touching), touched
+    return WaterArrays(agent, velocity, balls, drifts, touching), touched
 
 
 def _bounce(
@@ -44,7 +44,7 @@ def _bounce(
     return held, jnp.where(held == centre, velocity, -velocity)
 
 
-def observe(state: WaterState) -> Float[Array, "52"]:
+def observe(state: WaterArrays) -> Float[Array, "52"]:
     """The 52 numbers of water.observe."""
     own = jnp.concatenate([state.agent / water.ARENA, state.velocity / water.TOP_SPEED])
     places = (state.balls - state.agent) / water.ARENA

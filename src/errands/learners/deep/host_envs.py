@@ -17,8 +17,7 @@ from errands.errors import StoreError, TaskError
 from errands.learners.deep.machine import MachineArrays
 from errands.tables import RUNNING, SUCCESS
 from errands.worlds.cheetah import BACKWARD, CONTROL_COST, FORWARD
-from errands.worlds.plain import plain, rich
-from errands.worlds.saving import Restorable
+from errands.worlds.saving import Restorable, plain, rich
 
 Row = NDArray[np.float32]
 

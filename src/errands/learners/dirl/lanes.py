@@ -23,8 +23,7 @@ from errands.learners.deep.agent import Agent, AgentState, Position, WorldStep
 from errands.learners.deep.device import CHUNK, DeviceWorld, device_world
 from errands.learners.deep.machine import machine_arrays
 from errands.tasks.task import Task
-from errands.worlds.plain import plain, rich
-from errands.worlds.saving import Restorable
+from errands.worlds.saving import Restorable, plain, rich
 
 
 @dataclass(frozen=True, eq=False)

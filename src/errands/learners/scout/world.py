@@ -17,8 +17,7 @@ from errands.learners.scout.machine import Lowering
 from errands.tables import RUNNING, Ints
 from errands.tasks.task import Task
 from errands.worlds.base import FiniteWorld, numbered
-from errands.worlds.plain import plain, rich
-from errands.worlds.saving import Restorable
+from errands.worlds.saving import Restorable, plain, rich
 
 NEWS, BEYOND = 6, 7
 """Why exploring stopped: the environment showed a feature set that the machine has not been lowered against, or a state

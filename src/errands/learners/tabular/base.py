@@ -30,7 +30,7 @@ from errands.oracle.episode import play
 from errands.tables import Evaluation, WorldTable
 from errands.tasks.task import Task
 from errands.worlds.base import numbered
-from errands.worlds.plain import plain, rich
+from errands.worlds.saving import plain, rich
 
 UNKNOWN = -1
 

@@ -12,7 +12,7 @@ from errands.errors import TaskError, UnknownName
 from errands.machines import unfold_agenda
 from errands.tasks import any_order, load, sequence
 from errands.tasks.product import product, task_env
-from errands.tasks.replay import ReplayTransition, RewardMachineReplay
+from errands.tasks.transitions import ReplayTransition, RewardMachineReplay
 
 CELLS = gym.spaces.Discrete(12)
 

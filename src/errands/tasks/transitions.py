@@ -13,9 +13,7 @@ from errands.machines import Machine
 from errands.machines.counting import objectives
 from errands.machines.stepping import State
 from errands.tables import FAILURE
-from errands.tasks.crossing import Crossing, Observation
-from errands.tasks.product import ProductEnv
-from errands.tasks.walker import Position, Walker
+from errands.tasks.product import Crossing, Observation, Position, ProductEnv, Walker
 
 Kind = Literal["counterfactual", "coupled"]
 
