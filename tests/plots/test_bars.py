@@ -38,3 +38,10 @@ def test_what_was_not_run_is_grey_below_the_others():
     assert labels[3].get_color() == GREY
     assert axes.texts[-1].get_text() == "not run"
     assert value.as_json()["missing"] == ("crm boolean",)
+
+
+def test_bars_begin_at_a_stated_place_below_all_of_them():
+    axes = draw_bars(VALUE).axes[0]
+    assert VALUE.begin == 10
+    assert axes.get_xlim()[0] == 10
+    assert "bars begin at 10;" in axes.get_xlabel()

@@ -54,7 +54,9 @@ def test_every_feature_is_written_on_the_map_and_every_wall_drawn():
     layout = layout_of(errands.load("office-3"))
     axes = blank(4, 3).add_subplot()
     paint_map(axes, layout)
-    assert [text.get_text() for text in axes.texts] == [layout.sign(name) for name, _ in layout.places]
+    *signs, legend = [text.get_text() for text in axes.texts]
+    assert signs == [layout.sign(name) for name, _ in layout.places]
+    assert legend.split() == ["f", "coffee", "*", "decoration"]
     thick = [line for line in axes.lines if line.get_linewidth() > 2]
     assert len(thick) == len(layout.walls)
     assert axes.yaxis_inverted()

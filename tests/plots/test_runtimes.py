@@ -13,3 +13,8 @@ def test_the_axis_of_seconds_is_logarithmic_and_sizes_are_whole():
     axes = draw_runtimes(runtimes("Delivery", MEASURED)).axes[0]
     assert axes.get_yscale() == "log"
     assert [t.get_text() for t in axes.get_xticklabels()] == ["2", "3"]
+
+
+def test_the_axis_does_not_zoom_into_noise():
+    low, high = draw_runtimes(runtimes("Water", [("qcorm", 2, 1.00), ("qcorm", 3, 1.02)])).axes[0].get_ylim()
+    assert high / low >= 2

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from errands.analysis.summary import Summary
 from errands.plots.style import GREY, blank, looks, styled
 
@@ -38,6 +40,12 @@ class Bars:
     missing: tuple[str, ...] = ()
     """Methods that were not run: they stand in grey below the others."""
 
+    @property
+    def begin(self) -> int:
+        """Where bars begin on the logarithmic axis: the power of ten below everything that is drawn."""
+        least = min([self.steps, *(x for bar in self.bars for x in (bar.low, bar.median) if x is not None)])
+        return int(10 ** max(0, np.ceil(np.log10(max(least, 1))) - 1))
+
     def as_json(self) -> dict[str, Any]:
         """The same as plain values."""
         return {"kind": "bars", **asdict(self)}
@@ -53,7 +61,7 @@ def bars(summaries: Sequence[Summary], title: str | None = None, missing: Sequen
 def draw_bars(value: Bars) -> Figure:
     """The figure."""
     with styled():
-        figure = blank(7.2, 0.6 + 0.38 * max(len(value.bars) + len(value.missing), 3))
+        figure = blank(7.2, 0.75 + 0.38 * max(len(value.bars) + len(value.missing), 3))
         paint_bars(figure.add_subplot(), value)
     return figure
 
@@ -81,5 +89,8 @@ def paint_bars(axes: Axes, value: Bars) -> None:
     axes.invert_yaxis()
     axes.grid(False, axis="y")
     axes.set_xscale("log")
+    axes.set_xlim(left=value.begin)
     axes.set_title(value.title)
-    axes.set_xlabel("steps to the first optimal evaluation (hatched: most seeds never met it)")
+    axes.set_xlabel(
+        f"steps to the first optimal evaluation\n(bars begin at {value.begin:,}; hatched: most seeds never met it)"
+    )

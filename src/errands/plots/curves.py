@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Values = tuple[float | None, ...]
+MOST_TOGETHER = 5
+"""The most methods that one chart shows in colours."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class LearningCurves:
     optimum: float | None
     """The exact optimum, or None where it is unknown."""
     ceiling: float
-    """Where failures are drawn: above every length that was met."""
+    """The top of the axis: above every length that was met."""
     lines: tuple[Line, ...]
     notes: tuple[str, ...] = ()
 
@@ -58,7 +60,7 @@ def learning_curves(curves: Sequence[Curve], title: str | None = None, points: i
     lines = tuple(_line(curve, points, last) for curve in curves)
     met = [x for line in lines for x in (*line.median, *line.high, *line.low) if x is not None]
     optimum = reference_of(curves) if any(c.optimum is not None for c in curves) else None
-    ceiling = 1.6 * max([*met, optimum or 1.0])
+    ceiling = 1.15 * max([*met, optimum or 1.0])
     notes = tuple(f"{c.name}: {c.note}" for c in curves if c.note)
     short = [c for c in curves if c.ends_last < last and not c.apart]
     ended = tuple(f"{c.name} ended at step {c.ends_last:,}; its last value is drawn on" for c in short)
@@ -89,8 +91,10 @@ def _points(curve: Curve) -> Line:
 
 
 def draw_curves(value: LearningCurves) -> Figure:
-    """The figure."""
+    """One chart of up to five methods; of more, a small one for each, the others grey behind it."""
     with styled():
+        if len(value.lines) > MOST_TOGETHER:
+            return _small_multiples(value)
         failing = any(share for line in value.lines for share in line.failed)
         figure = blank(7.2, 5.2 if failing else 4.2)
         grid = figure.add_gridspec(2 if failing else 1, 1, height_ratios=(4, 1) if failing else None)
@@ -105,37 +109,74 @@ def draw_curves(value: LearningCurves) -> Figure:
     return figure
 
 
-def paint_failures(axes: Axes, value: LearningCurves) -> None:
-    """The share of seeds that fail, below the lengths of a figure."""
+def _small_multiples(value: LearningCurves) -> Figure:
+    columns = 3 if len(value.lines) % 3 == 0 or len(value.lines) > 8 else 4 if len(value.lines) > 6 else 2
+    rows = -(-len(value.lines) // columns)
+    figure = blank(2.9 * columns, 2.9 * rows + 0.4)
+    figure.suptitle(value.task, fontweight="bold", fontsize=11)
+    grid = figure.add_gridspec(2 * rows, columns, height_ratios=(4, 1) * rows)
+    first: Axes | None = None
+    for i, line in enumerate(value.lines):
+        row, column = divmod(i, columns)
+        axes = figure.add_subplot(grid[2 * row, column], sharex=first, sharey=first)
+        below = figure.add_subplot(grid[2 * row + 1, column], sharex=axes)
+        first = first or axes
+        paint_curves(axes, value, line.name)
+        paint_failures(below, value, line.name)
+        axes.set_title(line.name, fontsize=10)
+        axes.tick_params(labelbottom=False, labelleft=column == 0)
+        below.tick_params(labelleft=column == 0, labelbottom=i + columns >= len(value.lines))
+        axes.set_xlabel("")
+        if column:
+            axes.set_ylabel("")
+            below.set_ylabel("")
+        if i + columns < len(value.lines):
+            below.set_xlabel("")
+    return figure
+
+
+def paint_failures(axes: Axes, value: LearningCurves, only: str | None = None) -> None:
+    """The share of seeds that fail, below the lengths of a figure: of all methods, or of `only` one."""
     chosen = looks([line.name for line in value.lines])
     for line in value.lines:
+        if only not in (None, line.name):
+            continue
         look, shares = chosen[line.name], [100 * share for share in line.failed]
         if line.apart:
             axes.plot(line.steps, shares, color=look.colour, marker=look.mark, linestyle="none", markersize=5)
-        else:
-            axes.step(line.steps, shares, where="post", color=look.colour, linestyle=look.dashes, linewidth=1.4)
+            continue
+        axes.step(line.steps, shares, where="post", color=look.colour, linestyle=look.dashes, linewidth=1.4)
+        if only:
+            axes.fill_between(line.steps, 0, shares, step="post", color=look.colour, alpha=0.25, linewidth=0)
     axes.set_ylim(-4, 104)
     axes.set_yticks([0, 50, 100], ["0", "50", "100"])
     axes.set_xlabel("training steps")
-    axes.set_ylabel("% of seeds fail")
+    axes.set_ylabel("% fail" if only else "% of seeds fail")
 
 
-def paint_curves(axes: Axes, value: LearningCurves) -> None:
-    """Draw into axes that someone else has made."""
+def paint_curves(axes: Axes, value: LearningCurves, only: str | None = None) -> None:
+    """Draw into axes that someone else has made; with `only`, that method in its colour before the others in grey."""
     chosen = looks([line.name for line in value.lines])
     for line in value.lines:
+        if only not in (None, line.name):
+            axes.step(line.steps, _drawn(line.median), where="post", color="#d0d0d0", linewidth=1.0, zorder=1)
+            continue
         look = chosen[line.name]
-        low, median, high = (_drawn(row, value.ceiling) for row in (line.low, line.median, line.high))
+        low, median, high = _drawn(line.low), _drawn(line.median), _drawn(line.high)
         if line.apart:
             spread = np.abs(np.array([low, high]) - median)
             axes.errorbar(
                 line.steps, median, spread, color=look.colour, fmt=look.mark, markersize=6, capsize=3, label=line.name
             )
             continue
-        axes.fill_between(line.steps, low, high, step="post", color=look.colour, alpha=0.15, linewidth=0)
+        # Where a quarter of the seeds fail the band is open upwards; where half of them do the line has a gap.
+        top = np.where(np.isnan(high) & ~np.isnan(low), value.ceiling, high)
+        axes.fill_between(line.steps, low, top, step="post", color=look.colour, alpha=0.15, linewidth=0)
+        # Marks are spread over what is drawn; matplotlib cannot spread them over nothing.
+        marks = None if np.isnan(median).all() else (0.05 + 0.02 * value.lines.index(line), 0.25)
         axes.step(
             line.steps, median, where="post", color=look.colour, linestyle=look.dashes, linewidth=1.7,
-            marker=look.mark, markevery=(0.05 + 0.02 * value.lines.index(line), 0.25), markersize=5, label=line.name,
+            marker=look.mark, markevery=marks, markersize=5, label=line.name,
         )  # fmt: skip
     if value.optimum is not None:
         axes.axhline(value.optimum, color=GREY, linewidth=1, linestyle=(0, (1, 2)))
@@ -144,34 +185,40 @@ def paint_curves(axes: Axes, value: LearningCurves) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     floor = min([value.optimum or value.ceiling, *(x for line in value.lines for x in line.low if x is not None)])
-    axes.set_ylim(0.8 * floor, 1.12 * value.ceiling)
+    axes.set_ylim(0.8 * floor, value.ceiling)
     _length_axis(axes, 0.8 * floor, value.ceiling)
-    _step_axis(axes, [step for line in value.lines for step in line.steps])
+    _step_axis(axes, [step for line in value.lines for step in line.steps], few=only is not None)
     axes.set_title(value.task)
     axes.set_xlabel("training steps")
-    axes.set_ylabel("length of the greedy episode")
+    axes.set_ylabel("length of the greedy episode" if only is None else "length")
 
 
-def _drawn(row: Values, ceiling: float) -> list[float]:
-    return [ceiling if x is None else x for x in row]
+def _drawn(row: Values) -> np.ndarray:
+    """The values with gaps for failures."""
+    return np.array([np.nan if x is None else x for x in row])
 
 
-def _step_axis(axes: Axes, steps: list[int]) -> None:
+def _step_axis(axes: Axes, steps: list[int], few: bool) -> None:
     """Plain numbers on the axis of steps: powers of ten, and what lies between them where there are few."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    wide = max(steps, default=1) > 100 * max(min(steps, default=1), 1)
+    wide = few or max(steps, default=1) > 100 * max(min(steps, default=1), 1)
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda step, _: f"{step:,.0f}"))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda step, _: _short(step) if few else f"{step:,.0f}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
+def _short(count: float) -> str:
+    """A number of steps in little room."""
+    return f"{count / 1e6:g} M" if count >= 1e6 else f"{count / 1e3:g} k" if count >= 1e3 else f"{count:g}"
+
+
 def _length_axis(axes: Axes, low: float, ceiling: float) -> None:
-    """Plain numbers on the axis of lengths, and the word 'fails' where failures are drawn."""
+    """Plain numbers on the axis of lengths, few enough to be read."""
     from matplotlib.ticker import NullFormatter, NullLocator
 
     steps = [m * 10**e for e in range(7) for m in (1, 1.5, 2, 3, 5, 7)]
-    ticks = [t for t in steps if low <= t < 0.8 * ceiling]
-    axes.set_yticks([*ticks, ceiling], [*(f"{t:,g}" for t in ticks), "fails"])
+    ticks = [t for t in steps if low <= t <= ceiling]
+    axes.set_yticks(ticks, [f"{t:,g}" for t in ticks])
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_minor_formatter(NullFormatter())

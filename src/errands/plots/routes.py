@@ -11,7 +11,7 @@ import numpy as np
 from errands.errors import TaskError
 from errands.oracle.episode import Pair, Policy, walk
 from errands.oracle.optimum import Optimum
-from errands.plots.style import blank, styled
+from errands.plots.style import TINTS, blank, styled, tints
 from errands.tables import RUNNING, SUCCESS
 from errands.tasks.task import Task
 from errands.worlds.grid import GridLayout
@@ -53,11 +53,16 @@ def paint_map(axes: Axes, layout: GridLayout) -> None:
         end = (x, y + 1) if high - low == 1 and layout.width > 1 else (x + 1, y)
         axes.plot([x, end[0]], [y, end[1]], color=_INK, linewidth=2.4, solid_capstyle="projecting", zorder=4)
     axes.add_patch(Rectangle((0, 0), layout.width, layout.height, fill=False, linewidth=2.4, edgecolor=_INK, zorder=4))
+    colour = tints(layout.features)
     for name, cell in layout.places:
         right, down = centre(layout, cell)
-        axes.add_patch(Rectangle((right - 0.5, down - 0.5), 1, 1, color=_TINT, zorder=-1))
+        axes.add_patch(Rectangle((right - 0.5, down - 0.5), 1, 1, color=TINTS[colour[name]], zorder=-1))
         axes.text(right - 0.43, down - 0.4, layout.sign(name), ha="left", va="top", fontsize=7.5, zorder=6,
                   fontweight="bold", color="#444444", path_effects=[halo])  # fmt: skip
+    signs = dict.fromkeys((layout.sign(name), name) for name, _ in layout.places if layout.sign(name) != name)
+    if signs:
+        legend = "    ".join(f"{sign}  {name}" for sign, name in signs)
+        axes.text(0, layout.height + 0.15, legend, ha="left", va="top", fontsize=8, color="#444444")
     axes.set_xlim(-0.05, layout.width + 0.05)
     axes.set_ylim(layout.height + 0.05, -0.05)
     axes.set_aspect("equal")
@@ -151,7 +156,7 @@ def _paint_route(axes: Axes, layout: GridLayout, shown: Route) -> None:
     colours = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.85, max(len(shown.legs), 2)))
     x, y = centre(layout, layout.start)
     axes.plot([x], [y], marker="o", markersize=7, color="#c0392b", zorder=7)
-    ends: dict[int, int] = {}
+    ends: dict[int, list[str]] = {}
     for k, leg in enumerate(shown.legs):
         shift = 0.44 * ((k + 0.5) / len(shown.legs) - 0.5)
         points = np.array([centre(layout, c) for c in leg.cells[: _MOST_SHOWN + 1]]) + shift
@@ -159,13 +164,15 @@ def _paint_route(axes: Axes, layout: GridLayout, shown: Route) -> None:
         axes.plot(points[:, 0], points[:, 1], color=colours[k], linewidth=1.6, linestyle=style, zorder=5)
         _arrow(axes, points, colours[k])
         if leg.objective:
-            cell = leg.cells[-1]
-            right, up = centre(layout, cell)
-            place = ends[cell] = ends.get(cell, -1) + 1
-            axes.text(
-                right + 0.47 - 0.31 * (place // 3), up + 0.46 - 0.31 * (place % 3), str(k + 1), ha="right", va="bottom",
-                fontsize=7, fontweight="bold", color=colours[k], zorder=8, path_effects=[halo],
-            )  # fmt: skip
+            ends.setdefault(leg.cells[-1], []).append(str(k + 1))
+    # The numbers of all legs that end in a cell are one text, three to a line, so that none covers another.
+    for cell, numbers in ends.items():
+        right, down = centre(layout, cell)
+        lines = [" ".join(numbers[i : i + 3]) for i in range(0, len(numbers), 3)]
+        axes.text(
+            right + 0.46, down + 0.47, "\n".join(lines), ha="right", va="bottom", fontsize=6.5, fontweight="bold",
+            color="#222222", zorder=8, linespacing=0.95, path_effects=[halo],
+        )  # fmt: skip
 
 
 def _arrow(axes: Axes, points: np.ndarray, colour: Any) -> None:

@@ -6,12 +6,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from errands.analysis.statistics import spread
 from errands.plots.style import blank, looks, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+
+LEAST_SPAN = 2.0
+"""The least factor between the ends of the axis of seconds."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +67,8 @@ def draw_runtimes(value: Runtimes) -> Figure:
 
 def paint_runtimes(axes: Axes, value: Runtimes) -> None:
     """Draw into axes that someone else has made."""
+    from matplotlib.ticker import FuncFormatter
+
     chosen = looks(list(value.lines))
     for name, points in value.lines.items():
         look, x = chosen[name], [p.subtasks for p in points]
@@ -70,6 +78,14 @@ def paint_runtimes(axes: Axes, value: Runtimes) -> None:
                   markersize=5, linewidth=1.7, label=name)  # fmt: skip
     sizes = sorted({p.subtasks for points in value.lines.values() for p in points})
     axes.set_yscale("log")
+    met = [x for points in value.lines.values() for p in points for x in (p.low, p.high)]
+    if met and max(met) < LEAST_SPAN * min(met):
+        # Differences of a few percent are noise: the axis shows a factor of two around them.
+        middle, half = np.sqrt(min(met) * max(met)), np.sqrt(LEAST_SPAN)
+        axes.set_ylim(middle / half, middle * half)
+    plain = FuncFormatter(lambda seconds, _: f"{seconds:g}")
+    axes.yaxis.set_major_formatter(plain)
+    axes.yaxis.set_minor_formatter(plain)
     axes.set_xticks(sizes, [str(n) for n in sizes])
     axes.set_title(value.title)
     axes.set_xlabel("number of subtasks")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from errands.plots.style import tints
 from errands.tasks.task import Task
 from errands.worlds import water
 from errands.worlds.cheetah import BACKWARD, FORWARD
@@ -34,12 +34,6 @@ def _water_scene(task: Task) -> Scene:
     each = [c for c in water.COLOURS for _ in range(water.BALLS_EACH)]
     arena = {"kind": "water", "size": water.ARENA, "radius": water.RADIUS, "balls": each}
     return {**arena, "wanted": wanted, "minded": minded}
-
-
-def tints(features: Iterable[str]) -> dict[str, int]:
-    """The number of each feature's colour, the same wherever it is drawn; names that differ by a number share one."""
-    families = list(dict.fromkeys(name.rstrip("0123456789") for name in features))
-    return {name: families.index(name.rstrip("0123456789")) for name in features}
 
 
 def grid_scene(layout: GridLayout) -> Scene:
