@@ -6,7 +6,8 @@ import pytest
 
 from errands.errors import SpecError, TaskError
 from errands.machines import NumericRM, couple, unfold_agenda, unfold_boolean
-from errands.machines.numeric import Label, Outcome, Reward, Transition, parse_reward, parse_transition
+from errands.machines.numeric import Label, Outcome, Transition, parse_transition
+from errands.machines.rewards import Reward, parse_reward
 
 from .examples import FIGURE_1B, boxes
 
@@ -182,7 +183,7 @@ def test_a_signal_is_paid_times_its_factor() -> None:
     assert parse_reward("-cost").paid({"cost": 3.0}) == -3.0
     assert parse_reward("cost").paid({"cost": 3.0}) == 3.0
     assert Reward(0.5, "cost").paid({"cost": 3.0}) == 1.5
-    assert str(Reward(0.5, "cost")) == "0.5 cost"
+    assert str(Reward(0.5, "cost")) == "0.5*cost"
 
 
 @pytest.mark.parametrize("signals", [None, {}, {"other": 1.0}])

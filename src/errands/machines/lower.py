@@ -120,15 +120,8 @@ def _entry(
     changes = stepper.changes(u, values)
     for t in stepper.leaving[u]:
         if holds(t.guard, label, changes):
-            signal = -1
-            if t.reward.signal is not None:
-                if t.reward.signal not in signals:
-                    raise TaskError(
-                        f"the reward of '{t}' is the signal '{t.reward.signal}', which the world does not report"
-                    )
-                signal = signals.index(t.reward.signal)
             fired = position.get(stepper.fired(u, t, values) or "", -1)
-            return stepper.index[t.target], t.reward.value, signal, fired
+            return stepper.index[t.target], *t.reward.lowered(signals), fired
     return u, 0.0, -1, -1
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from errands.errors import SpecError, TaskError
+from errands.errors import SpecError
 from errands.features import (
     MAX_FEATURES,
     Boolean,
@@ -21,6 +20,7 @@ from errands.features import (
     parse_guard,
     said_plainly,
 )
+from errands.machines.rewards import NOTHING, Reward, parse_reward
 from errands.machines.rules import NO_RULES, Rules, read_rules, rule_faults
 
 MAX_SUBTASKS = 4_096
@@ -31,40 +31,13 @@ Signals = Sequence[Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Reward:
-    """A number, or a signal of the world times a number."""
-
-    value: float = 0.0
-    signal: str | None = None
-
-    def __str__(self) -> str:
-        if self.signal is None:
-            return f"{self.value:g}"
-        factor = {1.0: "", -1.0: "-"}.get(self.value, f"{self.value:g} ")
-        return factor + self.signal
-
-    @property
-    def signals(self) -> tuple[str, ...]:
-        """The signals that it depends on."""
-        return () if self.signal is None else (self.signal,)
-
-    def paid(self, signals: Mapping[str, float] | None) -> float:
-        """The number that is paid in a step with these signals."""
-        if self.signal is None:
-            return self.value
-        if signals is None or self.signal not in signals:
-            raise TaskError(f"the reward is the signal '{self.signal}', which this step does not report; pass signals=")
-        return self.value * signals[self.signal]
-
-
-@dataclass(frozen=True, slots=True)
 class Transition:
     """From a machine state to another when the guard holds, paying the reward."""
 
     source: str
     target: str
     guard: Guard
-    reward: Reward = Reward()
+    reward: Reward = NOTHING
 
     def __str__(self) -> str:
         return f"{self.source} -> {self.target} : {self.guard} ; {self.reward}"
@@ -86,23 +59,6 @@ def parse_transition(text: str) -> Transition:
         return Transition(source, target, said_plainly(parse_guard(guard)), parse_reward(reward))
     except SpecError as fault:
         raise SpecError(f"{fault} (in '{text.strip()[:80]}')") from None
-
-
-def parse_reward(text: str) -> Reward:
-    """The reward that a text means: a finite number, a signal, or a signal with a minus sign."""
-    word = text.strip()
-    try:
-        value = float(word)
-    except ValueError:
-        minus, name = word.startswith("-"), word.removeprefix("-").strip()
-        if not is_name(name):
-            raise SpecError(f"the reward '{word[:40]}' is neither a number nor the name of a signal") from None
-        if name.lower() in ("nan", "inf", "infinity"):
-            raise SpecError(f"the reward '{word}' is not a finite number") from None
-        return Reward(-1.0 if minus else 1.0, name)
-    if not math.isfinite(value):
-        raise SpecError(f"the reward '{word}' is not a finite number")
-    return Reward(value)
 
 
 @dataclass(frozen=True)
@@ -220,7 +176,12 @@ class NumericRM:
     @cached_property
     def signals(self) -> tuple[str, ...]:
         """Every signal that a reward uses."""
-        return tuple(dict.fromkeys(t.reward.signal for t in self.transitions if t.reward.signal))
+        return tuple(dict.fromkeys(name for t in self.transitions for name in t.reward.signals))
+
+    @cached_property
+    def compounds(self) -> tuple[Reward, ...]:
+        """The rewards that are more than a number or a signal times a number: signals of their own in tables."""
+        return tuple(dict.fromkeys(t.reward for t in self.transitions if t.reward.compound))
 
     @cached_property
     def leaving(self) -> dict[str, tuple[Transition, ...]]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from errands.errors import SpecError
 from errands.features import TRUE, Boolean, Guard, conjunction, disjunction, is_name, negation
-from errands.machines.numeric import NumericRM, Reward, Transition
+from errands.machines.numeric import NumericRM, Transition
+from errands.machines.rewards import Reward
 
 MAX_LENGTH = 1_000_000
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"

@@ -106,9 +106,9 @@ def build(policy: Policy, task: Task, most: int = MOST_NODES) -> Chain:
                 status = FAILURE
             paid = 0.0
             if transition is not None:
-                paid = transition.reward.value
-                if transition.reward.signal is not None:
-                    paid *= float(table.signal[(names.index(transition.reward.signal), *where, o)])
+                paid, signal = transition.reward.lowered(names)
+                if signal >= 0:
+                    paid *= float(table.signal[(signal, *where, o)])
             if status == RUNNING:
                 there += states * _numbered((after, memory), contexts, listed)
                 if there not in number:

@@ -25,7 +25,8 @@ from errands.features import (
 )
 from errands.machines import Sizes, size, unfold_agenda
 from errands.machines.counting import Quotient, overlaps
-from errands.machines.numeric import Label, NumericRM, Reward, Transition
+from errands.machines.numeric import Label, NumericRM, Transition
+from errands.machines.rewards import Reward
 from errands.machines.rules import Group, reference_names
 from errands.machines.stepping import State, Stepper, Values
 from errands.tables import RUNNING

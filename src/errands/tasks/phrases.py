@@ -23,7 +23,8 @@ from errands.features import (
     is_name,
     negation,
 )
-from errands.machines.numeric import MAX_TRANSITIONS, NumericRM, Reward, Transition, parse_transition
+from errands.machines.numeric import MAX_TRANSITIONS, NumericRM, Transition, parse_transition
+from errands.machines.rewards import Reward
 from errands.machines.rules import NO_RULES, Group, Rules
 
 Phrase = NumericRM | str

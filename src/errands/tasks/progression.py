@@ -17,7 +17,8 @@ from errands.features import (
     disjunction,
     negation,
 )
-from errands.machines.numeric import MAX_TRANSITIONS, Reward, Transition
+from errands.machines.numeric import MAX_TRANSITIONS, Transition
+from errands.machines.rewards import Reward
 
 MAX_STATES = 500
 MAX_CLAUSES = 64

@@ -294,6 +294,8 @@ def write_task(task: Task) -> str:
         return dumps(value, ensure_ascii=False)
 
     machine = task.machine
+    if functions := [str(reward) for reward in machine.compounds if reward.function is not None]:
+        raise SpecError(f"a task file cannot hold the function {functions[0]} as a reward; write a sum of signals")
     lines = [f"name = {toml(task.name)}", "", "[world]", f"kind = {toml(task.world.kind)}"]
     own = getattr(task.world, "settings", None)
     keys = own() if own else {field.name: getattr(task.world, field.name) for field in fields(task.world)}  # type: ignore[arg-type]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from errands.errors import SpecError
 from errands.features import parse_guard
 from errands.machines.lower import lower
 from errands.machines.numeric import NumericRM
+from errands.machines.rewards import compound_rows
 from errands.machines.stepping import Stepper
 from errands.tables import AgendaTable
 from errands.tasks.phrases import any_order, renamed
@@ -171,7 +172,25 @@ class Task:
             return self.world.expanded()
         finite = self.world.finite()
         # A table that lacks a signal which the machine pays is no table of this task.
-        return finite if finite is not None and set(self.machine.signals) <= set(finite.signals) else None
+        if finite is None or not set(self.machine.signals) <= set(finite.signals):
+            return None
+        rewards = self.machine.compounds
+        if not rewards:
+            return finite
+        table = finite.table._replace(signal=compound_rows(rewards, finite.signals, finite.table.signal))
+        return replace(finite, table=table, signals=(*finite.signals, *map(str, rewards)))
+
+    @cached_property
+    def reported(self) -> tuple[str, ...]:
+        """The signals of the world, in the order of its tables where it has some."""
+        compounds = len(self.machine.compounds)
+        finite = self.finite
+        return self.world.signals if finite is None else finite.signals[: len(finite.signals) - compounds]
+
+    @cached_property
+    def signals(self) -> tuple[str, ...]:
+        """What a machine's tables call signals: those of the world, then its own compound rewards, as they print."""
+        return (*self.reported, *map(str, self.machine.compounds))
 
     @cached_property
     def untabled(self) -> str:
@@ -257,6 +276,6 @@ def alike(first: NumericRM, second: NumericRM) -> bool:
             for t, guard in zip(machine.transitions, guards, strict=True)
         )
         terminals = [frozenset(states[s] for s in group) for group in (machine.success, machine.failure)]
-        return lines, terminals, tuple(subtasks for _, subtasks in machine.numeric)
+        return lines, terminals, tuple(subtasks for _, subtasks in machine.numeric), machine.rules
 
     return plain(first) == plain(second)

@@ -248,8 +248,7 @@ class Agent:
         moves = np.concatenate(
             [table.next[..., None], table.status[table.next][..., None], self.machine.completed], axis=-1
         )
-        pays = [np.where(table.signal == i, table.reward, 0.0) for i in range(-1, self.shape.signals)]
-        return moves.astype(np.int32), np.stack(pays, axis=-1).astype(np.float32)
+        return moves.astype(np.int32), self.machine.pays.astype(np.float32)
 
     def init(self, key: Array) -> AgentState:
         """What a seed knows before its first step."""

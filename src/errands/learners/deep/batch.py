@@ -45,16 +45,16 @@ class Rule:
         return bool((self.follow == np.arange(self.heads)).all())
 
 
-def _pay(factor: Floats, signal: Ints, count: int) -> tuple[Floats, Floats]:
+def _pay(machine: MachineArrays, factor: Floats, signal: Ints) -> tuple[Floats, Floats]:
     """Constant rewards, and the factor of each signal."""
-    pay = np.where(signal[..., None] == np.arange(count), factor[..., None], 0.0)
-    return np.where(signal < 0, factor, 0.0), pay
+    pay = machine.pay(factor, signal)
+    return pay[..., 0], pay[..., 1:]
 
 
 def by_state(machine: MachineArrays, config: DeepConfig, counterfactual: bool) -> Rule:
     """QRM and CRM: a head per machine state; only the one it is in learns, or all that can still be reached."""
     table = machine.table
-    reward, pay = _pay(table.reward.T * config.reward_scale, table.signal.T, len(machine.task.world.signals))
+    reward, pay = _pay(machine, table.reward.T * config.reward_scale, table.signal.T)
     running = machine.running
     alive = np.eye(len(running), dtype=np.bool_)
     if counterfactual:
@@ -77,9 +77,7 @@ def by_option(machine: MachineArrays, config: DeepHRMConfig) -> Rule:
     source, target = options_of(machine)
     table = machine.table
     reached = table.next[source].T
-    factor, pay = _pay(
-        table.reward[source].T * config.reward_scale, table.signal[source].T, len(machine.task.world.signals)
-    )
+    factor, pay = _pay(machine, table.reward[source].T * config.reward_scale, table.signal[source].T)
     stays = reached == source
     reward = np.where(reached == target, config.full_reward, np.where(stays, factor, 0.0))
     alive = (
@@ -97,9 +95,7 @@ def by_objective(machine: MachineArrays, config: DeepQCoRMConfig) -> Rule:
     reached = table.next[home].T
     done = (machine.completed[home] == np.arange(len(home))[:, None, None]).any(axis=-1).T
     failed = table.status[reached] == FAILURE
-    factor, pay = _pay(
-        table.reward[home].T * config.reward_scale, table.signal[home].T, len(machine.task.world.signals)
-    )
+    factor, pay = _pay(machine, table.reward[home].T * config.reward_scale, table.signal[home].T)
     stays = (reached == home) & ~done
     reward = np.where(done, config.full_reward, np.where(stays, factor, 0.0))
     if config.relabel:

@@ -111,7 +111,7 @@ class OverContexts:
     def terms(self) -> NDArray[np.float32]:
         """[U, L, 2 + signals] what a label pays in a machine state, what each signal does, and the discount."""
         table, c, here = self.machine.table, self.config, self.nominal[:, None]
-        pays = [np.where(table.signal == i, table.reward, 0.0) * c.reward_scale for i in range(-1, self.shape.signals)]
+        pays = np.moveaxis(self.machine.pays * c.reward_scale, -1, 0)
         discount = c.gamma * self.nominal[table.next] * self.machine.running[table.next]
         return np.stack([part / here for part in (*pays, discount)], axis=-1).astype(np.float32)
 

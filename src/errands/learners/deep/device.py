@@ -58,9 +58,9 @@ def _water(world: Water, machine: MachineArrays) -> DeviceWorld:
 def _finite(machine: MachineArrays) -> DeviceWorld:
     finite = machine.task.finite
     assert finite is not None  # noqa: S101 (the caller looked)
-    table = finite.table
+    table, reported = finite.table, len(machine.task.reported)
     following, label, ends = (jnp.asarray(x) for x in (table.next, table.label, table.ends))
-    cumulative, signal = jnp.asarray(table.cumulative, jnp.float32), jnp.asarray(table.signal, jnp.float32)
+    cumulative, signal = jnp.asarray(table.cumulative, jnp.float32), jnp.asarray(table.signal[:reported], jnp.float32)
     starts, chances = jnp.asarray(table.starts), jnp.asarray(table.start_cumulative, jnp.float32)
 
     def start(uniform: Array) -> Array:
@@ -75,7 +75,7 @@ def _finite(machine: MachineArrays) -> DeviceWorld:
         return (jnp.arange(finite.states) == state).astype(jnp.float32)
 
     return DeviceWorld(
-        finite.states, finite.actions, False, len(finite.signals), machine.task.world.limit, start, step, observe
+        finite.states, finite.actions, False, reported, machine.task.world.limit, start, step, observe
     )
 
 

@@ -215,9 +215,8 @@ class EpisodeCounter:
         """Take one step of those that are not over."""
         table = self.machine.table
         label, here = seen.label, self.state
-        factor, signal = table.reward[here, label], table.signal[here, label]
         padded = np.concatenate([np.ones((len(here), 1), np.float32), seen.signals], axis=1)
-        reward = factor * np.take_along_axis(padded, signal[:, None] + 1, axis=1)[:, 0]
+        reward = (self.machine.pays[here, label] * padded).sum(axis=1)
         reached = table.next[here, label]
         on = ~self.over
         for i, j in np.argwhere(on[:, None] & (self.machine.completed[here, label] >= 0)):

@@ -14,7 +14,8 @@ from errands.machines.agenda import AgendaRM, unfold_agenda
 from errands.machines.boolean import BooleanRM, mask_of, unfold_boolean
 from errands.machines.counting import objectives
 from errands.machines.lower import entries, lower
-from errands.tables import RUNNING, Flags, Ints, MachineTable
+from errands.machines.rewards import linear_pay
+from errands.tables import RUNNING, Flags, Floats, Ints, MachineTable
 from errands.tasks.task import Task
 
 Kind = Literal["boolean", "agenda"]
@@ -62,6 +63,15 @@ class MachineArrays:
                 return reach
             reach = wider
 
+    @cached_property
+    def pays(self) -> Floats:
+        """[U, L, 1 + signals] the constant that a step pays, and the factor of each signal."""
+        return self.pay(self.table.reward, self.table.signal)
+
+    def pay(self, factor: Floats, signal: Ints) -> Floats:
+        """[..., 1 + signals] the same for some entries of the table."""
+        return linear_pay(self.task.machine.compounds, self.task.reported, factor, signal)
+
     @property
     def running(self) -> Flags:
         """[U] whether the task goes on."""
@@ -79,7 +89,7 @@ def machine_arrays(task: Task, kind: Kind = "agenda") -> MachineArrays:
         raise TaskError(
             f"{len(rm):,} machine states times {len(labels):,} labels are too many for a deep learner; use 'scout'"
         )
-    signals = task.finite.signals if task.finite else task.world.signals
+    signals = task.signals
     masks = [s[1] if isinstance(s[1], int) else mask_of(rm.stepper, s[1]) for s in rm.states]
     numeric = np.array([s[0] for s in rm.states], np.int32)
     table, names = lower(rm, labels, signals), objectives(task.machine)

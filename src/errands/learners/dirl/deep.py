@@ -57,8 +57,7 @@ def meaning(task: Task, graph: AbstractGraph, edge: AbstractEdge) -> Meaning:
     reached = table.next[source]
     fate = np.where(reached == target, THERE, np.where(reached == source, AWAY, ELSEWHERE))
     ended = np.where((fate == THERE) & graph.final(edge.target), THERE, ELSEWHERE)
-    paid = table.signal[source][:, None] == np.arange(len(task.world.signals))
-    pay = np.where(paid, table.reward[source][:, None], 0.0).astype(np.float32)
+    pay = machine.pays[source][:, 1:].astype(np.float32)
     return Meaning(np.concatenate([fate, ended]).astype(np.int32), pay)
 
 

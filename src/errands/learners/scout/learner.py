@@ -132,7 +132,7 @@ class Scout(Learner):
             raise ConfigError(f"Scout was given a {type(config).__name__}; give it a ScoutConfig")
         self.sampler = make_sampler(task, seed, config.host)
         world = task.finite if isinstance(self.sampler, TableSampler) else None
-        labels, signals = (world.labels, world.signals) if world else ((), task.world.signals)
+        labels, signals = (world.labels, world.signals) if world else ((), task.signals)
         self.lowering = Lowering(task.machine, labels, signals)
         self.planners = Planners(self.lowering, config, seed, self.planner_type)
         self.known = new_known(self.sampler.states, self.sampler.actions, 1 if self.sampler.certain else 4)

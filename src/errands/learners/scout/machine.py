@@ -89,8 +89,7 @@ class Lowering:
         changes = stepper.changes(u, values)
         for t in stepper.leaving[u]:
             if holds(t.guard, label, changes):
-                signal = -1 if t.reward.signal is None else self.signals.index(t.reward.signal)
-                return stepper.index[t.target], t.reward.value, signal
+                return stepper.index[t.target], *t.reward.lowered(self.signals)
         return u, 0.0, -1
 
     def bits(self, label: Set[str]) -> int:

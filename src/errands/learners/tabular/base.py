@@ -74,7 +74,8 @@ class Asked(Tables):
         self.base = int(self.env.observation_space.start)
         self.first = int(self.env.action_space.start)
         self.labels = [frozenset()]
-        self.signals = task.world.signals
+        self.reported, self.compounds = task.world.signals, task.machine.compounds
+        self.signals = task.signals
         self.limit = task.world.limit
         shape = (int(self.env.observation_space.n), int(self.env.action_space.n), 1)
         self.table = WorldTable(
@@ -147,8 +148,9 @@ class Asked(Tables):
         self.table.next[s, a, 0] = self._state(observation)
         self.table.label[s, a, 0] = self.labels.index(features)
         self.table.ends[s, a, 0] = terminated
-        for i, name in enumerate(self.signals):
-            self.table.signal[i, s, a, 0] = info.get("signals", {}).get(name, 0.0)
+        values = {name: info.get("signals", {}).get(name, 0.0) for name in self.reported}
+        for i, value in enumerate((*values.values(), *(reward.paid(values) for reward in self.compounds))):
+            self.table.signal[i, s, a, 0] = value
         self.asked = (s, a)
         return not known
 

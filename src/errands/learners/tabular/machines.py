@@ -76,9 +76,7 @@ class LazyMachine:
         j = self.index[key]
         self.table.next[i, label] = j
         if chosen is not None:
-            self.table.reward[i, label] = chosen.reward.value
-            if chosen.reward.signal is not None:
-                self.table.signal[i, label] = self.signals.index(chosen.reward.signal)
+            self.table.reward[i, label], self.table.signal[i, label] = chosen.reward.lowered(self.signals)
         return j
 
     def widen(self) -> None:

@@ -1,0 +1,155 @@
+"""What a transition pays: a number, a signal of the world, a sum of both, or any function of the signals."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from errands.errors import SpecError, TaskError
+from errands.features import is_name
+from errands.tables import Floats, Ints
+
+MAX_TERMS = 64
+Function = Callable[[Mapping[str, float]], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Reward:
+    """A number, or a signal of the world times a number; `terms` or a `function` make it a compound one.
+
+    >>> Reward(0.5, "control_cost"), parse_reward("1000 - control_cost + 2*speed")
+    """
+
+    value: float = 0.0
+    """The constant; the factor where there is a signal."""
+    signal: str | None = None
+    terms: tuple[tuple[float, str], ...] = ()
+    """(factor, signal) pairs that are added to the constant."""
+    function: Function | None = None
+    """Any function of the signals in `terms`, in place of their sum; made in Python, never read from a file."""
+
+    @staticmethod
+    def of(function: Function, *signals: str) -> Reward:
+        """What a function of these signals gives; it takes a mapping from their names to numbers."""
+        return Reward(0.0, None, tuple((1.0, name) for name in signals), function)
+
+    def __str__(self) -> str:
+        if self.function is not None:
+            return f"{getattr(self.function, '__name__', 'function')}({', '.join(self.signals)})"
+        parts = [(self.value, self.signal)] if self.signal is not None or self.value or not self.terms else []
+        words = [_word(factor, name) for factor, name in (*parts, *self.terms)]
+        return words[0] + "".join(f" - {w[1:]}" if w.startswith("-") else f" + {w}" for w in words[1:])
+
+    @property
+    def signals(self) -> tuple[str, ...]:
+        """The signals that it depends on."""
+        return (*(() if self.signal is None else (self.signal,)), *(name for _, name in self.terms))
+
+    @property
+    def compound(self) -> bool:
+        """Whether it is more than a number or a signal times a number."""
+        return bool(self.terms) or self.function is not None
+
+    def paid(self, signals: Mapping[str, float] | None) -> float:
+        """The number that is paid in a step with these signals."""
+        for name in self.signals:
+            if signals is None or name not in signals:
+                raise TaskError(f"the reward is the signal '{name}', which this step does not report; pass signals=")
+        known = signals or {}
+        if self.function is not None:
+            return float(self.function({name: known[name] for name in self.signals}))
+        first = self.value if self.signal is None else self.value * known[self.signal]
+        return first + sum(factor * known[name] for factor, name in self.terms) if self.terms else first
+
+    def lowered(self, signals: Sequence[str]) -> tuple[float, int]:
+        """(number, -1) or (factor, index of the signal); a compound reward is a signal of its own, called as it prints."""
+        wanted = str(self) if self.compound else self.signal
+        if wanted is None:
+            return self.value, -1
+        if wanted not in signals:
+            raise TaskError(f"the reward is the signal '{wanted}', which the world does not report")
+        return 1.0 if self.compound else self.value, list(signals).index(wanted)
+
+
+NOTHING = Reward()
+
+
+def compound_rows(rewards: Sequence[Reward], signals: Sequence[str], table: Floats) -> Floats:
+    """[K + compound, ...] the table [K, ...] of a world's signals with a row for each compound reward."""
+    known = table[: len(signals)]
+    columns = known.reshape(len(signals), -1).T
+    rows = [
+        np.array([reward.paid(dict(zip(signals, column, strict=True))) for column in columns]).reshape(table.shape[1:])
+        for reward in rewards
+    ]
+    return np.concatenate([known, np.array(rows).reshape(len(rows), *table.shape[1:])])
+
+
+def linear_pay(rewards: Sequence[Reward], signals: Sequence[str], factor: Floats, index: Ints) -> Floats:
+    """[..., 1 + signals] the constant and the factor of each signal that entries pay; index as `lowered` gives it.
+
+    Indices past the signals are those of the compound rewards; a function has no factors.
+    """
+    pay = np.zeros((*factor.shape, 1 + len(signals)))
+    for k in range(-1, len(signals)):
+        pay[..., k + 1] = np.where(index == k, factor, 0.0)
+    for k, reward in enumerate(rewards, len(signals)):
+        here = index == k
+        if reward.function is not None and here.any():
+            raise TaskError(f"the reward {reward} is a function; deep learners take numbers, signals and sums of them")
+        pay[..., 0] += np.where(here, factor * reward.value, 0.0)
+        for weight, name in reward.terms:
+            pay[..., 1 + list(signals).index(name)] += np.where(here, factor * weight, 0.0)
+    return pay
+
+
+def _word(factor: float, name: str | None) -> str:
+    if name is None:
+        return f"{factor:g}"
+    return {1.0: "", -1.0: "-"}.get(factor, f"{factor:g}*") + name
+
+
+_TERM = re.compile(r"\s*([+-]?)\s*(?:((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?:\*\s*([^\W\d]\w*))?|([^\W\d]\w*))\s*")
+
+
+def parse_reward(text: str) -> Reward:
+    """The reward that a text means: a finite number, a signal, or a sum such as `1000 - 0.5*control_cost`."""
+    word = text.strip()
+    try:
+        value = float(word)
+    except ValueError:
+        return _sum(word)
+    if not math.isfinite(value):
+        raise SpecError(f"the reward '{word[:40]}' is not a finite number")
+    return Reward(value)
+
+
+def _sum(word: str) -> Reward:
+    constant, factors = 0.0, dict[str, float]()
+    position, count = 0, 0
+    while position < len(word) or not count:
+        term = _TERM.match(word, position)
+        if not term or (count and not term[1]) or count == MAX_TERMS:
+            raise SpecError(
+                f"the reward '{word[:40]}' is neither a number nor the name of a signal, nor a sum such as 1000 - 0.5*cost"
+            )
+        sign, number, times, alone = term.groups()
+        factor = float(number or 1.0) * (-1.0 if sign == "-" else 1.0)
+        name = times or alone
+        if name is not None and (not is_name(name) or name.lower() in ("nan", "inf", "infinity")):
+            raise SpecError(f"'{name[:40]}' in the reward '{word[:40]}' is not the name of a signal")
+        if name is None:
+            constant += factor
+        else:
+            factors[name] = factors.get(name, 0.0) + factor
+        position, count = term.end(), count + 1
+    if not all(map(math.isfinite, (constant, *factors.values()))):
+        raise SpecError(f"the reward '{word[:40]}' is not finite")
+    if len(factors) == 1 and constant == 0.0:
+        ((name, factor),) = factors.items()
+        return Reward(factor, name)
+    return Reward(constant, None, tuple((factor, name) for name, factor in factors.items()))

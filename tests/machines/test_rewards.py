@@ -1,0 +1,121 @@
+"""Rewards: sums of signals in files, functions in Python; what tables and learners make of them."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from errands.errors import SpecError, TaskError
+from errands.learners import make_learner
+from errands.machines import NumericRM, Transition, couple, unfold_agenda, unfold_boolean
+from errands.machines.rewards import Reward, linear_pay, parse_reward
+from errands.oracle.episode import walk
+from errands.oracle.optimum import optimum
+from errands.tasks import Task
+from errands.tasks.spec import write_task
+
+LAKE = """name = "lake"
+[world]
+kind = "gymnasium"
+id = "FrozenLake-v1"
+kwargs = { is_slippery = false }
+features = { goal = [15], beach = [1, 4] }
+[machine]
+initial = "u0"
+success = ["won"]
+transitions = ["u0 -> u0 : ~goal & beach ; 0.5*reward - 0.01", "u0 -> won : goal ; 10 + 3*reward"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "reward"),
+    [
+        ("0.5*cost", Reward(0.5, "cost")),
+        ("- cost", Reward(-1.0, "cost")),
+        ("cost", Reward(1.0, "cost")),
+        ("1000 - cost", Reward(1000.0, None, ((-1.0, "cost"),))),
+        ("cost + 2*speed - 1", Reward(-1.0, None, ((1.0, "cost"), (2.0, "speed")))),
+        ("1e3*cost - .5 * cost", Reward(999.5, "cost")),
+        ("-1.5", Reward(-1.5)),
+    ],
+)
+def test_a_sum_of_signals_is_read_and_printed_back(text: str, reward: Reward) -> None:
+    assert parse_reward(text) == reward
+    assert parse_reward(str(reward)) == reward
+
+
+@pytest.mark.parametrize(
+    "text", ["3 apples", "cost speed", "2*", "*cost", "1 + ", "nan", "2*inf", "1e999*cost", "+".join("a" * 99), ""]
+)
+def test_what_is_no_sum_is_one_sentence(text: str) -> None:
+    with pytest.raises(SpecError, match="the reward"):
+        parse_reward(text)
+
+
+def test_every_machine_pays_sums_and_functions() -> None:
+    product = Reward.of(lambda signals: signals["cost"] * signals["speed"], "cost", "speed")
+    lines = tuple(
+        Transition("u0", target, guard, reward)
+        for target, guard, reward in (
+            (
+                "u0",
+                NumericRM.of("u", ["v"], ["u -> v : ~a ; 0"]).transitions[0].guard,
+                parse_reward("1 - 0.5*cost + speed"),
+            ),
+            ("won", NumericRM.of("u", ["v"], ["u -> v : a ; 0"]).transitions[0].guard, product),
+        )
+    )
+    machine = NumericRM("u0", ("won",), (), (), lines)
+    assert machine.signals == ("cost", "speed")
+    signals = [{"cost": 4.0, "speed": 3.0}] * 2
+    agenda = unfold_agenda(machine)
+    for kind in (machine, unfold_boolean(machine), agenda, couple(agenda)):
+        assert kind.run([set(), {"a"}], signals).rewards == (2.0, 12.0)
+        with pytest.raises(TaskError, match="the signal 'speed', which this step does not report"):
+            kind.run([set()], [{"cost": 1.0}])
+
+
+def test_tables_hold_a_compound_reward_as_a_signal_of_its_own() -> None:
+    """FrozenLake without ice: 6 steps; the first cell on the way is beach and pays 0 - 0.01, the goal 10 + 3."""
+    task = Task.from_toml(LAKE)
+    assert optimum(task).length == 6
+    for learner in ("qrm", "crm", "hrm", "qcorm", "qcorm-plus", "scout"):
+        trained = make_learner(task, learner)
+        trained.advance(20_000)
+        evaluation = trained.evaluate()
+        assert evaluation.success or learner not in ("qcorm-plus", "scout")
+        episode = walk(trained.policy, task)
+        assert evaluation.total_reward == pytest.approx(sum(episode.rewards))
+        assert (episode.rewards[-1] == 13.0) is evaluation.success
+        assert set(episode.rewards) <= {0.0, -0.01, 13.0}
+    assert Task.from_toml(write_task(task)).machine == task.machine
+
+
+def test_factors_of_sums_are_what_the_sums_pay() -> None:
+    chance = random.Random(2)
+    signals = ("cost", "speed", "height")
+    rewards = [
+        Reward(chance.random(), None, tuple((chance.random(), s) for s in chance.sample(signals, 2))) for _ in range(4)
+    ]
+    values = np.array([chance.random() for _ in signals])
+    index = np.array([[-1, 0, 1, 2, 3, 4, 5, 6]], np.int32)
+    pay = linear_pay(rewards, signals, np.full((1, 8), 2.0), index)
+    known = dict(zip(signals, values, strict=True))
+    expected = [2.0, *(2 * values), *(2 * reward.paid(known) for reward in rewards)]
+    assert np.allclose(pay[0, :, 0] + pay[0, :, 1:] @ values, expected)
+
+
+def test_a_function_is_refused_by_task_files_and_deep_learners() -> None:
+    task = Task.from_toml(LAKE)
+    last = task.machine.transitions[-1]
+    machine = NumericRM("u0", ("won",), (), (), (Transition("u0", "won", last.guard, Reward.of(max_of, "reward")),))
+    with pytest.raises(SpecError, match=r"cannot hold the function max_of\(reward\)"):
+        write_task(Task("lake", task.world, machine))
+    with pytest.raises(TaskError, match="is a function; deep learners take numbers, signals and sums"):
+        linear_pay(machine.compounds, ("reward",), np.ones(1), np.ones(1, np.int32))
+
+
+def max_of(signals: dict[str, float]) -> float:
+    return max(signals.values())
