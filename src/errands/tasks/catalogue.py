@@ -97,6 +97,24 @@ def _visit(number: int, seed: int) -> str:
     return _file(f"visit-{number}", f'kind = "visit"\nplaces = {number}\nmap_seed = {seed}', f"any_order({places})")
 
 
+def _pairs(number: int, option: str = "") -> str:
+    return f"any_order({', '.join(f'sequence(p{i}, d{i})' for i in range(1, number + 1))}{option})"
+
+
+def _pickup(number: int, seed: int) -> str:
+    return _file(f"pickup-{number}", f'kind = "pickup"\npairs = {number}\nmap_seed = {seed}', _pairs(number))
+
+
+def _one_at_a_time(number: int, seed: int) -> str:
+    phrase = _pairs(number, ", one_at_a_time=true")
+    return _file(f"pickup-{number}-one-at-a-time", f'kind = "pickup"\npairs = {number}\nmap_seed = {seed}', phrase)
+
+
+def _taxi(number: int, seed: int) -> str:
+    phrase = _pairs(number, ", one_at_a_time=true")
+    return _file(f"taxi-{number}", f'kind = "taxi"\npassengers = {number}\nmap_seed = {seed}', phrase)
+
+
 def _water(number: int, seed: int) -> str:
     named, others = COLOURS[:number], COLOURS[number:]
     phrase = f"any_order({', '.join(named)})"
@@ -145,6 +163,9 @@ CATALOGUE = (
     Family("office", 1, 6, "a fresh coffee to each of N offices past fatal decorations", _office),
     Family("office", 1, 6, "one coffee for all of N offices past fatal decorations", _one_coffee, "-one-coffee"),
     Family("visit", 1, 1000, "N random cells in any order: a travelling salesman's path", _visit),
+    Family("pickup", 1, 30, "N things, each from its place to its aim, any number in hand at once", _pickup),
+    Family("pickup", 1, 30, "the same with one thing in hand at a time", _one_at_a_time, "-one-at-a-time"),
+    Family("taxi", 1, 12, "N passengers in the streets of Gymnasium's Taxi, one in the car at a time", _taxi),
     Family("water", 1, 6, "touch moving balls of N colours and no others", _water),
     Family("cheetah-b", 0, 0, "HalfCheetah runs to B, behind it", _cheetah("b")),
     Family("cheetah-bc", 0, 0, "HalfCheetah runs to B (back) and C (ahead) in any order", _cheetah("bc")),

@@ -72,6 +72,27 @@ class VisitSpec(_Table):
     limit: Limit | None = None
 
 
+class PickupSpec(_Table):
+    """Pick-up and drop-off places p1, d1, ..., pN, dN on a random grid."""
+
+    kind: Literal["pickup"]
+    pairs: int = Field(ge=1, le=500)
+    map_seed: Seed = 0
+    size: Count | None = None
+    slip: Probability = 0.0
+    limit: Limit | None = None
+
+
+class TaxiSpec(_Table):
+    """The streets of Gymnasium's Taxi with N passengers, p1 to d1, ..., pN to dN."""
+
+    kind: Literal["taxi"]
+    passengers: int = Field(2, ge=1, le=12)
+    map_seed: Seed = 0
+    slip: Probability = 0.0
+    limit: Limit = 1000
+
+
 class WaterSpec(_Table):
     """Twelve moving balls of six colours."""
 
@@ -156,7 +177,9 @@ class MachineSpec(_Table):
         return self
 
 
-WorldSpec = GridSpec | DeliverySpec | OfficeSpec | VisitSpec | WaterSpec | CheetahSpec | GymnasiumSpec
+WorldSpec = (
+    GridSpec | DeliverySpec | OfficeSpec | VisitSpec | PickupSpec | TaxiSpec | WaterSpec | CheetahSpec | GymnasiumSpec
+)
 
 
 class TaskSpec(_Table):

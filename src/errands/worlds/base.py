@@ -79,6 +79,8 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "delivery": ("errands.worlds.delivery", "Delivery"),
     "office": ("errands.worlds.office", "Office"),
     "visit": ("errands.worlds.visit", "Visit"),
+    "pickup": ("errands.worlds.pickup", "Pickup"),
+    "taxi": ("errands.worlds.pickup", "Taxi"),
     "water": ("errands.worlds.water", "Water"),
     "cheetah": ("errands.worlds.cheetah", "HalfCheetah"),
     "gymnasium": ("errands.worlds.gymnasium_world", "GymnasiumWorld"),
@@ -94,6 +96,8 @@ IDS: Mapping[str, Mapping[str, Any]] = {
     "errands/Delivery-v0": {"kind": "delivery"},
     "errands/Office-v0": {"kind": "office"},
     "errands/Visit-v0": {"kind": "visit"},
+    "errands/Pickup-v0": {"kind": "pickup"},
+    "errands/Taxi-v0": {"kind": "taxi"},
     "errands/Water-v0": {"kind": "water"},
     "errands/HalfCheetah-v0": {"kind": "cheetah"},
 }
@@ -104,6 +108,8 @@ TASKS: tuple[str, ...] = (
     *(f"{family}-{n}" for family in ("office", "water") for n in range(1, 7)),
     *(f"office-{n}-one-coffee" for n in range(1, 7)),
     *(f"{family}-{n}" for family in ("delivery", "visit") for n in range(1, 21)),
+    *(f"{family}-{n}" for family in ("pickup", "taxi") for n in range(1, 7)),
+    *(f"pickup-{n}-one-at-a-time" for n in range(1, 7)),
 )
 """Catalogue tasks that are ids too: `gymnasium.make("errands/office-6")` is the product with the agenda machine."""
 
