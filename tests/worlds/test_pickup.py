@@ -42,7 +42,7 @@ def test_pairs_stand_on_distinct_cells_and_more_pairs_only_add_to_a_map() -> Non
 
 @pytest.mark.parametrize("world", [Pickup(3, 2, slip=0.1), Taxi(3, 2)])
 def test_the_table_and_the_shell_agree(walk: Walk, world: Any) -> None:
-    seen = walk(world.env(), world.finite(), int, steps=5_000)
+    seen = walk(world.env(), world.finite(), int, draws=False, steps=5_000)
     assert seen["episodes"] > 4
 
 
