@@ -7,6 +7,7 @@ there is evaluated and written too. A budget is the total of interactions, predi
 as many training steps as leave room for all of its rollouts. `--edge-steps` gives them directly, without a total.
 
 python benchmarks/dirl_deep.py --show FILE...    the lines of files as the table of docs/methods/dirl.md
+python benchmarks/dirl_deep.py --lockstep FILE...    what the same searches would take with seeds in step, one edge each
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import json
 import sys
 import time
 from collections import Counter
+from itertools import groupby
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -135,6 +137,17 @@ def show(paths: list[str]) -> None:
         print("|" + "|".join(f" {cell} " for cell in cells) + "|")
 
 
+def lockstep(paths: list[str]) -> None:
+    """Steps one after the other: in lanes (edges out of a vertex side by side), and with all seeds in step at one edge each."""
+    for stored in (json.loads(line) for path in paths for line in Path(path).read_text().splitlines()):
+        edges = abstract_graph(load(stored["task"]).machine).edges
+        jobs = [[(edges[e].source, training + tried) for e, training, tried, _, _ in seed] for seed in stored["results"]]
+        together = sum(max(seed[k][1] for seed in jobs if k < len(seed)) for k in range(max(map(len, jobs))))
+        lanes = max(sum(max(job[1] for job in out) for _, out in groupby(seed, lambda job: job[0])) for seed in jobs)
+        times = f"{together:,} in step ({together / lanes:.1f} times)"
+        print(f"{stored['task']} {stored['budget'] or '-'}: {lanes:,} in lanes, {times}")
+
+
 def numbers(text: str) -> list[int]:
     """Whole numbers with commas between them."""
     return [int(float(part)) for part in text.split(",") if part]
@@ -155,8 +168,10 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], help="a setting as field=JSON; may be repeated")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--show", nargs="+", default=[])
+    parser.add_argument("--lockstep", nargs="+", default=[])
     args = parser.parse_args()
-    tasks = [] if args.show else args.tasks.split(",")
+    tasks = [] if args.show or args.lockstep else args.tasks.split(",")
+    lockstep(args.lockstep)
     if args.show:
         show(args.show)
     for i, name in enumerate(tasks):

@@ -180,6 +180,12 @@ def _check_range(name: str, array: NDArray[Any], wanted: SavedArray, lengths: Ma
         )
 
 
+def refuse(unless: bool | np.bool_, sentence: str) -> None:
+    """Refuse a saved learner whose arrays contradict one another."""
+    if not unless:
+        raise StoreError(f"the saved arrays contradict one another: {sentence}")
+
+
 class Learner(ABC):
     """One seed of one method on one task; nothing here writes files or prints."""
 

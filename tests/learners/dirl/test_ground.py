@@ -74,6 +74,6 @@ def test_another_seed_learns_something_else(ground):
 
 
 def test_the_brain_is_shared_by_all_grounds_of_a_world(ground):
-    assert lane_pool(TASK, GRAPH, CONFIG, 2).brain is ground.brain
+    assert lane_pool(TASK, GRAPH, CONFIG, 2).agent is ground.agent
     other = dataclasses.replace(CONFIG, width=9)
-    assert lane_pool(TASK, GRAPH, other, 1).brain is not ground.brain
+    assert lane_pool(TASK, GRAPH, other, 1).agent is not ground.agent

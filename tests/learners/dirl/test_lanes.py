@@ -9,7 +9,7 @@ from errands.learners.deep.host_envs import Spaces
 from errands.learners.deep.machine import labels_of, machine_arrays
 from errands.learners.dirl import lanes
 from errands.learners.dirl.config import DeepDiRLConfig
-from errands.learners.dirl.deep import edge_brain, meaning
+from errands.learners.dirl.deep import edge_agent, meaning
 from errands.learners.dirl.graph import abstract_graph
 from errands.learners.dirl.lanes import Order, live, states_of, training
 from errands.tasks import load
@@ -19,7 +19,7 @@ GRAPH = abstract_graph(TASK.machine)
 WORLD = device_world(machine_arrays(TASK))
 STATES = states_of(WORLD)
 CONFIG = DeepDiRLConfig(width=8, depth=1, batch=2, capacity=30, warmup=5, rollouts=2, edge_limit=7)
-BRAIN = edge_brain(TASK, CONFIG, Spaces(12, 4, False, 0))
+AGENT = edge_agent(TASK, CONFIG, Spaces(12, 4, False, 0))
 
 
 def order(train, rollouts=2, most=50, start=None):
@@ -52,21 +52,21 @@ def test_training_comes_first_and_rollouts_end_by_number_or_by_steps(step, made,
 
 @pytest.fixture(scope="module")
 def idle():
-    return lanes.idle(BRAIN, WORLD, STATES, 2, 2, len(labels_of(TASK)))
+    return lanes.idle(AGENT, WORLD, STATES, 2, 2, len(labels_of(TASK)))
 
 
 def test_lanes_without_a_job_have_ended(idle):
     assert not np.asarray(live(idle.order, idle.step, idle.tally.made)).any()
-    assert idle.buffer.shape == (30, 2, BRAIN.shape.width)
+    assert idle.buffer.shape == (30, 2, AGENT.shape.width)
 
 
 def test_a_job_starts_where_its_order_says_and_leaves_the_other_lane_alone(idle):
     key = jnp.array([1, 2], jnp.uint32)
-    copy = lanes.idle(BRAIN, WORLD, STATES, 2, 2, len(labels_of(TASK)))
-    begun = lanes.begin(BRAIN, WORLD, STATES, copy, jnp.int32(1), key, order(20, start=9))
+    copy = lanes.idle(AGENT, WORLD, STATES, 2, 2, len(labels_of(TASK)))
+    begun = lanes.begin(AGENT, WORLD, STATES, copy, jnp.int32(1), key, order(20, start=9))
     assert np.asarray(begun.worlds).tolist() == [int(idle.worlds[0]), 9]
     assert np.asarray(begun.places.observation).argmax(axis=1).tolist() == [int(idle.worlds[0]), 9]
-    after = lanes.advance(BRAIN, WORLD, STATES, begun, True)
+    after = lanes.advance(AGENT, WORLD, STATES, begun, True)
     assert int(after.step[0]) == 0
     assert 20 < int(after.step[1]) <= min(70, CHUNK)
     tried = int(after.step[1]) - 20

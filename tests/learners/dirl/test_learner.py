@@ -88,7 +88,7 @@ def test_the_way_found_is_the_most_probable_one_by_value_iteration_on_every_edge
     for result in learner.results:
         edge = graph.edges[result.edge]
         arrival = learner.search.arrival[edge.source]
-        starts = learner.tables.starts() if arrival < 0 else learner.ends[arrival]
+        starts = learner.edges.starts() if arrival < 0 else learner.ends[arrival]
         chance = best_chance(task, graph.vertices[edge.source], graph.vertices[edge.target])
         exact = float(chance[starts.rows] @ np.diff(starts.cumulative, prepend=0.0))
         low, high = wilson(result.successes, result.attempts, z=3.5)

@@ -1,10 +1,11 @@
 """StateRows of environments as rows of bytes: taken, put back, and refused where there is none."""
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
 from errands.errors import TaskError
-from errands.learners.dirl.lanes import BLANK, ROUND, put, restorable, stacked, taken
+from errands.learners.dirl.stepped import BLANK, ROUND, check_restorable, put, stacked, taken
 from errands.tasks import any_order, load
 
 
@@ -51,7 +52,17 @@ def test_arrays_and_numpy_numbers_come_back_as_they_were():
 
 
 def test_what_cannot_be_put_into_a_state_is_refused(corridor):
-    restorable(corridor(any_order("left", "right")))
-    restorable(load("water-2"))
+    check_restorable(corridor(any_order("left", "right")))
+    check_restorable(load("water-2"))
+    check_restorable(corridor(any_order("left", "right"), shut=True))  # by its seed and actions
+    bare = corridor(any_order("left", "right"))
+    object.__setattr__(bare, "world", Bare())
     with pytest.raises(TaskError, match="the environment of 'corridor' cannot be put into a state"):
-        restorable(corridor(any_order("left", "right"), shut=True))
+        check_restorable(bare)
+
+
+class Bare:
+    """A world whose environment has neither save nor restore."""
+
+    def env(self):
+        return gym.Env()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -17,6 +18,7 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 from numpy.typing import NDArray
 
+from errands.learners.base import Form, Saved, SavedArray
 from errands.learners.deep.agent import Agent, NoHighLevel, ValueLearner
 from errands.learners.deep.batch import OverHeads, RowShape, Rule, rule_arrays
 from errands.learners.deep.ddqn import DDQN
@@ -29,15 +31,16 @@ from errands.learners.deep.team import chosen_device
 from errands.learners.dirl import lanes
 from errands.learners.dirl.config import DeepDiRLConfig
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph, abstract_graph
-from errands.learners.dirl.lanes import restorable, states_of
+from errands.learners.dirl.lanes import states_of
 from errands.learners.dirl.learner import Attempts, CompositionalLearner, Done, EdgeJob, Learnt, Starts
+from errands.learners.dirl.stepped import check_restorable, check_rows
 from errands.machines.stepping import State
 from errands.tables import FAILURE, RUNNING, SUCCESS, Evaluation, Ints, MachineTable
 from errands.tasks.task import Task
 
 AWAY, THERE, ELSEWHERE = range(3)
-MOST_BRAINS = 16
-_BRAINS: dict[Any, Agent] = {}
+MOST_AGENTS = 16
+_AGENTS: dict[Any, Agent] = {}
 
 
 class Meaning(NamedTuple):
@@ -61,17 +64,17 @@ def meaning(task: Task, graph: AbstractGraph, edge: AbstractEdge) -> Meaning:
     return Meaning(np.concatenate([fate, ended]).astype(np.int32), pay)
 
 
-def edge_brain(task: Task, config: DeepDiRLConfig, spaces: Spaces) -> Agent:
+def edge_agent(task: Task, config: DeepDiRLConfig, spaces: Spaces) -> Agent:
     """QRM with one head on three states: the same for all tasks in a world, so that nothing is compiled twice."""
     key = (task.world, config, spaces)
-    if key not in _BRAINS:
-        if len(_BRAINS) == MOST_BRAINS:
-            del _BRAINS[next(iter(_BRAINS))]  # the oldest
-        _BRAINS[key] = _brain(task, config, spaces)
-    return _BRAINS[key]
+    if key not in _AGENTS:
+        if len(_AGENTS) == MOST_AGENTS:
+            del _AGENTS[next(iter(_AGENTS))]  # the oldest
+        _AGENTS[key] = _agent(task, config, spaces)
+    return _AGENTS[key]
 
 
-def _brain(task: Task, config: DeepDiRLConfig, spaces: Spaces) -> Agent:
+def _agent(task: Task, config: DeepDiRLConfig, spaces: Spaces) -> Agent:
     shape = RowShape(spaces.observation, spaces.actions if spaces.continuous else 1, spaces.signals)
     sizes = (spaces.observation, 1, spaces.actions, config)
     low: ValueLearner = TD3.of(*sizes) if spaces.continuous else DDQN.of(*sizes)
@@ -113,8 +116,8 @@ def _machine(task: Task) -> MachineArrays:
 class LanePool(ABC):
     """Lanes for jobs of one task; a lane's result depends on its job alone."""
 
-    def __init__(self, task: Task, graph: AbstractGraph, brain: Agent, count: int) -> None:
-        self.task, self.graph, self.brain = task, graph, brain
+    def __init__(self, task: Task, graph: AbstractGraph, agent: Agent, count: int) -> None:
+        self.task, self.graph, self.agent = task, graph, agent
         self.jobs: list[EdgeJob | None] = [None] * count
         """The job of each lane; None where it is free."""
 
@@ -136,7 +139,7 @@ class LanePool(ABC):
 
     def place(self) -> Any:
         """Where arrays are made."""
-        return jax.default_device(chosen_device(self.brain.config.platform))
+        return jax.default_device(chosen_device(self.agent.config.platform))
 
     def meaning(self, job: EdgeJob) -> Meaning:
         """What labels mean to the edge of a job."""
@@ -157,10 +160,10 @@ class LanePool(ABC):
         return [i for i, job in enumerate(self.jobs) if job is None]
 
 
-def weights_of(brain: Agent, trained: Any, lane: int) -> Learnt:
+def weights_of(agent: Agent, trained: Any, lane: int) -> Learnt:
     """The weights with which a lane acts greedily, as one row."""
     acting: TrainedWeights = trained.actor if isinstance(trained, ActorCritic) else trained
-    layers = acting.target if brain.config.greedy == "target" else acting.weights
+    layers = acting.target if agent.config.greedy == "target" else acting.weights
     row: Learnt = np.asarray(ravel_pytree(jax.tree.map(lambda leaf: leaf[lane], layers))[0])
     return row
 
@@ -172,10 +175,10 @@ class DeviceLanes(LanePool):
         self, task: Task, graph: AbstractGraph, config: DeepDiRLConfig, world: DeviceWorld, count: int
     ) -> None:
         spaces = Spaces(world.observation, world.actions, world.continuous, world.signals)
-        super().__init__(task, graph, edge_brain(task, config, spaces), count)
+        super().__init__(task, graph, edge_agent(task, config, spaces), count)
         self.world, self.states, self.rows = world, states_of(world), config.rollouts
         with self.place():
-            self.lanes = lanes.idle(self.brain, world, self.states, count, self.rows, len(labels_of(task)))
+            self.lanes = lanes.idle(self.agent, world, self.states, count, self.rows, len(labels_of(task)))
 
     def begin(self, lane: int, job: EdgeJob) -> None:
         """Give a free lane a job."""
@@ -187,7 +190,7 @@ class DeviceLanes(LanePool):
         with self.place():
             order = lanes.Order(*map(jnp.asarray, (*found, rows, cumulative)), *map(jnp.int32, job[3:6]))
             args = (jnp.int32(lane), self.key(job), order)
-            self.lanes = lanes.begin(self.brain, self.world, self.states, self.lanes, *args)
+            self.lanes = lanes.begin(self.agent, self.world, self.states, self.lanes, *args)
         self.jobs[lane] = job
 
     def advance(self) -> None:
@@ -195,7 +198,7 @@ class DeviceLanes(LanePool):
         step, jobs = np.asarray(self.lanes.step), self.jobs
         learning = any(job is not None and int(step[i]) < job.training for i, job in enumerate(jobs))
         with self.place():
-            self.lanes = lanes.advance(self.brain, self.world, self.states, self.lanes, learning)
+            self.lanes = lanes.advance(self.agent, self.world, self.states, self.lanes, learning)
 
     def ended(self) -> list[int]:
         """The lanes whose jobs are done."""
@@ -210,7 +213,7 @@ class DeviceLanes(LanePool):
         made, won, step = (int(part[lane]) for part in (tally.made, tally.won, self.lanes.step))
         ends = np.asarray(tally.ends[lane, :won])
         self.jobs[lane] = None
-        learnt = weights_of(self.brain, self.lanes.minds.trained, lane)
+        learnt = weights_of(self.agent, self.lanes.minds.trained, lane)
         return Done(learnt, Attempts(made, step - job.training, ends))
 
 
@@ -228,7 +231,8 @@ class DeepEdges:
     """Edges learnt one at a time in a single lane."""
 
     def __init__(self, task: Task, graph: AbstractGraph, config: DeepDiRLConfig) -> None:
-        restorable(task)
+        if device_world(machine_arrays(task)) is None:
+            check_restorable(task)
         self.task, self.graph, self.config = task, graph, config
 
     @cached_property
@@ -239,6 +243,31 @@ class DeepEdges:
     def starts(self) -> Starts:
         """Attempts begin as episodes do."""
         return Starts(np.zeros((0, 0), np.float32), np.zeros(0))
+
+    def form(self) -> Form:
+        """What is saved of edges: weights, and states as numbers or as JSON."""
+        like: Any = jax.eval_shape(self.ground.agent.low.init, jax.random.PRNGKey(0))
+        acting = like.actor if isinstance(like, ActorCritic) else like
+        count = sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(acting.weights))
+        most, world = float(np.finfo(np.float32).max), device_world(machine_arrays(self.task))
+        about = "states of the world in which attempts ended, end to end"
+        rows = SavedArray("uint8", ("rows", "width"), f"{about}, as JSON")
+        if world is not None:
+            states = states_of(world)
+            rows = SavedArray(np.dtype(states.dtype).name, ("rows", states.numbers), about, -most, most)
+        return {
+            "learnt": SavedArray("float32", ("good", count), "weights of each edge's network", -most, most),
+            "rows": rows,
+        }
+
+    def save(self) -> Saved:
+        """Nothing but what the search saves."""
+        return {}
+
+    def restore(self, saved: Saved) -> None:
+        """Raise what the environment raises about states that are not its own."""
+        if device_world(machine_arrays(self.task)) is None:
+            check_rows(self.task.world.env(), saved["rows"])
 
     def solve(self, job: EdgeJob) -> Done:
         """Train and try out."""
@@ -294,14 +323,14 @@ class DeepDiRL(CompositionalLearner):
         env = self.task.world.env()
         spaces = senses_of(env, len(self.task.world.signals)).spaces
         env.close()
-        return WayPolicy(edge_brain(self.task, roomy(self.config, 1), spaces), weights, index)
+        return WayPolicy(edge_agent(self.task, roomy(self.config, 1), spaces), weights, index)
 
 
 @dataclass(frozen=True, eq=False)
 class WayPolicy:
     """The networks of a way; `act` takes an observation. Off the way DiRL has no policy: action 0, or no push."""
 
-    brain: Agent
+    agent: Agent
     weights: Learnt
     """[edges, weights]."""
     index: Mapping[State, int]
@@ -309,27 +338,27 @@ class WayPolicy:
 
     def act(self, world_state: Any, machine_state: State, memory: Hashable) -> tuple[Any, Hashable]:
         """The greedy action: a number, or an array in [-1, 1]; nothing is remembered."""
-        continuous = self.brain.low.normals > 0
+        continuous = self.agent.low.normals > 0
         edge = self.index.get(machine_state)
         if edge is None:
-            return (np.zeros(self.brain.shape.action, np.float32) if continuous else 0), None
-        seen = jnp.asarray(world_state, jnp.float32).reshape(self.brain.shape.observation)
-        action = np.asarray(_greedy(self.brain, self._layers[edge], seen))
+            return (np.zeros(self.agent.shape.action, np.float32) if continuous else 0), None
+        seen = jnp.asarray(world_state, jnp.float32).reshape(self.agent.shape.observation)
+        action = np.asarray(_greedy(self.agent, self._layers[edge], seen))
         return (action if continuous else int(action[0])), None
 
     @cached_property
     def _layers(self) -> list[Any]:
-        like = self.brain.low.init(jax.random.PRNGKey(0))
+        like = self.agent.low.init(jax.random.PRNGKey(0))
         acting = like.actor if isinstance(like, ActorCritic) else like
         unravel = ravel_pytree(acting.weights)[1]
         return [unravel(jnp.asarray(row)) for row in self.weights]
 
 
 @partial(jax.jit, static_argnums=0)
-def _greedy(brain: Agent, layers: Any, seen: Array) -> Array:
+def _greedy(agent: Agent, layers: Any, seen: Array) -> Array:
     trained = TrainedWeights(layers, [], [], [], jnp.int32(0))
-    held: Any = ActorCritic(trained, trained) if isinstance(brain.low, TD3) else trained
-    return brain.low.greedy(brain.low.view(held, seen, jnp.zeros(0))[0])
+    held: Any = ActorCritic(trained, trained) if isinstance(agent.low, TD3) else trained
+    return agent.low.greedy(agent.low.view(held, seen, jnp.zeros(0))[0])
 
 
 def episode(policy: WayPolicy, task: Task, seed: int) -> tuple[int, float, bool, tuple[str, ...]]:

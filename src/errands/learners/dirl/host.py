@@ -20,10 +20,10 @@ from errands.learners.deep.host_envs import host_envs_of
 from errands.learners.deep.machine import machine_arrays
 from errands.learners.dirl import lanes
 from errands.learners.dirl.config import DeepDiRLConfig
-from errands.learners.dirl.deep import AWAY, THERE, LanePool, Meaning, edge_brain, weights_of
+from errands.learners.dirl.deep import AWAY, THERE, LanePool, Meaning, edge_agent, weights_of
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph
-from errands.learners.dirl.lanes import put, stacked, taken
 from errands.learners.dirl.learner import Attempts, Done, EdgeJob, Starts
+from errands.learners.dirl.stepped import put, stacked, taken
 from errands.tasks.task import Task
 
 NOTHING = EdgeJob(-1, AbstractEdge(0, 0, "", ""), Starts(np.zeros((0, 0), np.uint8), np.zeros(0)), 0, 0, 0, 0)
@@ -39,23 +39,23 @@ class HostState(NamedTuple):
 
 
 @partial(jax.jit, static_argnums=0)
-def _idle(brain: Agent, seen: Array) -> HostState:
+def _idle(agent: Agent, seen: Array) -> HostState:
     count = len(seen)
-    minds = jax.vmap(lambda _: brain.init(jax.random.PRNGKey(0)))(jnp.arange(count))
+    minds = jax.vmap(lambda _: agent.init(jax.random.PRNGKey(0)))(jnp.arange(count))
     zeros = [jnp.zeros(count, jnp.int32) for _ in range(3)]
-    return HostState(minds, Position(seen, *zeros), jnp.zeros((brain.config.capacity, count, brain.shape.width)))
+    return HostState(minds, Position(seen, *zeros), jnp.zeros((agent.config.capacity, count, agent.shape.width)))
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
-def _begin(brain: Agent, crew: HostState, lane: Array, key: Array, seen: Array) -> HostState:
-    fresh = (brain.init(key), Position(seen, *(jnp.int32(0) for _ in range(3))))
+def _begin(agent: Agent, crew: HostState, lane: Array, key: Array, seen: Array) -> HostState:
+    fresh = (agent.init(key), Position(seen, *(jnp.int32(0) for _ in range(3))))
     minds, places = jax.tree.map(lambda old, new: old.at[lane].set(new), (crew.minds, crew.places), fresh)
     return HostState(minds, places, crew.buffer)
 
 
 @partial(jax.jit, static_argnums=0)
-def _randoms(brain: Agent, keys: Array, step: Array) -> tuple[Array, Array]:
-    return lanes.randoms(brain, keys, step)
+def _randoms(agent: Agent, keys: Array, step: Array) -> tuple[Array, Array]:
+    return lanes.randoms(agent, keys, step)
 
 
 def _moment(now: Array, i: Array, uniforms: Array, normals: Array) -> lanes.LaneStep:
@@ -64,33 +64,33 @@ def _moment(now: Array, i: Array, uniforms: Array, normals: Array) -> lanes.Lane
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
-def _learn(brain: Agent, crew: HostState, now: Array, i: Array, uniforms: Array, normals: Array) -> HostState:
+def _learn(agent: Agent, crew: HostState, now: Array, i: Array, uniforms: Array, normals: Array) -> HostState:
     """One update of the lanes in training."""
-    minds, _ = lanes.think(brain, *crew, _moment(now, i, uniforms, normals))
+    minds, _ = lanes.think(agent, *crew, _moment(now, i, uniforms, normals))
     return crew._replace(minds=minds)
 
 
 @partial(jax.jit, static_argnums=0)
-def _choose(brain: Agent, crew: HostState, now: Array, i: Array, uniforms: Array, normals: Array) -> Array:
-    acting = lanes.view(brain, crew.minds, crew.places)
-    return lanes.choose(brain, crew.minds, crew.places, acting, _moment(now, i, uniforms, normals))
+def _choose(agent: Agent, crew: HostState, now: Array, i: Array, uniforms: Array, normals: Array) -> Array:
+    acting = lanes.view(agent, crew.minds, crew.places)
+    return lanes.choose(agent, crew.minds, crew.places, acting, _moment(now, i, uniforms, normals))
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
 def _turn(
-    brain: Agent, crew: HostState, actions: Array, answer: Array, now: Array, i: Array, uniforms: Array, normals: Array
+    agent: Agent, crew: HostState, actions: Array, answer: Array, now: Array, i: Array, uniforms: Array, normals: Array
 ) -> tuple[HostState, Array]:
     """Take note of what the environments answered at step i of the chunk, and choose anew."""
-    n = brain.shape.observation
+    n = agent.shape.observation
     seen, fresh, fate, over, signals = jnp.split(answer, (n, 2 * n, 2 * n + 1, 2 * n + 2), axis=1)
     never = jnp.zeros(len(answer), jnp.bool_)
     outcome = WorldStep(seen, fate[:, 0].astype(jnp.int32), never, over[:, 0] > 0, signals)
     step = now[:, 0] - 1
-    _, rows, told = jax.vmap(brain.record)(crew.minds, crew.places, actions, outcome, step)
-    places = jax.vmap(brain.next_position)(crew.places, told, seen, fresh)
-    buffer = crew.buffer.at[step % brain.config.capacity, jnp.arange(len(step))].set(rows)
+    _, rows, told = jax.vmap(agent.record)(crew.minds, crew.places, actions, outcome, step)
+    places = jax.vmap(agent.next_position)(crew.places, told, seen, fresh)
+    buffer = crew.buffer.at[step % agent.config.capacity, jnp.arange(len(step))].set(rows)
     crew = HostState(crew.minds, places, buffer)
-    return crew, _choose(brain, crew, now, jnp.minimum(i + 1, CHUNK - 1), uniforms, normals)
+    return crew, _choose(agent, crew, now, jnp.minimum(i + 1, CHUNK - 1), uniforms, normals)
 
 
 class Lane:
@@ -139,15 +139,13 @@ class HostLanes(LanePool):
 
     def __init__(self, task: Task, graph: AbstractGraph, config: DeepDiRLConfig, count: int) -> None:
         self.outside = host_envs_of(machine_arrays(task), tuple(range(count)))
-        super().__init__(task, graph, edge_brain(task, config, self.outside.senses.spaces), count)
+        super().__init__(task, graph, edge_agent(task, config, self.outside.senses.spaces), count)
         self.limit = min(config.edge_limit, self.outside.limit)
         self.outside.resting[:] = True
-        self.lanes = [
-            Lane(NOTHING, Meaning(np.zeros(0, np.int32), np.zeros((0, 0), np.float32))) for _ in range(count)
-        ]
+        self.lanes = [Lane(NOTHING, Meaning(np.zeros(0, np.int32), np.zeros((0, 0), np.float32))) for _ in range(count)]
         self.keys = np.zeros((count, 2), np.uint32)
         with self.place():
-            self.crew = _idle(self.brain, jnp.asarray(self.outside.reset()))
+            self.crew = _idle(self.agent, jnp.asarray(self.outside.reset()))
 
     def begin(self, lane: int, job: EdgeJob) -> None:
         """Give a free lane a job."""
@@ -157,7 +155,7 @@ class HostLanes(LanePool):
             self.outside.envs[lane].reset(seed=int(own.rng.integers(2**31)))
         with self.place():
             args = (jnp.int32(lane), jnp.asarray(self.keys[lane]), jnp.asarray(self._restart(lane)))
-            self.crew = _begin(self.brain, self.crew, *args)
+            self.crew = _begin(self.agent, self.crew, *args)
         self.outside.resting[lane] = False
         self.jobs[lane] = job
 
@@ -171,20 +169,20 @@ class HostLanes(LanePool):
     def advance(self) -> None:
         """A chunk of steps of every job, less when all end before."""
         with self.place():
-            randoms = _randoms(self.brain, jnp.asarray(self.keys), jnp.asarray(self._now()[:, 0]))
+            randoms = _randoms(self.agent, jnp.asarray(self.keys), jnp.asarray(self._now()[:, 0]))
             now = self._now()
-            actions = _choose(self.brain, self.crew, now, jnp.int32(0), *randoms)
+            actions = _choose(self.agent, self.crew, now, jnp.int32(0), *randoms)
             for i in range(CHUNK):
                 if self.outside.resting.all():
                     break
                 self.outside.send(np.asarray(actions))
                 at = jnp.int32(i)
                 if now[:, 1].any():
-                    brain = phased(self.brain)[i % len(phased(self.brain))]
-                    self.crew = _learn(brain, self.crew, now, at, *randoms)
+                    agent = phased(self.agent)[i % len(phased(self.agent))]
+                    self.crew = _learn(agent, self.crew, now, at, *randoms)
                 answer = self._answer()
                 now = self._now()
-                self.crew, actions = _turn(self.brain, self.crew, actions, answer, now, at, *randoms)
+                self.crew, actions = _turn(self.agent, self.crew, actions, answer, now, at, *randoms)
 
     def _now(self) -> NDArray[np.int32]:
         """[lanes, 2] the step of every lane, and whether it is one of training."""
@@ -216,6 +214,6 @@ class HostLanes(LanePool):
     def collect(self, lane: int) -> Done:
         """What became of the job of a lane, which is then free."""
         own, self.jobs[lane] = self.lanes[lane], None
-        learnt = weights_of(self.brain, self.crew.minds.trained, lane)
+        learnt = weights_of(self.agent, self.crew.minds.trained, lane)
         ends = stacked(own.ends)
         return Done(learnt, Attempts(own.made, own.step - own.job.training, ends))

@@ -4,26 +4,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-import gymnasium as gym
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int
-from numpy.typing import NDArray
 
-from errands.errors import ErrandsError, TaskError
 from errands.learners.deep.agent import Agent, AgentState, Position, WorldStep
-from errands.learners.deep.device import CHUNK, DeviceWorld, device_world
-from errands.learners.deep.machine import machine_arrays
-from errands.tasks.task import Task
-from errands.worlds.saving import Restorable, plain, rich
+from errands.learners.deep.device import CHUNK, DeviceWorld
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,51 +38,6 @@ def states_of(world: DeviceWorld) -> StateRows:
     """The rows of a world; asked again they are the same, so that nothing is compiled twice."""
     row, state = ravel_pytree(world.start(jnp.float32(0)))
     return StateRows(len(row), row.dtype, state)
-
-
-BLANK = ord(" ")
-ROUND = 512
-"""Rows are filled with blanks to a multiple of this, so that most have the same length."""
-
-
-def taken(env: gym.Env[Any, Any], seen: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """The state of an environment and what is seen in it, as JSON and blanks."""
-    data = json.dumps(plain({"seen": seen, "state": env.save()})).encode()  # type: ignore[attr-defined]
-    return np.frombuffer(data.ljust(-(-len(data) // ROUND) * ROUND), np.uint8)
-
-
-def put(env: gym.Env[Any, Any], row: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Put an environment into a recorded state; what is seen there."""
-    saved = rich(json.loads(bytes(row)))
-    env.restore(saved["state"])  # type: ignore[attr-defined]
-    return np.array(saved["seen"], np.float32)
-
-
-def stacked(rows: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
-    """Rows of bytes as one array; shorter ones are filled with blanks."""
-    width = max((row.shape[-1] for row in rows), default=0)
-    return np.array([np.pad(row, (0, width - len(row)), constant_values=BLANK) for row in rows], np.uint8)
-
-
-def restorable(task: Task) -> None:
-    """Refuse a world that cannot be put into a state, in a sentence."""
-    if device_world(machine_arrays(task)) is not None:
-        return
-    env = task.world.env()
-    reason = "it has no save() and restore()"
-    try:
-        if isinstance(env, Restorable):
-            env.reset(seed=0)
-            put(env, taken(env, np.zeros(0, np.float32)))
-            return
-    except (ErrandsError, TypeError, ValueError, AttributeError) as fault:
-        reason = str(fault)
-    finally:
-        env.close()
-    raise TaskError(
-        f"dirl starts attempts where earlier ones ended, and the environment of '{task.name}' cannot be put into a "
-        f"state ({reason}); use learner 'qrm', 'hrm' or 'qcorm-plus'"
-    )
 
 
 class Order(NamedTuple):
@@ -155,17 +102,17 @@ def live(order: Order, step: Array, made: Array) -> Bool[Array, "*lanes"]:
     return (step < order.training) | ((made < order.rollouts) & (step - order.training < order.most))
 
 
-def think(brain: Agent, minds: AgentState, places: Position, buffer: Array, now: LaneStep) -> tuple[AgentState, Array]:
+def think(agent: Agent, minds: AgentState, places: Position, buffer: Array, now: LaneStep) -> tuple[AgentState, Array]:
     """Every lane draws rows and learns from them where it is in training and past its warm-up.
 
     What the present observation is acted on with comes for nothing, from before the update.
     """
-    warmup = brain.config.warmup
-    drawn, index, extra = jax.vmap(brain.draw)(minds, now.step, now.uniforms)
+    warmup = agent.config.warmup
+    drawn, index, extra = jax.vmap(agent.draw)(minds, now.step, now.uniforms)
     rows = buffer[index, jnp.arange(index.shape[0])[:, None]]
     # Lanes are in different steps of their jobs. Value learners use the step to skip the warm-up, which is done below
     # for each lane, and to take turns: these are the same for all lanes, so that skipped work is not done at all.
-    study = jax.vmap(brain.learn, in_axes=(0, 0, 0, 0, None, 0, 0))
+    study = jax.vmap(agent.learn, in_axes=(0, 0, 0, 0, None, 0, 0))
     studied, acting = study(drawn, places, rows, extra, now.i + warmup, now.uniforms, now.normals)
     go = now.training & (now.step >= warmup)
 
@@ -175,42 +122,44 @@ def think(brain: Agent, minds: AgentState, places: Position, buffer: Array, now:
     return jax.tree.map(kept, studied, minds), acting
 
 
-def view(brain: Agent, minds: AgentState, places: Position) -> Array:
+def view(agent: Agent, minds: AgentState, places: Position) -> Array:
     """What the present observation of every lane is acted on with."""
 
     def of(mind: AgentState, place: Position) -> Array:
-        return brain.low.view(mind.trained, place.observation, brain.expansion.code(place.state))
+        return agent.low.view(mind.trained, place.observation, agent.expansion.code(place.state))
 
     seen: Array = jax.vmap(of)(minds, places)
     return seen
 
 
-def choose(brain: Agent, minds: AgentState, places: Position, acting: Array, now: LaneStep) -> Array:
+def choose(agent: Agent, minds: AgentState, places: Position, acting: Array, now: LaneStep) -> Array:
     """The action of every lane: exploring in training, greedy in rollouts."""
-    settled = acting if brain.config.greedy == "online" else view(brain, jax.vmap(brain.evaluated)(minds), places)
+    settled = acting if agent.config.greedy == "online" else view(agent, jax.vmap(agent.evaluated)(minds), places)
 
-    def of(mind: AgentState, place: Position, acting: Array, best: Array, step: Array, on: Array, u: Array, n: Array) -> Array:
-        _, tried = brain.choose(mind, place, step, u, n, acting)
-        return jnp.where(on, tried, brain.low.greedy(best[0]))
+    def of(
+        mind: AgentState, place: Position, acting: Array, best: Array, step: Array, on: Array, u: Array, n: Array
+    ) -> Array:
+        _, tried = agent.choose(mind, place, step, u, n, acting)
+        return jnp.where(on, tried, agent.low.greedy(best[0]))
 
     drawn = (now.step, now.training, now.uniforms, now.normals)
     chosen: Array = jax.vmap(of)(minds, places, acting, settled, *drawn)
     return chosen
 
 
-def randoms(brain: Agent, keys: Array, step: Array) -> tuple[Array, Array]:
+def randoms(agent: Agent, keys: Array, step: Array) -> tuple[Array, Array]:
     """The random numbers of each lane's next chunk: [chunk, lanes, count] uniforms and normals."""
 
     def of(key: Array, chunk: Array) -> tuple[Array, Array]:
         first, second = jax.random.split(jax.random.fold_in(key, chunk))
-        return jax.random.uniform(first, (CHUNK, brain.uniforms)), jax.random.normal(second, (CHUNK, brain.low.normals))
+        return jax.random.uniform(first, (CHUNK, agent.uniforms)), jax.random.normal(second, (CHUNK, agent.low.normals))
 
     uniforms, normals = jax.vmap(of, out_axes=1)(keys, step // CHUNK)
     return uniforms, normals
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2, 3, 4, 5))
-def idle(brain: Agent, world: DeviceWorld, states: StateRows, count: int, rows: int, labels: int) -> Lanes:
+def idle(agent: Agent, world: DeviceWorld, states: StateRows, count: int, rows: int, labels: int) -> Lanes:
     """Lanes without jobs."""
     order = Order(
         jnp.zeros(2 * labels, jnp.int32), jnp.zeros((labels, world.signals)),
@@ -220,21 +169,21 @@ def idle(brain: Agent, world: DeviceWorld, states: StateRows, count: int, rows: 
     state = world.start(jnp.float32(0))
     place = Position(world.observe(state), *(jnp.int32(0) for _ in range(3)))
     key = jax.random.PRNGKey(0)
-    one = Lanes(brain.init(key), place, state, jnp.zeros(0), key, jnp.int32(0), order, tally)
+    one = Lanes(agent.init(key), place, state, jnp.zeros(0), key, jnp.int32(0), order, tally)
     many: Lanes = jax.tree.map(lambda leaf: jnp.tile(leaf[None], (count, *[1] * leaf.ndim)), one)
-    return many._replace(buffer=jnp.zeros((brain.config.capacity, count, brain.shape.width)))
+    return many._replace(buffer=jnp.zeros((agent.config.capacity, count, agent.shape.width)))
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2), donate_argnums=3)
 def begin(
-    brain: Agent, world: DeviceWorld, states: StateRows, lanes: Lanes, lane: Array, key: Array, order: Order
+    agent: Agent, world: DeviceWorld, states: StateRows, lanes: Lanes, lane: Array, key: Array, order: Order
 ) -> Lanes:
     """Give a lane a new job; what it had learnt is forgotten."""
     state = _start(world, states, order, jax.random.uniform(jax.random.fold_in(key, 2**31 - 1)))
     place = Position(world.observe(state), *(jnp.int32(0) for _ in range(3)))
     zero = jnp.int32(0)
     tally = Tally(zero, zero, jnp.zeros_like(order.rows))
-    fresh = Lanes(brain.init(key), place, state, zero, key, zero, order, tally)
+    fresh = Lanes(agent.init(key), place, state, zero, key, zero, order, tally)
     changed: Lanes = jax.tree.map(lambda old, new: old.at[lane].set(new), lanes._replace(buffer=lanes.step), fresh)
     return changed._replace(buffer=lanes.buffer)
 
@@ -247,23 +196,23 @@ def _start(world: DeviceWorld, states: StateRows, order: Order, uniform: Array) 
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2, 4), donate_argnums=3)
-def advance(brain: Agent, world: DeviceWorld, states: StateRows, lanes: Lanes, learning: bool) -> Lanes:
+def advance(agent: Agent, world: DeviceWorld, states: StateRows, lanes: Lanes, learning: bool) -> Lanes:
     """A chunk of steps of every lane that has not ended; without `learning` none may be in training."""
-    uniforms, normals = randoms(brain, lanes.keys, lanes.step)
-    chance = brain.config.batch + 2
+    uniforms, normals = randoms(agent, lanes.keys, lanes.step)
+    chance = agent.config.batch + 2
 
     def body(i: Array, now: Lanes) -> Lanes:
         moment = LaneStep(i, now.step, training(now.order, now.step), uniforms[i], normals[i])
         if learning:
-            minds, acting = think(brain, now.minds, now.places, now.buffer, moment)
+            minds, acting = think(agent, now.minds, now.places, now.buffer, moment)
         else:
-            minds, acting = now.minds, view(brain, now.minds, now.places)
-        actions = choose(brain, now.minds, now.places, acting, moment)
+            minds, acting = now.minds, view(agent, now.minds, now.places)
+        actions = choose(agent, now.minds, now.places, acting, moment)
         bare = now._replace(minds=minds, buffer=now.step)  # the buffer's lane axis is not the first
-        moved, rows = jax.vmap(partial(_move, brain, world, states))(bare, actions, uniforms[i][:, chance : chance + 2])
+        moved, rows = jax.vmap(partial(_move, agent, world, states))(bare, actions, uniforms[i][:, chance : chance + 2])
         buffer = now.buffer
         if learning:
-            buffer = buffer.at[now.step % brain.config.capacity, jnp.arange(len(now.step))].set(rows)
+            buffer = buffer.at[now.step % agent.config.capacity, jnp.arange(len(now.step))].set(rows)
         after: Lanes = moved._replace(buffer=buffer)
         return after
 
@@ -272,7 +221,7 @@ def advance(brain: Agent, world: DeviceWorld, states: StateRows, lanes: Lanes, l
 
 
 def _move(
-    brain: Agent, world: DeviceWorld, states: StateRows, lane: Lanes, action: Array, chance: Array
+    agent: Agent, world: DeviceWorld, states: StateRows, lane: Lanes, action: Array, chance: Array
 ) -> tuple[Lanes, Array]:
     """One lane after a step in the world, and the row to remember; nothing is counted once the job has ended."""
     place, step, order, tally = lane.places, lane.step, lane.order, lane.tally
@@ -280,10 +229,10 @@ def _move(
     state, label, ends, signals = world.step(lane.worlds, action, chance[0])
     observation = world.observe(state)
     fate = order.fate[label + jnp.where(ends, len(order.fate) // 2, 0)]
-    config: Any = brain.config
+    config: Any = agent.config
     late = place.time + 1 >= config.edge_limit
     outcome = WorldStep(observation, fate, jnp.bool_(False), late, order.pay[label] * signals)
-    _, row, told = brain.record(lane.minds, place, action, outcome, step)
+    _, row, told = agent.record(lane.minds, place, action, outcome, step)
     tried = going & ~on & told.over
     won = tried & told.success
     ended = tally.ends.at[jnp.where(won, tally.won, len(tally.ends))].set(states.row(state), mode="drop")
@@ -291,6 +240,6 @@ def _move(
     told = told._replace(over=told.over | (step + 1 == order.training))
     fresh = _start(world, states, order, chance[1])
     state = jax.tree.map(lambda a, b: jnp.where(told.over, a, b), fresh, state)
-    place = brain.next_position(place, told, observation, world.observe(fresh))
+    place = agent.next_position(place, told, observation, world.observe(fresh))
     tally = Tally(tally.made + tried, tally.won + won, ended)
     return lane._replace(places=place, worlds=state, step=step + going, tally=tally), row

@@ -5,20 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.errors import TaskError
+from errands.errors import StoreError, TaskError
 from errands.kernels.q_learning import ACTION, FIELDS, MISSED, Rates, attempt_edge, begin, qrm_loop
-from errands.learners.base import Learner, Saved
+from errands.learners.base import MOST, Form, Learner, Saved, SavedArray, checked, refuse
 from errands.learners.dirl.config import DiRLConfig, SearchConfig
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph, Search, abstract_graph
 from errands.learners.tabular.policies import MachinePolicy
 from errands.oracle.episode import walk
 from errands.tables import FAILURE, RUNNING, SUCCESS, Evaluation, Floats, Ints, MachineTable, WorldTable
 from errands.tasks.task import Task
+
+if TYPE_CHECKING:
+    from errands.learners.dirl.stepped import SteppedEdges
 
 Rows = NDArray[Any]
 """World states, one a row: numbers of a finite world, or all that a continuous world's future depends on."""
@@ -77,6 +80,18 @@ class EdgeLearner(Protocol):
         """Where episodes of the task start."""
         ...
 
+    def form(self) -> Form:
+        """What `learnt` ("good" rows) and `rows` ("rows" rows) are when saved, and arrays of its own."""
+        ...
+
+    def save(self) -> Saved:
+        """Arrays of its own, if any."""
+        ...
+
+    def restore(self, saved: Saved) -> None:
+        """Take its own arrays back; raise anything about rows that have the form but are no states of this world."""
+        ...
+
     def solve(self, job: EdgeJob) -> Done:
         """Train with a reward at the goal, ending up elsewhere being the end of an attempt, then try the policy out."""
         ...
@@ -132,21 +147,31 @@ def joined(groups: Sequence[Rows]) -> tuple[Rows, NDArray[np.int64]]:
     return np.concatenate(groups), lengths
 
 
+def action_type(actions: int) -> str:
+    """The smallest type that holds the number of every action."""
+    return "int8" if actions <= 128 else "int32"
+
+
+def learnt_form(states: int, actions: int) -> SavedArray:
+    """The policies of edges in a world with numbered states."""
+    about = "the action of each edge in each world state"
+    return SavedArray(action_type(actions), ("good", states), about, into=actions)
+
+
 AWAY, THERE, ELSEWHERE = range(3)
+"""The machine of an edge: on the way, at its goal, anywhere else."""
 
 
 class TabularEdges:
     """Edge learners of a finite world; a world state is its number, a learnt policy an action per world state."""
 
     def __init__(self, task: Task, graph: AbstractGraph, config: DiRLConfig) -> None:
-        if task.finite is None:
-            raise TaskError(
-                f"dirl starts attempts where earlier ones ended, and the world of '{task.name}' publishes no tables "
-                "to be put into a state; use learner 'qrm' or 'crm'"
-            )
+        finite = task.finite
+        if finite is None:
+            raise TaskError(f"the world of '{task.name}' publishes no tables; its edges are learnt step by step")
         self.graph, self.config = graph, config
-        self.labels = task.finite.labels
-        table = task.finite.table
+        self.labels, self.states, self.actions = finite.labels, finite.states, finite.actions
+        table = finite.table
         # A step with which the world itself ends the episode gets a label of its own, so that machines can tell.
         self.world = table._replace(label=table.label + len(self.labels) * table.ends.astype(np.int32))
         self._reached: tuple[int, Ints] | None = None
@@ -154,6 +179,22 @@ class TabularEdges:
     def starts(self) -> Starts:
         """Where episodes of the task start."""
         return Starts(self.world.starts, self.world.start_cumulative)
+
+    def form(self) -> Form:
+        """What is saved of edges."""
+        return {
+            "learnt": learnt_form(self.states, self.actions),
+            "rows": SavedArray(
+                "int32", ("rows",), "the world states in which attempts ended, end to end", into=self.states
+            ),
+        }
+
+    def save(self) -> Saved:
+        """Nothing: tables are as they were."""
+        return {}
+
+    def restore(self, saved: Saved) -> None:
+        """Numbers of states are states."""
 
     def solve(self, job: EdgeJob) -> Done:
         """Q-learning, then greedy attempts."""
@@ -171,7 +212,7 @@ class TabularEdges:
         begin(world, machine, where, rng)
         rates = Rates(config.alpha, config.gamma, config.epsilon, config.edge_limit)
         qrm_loop(world, machine, q, where, rates, steps, rng)
-        learnt: Learnt = q[:, :, 0].argmax(axis=1).astype(np.int8)
+        learnt: Learnt = q[:, :, 0].argmax(axis=1).astype(action_type(actions))
         return learnt
 
     def attempt(
@@ -314,12 +355,32 @@ class CompositionalLearner(Learner):
         self.search.tell(result.probability)
         return result
 
+    def form(self) -> Form:
+        """What the arrays of `save` are."""
+        most = np.array([len(self.graph.edges) - 1, *[MOST] * 4])
+        return {
+            "counts": SavedArray(
+                "int64", (3,), "steps, steps in evaluations, last evaluation", np.array([0, 0, -1]), MOST
+            ),
+            "results": SavedArray(
+                "int64", ("results", 5), "edge, training, rollout steps, attempts, successes", 0, most
+            ),
+            "good": SavedArray(
+                "int64", ("good",), "the edges that succeeded at least once", into=len(self.graph.edges)
+            ),
+            "cumulative": SavedArray(
+                "float64", ("rows",), "how likely attempts begin in each, summed up edge by edge", 0, 1
+            ),
+            "lengths": SavedArray("int64", ("good",), "how many rows belong to each edge", 1, MOST),
+            **self.edges.form(),
+        }
+
     def save(self) -> Saved:
         """What was learnt, edge by edge; the search is run again from it."""
         good = list(self.learnt)
         fields = ("edge", "training_steps", "rollout_steps", "attempts", "successes")
         rows, lengths = joined([self.ends[e].rows for e in good])
-        return {
+        saved: Saved = {
             "counts": np.array([self.step, self.evaluation_steps, self.evaluated], np.int64),
             "results": np.array([[getattr(r, f) for f in fields] for r in self.results], np.int64).reshape(-1, 5),
             "good": np.array(good, np.int64),
@@ -327,20 +388,44 @@ class CompositionalLearner(Learner):
             "rows": rows,
             "cumulative": joined([self.ends[e].cumulative for e in good])[0],
             "lengths": lengths,
+            **self.edges.save(),
         }
+        return saved if good else self._with_empty(saved)
+
+    def _with_empty(self, saved: Saved) -> Saved:
+        """The same where no edge has succeeded: arrays without rows, of the right types."""
+        form = self.form()
+        empty = {
+            name: np.zeros([0 if isinstance(n, str) else n for n in form[name].shape], form[name].dtype)
+            for name in ("learnt", "rows", "cumulative", "lengths")
+        }
+        return saved | empty
 
     def restore(self, saved: Saved) -> None:
-        """Continue after the last edge that `saved` knows."""
+        """Continue after the last edge that `saved` knows; a StoreError where it has another form or contradicts itself."""
+        if "good" in saved and saved["good"].size == 0:
+            saved = self._with_empty(saved)
+        checked(saved, self.form())
+        results = [EdgeResult(*map(int, row)) for row in saved["results"]]
+        good, lengths = [int(e) for e in saved["good"]], saved["lengths"]
+        search = Search(self.graph)
+        for result in results:
+            refuse(search.edge == result.edge, "'results' has edges that the search did not ask for")
+            refuse(result.successes <= result.attempts, "'results' has more successes than attempts")
+            search.tell(result.probability)
+        refuse(good == [r.edge for r in results if r.successes], "'good' has other edges than those that succeeded")
+        refuse(lengths.max(initial=0) <= len(saved["rows"]) == lengths.sum(), "'lengths' does not sum to the rows")
+        spent = sum(r.training_steps + r.rollout_steps for r in results)
+        refuse(spent == saved["counts"][0], "'counts' has other steps than 'results'")
+        try:
+            self.edges.restore(saved)
+        except Exception as fault:  # noqa: BLE001 (an environment may raise anything about a state that is not its own)
+            raise StoreError(f"the saved array 'rows' holds no states of this world ({type(fault).__name__})") from None
         self.step, self.evaluation_steps, self.evaluated = (int(x) for x in saved["counts"])
-        self.results = [EdgeResult(*map(int, row)) for row in saved["results"]]
-        good = [int(e) for e in saved["good"]]
+        self.results, self.search = results, search
         self.learnt = dict(zip(good, saved["learnt"], strict=True))
-        last = np.cumsum(saved["lengths"])
-        parts = [slice(int(b - n), int(b)) for b, n in zip(last, saved["lengths"], strict=True)]
+        parts = [slice(int(b - n), int(b)) for b, n in zip(np.cumsum(lengths), lengths, strict=True)]
         self.ends = {e: Starts(saved["rows"][p], saved["cumulative"][p]) for e, p in zip(good, parts, strict=True)}
-        self.search = Search(self.graph)
-        for result in self.results:
-            self.search.tell(result.probability)
 
 
 class DiRL(CompositionalLearner):
@@ -350,8 +435,14 @@ class DiRL(CompositionalLearner):
 
     def __init__(self, task: Task, config: DiRLConfig, seed: int) -> None:
         graph = abstract_graph(task.machine)
-        self.tables = TabularEdges(task, graph, config)
-        super().__init__(task, config, seed, graph, self.tables)
+        self.tabular: TabularEdges | SteppedEdges
+        if task.finite is not None:
+            self.tabular = TabularEdges(task, graph, config)
+        else:
+            from errands.learners.dirl.stepped import SteppedEdges
+
+            self.tabular = SteppedEdges(task, graph, config)
+        super().__init__(task, config, seed, graph, self.tabular)
 
     def evaluate(self) -> Evaluation:
         """One greedy episode from the start."""
@@ -365,8 +456,8 @@ class DiRL(CompositionalLearner):
         index: dict[tuple[int, object], int] = {
             self.graph.vertices[self.graph.edges[e].source]: i for i, e in enumerate(way)
         }
-        states = len(self.tables.world.next)
-        actions = np.array([self.learnt[e] for e in way], np.int8).reshape(len(way), states)
+        actions = np.array([self.learnt[e] for e in way], action_type(self.tabular.actions))
+        actions = actions.reshape(len(way), self.tabular.states)
         return MachinePolicy(actions, index, self.graph.stepper.full, False)
 
 

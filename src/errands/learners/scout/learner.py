@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -17,10 +16,11 @@ from errands.kernels.scout.explore import scarce_from, wanted_cells
 from errands.kernels.scout.memory import Explorer, Known, rehearse
 from errands.kernels.scout.model import learn_model, oddness, seek_values
 from errands.kernels.scout.plan import FAR, measure
-from errands.learners.base import Learner, LearnerConfig, Saved, pack_rng, unpack_rng
+from errands.learners.base import Form, Learner, LearnerConfig, Saved
 from errands.learners.scout.machine import Lowering
 from errands.learners.scout.planner import ExactPlanner, Planners, bounds_so_far, proof
 from errands.learners.scout.policy import KnownWay, PlannedPolicy, Planner, RandomPlanner, RoutedPolicy
+from errands.learners.scout.saving import form_of, load_scout, save_scout
 from errands.learners.scout.world import BEYOND, NEWS, Outing, TableSampler, make_sampler
 from errands.machines.agenda import unfold_agenda
 from errands.machines.counting import size
@@ -173,7 +173,7 @@ class Scout(Learner):
             elif why == NEWS:
                 self._meet_label()
             elif why == BEYOND:
-                self._grow()
+                self.make_room(min(2 * len(self.known.tried), self.sampler.most))
             elif self.random:
                 self._venture(why)
             elif why in (ex.DUE, ex.DRY):
@@ -184,9 +184,8 @@ class Scout(Learner):
         """Whether the task is proved or all is explored, so that nothing is left to learn."""
         return self.proof is not None
 
-    def _grow(self) -> None:
-        """Make room for twice as many states: in memory, in the plan of a random world, on the way ahead."""
-        states = min(2 * len(self.known.tried), self.sampler.most)
+    def make_room(self, states: int) -> None:
+        """Make room for so many states: in memory, in the plan of a random world, on the way ahead."""
         self.known, self.frozen = larger(self.known, states), larger(self.frozen, states)
         fresh = new_agent(states, self.task.world.limit, self.lowering.words, len(self.lowering.labels))
         ahead = self.agent.at[me.END]
@@ -344,6 +343,10 @@ class Scout(Learner):
             togo.setdefault(str(agenda.labels[agenda.index[state]]), float(len(walk.actions) - done if walk else 0))
         return togo
 
+    def form(self) -> Form:
+        """What the arrays of `save` are."""
+        return form_of(self, len(self.lowering.labels))
+
     def save(self) -> Saved:
         """Everything that the rest of the run depends on, as arrays."""
         return save_scout(self)
@@ -352,50 +355,3 @@ class Scout(Learner):
         """Continue where `saved` was taken; the finished run is then equal to one that was never interrupted."""
         load_scout(self, saved)
         self._cached = self._sought = None
-
-
-AGENT = ("at", "mask", "path", "expect")
-
-
-def save_scout(scout: Scout) -> Saved:
-    """Everything that the rest of the run depends on, as arrays."""
-    notes = {
-        "proof": None if scout.proof is None else asdict(scout.proof),
-        "labels": [sorted(label) for label in scout.lowering.labels],
-    }
-    at = scout.agent.at.copy()
-    at[me.STAMP] = 0  # a mark that only one search reads
-    return {
-        **{f"known.{name}": part.copy() for name, part in scout.known._asdict().items()},
-        **{f"frozen.{name}": part.copy() for name, part in scout.frozen._asdict().items()},
-        **{f"agent.{name}": getattr(scout.agent, name).copy() for name in AGENT},
-        "agent.at": at,
-        "route": scout.route.copy(),
-        "counters": np.array([scout.step, scout.evaluation_steps, scout.frozen_step], np.int64),
-        "rng": pack_rng(scout.rng),
-        "told": _bytes(json.dumps(notes).encode()),
-        "world": _bytes(scout.sampler.save()),
-    }
-
-
-def load_scout(scout: Scout, saved: Saved) -> None:
-    """Continue where `saved` was taken."""
-    notes = json.loads(saved["told"].tobytes().decode())
-    scout.lowering.add([frozenset(label) for label in notes["labels"][len(scout.lowering.labels) :]])
-    scout.known = Known(**{name: saved[f"known.{name}"].copy() for name in Known._fields})
-    scout.frozen = Known(**{name: saved[f"frozen.{name}"].copy() for name in Known._fields})
-    fresh = new_agent(scout.sampler.states, scout.task.world.limit, scout.lowering.words, len(scout.lowering.labels))
-    scout.agent = fresh._replace(**{name: saved[f"agent.{name}"].copy() for name in AGENT})
-    scout.agent.at[me.STAMP] = 0
-    if scout.agent.at[me.CLOCK] >= 0:
-        me.refresh(scout.lowering.machine, scout.agent)
-    scout.route = saved["route"].copy()
-    scout.step, scout.evaluation_steps, scout.frozen_step = (int(n) for n in saved["counters"])
-    unpack_rng(scout.rng, saved["rng"])
-    scout.settled = notes["proof"] is not None
-    scout.proof = None if notes["proof"] is None else Bounds(**notes["proof"])
-    scout.sampler.restore(saved["world"].tobytes())
-
-
-def _bytes(data: bytes) -> NDArray[Any]:
-    return np.frombuffer(data, np.uint8).copy()

@@ -89,7 +89,9 @@ class TableSampler:
         return b""
 
     def restore(self, saved: bytes) -> None:
-        """Nothing to restore."""
+        """Nothing to restore; anything else is no state of a table."""
+        if saved:
+            raise ValueError("a table has no state of its own")
 
 
 class EnvAnswer(NamedTuple):
@@ -175,7 +177,9 @@ class EnvSampler:
             raise TaskError(
                 f"the environment of '{self.task.name}' observed {observation}, which is not in its {self.space}"
             )
-        return EnvAnswer(int(observation) - self.first_state, self.looked_at & info["features"], ends, truncated, action)
+        return EnvAnswer(
+            int(observation) - self.first_state, self.looked_at & info["features"], ends, truncated, action
+        )
 
     def _strange(self, known: Known, lowering: Lowering) -> int | None:
         """Why what was seen cannot be taken in yet: a state beyond the memory, or features new to the machine."""

@@ -312,12 +312,6 @@ class TabularLearner(Learner):
         """Put the agent at the start of an episode."""
 
 
-def refuse(unless: bool, sentence: str) -> None:
-    """Refuse a saved learner whose arrays contradict one another."""
-    if not unless:
-        raise StoreError(f"the saved arrays contradict one another: {sentence}")
-
-
 def _labels(array: np.ndarray | None) -> list[frozenset[str]]:
     try:
         sets = json.loads(np.asarray(array, np.uint8).tobytes())

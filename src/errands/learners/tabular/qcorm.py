@@ -10,8 +10,8 @@ import numpy as np
 
 from errands.errors import ConfigError
 from errands.kernels import qcorm as kernel
-from errands.learners.base import FINITE, MOST, Form, LearnerConfig, Saved, SavedArray
-from errands.learners.tabular.base import TabularLearner, refuse, room
+from errands.learners.base import FINITE, MOST, Form, LearnerConfig, Saved, SavedArray, refuse
+from errands.learners.tabular.base import TabularLearner, room
 from errands.learners.tabular.policies import ObjectivePolicy
 from errands.machines.counting import Quotient
 from errands.machines.lower import lower

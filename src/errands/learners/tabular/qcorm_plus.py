@@ -38,8 +38,8 @@ from errands.kernels.qcorm_plus.memory import (
 )
 from errands.kernels.qcorm_plus.plan import after, take_aim
 from errands.kernels.stepping import start
-from errands.learners.base import Form, LearnerConfig, Saved, SavedArray
-from errands.learners.tabular.base import Asked, TabularLearner, refuse, room
+from errands.learners.base import Form, LearnerConfig, Saved, SavedArray, refuse
+from errands.learners.tabular.base import Asked, TabularLearner, room
 from errands.learners.tabular.policies import LandmarkPolicy, episode, settled
 from errands.machines.agenda import unfold_agenda
 from errands.machines.counting import size

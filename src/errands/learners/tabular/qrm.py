@@ -19,8 +19,8 @@ from errands.kernels.q_learning import (
     greedy_episode,
     qrm_loop,
 )
-from errands.learners.base import FINITE, Form, LearnerConfig, Saved, SavedArray
-from errands.learners.tabular.base import ACTION, STATE, Asked, TabularLearner, refuse, room
+from errands.learners.base import FINITE, Form, LearnerConfig, Saved, SavedArray, refuse
+from errands.learners.tabular.base import ACTION, STATE, Asked, TabularLearner, room
 from errands.learners.tabular.machines import CounterfactualLearner, Kind, LazyMachine
 from errands.learners.tabular.policies import MachinePolicy
 from errands.tasks.task import Task

@@ -1,4 +1,4 @@
-"""The machine of an edge for networks: what labels mean to it, by hand, and one brain for all edges."""
+"""The machine of an edge for networks: what labels mean to it, by hand, and one agent for all edges."""
 
 import dataclasses
 
@@ -8,7 +8,7 @@ import pytest
 from errands.learners.deep.host_envs import Spaces
 from errands.learners.deep.machine import labels_of, machine_arrays
 from errands.learners.dirl.config import DeepDiRLConfig
-from errands.learners.dirl.deep import AWAY, ELSEWHERE, THERE, edge_brain, meaning
+from errands.learners.dirl.deep import AWAY, ELSEWHERE, THERE, edge_agent, meaning
 from errands.learners.dirl.graph import abstract_graph
 from errands.tables import FAILURE, RUNNING, SUCCESS
 from errands.tasks import load
@@ -47,28 +47,28 @@ def test_signals_are_paid_on_the_way_as_the_machine_pays_them():
 
 def test_the_goal_pays_and_both_ends_are_final():
     task = load("cheetah-bcd")
-    brain = edge_brain(task, CONFIG, Spaces(18, 6, True, 1))
-    table = np.asarray(brain.expansion.rule.table)[:, 0]
+    agent = edge_agent(task, CONFIG, Spaces(18, 6, True, 1))
+    table = np.asarray(agent.expansion.rule.table)[:, 0]
     assert table[:, 0].tolist() == [0.0, 3.0, 0.0]
     assert table[:, 1].tolist() == [1.0, 0.0, 0.0]
     assert table[:, 4].tolist() == [0.5, 0.0, 0.0]
-    assert brain.machine.table.status.tolist() == [RUNNING, SUCCESS, FAILURE]
-    assert len(brain.machine.rm) == len(machine_arrays(task).rm)
+    assert agent.machine.table.status.tolist() == [RUNNING, SUCCESS, FAILURE]
+    assert len(agent.machine.rm) == len(machine_arrays(task).rm)
 
 
 def test_all_tasks_in_a_world_share_a_brain():
     spaces = Spaces(18, 6, True, 1)
-    first = edge_brain(load("cheetah-bcd"), CONFIG, spaces)
-    assert edge_brain(load("cheetah-bcde"), CONFIG, spaces) is first
-    assert edge_brain(load("cheetah-bcd"), dataclasses.replace(CONFIG, width=9), spaces) is not first
+    first = edge_agent(load("cheetah-bcd"), CONFIG, spaces)
+    assert edge_agent(load("cheetah-bcde"), CONFIG, spaces) is first
+    assert edge_agent(load("cheetah-bcd"), dataclasses.replace(CONFIG, width=9), spaces) is not first
 
 
-def test_the_cache_of_brains_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    from errands.learners.dirl import deep as brain
+def test_the_cache_of_agents_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    from errands.learners.dirl import deep as agent
 
-    monkeypatch.setattr(brain, "_BRAINS", {})
+    monkeypatch.setattr(agent, "_AGENTS", {})
     task, spaces = load("water-2"), Spaces(52, 5, False, 0)
-    for n in range(brain.MOST_BRAINS + 3):
+    for n in range(agent.MOST_AGENTS + 3):
         config = DeepDiRLConfig(batch=n + 1)
-        assert edge_brain(task, config, spaces) is edge_brain(task, config, spaces)
-    assert len(brain._BRAINS) == brain.MOST_BRAINS
+        assert edge_agent(task, config, spaces) is edge_agent(task, config, spaces)
+    assert len(agent._AGENTS) == agent.MOST_AGENTS

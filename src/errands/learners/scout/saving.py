@@ -1,0 +1,180 @@
+"""What a saved Scout is, array by array: the description that saving, restoring and documentation share."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from errands.errors import StoreError
+from errands.kernels.scout import memory as me
+from errands.kernels.scout.memory import Explorer, Known
+from errands.learners.base import MOST, RNG, Form, Saved, SavedArray, checked, pack_rng, refuse, unpack_rng
+from errands.learners.scout.machine import Lowering
+from errands.oracle.certificate import Bounds
+from errands.tables import RUNNING
+
+if TYPE_CHECKING:
+    from errands.learners.scout.learner import Scout
+
+AGENT = ("at", "mask", "path", "expect")
+COUNT = 2**30
+
+
+def form_of(scout: Scout, labels: int) -> Form:
+    """The arrays of a saved Scout whose machine was lowered against so many labels."""
+    states, actions, limit = len(scout.known.tried), scout.sampler.actions, scout.task.world.limit
+    room = max(states, limit) + 1
+    low, high = np.zeros(11, np.int64), np.zeros(11, np.int64)
+    low[me.CLOCK], high[me.CLOCK], high[me.LEVEL] = -1, limit - 1, COUNT
+    high[me.CELL], high[me.STATE] = states - 1, len(scout.lowering.stepper.status) - 1
+    high[[me.AT, me.END]], high[[me.GUIDED, me.MOVED]] = room, 1
+    high[me.FRESH], high[me.FOLLOWING] = states * actions, me.SEEKING
+    return {
+        **known_form("known", states, actions, labels),
+        **known_form("frozen", states, actions, labels),
+        "agent.at": SavedArray("int64", (11,), "the fields of Explorer.at", low, high),
+        "agent.mask": SavedArray(
+            "uint64", (scout.lowering.words,), "the subtasks that remain", 0, scout.lowering.machine.full
+        ),
+        "agent.path": SavedArray("int32", (room,), "the actions ahead", into=actions),
+        "agent.expect": SavedArray(
+            "int32", (room,), "the cells they should lead to, -1: anywhere", low=-1, into=states
+        ),
+        "route": SavedArray(
+            "int32", (states,), "the action that is followed in each cell, -1 for none", low=-1, into=actions
+        ),
+        "counters": SavedArray("int64", (3,), "steps, steps in evaluations, the step of the last plan", 0, MOST),
+        "rng": RNG,
+        "told": SavedArray("uint8", ("told",), "the proof and the labels met, as JSON"),
+        "world": SavedArray("uint8", ("world",), "the environment's own state as JSON; empty for a table"),
+    }
+
+
+def known_form(name: str, states: int, actions: int, labels: int) -> Form:
+    """The arrays of what is known; a pair has as many outcomes as the file says."""
+    pairs, rows = (states, actions), (states, actions, f"{name} outcomes")
+    facts = np.array([1, 1, states * actions])
+    return {
+        f"{name}.tried": SavedArray("int32", pairs, "how often each pair was tried", 0, COUNT),
+        f"{name}.target": SavedArray("int32", rows, "the cell of each outcome", into=states),
+        f"{name}.label": SavedArray("int32", rows, "the label of each outcome", into=labels),
+        f"{name}.ends": SavedArray("bool", rows, "whether the world ended"),
+        f"{name}.hits": SavedArray("int32", rows, "how often each outcome came", 0, COUNT),
+        f"{name}.mode": SavedArray("int32", pairs, "the usual outcome", into=f"{name} outcomes"),
+        f"{name}.cell_label": SavedArray(
+            "int32", (states,), "the label of each cell, -1: not seen", low=-1, into=labels
+        ),
+        f"{name}.started": SavedArray("int32", (states,), "episodes that started in each cell", 0, COUNT),
+        f"{name}.facts": SavedArray("int64", (3,), "random? events? pairs tried", 0, facts),
+    }
+
+
+def save_scout(scout: Scout) -> Saved:
+    """Everything that the rest of the run depends on, as arrays."""
+    notes = {
+        "proof": None if scout.proof is None else asdict(scout.proof),
+        "labels": [sorted(label) for label in scout.lowering.labels],
+    }
+    at = scout.agent.at.copy()
+    at[me.STAMP] = 0  # a mark that only one search reads
+    return {
+        **{f"known.{name}": part.copy() for name, part in scout.known._asdict().items()},
+        **{f"frozen.{name}": part.copy() for name, part in scout.frozen._asdict().items()},
+        **{f"agent.{name}": getattr(scout.agent, name).copy() for name in AGENT},
+        "agent.at": at,
+        "route": scout.route.copy(),
+        "counters": np.array([scout.step, scout.evaluation_steps, scout.frozen_step], np.int64),
+        "rng": pack_rng(scout.rng),
+        "told": _bytes(json.dumps(notes).encode()),
+        "world": _bytes(scout.sampler.save()),
+    }
+
+
+def load_scout(scout: Scout, saved: Saved) -> None:
+    """Continue where `saved` was taken; a StoreError of one sentence where it has another form."""
+    proof, labels = _notes(saved, scout.lowering)
+    tried = saved.get("known.tried")
+    states = len(tried) if tried is not None and tried.ndim else 0
+    refuse(len(scout.known.tried) <= states <= scout.sampler.most, "'known.tried' has not the states of this world")
+    scout.make_room(states)
+    checked(saved, form_of(scout, len(labels)))
+    known, frozen = (Known(**{f: saved[f"{name}.{f}"].copy() for f in Known._fields}) for name in ("known", "frozen"))
+    _check(known, "known")
+    _check(frozen, "frozen")
+    scout.lowering.add(labels[len(scout.lowering.labels) :])
+    agent = scout.agent._replace(
+        effect=np.zeros(len(labels), np.int8), **{name: saved[f"agent.{name}"].copy() for name in AGENT}
+    )
+    _check_agent(scout, agent)
+    scout.known, scout.frozen, scout.agent, scout.route = known, frozen, agent, saved["route"].copy()
+    if agent.at[me.CLOCK] >= 0:
+        me.refresh(scout.lowering.machine, agent)
+    scout.step, scout.evaluation_steps, scout.frozen_step = (int(n) for n in saved["counters"])
+    unpack_rng(scout.rng, saved["rng"])
+    scout.settled, scout.proof = proof is not None, proof
+    try:
+        scout.sampler.restore(saved["world"].tobytes())
+    except Exception as fault:  # noqa: BLE001 (an environment may raise anything about a state that is not its own)
+        raise StoreError(f"the saved array 'world' is no state of this world ({type(fault).__name__})") from None
+
+
+def _notes(saved: Saved, lowering: Lowering) -> tuple[Bounds | None, list[frozenset[str]]]:
+    """The proof and the labels of a saved Scout."""
+    told = saved.get("told")
+    refuse(told is not None and told.dtype == np.uint8 and told.ndim == 1, "'told' is missing or no text")
+    try:
+        notes = json.loads(saved["told"].tobytes().decode())
+        labels = [frozenset(map(str, label)) for label in notes["labels"]]
+        proof = None if notes["proof"] is None else Bounds(**notes["proof"])
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise StoreError("the saved array 'told' holds no proof and labels of Scout's") from None
+    features = set(lowering.stepper.machine.features)
+    known = lowering.labels
+    apart = len(set(labels)) == len(labels) or labels == known
+    refuse(apart and labels[: len(known)] == known, "'told' has other labels than this world")
+    refuse(
+        all(label <= features for label in labels[len(known) :]), "'told' has features that the machine does not know"
+    )
+    numbers = () if proof is None else (proof.lower, proof.upper, proof.step)
+    plain = all(isinstance(n, int | float) and not isinstance(n, bool) and n >= 0 for n in numbers)
+    refuse(plain and (proof is None or isinstance(proof.reason, str)), "'told' holds a proof of another form")
+    return proof, labels
+
+
+def _check(known: Known, name: str) -> None:
+    """The invariants of Known, which plans rely on."""
+    front = (known.hits[:, :, 1:] > 0) <= (known.hits[:, :, :-1] > 0)
+    usual = np.take_along_axis(known.hits, known.mode[:, :, None].astype(np.int64), 2)[:, :, 0]
+    refuse(
+        (known.hits.sum(axis=2, dtype=np.int64) == known.tried).all(), f"'{name}.hits' does not sum to '{name}.tried'"
+    )
+    refuse(front.all(), f"'{name}.hits' has gaps between outcomes")
+    refuse(((usual > 0) | (known.tried == 0)).all(), f"'{name}.mode' names outcomes that never came")
+    refuse(known.facts[me.PAIRS] == np.count_nonzero(known.tried), f"'{name}.facts' miscounts the pairs")
+    tried = known.hits > 0
+    entered = known.cell_label[known.target[tried]] >= 0
+    refuse(entered.all(), f"'{name}.cell_label' does not know cells that were entered")
+    refuse((known.cell_label[known.started > 0] >= 0).all(), f"'{name}.cell_label' does not know a start")
+    left = known.cell_label[known.tried.any(axis=1)] >= 0
+    refuse(left.all(), f"'{name}.cell_label' does not know cells in which something was tried")
+
+
+def _check_agent(scout: Scout, agent: Explorer) -> None:
+    """An agent under way must be in a state that the machine can be in."""
+    at, lowering = agent.at, scout.lowering
+    refuse(at[me.AT] <= at[me.END] <= len(agent.path), "'agent.at' is beyond the end of its path")
+    if at[me.CLOCK] < 0:
+        return
+    state = int(at[me.STATE]), lowering.mask_of(agent.mask)
+    refuse(lowering.stepper.status[state[0]] == RUNNING, "'agent.at' is in a machine state that has ended")
+    refuse(not state[1] & ~lowering.stepper.full, "'agent.mask' has subtasks that the machine does not have")
+    agenda = scout.planners.agenda
+    refuse(agenda is None or agenda.number(state) >= 0, "'agent.mask' is no state of the agenda")
+
+
+def _bytes(data: bytes) -> NDArray[Any]:
+    return np.frombuffer(data, np.uint8).copy()
