@@ -141,7 +141,10 @@ class NumericRM:
     ) -> NumericRM:
         """A machine from transitions written as text, with rules between the subtasks by their names (machines.rules).
 
-        >>> NumericRM.of("u0", ["u1"], ["u0 -> u0 : b↓ ; 0", "u0 -> u1 : b⤓ ; 1"], numeric={"b": ["p", "d"]}, before=[["p", "d"]])
+        >>> lines = ["u0 -> u0 : b↓ ; 0", "u0 -> u1 : b⤓ ; 1"]
+        >>> machine = NumericRM.of("u0", ["u1"], lines, numeric={"b": ["p", "d"]}, before=[["p", "d"]])
+        >>> machine.run([{"d"}, {"p"}, {"d"}]).rewards
+        (0.0, 0.0, 1.0)
         """
         counted = tuple((name, tuple(subtasks)) for name, subtasks in (numeric or {}).items())
         lines = tuple(parse_transition(line) for line in transitions)
