@@ -11,6 +11,7 @@ and an edit compiles anew only what it can have changed.
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]
 import ast
 import contextlib
 import hashlib
@@ -129,6 +130,7 @@ class _Signals:
 
     Turning Python's values into the machine's runs Python code (a Generator's ctypes), and an exception raised in there
     is not looked for: the process would die or a kernel be left half done. So interrupts are taken between two calls.
+    The functions are those beneath the module `signal`, whose enumerations take ten times as long as the calls themselves.
     """
 
     def __init__(self) -> None:
@@ -140,13 +142,13 @@ class _Signals:
 
     def call(self, kernel: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """Call a kernel, with interrupts held back."""
-        if threading.get_ident() != threading.main_thread().ident or signal.getsignal(signal.SIGINT) is None:
+        if threading.get_ident() != threading.main_thread().ident or _signal.getsignal(signal.SIGINT) is None:
             return kernel(*arguments)
-        before = signal.signal(signal.SIGINT, self.note)
+        before = _signal.signal(signal.SIGINT, self.note)
         try:
             return kernel(*arguments)
         finally:
-            signal.signal(signal.SIGINT, before)
+            _signal.signal(signal.SIGINT, before)
             if self.came:
                 self.came = False
                 signal.raise_signal(signal.SIGINT)

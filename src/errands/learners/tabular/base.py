@@ -172,6 +172,8 @@ STATE, TIME, ACTION, OUTCOME = 0, 2, 3, 4
 MOST_STEPS = 50_000
 """Steps of one call of a compiled loop: Ctrl-C waits for its end, and each step of a large task may take 10 us."""
 
+_SPARE = np.random.Generator(np.random.PCG64(0))
+
 
 class TabularLearner(Learner):
     """A learner whose compiled loop stops when it lacks something: an outcome, a machine state, or room."""
@@ -207,13 +209,14 @@ class TabularLearner(Learner):
         end = self.step + count
         asked = self.world if isinstance(self.world, Asked) else None
         while self.step < end:
-            done = self.loop(1 if asked else min(end - self.step, MOST_STEPS))
+            wanted = 1 if asked else min(end - self.step, MOST_STEPS)
+            done = self.loop(wanted)
             self.step += done
             if asked and done:
                 asked.forget()
                 if self.where[TIME] == 0:
                     self.where[STATE] = asked.reset()
-            elif self.step < end:
+            elif done < wanted:
                 self._supply(asked)
 
     def _supply(self, asked: Asked | None) -> None:
@@ -228,9 +231,10 @@ class TabularLearner(Learner):
 
     def evaluate(self) -> Evaluation:
         """One greedy episode from the start."""
-        rng = np.random.Generator(np.random.PCG64([self.seed, self.step]))
         if isinstance(self.world, Asked):
             return Evaluation(self.step, *play(self.policy, self.task, self.seed))
+        # Where there is no chance nothing is drawn, and a generator takes longer to make than the episode.
+        rng = _SPARE if self.task.certain else np.random.Generator(np.random.PCG64([self.seed, self.step]))
         length, total, success = self.greedy_episode(rng)
         return Evaluation(self.step, int(length), float(total), bool(success))
 
