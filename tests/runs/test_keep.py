@@ -133,3 +133,30 @@ def test_a_run_says_what_it_is_in_one_line_and_in_a_notebook() -> None:
     run = errands.train("figure-1", "qcorm", steps=5_000)
     assert repr(run) == "<Run figure-1, qcorm, seed 0, 5,000 steps: 10 steps, 0 more than the optimum>"
     assert "<th>learner</th><td>qcorm</td>" in run._repr_html_()
+def test_an_agent_reads_features_off_a_raw_environment() -> None:
+    """FrozenLake without errands around it: features come from the task's rules."""
+    import gymnasium as gym
+
+    text = """
+name = "lake"
+[world]
+kind = "gymnasium"
+id = "FrozenLake-v1"
+kwargs = { is_slippery = false }
+features = { goal = [15], corner = [12] }
+[machine]
+phrase = "goal"
+"""
+    run = errands.train(errands.Task.from_toml(text), "scout", steps=2_000)
+    env = gym.make("FrozenLake-v1", is_slippery=False)
+    observation, info = env.reset(seed=0)
+    agent = run.agent()
+    agent.reset(observation, info)
+    steps = 0
+    while not agent.done and steps < 100:
+        observation, _, _, _, info = env.step(agent.act(observation))
+        agent.see(observation, info)
+        steps += 1
+    assert (agent.success, steps) == (True, 6)
+
+

@@ -99,3 +99,10 @@ def test_the_order_table_grows_with_the_states_visited() -> None:
 def test_settings_out_of_range_are_refused(field: str, value: object) -> None:
     with pytest.raises(ConfigError, match=field):
         QCoRMConfig(**{field: value})  # type: ignore[arg-type]
+
+
+def test_a_long_stretch_of_training_leaves_the_table_as_large_as_it_must_be() -> None:
+    """Training pauses every 50,000 steps to look for interrupts; a pause is no reason to make the table larger."""
+    learner = make_learner(load("figure-1"), "qcorm")
+    learner.advance(300_000)
+    assert len(learner.table.key) == 1024
