@@ -14,6 +14,7 @@ from errands.machines.stepping import State, Step, Stepper
 from errands.tables import FAILURE, RUNNING, SUCCESS, Floats
 from errands.tasks.task import Task
 from errands.worlds.base import FiniteWorld, numbered
+from errands.worlds.spaces import doing
 
 
 class Policy(Protocol):
@@ -146,12 +147,7 @@ def _seen(env: gym.Env[Any, Any], observation: Any) -> Any:
 
 def _done(env: gym.Env[Any, Any], action: Any) -> Any:
     """The environment's action: policies count from 0, and give numbers between -1 and 1 for bounded Boxes."""
-    space = env.action_space
-    if isinstance(space, gym.spaces.Discrete):
-        return int(action) + int(space.start)
-    if isinstance(space, gym.spaces.Box) and space.is_bounded():
-        return (space.low + (np.asarray(action) + 1) / 2 * (space.high - space.low)).astype(space.dtype)
-    return action
+    return doing(env.action_space).make(action)
 
 
 def draw(cumulative: Floats, rng: np.random.Generator) -> int:

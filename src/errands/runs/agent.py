@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-import numpy as np
-
 from errands.errors import TaskError
 from errands.machines.stepping import Stepper
 from errands.oracle.episode import Policy
@@ -131,9 +129,6 @@ class Agent:
 
     def _outward(self, action: Any) -> Any:
         """The environment's action: policies count from 0, and give numbers between -1 and 1 for bounded Boxes."""
-        space = self._space()[1]
-        if hasattr(space, "n"):
-            return int(action) + int(getattr(space, "start", 0))
-        if hasattr(space, "is_bounded") and space.is_bounded():
-            return (space.low + (np.asarray(action) + 1) / 2 * (space.high - space.low)).astype(space.dtype)
-        return action
+        from errands.worlds.spaces import doing
+
+        return doing(self._space()[1]).make(action)

@@ -28,17 +28,6 @@ def test_actions_between_minus_one_and_one_are_stretched_to_the_box():
     assert senses.spaces.continuous
 
 
-def test_observations_of_more_than_one_dimension_are_refused():
-    with pytest.raises(TaskError, match=r"observations are of shape \(8, 8\).*flatten"):
-        senses_of(Thing(gym.spaces.Box(0, 1, (8, 8)), gym.spaces.Discrete(2)), 0)
-
-
-@pytest.mark.parametrize("actions", [gym.spaces.MultiBinary(3), gym.spaces.Box(-np.inf, np.inf, (2,))])
-def test_actions_that_cannot_be_driven_are_refused(actions):
-    with pytest.raises(TaskError, match=r"drives Discrete ones \(DDQN\) or a bounded Box"):
-        senses_of(Thing(BOX, actions), 0)
-
-
 def test_an_observation_that_is_not_a_number_is_refused():
     senses = senses_of(Thing(BOX, gym.spaces.Discrete(2)), 0)
     with pytest.raises(TaskError, match="entry 1 of an observation is not a finite number"):

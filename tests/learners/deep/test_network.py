@@ -4,7 +4,16 @@ import numpy as np
 import optax
 import pytest
 
-from errands.learners.deep.network import Factored, Headed, descend, fresh, init_layers, l1_beyond_one, through
+from errands.learners.deep.network import (
+    Convolution,
+    Factored,
+    Headed,
+    descend,
+    fresh,
+    init_layers,
+    l1_beyond_one,
+    through,
+)
 
 ROWS = jax.random.normal(jax.random.PRNGKey(1), (5, 3))
 
@@ -91,3 +100,29 @@ def test_before_the_first_update_nothing_moves():
 
 def test_huber_is_half_the_square_up_to_one_and_linear_beyond():
     np.testing.assert_allclose(l1_beyond_one(jnp.array([0.5, -1.0, 3.0])), [0.125, 0.5, 2.5])
+
+
+def test_a_convolution_halves_pictures_until_no_side_exceeds_eight():
+    small, large = Convolution((7, 7, 3)), Convolution((84, 40, 4))
+    assert (small.strides, small.features) == ((1, 1), 7 * 7 * 32)
+    assert (large.strides, large.features) == ((2, 2, 2, 2), 6 * 3 * 32)
+    assert large.sizes == ((3, 3, 4, 32), *[(3, 3, 32, 32)] * 3)
+
+
+def test_a_filter_that_looks_at_one_pixel_leaves_the_picture_as_it_is():
+    conv = Convolution((2, 2, 1), channels=1)
+    centre = jnp.zeros((3, 3, 1, 1)).at[1, 1].set(1.0)
+    layers = [(centre, jnp.zeros(1)), (2 * centre, jnp.ones(1))]
+    rows = jnp.array([[1.0, 2.0, 3.0, 4.0], [0.0, -1.0, 0.5, 0.0]])
+    assert conv.apply(layers, rows, None).tolist() == [[3, 5, 7, 9], [1, 1, 2, 1]]
+    assert conv.apply(layers, rows, 1).tolist() == [[3, 5, 7, 9], [1, 1, 2, 1]]
+
+
+def test_only_the_first_pictures_teach():
+    conv = Convolution((2, 2, 1), channels=1)
+    layers = init_layers(jax.random.PRNGKey(0), conv.sizes)
+    rows = jnp.array([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]])
+    both = jax.grad(lambda layers: conv.apply(layers, rows, 1).sum())(layers)
+    first = jax.grad(lambda layers: conv.apply(layers, rows[:1], None).sum())(layers)
+    for ours, theirs in zip(jax.tree.leaves(both), jax.tree.leaves(first), strict=True):
+        assert jnp.allclose(ours, theirs)

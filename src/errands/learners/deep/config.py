@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from errands.errors import ConfigError, UnknownName
+from errands.errors import ConfigError, TaskError, UnknownName
 from errands.learners import continuous_actions
 from errands.learners.base import LearnerConfig
 from errands.tasks.task import Task
+from errands.worlds.spaces import seeing
 
 _WORDS = {
-    "network": ("heads", "one-hot"),
+    "network": ("heads", "one-hot", "conv"),
     "epsilon_per": ("step", "episode"),
     "greedy": ("online", "target"),
     "platform": ("any", "cpu", "gpu"),
@@ -46,8 +47,8 @@ class DeepConfig(LearnerConfig):
     """Units of each hidden layer."""
     depth: int = 3
     """Hidden layers."""
-    network: Literal["heads", "one-hot"] = "heads"
-    """One trunk with a head per objective or machine state, or the paper's one-hot input."""
+    network: Literal["heads", "one-hot", "conv"] = "heads"
+    """A trunk with a head per objective or machine state, the paper's one-hot input, or heads behind a convolution (pictures)."""
     epsilon_start: float = 1.0
     """Probability of a random action at the first step (DDQN)."""
     epsilon_step: float = 3e-5
@@ -217,6 +218,10 @@ PLUS_GRID = {"leg": 3.0, "visited": 0.5}
 """QCoRM+ in grids: a move of the machine takes about three steps where there are many places."""
 PLUS_WATER = {"leg": 8.0, "late": 1}
 """QCoRM+ in Water, where a ball is about eight steps away."""
+STRANGER = {"gamma": 0.99, "alpha": 5e-4, "width": 128, "depth": 2, "batch": 64, "epsilon_step": 5e-5, "epsilon_end": 0.05}
+"""DDQN on users' environments, whose episodes are mostly longer than Water's and whose observations are shorter."""
+SMALLEST_PICTURE = 5
+"""Pixels of the shorter side from which on a convolution is used."""
 TD3_CONTEXTS = 4
 """Agendas drawn per update for TD3, which sends every row through both critics once for each of them."""
 FULL = 10.0
@@ -244,11 +249,25 @@ def _ddqn(learner: str, preset: str, task: Task) -> dict[str, Any]:
             values |= {"alpha_eta": 0.005, "relabel": False, "ground_replay": "once", "shortest": "ratchet"}
         return values
     values = {"width": 128, "alpha": 3e-4, "epsilon_step": 1e-4} if task.finite is not None else {}
+    if task.world.kind == "gymnasium" and task.finite is None:
+        values = dict(STRANGER) | ({"network": "conv"} if _pictures(task) else {})
     if learner == "qcorm-plus":
         values |= PLUS_GRID if task.finite is not None else PLUS_WATER if task.world.kind == "water" else {}
     if learner == "qcorm-0":
         values["dedicated"] = False
     return values
+
+
+def _pictures(task: Task) -> bool:
+    """Whether a user's environment shows pictures that are worth a convolution."""
+    env = task.world.env()
+    try:
+        image = seeing(env.observation_space).image
+    except TaskError:
+        return False
+    finally:
+        env.close()
+    return image is not None and min(image[:2]) >= SMALLEST_PICTURE
 
 
 def _td3(learner: str, preset: str, task: Task) -> dict[str, Any]:

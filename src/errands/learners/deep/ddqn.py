@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +14,7 @@ from jaxtyping import Array, Bool, Float, Int
 from errands.learners.deep.batch import Batch
 from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.network import (
+    Convolution,
     Headed,
     Layers,
     TrainedWeights,
@@ -33,9 +35,14 @@ class DDQN:
     normals = 0
 
     @staticmethod
-    def of(inputs: int, heads: int, actions: int, config: DeepConfig) -> DDQN:
-        """The learner for observations of this length and this many heads and actions."""
-        return DDQN(Headed(inputs, heads, actions, config.width, config.depth, config.network), config)
+    def of(
+        inputs: int, heads: int, actions: int, config: DeepConfig, image: tuple[int, int, int] | None = None
+    ) -> DDQN:
+        """The learner for observations of this length, or pictures of this shape, and this many heads and actions."""
+        conv = Convolution(image) if image and config.network == "conv" else None
+        kind: Literal["heads", "one-hot"] = "one-hot" if config.network == "one-hot" else "heads"
+        inputs = inputs if conv is None else conv.features
+        return DDQN(Headed(inputs, heads, actions, config.width, config.depth, kind, conv), config)
 
     def init(self, key: Array) -> TrainedWeights:
         """Fresh weights."""

@@ -15,6 +15,7 @@ from errands.learners.deep.config import DeepPlusConfig
 from errands.learners.deep.contexts import ContextBatch
 from errands.learners.deep.ddqn import double, explored
 from errands.learners.deep.network import (
+    Convolution,
     Factored,
     Layers,
     TrainedWeights,
@@ -40,9 +41,13 @@ class FactoredDDQN:
     normals = 0
 
     @staticmethod
-    def of(inputs: int, codes: int, actions: int, config: DeepPlusConfig) -> FactoredDDQN:
-        """The learner for observations and codes of these lengths."""
-        return FactoredDDQN(Factored(inputs, codes, actions, *_shape(config)), config)
+    def of(
+        inputs: int, codes: int, actions: int, config: DeepPlusConfig, image: tuple[int, int, int] | None = None
+    ) -> FactoredDDQN:
+        """The learner for observations and codes of these lengths, or pictures of this shape."""
+        conv = Convolution(image) if image and config.network == "conv" else None
+        inputs = inputs if conv is None else conv.features
+        return FactoredDDQN(Factored(inputs, codes, actions, *_shape(config), conv), config)
 
     def init(self, key: Array) -> TrainedWeights:
         """Fresh weights."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -147,6 +148,11 @@ class HostTeam(Team):
         if self._drawn is None or self._drawn[0] != chunk:
             self._drawn = (chunk, _randoms(self.agent, keys, jnp.int32(chunk)))
         return self._drawn[1]
+
+    @property
+    def see(self) -> Callable[[Any], Any] | None:
+        """How an observation of the environment becomes a row."""
+        return self.host_envs.senses.see
 
     @property
     def step(self) -> int:

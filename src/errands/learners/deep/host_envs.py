@@ -18,8 +18,7 @@ from errands.learners.deep.machine import MachineArrays
 from errands.tables import RUNNING, SUCCESS
 from errands.worlds.cheetah import BACKWARD, CONTROL_COST, FORWARD
 from errands.worlds.saving import Restorable, plain, rich
-
-Row = NDArray[np.float32]
+from errands.worlds.spaces import doing, finite, seeing
 
 
 @dataclass(frozen=True)
@@ -31,6 +30,8 @@ class Spaces:
     """How many discrete actions, or numbers in a continuous one."""
     continuous: bool
     signals: int
+    image: tuple[int, int, int] | None = None
+    """Height, width and channels, where observations are pictures."""
 
 
 @dataclass(frozen=True)
@@ -38,52 +39,16 @@ class Senses:
     """How observations become rows of numbers and numbers become actions."""
 
     spaces: Spaces
-    see: Callable[[Any], Row]
-    do: Callable[[Row], Any]
+    see: Callable[[Any], NDArray[np.float32]]
+    do: Callable[[NDArray[np.float32]], Any]
+    """The action behind a learner's row: the number of a choice, or numbers between -1 and 1."""
 
 
 def senses_of(env: gym.Env[Any, Any], signals: int) -> Senses:
     """The senses for an environment; spaces that cannot be driven are refused in a sentence."""
-    size, see = _seeing(env.observation_space)
-    count, continuous, do = _doing(env.action_space)
-    return Senses(Spaces(size, count, continuous, signals), see, do)
-
-
-def _seeing(space: gym.Space[Any]) -> tuple[int, Callable[[Any], Row]]:
-    if isinstance(space, gym.spaces.Discrete):
-        size, first = int(space.n), int(space.start)
-        eye = np.eye(size, dtype=np.float32)
-        return size, lambda observation: eye[int(observation) - first]
-    if isinstance(space, gym.spaces.Box) and len(space.shape) == 1:
-        return int(space.shape[0]), finite
-    shape = f"of shape {space.shape}" if isinstance(space, gym.spaces.Box) else str(space)
-    raise TaskError(
-        f"observations are {shape}, and a deep learner sees one row of numbers or a numbered state; "
-        "flatten them, for example with gymnasium.wrappers.FlattenObservation"
-    )
-
-
-def finite(observation: Any) -> Row:
-    """An observation as numbers; one that is not finite is refused."""
-    row = np.asarray(observation, np.float32)
-    good = np.isfinite(row)
-    if not good.all():
-        entry = int(np.argwhere(~good)[0][-1])
-        raise TaskError(f"entry {entry} of an observation is not a finite number; mend the environment")
-    return row
-
-
-def _doing(space: gym.Space[Any]) -> tuple[int, bool, Callable[[Row], Any]]:
-    if isinstance(space, gym.spaces.Discrete):
-        first = int(space.start)
-        return int(space.n), False, lambda action: int(action[0]) + first
-    if isinstance(space, gym.spaces.Box) and len(space.shape) == 1 and space.is_bounded():
-        low, high = np.asarray(space.low, np.float32), np.asarray(space.high, np.float32)
-        return int(space.shape[0]), True, lambda action: (low + (action + 1) / 2 * (high - low)).astype(space.dtype)
-    raise TaskError(
-        f"actions are {space}, and a deep learner drives Discrete ones (DDQN) or a bounded Box of one dimension (TD3); "
-        "wrap the environment so that it takes one of these"
-    )
+    sight, drive = seeing(env.observation_space), doing(env.action_space)
+    spaces = Spaces(sight.size, drive.count, drive.continuous, signals, sight.image)
+    return Senses(spaces, sight.read, drive.make if drive.continuous else lambda action: drive.make(action[0]))
 
 
 class HostStep(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -51,6 +51,8 @@ class DeepPolicy:
 
     agent: Agent
     agent_state: AgentState
+    see: Callable[[Any], Any] | None = None
+    """How an observation of the environment becomes a row; None where it is one already."""
 
     def act(self, world_state: Any, machine_state: State, memory: Hashable) -> tuple[Any, Hashable]:
         """The greedy action (a number, or an array in [-1, 1]) and the memory to hand back at the next step."""
@@ -75,7 +77,8 @@ class DeepPolicy:
         size = self.agent.shape.observation
         if isinstance(world_state, int | np.integer):
             return (jnp.arange(size) == int(world_state)).astype(jnp.float32)
-        return jnp.asarray(world_state, jnp.float32).reshape(size)
+        row = world_state if self.see is None else self.see(world_state)
+        return jnp.asarray(row, jnp.float32).reshape(size)
 
     def _locate(self, state: State, before: State | None, order: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
         rm = self.agent.machine.rm
@@ -88,7 +91,7 @@ class DeepPolicy:
 
 def policy_of(team: Team, index: int) -> DeepPolicy:
     """The policy of one seed of a team, copied so that later training does not change it."""
-    return DeepPolicy(team.agent, jax.tree.map(lambda leaf: jnp.array(leaf[index]), team.agent_states))
+    return DeepPolicy(team.agent, jax.tree.map(lambda leaf: jnp.array(leaf[index]), team.agent_states), team.see)
 
 
 class DeepLearner(Learner):

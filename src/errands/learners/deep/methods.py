@@ -39,6 +39,9 @@ def agent_of(learner: str, machine: MachineArrays, config: DeepConfig, spaces: S
         raise UnknownName("deep learner", learner, CONFIGS)
     if not isinstance(config, CONFIGS[learner]):
         raise ConfigError(f"'{learner}' takes a {CONFIGS[learner].__name__}, not a {type(config).__name__}")
+    if config.network == "conv" and (spaces.image is None or spaces.continuous):
+        what = "actions are choices" if spaces.image else "observations have height, width and channels"
+        raise ConfigError(f"network = 'conv' is for worlds whose {what}; leave it out here")
     shape = RowShape(spaces.observation, spaces.actions if spaces.continuous else 1, spaces.signals)
     if isinstance(config, DeepPlusConfig):
         return _plus(machine, config, spaces, shape)
@@ -49,7 +52,7 @@ def agent_of(learner: str, machine: MachineArrays, config: DeepConfig, spaces: S
             "use 'qcorm-plus', whose network does not grow"
         )
     sizes = (spaces.observation, rule.heads, spaces.actions, config)
-    low: ValueLearner = TD3.of(*sizes) if spaces.continuous else DDQN.of(*sizes)
+    low: ValueLearner = TD3.of(*sizes) if spaces.continuous else DDQN.of(*sizes, spaces.image)
     expansion: Expansion = OverHeads(shape, rule_arrays(rule), rule.stays, learner == "qrm")
     return Agent(machine, low, high, expansion, shape, config)
 
@@ -73,5 +76,5 @@ def _plus(machine: MachineArrays, config: DeepPlusConfig, spaces: Spaces, shape:
     if spaces.continuous:
         low = FactoredTD3.of(spaces.observation, codes, spaces.actions, config)
     else:
-        low = FactoredDDQN.of(spaces.observation, codes, spaces.actions, config)
+        low = FactoredDDQN.of(spaces.observation, codes, spaces.actions, config, spaces.image)
     return Agent(machine, low, NoHighLevel(single=True), expansion, shape, config)

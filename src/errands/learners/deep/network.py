@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -18,13 +19,18 @@ Layer = tuple[Float[Array, "... _ _"], Float[Array, "... _"]]
 Layers = list[Layer]
 
 
-def init_layers(key: Array, sizes: tuple[tuple[int, int], ...]) -> Layers:
-    """Layers of these (inputs, outputs); uniform within one over the root of the inputs, as PyTorch draws them."""
+Sizes = tuple[tuple[int, ...], ...]
+"""The shape of each layer's weights: (inputs, outputs), or (height, width, inputs, outputs) of a convolution."""
+
+
+def init_layers(key: Array, sizes: Sizes) -> Layers:
+    """Layers of these shapes; uniform within one over the root of what an output sums up, as PyTorch draws them."""
     layers = []
-    for n, (i, o) in enumerate(sizes):
+    for n, size in enumerate(sizes):
         first, second = jax.random.split(jax.random.fold_in(key, n))
-        draw = partial(jax.random.uniform, minval=-(i**-0.5), maxval=i**-0.5)
-        layers.append((draw(first, (i, o)), draw(second, (o,))))
+        bound = math.prod(size[:-1]) ** -0.5
+        draw = partial(jax.random.uniform, minval=-bound, maxval=bound)
+        layers.append((draw(first, size), draw(second, size[-1:])))
     return layers
 
 
@@ -69,6 +75,53 @@ taught.defvjp(_forth, _back)
 
 
 @dataclass(frozen=True)
+class Convolution:
+    """Pictures, given as rows, become rows of features: 3 x 3 filters, halving the sides until neither exceeds 8."""
+
+    image: tuple[int, int, int]
+    """Height, width, channels."""
+    channels: int = 32
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The stride of each layer; at least two layers."""
+        side, strides = max(self.image[:2]), []
+        while side > 8:
+            strides.append(2)
+            side = -(-side // 2)
+        return (*strides, *(1,) * (2 - len(strides)))
+
+    @property
+    def sizes(self) -> Sizes:
+        """The filters of each layer."""
+        inputs = (self.image[2], *(self.channels,) * (len(self.strides) - 1))
+        return tuple((3, 3, i, self.channels) for i in inputs)
+
+    @property
+    def features(self) -> int:
+        """Numbers in a row of features."""
+        height, width = self.image[:2]
+        for stride in self.strides:
+            height, width = -(-height // stride), -(-width // stride)
+        return height * width * self.channels
+
+    def apply(
+        self, layers: Layers, rows: Float[Array, "rows pixels"], count: int | None
+    ) -> Float[Array, "rows features"]:
+        """The features of pictures; with `count` only the first rows teach."""
+        if count is not None:
+            rest = jax.lax.stop_gradient(self.apply(layers, rows[count:], None))
+            return jnp.concatenate([self.apply(layers, rows[:count], None), rest])
+        pictures = rows.reshape(-1, *self.image)
+        for (filters, bias), stride in zip(layers, self.strides, strict=True):
+            pictures = jax.lax.conv_general_dilated(
+                pictures, filters, (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+            )
+            pictures = jax.nn.relu(pictures + bias)
+        return pictures.reshape(len(rows), self.features)
+
+
+@dataclass(frozen=True)
 class Headed:
     """A function of observations with `outputs` numbers for each of `heads` heads."""
 
@@ -78,19 +131,30 @@ class Headed:
     width: int
     depth: int
     kind: Literal["heads", "one-hot"]
+    conv: Convolution | None = None
+    """What turns pictures into the inputs."""
 
     @property
-    def sizes(self) -> tuple[tuple[int, int], ...]:
-        """Its layers: the heads share all but the last, or the head is told by a one-hot input."""
+    def sizes(self) -> Sizes:
+        """Its layers: the convolution's, then dense ones; heads share all but the last, or the head is told by a one-hot input."""
         wide = self.kind == "heads"
         hidden = (self.width,) * self.depth
         ends = (self.inputs + (0 if wide else self.heads), self.outputs * (self.heads if wide else 1))
-        return tuple(zip((ends[0], *hidden), (*hidden, ends[1]), strict=True))
+        dense = tuple(zip((ends[0], *hidden), (*hidden, ends[1]), strict=True))
+        return dense if self.conv is None else (*self.conv.sizes, *dense)
+
+    def _dense(self, layers: Layers, rows: Array, count: int | None) -> tuple[Layers, Array]:
+        """The dense layers and what they get: the rows, or the features of pictures."""
+        if self.conv is None:
+            return layers, rows
+        first = len(self.conv.sizes)
+        return layers[first:], self.conv.apply(layers[:first], rows, count)
 
     def every(
-        self, layers: Layers, rows: Float[Array, "rows inputs"], count: int | None = None
+        self, layers: Layers, rows: Float[Array, "rows seen"], count: int | None = None
     ) -> Float[Array, "rows heads outputs"]:
         """All heads for each row; with `count` only the first rows teach."""
+        layers, rows = self._dense(layers, rows, count)
         stack = through if count is None else partial(taught, count=count)
         if self.kind == "heads":
             return stack(layers, rows).reshape(len(rows), self.heads, self.outputs)
@@ -110,6 +174,7 @@ class Headed:
             return self.every(layers, rows, count)
         if self.kind == "heads":
             return jnp.take_along_axis(self.every(layers, rows, count), heads[..., None], axis=1)
+        layers, rows = self._dense(layers, rows, count)
         stack = through if count is None else partial(taught, count=count)
         weights, bias = layers[0]
         first = (rows @ weights[: self.inputs])[:, None] + weights[self.inputs :][heads] + bias
@@ -150,35 +215,48 @@ class Factored:
     code_width: int
     late: int = 0
     """How many of the hidden layers lie behind the factor."""
+    conv: Convolution | None = None
+    """What turns pictures into the inputs."""
 
     @property
-    def _early(self) -> int:
-        return self.depth - self.late
+    def _first(self) -> int:
+        """Where the dense layers begin."""
+        return 0 if self.conv is None else len(self.conv.sizes)
 
     @property
-    def sizes(self) -> tuple[tuple[int, int], ...]:
-        """The trunk's layers, the two of the code, those behind the factor, the last one."""
+    def _code(self) -> int:
+        """Where the two layers of the code begin."""
+        return self._first + self.depth - self.late
+
+    @property
+    def sizes(self) -> Sizes:
+        """The convolution's layers, the trunk's, the two of the code, those behind the factor, the last one."""
+        pictures = () if self.conv is None else self.conv.sizes
         plain = tuple(pairwise((self.inputs, *(self.width,) * self.depth, self.outputs)))
         code = ((self.codes, self.code_width), (self.code_width, self.width))
-        return (*plain[: self._early], *code, *plain[self._early :])
+        early = self.depth - self.late
+        return (*pictures, *plain[:early], *code, *plain[early:])
 
     def trunk(
         self, layers: Layers, rows: Float[Array, "*rows inputs"], count: int | None = None
     ) -> Float[Array, "*rows width"]:
         """The features of observations; with `count` only the first rows teach."""
+        trunk = layers[self._first : self._code]
+        if self.conv is not None:
+            rows = self.conv.apply(layers[: self._first], rows, count)
         if count is not None:
-            return jax.nn.relu(taught(layers[: self._early], rows, count))
-        return through(layers[: self._early], rows, last=False)
+            return jax.nn.relu(taught(trunk, rows, count))
+        return through(trunk, rows, last=False)
 
     def factor(self, layers: Layers, codes: Float[Array, "*contexts codes"]) -> Float[Array, "*contexts width"]:
         """The factor of contexts, around 1 at the start."""
-        return 1.0 + through(layers[self._early : self._early + 2], codes)
+        return 1.0 + through(layers[self._code : self._code + 2], codes)
 
     def join(
         self, layers: Layers, features: Float[Array, "*#rows width"], factors: Float[Array, "*#rows width"]
     ) -> Float[Array, "*all outputs"]:
         """The values of features under factors; either may have an axis of 1 where the other has more."""
-        return through(layers[self._early + 2 :], features * factors)
+        return through(layers[self._code + 2 :], features * factors)
 
     def every(
         self, layers: Layers, features: Float[Array, "rows width"], factors: Float[Array, "contexts width"]

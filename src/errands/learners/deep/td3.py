@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from errands.learners.deep.batch import Batch
 from errands.learners.deep.config import DeepConfig
-from errands.learners.deep.network import Headed, Layers, TrainedWeights, descend, fresh, init_layers, weighted
+from errands.learners.deep.network import Headed, Layers, Sizes, TrainedWeights, descend, fresh, init_layers, weighted
 
 
 class ActorCritic(NamedTuple):
@@ -38,7 +38,8 @@ class TD3:
     @staticmethod
     def of(inputs: int, heads: int, actions: int, config: DeepConfig) -> TD3:
         """The learner for observations of this length and this many heads and numbers in an action."""
-        shape = (config.width, config.depth, config.network)
+        kind: Literal["heads", "one-hot"] = "one-hot" if config.network == "one-hot" else "heads"
+        shape = (config.width, config.depth, kind)
         return TD3(Headed(inputs, heads, actions, *shape), Headed(inputs + actions, heads, 1, *shape), config)
 
     @property
@@ -163,7 +164,7 @@ def noisy(acting: Float[Array, " actions"], normals: Array, size: float, go: Arr
     return jnp.where(go, jnp.clip(acting + size * own, -1.0, 1.0), jax.lax.erf(own * 0.5**0.5))
 
 
-def actor_critic(key: Array, actor: tuple[tuple[int, int], ...], critic: tuple[tuple[int, int], ...]) -> ActorCritic:
+def actor_critic(key: Array, actor: Sizes, critic: Sizes) -> ActorCritic:
     """Fresh weights of an actor and two critics with layers of these sizes."""
     first, second = jax.random.split(key)
     critics = jax.vmap(lambda one: init_layers(one, critic))(jax.random.split(second))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -53,6 +53,11 @@ class Team(ABC):
     @abstractmethod
     def greedy_episodes(self) -> device.GreedyEpisode:
         """One greedy episode of every seed."""
+
+    @property
+    def see(self) -> Callable[[Any], Any] | None:
+        """How an observation of the environment becomes a row; None where it is one already."""
+        return None
 
     @property
     def step(self) -> int:
