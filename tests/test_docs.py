@@ -25,7 +25,7 @@ import gymnasium as gym
 import pytest
 
 import errands
-from errands.cli import main
+from errands.cli import _imports, main
 from errands.cli.verbs import VERBS, parse
 from errands.tasks.task import Task
 
@@ -93,7 +93,7 @@ def anchors(page: Path) -> set[str]:
 def test_every_command_of_a_page_is_understood(page: Path) -> None:
     for block in blocks(page):
         for line, words, _ in commands(block) if block.language in COMMANDS else ():
-            words = [word for word in words if word not in ("--json", "--debug")]
+            words, _ = _imports([word for word in words if word not in ("--json", "--debug")])
             if words and words[0] in ("--help", "--version"):
                 continue
             assert words[:1], f"{name_of(page)}: '{line}' says nothing"
