@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import io
 
+import numpy as np
 import pytest
 from PIL import Image
 
 import errands
-from errands.viewer.export import _harmless, as_csv, as_gif, as_png
+from errands.viewer.export import _harmless, as_csv, as_gif, as_png, images, page
 from errands.viewer.replay import Replay
-from errands.viewer.sources import replay_policy
+from errands.viewer.sources import replay_policy, replay_run
 
 
 @pytest.fixture(scope="module")
@@ -50,3 +51,36 @@ def test_the_table_has_a_row_for_every_step(replay: Replay) -> None:
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1"])
 def test_a_spreadsheet_runs_no_text(text: str) -> None:
     assert _harmless(text) == f"'{text}"
+
+LAKE = """name = "lake"
+[world]
+kind = "gymnasium"
+id = "FrozenLake-v1"
+kwargs = { is_slippery = false }
+features = { goal = [15], cabin = [8] }
+[machine]
+phrase = "sequence(cabin, goal)"
+"""
+
+
+def test_a_foreign_environment_is_shown_by_its_own_pictures() -> None:
+    task = errands.Task.from_toml(LAKE)
+    replay = replay_run(errands.train(task, "scout", steps=500))
+    assert replay.scene["kind"] == "pictures"
+    assert 2 <= len(replay.pictures) <= len(replay.episodes[-1].frames) + len(replay.optimal.frames)
+    shown = images(task, replay)
+    assert len(shown) == replay.episodes[-1].length + 1 == 7
+    start, end = shown[0].astype(int), shown[-1].astype(int)
+    assert np.abs(start - end)[:60, :60].mean() > 5  # the elf has left the first cell
+    assert np.abs(start - end)[90:150, 90:150].mean() < 5  # and nothing happened in the middle
+    assert "data:image/png;base64," in page(replay)
+
+
+def test_an_environment_that_cannot_be_drawn_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
+
+    monkeypatch.setattr(FrozenLakeEnv, "render", lambda self: 1 / 0)
+    replay = replay_run(errands.train(errands.Task.from_toml(LAKE), "scout", steps=500))
+    assert replay.scene["kind"] == "words"
+    assert replay.pictures == ()
+    assert replay.episodes[-1].success

@@ -12,7 +12,7 @@ from errands.tables import RUNNING
 from errands.tasks.lint import lint_machine
 from errands.tasks.spec import GridSpec, TaskSpec, read_spec
 from errands.tasks.task import Task
-from errands.viewer.replay import Moment, Places, Recording, episode, guard_of
+from errands.viewer.replay import Moment, Places, Recording, guard_of, shown_episode
 from errands.viewer.scene import scene
 
 MOST_TEXT = 50_000
@@ -86,8 +86,9 @@ def check(text: str) -> dict[str, Any]:
 
 def _stand(places: Places, task: Task) -> dict[str, Any]:
     start = Recording((Moment(0, places.quotient.stepper.start, RUNNING),), False, False, 0)
-    episode("", None, task, start, places, {}, {})
-    return places.stands.items[0]
+    shown_episode("", None, task, start, places, {}, {})
+    stand: dict[str, Any] = places.stands.items[0]
+    return stand
 
 
 def try_trace(text: str, trace: Sequence[Sequence[str]]) -> dict[str, Any]:
@@ -110,7 +111,7 @@ def try_trace(text: str, trace: Sequence[Sequence[str]]) -> dict[str, Any]:
         state = step.state
         status = stepper.status[state[0]]
         moments.append(Moment(0, state, status, "step", tuple(sorted(names)), step.completed, done, guard, reward))
-    shown = episode("trace", None, task, Recording(tuple(moments), False), places, {}, {})
+    shown = shown_episode("trace", None, task, Recording(tuple(moments), False), places, {}, {})
     return {"frames": shown.frames, "stands": places.stands.items, "moves": places.moves.items}
 
 

@@ -22,6 +22,7 @@ from errands.errors import ConfigError
 from errands.runs.run import Run
 from errands.tasks.task import Task
 from errands.viewer.replay import Episode, Replay
+from errands.viewer.scene import PNG
 from errands.viewer.sources import replay_run
 from errands.worlds import water
 from errands.worlds.picture import Disc, Drawing, Rectangle, Shape, Stroke, Word, grid_drawing, pixels
@@ -55,7 +56,7 @@ def page(replay: Replay) -> str:
     """The whole file."""
     script, style = bundle(), static("style.css")
     policy = (
-        f"default-src 'none'; script-src '{_mark(script)}'; style-src '{_mark(style)}'; "
+        f"default-src 'none'; script-src '{_mark(script)}'; style-src '{_mark(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
     told = html.escape(str(replay.facts["headline"]))
@@ -153,14 +154,24 @@ def images(task: Task, replay: Replay) -> list[NDArray[np.uint8]]:
     episode = replay.episodes[-1]
     last = len(episode.frames) - 1
     chosen = np.unique(np.linspace(0, last, min(last + 1, MOST_IMAGES)).round().astype(int))
-    return [pixels(frame_drawing(task, replay, episode, int(i))) for i in chosen]
+    return [image(task, replay, episode, int(i)) for i in chosen]
+
+
+def image(task: Task, replay: Replay, episode: Episode, index: int) -> NDArray[np.uint8]:
+    """One frame [height, width, 3]: drawn by errands, or the environment's own picture."""
+    if replay.scene["kind"] != "pictures":
+        return pixels(frame_drawing(task, replay, episode, index))
+    from PIL import Image
+
+    data = base64.b64decode(replay.pictures[episode.frames[index]["at"]].removeprefix(PNG))
+    return np.array(Image.open(io.BytesIO(data)).convert("RGB"))
 
 
 def as_gif(task: Task, replay: Replay, seconds: float = 0.2) -> bytes:
     """The last episode as an animation that repeats and rests at its end."""
     from PIL import Image
 
-    pictures = [Image.fromarray(image).quantize(64) for image in images(task, replay)]
+    pictures = [Image.fromarray(shown).quantize(64) for shown in images(task, replay)]
     pace = seconds if replay.scene["kind"] == "grid" else 0.05
     times = [int(1000 * pace)] * (len(pictures) - 1) + [1500]
     out = io.BytesIO()
@@ -174,7 +185,7 @@ def as_png(task: Task, replay: Replay) -> bytes:
 
     episode = replay.episodes[-1]
     out = io.BytesIO()
-    Image.fromarray(pixels(frame_drawing(task, replay, episode, len(episode.frames) - 1))).save(out, "PNG")
+    Image.fromarray(image(task, replay, episode, len(episode.frames) - 1)).save(out, "PNG")
     return out.getvalue()
 
 

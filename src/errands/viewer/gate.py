@@ -16,8 +16,8 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MOST_BYTES = 128_000
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 HEADERS = (
     (b"content-security-policy", POLICY.encode()),

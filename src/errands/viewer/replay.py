@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from errands.machines import AgendaRM, BooleanRM, CoupledRM, NumericRM
 from errands.machines.boolean import Ordered, extend
 from errands.machines.counting import Quotient, size
-from errands.machines.stepping import State, Step, Stepper
-from errands.oracle.episode import Pair, Policy
-from errands.tables import FAILURE, RUNNING, SUCCESS
+from errands.machines.stepping import State, Step
+from errands.oracle.episode import Moved, Policy, episode
+from errands.tables import RUNNING, SUCCESS
 from errands.tasks.task import Task
 from errands.viewer.diagram import Diagram, Machine, part, small_machines, whole
-from errands.viewer.scene import Scene, action_name, cell_of, posture, scene
+from errands.viewer.scene import Scene, action_name, cell_of, is_picture, posture, scene, stage
 
 MOST_FRAMES = 1_200
 
@@ -63,86 +61,53 @@ def record(task: Task, policy: Policy, seed: int = 0, most: int = MOST_FRAMES) -
 
     In a certain world a policy that comes back to where it was goes round until the time limit: one round is kept.
     """
-    steps = _in_tables(task, policy, seed) if task.finite is not None else _in_env(task, policy, seed)
+    env = stage(task)
+    watched = _Watched(policy)
     moments: list[Moment] = []
+    passed: set[Hashable] = set()
     length, last = -1, RUNNING
-    for moment in steps:
-        length, last = length + 1, moment.status
-        if len(moments) <= most:
-            moments.append(moment)
-    if last == RUNNING:
-        length = task.world.limit
+    try:
+        for moved in episode(watched, task, seed, env):
+            length, last = length + 1, moved.status
+            if len(moments) <= most:
+                moments.append(_moment(task, env, moved))
+            if task.finite is None or not task.certain:
+                continue
+            here = (moved.world_state, moved.machine_state, watched.memory)
+            if last == RUNNING and here in passed:
+                length = task.world.limit
+                break
+            passed.add(here)
+    finally:
+        if env is not None:
+            env.close()
     return Recording(tuple(moments), last == SUCCESS, length + 1 > len(moments), length)
 
 
-def _in_tables(task: Task, policy: Policy, seed: int) -> Iterator[Moment]:
-    """The same walk as oracle.walk takes, with the machine's transitions."""
-    pair = Pair(task)
-    table, stepper = pair.table, pair.stepper
-    rng = np.random.Generator(np.random.PCG64(seed))
-    s, state, memory = int(table.starts[_draw(table.start_cumulative, rng)]), stepper.start, None
-    held: Hashable = memory
-    yield Moment(cell_of(task, s), state, RUNNING)
-    passed: set[Hashable] = set()
-    for _ in range(task.world.limit):
-        if task.certain and (s, state, held) in passed:
-            return
-        passed.add((s, state, held))
-        action, held = policy.act(s, state, held)
-        o = _draw(table.cumulative[s, action], rng)
-        features = pair.world.labels[int(table.label[s, action, o])]
-        step = stepper.step(state, features)
-        landing = pair.step(s, state, action, o)
-        s, state = landing.world_state, landing.machine_state
-        yield Moment(
-            cell_of(task, s), state, landing.status, action_name(task, action), tuple(sorted(features)),
-            step.completed, landing.completed, guard_of(step), landing.reward,
-        )  # fmt: skip
-        if landing.status != RUNNING:
-            return
+class _Watched:
+    """A policy whose memory can be seen from outside."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.memory: Hashable = None
+
+    def act(self, world_state: int, machine_state: State, memory: Hashable) -> tuple[int, Hashable]:
+        """What the policy does."""
+        action, self.memory = self.policy.act(world_state, machine_state, memory)
+        return action, self.memory
 
 
-def _in_env(task: Task, policy: Policy, seed: int) -> Iterator[Moment]:
-    """The same episode as learners evaluate in an environment without tables."""
-    env, stepper = task.world.env(), Stepper(task.machine)
-    seen, info = env.reset(seed=seed)
-    state = stepper.start
-    held: Hashable = None
-    yield Moment(posture(env), state, RUNNING, features=_features(info))
-    for _ in range(task.world.limit):
-        action, held = policy.act(seen - _first(env.observation_space), state, held)
-        seen, _, ended, truncated, info = env.step(action + _first(env.action_space))
-        step = stepper.step(state, info.get("features", frozenset()))
-        names, guard = stepper.completed(state, step), guard_of(step)
-        reward = step.transition.reward.paid(info.get("signals")) if step.transition else 0.0
-        state = step.state
-        status = stepper.status[state[0]]
-        status = FAILURE if ended and status == RUNNING else status
-        yield Moment(
-            posture(env), state, status, action_name(task, action), _features(info),
-            step.completed, names, guard, reward,
-        )  # fmt: skip
-        if status != RUNNING or truncated:
-            break
-    env.close()
+def _moment(task: Task, env: Any, moved: Moved) -> Moment:
+    at = cell_of(task, moved.world_state) if env is None else posture(env)
+    action = None if moved.action is None else action_name(task, moved.action)
+    step, features = moved.machine_step, tuple(sorted(moved.features))
+    done, guard = (step.completed, guard_of(step)) if step else (0, None)
+    return Moment(at, moved.machine_state, moved.status, action, features, done, moved.completed, guard, moved.reward)
 
 
 def guard_of(step: Step) -> str | None:
     """The guard of the transition taken; None where none fired."""
     return None if step.transition is None else str(step.transition.guard)
-
-
-def _features(info: dict[str, Any]) -> tuple[str, ...]:
-    return tuple(sorted(info.get("features", ())))
-
-
-def _first(space: Any) -> int:
-    """The number of the first element of a Discrete space; policies count from 0."""
-    return int(space.start) if hasattr(space, "start") and hasattr(space, "n") else 0
-
-
-def _draw(cumulative: np.ndarray, rng: np.random.Generator) -> int:
-    return 0 if len(cumulative) == 1 else int(np.searchsorted(cumulative[:-1], rng.random(), side="right"))
 
 
 MOST_PART = 150
@@ -198,6 +163,8 @@ class Replay:
     """By training step, the last one learnt at the end."""
     optimal: Episode | None
     curves: Mapping[str, Any] | None
+    pictures: tuple[str, ...] = ()
+    """The environment's own pictures (PNG as data addresses), each once; frames of a world told in them have a number."""
 
     def as_json(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -208,10 +175,10 @@ class Once:
     """A list in which equal things stand once."""
 
     def __init__(self) -> None:
-        self.items: list[dict[str, Any]] = []
+        self.items: list[Any] = []
         self._at: dict[str, int] = {}
 
-    def place(self, item: dict[str, Any]) -> int:
+    def place(self, item: Any) -> int:
         """Where an item stands, now at the latest."""
         key = repr(item)
         if key not in self._at:
@@ -238,6 +205,7 @@ class Places:
         self.diagrams = dict(whole_diagrams)
         self.stands = Once()
         self.moves = Once()
+        self.pictures = Once()
         self.parts: dict[str, dict[State, tuple[int, ...]]] = {}
         for kind in ("agenda", "coupled"):
             if kind not in self.machines and len(passed) <= MOST_PART:
@@ -278,7 +246,7 @@ class Places:
         return str(self.quotient.label(state))
 
 
-def episode(
+def shown_episode(
     title: str,
     step: int | None,
     task: Task,
@@ -306,8 +274,9 @@ def episode(
         label = places.label(moment.state)
         left = [moment.state[1] >> i & 1 for i in range(len(task.machine.subtasks))]
         stand = {"label": label, "state": task.machine.states[moment.state[0]], "lit": lit, "remaining": left}
+        at = places.pictures.place(moment.at) if is_picture(moment.at) else moment.at
         frames.append({
-            "at": moment.at, "action": moment.action, "features": list(moment.features), "status": moment.status,
+            "at": at, "action": moment.action, "features": list(moment.features), "status": moment.status,
             "reward": moment.reward, "total": total, "done": list(moment.objectives), "next": None,
             "stand": places.stands.place(stand), "move": places.moves.place({"guard": moment.guard, "edges": edges}),
         })  # fmt: skip
@@ -366,14 +335,16 @@ def replay_of(
     """The replay of some recordings: (training step, recording, learnt steps to go, policy maps) for each."""
     places = Places(task, [r for _, r, _, _ in shown] + ([optimal] if optimal else []))
     episodes = tuple(
-        episode(f"after {step:,} steps" if step else "before training", step, task, recording, places, learnt, exact, maps)
+        shown_episode(f"after {step:,} steps" if step else "before training", step, task, recording, places, learnt, exact, maps)
         for step, recording, learnt, maps in shown
     )
-    best = episode("optimum", None, task, optimal, places, {}, exact) if optimal else None
+    best = shown_episode("optimum", None, task, optimal, places, {}, exact) if optimal else None
     facts = {**facts, "headline": headline(episodes[-1], facts.get("optimum"), facts.get("certificate"))}
     counted = asdict(size(task.machine)) | {"numeric": len(task.machine.states)}
+    shown_scene = {**scene(task), "kind": "pictures"} if places.pictures.items else scene(task)
     return Replay(
-        title or f"{task.name}, {learner}", task.name, learner, dict(facts), scene(task),
-        tuple(task.machine.subtasks), places.diagrams, counted, tuple(places.stands.items),
-        tuple(places.moves.items), episodes, best, curves,
+        title=title or f"{task.name}, {learner}", task=task.name, learner=learner, facts=facts, scene=shown_scene,
+        subtasks=tuple(task.machine.subtasks), machines=places.diagrams, sizes=counted,
+        stands=tuple(places.stands.items), moves=tuple(places.moves.items), episodes=episodes, optimal=best,
+        curves=curves, pictures=tuple(places.pictures.items),
     )  # fmt: skip

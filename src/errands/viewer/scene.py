@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from errands.errors import TaskError
 from errands.plots.style import tints
 from errands.tasks.task import Task
 from errands.worlds import water
+from errands.worlds.base import numbered
 from errands.worlds.cheetah import BACKWARD, FORWARD
+from errands.worlds.foreign_env import frame
 from errands.worlds.grid import ACTIONS, GridLayout
 
 Scene = dict[str, Any]
+PNG = "data:image/png;base64,"
+MOST_PIXELS = 320
+"""The longer side of an environment's own picture."""
 
 
 def scene(task: Task) -> Scene:
@@ -63,7 +72,38 @@ def posture(env: Any) -> Any:
         return _stick(inner)
     if isinstance(cell := getattr(inner, "cell", None), int):
         return cell
-    return str(getattr(inner, "s", ""))[:200]
+    picture = frame(env)
+    return str(getattr(inner, "s", ""))[:200] if picture is None else png_address(picture)
+
+
+def stage(task: Task) -> Any:
+    """The environment in which an episode is recorded, one that can be drawn if it can; None where tables show all."""
+    if task.world.kind == "gymnasium":
+        env = numbered(task.world, "rgb_array")
+        try:
+            env.reset(seed=0)
+            if frame(env) is not None:
+                return env
+        except TaskError:
+            pass
+        env.close()
+    return numbered(task.world) if task.finite is None else None
+
+
+def png_address(picture: NDArray[np.uint8]) -> str:
+    """A picture as an address that holds it: made small, in few colours."""
+    from PIL import Image
+
+    image = Image.fromarray(picture)
+    image.thumbnail((MOST_PIXELS, MOST_PIXELS))
+    out = io.BytesIO()
+    image.quantize(64).save(out, "PNG", optimize=True)
+    return PNG + base64.b64encode(out.getvalue()).decode()
+
+
+def is_picture(at: Any) -> bool:
+    """Whether a frame shows the environment's own picture."""
+    return isinstance(at, str) and at.startswith(PNG)
 
 
 def _stick(env: Any) -> list[list[float]]:

@@ -114,10 +114,10 @@ TASKS: tuple[str, ...] = (
 """Catalogue tasks that are ids too: `gymnasium.make("errands/office-6")` is the product with the agenda machine."""
 
 
-def numbered(world: World) -> gym.Env[Any, Any]:
+def numbered(world: World, render_mode: str | None = None) -> gym.Env[Any, Any]:
     """The environment as tabular methods see it: where a function numbers the world's states, it observes the number."""
     make = getattr(world, "numbered", None)
-    env: gym.Env[Any, Any] = world.env() if make is None else make()
+    env: gym.Env[Any, Any] = world.env(render_mode) if make is None else make(render_mode)
     return env
 
 

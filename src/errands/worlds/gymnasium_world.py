@@ -168,9 +168,10 @@ class GymnasiumWorld:
         """A fresh environment, which reports features and signals besides what it always did."""
         return FeatureWrapper(self.make(render_mode), self)
 
-    def numbered(self) -> gym.Env[Any, Any]:
+    def numbered(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
         """The environment as tabular learners see it: with the number of the state for an observation."""
-        return self.env() if self.numbers is None else NumberedEnv(FeatureWrapper(self.make(None), self), self.numbers)
+        env = FeatureWrapper(self.make(render_mode), self)
+        return env if self.numbers is None else NumberedEnv(env, self.numbers)
 
     def finite(self) -> FiniteWorld | None:
         """The world as tables: published (P), or found by trying every action in every numbered state."""

@@ -23,7 +23,7 @@ export function replayView(replay, initial, changed) {
   const current = () => (view.episode === "optimal" ? replay.optimal : replay.episodes[view.episode]);
   view.frame = within(initial.frame, current().frames.length - 1, 0);
 
-  const world = worldView(replay.scene);
+  const world = worldView(replay.scene, replay.pictures);
   const machines = machinesView(replay.machines, replay.sizes, replay.scene.tints ?? {}, view.machine, (kind) => { view.machine = kind; machines.show(kind); draw(); });
   const play = el("button", { type: "button", class: "play", "aria-label": "play", title: "space", onclick: () => setPlaying(!playing) });
   const scrubber = el("input", { type: "range", min: 0, step: 1, class: "scrubber", "aria-label": "step of the episode", oninput: () => go(Number(scrubber.value)) });

@@ -4,12 +4,19 @@ import { el, svg, clear } from "./dom.js";
 const CELL = 40;
 const MARGIN = 6;
 
-export function worldView(scene) {
+export function worldView(scene, pictures) {
+  if (scene.kind === "pictures") return picturesView(pictures);
   if (scene.kind === "grid") return gridView(scene);
   if (scene.kind === "water") return waterView(scene);
   if (scene.kind === "cheetah") return cheetahView(scene);
   const words = el("p", { class: "words" });
   return { root: el("div", { class: "world" }, words), show: (frame) => { words.textContent = `state ${frame.at}`; } };
+}
+
+// A foreign environment, drawn by itself.
+function picturesView(pictures) {
+  const image = el("img", { class: "own", alt: "the environment's own picture of this step" });
+  return { root: el("div", { class: "world" }, image), show: (frame) => { image.src = pictures[frame.at] ?? ""; image.alt = pictures[frame.at] ? image.alt : `state ${frame.at}`; } };
 }
 
 function gridView(scene) {
