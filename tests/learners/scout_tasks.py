@@ -107,6 +107,37 @@ def task(seed: int, single: bool = False) -> Task:
     return Task(f"maze-{seed}", maze(draw, seed % 2 == 1, single), machine)
 
 
+def ordered(seed: int) -> tuple[Task, list[str], list[tuple[str, str]]]:
+    """A random task whose subtasks have predecessors, with its items in declared order and the pairs (before, after)."""
+    draw = random.Random(f"ordered {seed}")
+    items = draw.sample(NAMES, draw.randint(3, 6))
+    ranks = draw.sample(range(len(items)), len(items))
+    pairs = [(a, b) for i, a in enumerate(items) for j, b in enumerate(items) if ranks[i] < ranks[j] and draw.random() < 0.4]
+    lines = ["u0 -> u0 : n↓ ; 0", "u0 -> u1 : n⤓ ; 1"]
+    machine = NumericRM.of("u0", ["u1"], lines, numeric={"n": items}, before=pairs)
+    return Task(f"ordered-{seed}", maze(draw, False, False), machine), items, pairs
+
+
+def shortest_ordered(given: Task, items: list[str], pairs: list[tuple[str, str]]) -> float:
+    """Fewest steps to success by plain search over (cell, items done): a step does the first open item that is true."""
+    world = given.finite
+    assert world is not None
+    first: tuple[int, frozenset[str]] = (int(world.table.starts[0]), frozenset())
+    queue, seen = deque([(first, 0)]), {first}
+    while queue:
+        (s, done), steps = queue.popleft()
+        for a in range(world.actions):
+            true = world.labels[world.table.label[s, a, 0]]
+            ready = [i for i in items if i in true and i not in done and all(p in done for p, q in pairs if q == i)]
+            node = (int(world.table.next[s, a, 0]), done | set(ready[:1]))
+            if len(node[1]) == len(items):
+                return steps + 1
+            if not world.table.ends[s, a, 0] and node not in seen:
+                seen.add(node)
+                queue.append((node, steps + 1))
+    return float("inf")
+
+
 def shortest(given: Task) -> float:
     """Fewest steps to success, by the machine's own definition and a search that knows nothing of Scout."""
     world = given.finite

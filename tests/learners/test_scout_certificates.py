@@ -12,6 +12,7 @@ import pytest
 from errands.kernels.scout.plan import FAR, Landmarks
 from errands.learners.scout import Scout, ScoutConfig
 from errands.learners.scout.planner import ExactPlanner
+from errands.oracle.optimum import optimum
 from errands.tables import Ints
 from errands.tasks import load
 
@@ -42,6 +43,30 @@ def test_every_random_task_is_certified_and_no_certificate_is_wrong() -> None:
     found = verdicts(range(150), Scout)
     assert len(found) == 150
     assert all(found)
+
+
+def test_random_partial_orders_are_certified_and_no_certificate_is_wrong() -> None:
+    lengths = []
+    for seed in range(100):
+        task, items, pairs = tasks.ordered(seed)
+        scout = Scout(task, ScoutConfig(eval_every=20_000), seed)
+        list(scout.train(20_000))
+        best = tasks.shortest_ordered(task, items, pairs)
+        assert scout.claim.proved
+        assert scout.claim.lower == scout.claim.upper == best
+        if best <= task.world.limit:
+            assert scout.evaluate().episode_length == best
+        lengths.append(best)
+    assert 60 < sum(np.isfinite(lengths)) < 100
+
+
+@pytest.mark.parametrize("name", ["pickup-2", "pickup-4", "pickup-6"])
+def test_pickups_are_proved(name: str) -> None:
+    task = load(name)
+    scout = Scout(task, ScoutConfig(), 0)
+    list(scout.train(2_000))
+    assert scout.claim.proved
+    assert scout.claim.upper == optimum(task).length
 
 
 def test_the_promise_of_single_cells_keeps_certificates_right() -> None:

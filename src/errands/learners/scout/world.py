@@ -22,7 +22,7 @@ from errands.worlds.saving import Restorable, plain, rich
 NEWS, BEYOND = 6, 7
 """Why exploring stopped: the environment showed a feature set that the machine has not been lowered against, or a state
 for which there is no room yet."""
-FIRST_STATES = 4_096
+FIRST_STATES = 512
 """States of an environment that there is room for at first; a space may hold many more than are ever met."""
 
 
