@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from errands.errors import StoreError
+from errands.runs.documents import _render
+from errands.runs.files import digest, write_file
 from errands.runs.folder import RunFolder, create, faults, open_run
 from errands.runs.request import prepare
 from errands.runs.train import train_seed
@@ -89,3 +91,13 @@ def test_a_link_in_place_of_a_file_is_refused(finished: Path, name: str, tmp_pat
     finally:
         path.unlink()
         (tmp_path / "kept").rename(path)
+
+
+def test_a_run_of_a_version_that_knew_fewer_fields_keeps_its_identity(tmp_path: Path) -> None:
+    run = begun(tmp_path / "run")
+    body = run.document.model_dump(exclude={"imports", "team"})
+    write_file(run.path / "run.json", _render(body))
+    older = open_run(run.path)
+    train_seed(older, 0, lambda beat: None)
+    assert older.identity == digest((run.path / "run.json").read_bytes())
+    assert [result.seed for result in open_run(run.path).results()] == [0]

@@ -147,11 +147,6 @@ def write_document(path: Path, document: Document) -> None:
     write_file(path, _render(document.model_dump()))
 
 
-def rendered(document: Document) -> bytes:
-    """The bytes of a document's file."""
-    return _render(document.model_dump(exclude_unset=False))
-
-
 def read_document(path: Path, kind: type[D], limit: int = MAX_DOCUMENT) -> D:
     """The document of a file of at most `limit` bytes; a StoreError says what is wrong with it."""
     data = read_file(path, limit)

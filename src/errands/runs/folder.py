@@ -19,13 +19,13 @@ from errands.errors import SpecError, StoreError
 from errands.runs import checkpoint as checkpoints
 from errands.runs.checkpoint import HEADER, MAX_TABLE, line, parse, read_checkpoint, render, steps, wide
 from errands.runs.documents import (
+    MAX_DOCUMENT,
     Document,
     Name,
     ResultDocument,
     RunDocument,
     damaged,
     read_document,
-    rendered,
     write_document,
 )
 from errands.runs.files import NEW, digest, make_folder, read_file, refusal, write_file
@@ -37,6 +37,11 @@ from errands.worlds.imports import allowed
 RUNS = Path("runs")
 HEAD, TASK = "run.json", "task.toml"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def identity_of(run: Path) -> str:
+    """The checksum of run.json as it lies there: a version that knows more fields would write another one."""
+    return digest(read_file(run / HEAD, MAX_DOCUMENT))
 
 
 @dataclass(frozen=True)
@@ -55,7 +60,7 @@ class RunFolder:
     @cached_property
     def identity(self) -> str:
         """The checksum of run.json, which the files of its seeds repeat: those of another run are told by it."""
-        return digest(rendered(self.document))
+        return identity_of(self.path)
 
     def seed(self, seed: int) -> SeedFolder:
         """The folder of one seed."""
@@ -328,7 +333,7 @@ class SweepFolder:
             if path.is_symlink():
                 raise StoreError(f"{path} is a link; a sweep keeps its runs in its own folder: put the real one there")
             head = self.head(cell)
-            owner = digest(rendered(head)) if head else None
+            owner = identity_of(path) if head else None
             for seed in range(cell.seeds):
                 found = SeedFolder(path / f"seed-{seed}", seed, owner).result()
                 if found is not None:
