@@ -11,7 +11,7 @@ from errands.learners.dirl import lanes
 from errands.learners.dirl.config import DeepDiRLConfig
 from errands.learners.dirl.deep import edge_agent, meaning
 from errands.learners.dirl.graph import abstract_graph
-from errands.learners.dirl.lanes import Order, live, states_of, training
+from errands.learners.dirl.lanes import LaneOrder, live, states_of, training
 from errands.tasks import load
 
 TASK = load("figure-1")
@@ -27,7 +27,7 @@ def order(train, rollouts=2, most=50, start=None):
     found = meaning(TASK, GRAPH, GRAPH.edges[0])
     rows = jnp.full((2, 1), 0 if start is None else start, STATES.dtype)
     cumulative = jnp.full(2, -1.0 if start is None else 1.0)
-    return Order(
+    return LaneOrder(
         jnp.asarray(found.fate), jnp.asarray(found.pay), rows, cumulative, *map(jnp.int32, (train, rollouts, most))
     )
 

@@ -188,7 +188,7 @@ class DeviceLanes(LanePool):
         if known:
             rows[:known], cumulative[:known] = job.starts.rows, job.starts.cumulative
         with self.place():
-            order = lanes.Order(*map(jnp.asarray, (*found, rows, cumulative)), *map(jnp.int32, job[3:6]))
+            order = lanes.LaneOrder(*map(jnp.asarray, (*found, rows, cumulative)), *map(jnp.int32, job[3:6]))
             args = (jnp.int32(lane), self.key(job), order)
             self.lanes = lanes.begin(self.agent, self.world, self.states, self.lanes, *args)
         self.jobs[lane] = job

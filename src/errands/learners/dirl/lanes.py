@@ -40,7 +40,7 @@ def states_of(world: DeviceWorld) -> StateRows:
     return StateRows(len(row), row.dtype, state)
 
 
-class Order(NamedTuple):
+class LaneOrder(NamedTuple):
     """What a lane is to do: an edge, where attempts at it begin, and how much may be spent."""
 
     fate: Int[Array, " labels"]
@@ -76,7 +76,7 @@ class Lanes(NamedTuple):
     keys: Array
     step: Int[Array, " lanes"]
     """Interactions of the job so far; training comes first."""
-    order: Order
+    order: LaneOrder
     tally: Tally
 
 
@@ -92,12 +92,12 @@ class LaneStep(NamedTuple):
     normals: Array
 
 
-def training(order: Order, step: Array) -> Bool[Array, "*lanes"]:
+def training(order: LaneOrder, step: Array) -> Bool[Array, "*lanes"]:
     """Whether the next step is one of training."""
     return step < order.training
 
 
-def live(order: Order, step: Array, made: Array) -> Bool[Array, "*lanes"]:
+def live(order: LaneOrder, step: Array, made: Array) -> Bool[Array, "*lanes"]:
     """Whether the job goes on."""
     return (step < order.training) | ((made < order.rollouts) & (step - order.training < order.most))
 
@@ -161,7 +161,7 @@ def randoms(agent: Agent, keys: Array, step: Array) -> tuple[Array, Array]:
 @partial(jax.jit, static_argnums=(0, 1, 2, 3, 4, 5))
 def idle(agent: Agent, world: DeviceWorld, states: StateRows, count: int, rows: int, labels: int) -> Lanes:
     """Lanes without jobs."""
-    order = Order(
+    order = LaneOrder(
         jnp.zeros(2 * labels, jnp.int32), jnp.zeros((labels, world.signals)),
         jnp.zeros((rows, states.numbers), states.dtype), jnp.full(rows, -1.0), *(jnp.int32(0) for _ in range(3)),
     )  # fmt: skip
@@ -176,7 +176,7 @@ def idle(agent: Agent, world: DeviceWorld, states: StateRows, count: int, rows: 
 
 @partial(jax.jit, static_argnums=(0, 1, 2), donate_argnums=3)
 def begin(
-    agent: Agent, world: DeviceWorld, states: StateRows, lanes: Lanes, lane: Array, key: Array, order: Order
+    agent: Agent, world: DeviceWorld, states: StateRows, lanes: Lanes, lane: Array, key: Array, order: LaneOrder
 ) -> Lanes:
     """Give a lane a new job; what it had learnt is forgotten."""
     state = _start(world, states, order, jax.random.uniform(jax.random.fold_in(key, 2**31 - 1)))
@@ -188,7 +188,7 @@ def begin(
     return changed._replace(buffer=lanes.buffer)
 
 
-def _start(world: DeviceWorld, states: StateRows, order: Order, uniform: Array) -> Any:
+def _start(world: DeviceWorld, states: StateRows, order: LaneOrder, uniform: Array) -> Any:
     """The world state in which an attempt begins."""
     place = jnp.minimum(jnp.searchsorted(order.cumulative, uniform, side="right"), len(order.cumulative) - 1)
     drawn = states.state(order.rows[place])
