@@ -125,7 +125,7 @@ def compile_seconds(method: Benched) -> tuple[float, float]:
 
 
 def _child(method: Benched, cache: str) -> float:
-    command = [sys.executable, "-c", _CHILD, method.learner, method.machine or ""]
+    command = [sys.executable, "-P", "-c", _CHILD, method.learner, method.machine or ""]
     done = subprocess.run(  # noqa: S603 (this interpreter, words of our own)
         command, env={**os.environ, "ERRANDS_CACHE": cache}, capture_output=True, text=True, check=False
     )

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from errands.errors import StoreError
 from errands.runs.files import digest, read_file, write_file
@@ -27,6 +27,12 @@ class Document(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
+def _once(seeds: list[int]) -> list[int]:
+    if len(set(seeds)) < len(seeds):
+        raise ValueError("a seed is listed more than once")
+    return seeds
+
+
 class RunDocument(Document):
     """run.json: what was asked for, and with which versions on which machine."""
 
@@ -39,7 +45,7 @@ class RunDocument(Document):
     preset: Name
     config: dict[str, Scalar | list[Scalar]]
     steps: Annotated[int, Field(ge=1, lt=2**53)]
-    seeds: list[Seed] = Field(min_length=1, max_length=100_000)
+    seeds: Annotated[list[Seed], AfterValidator(_once)] = Field(min_length=1, max_length=100_000)
     team: Count = 0
     """How many seeds train side by side in one process; their bytes depend on it. 0: each trains alone."""
     checkpoint_seconds: float = Field(gt=0)

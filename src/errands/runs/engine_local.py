@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection, wait
@@ -90,9 +91,24 @@ def _start() -> _Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs, allowed()), daemon=True)
-    process.start()
+    with _isolated():
+        process.start()
     theirs.close()
     return _Worker(process, ours)
+
+
+@contextmanager
+def _isolated() -> Iterator[None]:
+    """Python processes started inside do not look for modules in the working folder, where anybody's files may lie."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
 
 
 def _hand(worker: _Worker, waiting: Iterator[Job], strict: bool) -> bool:

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, BinaryIO, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from errands.errors import SpecError, StoreError
 from errands.runs import checkpoint as checkpoints
@@ -84,15 +84,31 @@ def create(path: Path, document: RunDocument, task: Task) -> RunFolder:
     """A new run folder; an existing one is never overwritten."""
     check_name(path.name)
     text = task.to_toml().encode()
-    try:
-        make_folder(path)
-    except FileExistsError:
-        if not path.is_dir() or not all(_leftover(p.name) for p in path.iterdir()):
-            hint = f"choose another --name, or type 'errands resume {path.name}'"
-            raise StoreError(f"{path} exists and is never overwritten; {hint}") from None
-    write_file(path / TASK, text)
-    write_document(path / HEAD, document.model_copy(update={"task_sha256": digest(text)}))
+    with _alone_in(path.parent):
+        try:
+            make_folder(path)
+        except FileExistsError:
+            if not path.is_dir() or not all(_leftover(p.name) for p in path.iterdir()):
+                hint = f"choose another --name, or type 'errands resume {path.name}'"
+                raise StoreError(f"{path} exists and is never overwritten; {hint}") from None
+        write_file(path / TASK, text)
+        write_document(path / HEAD, document.model_copy(update={"task_sha256": digest(text)}))
     return open_run(path)
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Keep others from creating anything in a folder meanwhile: whether a name is free is asked and answered once."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as fault:
+        raise refusal(folder, fault) from None
+    try:
+        _lock(descriptor, folder)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _leftover(name: str) -> bool:
@@ -314,6 +330,13 @@ class SweepDocument(Document):
     created: str
     git: dict[str, str]
 
+    @field_validator("cells")
+    @classmethod
+    def _apart(cls, cells: list[CellDocument]) -> list[CellDocument]:
+        if len({cell.folder for cell in cells}) < len(cells):
+            raise ValueError("two cells have the same folder")
+        return cells
+
 
 @dataclass(frozen=True)
 class SweepFolder:
@@ -348,13 +371,14 @@ class SweepFolder:
 def create_sweep(path: Path, document: SweepDocument) -> SweepFolder:
     """A new sweep folder; an existing one is never overwritten."""
     check_name(path.name)
-    try:
-        make_folder(path)
-    except FileExistsError:
-        if not path.is_dir() or any(p.name != f".{SWEEP}{NEW}" for p in path.iterdir()):
-            hint = f"choose another --name, or type 'errands resume {path.name}'"
-            raise StoreError(f"{path} exists and is never overwritten; {hint}") from None
-    write_document(path / SWEEP, document)
+    with _alone_in(path.parent):
+        try:
+            make_folder(path)
+        except FileExistsError:
+            if not path.is_dir() or any(p.name != f".{SWEEP}{NEW}" for p in path.iterdir()):
+                hint = f"choose another --name, or type 'errands resume {path.name}'"
+                raise StoreError(f"{path} exists and is never overwritten; {hint}") from None
+        write_document(path / SWEEP, document)
     return SweepFolder(path, document)
 
 
@@ -416,14 +440,19 @@ def faults(path: Path) -> Iterator[str]:
         yield str(fault)
         return
     for place in run.seeds():
-        yield from _of_seed(place)
+        yield from _of_seed(place, run.document.steps)
 
 
-def _of_seed(place: SeedFolder) -> Iterator[str]:
+def _of_seed(place: SeedFolder, last: int) -> Iterator[str]:
     try:
         if not place.begun:
             return
         place.evaluations()
+        result, stored = place.result(), checkpoints.documents(place.path)
+        if result is not None and result.checkpoint_sha256 not in (None, *(d.arrays_sha256 for d in stored)):
+            yield f"{place.path} lacks the checkpoint that result.json names; restore it from a copy, or remove the folder"
+        if result is None and stored and stored[0].step >= last:
+            yield f"{place.finish} is missing, though training has ended; type 'errands resume' to write it again"
     except StoreError as fault:
         yield str(fault)
     for step in steps(place.path):

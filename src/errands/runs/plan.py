@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +18,9 @@ from errands.learners import entry_of
 from errands.learners.presets import PRESETS
 from errands.tasks.catalogue import load_file, task_text
 
-MAX_BYTES, MAX_CELLS, MAX_RANGE = 1_000_000, 200_000, 100_000
+MAX_BYTES, MAX_CELLS, MAX_RANGE, MAX_RUNS = 1_000_000, 200_000, 100_000, 5_000_000
+_LONG_KEY = re.compile(r"(?:[^\s.=\"'#,\[\]]{0,100}\.){60}")
+"""Sixty dots without a space between: no key of a plan, and more work than it is worth."""
 MACHINES = ("agenda", "boolean")
 _RANGE = re.compile(r"(.*?)([0-9]{1,18})\.\.([0-9]{1,18})")
 
@@ -95,6 +98,8 @@ def read_plan(text: str) -> list[Block]:
     """The blocks of a plan file: keys at the top hold for every [[runs]]; without [[runs]] they are the one block."""
     if len(text.encode(errors="surrogatepass")) > MAX_BYTES:
         raise ConfigError(f"a plan has at most {MAX_BYTES:,} bytes; this one is larger")
+    if _LONG_KEY.search(text):
+        raise ConfigError("the plan has a key or number with more than sixty dots; its keys have none, ranges are 0..9")
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as fault:
@@ -116,10 +121,20 @@ def make_block(given: Mapping[str, Any]) -> Block:
 
 def expand(blocks: Sequence[Block]) -> list[Cell]:
     """Every run folder that the blocks stand for, in order, each once; names are checked, nothing is built."""
-    cells = dict.fromkeys(islice((cell for block in blocks for cell in _cells(block)), MAX_CELLS + 1))
-    if len(cells) > MAX_CELLS:
-        raise ConfigError(f"the plan has more than {MAX_CELLS:,} combinations; sweep it in parts")
-    return list(cells)
+    predicted = sum(combinations(block) for block in blocks)
+    if predicted > MAX_CELLS:
+        count = f"{predicted:,}" if predicted < 10**15 else f"about {float(min(predicted, 10**300)):.0e}"
+        raise ConfigError(f"the plan has {count} combinations, and at most {MAX_CELLS:,} are swept; sweep it in parts")
+    runs = sum(combinations(block) * block.seeds for block in blocks)
+    if runs > MAX_RUNS:
+        raise ConfigError(f"the plan has {runs:,} seeds to train, and at most {MAX_RUNS:,} are swept; sweep it in parts")
+    return list(dict.fromkeys(cell for block in blocks for cell in _cells(block)))
+
+
+def combinations(block: Block) -> int:
+    """How many cells a block stands for, at most; nothing is made."""
+    lists = (block.task, block.map_seed, block.learner, block.preset, block.steps, block.machine, *block.vary.values())
+    return math.prod(max(1, len(values)) if isinstance(values, list | tuple) else 1 for values in lists)
 
 
 def _cells(block: Block) -> Iterator[Cell]:

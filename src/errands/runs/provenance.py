@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
-import subprocess
+import re
+import stat
+import struct
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -35,20 +39,82 @@ def computer() -> dict[str, str | int]:
 
 
 def git_state(folder: Path) -> dict[str, str]:
-    """Commit, and whether files differ from it, of the code and of the folder it was run in; empty without git."""
+    """Commit, and whether tracked files differ from the index, of the code and of the folder it was run in.
+
+    Git's files are read; git is not run, since a folder's own settings can make it start other programs.
+    """
     found = {}
     for name, place in (("errands", Path(__file__).parent), ("here", folder)):
-        commit = _git(place, "rev-parse", "HEAD")
-        if commit:
-            found[f"{name}_commit"] = commit
-            found[f"{name}_changed"] = "yes" if _git(place, "status", "--porcelain", "--untracked-files=no") else "no"
+        with suppress(OSError, ValueError, UnicodeDecodeError, struct.error):
+            tree, store = _repository(place)
+            found[f"{name}_commit"] = _commit(store)
+            found[f"{name}_changed"] = "yes" if _changed(tree, store) else "no"
     return found
 
 
-def _git(folder: Path, *words: str) -> str:
-    command = ["git", "-C", str(folder), "--no-optional-locks", *words]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)  # noqa: S603
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+def _repository(folder: Path) -> tuple[Path, Path]:
+    """The working tree that a folder lies in, and where git keeps its files."""
+    for tree in (folder.resolve(), *folder.resolve().parents):
+        store = tree / ".git"
+        if store.is_file():  # a worktree or submodule: the file says where
+            store = tree / _small(store).removeprefix("gitdir:").strip()
+        if (store / "HEAD").is_file():
+            return tree, store
+    raise FileNotFoundError(folder)
+
+
+def _small(path: Path, most: int = 50_000_000) -> str:
+    if not path.is_file() or path.stat().st_size > most:
+        raise FileNotFoundError(path)
+    return path.read_text(encoding="utf-8").strip()
+
+
+def _commit(store: Path) -> str:
+    """The commit that HEAD names: in a file of its own, or among the packed ones."""
+    head = _small(store / "HEAD")
+    shared = store / _small(store / "commondir") if (store / "commondir").is_file() else store
+    if head.startswith("ref:"):
+        name = head.removeprefix("ref:").strip()
+        if ".." in Path(name).parts or not name.startswith("refs/"):
+            raise ValueError(name)
+        own = next((place / name for place in (store, shared) if (place / name).is_file()), None)
+        if own is not None:
+            head = _small(own)
+        else:
+            lines = (line.split(" ") for line in _small(shared / "packed-refs").splitlines())
+            head = next(line[0] for line in lines if line[1:] == [name])
+    if not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", head):
+        raise ValueError(head)
+    return head
+
+
+def _changed(tree: Path, store: Path) -> bool:
+    """Whether a tracked file is not as the index has it: by size and time, by content where the time differs."""
+    data = (store / "index").read_bytes() if (store / "index").stat().st_size < 50_000_000 else b""
+    kind, version, count = struct.unpack(">4sLL", data[:12])
+    if kind != b"DIRC" or version not in (2, 3):
+        raise ValueError("an index of another kind")
+    at = 12
+    for _ in range(count):
+        seconds, nanoseconds, mode, size = (struct.unpack_from(">L", data, at + k)[0] for k in (8, 12, 24, 36))
+        blob, flags = data[at + 40 : at + 60], struct.unpack_from(">H", data, at + 60)[0]
+        begin = at + 62 + (2 if flags & 0x4000 else 0)
+        end = data.index(b"\0", begin)
+        name = data[begin:end].decode()
+        at += (end - at + 8) // 8 * 8  # entries are padded with one to eight zeros
+        if mode >> 12 != 0o10:
+            continue  # links and submodules
+        try:
+            there = os.lstat(tree / name)
+        except OSError:
+            return True
+        same_time = (there.st_mtime_ns == seconds * 10**9 + nanoseconds) or (
+            nanoseconds == 0 and there.st_mtime_ns // 10**9 == seconds
+        )
+        if there.st_size & 0xFFFFFFFF != size:
+            return True
+        if not same_time and stat.S_ISREG(there.st_mode):
+            content = (tree / name).read_bytes()
+            if hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).digest() != blob:
+                return True
+    return False

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -43,7 +44,9 @@ def prepare(
         raise ConfigError("no seed was asked for; train at least one")
     if any(not 0 <= seed < 2**63 for seed in seeds):
         raise ConfigError(f"seed {next(s for s in seeds if not 0 <= s < 2**63)} was asked for; seeds are 0 or more")
-    if not checkpoint_seconds > 0:
+    if len(set(seeds)) < len(seeds):
+        raise ConfigError("a seed was asked for more than once; the same seed gives the same run")
+    if not 0 < checkpoint_seconds < math.inf:
         raise ConfigError(f"checkpoints every {checkpoint_seconds} seconds were asked for; give a positive number")
     chosen, label = configured(task, name, preset, settings, config)
     return RunDocument(
@@ -57,12 +60,20 @@ def prepare(
         seeds=list(seeds),
         team=_team(task, name, chosen, len(seeds)),
         checkpoint_seconds=float(checkpoint_seconds),
-        imports=list(allowed()),
+        imports=imports_of(task),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         versions=versions(task.world.kind, not is_finite(task)),
         git=git_state(Path.cwd()) if git is None else git,
         computer=computer(),
     )
+
+
+def imports_of(task: Task) -> list[str]:
+    """The modules to be imported before the task can be read again: those allowed, and those whose functions it names."""
+    given = getattr(task.world, "given", {})
+    values = [value for item in given.values() for value in (item.values() if isinstance(item, Mapping) else [item])]
+    named = {value.partition(":")[0] for value in values if isinstance(value, str) and ":" in value}
+    return sorted(named | set(allowed()))
 
 
 def _team(task: Task, learner: str, config: LearnerConfig, seeds: int) -> int:

@@ -361,7 +361,8 @@ class _Training:
             return ErrandsError(f"seed {place.seed} stopped at step {step:,}: {type(fault).__name__}: {fault}")
         stored = self.members[0].stored
         kept = f"its checkpoint of step {stored.step:,} is kept" if stored else "it had no checkpoint yet"
-        whose = f" in the environment of '{self.run.task.name}'" if _outside(fault) else ""
+        foreign = self.run.task.world.kind == "gymnasium" and _outside(fault)
+        whose = f" in the environment of '{self.run.task.name}'" if foreign else ""
         return ErrandsError(
             f"seed {place.seed} stopped at step {step:,}{whose}: {type(fault).__name__}: {str(fault)[:200]}; {kept}, "
             f"{path} says where it happened: mend that, then type 'errands resume {self.run.name}'"
