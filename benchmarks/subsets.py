@@ -1,14 +1,18 @@
 """The paper's learners on many tasks, 10^6 steps: how many end exactly optimal, seed by seed.
 
 python benchmarks/subsets.py [offices] [delivery-4] [delivery-8] [visit-8] [seeds=10]
+python benchmarks/subsets.py readings    the three readings of Theorem 1's reward and QCoRM-0, alpha 1e-6 to 1; rows
+                                         go to paper/rows/readings.csv, docs/concepts/qcorm.md has the table
 """
 
 from __future__ import annotations
 
+import csv
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import combinations, repeat
+from pathlib import Path
 
 from errands.learners import make_learner
 from errands.learners.presets import config_of
@@ -23,6 +27,7 @@ LEARNERS: dict[str, dict[str, str]] = {
     "qcorm, all remaining": {"lifted": "remaining"},
 }
 STEPS = 1_000_000
+READINGS = Path(__file__).parents[1] / "paper" / "rows" / "readings.csv"
 
 
 def offices() -> list[Task]:
@@ -45,8 +50,40 @@ def ends_optimal(variant: str, task: Task, best: int, seed: int) -> bool:
     return last.success and last.episode_length == best
 
 
+def reading_row(kind: str, task: Task, best: float, alpha: float, delta: str) -> dict[str, object]:
+    """One run with everything but alpha and the reading of delta K as tuned; `none` is QCoRM-0."""
+    joint = {"joint": True, "delta": delta} if delta != "none" else {"joint": False}
+    learner = make_learner(task, "qcorm", 0, settings={"alpha": alpha, **joint})
+    learner.advance(STEPS)
+    last = learner.evaluate()
+    row = {"tasks": kind, "task": task.name, "alpha": alpha, "delta": delta, "optimum": best}
+    return {**row, "length": last.episode_length if last.success else "", "success": int(last.success)}
+
+
+def readings() -> None:
+    """57 office subsets, 50 maps of delivery-4 and of visit-8: who succeeds, who ends optimal, by alpha and reading."""
+    with READINGS.open("w", newline="") as file:
+        rows: csv.DictWriter[str] | None = None
+        for kind in ("offices", "delivery-4", "visit-8"):
+            tasks = tasks_of(kind)[:57]
+            best = [optimum(task, orders=False).length for task in tasks]
+            for alpha in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0):
+                for delta in ("episode", "gated", "printed", "none"):
+                    cells = [reading_row(kind, *cell, alpha, delta) for cell in zip(tasks, best, strict=True)]
+                    rows = rows or csv.DictWriter(file, list(cells[0]))
+                    if file.tell() == 0:
+                        rows.writeheader()
+                    rows.writerows(cells)
+                    file.flush()
+                    optimal, alive = (sum(c["length"] == c["optimum"] for c in cells), sum(bool(c["success"]) for c in cells))
+                    print(f"{kind}, alpha {alpha:g}, {delta}: {optimal} optimal, {alive} succeed of {len(cells)}", flush=True)
+
+
 def main() -> None:
     words = sys.argv[1:]
+    if words == ["readings"]:
+        readings()
+        return
     seeds = next((int(word.removeprefix("seeds=")) for word in words if word.startswith("seeds=")), 1)
     kinds = [word for word in words if not word.startswith("seeds=")]
     for kind in kinds or ["offices", "delivery-4", "delivery-8", "visit-8"]:

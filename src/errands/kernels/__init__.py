@@ -193,6 +193,7 @@ _ENTRIES: dict[int, Callable[[Any], Any]] = {
     7: lambda f: lambda a, b, c, d, e, g, h: f(a, b, c, d, e, g, h),
     8: lambda f: lambda a, b, c, d, e, g, h, i: f(a, b, c, d, e, g, h, i),
     9: lambda f: lambda a, b, c, d, e, g, h, i, j: f(a, b, c, d, e, g, h, i, j),
+    10: lambda f: lambda a, b, c, d, e, g, h, i, j, k: f(a, b, c, d, e, g, h, i, j, k),
 }
 """Functions of so many arguments that call a kernel: what the compiler makes an entry from."""
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.kernels import hot
-from errands.kernels.q_learning import ACTION, MACHINE, OUTCOME, STATE, TIME, UNKNOWN, Alive, begin, pull
+from errands.kernels import hot, jit
+from errands.kernels.q_learning import ACTION, MACHINE, OUTCOME, STATE, TIME, UNKNOWN, Alive, Settled, begin, pull, top
 from errands.kernels.stepping import best_action, explore, outcome, reward, start
 from errands.tables import RUNNING, SUCCESS, Floats, Ints, MachineTable, WorldTable
 
@@ -16,10 +16,38 @@ OPTION, SINCE, FROM, FIELDS = 5, 6, 7, 8
 
 
 class Options(NamedTuple):
-    """The options out of each machine state i: edges first[i]:first[i + 1], each ending in target[e]."""
+    """The options out of each machine state i: edges first[i]:first[i + 1], each ending in target[e].
+
+    Options that learn together, those of all states alive in i, lie in few unbroken runs of numbers. A loop over a run
+    becomes vector instructions, one over a list of states does not; so runs are listed beforehand, by group of states.
+    """
 
     first: Ints
+    """[U + 1]."""
     target: Ints
+    """[E]."""
+    run_first: NDArray[np.int64]
+    """[groups + 1] the runs of group g are run_first[g]:run_first[g + 1]."""
+    run: NDArray[np.uint32]
+    """[R, 2] the first edge of each run, and the one after its last."""
+
+
+@jit
+def count_runs(alive: Alive, first: Ints, i: int, run: NDArray[np.uint32], at: int) -> int:
+    """The unbroken runs of options of all states alive in i; written from run[at] on, where `run` has rows."""
+    count, end = 0, -1
+    for k in range(alive.slice[i, 0], alive.slice[i, 1]):
+        state = alive.running[k]
+        if first[state] == first[state + np.uint32(1)]:
+            continue
+        if first[state] != end:
+            if run.shape[0] > 0:
+                run[at + count, 0] = first[state]
+            count += 1
+        end = first[state + np.uint32(1)]
+        if run.shape[0] > 0:
+            run[at + count - 1, 1] = end
+    return count
 
 
 class OptionRates(NamedTuple):
@@ -49,24 +77,51 @@ class OptionValues(NamedTuple):
 
 
 @hot
+def quiet_options(
+    options: Options, values: OptionValues, s: int, a: int, s2: int, group: int, alpha: float, gamma: float
+) -> bool:
+    """A step on which no machine state moves or is paid, replayed for all options of a group; True when one changed."""
+    q, v, moved = values.q, values.v, False
+    for r in range(options.run_first[group], options.run_first[group + 1]):
+        for e in range(np.uint64(options.run[r, 0]), np.uint64(options.run[r, 1])):
+            old = q[s, a, e]
+            new = old + alpha * (gamma * v[s2, e] - old)
+            moved |= new != old
+            q[s, a, e] = new
+        for e in range(np.uint64(options.run[r, 0]), np.uint64(options.run[r, 1])):
+            v[s, e] = top(q, s, e)
+    return moved
+
+
+@hot
 def hrm_learn(
     world: WorldTable,
     alive: Alive,
     options: Options,
     values: OptionValues,
+    settled: Settled,
     rates: OptionRates,
     s: int,
     a: int,
     o: int,
     i: int,
 ) -> None:
-    """One world step replayed for every option of every machine state alive in i.
+    """One world step replayed for every option of every machine state alive in i, unless it is settled.
 
     An option is paid what the machine pays for its steps, and `full_reward` besides for its own transition. Where
     another transition ends it, only a loss counts: a gain there would teach it to make that transition instead.
     """
-    s2, label, ends = world.next[s, a, o], world.label[s, a, o], world.ends[s, a, o]
-    for at in range(alive.slice[i, 0], alive.slice[i, 1]):
+    s2, group = world.next[s, a, o], alive.group[i]
+    version = settled.version[s2]
+    if settled.at[s, a, group] == version:
+        return
+    label, ends, moved = world.label[s, a, o], world.ends[s, a, o], False
+    if alive.quiet[label] and not ends:
+        moved = quiet_options(options, values, s, a, s2, group, rates.alpha, rates.gamma)
+        stop = alive.slice[i, 0]
+    else:
+        stop = alive.slice[i, 1]
+    for at in range(alive.slice[i, 0], stop):
         k = alive.running[at]
         j = alive.next[label, k]
         r = reward(world, alive.reward[label, k], alive.signal[label, k], s, a, o)
@@ -77,7 +132,11 @@ def hrm_learn(
                 target = r if ends else r + rates.gamma * values.v[s2, e]
             else:
                 target = min(r, 0.0)
-            pull(values.q, values.v, s, a, e, target, rates.alpha)
+            moved |= pull(values.q, values.v, s, a, e, target, rates.alpha)
+    if moved:
+        settled.version[s] += 1
+    elif settled.certain:
+        settled.at[s, a, group] = version
 
 
 @hot
@@ -130,6 +189,7 @@ def hrm_loop(
     alive: Alive,
     options: Options,
     values: OptionValues,
+    settled: Settled,
     where: NDArray[np.int64],
     rates: OptionRates,
     count: int,
@@ -154,7 +214,7 @@ def hrm_loop(
         if s2 == UNKNOWN:
             return done
         where[ACTION] = -1
-        hrm_learn(world, alive, options, values, rates, s, a, o, i)
+        hrm_learn(world, alive, options, values, settled, rates, s, a, o, i)
         j = machine.next[i, label]
         values.gain[0] += values.gain[1] * reward(world, machine.reward[i, label], machine.signal[i, label], s, a, o)
         values.gain[1] *= rates.gamma

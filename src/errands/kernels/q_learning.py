@@ -163,17 +163,18 @@ def reachable_lists(following: Ints, status: Codes, first: NDArray[np.int64], ru
 
 
 @hot
-def pull(q: Floats, v: Floats, s: int, a: int, k: int, target: float, alpha: float) -> None:
-    """Move q[s, a, k] towards its target and keep v[s, k], its maximum over actions."""
+def pull(q: Floats, v: Floats, s: int, a: int, k: int, target: float, alpha: float) -> bool:
+    """Move q[s, a, k] towards its target and keep v[s, k], its maximum over actions; True when q changed."""
     old = q[s, a, k]
     if target == old:
-        return
+        return False
     new = old + alpha * (target - old)
     q[s, a, k] = new
     if new >= v[s, k]:
         v[s, k] = new
     elif old == v[s, k]:
         v[s, k] = best_value(q, s, k)
+    return new != old
 
 
 @hot

@@ -94,6 +94,7 @@ def empty(capacity: int) -> StepsToGo:
 STATE, NUMERIC, TIME, ACTION, OUTCOME = range(5)
 CHOICE, EXPLOITED, ENTERED, OPEN, GROUNDED, PASSED, CLEAN, CHOICES, STEP, FIELDS = range(5, 15)
 EVERY, CHOSEN, WHOLE = 0, 1, 2
+EPISODE, GATED, PRINTED = 0, 1, 2
 UNKNOWN = -1
 
 
@@ -111,6 +112,8 @@ class Coefficients(NamedTuple):
     full_reward: float
     min_step_reward: float
     joint: bool
+    delta: int
+    """How delta K is read: K - K_mi (EPISODE), the printed maximum where K > K_mi (GATED), or always (PRINTED)."""
     replay: int
     """EVERY grounding transition, those of CHOSEN exploitations, or those of WHOLE episodes of exploitation."""
     replay_failed: bool
@@ -264,14 +267,18 @@ def act(values: CoupledValues, table: StepsToGo, rates: Coefficients, rng: np.ra
 
 @hot
 def final_reward(values: CoupledValues, rates: Coefficients, k: int, duration: int, length: int) -> float:
-    """R(K, tau) of Theorem 1, the difference clamped at 0; the full reward without joint optimisation."""
+    """R(K, tau) of Theorem 1 by one of three readings of delta K; the full reward where delta K is 0 or not yet known.
+
+    `duration` is K^tau, `length` K. The term in r_mi comes from a bound that holds for K^tau < K_op only.
+    """
     if not rates.joint:
         return rates.full_reward
-    excess = max(values.best_duration[k] - duration, length - values.shortest_episode[0])
-    if not (0.0 < excess < np.inf):
+    late, early = length - values.shortest_episode[0], values.best_duration[k] - duration
+    excess = late if rates.delta == EPISODE else max(early, late)
+    if not (0.0 < excess < np.inf) or (rates.delta == GATED and late <= 0.0):
         return rates.full_reward
     r = rates.gamma ** (excess + 1.0) * rates.full_reward
-    if rates.min_step_reward != 0.0 and rates.gamma < 1.0:
+    if rates.min_step_reward != 0.0 and rates.gamma < 1.0 and early > 0.0:
         scale = rates.gamma ** min(1.0 - duration, 0.0) - rates.gamma**excess
         r += min(scale, 1e12) / (1.0 - rates.gamma) * rates.min_step_reward
     return r

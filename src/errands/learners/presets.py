@@ -20,6 +20,8 @@ from errands.tasks.task import Task
 PRESETS = ("tuned", "paper")
 CUSTOM = "custom"
 """In place of a preset's name: the settings were given whole, no preset had a part in them."""
+BEFORE = {"delta": "printed"}
+"""What runs did before there was a setting for it."""
 Settings = Mapping[str, Any] | Iterable[str]
 """Values by the names of fields, or words like `alpha=0.1`."""
 
@@ -37,6 +39,13 @@ def config_of(learner: str, preset: str, task: Task, settings: Settings = ()) ->
     if preset not in PRESETS:
         raise UnknownName("preset", preset, PRESETS)
     return with_settings(_preset(learner, preset, task), settings)
+
+
+def stored_config(learner: str, preset: str, task: Task, document: Mapping[str, Any]) -> LearnerConfig:
+    """The settings of a stored run; what was no setting yet when it began has the value that it meant then."""
+    config = config_of(learner, preset, task, document)
+    then = {name: value for name, value in BEFORE.items() if name in as_document(config) and name not in document}
+    return with_settings(config, then)
 
 
 def with_settings(base: LearnerConfig, settings: Settings) -> LearnerConfig:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from errands.errors import ErrandsError, StoreError
 from errands.learners import make_learner
 from errands.learners.base import Learner, Saved
-from errands.learners.presets import config_of
+from errands.learners.presets import stored_config
 from errands.oracle.optimum import Optimum
 from errands.runs.checkpoint import Checkpoint, drop, read_checkpoint, render, steps, write_checkpoint, write_moment
 from errands.runs.documents import CheckpointDocument, ResultDocument, RunDocument
@@ -89,7 +89,7 @@ def jobs_of(run: RunFolder, seeds: Sequence[int] | None = None) -> list[Job]:
 
 def learner_of(document: RunDocument, task: Task, seed: int) -> Learner:
     """The learner of a stored run, untrained."""
-    config = config_of(document.learner, document.preset, task, document.config)
+    config = stored_config(document.learner, document.preset, task, document.config)
     return make_learner(task, document.learner, seed, document.machine, config)
 
 
@@ -185,7 +185,7 @@ def team_of(document: RunDocument, task: Task, seeds: Sequence[int]) -> DeepTeam
     from errands.learners.deep.config import DeepConfig
     from errands.learners.deep.learner import DeepTeam
 
-    config = config_of(document.learner, document.preset, task, document.config)
+    config = stored_config(document.learner, document.preset, task, document.config)
     if not isinstance(config, DeepConfig):
         raise StoreError(f"run.json asks for a team of '{document.learner}', and only deep learners train in teams")
     return DeepTeam(

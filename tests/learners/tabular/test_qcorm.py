@@ -9,6 +9,7 @@ from errands.errors import ConfigError
 from errands.kernels import qcorm as kernel
 from errands.kernels.qcorm import Coefficients, CoupledValues
 from errands.learners import make_learner
+from errands.learners.presets import as_document, stored_config
 from errands.learners.tabular.qcorm import QCoRM, QCoRMConfig
 from errands.oracle.steps_to_go import steps_to_go
 from errands.tasks import load
@@ -52,28 +53,46 @@ def _rates(**changes: float) -> Coefficients:
 
 
 @pytest.mark.parametrize(
-    ("best", "shortest", "duration", "length", "expected"),
+    ("best", "shortest", "duration", "length", "episode", "gated", "printed"),
     [
-        (4.0, 10.0, 4, 10, 1.0),
-        (4.0, 10.0, 6, 9, 1.0),
-        (4.0, 10.0, 3, 10, 0.5**2),
-        (4.0, 10.0, 4, 13, 0.5**4),
-        (4.0, 10.0, 2, 11, 0.5**3),
-        (math.inf, 10.0, 2, 10, 1.0),
+        (4.0, 10.0, 4, 10, 1.0, 1.0, 1.0),
+        (4.0, 10.0, 6, 9, 1.0, 1.0, 1.0),
+        (4.0, 10.0, 3, 10, 1.0, 1.0, 0.5**2),
+        (4.0, 10.0, 1, 8, 1.0, 1.0, 0.5**4),
+        (4.0, 10.0, 4, 13, 0.5**4, 0.5**4, 0.5**4),
+        (4.0, 10.0, 2, 11, 0.5**2, 0.5**3, 0.5**3),
+        (math.inf, 10.0, 2, 10, 1.0, 1.0, 1.0),
     ],
 )
-def test_the_reward_of_theorem_1_by_hand(
-    best: float, shortest: float, duration: int, length: int, expected: float
+def test_the_reward_of_theorem_1_by_hand_in_three_readings(
+    best: float, shortest: float, duration: int, length: int, episode: float, gated: float, printed: float
 ) -> None:
-    """delta = max(best - duration, length - shortest), clamped at 0; gamma = 1/2, no step reward."""
-    found = kernel.final_reward(_values(best, shortest), _rates(), 0, duration, length)
-    assert found == pytest.approx(expected)
+    """delta = length - shortest; the larger of that and best - duration, where the episode is long, or always; gamma 1/2."""
+    for reading, expected in ((kernel.EPISODE, episode), (kernel.GATED, gated), (kernel.PRINTED, printed)):
+        reward = kernel.final_reward(_values(best, shortest), _rates(delta=reading), 0, duration, length)
+        assert reward == pytest.approx(expected)
 
 
 def test_the_reward_of_theorem_1_with_a_step_cost_by_hand() -> None:
     """gamma^2 + (gamma^(1 - 3) - gamma^1) / (1 - gamma) * (-0.1) = 1/4 - (4 - 1/2) / (1/2) / 10 = -0.45."""
-    found = kernel.final_reward(_values(4.0, 10.0), _rates(min_step_reward=-0.1), 0, 3, 10)
-    assert found == pytest.approx(-0.45)
+    rates = _rates(min_step_reward=-0.1, delta=kernel.PRINTED)
+    assert kernel.final_reward(_values(4.0, 10.0), rates, 0, 3, 10) == pytest.approx(-0.45)
+
+
+def test_the_step_cost_of_theorem_1_is_charged_only_to_legs_faster_than_the_best() -> None:
+    """A leg of 6 steps where 4 are best, in an episode 1 too long: gamma^2 alone, however large the cost of a step."""
+    for reading in (kernel.EPISODE, kernel.GATED, kernel.PRINTED):
+        rates = _rates(min_step_reward=-100.0, delta=reading)
+        assert kernel.final_reward(_values(4.0, 10.0), rates, 0, 6, 11) == pytest.approx(0.25)
+
+
+def test_a_reading_that_nobody_knows_is_refused_and_old_runs_keep_theirs() -> None:
+    with pytest.raises(ConfigError, match="delta is 'other'; choose from episode, gated, printed"):
+        QCoRMConfig(delta="other")  # type: ignore[arg-type]
+    task, document = load("figure-1"), as_document(QCoRMConfig())
+    del document["delta"]
+    assert stored_config("qcorm", "tuned", task, document) == QCoRMConfig(delta="printed")
+    assert stored_config("qcorm", "paper", task, as_document(QCoRMConfig())) == QCoRMConfig()
 
 
 def test_the_reward_of_theorem_1_never_overflows() -> None:

@@ -39,6 +39,16 @@ def test_save_writes_what_the_form_describes_and_restore_takes_it(name: str, tas
     assert {k: x.tobytes() for k, x in first.save().items()} == {k: x.tobytes() for k, x in second.save().items()}
 
 
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_long_stretch_is_the_same_as_many_short_ones(name: str) -> None:
+    """A compiled loop is called for 50,000 steps at a time; that it ends there asks for nothing."""
+    long, short = learner(name), learner(name)
+    long.advance(120_000)
+    for _ in range(12):
+        short.advance(10_000)
+    assert {k: x.tobytes() for k, x in long.save().items()} == {k: x.tobytes() for k, x in short.save().items()}
+
+
 FORM = {
     "q": SavedArray("float64", (2, "n"), "values", 0.0, 1.0),
     "next": SavedArray("int64", ("n",), "places in a row of q", low=-1, into="n"),

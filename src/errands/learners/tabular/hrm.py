@@ -9,14 +9,24 @@ from itertools import pairwise
 import numpy as np
 
 from errands.errors import ConfigError
-from errands.kernels.hrm import FIELDS, FROM, OPTION, OptionRates, Options, OptionValues, greedy_options, hrm_loop
+from errands.kernels.hrm import (
+    FIELDS,
+    FROM,
+    OPTION,
+    OptionRates,
+    Options,
+    OptionValues,
+    count_runs,
+    greedy_options,
+    hrm_loop,
+)
 from errands.kernels.q_learning import ACTION, MACHINE, begin
 from errands.learners.base import FINITE, Form, Saved, SavedArray
 from errands.learners.tabular.base import room
 from errands.learners.tabular.machines import CounterfactualLearner, Kind
 from errands.learners.tabular.policies import OptionPolicy
 from errands.learners.tabular.qrm import QRMConfig
-from errands.tables import FAILURE
+from errands.tables import FAILURE, Ints
 from errands.tasks.task import Task
 
 
@@ -62,6 +72,7 @@ class HRM(CounterfactualLearner):
             controller=np.full((states, edges), config.q_init),
             gain=np.array([0.0, 1.0]),
         )
+        self.settled = self.unsettled()
         self.begin()
 
     def check_size(self, states: int) -> None:
@@ -77,7 +88,18 @@ class HRM(CounterfactualLearner):
             for i, outgoing in enumerate(self._outgoing()):
                 target += [j for j in outgoing if j != i and stepper.status[self.enumerated.states[j][0]] != FAILURE]
                 first.append(len(target))
-            self.options = Options(np.array(first, np.int32), np.array(target, np.int32))
+            self.options = self._in_runs(np.array(first, np.int32), np.array(target, np.int32))
+
+    def _in_runs(self, first: Ints, target: Ints) -> Options:
+        """The options, with the unbroken runs of those that learn together listed for each group of machine states."""
+        _, states = np.unique(self.alive.group, return_index=True)
+        none = np.zeros((0, 2), np.uint32)
+        counts = [count_runs(self.alive, first, i, none, 0) for i in states]
+        begin = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+        run = np.zeros((int(begin[-1]), 2), np.uint32)
+        for at, i in zip(begin, states, strict=False):
+            count_runs(self.alive, first, i, run, at)
+        return Options(first=first, target=target, run_first=begin, run=run)
 
     def _outgoing(self) -> list[list[int]]:
         """The states one move away from each, by the machine itself rather than by the labels seen so far."""
@@ -95,14 +117,14 @@ class HRM(CounterfactualLearner):
     def _rates(self) -> OptionRates:
         c = self.config
         return OptionRates(
-            c.alpha,
-            c.gamma,
-            c.epsilon,
-            c.alpha_controller,
-            c.epsilon_controller,
-            c.full_reward,
-            c.option_limit,
-            self.world.limit,
+            alpha=c.alpha,
+            gamma=c.gamma,
+            epsilon=c.epsilon,
+            alpha_controller=c.alpha_controller,
+            epsilon_controller=c.epsilon_controller,
+            full_reward=c.full_reward,
+            option_limit=c.option_limit,
+            limit=self.world.limit,
         )
 
     def begin(self) -> None:
@@ -112,10 +134,8 @@ class HRM(CounterfactualLearner):
 
     def loop(self, count: int) -> int:
         """Run the compiled loop."""
-        table, where = self.world.table, self.where
-        return int(
-            hrm_loop(table, self.machine, self.alive, self.options, self.values, where, self._rates(), count, self.rng)
-        )
+        model = (self.world.table, self.machine, self.alive, self.options)
+        return int(hrm_loop(*model, self.values, self.settled, self.where, self._rates(), count, self.rng))
 
     def supply(self) -> None:
         """Nothing is ever missing: the machine is enumerated."""
@@ -158,3 +178,8 @@ class HRM(CounterfactualLearner):
     def arrays(self) -> Saved:
         """The tables themselves."""
         return dict(self.values._asdict())
+
+    def take(self, saved: Saved, lengths: Mapping[str, int]) -> None:
+        """Take the tables back; nothing is known to be settled."""
+        super().take(saved, lengths)
+        self.settled.at.fill(-1)

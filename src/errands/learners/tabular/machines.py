@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 
 from errands.errors import TaskError
-from errands.kernels.q_learning import Alive, reachable_counts, reachable_lists
+from errands.kernels.q_learning import Alive, Settled, reachable_counts, reachable_lists
 from errands.learners.base import LearnerConfig
-from errands.learners.tabular.base import TabularLearner
+from errands.learners.tabular.base import Asked, TabularLearner
 from errands.learners.tabular.policies import MachinePolicy
 from errands.machines.agenda import AgendaRM, unfold_agenda
 from errands.machines.boolean import BooleanRM, extend, mask_of, unfold_boolean
@@ -147,6 +147,14 @@ class CounterfactualLearner(TabularLearner):
         reachable_lists(self.machine.next, status, first, running)
         slices, own = np.stack([first[:-1], first[1:]], axis=1), np.arange(len(status), dtype=np.int32)
         return Alive(following, reward, signal, status, quiet, slices, running, own)
+
+    def unsettled(self) -> Settled:
+        """A record in which no step is known to change nothing."""
+        certain = self.world.table.next.shape[2] == 1 and not isinstance(self.world, Asked)
+        groups, states, actions = len(np.unique(self.alive.group)), self.world.states, self.world.actions
+        return Settled(
+            certain=certain, version=np.zeros(states, np.int32), at=np.full((states, actions, groups), -1, np.int32)
+        )
 
     def policy_over(self, actions: np.ndarray) -> MachinePolicy:
         """A policy with these greedy actions per machine and world state."""

@@ -19,6 +19,7 @@ from errands.tables import SUCCESS
 from errands.tasks.task import Task
 
 REPLAYS = {"all": kernel.EVERY, "exploited_choices": kernel.CHOSEN, "exploited_episodes": kernel.WHOLE}
+DELTAS = {"episode": kernel.EPISODE, "gated": kernel.GATED, "printed": kernel.PRINTED}
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class QCoRMConfig(LearnerConfig):
     """Where it stops falling."""
     joint: bool = True
     """Pay the reward of Theorem 1 for a completed subtask; without it (QCoRM-0) the full reward."""
+    delta: Literal["episode", "gated", "printed"] = "episode"
+    """Theorem 1's delta K, never below 0: K - K_mi; the printed max(K_op - K^tau, K - K_mi) only where K > K_mi; or always."""
     full_reward: float = 1.0
     """The reward of a completed subtask."""
     min_step_reward: float = 0.0
@@ -69,6 +72,8 @@ class QCoRMConfig(LearnerConfig):
             raise ConfigError("full_reward must be positive and min_step_reward not positive, as Theorem 1 assumes")
         if self.replay not in REPLAYS:
             raise ConfigError(f"replay is '{self.replay}'; choose from {', '.join(REPLAYS)}")
+        if self.delta not in DELTAS:
+            raise ConfigError(f"delta is '{self.delta}'; choose from {', '.join(DELTAS)}")
         if self.lifted not in ("occupied", "remaining"):
             raise ConfigError(f"lifted is '{self.lifted}'; choose from occupied, remaining")
 
@@ -111,10 +116,12 @@ class QCoRM(TabularLearner):
     def _rates(self) -> kernel.Coefficients:
         c = self.config
         return kernel.Coefficients(
-            c.alpha, c.gamma, c.epsilon, c.alpha_eta, c.alpha_k, c.xi_start, c.xi_step, c.xi_end,
-            c.full_reward, c.min_step_reward, c.joint, REPLAYS[c.replay], c.replay_failed,
-            c.lifted == "remaining", c.bias,
-            self.world.limit, *c.epsilon_anneal, *c.xi_anneal,
+            alpha=c.alpha, gamma=c.gamma, epsilon=c.epsilon, alpha_eta=c.alpha_eta, alpha_k=c.alpha_k,
+            xi_start=c.xi_start, xi_step=c.xi_step, xi_end=c.xi_end,
+            full_reward=c.full_reward, min_step_reward=c.min_step_reward, joint=c.joint, delta=DELTAS[c.delta],
+            replay=REPLAYS[c.replay], replay_failed=c.replay_failed, lift_remaining=c.lifted == "remaining", bias=c.bias,
+            limit=self.world.limit, epsilon_from=c.epsilon_anneal[0], epsilon_to=c.epsilon_anneal[1],
+            xi_from=c.xi_anneal[0], xi_to=c.xi_anneal[1],
         )  # fmt: skip
 
     def loop(self, count: int) -> int:

@@ -13,14 +13,13 @@ from errands.kernels.q_learning import (
     MACHINE,
     OUTCOME,
     Rates,
-    Settled,
     begin,
     crm_loop,
     greedy_episode,
     qrm_loop,
 )
 from errands.learners.base import FINITE, Form, LearnerConfig, Saved, SavedArray, refuse
-from errands.learners.tabular.base import ACTION, STATE, Asked, TabularLearner, room
+from errands.learners.tabular.base import ACTION, STATE, TabularLearner, room
 from errands.learners.tabular.machines import CounterfactualLearner, Kind, LazyMachine
 from errands.learners.tabular.policies import MachinePolicy
 from errands.tasks.task import Task
@@ -148,9 +147,7 @@ class CRM(CounterfactualLearner):
         super().__init__(task, config, seed, machine, FIELDS)
         shape = (self.world.states, self.world.actions, len(self.enumerated))
         self.q = np.full(shape, config.q_init)
-        certain = self.world.table.next.shape[2] == 1 and not isinstance(self.world, Asked)
-        groups = len(np.unique(self.alive.group))
-        self.settled = Settled(certain, np.zeros(shape[0], np.int32), np.full((*shape[:2], groups), -1, np.int32))
+        self.settled = self.unsettled()
         self.begin()
 
     def check_size(self, states: int) -> None:
