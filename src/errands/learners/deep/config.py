@@ -218,7 +218,15 @@ PLUS_GRID = {"leg": 3.0, "visited": 0.5}
 """QCoRM+ in grids: a move of the machine takes about three steps where there are many places."""
 PLUS_WATER = {"leg": 8.0, "late": 1}
 """QCoRM+ in Water, where a ball is about eight steps away."""
-STRANGER = {"gamma": 0.99, "alpha": 5e-4, "width": 128, "depth": 2, "batch": 64, "epsilon_step": 5e-5, "epsilon_end": 0.05}
+STRANGER = {
+    "gamma": 0.99,
+    "alpha": 5e-4,
+    "width": 128,
+    "depth": 2,
+    "batch": 64,
+    "epsilon_step": 5e-5,
+    "epsilon_end": 0.05,
+}
 """DDQN on users' environments, whose episodes are mostly longer than Water's and whose observations are shorter."""
 SMALLEST_PICTURE = 5
 """Pixels of the shorter side from which on a convolution is used."""

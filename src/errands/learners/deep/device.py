@@ -74,9 +74,7 @@ def _finite(machine: MachineArrays) -> DeviceWorld:
     def observe(state: Array) -> Array:
         return (jnp.arange(finite.states) == state).astype(jnp.float32)
 
-    return DeviceWorld(
-        finite.states, finite.actions, False, reported, machine.task.world.limit, start, step, observe
-    )
+    return DeviceWorld(finite.states, finite.actions, False, reported, machine.task.world.limit, start, step, observe)
 
 
 CHUNK = 500

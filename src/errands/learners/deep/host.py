@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from numpy.typing import NDArray
 
-from errands.learners.base import Saved
+from errands.learners.base import Form, Saved, SavedArray
 from errands.learners.deep import device
 from errands.learners.deep.agent import Agent, AgentState, Position, WorldStep, decide
 from errands.learners.deep.config import DeepConfig
@@ -204,6 +204,13 @@ class HostTeam(Team):
                 counter.add(step, envs.limit)
                 rows = step.fresh
         return device.GreedyEpisode(*map(jnp.asarray, (counter.length, counter.total, counter.success, counter.order)))
+
+    def form(self) -> Form:
+        """What every array of `save` is, for all seeds."""
+        return {
+            **super().form(),
+            "environments": SavedArray("uint8", ("bytes",), "the environments of all seeds as JSON"),
+        }
 
     def save(self) -> Saved:
         """The arrays by name, and the environments."""

@@ -151,10 +151,18 @@ class HostEnvs:
 
     def restore(self, saved: NDArray[np.uint8]) -> None:
         """Continue from what `save` gave."""
-        parts = json.loads(bytes(saved))
-        for env, part in zip(self.envs, parts["envs"], strict=True):
-            env.restore(rich(part))  # type: ignore[attr-defined]
-        self.state[:], self.time[:] = parts["state"], parts["time"]
+        try:
+            parts = json.loads(bytes(saved))
+            state, time = np.array(parts["state"], np.int32), np.array(parts["time"], np.int32)
+            if not ((state >= 0) & (state < len(self.machine.rm)) & (time >= 0)).all():
+                raise ValueError("a machine state or a time is out of range")
+            for env, part in zip(self.envs, parts["envs"], strict=True):
+                env.restore(rich(part))  # type: ignore[attr-defined]
+            self.state[:], self.time[:] = state, time
+        except Exception as fault:  # noqa: BLE001 (whatever an environment raises when it is handed nonsense)
+            raise StoreError(
+                f"the saved environments cannot be taken back ({type(fault).__name__}: {str(fault)[:100]})"
+            ) from None
 
 
 def host_envs_of(machine: MachineArrays, seeds: tuple[int, ...]) -> HostEnvs:

@@ -14,12 +14,13 @@ import numpy as np
 from jaxtyping import Array
 
 from errands.errors import ConfigError
-from errands.learners.base import Learner, Saved, Stopwatch
+from errands.learners.base import MOST, Form, Learner, Saved, SavedArray, Stopwatch, checked
 from errands.learners.deep.agent import Agent, AgentState, decide
 from errands.learners.deep.bandit import BanditMemory
 from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.machine import Kind
-from errands.learners.deep.team import Team, join, split, team_of
+from errands.learners.deep.saving import join, present, seed_form, split
+from errands.learners.deep.team import Team, team_of
 from errands.machines.boolean import BooleanRM
 from errands.machines.counting import Quotient
 from errands.machines.stepping import State
@@ -43,6 +44,14 @@ def _programs() -> list[str]:
 def _stopwatch() -> Stopwatch:
     """A clock on the wall, since a device works while this thread waits; it notices what is compiled."""
     return Stopwatch(time.perf_counter, lambda: len(_programs()))
+
+
+EVALUATION_STEPS = SavedArray("int64", (), "environment steps that evaluations took", low=0, high=MOST)
+
+
+def _complete(saved: Saved) -> Saved:
+    """The arrays by today's names; the first checkpoints did not count the steps of evaluations."""
+    return {"evaluation_steps": np.array(0, np.int64), **present(saved)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,14 +181,20 @@ class DeepLearner(Learner):
     def _with_counts(self, saved: Saved) -> Saved:
         return {**saved, "evaluation_steps": np.array(self.evaluation_steps, np.int64)}
 
+    def form(self) -> Form:
+        """What every array of `save` is."""
+        return {**seed_form(self.team.form()), "evaluation_steps": EVALUATION_STEPS}
+
     def restore(self, saved: Saved) -> None:
-        """Continue where `saved` was taken."""
+        """Continue where `saved` was taken; a StoreError where it has another form."""
         self._alone("restored")
-        self.team.restore(saved)
+        saved = _complete(saved)
+        checked(saved, self.form())
+        self.team.restore({name: array for name, array in saved.items() if name != "evaluation_steps"})
         self._take_counts(saved)
 
     def _take_counts(self, saved: Saved) -> None:
-        self.evaluation_steps = int(saved["evaluation_steps"]) if "evaluation_steps" in saved else 0
+        self.evaluation_steps = int(saved["evaluation_steps"])
         self.step = self.team.step
 
 
@@ -233,6 +248,9 @@ class DeepTeam:
 
     def restore(self, parts: Sequence[Saved]) -> None:
         """Continue where the members' checkpoints were taken, all at the same step."""
+        parts = [_complete(part) for part in parts]
+        for member, part in zip(self.members, parts, strict=True):
+            checked(part, member.form())
         arrays = [{name: array for name, array in part.items() if name != "evaluation_steps"} for part in parts]
         self.team.restore(join(arrays))
         for member, part in zip(self.members, parts, strict=True):

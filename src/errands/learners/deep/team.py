@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -12,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from errands.errors import ConfigError, StoreError
-from errands.learners.base import Saved
+from errands.errors import ConfigError
+from errands.learners.base import Form, Saved, checked, refuse
 from errands.learners.deep import device
 from errands.learners.deep.agent import Agent, AgentState
 from errands.learners.deep.config import DeepConfig
@@ -21,11 +20,9 @@ from errands.learners.deep.device import DeviceWorld, device_world
 from errands.learners.deep.host_envs import Spaces
 from errands.learners.deep.machine import Kind, MachineArrays, machine_arrays
 from errands.learners.deep.methods import agent_of
+from errands.learners.deep.saving import named, present, team_form
 from errands.tables import Evaluation
 from errands.tasks.task import Task
-
-EARLIER = {"minds": "agent_states", "places": "positions"}
-"""Parts of a team's state by the names that they had in version 0.1.0."""
 
 
 class Team(ABC):
@@ -92,86 +89,34 @@ class Team(ABC):
 
     def save(self) -> Saved:
         """The arrays by name; of the buffer only what is filled."""
-        saved = {name: np.asarray(leaf) for name, leaf in _named(self.state)}
+        saved = {name: np.asarray(leaf) for name, leaf in named(self.state)}
         saved["buffer"] = saved["buffer"][: self.step]
         return saved
 
     def restore(self, saved: Saved) -> None:
-        """Continue where `saved` was taken."""
-        saved = {_present(name): array for name, array in saved.items()}
-        wanted = dict(_named(self.state))
-        for name, leaf in wanted.items():
-            _check(name, saved.get(name), tuple(leaf.shape))
+        """Continue where `saved` was taken; a StoreError where its arrays are not those of this team."""
+        saved = present(saved)
+        form = self.form()
+        lengths = checked(saved, form)
+        refuse(
+            lengths["rows"] == min(int(saved["step"]), self.agent.config.capacity),
+            "the buffer has a row for every step",
+        )
+        wanted = dict(named(self.state))
         rows = np.zeros(wanted["buffer"].shape, np.float32)
         rows[: len(saved["buffer"])] = saved["buffer"]
         leaves = [rows if name == "buffer" else saved[name] for name in wanted]
         with self.on_device():
             self.put(jax.tree.unflatten(jax.tree.structure(self.state), [jnp.asarray(x) for x in leaves]))
 
+    def form(self) -> Form:
+        """What every array of `save` is, for all seeds."""
+        return team_form(self.agent, self.state)
+
     @property
     def checkpoint_bytes(self) -> int:
         """The most bytes that a checkpoint takes, however long the run."""
         return sum(int(leaf.nbytes) for leaf in jax.tree.leaves(self.state))
-
-
-def split(saved: Saved) -> list[Saved]:
-    """What a team saved, seed by seed: each part is what a team of that seed alone would save."""
-    environments: list[Saved] = [{}] * len(saved["keys"])
-    if "environments" in saved:
-        whole = json.loads(bytes(saved["environments"]))
-        parts = ({name: [values[i]] for name, values in whole.items()} for i in range(len(environments)))
-        environments = [{"environments": np.frombuffer(json.dumps(part).encode(), np.uint8)} for part in parts]
-    names = [name for name in saved if name != "environments"]
-    return [{name: _part(name, saved[name], i) for name in names} | rest for i, rest in enumerate(environments)]
-
-
-def _part(name: str, array: Any, index: int) -> Any:
-    """One seed's share of an array: seeds are the second axis of the buffer, and the first of all else but the step."""
-    if name == "step":
-        return array
-    return array[:, index : index + 1] if name == "buffer" else array[index : index + 1]
-
-
-def join(parts: Sequence[Saved]) -> Saved:
-    """What a team of several seeds would have saved, from the parts of its seeds."""
-    steps = sorted({int(part["step"]) for part in parts})
-    if len(steps) > 1:
-        raise StoreError(
-            f"seeds of a team stand at the same step; these checkpoints were taken at {', '.join(map(str, steps))}"
-        )
-    joined = {
-        name: first if name == "step" else np.concatenate([part[name] for part in parts], axis=int(name == "buffer"))
-        for name, first in parts[0].items()
-        if name != "environments"
-    }
-    if "environments" in parts[0]:
-        documents = [json.loads(bytes(part["environments"])) for part in parts]
-        whole = {name: [value for document in documents for value in document[name]] for name in documents[0]}
-        joined["environments"] = np.frombuffer(json.dumps(whole).encode(), np.uint8)
-    return joined
-
-
-def _check(name: str, array: Any, shape: tuple[int, ...]) -> None:
-    """Refuse an array that does not fit; of the buffer only the beginning may be there."""
-    if array is not None and name == "buffer" and len(array) <= shape[0]:
-        shape = (len(array), *shape[1:])
-    if array is None or array.shape != shape:
-        came = "missing" if array is None else f"of shape {array.shape}"
-        raise StoreError(
-            f"the checkpoint is of another network: '{name}' is {came} and {shape} is wanted; "
-            "restore it with the task, learner and settings that it was made with"
-        )
-
-
-def _present(name: str) -> str:
-    """The name of an array today; checkpoints of 0.1.0 called some parts otherwise."""
-    first, _, rest = name.partition(".")
-    return ".".join([EARLIER.get(first, first), rest]) if rest else name
-
-
-def _named(state: Any) -> list[tuple[str, Any]]:
-    paths, _ = jax.tree_util.tree_flatten_with_path(state)
-    return [(".".join(str(getattr(p, "name", p)) for p in path), leaf) for path, leaf in paths]
 
 
 class DeviceTeam(Team):

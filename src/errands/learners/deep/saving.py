@@ -1,0 +1,148 @@
+"""What a deep learner's checkpoint holds, array by array, and how a team's arrays are those of its seeds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import jax
+import numpy as np
+
+from errands.errors import StoreError
+from errands.learners.base import Form, Saved, SavedArray
+from errands.learners.deep.agent import Agent
+
+MOST_COUNT = 2**31 - 1
+FINITE = float(np.finfo(np.float32).max)
+EARLIER = {"minds": "agent_states", "places": "positions"}
+"""Parts of a team's state by the names that they had in version 0.1.0."""
+
+
+def named(state: Any) -> list[tuple[str, Any]]:
+    """The arrays of a team's state by name, such as agent_states.high.eta."""
+    paths, _ = jax.tree_util.tree_flatten_with_path(state)
+    return [(".".join(str(getattr(p, "name", p)) for p in path), leaf) for path, leaf in paths]
+
+
+def present(saved: Saved) -> Saved:
+    """The arrays by today's names."""
+
+    def today(name: str) -> str:
+        first, _, rest = name.partition(".")
+        return ".".join([EARLIER.get(first, first), rest]) if rest else name
+
+    return {today(name): array for name, array in saved.items()}
+
+
+def team_form(agent: Agent, state: Any) -> Form:
+    """What every array of a team's state is: seeds are the second axis of the buffer, and the first of all else but the step."""
+    form = {}
+    for name, leaf in named(state):
+        about, low, high = _bounds(name, agent, int(np.prod(leaf.shape[-1:])))
+        shape = ("rows", *leaf.shape[1:]) if name == "buffer" else tuple(leaf.shape)
+        form[name] = SavedArray(leaf.dtype.name, shape, about, low, high)
+    return form
+
+
+def seed_form(form: Form) -> Form:
+    """The form of one seed's part of a team."""
+    parts = {}
+    for name, array in form.items():
+        axis = None if name in ("step", "environments") else int(name == "buffer")
+        shape = tuple(1 if n == axis else length for n, length in enumerate(array.shape))
+        parts[name] = replace(array, shape=shape)
+    return parts
+
+
+def _bounds(name: str, agent: Agent, width: int) -> tuple[str, Any, Any]:
+    """What an array holds, its least and its greatest values; floats are finite unless said otherwise."""
+    machine, last = agent.machine, name.rpartition(".")[2]
+    states, labels, heads = len(machine.rm), len(machine.labels), len(machine.objectives)
+    known: dict[str, tuple[str, Any, Any]] = {
+        "updates": ("updates so far", 0, MOST_COUNT),
+        "step": ("training steps so far", 0, MOST_COUNT),
+        "keys": ("the random keys of the seeds", None, None),
+        "eta": ("steps to go by machine state and objective, infinite until known", 0.0, np.inf),
+        "shortest": ("K_mi, infinite until known", 0.0, np.inf),
+        "best": ("K_op of each objective, infinite until known", 0.0, np.inf),
+        "scale": ("the running mean of rewards, as a share of the full one", -FINITE, 1.0),
+        "choice": ("the objective in hand, -1 for none", -1, heads - 1),
+        "option": ("the option in hand, -1 for none", -1, MOST_COUNT),
+        "pending": ("grounding transitions of the episode: step, coupled state, time entered, duration, exploited",
+                    0, np.array([MOST_COUNT, states * heads - 1, MOST_COUNT, MOST_COUNT, 1])),
+        "ground": ("grounding transitions of past episodes: step, objective, reward, weight, duration, length",
+                   np.array([0, 0, -FINITE, 0, 0, 0]), np.array([FINITE, heads - 1, FINITE, 1, FINITE, FINITE])),
+        "waiting": ("how many grounding transitions the episode has", 0, 4 * heads + 4),
+        "time": ("steps of the episode so far", 0, machine.task.world.limit),
+        "square": ("Adam's mean of squared gradients", 0.0, FINITE),
+    }  # fmt: skip
+    if name == "positions.state":
+        return "the machine state of each seed", 0, states - 1
+    if name == "worlds" and machine.task.finite is not None:
+        return "the cell of each seed", 0, machine.task.finite.states - 1
+    if name == "buffer":
+        low, high = np.full(width, -FINITE), np.full(width, FINITE)
+        low[-3:], high[-3:] = 0, [labels - 1, states - 1, 1]
+        return (
+            "replay rows: observation, next one, action, signals, label, machine state, whether the world ended",
+            low,
+            high,
+        )
+    if ".square." in name:
+        return known["square"]
+    if last in known:
+        return known[last]
+    if last in ("used", "exploited", "clean", "touching"):
+        return f"flags: {last}", None, None
+    whole = last in ("entered", "choices", "grounded", "replayed", "episodes", "ended", "since")
+    return (f"a count: {last}", 0, MOST_COUNT) if whole else (f"numbers of {name}", -FINITE, FINITE)
+
+
+def split(saved: Saved) -> list[Saved]:
+    """What a team saved, seed by seed: each part is what a team of that seed alone would save."""
+    environments: list[Saved] = [{}] * len(saved["keys"])
+    if "environments" in saved:
+        whole = _read(saved["environments"])
+        parts = ({name: [values[i]] for name, values in whole.items()} for i in range(len(environments)))
+        environments = [{"environments": np.frombuffer(json.dumps(part).encode(), np.uint8)} for part in parts]
+    names = [name for name in saved if name != "environments"]
+    return [{name: _part(name, saved[name], i) for name in names} | rest for i, rest in enumerate(environments)]
+
+
+def _part(name: str, array: Any, index: int) -> Any:
+    """One seed's share of an array: seeds are the second axis of the buffer, and the first of all else but the step."""
+    if name == "step":
+        return array
+    return array[:, index : index + 1] if name == "buffer" else array[index : index + 1]
+
+
+def join(parts: Sequence[Saved]) -> Saved:
+    """What a team of several seeds would have saved, from the parts of its seeds."""
+    steps = sorted({int(part["step"]) for part in parts})
+    if len(steps) > 1:
+        raise StoreError(
+            f"seeds of a team stand at the same step; these checkpoints were taken at {', '.join(map(str, steps))}"
+        )
+    joined = {
+        name: first if name == "step" else np.concatenate([part[name] for part in parts], axis=int(name == "buffer"))
+        for name, first in parts[0].items()
+        if name != "environments"
+    }
+    if "environments" in parts[0]:
+        documents = [_read(part["environments"]) for part in parts]
+        whole = {name: [value for document in documents for value in document[name]] for name in documents[0]}
+        joined["environments"] = np.frombuffer(json.dumps(whole).encode(), np.uint8)
+    return joined
+
+
+def _read(environments: Any) -> dict[str, Any]:
+    """The document of saved environments; a StoreError where it is none."""
+    try:
+        document = json.loads(bytes(environments))
+        if set(document) == {"envs", "state", "time"} and all(isinstance(part, list) for part in document.values()):
+            return dict(document)
+    except (ValueError, TypeError, RecursionError):
+        pass
+    raise StoreError("the saved environments cannot be read; resume from an older checkpoint")
