@@ -91,7 +91,8 @@ class Task:
             A Gymnasium id, a function that makes environments, or an environment (which is copied).
         features
             A function (observation, action, next_observation, info) -> set of names, observation and action being None
-            for the initial state; or a mapping from names to rules as in task files: `[15]` for states of a Discrete
+            for the initial state; or a function of the environment itself, its one argument being called `env`; or a
+            mapping from names to rules as in task files: `[15]` for states of a Discrete
             observation, `{"index": 0, "above": 2.0}`, `{"index": [0, 1], "above": [0, 0], "below": [1, 1]}` for a box,
             `{"index": [0, 1], "centre": [0.5, 0.5], "radius": 0.1}` for a disc.
         machine

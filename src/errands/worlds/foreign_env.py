@@ -152,8 +152,14 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
             raise TaskError(f"{self._place(verb)} paid {reward}; mend its reward")
 
     def _report(self, before: Any, action: Any, observation: Any, info: Info, reward: float) -> Info:
-        true = self.world.features_of(observation, before, action, info)
-        declared = self.world.signals_of(before, action, observation, info)
+        try:
+            true = self.world.features_of(observation, before, action, info, self.env)
+            declared = self.world.signals_of(before, action, observation, info)
+        except ErrandsError:
+            raise
+        except Exception as fault:
+            where = self._place("step" if self.steps else "reset")
+            raise TaskError(f"{where}: its features or signals raised {type(fault).__name__}: {str(fault)[:200]}") from fault
         told = info.get("signals")
         theirs = told if isinstance(told, dict) else {} if told is None else {"signals": told}
         return {**info, "features": true, "signals": {"reward": reward, **theirs, **declared}}

@@ -34,9 +34,10 @@ Source = str | Callable[..., gym.Env[Any, Any]] | gym.Env[Any, Any]
 class GymnasiumWorld:
     """An environment with its settings and its features; `limit` is the environment's own where none is given.
 
-    `features` maps names to rules (see observed.py), or is a function, whose names are then told by `names`. `state` is
-    a function to a hashable state: of the observation, of (observation, info), or of `env`, the environment itself;
-    with it the world is finite, its states numbered as they are met. `step_seconds` bounds the time of one step.
+    `features` maps names to rules (see observed.py), or is a function of (observation, action, next_observation, info), or
+    of `env`, the environment itself; its names are told by `names`. `state` is a function to a hashable state: of the
+    observation, of (observation, info), or of `env`; with it the world is finite, its states numbered as they are met.
+    `step_seconds` bounds the time of one step.
     """
 
     id: str
@@ -142,11 +143,21 @@ class GymnasiumWorld:
         return found
 
     def features_of(
-        self, observation: Any, before: Any = None, action: Any = None, info: Info | None = None
+        self,
+        observation: Any,
+        before: Any = None,
+        action: Any = None,
+        info: Info | None = None,
+        env: gym.Env[Any, Any] | None = None,
     ) -> set[str]:
-        """The features that hold in an observation, or that the function tells of a step."""
-        if self.function is not None:
-            return _checked(self.function(before, action, observation, {} if info is None else info))
+        """The features that hold in an observation, or that the function tells of a step or of the environment."""
+        function: Callable[..., Any] | None = self.function
+        if function is not None and _asks_env(function):
+            if env is None:
+                raise _InfoNeeded
+            return _checked(function(env.unwrapped))
+        if function is not None:
+            return _checked(function(before, action, observation, {} if info is None else info))
         discrete = isinstance(self.space, gym.spaces.Discrete)
         numbers = observation if discrete else numbers_of(self.space, observation)
         return {name for name, rule in zip(self.features, self.rules, strict=True) if rule.holds(numbers)}
@@ -261,6 +272,14 @@ def _checked(true: Any) -> set[str]:
     return set(true)
 
 
+def _asks_env(function: Callable[..., Any]) -> bool:
+    """Whether a function has one argument, called env."""
+    try:
+        return list(inspect.signature(function).parameters) == ["env"]
+    except (TypeError, ValueError):
+        return False
+
+
 def _state_function(function: Callable[..., Hashable] | None) -> Callable[[Any, Any, Info], Hashable] | None:
     """One signature for all: (env, observation, info)."""
     if function is None:
@@ -271,7 +290,7 @@ def _state_function(function: Callable[..., Hashable] | None) -> Callable[[Any, 
         names = [p.name for p in parameters if p.default is p.empty] or [p.name for p in parameters][:1]
     except (TypeError, ValueError):
         names = ["observation"]
-    if names == ["env"]:
+    if _asks_env(function):
         return lambda env, observation, info: function(env)
     if len(names) == 1:
         return lambda env, observation, info: function(observation)
