@@ -73,19 +73,19 @@ def advanced(
 
 @pytest.mark.parametrize("name", PHRASES)
 def test_the_optimum_is_that_of_a_search_over_cells_and_parts(name: str) -> None:
-    """6 x 20 random maps here; benchmarks/rules.py takes five hundred."""
+    """6 x 100 random maps; some 500 have no letter behind walls."""
     phrase, parts, capacity, choose = PHRASES[name]
     chance = random.Random(name)
     solved = 0
-    for _ in range(20):
+    for _ in range(100):
         try:
             rows, task = drawn(chance, phrase, "".join(x for part in parts for x in part))
         except SpecError:  # a letter behind walls is refused when the task is made
             continue
         expected = by_hand(rows, parts, capacity, choose)
-        assert optimum(task, orders=True).length == expected
+        assert optimum(task, orders=False).length == expected
         solved += expected is not None
-    assert solved >= 5
+    assert solved >= 40
 
 
 def test_separate_visits_leave_the_cell_in_between() -> None:

@@ -15,7 +15,7 @@ from errands.machines.boolean import BooleanRM, extend, mask_of
 from errands.machines.counting import objectives
 from errands.machines.coupled import CoupledRM
 from errands.machines.numeric import NumericRM
-from errands.machines.stepping import Order, Stepper
+from errands.machines.stepping import OrderMasks, Stepper
 from errands.tables import AgendaTable, Ints, MachineTable, Masks, OrderTable
 
 CHANGES = (Change.UNCHANGED, Change.DECREASED, Change.REACHED)
@@ -93,7 +93,7 @@ def _stepping(stepper: Stepper, labels: Labels, signals: Sequence[str]) -> Agend
     )
 
 
-def lower_order(order: Order) -> OrderTable:
+def lower_order(order: OrderMasks) -> OrderTable:
     """The rules of a machine as flat arrays of one word; nothing but `ruled` where there are none."""
     groups = [*order.choices, *order.capacities]
     before = order.before if order.ruled else ()

@@ -50,7 +50,7 @@ class Move(NamedTuple):
     target: State
 
 
-class Order:
+class OrderMasks:
     """The rules of a machine as masks: what holds a subtask back, and what no longer remains once enough is done."""
 
     def __init__(self, machine: NumericRM) -> None:
@@ -123,7 +123,7 @@ class Stepper:
         self.bits_of: dict[str, int] = {}
         for i, name in enumerate(machine.subtasks):
             self.bits_of[name] = self.bits_of.get(name, 0) | 1 << i
-        self.order = Order(machine)
+        self.order = OrderMasks(machine)
         variables = [name for name, _ in machine.numeric]
         self.leaving = tuple(machine.leaving[s] for s in machine.states)
         self.active = tuple(
