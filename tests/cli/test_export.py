@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from errands.cli import main
+from errands.runs.checkpoint import write_checkpoint
+from errands.runs.folder import open_run
 
 
 @pytest.fixture
@@ -37,3 +39,15 @@ def test_mistakes_are_told_in_one_sentence(folder: Path, capsys: pytest.CaptureF
     ):
         assert main(words) == 2
         assert said in capsys.readouterr().err
+
+
+def test_a_checkpoint_that_holds_only_rows_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = open_run(folder / "runs" / "fig").seed(0)
+    write_checkpoint(place.path, 0, 5000, {}, place.evaluations(), 1.0, None, owner=place.owner)
+    for words in (["export", "fig", "--csv", "x.csv"], ["resume", "fig"], ["plot", "route", "fig", "--output", "x.svg"]):
+        place.finish.unlink(missing_ok=True)
+        assert main(words) == 2
+        err = capsys.readouterr().err
+        assert err.count("\n") == 1
+        assert "is missing" in err
+        assert "a fault of errands" not in err
