@@ -45,6 +45,11 @@ class HalfCheetah:
         """The control cost of the step, 0.1 times the sum of squared actions: a positive number."""
         return ("control_cost",)
 
+    @property
+    def certain(self) -> bool:
+        """Whether every episode starts alike; MuJoCo itself leaves nothing to chance."""
+        return self.start == "fixed"
+
     def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
         """A fresh Gymnasium environment; without a screen, pixels are drawn through EGL."""
         if importlib.util.find_spec("mujoco") is None:

@@ -9,6 +9,7 @@ from errands.learners.deep.host_envs import host_envs_of
 from errands.learners.deep.machine import machine_arrays
 from errands.learners.deep.team import team_of
 from errands.tasks import load
+from errands.tasks.task import Task
 
 SMALL = {"width": 48, "depth": 2, "capacity": 4_000, "eval_every": 3_000, "alpha": 1e-3, "warmup": 300}
 
@@ -50,3 +51,16 @@ def test_an_environment_that_reports_no_numbers_stops_the_run(line):
     envs.reset()
     with pytest.raises(TaskError, match="not a finite number"):
         envs.step(np.zeros((1, 1), np.float32))
+
+
+def test_where_there_is_chance_an_evaluation_is_the_mean_of_several_episodes_with_an_interval():
+    text = load("cheetah-bcd").text
+    drawn, fixed = (Task.from_toml(text.replace('"fixed"', f'"{word}"\nlimit = 30')) for word in ("drawn", "fixed"))
+    config = dataclasses.replace(deep_preset("crm", "tuned", drawn), width=4, depth=1, batch=2, capacity=20)
+    team = team_of(drawn, "crm", config, (0, 1))
+    first, again = team.measure(), team.measure()
+    assert first == again
+    assert [(e.episodes, e.episode_length, e.success, e.success_low) for e in first] == [(5, 30, 0, 0)] * 2
+    totals = {tuple(e.total_reward for e in team.evaluate(number)) for number in range(5)}
+    assert len(totals) == 5, "each episode has a start of its own"
+    assert team_of(fixed, "crm", config, (0, 1)).measure()[0].episodes == 1

@@ -33,6 +33,8 @@ class DeepConfig(LearnerConfig):
 
     eval_every: int = 10_000
     """Training steps between two evaluations; the last step is always evaluated."""
+    eval_episodes: int | None = None
+    """Greedy episodes of an evaluation, reported as means with intervals; None: one where it says everything, else five."""
     alpha: float = 1e-4
     """Step size of Adam."""
     polyak: float = 0.01
@@ -57,6 +59,8 @@ class DeepConfig(LearnerConfig):
     """Where it stops falling."""
     epsilon_per: Literal["step", "episode"] = "step"
     """Whether it falls with every step or with every episode."""
+    explore_steps: int = 1
+    """Steps for which a random action is kept, so that exploring gets somewhere (DDQN)."""
     action_noise: float = 0.1
     """Standard deviation of the noise on actions while training, for actions in [-1, 1] (TD3)."""
     target_noise: float = 0.2
@@ -77,8 +81,8 @@ class DeepConfig(LearnerConfig):
         for name in ("alpha", "polyak", "epsilon_start", "epsilon_step", "epsilon_end"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
-        for name in ("batch", "capacity", "width", "depth", "policy_delay", "warmup"):
-            if getattr(self, name) < 1:
+        for name in ("batch", "capacity", "width", "depth", "policy_delay", "warmup", "explore_steps", "eval_episodes"):
+            if (getattr(self, name) or 1) < 1 or getattr(self, name) == 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")
         for name in ("action_noise", "target_noise", "noise_clip"):
             if getattr(self, name) < 0:

@@ -118,6 +118,11 @@ def randoms(agent: Agent, keys: Array, chunk: Array) -> tuple[Array, Array]:
         return jax.random.uniform(first, (CHUNK, agent.uniforms)), jax.random.normal(second, (CHUNK, agent.low.normals))
 
     uniforms, normals = jax.vmap(of, out_axes=1)(keys)
+    if agent.config.explore_steps > 1:
+        # Steps of a stretch share what decides about exploring: a random action is then kept for all of them.
+        first = jnp.arange(CHUNK) // agent.config.explore_steps * agent.config.explore_steps
+        acting = slice(agent.config.batch, agent.config.batch + 2)
+        uniforms = uniforms.at[..., acting].set(uniforms[first][..., acting])
     return uniforms, normals
 
 

@@ -188,12 +188,12 @@ class HostTeam(Team):
                     AgentState(agent_states.trained, high), positions, acts, buffer, now.keys, step
                 )
 
-    def greedy_episodes(self) -> device.GreedyEpisode:
+    def greedy_episodes(self, number: int = 0) -> device.GreedyEpisode:
         """One greedy episode of every seed, in environments of their own that start from the seed."""
         if self._evaluation_envs is None:
             self._evaluation_envs = host_envs_of(self.agent.machine, self.seeds)
         envs, counter = self._evaluation_envs, EpisodeCounter(self.agent.machine, len(self.seeds))
-        rows = envs.reset()
+        rows = envs.reset(number)
         held = np.zeros(len(self.seeds), np.int32)
         with self.on_device():
             while not counter.over.all():

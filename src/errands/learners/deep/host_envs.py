@@ -83,10 +83,11 @@ class HostEnvs:
         self.resting = np.zeros(len(seeds), np.bool_)
         """The environments that are not stepped."""
 
-    def reset(self) -> NDArray[np.float32]:
-        """Begin the first episode of every seed."""
+    def reset(self, number: int = 0) -> NDArray[np.float32]:
+        """Begin the first episode of every seed, or that of another number."""
         self.state[:], self.time[:] = 0, 0
-        rows = [self.senses.see(env.reset(seed=s)[0]) for env, s in zip(self.envs, self.seeds, strict=True)]
+        seeds = [(seed + 1_000_003 * number) % 2**31 for seed in self.seeds]
+        rows = [self.senses.see(env.reset(seed=s)[0]) for env, s in zip(self.envs, seeds, strict=True)]
         return np.stack(rows)
 
     def step(self, actions: NDArray[np.float32]) -> HostStep:

@@ -136,8 +136,8 @@ class DeepLearner(Learner):
             raise ConfigError(f"seed {self.seed} is a member of a team and is {what} with it; ask the DeepTeam")
 
     def measure(self) -> Evaluation:
-        """The evaluation that a run reports."""
-        return self.evaluate()
+        """The evaluation that a run reports: one greedy episode where that says everything, else means of several."""
+        return self.team.measure()[self.index]
 
     def evaluate(self) -> Evaluation:
         """One greedy episode from the start; a team's members are evaluated together."""
@@ -230,13 +230,17 @@ class DeepTeam:
         """One greedy episode of every seed."""
         return self.team.evaluate()
 
+    def measure(self) -> list[Evaluation]:
+        """What a run reports of every seed."""
+        return self.team.measure()
+
     def train(self, steps: int) -> Iterator[list[Evaluation]]:
         """Train until every seed took `steps` steps; evaluations of all of them every `eval_every` steps and at the last."""
         every = self.config.eval_every
         while self.step < steps:
             with self.stopwatch.timing(self):
                 self.advance(min((self.step // every + 1) * every, steps) - self.step)
-            evaluations = self.evaluate()
+            evaluations = self.measure()
             for member, evaluation in zip(self.members, evaluations, strict=True):
                 member.evaluation_steps += evaluation.steps_taken
             yield evaluations

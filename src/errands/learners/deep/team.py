@@ -21,8 +21,12 @@ from errands.learners.deep.host_envs import Spaces
 from errands.learners.deep.machine import Kind, MachineArrays, machine_arrays
 from errands.learners.deep.methods import agent_of
 from errands.learners.deep.saving import named, present, team_form
+from errands.oracle.certificate import sampled
 from errands.tables import Evaluation
 from errands.tasks.task import Task
+
+FEW_EPISODES = 5
+"""Episodes of an evaluation where there is chance."""
 
 
 class Team(ABC):
@@ -48,8 +52,8 @@ class Team(ABC):
         """Take `count` training steps with every seed."""
 
     @abstractmethod
-    def greedy_episodes(self) -> device.GreedyEpisode:
-        """One greedy episode of every seed."""
+    def greedy_episodes(self, number: int = 0) -> device.GreedyEpisode:
+        """One greedy episode of every seed; what is left to chance in it depends on the seed, the step and its number."""
 
     @property
     def see(self) -> Callable[[Any], Any] | None:
@@ -72,20 +76,47 @@ class Team(ABC):
         context: AbstractContextManager[Any] = jax.default_device(chosen_device(self.agent.config.platform))
         return context
 
-    def evaluate(self) -> list[Evaluation]:
-        """One greedy episode of every seed, without touching what training depends on."""
-        episodes = jax.tree.map(np.asarray, self.greedy_episodes())
+    def evaluate(self, number: int = 0) -> list[Evaluation]:
+        """One greedy episode of every seed, without touching what training depends on; chance depends on its number."""
+        episodes = jax.tree.map(np.asarray, self.greedy_episodes(number))
         names = self.agent.machine.objectives
         self.orders = [tuple(names[k] for k in row if k >= 0) for row in episodes.order]
         parts = zip(episodes.length, episodes.total, episodes.success, strict=True)
         return [Evaluation(self.step, int(n), round(float(total), 6), bool(won)) for n, total, won in parts]
+
+    def measure(self) -> list[Evaluation]:
+        """What a run reports of every seed: one greedy episode where that says everything, else means of several."""
+        count = self.agent.config.eval_episodes or (1 if self.agent.machine.task.certain else FEW_EPISODES)
+        if count == 1:
+            return self.evaluate()
+        # Number 0 comes last, so that `orders` are those of the episode that `evaluate` plays.
+        rounds = [self.evaluate(number) for number in reversed(range(count))]
+        step = self.step
+
+        def mean(index: int) -> Evaluation:
+            each = [evaluations[index] for evaluations in rounds]
+            played = [(int(e.episode_length), e.total_reward, bool(e.success)) for e in each]
+            sample = sampled(lambda number: played[number], count)
+            return Evaluation(
+                step=step,
+                episode_length=sample.length.mean,
+                total_reward=sample.total_reward.mean,
+                success=sample.success.mean,
+                episodes=count,
+                length_low=sample.length.low,
+                length_high=sample.length.high,
+                success_low=sample.success.low,
+                success_high=sample.success.high,
+            )
+
+        return [mean(index) for index in range(len(self.seeds))]
 
     def train(self, steps: int) -> Iterator[list[Evaluation]]:
         """Train until `steps` steps were taken; evaluations of all seeds every `eval_every` steps and at the last."""
         every = self.agent.config.eval_every
         while self.step < steps:
             self.advance(min((self.step // every + 1) * every, steps) - self.step)
-            yield self.evaluate()
+            yield self.measure()
 
     def save(self) -> Saved:
         """The arrays by name; of the buffer only what is filled."""
@@ -147,9 +178,9 @@ class DeviceTeam(Team):
             self._state = device.advance(self.agent, self.world, self._state, None if whole else jnp.int32(stop))
             step = stop
 
-    def greedy_episodes(self) -> device.GreedyEpisode:
-        """One greedy episode of every seed; chance in it depends on the seed and the step only."""
-        keys = jax.vmap(lambda key: jax.random.fold_in(jax.random.fold_in(key, 2**31 - 2), self._state.step))(
+    def greedy_episodes(self, number: int = 0) -> device.GreedyEpisode:
+        """One greedy episode of every seed."""
+        keys = jax.vmap(lambda key: jax.random.fold_in(jax.random.fold_in(key, 2**31 - 2 - number), self._state.step))(
             self._state.keys
         )
         episodes: device.GreedyEpisode = device.greedy_episodes(self.agent, self.world, self._state.agent_states, keys)
