@@ -7,7 +7,8 @@ import heapq
 import numpy as np
 import pytest
 
-from errands.kernels.scout.plan import larger, locate, pop, push, unfold
+from errands.kernels.hashing import slot_of
+from errands.kernels.scout.plan import pop, push, rehashed, unfold
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -32,9 +33,9 @@ def test_the_heap_gives_items_by_their_keys_as_pythons_does(seed: int) -> None:
 
 def test_nodes_are_found_by_their_names_however_large() -> None:
     names = np.array([0, 7, 2**40 + 3, 2**40 + 4, 123_456_789_012], np.int64)
-    slots = larger(names, 5, 16)
-    assert [int(slots[locate(names, slots, name)]) for name in names] == [0, 1, 2, 3, 4]
-    assert slots[locate(names, slots, np.int64(99))] == -1
+    keys, nodes = rehashed(names, 5, 16)
+    assert [int(nodes[slot_of(keys, name)]) for name in names] == [0, 1, 2, 3, 4]
+    assert nodes[slot_of(keys, np.int64(99))] == -1
 
 
 def test_a_way_is_read_back_with_machine_states_and_cells() -> None:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from errands.kernels import jit
+from errands.kernels.agenda import find
 from errands.kernels.scout.memory import ONE, ZERO, ScoutMachine, advance, entry_of
 from errands.kernels.stepping import settled, unheld
 from errands.tables import FAILURE, RUNNING, Codes, Ints, Masks
@@ -31,26 +32,6 @@ class AgendaStates(NamedTuple):
 
 
 @jit
-def slot_of(u: int, mask: np.uint64, size: int) -> int:
-    """The slot in which the search for a state begins."""
-    low, high = mask & np.uint64(0xFFFFFFFF), mask >> np.uint64(32)
-    mixed = (low * np.uint64(2654435769)) ^ (high * np.uint64(2246822519)) ^ (np.uint64(u) * np.uint64(3266489917))
-    return int(np.int64((mixed ^ (mixed >> np.uint64(15)) ^ (mixed >> np.uint64(32))) & np.uint64(size - 1)))
-
-
-@jit
-def find(us: Ints, masks: Masks, slots: Ints, u: int, mask: np.uint64) -> int:
-    """The number of a state, or -1 - (the free slot where it would stand)."""
-    i = slot_of(u, mask, slots.shape[0])
-    while slots[i] >= 0:
-        x = slots[i]
-        if us[x] == u and masks[x] == mask:
-            return x
-        i = (i + 1) & (slots.shape[0] - 1)
-    return -1 - i
-
-
-@jit
 def situations(machine: ScoutMachine, u: int, mask: np.uint64) -> int:
     """How many sets of subtasks one step can complete in (u, mask): nothing or one of each variable, any visit's end."""
     count = 1
@@ -61,12 +42,17 @@ def situations(machine: ScoutMachine, u: int, mask: np.uint64) -> int:
 
 
 @jit
-def situation(machine: ScoutMachine, u: int, mask: np.uint64, number: int) -> np.uint64:
+def situation(machine: ScoutMachine, u: int, open_: np.uint64, number: int, count: int) -> np.uint64:
     """The subtasks of a numbered situation: a digit for each variable, 0 for none, k for its k-th open subtask.
 
-    Binary digits for the visits that can end follow.
+    Binary digits for the visits that can end follow. Mostly all that is open belongs to one variable, and `count`, the
+    number of situations, is one more than its bits.
     """
-    low, open_ = ZERO, open_of(machine, u, mask)
+    low = ZERO
+    if count == 1 + bits_in(open_):
+        for _ in range(number - 1):
+            open_ &= open_ - ONE
+        return open_ & (~open_ + ONE) if number > 0 else low
     for i in range(machine.first[u], machine.first[u + 1]):
         rest = open_ & machine.variable_bits[machine.variables[i], 0]
         size = 1 + bits_in(rest)
@@ -124,26 +110,26 @@ def enumerate_states(
     us = np.zeros(most + 1, np.int32)
     masks = np.zeros(most + 1, np.uint64)
     us[0], masks[0] = machine.initial, machine.full[0]
-    slots[slot_of(machine.initial, machine.full[0], size)] = 0
+    slots[find(us, masks, slots, machine.initial, machine.full[0])] = 0
     x, count = 0, 1
     while x < count:
         u, mask = us[x], masks[x]
         x += 1
         if machine.status[u] != RUNNING:
             continue
-        for i in range(situations(machine, u, mask)):
-            low = situation(machine, u, mask, i)
+        open_, ways = open_of(machine, u, mask), situations(machine, u, mask)
+        for i in range(ways):
+            low = situation(machine, u, open_, i, ways)
             after = left_after(machine, mask, low)
             entry = entry_of(machine, u, after, low)
             for j in range(option_first[entry], option_first[entry + 1]):
                 v = option_to[j]
                 left = ZERO if machine.status[v] == FAILURE else after
-                place = find(us, masks, slots, v, left)
-                if place < 0:
+                slot = find(us, masks, slots, v, left)
+                if slots[slot] < 0:
                     if count == most:
                         return False, us[:0], masks[:0], slots
-                    us[count], masks[count] = v, left
-                    slots[-1 - place] = count
+                    us[count], masks[count], slots[slot] = v, left, count
                     count += 1
     return True, us[:count].copy(), masks[:count].copy(), slots
 
@@ -159,13 +145,14 @@ def moves(
     k = 0
     for x in range(count):
         u, mask = us[x], masks[x]
-        for i in range(situations(machine, u, mask) if machine.status[u] == RUNNING else 0):
-            low = situation(machine, u, mask, i)
+        open_, ways = open_of(machine, u, mask), situations(machine, u, mask) if machine.status[u] == RUNNING else 0
+        for i in range(ways):
+            low = situation(machine, u, open_, i, ways)
             after = left_after(machine, mask, low)
             entry = entry_of(machine, u, after, low)
             for j in range(option_first[entry], option_first[entry + 1]):
                 v = option_to[j]
-                y = find(us, masks, slots, v, ZERO if machine.status[v] == FAILURE else after)
+                y = slots[find(us, masks, slots, v, ZERO if machine.status[v] == FAILURE else after)]
                 if y != x and machine.status[v] != FAILURE:
                     if k == to.shape[0]:
                         to, done, entries = np.append(to, to), np.append(done, done), np.append(entries, entries)
@@ -187,5 +174,5 @@ def follow(machine: ScoutMachine, us: Ints, masks: Masks, slots: Ints) -> Ints:
             if machine.status[us[x]] == RUNNING:
                 mask[0] = masks[x]
                 v = machine.next[label, advance(machine, us[x], mask, label, after)]
-                delta[label, x] = find(us, masks, slots, v, ZERO if machine.status[v] == FAILURE else after[0])
+                delta[label, x] = slots[find(us, masks, slots, v, ZERO if machine.status[v] == FAILURE else after[0])]
     return delta

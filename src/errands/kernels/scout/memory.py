@@ -88,14 +88,15 @@ def advance(machine: ScoutMachine, u: int, mask: Masks, label: int, after: Masks
     scale = 1
     for i in range(machine.first[u], machine.first[u + 1]):
         # Only variables that u's guards mention can be completed in u; of each, the first subtask that is true.
-        bits = machine.variable_bits[machine.variables[i]]
+        v = machine.variables[i]
         left, done = False, False
         for w in range(words):
-            hit = machine.label_bits[label, w] & machine.active[u, w] & mask[w] & bits[w]
+            bits = machine.variable_bits[v, w]
+            hit = machine.label_bits[label, w] & machine.active[u, w] & mask[w] & bits
             if hit != ZERO and not done:
                 after[w] &= ~(hit & (~hit + ONE))
                 done = True
-            left = left or after[w] & bits[w] != ZERO
+            left = left or after[w] & bits != ZERO
         if not left:
             q += 2 * scale
         elif done:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.kernels import jit
+from errands.kernels.hashing import slot_of
 from errands.kernels.scout.agenda import AgendaStates
 from errands.kernels.scout.memory import Known
 from errands.tables import FAILURE, RUNNING, SUCCESS, Codes, Flags, Ints
@@ -219,22 +220,13 @@ def pop(keys: Longs, items: Ints, size: int) -> int:
 
 
 @jit
-def locate(names: Longs, slots: Ints, name: int) -> int:
-    """The slot that holds a node of this name, or the free one where it would stand."""
-    mixed = ((name ^ (name >> 31)) & 0x7FFFFFFF) * 1103515245
-    i = (mixed ^ (mixed >> 15) ^ (mixed >> 31)) & (slots.shape[0] - 1)
-    while slots[i] >= 0 and names[slots[i]] != name:
-        i = (i + 1) & (slots.shape[0] - 1)
-    return i
-
-
-@jit
-def larger(names: Longs, count: int, size: int) -> Ints:
-    """A hash table of `size` slots that holds the first `count` nodes."""
-    slots = np.full(size, -1, np.int32)
+def rehashed(names: Longs, count: int, size: int) -> tuple[Longs, Ints]:
+    """An open hash table of `size` slots with the first `count` nodes: the name in each slot, and its node."""
+    keys, nodes = np.full(size, -1, np.int64), np.full(size, -1, np.int32)
     for n in range(count):
-        slots[locate(names, slots, names[n])] = n
-    return slots
+        slot = slot_of(keys, names[n])
+        keys[slot], nodes[slot] = names[n], n
+    return keys, nodes
 
 
 @jit
@@ -268,7 +260,7 @@ def search(
     GOAL: over known steps. EXIT (hopeful only): to an untried action, its cost a lower bound on every way that uses one.
     With the cost, the actions and the machine states and cells before them. At equal cost exits come first.
 
-    A node is named x * S + s; `slots` finds its number n, `closed[n]` says that its cost g[n] is final. The heap holds
+    A node is named x * S + s; `named` and `nodes` find its number n, `closed[n]` says that its cost g[n] is final. The heap holds
     (key, item). Key = f << 31, f the cost of the way plus the lower bound on its rest, with ties broken in the low bits:
     - an item n >= 0 is a node; its key adds 2^30 - g[n], so that among equal f the deepest node comes first;
     - an item -1 - n < 0 is the exit from node n by an untried action; its key adds 0, so that at equal f an exit is
@@ -282,9 +274,8 @@ def search(
     names, g, h = np.empty(room, np.int64), np.empty(room, np.int32), np.empty(room, np.int32)
     parent, via, closed = np.empty(room, np.int32), np.empty(room, np.int32), np.zeros(room, np.bool_)
     keys, items = np.empty(4 * room, np.int64), np.empty(4 * room, np.int32)
-    slots = np.full(1024, -1, np.int32)
     names[0], g[0], h[0], parent[0] = x * cells + s, 0, estimate(delta, marks, w, x, s), -1
-    slots[locate(names, slots, names[0])] = 0
+    named, nodes = rehashed(names, 1, 1024)
     count, size = 1, 0
     if h[0] < ceiling:
         push(keys, items, 0, 0, 0)
@@ -314,7 +305,7 @@ def search(
             names, g, h = np.append(names, names), np.append(g, g), np.append(h, h)
             parent, via, closed = np.append(parent, parent), np.append(via, via), np.append(closed, closed)
             closed[count:] = False
-            slots = larger(names, count, 2 * slots.shape[0])
+            named, nodes = rehashed(names, count, 2 * named.shape[0])
         exits = hopeful
         for a in range(actions):
             if known.tried[s, a] == 0:
@@ -326,13 +317,14 @@ def search(
             y, there = delta[known.label[s, a, 0], x], known.target[s, a, 0]
             if status[y] == FAILURE or (known.ends[s, a, 0] and status[y] != SUCCESS):
                 continue
-            place = locate(names, slots, np.int64(y) * cells + there)
-            m = slots[place]
+            name = np.int64(y) * cells + there
+            slot = slot_of(named, name)
+            m = nodes[slot]
             if m < 0:
                 m = count
-                slots[place] = m
+                named[slot], nodes[slot] = name, m
                 count += 1
-                names[m], g[m] = np.int64(y) * cells + there, FAR
+                names[m], g[m] = name, FAR
                 h[m] = 0 if status[y] == SUCCESS else estimate(delta, marks, w, y, there)
             if g[n] + 1 < g[m] and g[n] + 1 + h[m] < ceiling and not closed[m]:
                 g[m], parent[m], via[m] = g[n] + 1, n, a

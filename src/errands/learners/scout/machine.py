@@ -10,7 +10,8 @@ import numpy as np
 
 from errands.errors import TaskError
 from errands.features import Change, holds
-from errands.kernels.scout.agenda import AgendaStates, enumerate_states, find, follow, moves
+from errands.kernels.agenda import find
+from errands.kernels.scout.agenda import AgendaStates, enumerate_states, follow, moves
 from errands.kernels.scout.memory import ScoutMachine
 from errands.machines.lower import lower_order
 from errands.machines.numeric import NumericRM
@@ -153,9 +154,9 @@ class NumberedAgenda:
     """Whether every move leads to a state with a higher number."""
 
     def number(self, state: State) -> int:
-        """The number of an agenda state."""
+        """The number of an agenda state, -1 for one that the task cannot be in."""
         parts = self.states
-        return int(find(parts.u, parts.mask, parts.slots, state[0], np.uint64(state[1])))
+        return int(parts.slots[find(parts.u, parts.mask, parts.slots, state[0], np.uint64(state[1]))])
 
     def state(self, x: int) -> State:
         """The agenda state of a number."""
