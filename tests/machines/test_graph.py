@@ -5,6 +5,7 @@ from __future__ import annotations
 from errands.machines import NumericRM, couple, unfold_agenda, unfold_boolean
 from errands.machines.graph import Edge, MachineGraph, graph_of
 from errands.tables import FAILURE, RUNNING, SUCCESS
+from errands.tasks import any_order, sequence
 
 from .examples import FIGURE_1B, boxes
 
@@ -63,3 +64,9 @@ def test_an_arrow_into_a_failure_shows_its_guard_alone() -> None:
     graph = graph_of(unfold_agenda(NumericRM.of("u0", ["won"], lines, failure=["lost"], numeric={"n": ["x"]})))
     (lost,) = [i for i, n in enumerate(graph.nodes) if n.status == FAILURE]
     assert [e for e in graph.edges if e.target == lost] == [Edge(0, lost, "d", "-2")]
+
+
+def test_the_picture_of_a_machine_with_rules_says_them() -> None:
+    machine = any_order(sequence("p1", "d1"), "b", choose=1)
+    assert graph_of(machine).title == "numeric machine; Order: d1 after p1; Enough: 1 of (p1, d1), b"
+    assert {edge.guard for edge in graph_of(unfold_agenda(machine)).edges} == {"p1", "b", "d1"}

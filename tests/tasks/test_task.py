@@ -158,3 +158,17 @@ def test_values_show_themselves_shortly_and_as_tables_in_notebooks() -> None:
     assert "60 steps, 0 more than the optimum" in judged._repr_html_()
     hostile = replace(task, name="<script>alert(1)</script>")
     assert "<script>" not in hostile._repr_html_()
+
+
+def test_a_place_that_cannot_be_reached_may_be_one_of_a_choice() -> None:
+    text = """name = "x"
+[world]
+kind = "grid"
+rows = ["A.a#b"]
+legend = { a = "a", b = "b" }
+[machine]
+phrase = "PHRASE"
+"""
+    assert Task.from_toml(text.replace("PHRASE", "either(a, b)")).machine.rules
+    with pytest.raises(SpecError, match="the subtask 'b' cannot be reached"):
+        Task.from_toml(text.replace("PHRASE", "any_order(a, b)"))

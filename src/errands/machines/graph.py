@@ -9,6 +9,7 @@ from errands.machines.agenda import AgendaRM
 from errands.machines.boolean import BooleanRM, extend, mask_of
 from errands.machines.coupled import CoupledRM
 from errands.machines.numeric import NumericRM
+from errands.machines.rules import rule_sentences
 from errands.machines.stepping import Move, State, Stepper, objective_of
 from errands.tables import FAILURE
 
@@ -67,7 +68,8 @@ def _numeric(machine: NumericRM) -> MachineGraph:
     index = {name: i for i, name in enumerate(machine.states)}
     status = [1 if s in machine.success else 2 if s in machine.failure else 0 for s in machine.states]
     edges = tuple(Edge(index[t.source], index[t.target], str(t.guard), str(t.reward)) for t in machine.transitions)
-    return MachineGraph("numeric machine", _nodes(list(machine.states), status), edges)
+    rules = (sentence.rstrip(".") for sentence in rule_sentences(machine.counted, machine.rules))
+    return MachineGraph("; ".join(["numeric machine", *rules]), _nodes(list(machine.states), status), edges)
 
 
 def _boolean(machine: BooleanRM) -> MachineGraph:

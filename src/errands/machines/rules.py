@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from errands.errors import SpecError
 
 Pair = tuple[int, int]
+MOST_NAMES = 6
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,29 @@ def write_rules(subtasks: Sequence[str], rules: Rules) -> dict[str, object]:
         "capacity": groups(rules.capacities),
     }
     return {key: value for key, value in written.items() if value}
+
+
+def rule_sentences(subtasks: Sequence[str], rules: Rules) -> Iterator[str]:
+    """The rules read aloud, a sentence for each kind."""
+    names = reference_names(subtasks)
+
+    def parts(group: Group) -> str:
+        return _few([names[part[0]] if len(part) == 1 else f"({', '.join(names[i] for i in part)})" for part in group.parts])
+
+    if rules.before:
+        yield f"Order: {_few([f'{names[j]} after {names[i]}' for i, j in rules.before])}."
+    if rules.apart:
+        visits = [f"{names[j]} after {names[i]}, once {subtasks[i]} has been false" for i, j in rules.apart]
+        yield f"Separate visits: {_few(visits, '; ')}."
+    for group in rules.choices:
+        yield f"Enough: {group.number} of {parts(group)}."
+    for group in rules.capacities:
+        yield f"At most {group.number} begun and not finished at a time: {parts(group)}."
+
+
+def _few(words: list[str], between: str = ", ") -> str:
+    """The first words and the last where there are many."""
+    return between.join(words if len(words) <= MOST_NAMES else [*words[:2], "...", words[-1]])
 
 
 def rule_faults(subtasks: Sequence[str], numeric: Sequence[tuple[str, Sequence[str]]], rules: Rules) -> Iterator[str]:

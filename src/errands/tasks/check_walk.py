@@ -243,7 +243,7 @@ def _signals(task: Task, episodes: Sequence[RandomWalk]) -> Iterator[Finding]:
 
 
 def _coinciding(task: Task, episodes: Sequence[RandomWalk]) -> Iterator[Finding]:
-    """The paper assumes that one step completes at most one subtask."""
+    """The paper assumes that one step completes at most one subtask of a numeric feature."""
     stepper = Stepper(task.machine)
     for episode in episodes:
         state = stepper.start
@@ -251,7 +251,8 @@ def _coinciding(task: Task, episodes: Sequence[RandomWalk]) -> Iterator[Finding]
             if stepper.status[state[0]] != RUNNING:
                 break
             true = set(seen.features) - (set(task.removed) - set(_left(stepper, state[1])))
-            both = [n for n in _left(stepper, state[1] & stepper.active[state[0]]) if n in true]
+            open_ = [_left(stepper, stepper.open(state) & bits) for bits in stepper.variable_bits]
+            both = max(([n for n in names if n in true] for names in open_), key=len, default=[])
             if len(both) > 1:
                 yield Finding(
                     "warning",

@@ -27,7 +27,7 @@ from errands.machines import Sizes, size, unfold_agenda
 from errands.machines.counting import Quotient, overlaps
 from errands.machines.numeric import Label, NumericRM, Transition
 from errands.machines.rewards import Reward
-from errands.machines.rules import Group, reference_names
+from errands.machines.rules import rule_sentences
 from errands.machines.stepping import State, Stepper, Values
 from errands.tables import RUNNING
 from errands.tasks.task import Task
@@ -226,7 +226,7 @@ class _Reader:
             yield from self._paid_waiting(state)
         for failure in fatal[running[0]] if shared else ():
             yield f"Always: {self._fails(running[0], *failure)}."
-        yield from _rules_read(self.machine)
+        yield from rule_sentences(self.machine.counted, self.machine.rules)
 
     def _failures(self, state: str) -> list[tuple[Guard, Reward]]:
         return [(t.guard, t.reward) for t in self.machine.leaving[state] if t.target in self.machine.failure]
@@ -315,31 +315,6 @@ class _Reader:
                 return " and ".join(marked) or "anything holds"
             case Or(parts):
                 return " or ".join(self._say(state, p, clause) for p in parts) or "nothing"
-
-
-def _rules_read(machine: NumericRM) -> Iterator[str]:
-    """The rules between subtasks, a sentence for each kind."""
-    names, rules = reference_names(machine.counted), machine.rules
-
-    def parts(group: Group) -> str:
-        return _few(
-            [names[part[0]] if len(part) == 1 else f"({', '.join(names[i] for i in part)})" for part in group.parts]
-        )
-
-    if rules.before:
-        yield f"Order: {_few([f'{names[j]} after {names[i]}' for i, j in rules.before])}."
-    if rules.apart:
-        visits = [f"{names[j]} after {names[i]}, once {machine.counted[i]} has been false" for i, j in rules.apart]
-        yield f"Separate visits: {_few(visits, '; ')}."
-    for group in rules.choices:
-        yield f"Enough: {group.number} of {parts(group)}."
-    for group in rules.capacities:
-        yield f"At most {group.number} begun and not finished at a time: {parts(group)}."
-
-
-def _few(words: list[str], between: str = ", ") -> str:
-    """The first words and the last where there are many."""
-    return between.join(words if len(words) <= MOST_NAMES else [*words[:2], "...", words[-1]])
 
 
 def _counted(change: Change, names: str, completing: bool) -> str:

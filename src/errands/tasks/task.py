@@ -256,8 +256,9 @@ def _faults(task: Task) -> Iterable[str]:
             yield f"'{name}' is removed once completed, but the machine uses it in more than one way; unlist it"
     layout = getattr(task.world, "layout", None)
     if isinstance(layout, GridLayout):
+        optional = {task.machine.counted[i] for group in task.machine.rules.choices for i in group.members}
         for name in unreachable_features(layout):
-            if name in task.machine.subtasks:
+            if name in task.machine.counted and name not in optional:
                 yield f"the subtask '{name}' cannot be reached from the start; open a way to its cell"
 
 
