@@ -19,8 +19,8 @@ def test_jax_equals_numpy_over_10_000_steps_without_resynchronising(map_seed: in
     actions = np.random.default_rng(map_seed).integers(5, size=10_000)
 
     def advance(
-        state: water_jax.WaterState, action: jax.Array
-    ) -> tuple[water_jax.WaterState, tuple[jax.Array, jax.Array]]:
+        state: water_jax.WaterArrays, action: jax.Array
+    ) -> tuple[water_jax.WaterArrays, tuple[jax.Array, jax.Array]]:
         state, touched = water_jax.step(state, action)
         return state, (water_jax.observe(state), touched)
 
@@ -50,7 +50,7 @@ def test_vmap_steps_many_maps_at_once() -> None:
 
 
 def test_shapes_are_what_the_annotations_say() -> None:
-    hints = get_type_hints(water_jax.WaterState)
+    hints = get_type_hints(water_jax.WaterArrays)
     state, touched = water_jax.step(water_jax.reset_state(0), 1)
     for name, part in state._asdict().items():
         assert isinstance(part, hints[name]), name

@@ -55,18 +55,18 @@ def one_policy_per_subtask(task: Task, nodes: int = MOST_NODES) -> OnePolicy:
         return OnePolicy(None, None)
     shortest = int(search.least)
     for bound in range(shortest, shortest + MOST_DETOUR):
-        if found := search.within(bound):
-            return _result(search, found)
+        if steps := search.within(bound):
+            return _result(search, steps)
         if not search.cut:
             break
     return OnePolicy(None, shortest, nodes=search.tried)
 
 
-def _result(search: _Search, found: list[tuple[int, int, str]]) -> OnePolicy:
+def _result(search: _Search, steps: list[tuple[int, int, str]]) -> OnePolicy:
     """The walk in words; a FREE leg is named after the subtask that it completes."""
     crossed, pair = search.crossed, search.pair
-    path, objectives, unnamed = [found[0][0] % crossed.world.states], list[str](), 0
-    for here, action, label in found:
+    path, objectives, unnamed = [steps[0][0] % crossed.world.states], list[str](), 0
+    for here, action, label in steps:
         m, s = divmod(here, crossed.world.states)
         landing = pair.step(s, crossed.state(m), action)
         path.append(landing.world_state)
@@ -75,8 +75,8 @@ def _result(search: _Search, found: list[tuple[int, int, str]]) -> OnePolicy:
         if unnamed and landing.completed:
             objectives[-unnamed:] = [landing.completed[0]] * unnamed
             unnamed = 0
-    actions = tuple(action for _, action, _ in found)
-    return OnePolicy(len(found), int(search.least), tuple(path), actions, tuple(objectives), search.tried)
+    actions = tuple(action for _, action, _ in steps)
+    return OnePolicy(len(steps), int(search.least), tuple(path), actions, tuple(objectives), search.tried)
 
 
 class _Way(NamedTuple):
@@ -159,21 +159,21 @@ class _Search:
         table, count, label = self.crossed.world.table, self.crossed.world.states, came.label
         m, s = divmod(came.there, count)
         fixed = decided.get((label, s))
-        found: dict[int, int] = {}
+        action_to: dict[int, int] = {}
         for a in range(self.crossed.world.actions) if fixed is None else (int(fixed),):
             target = int(self.crossed.following[m, table.label[s, a, 0]])
             if target == DONE:
-                found.setdefault(DONE, a)
+                action_to.setdefault(DONE, a)
             elif target != DEAD and not table.ends[s, a, 0]:
-                found.setdefault(target * count + int(table.next[s, a, 0]), a)
-        far = {there: steps + 1 + (0.0 if there == DONE else float(self.togo[there])) for there in found}
+                action_to.setdefault(target * count + int(table.next[s, a, 0]), a)
+        far = {there: steps + 1 + (0.0 if there == DONE else float(self.togo[there])) for there in action_to}
         self.cut |= any(bound < f < np.inf for f in far.values())
-        for there in sorted((t for t in found if far[t] <= bound), key=lambda t: far[t]):
-            bind: Bound = () if label == FREE or fixed is not None else (((label, s), found[there]),)
+        for there in sorted((t for t in action_to if far[t] <= bound), key=lambda t: far[t]):
+            bind: Bound = () if label == FREE or fixed is not None else (((label, s), action_to[there]),)
             if there != DONE and there // count == m:
-                yield _Way(found[there], there, label, bind)
+                yield _Way(action_to[there], there, label, bind)
             else:
-                yield from self._enter(found[there], there, decided, bind)
+                yield from self._enter(action_to[there], there, decided, bind)
 
     def _enter(self, action: int, there: int, decided: dict[Binding, int | str], bind: Bound = ()) -> list[_Way]:
         """The step into another agenda state, once for each objective that can be pursued there."""

@@ -90,13 +90,13 @@ def product(task: Task, budget: int = BUDGET, each: int | None = None) -> Produc
 def _next_layer(table: AgendaTable, layer: tuple[Ints, Masks], known: list[Masks]) -> tuple[Ints, Masks]:
     """The agenda states one step further that are not known yet; `known`, the sorted masks of each u, receives them."""
     u, masks = layer
-    found: list[list[Masks]] = [[] for _ in known]
+    reached_by_state: list[list[Masks]] = [[] for _ in known]
     for v in np.unique(u):
         entry, after = expand(table, int(v), masks[u == v])
         reached = table.next[entry]
         for w in np.unique(reached[table.status[reached] == RUNNING]):
-            found[w].append(after[reached == w])
-    fresh = [np.setdiff1d(np.concatenate(f), k) if f else k[:0] for f, k in zip(found, known, strict=True)]
+            reached_by_state[w].append(after[reached == w])
+    fresh = [np.setdiff1d(np.concatenate(f), k) if f else k[:0] for f, k in zip(reached_by_state, known, strict=True)]
     for w, new in enumerate(fresh):
         known[w] = np.union1d(known[w], new)
     return np.repeat(np.arange(len(known), dtype=np.int32), [len(f) for f in fresh]), np.concatenate(fresh)

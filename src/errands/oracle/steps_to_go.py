@@ -34,7 +34,7 @@ def steps_to_go(task: Task) -> dict[str, float]:
     breadth_first(crossed.world.table, crossed.following, crossed.starts[0][0], level, True)
     entered = _entered(crossed, togo, level)
     coupled = couple(unfold_agenda(task.machine))
-    pair, found = Pair(task), dict[str, float]()
+    pair, least = Pair(task), dict[str, float]()
     for state, group in zip(coupled.agenda.states, coupled.groups, strict=True):
         values: dict[str | None, float] = {}
         if pair.stepper.status[state[0]] == SUCCESS:
@@ -44,8 +44,8 @@ def steps_to_go(task: Task) -> dict[str, float]:
         for j in group:
             if (steps := values.get(coupled.states[j][1])) is not None:
                 label = str(coupled.labels[j])
-                found[label] = min(steps, found.get(label, np.inf))
-    return found
+                least[label] = min(steps, least.get(label, np.inf))
+    return least
 
 
 def _entered(crossed: Product, togo: Floats, level: Ints) -> dict[int, int]:

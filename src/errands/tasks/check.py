@@ -78,8 +78,8 @@ def _gymnasium(factory: EnvFactory) -> Iterator[Finding]:
             check_env(env, skip_render_check=True)
             env.close()
         except Exception as fault:  # noqa: BLE001 (the code under check may raise anything)
-            told = _plain(str(fault)) or type(fault).__name__
-            yield Finding("error", "gymnasium", f"Gymnasium's own checker refuses the environment: {told}")
+            sentence = _plain(str(fault)) or type(fault).__name__
+            yield Finding("error", "gymnasium", f"Gymnasium's own checker refuses the environment: {sentence}")
     for text in dict.fromkeys(_plain(str(warning.message)) for warning in caught):
         if not any(harmless in text for harmless in _HARMLESS):
             yield Finding("warning", "gymnasium", f"Gymnasium's own checker warns: {text}")
@@ -212,12 +212,12 @@ def import_attribute(path: str) -> Any:
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        found: Any = importlib.import_module(module_name)
+        target: Any = importlib.import_module(module_name)
     except Exception as fault:
         raise SpecError(f"the module '{module_name}' cannot be imported: {type(fault).__name__}: {fault}") from fault
     for name in names.split("."):
-        if not hasattr(found, name):
-            known = [n for n in vars(found) if not n.startswith("_")] if hasattr(found, "__dict__") else []
+        if not hasattr(target, name):
+            known = [n for n in vars(target) if not n.startswith("_")] if hasattr(target, "__dict__") else []
             raise UnknownName(f"attribute of '{module_name}'", name, known)
-        found = getattr(found, name)
-    return found
+        target = getattr(target, name)
+    return target

@@ -173,9 +173,9 @@ def _is_own(task: Task, env: gym.Env[Any, Any]) -> bool:
     """Whether an environment is that of the task's own world, whose rules errands knows."""
     own = task.world.env()
     same = type(env.unwrapped) is type(own.unwrapped) and env.observation_space == own.observation_space
-    kept = task.world.kind != "gymnasium" or isinstance(env, type(own))
+    labelled = task.world.kind != "gymnasium" or isinstance(env, type(own))
     own.close()
-    return same and kept
+    return same and labelled
 
 
 def _reported(task: Task) -> frozenset[str]:

@@ -341,8 +341,8 @@ class Walker:
             return (index % len(self.numeric), index // len(self.numeric))
         if not 0 <= index < len(listed):
             raise TaskError(f"the machine state {index} does not exist; states are numbered 0 to {len(listed) - 1}")
-        found: Position = listed.states[index]
-        return found
+        position: Position = listed.states[index]
+        return position
 
     def code(self, position: Position) -> Code:
         """One-hot of the position (coupled: of all occupied), or of the numeric state, followed by remaining bits."""
@@ -382,16 +382,16 @@ class Walker:
                     f"the machine has too many states to go through them all (more than {MOST_CODES:,}); "
                     "use kind='coupled', or unfold_agenda(machine) if its states do fit into memory"
                 )
-            found = {start: None}
+            seen = {start: None}
             stack = [start]
             while stack:
                 here = stack.pop()
                 for move in self.stepper.moves(self.plain(here)):
                     target = self._after(here, move.target, move.completed)
-                    if target not in found:
-                        found[target] = None
+                    if target not in seen:
+                        seen[target] = None
                         stack.append(target)
-            self._reachable[start] = tuple(p for p in found if self.stepper.status[p[0]] == RUNNING)
+            self._reachable[start] = tuple(p for p in seen if self.stepper.status[p[0]] == RUNNING)
         return self._reachable[start]
 
 

@@ -126,8 +126,8 @@ def world_class(kind: str) -> type[World]:
     if kind not in KINDS:
         raise UnknownName("kind of world", kind, KINDS)
     module, name = KINDS[kind]
-    found: type[World] = getattr(importlib.import_module(module), name)
-    return found
+    cls: type[World] = getattr(importlib.import_module(module), name)
+    return cls
 
 
 def make_world(kind: str, settings: Mapping[str, Any]) -> World:

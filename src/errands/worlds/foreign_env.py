@@ -38,20 +38,20 @@ class StateNumbers:
     def of(self, state: Hashable) -> int:
         """The number of a state; a new one gets the next."""
         try:
-            found = self.number.get(state)
+            number = self.number.get(state)
         except TypeError:
             raise TaskError(
                 f"the state function gave a {type(state).__name__}, which cannot be hashed; give numbers, text, bytes, or "
                 "tuples of them (an array as array.tobytes())"
             ) from None
-        if found is None:
+        if number is None:
             if len(self.number) == MOST_STATES:
                 raise TaskError(
                     f"more than {MOST_STATES:,} states were met; let the state function tell fewer apart, or leave it out "
                     "and train a deep learner"
                 )
-            found = self.number[state] = len(self.number)
-        return found
+            number = self.number[state] = len(self.number)
+        return number
 
     def save(self) -> list[Hashable]:
         """The states in order; a TaskError where they are not plain data."""
@@ -160,17 +160,17 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         except Exception as fault:
             where = self._place("step" if self.steps else "reset")
             raise TaskError(f"{where}: its features or signals raised {type(fault).__name__}: {str(fault)[:200]}") from fault
-        told = info.get("signals")
-        theirs = told if isinstance(told, dict) else {} if told is None else {"signals": told}
+        given = info.get("signals")
+        theirs = given if isinstance(given, dict) else {} if given is None else {"signals": given}
         return {**info, "features": true, "signals": {"reward": reward, **theirs, **declared}}
 
     def save(self) -> Saved:
         """The full state as plain data; or the episode's seed and actions, where the state itself cannot be stored."""
-        found: Saved = {"steps": self.steps, "stream": dict(self._stream.bit_generator.state), "before": self._before}
+        saved: Saved = {"steps": self.steps, "stream": dict(self._stream.bit_generator.state), "before": self._before}
         if self._replays:
-            return {**found, "episode": self._episode}
+            return {**saved, "episode": self._episode}
         return {
-            **found,
+            **saved,
             "layers": [_save_layer(layer) for layer in _layers(self.env)],
             **save_foreign(self.env.unwrapped),
         }
@@ -282,7 +282,7 @@ def _layers(env: gym.Env[Any, Any]) -> Iterator[gym.Env[Any, Any]]:
 
 
 def _save_layer(layer: gym.Env[Any, Any]) -> Saved:
-    found = {}
+    attributes = {}
     for name, value in vars(layer).items():
         if name in _LAYERS or callable(value):
             continue
@@ -290,8 +290,8 @@ def _save_layer(layer: gym.Env[Any, Any]) -> Saved:
             raise TaskError(
                 f"{type(layer).__name__} cannot be saved: its attribute '{name}' is a {type(value).__name__}"
             )
-        found[name] = value
-    return found
+        attributes[name] = value
+    return attributes
 
 
 def _can_save(env: gym.Env[Any, Any]) -> bool:

@@ -136,11 +136,11 @@ class GymnasiumWorld:
 
     def settings(self) -> dict[str, Any]:
         """The keys of the [world] table; a SpecError where something has no name that a file could hold."""
-        found: dict[str, Any] = {}
+        keys: dict[str, Any] = {}
         for key, value in self.given.items():
             if value is not None and (value or key == "features"):
-                found[key] = _named(key, value)
-        return found
+                keys[key] = _named(key, value)
+        return keys
 
     def features_of(
         self,
@@ -164,10 +164,10 @@ class GymnasiumWorld:
 
     def signals_of(self, before: Any, action: Any, observation: Any, info: Info) -> dict[str, float]:
         """The declared signals of a step: numbers of `info`, or what their functions give."""
-        found = {}
+        signals = {}
         for name, value in self.reports.items():
-            found[name] = float(value(before, action, observation) if callable(value) else info.get(value, 0.0))
-        return found
+            signals[name] = float(value(before, action, observation) if callable(value) else info.get(value, 0.0))
+        return signals
 
     def state_of(self, env: gym.Env[Any, Any], observation: Any, info: Info) -> Hashable:
         """The hashable state behind an observation."""

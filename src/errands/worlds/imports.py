@@ -79,11 +79,11 @@ def module_of(reference: str) -> ModuleType:
 def function_of(reference: str) -> Callable[..., Any]:
     """The function behind `module:name`, defined in a module that the user has imported."""
     module, _, name = reference.partition(":")
-    found = getattr(module_of(reference), name, None) if name.isidentifier() else None
-    if not isinstance(found, FunctionType):
-        came = f"a {type(found).__name__}" if found is not None else "not there"
+    function = getattr(module_of(reference), name, None) if name.isidentifier() else None
+    if not isinstance(function, FunctionType):
+        came = f"a {type(function).__name__}" if function is not None else "not there"
         raise SpecError(f"'{reference[:80]}' should be a function of the module '{module[:60]}', and is {came}")
-    return found
+    return function
 
 
 def reference_to(value: Callable[..., Any]) -> str | None:
