@@ -12,6 +12,7 @@ import pytest
 from errands.errors import SpecError
 from errands.kernels.stepping import advance, open_subtasks
 from errands.machines import NumericRM, Stepper, couple, size, unfold_agenda, unfold_boolean
+from errands.machines.counting import Quotient
 from errands.machines.lower import entries, lower
 from errands.machines.numeric import parse_transition
 from errands.machines.rules import Rules, read_rules, write_rules
@@ -46,6 +47,10 @@ def test_sizes_of_machines_with_rules_equal_those_built(seed: int) -> None:
         sizes = size(machine)
         built = (len(unfold_boolean(machine)), len(agenda), len(coupled), len(coupled.objectives))
         assert (sizes.boolean, sizes.agenda, sizes.coupled, sizes.policies) == built, str(machine)
+        wanted = {name for state in agenda.states for name in agenda.stepper.alternatives(state)}
+        assert wanted <= set(coupled.objectives)
+        quotient = Quotient(machine)
+        assert [quotient.label(state).remaining for state in agenda.states] == [x.remaining for x in agenda.labels]
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -83,11 +83,11 @@ class Quotient:
                 f"complete a subtask of each; at most {MAX_OPEN} are read; split the state"
             )
         for completed in chain.from_iterable(combinations(open_, k) for k in range(len(open_) + 1)):
-            # Another choice than one among all subtasks of a variable may close any number of them at once.
-            after = (
-                range(left) if v in completed and self.leaps else (left - (v in completed),)
-                for v, left in enumerate(counts)
-            )
+            if not self.leaps or not completed:
+                yield completed, tuple(left - (v in completed) for v, left in enumerate(counts))
+                continue
+            # A choice that is not one among all subtasks of a variable closes any number of them, of any variable.
+            after = (range(left + (v not in completed)) for v, left in enumerate(counts))
             yield from ((completed, left) for left in product(*after))
 
     @cached_property
