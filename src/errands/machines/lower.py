@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from itertools import product
+from itertools import groupby, product
 from typing import overload
 
 import numpy as np
@@ -14,8 +14,8 @@ from errands.machines.agenda import AgendaRM
 from errands.machines.boolean import BooleanRM, extend, mask_of
 from errands.machines.counting import objectives
 from errands.machines.coupled import CoupledRM
-from errands.machines.numeric import NumericRM
-from errands.machines.stepping import OrderMasks, Stepper
+from errands.machines.numeric import NumericRM, Transition
+from errands.machines.stepping import OrderMasks, Stepper, Values
 from errands.tables import AgendaTable, Ints, MachineTable, Masks, OrderTable
 
 CHANGES = (Change.UNCHANGED, Change.DECREASED, Change.REACHED)
@@ -58,15 +58,14 @@ def _stepping(stepper: Stepper, labels: Labels, signals: Sequence[str]) -> Agend
     names = objectives(machine)
     position = {name: i for i, name in enumerate(names)}
     width = [3 ** len(m) for m in stepper.mentioned]
-    if max(map(len, stepper.mentioned)) > MAX_MENTIONED:
-        raise TaskError(
-            f"the guards out of one state mention more than {MAX_MENTIONED} numeric features; split the state"
-        )
     rows: list[tuple[int, float, int, int]] = []
     open_: list[list[int]] = []
-    for u in range(len(machine)):
-        values = [tuple(reversed(v)) for v in product(CHANGES, repeat=len(stepper.mentioned[u]))]
-        rows.extend(_entry(stepper, u, label, v, position, signals) for label in labels for v in values)
+    for u, group in groupby(entry_values(stepper), lambda entry: entry[0]):
+        values = [v for _, v in group]
+        for label, v in product(labels, values):
+            *read, taken = read_entry(stepper, u, label, v, signals)
+            fired = stepper.fired(u, taken, v) if taken is not None else None
+            rows.append((*read, position.get(fired or "", -1)))  # type: ignore[arg-type]
         open_.extend([position[n] for n in stepper.boolean_objectives(u, v) if n in position] for v in values)
     blocks = np.cumsum([0, *(w * len(labels) for w in width)])
     first = np.cumsum([0, *(len(m) for m in stepper.mentioned)])
@@ -108,21 +107,29 @@ def lower_order(order: OrderMasks) -> OrderTable:
     )
 
 
-def _entry(
-    stepper: Stepper,
-    u: int,
-    label: Set[str],
-    values: tuple[Change, ...],
-    position: dict[str, int],
-    signals: Sequence[str],
-) -> tuple[int, float, int, int]:
-    """(next numeric state, reward or factor, signal or -1, Boolean objective completed or -1) of one entry."""
+def entry_values(stepper: Stepper) -> list[tuple[int, Values]]:
+    """Every entry as (numeric state, values of the variables that it mentions): state by state, the first value fastest."""
+    most = max(map(len, stepper.mentioned))
+    if most > MAX_MENTIONED:
+        raise TaskError(
+            f"the guards out of one state mention {most} numeric features, and at most {MAX_MENTIONED} are read; split the state"
+        )
+    return [
+        (u, tuple(reversed(values)))
+        for u, mentioned in enumerate(stepper.mentioned)
+        for values in product(CHANGES, repeat=len(mentioned))
+    ]
+
+
+def read_entry(
+    stepper: Stepper, u: int, label: Set[str], values: Values, signals: Sequence[str]
+) -> tuple[int, float, int, Transition | None]:
+    """What an entry says about a label: next numeric state, reward or factor, signal or -1, the transition taken."""
     changes = stepper.changes(u, values)
     for t in stepper.leaving[u]:
         if holds(t.guard, label, changes):
-            fired = position.get(stepper.fired(u, t, values) or "", -1)
-            return stepper.index[t.target], *t.reward.lowered(signals), fired
-    return u, 0.0, -1, -1
+            return stepper.index[t.target], *t.reward.lowered(signals), t
+    return u, 0.0, -1, None
 
 
 def entries(table: AgendaTable, u: int, mask: Masks, label: int) -> tuple[Ints, Masks, Masks]:

@@ -35,6 +35,7 @@ from errands.learners.dirl.lanes import states_of
 from errands.learners.dirl.learner import Attempts, CompositionalLearner, Done, EdgeJob, Learnt, Starts
 from errands.learners.dirl.stepped import check_restorable, check_rows
 from errands.machines.stepping import State
+from errands.oracle.episode import play, walk
 from errands.tables import FAILURE, RUNNING, SUCCESS, Evaluation, Ints, MachineTable
 from errands.tasks.task import Task
 
@@ -291,7 +292,6 @@ class DeepDiRL(CompositionalLearner):
     def __init__(self, task: Task, config: DeepDiRLConfig, seed: int) -> None:
         graph = abstract_graph(task.machine)
         super().__init__(task, config, seed, graph, DeepEdges(task, graph, config))
-        self._walked: tuple[int, Evaluation, tuple[str, ...]] | None = None
 
     def measure(self) -> Evaluation:
         """The evaluation that a run reports."""
@@ -299,20 +299,13 @@ class DeepDiRL(CompositionalLearner):
 
     def evaluate(self) -> Evaluation:
         """One greedy episode from the start."""
-        return self._walk()[0]
+        length, total, success = play(self.policy, self.task, self.seed)
+        return Evaluation(self.step, length, round(total, 6), success)
 
     @property
     def order(self) -> tuple[str, ...]:
         """The objectives in the order in which the greedy policy completes them."""
-        return self._walk()[1]
-
-    def _walk(self) -> tuple[Evaluation, tuple[str, ...]]:
-        """The greedy episode; nothing but another edge changes it."""
-        known = len(self.results)
-        if self._walked is None or self._walked[0] != known:
-            length, total, success, order = episode(self.policy, self.task, self.seed)
-            self._walked = known, Evaluation(self.step, length, round(total, 6), success), order
-        return self._walked[1:]
+        return walk(self.policy, self.task, self.seed).order
 
     @property
     def policy(self) -> WayPolicy:
@@ -321,9 +314,9 @@ class DeepDiRL(CompositionalLearner):
         weights = np.array([self.learnt[e] for e in way], np.float32)
         index = {self.graph.vertices[self.graph.edges[e].source]: i for i, e in enumerate(way)}
         env = self.task.world.env()
-        spaces = senses_of(env, len(self.task.world.signals)).spaces
+        senses = senses_of(env, len(self.task.world.signals))
         env.close()
-        return WayPolicy(edge_agent(self.task, roomy(self.config, 1), spaces), weights, index)
+        return WayPolicy(edge_agent(self.task, roomy(self.config, 1), senses.spaces), weights, index, senses.see)
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,6 +328,8 @@ class WayPolicy:
     """[edges, weights]."""
     index: Mapping[State, int]
     """The edge for each machine state on the way."""
+    see: Callable[[Any], NDArray[np.float32]]
+    """An observation as a row of numbers."""
 
     def act(self, world_state: Any, machine_state: State, memory: Hashable) -> tuple[Any, Hashable]:
         """The greedy action: a number, or an array in [-1, 1]; nothing is remembered."""
@@ -342,7 +337,7 @@ class WayPolicy:
         edge = self.index.get(machine_state)
         if edge is None:
             return (np.zeros(self.agent.shape.action, np.float32) if continuous else 0), None
-        seen = jnp.asarray(world_state, jnp.float32).reshape(self.agent.shape.observation)
+        seen = jnp.asarray(self.see(world_state))
         action = np.asarray(_greedy(self.agent, self._layers[edge], seen))
         return (action if continuous else int(action[0])), None
 
@@ -359,29 +354,6 @@ def _greedy(agent: Agent, layers: Any, seen: Array) -> Array:
     trained = TrainedWeights(layers, [], [], [], jnp.int32(0))
     held: Any = ActorCritic(trained, trained) if isinstance(agent.low, TD3) else trained
     return agent.low.greedy(agent.low.view(held, seen, jnp.zeros(0))[0])
-
-
-def episode(policy: WayPolicy, task: Task, seed: int) -> tuple[int, float, bool, tuple[str, ...]]:
-    """Length, total reward, success and order of one episode of a policy that acts on observations."""
-    env = task.world.env()
-    stepper = abstract_graph(task.machine).stepper
-    senses = senses_of(env, len(task.world.signals))
-    seen, _ = env.reset(seed=seed)
-    state, total, order = stepper.start, 0.0, list[str]()
-    carried: Hashable = None
-    length = 0
-    while length < task.world.limit:
-        action, carried = policy.act(senses.see(seen), state, carried)
-        seen, _, ends, truncated, info = env.step(senses.do(np.atleast_1d(np.asarray(action, np.float32))))
-        length += 1
-        step = stepper.step(state, info.get("features", frozenset()))
-        total += step.transition.reward.paid(info.get("signals")) if step.transition else 0.0
-        order += stepper.completed(state, step)
-        state = step.state
-        if stepper.status[state[0]] != RUNNING or ends or truncated:
-            break
-    env.close()
-    return length, total, stepper.status[state[0]] == SUCCESS, tuple(order)
 
 
 @dataclass

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 
 from errands.errors import TaskError
-from errands.features import Change, holds
 from errands.kernels.agenda import find
 from errands.kernels.scout.agenda import AgendaStates, enumerate_states, follow, moves
 from errands.kernels.scout.memory import ScoutMachine
-from errands.machines.lower import lower_order
+from errands.machines.lower import entry_values, lower_order, read_entry
 from errands.machines.numeric import NumericRM
 from errands.machines.stepping import Forced, State, Stepper, Values
 from errands.tables import FAILURE, RUNNING, Flags, Floats, Ints, Masks
 
-CHANGES = (Change.UNCHANGED, Change.DECREASED, Change.REACHED)
-MAX_MENTIONED = 8
-
 
 class Lowering:
-    """The machine's tables, which grow when a new feature set is met."""
+    """The machine's tables, which grow when a new feature set is met.
+
+    Entries are read as machines.lower reads them; the layout is another one, because masks may have several words here
+    and because a world without tables shows its labels one by one: by [label, entry] a new one is a new row.
+    """
 
     def __init__(self, machine: NumericRM, labels: Iterable[Set[str]], signals: Sequence[str]) -> None:
         self.stepper = Stepper(machine)
@@ -35,17 +34,9 @@ class Lowering:
             )
         self.number: dict[frozenset[str], int] = {}
         self.labels: list[frozenset[str]] = []
-        most = max(map(len, self.stepper.mentioned))
-        if most > MAX_MENTIONED:
-            raise TaskError(
-                f"the guards out of one state mention {most} numeric features, and at most {MAX_MENTIONED} are read; split it"
-            )
-        self.entries: list[tuple[int, Values]] = []
-        row = []
-        for u, mentioned in enumerate(self.stepper.mentioned):
-            row.append(len(self.entries))
-            self.entries += [(u, tuple(reversed(v))) for v in product(CHANGES, repeat=len(mentioned))]
-        self.row = np.array(row, np.int32)
+        self.entries = entry_values(self.stepper)
+        widths = [3 ** len(mentioned) for mentioned in self.stepper.mentioned]
+        self.row = np.cumsum([0, *widths[:-1]]).astype(np.int32)
         self.add(labels)
 
     def add(self, labels: Iterable[Set[str]]) -> None:
@@ -59,7 +50,9 @@ class Lowering:
         stepper = self.stepper
         old: ScoutMachine | None = getattr(self, "machine", None)
         fresh = self.labels[0 if old is None else len(old.next) :]
-        rows = [[self._entry(label, u, values) for u, values in self.entries] for label in fresh]
+        rows = [
+            [read_entry(stepper, u, label, values, self.signals)[:3] for u, values in self.entries] for label in fresh
+        ]
         shape = (len(fresh), len(self.entries))
         following: Ints = np.array([[e[0] for e in row] for row in rows], np.int32).reshape(shape)
         reward: Floats = np.array([[e[1] for e in row] for row in rows], np.float64).reshape(shape)
@@ -83,15 +76,6 @@ class Lowering:
             signal=signal,
             order=lower_order(stepper.order),
         )
-
-    def _entry(self, label: Set[str], u: int, values: Values) -> tuple[int, float, int]:
-        """(next numeric state, reward or factor, signal or -1)."""
-        stepper = self.stepper
-        changes = stepper.changes(u, values)
-        for t in stepper.leaving[u]:
-            if holds(t.guard, label, changes):
-                return stepper.index[t.target], *t.reward.lowered(self.signals)
-        return u, 0.0, -1
 
     def bits(self, label: Set[str]) -> int:
         """The subtasks whose feature is true in a label."""
