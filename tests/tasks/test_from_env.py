@@ -65,6 +65,19 @@ def test_a_function_of_states_makes_a_world_finite_and_its_optimum_exact(env: An
     assert errands.optimum(task).length == 12
 
 
+def test_what_cannot_be_an_environment_or_a_signal_is_told() -> None:
+    with pytest.raises(SpecError, match="SyncVectorEnv is 2 environments at once; give one"):
+        Task.from_env(gym.vector.SyncVectorEnv([Corridor, Corridor]), ends, "lamp")  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match="signals is the text 'charge'; give a list"):
+        Task.from_env(Corridor, ends, "lamp", signals="charge")
+    with pytest.raises(SpecError, match="features are a int"):
+        Task.from_env(Corridor, 3, "lamp")  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match="Corridor cannot make an environment: TypeError"):
+        Task.from_env(Corridor, ends, "lamp", kwargs={"doors": 3})
+    with pytest.raises(TaskError, match="the state function gave a dict, which cannot be hashed"):
+        _ = Task.from_env(Corridor, ends, "lamp", state=lambda observation: observation, signals=None).finite
+
+
 @pytest.mark.parametrize("learner", ["qrm", "crm", "hrm", "qcorm", "qcorm-0", "qcorm-plus", "scout", "dirl"])
 def test_every_learner_takes_such_a_task(learner: str) -> None:
     task = Task.from_env(Corridor, ends, any_order("switch", "lamp"), state=place_of, limit=100)

@@ -173,3 +173,8 @@ def test_a_map_of_a_million_cells_half_of_them_features_takes_seconds() -> None:
     assert table.labels == (frozenset(), frozenset({"lava"}))
     assert table.table.label[0, 1, 0] == 1
     assert distances(layout, 0)[-1] == 2 * side - 2
+
+
+def test_a_grid_that_would_not_fit_is_refused_with_its_number_of_cells() -> None:
+    with pytest.raises(SpecError, match="a grid of 4,096 x 4,096 cells has 16,777,216, and at most 5,000,000 are built"):
+        GridLayout(4096, 4096, 0)

@@ -77,7 +77,7 @@ class Task:
         machine: NumericRM | AgendaRM | BooleanRM | CoupledRM | str,
         *,
         state: Callable[..., Hashable] | str | None = None,
-        signals: Sequence[str] | Mapping[str, Signal] = (),
+        signals: Sequence[str] | Mapping[str, Signal] | None = None,
         limit: int | None = None,
         name: str | None = None,
         kwargs: Mapping[str, Any] | None = None,
@@ -118,7 +118,7 @@ class Task:
         from errands.worlds.gymnasium_world import GymnasiumWorld
 
         numeric = parse_phrase(machine) if isinstance(machine, str) else numeric_of(machine)
-        world = GymnasiumWorld(env, features, kwargs, limit, state, signals, numeric.features, step_seconds)
+        world = GymnasiumWorld(env, features, kwargs, limit, state, signals or (), numeric.features, step_seconds)
         return Task(name or world.id.partition(":")[2] or world.id, world, numeric)
 
     def __repr__(self) -> str:

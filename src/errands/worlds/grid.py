@@ -16,6 +16,8 @@ UP, RIGHT, DOWN, LEFT = range(4)
 ACTIONS = ("up", "right", "down", "left")
 _WORD = (1 << 64) - 1
 _DEFAULT_SIZE = 10
+MOST_CELLS = 5_000_000
+"""Cells of a grid: a table takes about 70 bytes for each."""
 _DEFAULT_PLACES = 30
 
 
@@ -39,6 +41,11 @@ class GridLayout:
 
     def __post_init__(self) -> None:
         inside = range(self.cells)
+        if self.cells > MOST_CELLS:
+            raise SpecError(
+                f"a grid of {self.width:,} x {self.height:,} cells has {self.cells:,}, and at most {MOST_CELLS:,} are built; "
+                "make it smaller"
+            )
         if self.width < 1 or self.height < 1:
             raise SpecError(f"a grid of {self.width} x {self.height} cells is empty; it needs at least one cell")
         if not 0.0 <= self.slip < 1.0:

@@ -69,6 +69,10 @@ class GymnasiumWorld:
         names: Sequence[str] = (),
         step_seconds: float | None = None,
     ) -> None:
+        if isinstance(id, gym.vector.VectorEnv):
+            raise SpecError(f"{type(id).__name__} is {id.num_envs} environments at once; give one, or a function that makes one")
+        if isinstance(signals, str):
+            raise SpecError(f"signals is the text '{signals[:40]}'; give a list of names, or a mapping from names to functions")
         settings = dict(kwargs or {})
         given = {
             "id": id,
