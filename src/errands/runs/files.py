@@ -121,10 +121,15 @@ Arrays = dict[str, NDArray[Any]]
 
 def pack(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """The bytes of a safetensors file; names in order, numbers little-endian."""
+    return pack_with(arrays, None)
+
+
+def pack_with(arrays: Mapping[str, NDArray[Any]], metadata: dict[str, str] | None) -> bytes:
+    """The same, with words about the arrays."""
     from safetensors.numpy import save
 
     plain = {name: np.ascontiguousarray(x).reshape(x.shape) for name, x in sorted(arrays.items())}
-    return bytes(save(plain))
+    return bytes(save(plain, metadata))
 
 
 def unpack(data: bytes, path: Path) -> Arrays:

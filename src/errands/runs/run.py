@@ -24,7 +24,7 @@ from errands.tasks.task import Task
 
 if TYPE_CHECKING:
     from errands.oracle.certificate import Sample
-    from errands.runs.agent import Agent
+    from errands.runs.agent import TaskAgent
 
 Watcher = Callable[[Evaluation], bool | None]
 """Called with every evaluation; False ends the training."""
@@ -83,11 +83,11 @@ class Run:
             "certificate": self.certificate.words if self.certificate else None,
         }
 
-    def agent(self, env: Any = None) -> Agent:
+    def agent(self, env: Any = None) -> TaskAgent:
         """Someone who acts by the learnt policy in an environment of yours, and keeps the machine's state meanwhile."""
-        from errands.runs.agent import Agent
+        from errands.runs.agent import TaskAgent
 
-        return Agent(self.task, self.policy, env)
+        return TaskAgent(self.task, self.policy, env)
 
     def evaluate(self, episodes: int = 100, seed: int = 0) -> Sample:
         """Success and length of the learnt policy over some episodes, each with its mean and a 95 % interval (.low, .high)."""
@@ -101,6 +101,12 @@ class Run:
         from errands.runs.keep import copy_run, store_run
 
         return copy_run(self.folder, Path(path)) if self.folder is not None else store_run(self, Path(path))
+
+    def export(self, path: str | Path) -> Path:
+        """The policy as one safetensors file for numpy alone; `errands.runs.policy_file.read_policy` reads it."""
+        from errands.runs.policy_file import write_policy
+
+        return write_policy(self.task, self.policy, Path(path))
 
     def __repr__(self) -> str:
         machine = f" ({self.machine})" if self.machine else ""
