@@ -51,3 +51,17 @@ def test_a_checkpoint_that_holds_only_rows_is_one_sentence(folder: Path, capsys:
         assert err.count("\n") == 1
         assert "is missing" in err
         assert "a fault of errands" not in err
+
+
+def test_a_policy_is_written_as_one_file_that_acts_alone(tmp_path, monkeypatch):
+    import errands
+    from errands.cli.export import Arguments, run
+    from errands.runs.policy_file import read_policy
+
+    monkeypatch.chdir(tmp_path)
+    errands.train("figure-1", "qcorm", steps=5_000, name="mine")
+    answer = run(Arguments("mine", as_="policy"))
+    assert answer.document["files"] == {"policy": "mine.safetensors"}
+    agent = read_policy("mine.safetensors")
+    agent.reset(5)
+    assert agent.act(5) == errands.open("mine").policy.act(5, agent.machine_state, None)[0]

@@ -1,9 +1,10 @@
-"""`errands export`: a run as one HTML file that plays anywhere, as an animation, a picture or a table."""
+"""`errands export`: a run as one HTML file that plays anywhere, as an animation, a picture, a table, or a policy to use."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
 import tyro
 
@@ -24,6 +25,8 @@ class Arguments:
     """A picture of the world at the end of the last episode."""
     csv: Path | None = None
     """The last episode as a table."""
+    as_: Annotated[Literal["policy"] | None, tyro.conf.arg(name="as")] = None
+    """policy: RUN.safetensors here, one file that numpy alone acts by (errands.runs.policy_file.read_policy)."""
     seed: int | None = None
     """Which seed; the first that was trained unless said otherwise."""
 
@@ -36,24 +39,32 @@ def run(arguments: Arguments) -> Answer:
     from errands.viewer.sources import replay_stored
 
     wanted = {kind: path for kind in ("html", "gif", "png", "csv") if (path := getattr(arguments, kind)) is not None}
-    if not wanted:
+    if not wanted and arguments.as_ is None:
         raise ConfigError(f"nothing was asked for; type for example: errands export {arguments.run} --html run.html")
     path = find(arguments.run)
     if not (path / HEAD).is_file():
         raise ConfigError(f"'{arguments.run}' is a sweep; export one of its runs, such as {_first(path)}")
     folder = open_run(path)
-    replay = replay_stored(folder, arguments.seed)
-    makers = {
-        "html": lambda: page(replay).encode(),
-        "gif": lambda: as_gif(folder.task, replay),
-        "png": lambda: as_png(folder.task, replay),
-        "csv": lambda: as_csv(replay),
-    }
-    for kind, file in wanted.items():
-        write_bytes(file, makers[kind]())
-    files = {kind: str(file) for kind, file in wanted.items()}
+    files: dict[str, str] = {}
+    seed = folder.document.seeds[0] if arguments.seed is None else arguments.seed
+    if arguments.as_ == "policy":
+        from errands.runs.keep import opened_run
+
+        files["policy"] = str(opened_run(str(path), arguments.seed).export(Path(f"{folder.name}.safetensors")))
+    replay = replay_stored(folder, arguments.seed) if wanted else None
+    if replay is not None:
+        makers = {
+            "html": lambda: page(replay).encode(),
+            "gif": lambda: as_gif(folder.task, replay),
+            "png": lambda: as_png(folder.task, replay),
+            "csv": lambda: as_csv(replay),
+        }
+        for kind, file in wanted.items():
+            write_bytes(file, makers[kind]())
+            files[kind] = str(file)
+        seed = replay.facts["seed"]
     shown = "\n".join(f"wrote {file} ({Path(file).stat().st_size:,} bytes)" for file in files.values())
-    return Answer({"run": folder.name, "seed": replay.facts["seed"], "files": files}, shown)
+    return Answer({"run": folder.name, "seed": seed, "files": files}, shown)
 
 
 def _first(sweep: Path) -> str:
