@@ -142,7 +142,7 @@ class _Signals:
 
     def call(self, kernel: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """Call a kernel, with interrupts held back."""
-        if threading.get_ident() != threading.main_thread().ident or _signal.getsignal(signal.SIGINT) is None:
+        if threading.get_ident() != _MAIN or _signal.getsignal(signal.SIGINT) is None:
             return kernel(*arguments)
         before = _signal.signal(signal.SIGINT, self.note)
         try:
@@ -154,7 +154,35 @@ class _Signals:
                 signal.raise_signal(signal.SIGINT)
 
 
+_MAIN = threading.main_thread().ident
 _signals = _Signals()
+
+
+class Repeated:
+    """A kernel that one learner calls again and again with the same objects: their types are found out once.
+
+    Asking numba for the types of a few dozen arrays takes longer than a hundred steps of training. Arguments that are
+    the very same objects have the types that they had, so the compiled code is called at once; others go the long way.
+    """
+
+    def __init__(self, kernel: Any) -> None:
+        self.kernel, self.last, self.code = kernel, cast(tuple[Any, ...], ()), cast(Any, None)
+        """The kernel, the arguments of the last call that asked for types, and the code for those."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the kernel."""
+        if self.code is not None and len(arguments) == len(self.last):
+            for now, before in zip(arguments, self.last, strict=True):
+                if now is not before and (type(now) is not int or type(before) is not int):
+                    break
+            else:
+                return _signals.call(self.code, arguments)
+        result = self.kernel(*arguments)
+        whole = getattr(self.kernel, "entry", None) or self.kernel
+        if isinstance(whole, _Whole):
+            types = tuple(whole.typeof_pyval(argument) for argument in arguments)
+            self.last, self.code = arguments, getattr(whole.overloads.get(types), "entry_point", None)
+        return result
 
 
 class _Whole(CPUDispatcher):

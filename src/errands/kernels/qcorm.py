@@ -346,11 +346,16 @@ def learn(
     if not moved and machine.reward[entry] != 0.0:
         r = reward(world, machine.reward[entry], machine.signal[entry], s, a, o)
     q, v, gamma = values.q, values.v, 0.0 if failed else rates.gamma
-    for i in range(remaining(machine, values) if rates.lift_remaining else where[OPEN]):
-        k = values.open[i]
-        target = r + gamma * v[s2, k]
-        if q[s, a, k] != target and (not finished or failed or not completes(machine, entry, completed, k)):
-            pull(q, v, s, a, k, target, rates.alpha)
+    lifted = remaining(machine, values) if rates.lift_remaining else where[OPEN]
+    if finished and not failed:  # what the step completes is learnt when the episode has ended: it waits in `ground`
+        for i in range(lifted):
+            k = values.open[i]
+            if not completes(machine, entry, completed, k):
+                pull(q, v, s, a, k, r + gamma * v[s2, k], rates.alpha)
+    else:
+        for i in range(lifted):
+            k = values.open[i]
+            pull(q, v, s, a, k, r + gamma * v[s2, k], rates.alpha)
     where[TIME] += 1
     where[STEP] += 1
     if finished and not failed:

@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from errands.errors import ConfigError
+from errands.kernels import Repeated
 from errands.kernels.hrm import (
     FIELDS,
     FROM,
@@ -72,7 +73,8 @@ class HRM(CounterfactualLearner):
             controller=np.full((states, edges), config.q_init),
             gain=np.array([0.0, 1.0]),
         )
-        self.settled = self.unsettled()
+        self.settled, self.rates = self.unsettled(), self._rates()
+        self.train_loop, self.play = Repeated(hrm_loop), Repeated(greedy_options)
         self.begin()
 
     def check_size(self, states: int) -> None:
@@ -135,17 +137,16 @@ class HRM(CounterfactualLearner):
     def loop(self, count: int) -> int:
         """Run the compiled loop."""
         model = (self.world.table, self.machine, self.alive, self.options)
-        return int(hrm_loop(*model, self.values, self.settled, self.where, self._rates(), count, self.rng))
+        return int(self.train_loop(*model, self.values, self.settled, self.where, self.rates, count, self.rng))
 
     def supply(self) -> None:
         """Nothing is ever missing: the machine is enumerated."""
 
     def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
         """One compiled greedy episode."""
-        found: tuple[int, float, bool] = greedy_options(
-            self.world.table, self.machine, self.options, self.values, self._rates(), rng
-        )
-        return found
+        episode: tuple[int, float, bool]
+        episode = self.play(self.world.table, self.machine, self.options, self.values, self.rates, rng)
+        return episode
 
     @property
     def policy(self) -> OptionPolicy:

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from errands.errors import ConfigError
+from errands.kernels import Repeated
 from errands.kernels import qcorm as kernel
 from errands.learners.base import FINITE, MOST, Form, LearnerConfig, Saved, SavedArray, refuse
 from errands.learners.tabular.base import TabularLearner, room
@@ -103,6 +104,12 @@ class QCoRM(TabularLearner):
             passed=np.zeros((rows, 2), np.int64),
             passed_mask=np.zeros(rows, np.uint64),
         )
+        self.rates = self._rates()
+        self.twin = self.values._replace(
+            where=np.zeros_like(self.where), mask=np.zeros(1, np.uint64), open=np.zeros(count, np.int32)
+        )
+        """The values, with a position of its own for greedy episodes."""
+        self.train_loop, self.play = Repeated(kernel.qcorm_loop), Repeated(kernel.coupled_episode)
         self.begin()
 
     def begin(self) -> None:
@@ -126,8 +133,7 @@ class QCoRM(TabularLearner):
 
     def loop(self, count: int) -> int:
         """Run the compiled loop."""
-        arguments = (self.world.table, self.machine, self.values, self.table, self._rates())
-        return int(kernel.qcorm_loop(*arguments, count, self.rng))
+        return int(self.train_loop(self.world.table, self.machine, self.values, self.table, self.rates, count, self.rng))
 
     def supply(self) -> None:
         """Make the steps-to-go table larger."""
@@ -136,13 +142,10 @@ class QCoRM(TabularLearner):
         self.table = larger
 
     def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
-        """One compiled greedy episode, on copies of what tells where the agent is."""
-        v = self.values
-        twin = v._replace(where=v.where.copy(), mask=v.mask.copy(), open=v.open.copy())
-        found: tuple[int, float, bool] = kernel.coupled_episode(
-            self.world.table, self.machine, twin, self.table, self.world.limit, rng
-        )
-        return found
+        """One compiled greedy episode, with a position of its own."""
+        episode: tuple[int, float, bool]
+        episode = self.play(self.world.table, self.machine, self.twin, self.table, self.world.limit, rng)
+        return episode
 
     def known(self) -> dict[tuple[int, int, str], float]:
         """The steps to go by numeric state, remaining mask and objective, where an episode has reached the goal."""
