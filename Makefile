@@ -16,7 +16,7 @@ help:
 	@echo "make docs   build the documentation site into site/"
 	@echo "make extras resolve every extra under constraints.txt, installing none"
 	@echo "make release build wheel and sdist, check them, run the demo from each in an empty environment"
-	@echo "make bench  run every measurement of benchmarks/"
+	@echo "make bench  run the measurements of benchmarks/ that need no arguments"
 	@echo "make clean  remove .venv and everything that was generated"
 
 demo: $(VENV)/.core
@@ -44,7 +44,7 @@ release: $(VENV)/.full
 	$(BIN)/python -m pytest -m slow tests/test_installed.py $(ARGS)
 
 bench: $(VENV)/.full
-	@set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+	@set -e; for script in $(filter-out benchmarks/gpu.py benchmarks/strangers.py,$(sort $(wildcard benchmarks/*.py))); do echo "== $$script"; $(BIN)/python "$$script"; done
 
 clean:
 	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -26,7 +26,9 @@ class Arguments:
     csv: Path | None = None
     """The last episode as a table."""
     as_: Annotated[Literal["policy"] | None, tyro.conf.arg(name="as")] = None
-    """policy: RUN.safetensors here, one file that numpy alone acts by (errands.runs.policy_file.read_policy)."""
+    """policy: one file that numpy alone acts by (errands.runs.policy_file.read_policy)."""
+    output: Path | None = None
+    """Where the policy is written; RUN.safetensors unless said otherwise."""
     seed: int | None = None
     """Which seed; the first that was trained unless said otherwise."""
 
@@ -50,7 +52,7 @@ def run(arguments: Arguments) -> Answer:
     if arguments.as_ == "policy":
         from errands.runs.keep import opened_run
 
-        files["policy"] = str(opened_run(str(path), arguments.seed).export(Path(f"{folder.name}.safetensors")))
+        files["policy"] = str(opened_run(str(path), arguments.seed).export(arguments.output or f"{folder.name}.safetensors"))
     replay = replay_stored(folder, arguments.seed) if wanted else None
     if replay is not None:
         makers = {

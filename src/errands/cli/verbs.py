@@ -54,7 +54,7 @@ VERBS: Mapping[str, Verb] = {
     "verify": Verb("verify", "many", "repeat a part of a run and compare every byte", "errands verify latest"),
     "resume": Verb("resume", "learn", "go on with a run or sweep that was stopped", "errands resume latest"),
     "view": Verb("view", "see", "a local page: watch runs learn, replay them, write tasks", "errands view latest"),
-    "export": Verb("export", "see", "a run as a page that plays anywhere", "errands export latest --html run.html"),
+    "export": Verb("export", "see", "a run as a page, or its policy as a file", "errands export latest --html run.html"),
 }
 
 COMPILING = frozenset({"demo", "tasks", "solve", "train", "resume", "sweep", "verify", "plot", "export", "reproduce"})
