@@ -98,7 +98,9 @@ def _certain(crossed: Product, gamma: float, budget: int, orders: bool) -> Optim
     method = f"breadth-first search over {len(crossed):,} product states"
     if last < 0:
         discounted = _discounted(crossed, gamma, None, budget)
-        return Optimum(None, (), (), (), 0, discounted, 0.0, "no successful episode exists", method)
+        return Optimum(
+            None, orders=0, discounted=discounted, success=0.0, reason="no successful episode exists", method=method
+        )
     states = [last]
     while states[-1] != origin:
         states.append(int(origin_of[states[-1]]))
@@ -108,7 +110,17 @@ def _certain(crossed: Product, gamma: float, budget: int, orders: bool) -> Optim
     length = len(actions)
     discounted = _discounted(crossed, gamma, length, budget)
     counted = count_orders(crossed) if orders else None
-    return Optimum(length, order, path, actions, counted, discounted, 1.0, "", method, Plan(crossed, plan))
+    return Optimum(
+        length=length,
+        order=order,
+        path=path,
+        actions=actions,
+        orders=counted,
+        discounted=discounted,
+        success=1.0,
+        method=method,
+        policy=Plan(crossed, plan),
+    )
 
 
 def _retrace(crossed: Product, states: list[int]) -> dict[int, int]:
@@ -178,9 +190,18 @@ def _random(crossed: Product, gamma: float) -> Optimum:
         chance = most_success(crossed)
         success = float(sum(p * chance[x] for x, p in crossed.starts))
         reason = f"no policy succeeds surely; the greatest probability of success is {success:.6g}"
-        return Optimum(None, (), (), (), None, discounted, success, reason, method)
+        return Optimum(None, discounted=discounted, success=success, reason=reason, method=method)
     path, actions, order = follow(crossed, best, crossed.task.world.limit)
-    return Optimum(length, order, path, actions, None, discounted, 1.0, "", method, Plan(crossed, best))
+    return Optimum(
+        length=length,
+        order=order,
+        path=path,
+        actions=actions,
+        discounted=discounted,
+        success=1.0,
+        method=method,
+        policy=Plan(crossed, best),
+    )
 
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from errands import worlds
 from errands.errors import ErrandsError, SpecError, TaskError
 from errands.tables import RUNNING
 from errands.tasks.lint import lint_machine
@@ -20,7 +21,7 @@ MOST_CELLS = 2_500
 MOST_SUBTASKS = 16
 MOST_TRANSITIONS = 200
 MOST_TRACE = 200
-KINDS = ("grid", "delivery", "office", "visit", "water", "cheetah")
+KINDS = tuple(kind for kind in worlds.KINDS if kind != "gymnasium")
 """Worlds that a typed task may have: a Gymnasium id would import whatever module it names."""
 
 
@@ -45,7 +46,7 @@ def _too_large(spec: TaskSpec) -> list[str]:
         found.append(f"world.kind: '{world.kind}' cannot be used in the editor; use {', '.join(KINDS)}")
     if isinstance(world, GridSpec) and sum(map(len, world.rows)) > MOST_CELLS:
         found.append(f"world.rows: the editor takes at most {MOST_CELLS:,} cells; use errands train")
-    for name in ("boxes", "places"):
+    for name in ("boxes", "places", "pairs", "passengers"):
         if getattr(world, name, 0) > MOST_SUBTASKS:
             found.append(f"world.{name}: the editor takes at most {MOST_SUBTASKS}; use errands train")
     if (getattr(world, "size", None) or 0) ** 2 > MOST_CELLS:

@@ -13,14 +13,14 @@ from errands.errors import TaskError
 from errands.tables import WorldTable
 from errands.worlds.base import FiniteWorld
 from errands.worlds.grid import GridLayout, distinct_cells, grid_limit, grid_size, grid_table, outcomes, positive
-from errands.worlds.grid_world import GridEnv, Info
+from errands.worlds.grid_world import GridEnv, Info, OnGrid
 from errands.worlds.saving import Saved
 
 MOST_STATES = 5_000_000
 
 
 @dataclass(frozen=True, init=False)
-class Delivery:
+class Delivery(OnGrid):
     """Station `s`, boxes `b1`..`bN` and the start on distinct random cells; more boxes on a map only add to it.
 
     The grid has 10 x 10 cells up to 30 boxes, then the smallest size with four cells to a box (64 boxes: 16 x 16).
@@ -55,11 +55,6 @@ class Delivery:
     def features(self) -> tuple[str, ...]:
         """The boxes b1..bN, then the station s."""
         return (*(f"b{i}" for i in range(1, self.boxes + 1)), "s")
-
-    @property
-    def signals(self) -> tuple[str, ...]:
-        """None: the grid reports features only."""
-        return ()
 
     @cached_property
     def layout(self) -> GridLayout:

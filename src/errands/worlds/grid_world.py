@@ -97,8 +97,32 @@ class GridEnv(gym.Env[Any, Any]):
         restore_random(self, saved["random"])
 
 
+class OnGrid:
+    """What worlds on a grid share: their layout's shell and table, one state to a cell, and no signals."""
+
+    limit: int
+
+    @property
+    def layout(self) -> GridLayout:
+        """The plan of the grid."""
+        raise NotImplementedError
+
+    @property
+    def signals(self) -> tuple[str, ...]:
+        """None: a grid reports features only."""
+        return ()
+
+    def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
+        """A fresh Gymnasium environment of this grid."""
+        return GridEnv(self.layout, self.limit, render_mode)
+
+    def finite(self) -> FiniteWorld:
+        """The grid as flat tables."""
+        return grid_table(self.layout)
+
+
 @dataclass(frozen=True)
-class GridWorld:
+class GridWorld(OnGrid):
     """A grid drawn in letters, top row first: '.' free, '#' wall, 'A' start, any other letter by the legend."""
 
     rows: Sequence[str]
@@ -126,11 +150,6 @@ class GridWorld:
         """The features of the legend, each once, in its order."""
         return tuple(dict.fromkeys(self.legend.values()))
 
-    @property
-    def signals(self) -> tuple[str, ...]:
-        """None: a grid reports features only."""
-        return ()
-
     @cached_property
     def layout(self) -> GridLayout:
         """The plan that the letters draw."""
@@ -149,13 +168,6 @@ class GridWorld:
             slip=self.slip,
         )
 
-    def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
-        """A fresh Gymnasium environment of this grid."""
-        return GridEnv(self.layout, self.limit, render_mode)
-
-    def finite(self) -> FiniteWorld:
-        """The grid as flat tables, one state to a cell."""
-        return grid_table(self.layout)
 
 
 def _row_problems(rows: Sequence[str]) -> list[str]:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
-
-import gymnasium as gym
 
 from errands.errors import SpecError
-from errands.worlds.base import FiniteWorld
-from errands.worlds.grid import GridLayout, grid_table, positive
-from errands.worlds.grid_world import GridEnv
+from errands.worlds.grid import GridLayout, positive
+from errands.worlds.grid_world import OnGrid
 
 WIDTH, HEIGHT, ROOM = 12, 9, 3
 START = (2, 1)
@@ -21,7 +17,7 @@ DECORATIONS = ((1, 4), (10, 4), (4, 7), (4, 1), (7, 7), (7, 1))
 
 
 @dataclass(frozen=True)
-class Office:
+class Office(OnGrid):
     """The one Office map; all six offices are on it, `offices` says how many of them the catalogue task visits."""
 
     offices: int = 6
@@ -45,22 +41,10 @@ class Office:
         return self.layout.features
 
     @property
-    def signals(self) -> tuple[str, ...]:
-        """None: the grid reports features only."""
-        return ()
-
-    @property
     def layout(self) -> GridLayout:
         """The plan of the rooms."""
         return office_layout(self.slip)
 
-    def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
-        """A fresh Gymnasium environment of this grid."""
-        return GridEnv(self.layout, self.limit, render_mode)
-
-    def finite(self) -> FiniteWorld:
-        """The grid as flat tables, one state to a cell."""
-        return grid_table(self.layout)
 
 
 @cache

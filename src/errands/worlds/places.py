@@ -1,17 +1,13 @@
-"""Pickup and Taxi: N things to be picked up on one cell and put down on another, on an open grid or in Taxi's streets."""
+"""Random places on a grid (ours): Visit has N in any order, Pickup and Taxi N pairs, from one cell to another."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
-
-import gymnasium as gym
 
 from errands.errors import SpecError
-from errands.worlds.base import FiniteWorld
-from errands.worlds.grid import GridLayout, distinct_cells, grid_limit, grid_size, grid_table, positive
-from errands.worlds.grid_world import GridEnv
+from errands.worlds.grid import GridLayout, distinct_cells, grid_limit, grid_size, positive
+from errands.worlds.grid_world import OnGrid
 
 TAXI_SIDE = 5
 TAXI_WALLS = frozenset({(1, 2), (6, 7), (15, 16), (20, 21), (17, 18), (22, 23)})
@@ -19,7 +15,48 @@ TAXI_WALLS = frozenset({(1, 2), (6, 7), (15, 16), (20, 21), (17, 18), (22, 23)})
 
 
 @dataclass(frozen=True, init=False)
-class Pickup:
+class Visit(OnGrid):
+    """Places `v1`..`vN` and the start on distinct random cells; sizes as in Delivery (100 places: 20 x 20)."""
+
+    places: int
+    map_seed: int
+    size: int
+    slip: float
+    limit: int
+
+    def __init__(
+        self,
+        places: int = 5,
+        map_seed: int = 0,
+        size: int | None = None,
+        slip: float = 0.0,
+        limit: int | None = None,
+    ) -> None:
+        positive("places", places)
+        side = grid_size(places, size)
+        steps = grid_limit(places, side, limit)
+        vars(self).update(places=places, map_seed=map_seed, size=side, slip=slip, limit=steps)
+        _ = self.layout
+
+    @property
+    def kind(self) -> str:
+        """The word of task files: visit."""
+        return "visit"
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The places v1..vN."""
+        return tuple(f"v{i}" for i in range(1, self.places + 1))
+
+    @cached_property
+    def layout(self) -> GridLayout:
+        """The plan that the map seed draws: the start, then the places in order."""
+        start, *cells = distinct_cells(self.map_seed, self.size * self.size, self.places + 1)
+        return GridLayout(self.size, self.size, start, tuple(zip(self.features, cells, strict=True)), slip=self.slip)
+
+
+@dataclass(frozen=True, init=False)
+class Pickup(OnGrid):
     """Pick-up places `p1`..`pN`, drop-off places `d1`..`dN` and the start on distinct random cells of an open grid."""
 
     pairs: int
@@ -47,28 +84,15 @@ class Pickup:
         """p1, d1, p2, d2 and so on."""
         return paired(self.pairs)
 
-    @property
-    def signals(self) -> tuple[str, ...]:
-        """None: the grid reports features only."""
-        return ()
-
     @cached_property
     def layout(self) -> GridLayout:
         """The plan that the map seed draws: the start, then the places pair by pair."""
         start, *cells = distinct_cells(self.map_seed, self.size * self.size, 2 * self.pairs + 1)
         return GridLayout(self.size, self.size, start, tuple(zip(self.features, cells, strict=True)), slip=self.slip)
 
-    def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
-        """A fresh Gymnasium environment of this grid."""
-        return GridEnv(self.layout, self.limit, render_mode)
-
-    def finite(self) -> FiniteWorld:
-        """The grid as flat tables, one state to a cell."""
-        return grid_table(self.layout)
-
 
 @dataclass(frozen=True)
-class Taxi:
+class Taxi(OnGrid):
     """The streets of Gymnasium's Taxi (5 x 5 cells, its walls) with N passengers: `p1`..`pN` wait, `d1`..`dN` are aims."""
 
     passengers: int = 2
@@ -93,25 +117,12 @@ class Taxi:
         """p1, d1, p2, d2 and so on."""
         return paired(self.passengers)
 
-    @property
-    def signals(self) -> tuple[str, ...]:
-        """None: the streets report features only."""
-        return ()
-
     @cached_property
     def layout(self) -> GridLayout:
         """The streets, with the start, then each passenger's two cells as the map seed draws them."""
         start, *cells = distinct_cells(self.map_seed, TAXI_SIDE * TAXI_SIDE, 2 * self.passengers + 1)
         places = tuple(zip(self.features, cells, strict=True))
         return GridLayout(TAXI_SIDE, TAXI_SIDE, start, places, walls=TAXI_WALLS, slip=self.slip)
-
-    def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
-        """A fresh Gymnasium environment of these streets."""
-        return GridEnv(self.layout, self.limit, render_mode)
-
-    def finite(self) -> FiniteWorld:
-        """The streets as flat tables, one state to a cell."""
-        return grid_table(self.layout)
 
 
 def paired(count: int) -> tuple[str, ...]:
