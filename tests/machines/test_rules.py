@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
+import time
 from itertools import permutations
 from math import comb, factorial
 
 import numpy as np
 import pytest
 
-from errands.errors import SpecError
+from errands.errors import SpecError, TaskError
 from errands.kernels.stepping import advance, open_subtasks
 from errands.machines import NumericRM, Stepper, couple, size, unfold_agenda, unfold_boolean
 from errands.machines.counting import Quotient
@@ -17,7 +19,7 @@ from errands.machines.lower import entries, lower
 from errands.machines.numeric import parse_transition
 from errands.machines.rules import Rules, read_rules, write_rules
 from errands.tables import RUNNING
-from errands.tasks import any_order, either, repeat, sequence
+from errands.tasks import any_order, either, load, repeat, sequence
 
 from .examples import random_ruled_machine, random_trace
 
@@ -196,3 +198,34 @@ def test_not_unchanged_is_decreased_or_reached() -> None:
     assert any(
         first.run([{n for n in ("x", "y", "s") if chance.random() < 0.5} for _ in range(12)]).success for _ in range(50)
     )
+
+
+def test_large_machines_with_rules_are_refused_before_they_are_built() -> None:
+    begun = time.perf_counter()
+    machine = any_order(*(sequence(f"p{i}", f"d{i}") for i in range(16)))
+    with pytest.raises(TaskError, match="the agenda machine would have 43,046,721 states"):
+        unfold_agenda(machine)
+    with pytest.raises(TaskError, match="the Boolean machine would have"):
+        unfold_boolean(machine)
+    assert time.perf_counter() - begun < 5.0
+
+
+# Made with the code before rules came (commit cafa811): machines, states, labels, objectives and sizes.
+BEFORE = {
+    "figure-1": "bb4e23be52c1", "corridor": "dc6e1ae81d87", "delivery-2": "03160f7f3608", "delivery-5": "327b29f233dc",
+    "office-3": "45a09070e2bd", "office-6": "a6687ed9d199", "visit-4": "15d2012ed06c", "water-3": "81b18bc6476e",
+    "cheetah-bcde": "2fe73ccf8f74",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BEFORE)
+def test_an_old_task_gives_the_same_machines_as_before(name: str) -> None:
+    machine = load(name).machine
+    agenda = unfold_agenda(machine)
+    coupled, sizes = couple(agenda), size(machine)
+    value = (
+        name, machine.initial, machine.success, machine.failure, machine.numeric, [str(t) for t in machine.transitions],
+        agenda.states, [str(x) for x in agenda.labels], [str(x) for x in coupled.labels], coupled.objectives,
+        unfold_boolean(machine).states, [sizes.boolean, sizes.agenda, sizes.coupled, sizes.policies],
+    )  # fmt: skip
+    assert hashlib.sha256(repr(value).encode()).hexdigest()[:12] == BEFORE[name]

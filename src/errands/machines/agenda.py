@@ -66,11 +66,11 @@ def unfold_agenda(machine: NumericRM, budget: int = BUDGET) -> AgendaRM:
     >>> len(unfold_agenda(errands.load("delivery-2").machine))
     7
     """
-    from errands.machines.counting import size
+    from errands.machines.counting import predicted
 
     stepper = Stepper(machine)
-    if stepper.symmetric and (predicted := size(machine).agenda) > budget:
-        raise refuse("agenda", predicted, budget)
+    if (sizes := predicted(machine)) is not None and sizes.agenda > budget:
+        raise refuse("agenda", sizes.agenda, budget)
     depth: dict[State, int] = {stepper.start: 0}
     layer = [stepper.start]
     while layer:

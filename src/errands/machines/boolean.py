@@ -83,11 +83,11 @@ def unfold_boolean(machine: NumericRM, budget: int = BUDGET) -> BooleanRM:
     >>> len(unfold_boolean(errands.load("delivery-2").machine))
     9
     """
-    from errands.machines.counting import size
+    from errands.machines.counting import predicted
 
     stepper = Stepper(machine)
-    if stepper.symmetric and (predicted := size(machine).boolean) > budget:
-        raise refuse("Boolean", predicted, budget)
+    if (sizes := predicted(machine)) is not None and sizes.boolean > budget:
+        raise refuse("Boolean", sizes.boolean, budget)
     start: Ordered = (stepper.start[0], ())
     found: dict[Ordered, None] = {start: None}
     layer = [start]

@@ -155,11 +155,16 @@ def size(machine: NumericRM) -> Sizes:
     >>> size(errands.load("delivery-2").machine)
     Sizes(boolean=9, agenda=7, coupled=8, policies=3)
     """
+    return predicted(machine) or _size_by_walking(machine)
+
+
+def predicted(machine: NumericRM) -> Sizes | None:
+    """The sizes in closed form, whatever they are; None where states would have to be walked to be counted."""
     quotient = Quotient(machine)
     stepper = quotient.stepper
     counted = _counted_apart(quotient)
     if counted is None:
-        return _size_by_walking(machine)
+        return None
     agenda = coupled = 0
     for u, counts in quotient.nodes:
         if stepper.status[u] != RUNNING:
@@ -228,7 +233,8 @@ def _counted_apart(quotient: Quotient) -> list[Counted] | None:
         return None
     if any((bits >> i ^ bits >> j) & 1 for bits in stepper.variable_bits for i, j in rules.before):
         return None
-    return [_ordered(stepper, bits, slack) for bits, slack in zip(stepper.variable_bits, quotient.slack, strict=True)]
+    found = [_ordered(stepper, bits, slack) for bits, slack in zip(stepper.variable_bits, quotient.slack, strict=True)]
+    return [counted for counted in found if counted is not None] if None not in found else None
 
 
 def _unordered(count: int) -> Counted:
@@ -238,14 +244,17 @@ def _unordered(count: int) -> Counted:
     )
 
 
-def _ordered(stepper: Stepper, bits: int, slack: int) -> Counted:
+def _ordered(stepper: Stepper, bits: int, slack: int) -> Counted | None:
     """Subtasks with predecessors: independent components are counted apart and put together.
 
     Sets multiply; open subtasks obey the product rule; orders of two components interleave in binomially many ways.
     """
     whole = Counted([1], [0], [1])
     for component in _components(stepper.order.before, bits):
-        masks, open_, orders = _component(stepper.order.before, component)
+        counted = _component(stepper.order.before, component)
+        if counted is None:
+            return None
+        masks, open_, orders = counted
         size, more = len(whole.masks) - 1, len(masks) - 1
         joined = Counted(*([0] * (size + more + 1) for _ in range(3)))
         for i, j in product(range(size + 1), range(more + 1)):
@@ -274,8 +283,8 @@ def _components(before: list[int], bits: int) -> Iterator[int]:
         bits &= ~found
 
 
-def _component(before: list[int], bits: int) -> Counted:
-    """One component counted by walking the sets that can remain of it, largest first."""
+def _component(before: list[int], bits: int) -> Counted | None:
+    """One component counted by walking the sets that can remain of it, largest first; None where they are too many."""
     size = bits.bit_count()
     counted = Counted([0] * (size + 1), [0] * (size + 1), [0] * (size + 1))
     layer = {bits: 1}
@@ -290,7 +299,7 @@ def _component(before: list[int], bits: int) -> Counted:
                 rest = mask & ~(1 << i)
                 following[rest] = following.get(rest, 0) + orders
         if len(following) > MOST_WALKED:
-            raise TaskError(f"the order of {size} subtasks leaves too many possibilities to be counted; split the task")
+            return None
         layer = following
     return counted
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from errands.errors import TaskError
 from errands.kernels.search import DEAD, DONE, expand
-from errands.machines.counting import size
-from errands.machines.stepping import State, Stepper
+from errands.machines.counting import predicted
+from errands.machines.stepping import State
 from errands.tables import RUNNING, SUCCESS, AgendaTable, Floats, Ints, Masks
 from errands.tasks.task import Task
 from errands.worlds.base import FiniteWorld
@@ -74,8 +74,8 @@ def product(task: Task, budget: int = BUDGET, each: int | None = None) -> Produc
     row = world.states * (each or (CERTAIN_BYTES if world.certain else RANDOM_BYTES)) + LABEL_BYTES * len(world.labels)
     most = min(budget // row, (2**31 - 1) // world.states)
     table = task.agenda_table
-    if Stepper(task.machine).symmetric and (predicted := size(task.machine).agenda) > most:
-        raise _refused(task, predicted, world.states, row, budget)
+    if (sizes := predicted(task.machine)) is not None and sizes.agenda > most:
+        raise _refused(task, sizes.agenda, world.states, row, budget)
     layers = [(np.array([table.initial], np.int32), np.array([table.full], np.uint64))]
     known = [np.empty(0, np.uint64) for _ in table.status]
     known[table.initial] = layers[0][1]

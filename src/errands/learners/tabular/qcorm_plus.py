@@ -42,7 +42,7 @@ from errands.learners.base import Form, LearnerConfig, Saved, SavedArray, refuse
 from errands.learners.tabular.base import Asked, TabularLearner, room
 from errands.learners.tabular.policies import LandmarkPolicy, episode, settled
 from errands.machines.agenda import unfold_agenda
-from errands.machines.counting import size
+from errands.machines.counting import predicted
 from errands.machines.coupled import couple
 from errands.machines.lower import lower
 from errands.machines.numeric import Label
@@ -113,8 +113,8 @@ class QCoRMPlus(TabularLearner):
 
     def _listed(self) -> tuple[AgendaTable, Agenda]:
         machine = lower(self.task.machine, self.world.labels, self.world.signals)
-        large = Stepper(self.task.machine).symmetric and size(self.task.machine).agenda > MOST_LISTED
-        most = 0 if large else MOST_LISTED
+        sizes = predicted(self.task.machine)
+        most = 0 if sizes is not None and sizes.agenda > MOST_LISTED else MOST_LISTED
         return machine, list_agenda(machine, self.config.gamma, most, not isinstance(self.world, Asked))
 
     def begin(self) -> None:
