@@ -10,7 +10,7 @@ import pytest
 from errands.kernels.local_search import tour
 from errands.kernels.scout.tour import tree_bound
 from errands.learners.scout import Scout, ScoutConfig, machine
-from errands.learners.scout.fallback import NearestPlanner
+from errands.learners.scout.planner import NearestPlanner
 from errands.learners.scout.stages import TourPlanner
 from errands.oracle.optimum import optimum
 from errands.tasks import Task, load

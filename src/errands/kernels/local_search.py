@@ -8,9 +8,17 @@ from errands.kernels import jit
 from errands.tables import Flags, Floats, Ints
 
 WINDOW = 30
+"""The most items that a kick moves."""
 LONGEST = 3
+"""The most items that are shifted at once (Or-opt)."""
 NEAR = 8
+"""Neighbours of an item that moves try to join it to: a good path has few edges to others."""
 SLACK = 1e-9
+"""Gains below this are rounding, and would be taken for ever."""
+
+# A path is [0, items 1..n in some order, n + 1]: the two ends are fixed, and cost[i, j] is that of going from i to j, not
+# the same as back. ahead[p] is the cost along the path up to position p, back[p] the cost of the same edges the other way,
+# so that turning positions i..j round costs (back[j] - back[i]) - (ahead[j] - ahead[i]) and no loop.
 
 
 @jit
@@ -80,6 +88,7 @@ def try_reversal(cost: Floats, path: Ints, where: Ints, near: Ints, ahead: Float
     for c in near[path[p]]:
         at = where[c]
         for side in range(2):
+            # Side 0 brings c next to p from its own side of the gap, side 1 from the other: i..j is what is turned round.
             i, j = (p, at - 1) if at > p else (at + 1, p)
             if side == 1:
                 i, j = (p + 1, at) if at > p else (at, p - 1)
@@ -127,7 +136,11 @@ def try_shift(cost: Floats, path: Ints, where: Ints, near: Ints, ahead: Floats, 
 def improve(
     cost: Floats, path: Ints, where: Ints, near: Ints, ahead: Floats, back: Floats, dirty: Flags
 ) -> None:
-    """Local search to an optimum of both moves, starting with the items marked dirty."""
+    """Local search to an optimum of both moves, starting with the items marked dirty.
+
+    An item is dirty when an edge near it has changed since it was last tried without success ("don't look bits"): after a
+    kick only a few are, which makes a kick cost about as much as its surroundings and not the whole path.
+    """
     size = path.shape[0]
     prefix(cost, path, where, ahead, back)
     again = True
@@ -172,6 +185,7 @@ def tour(first: Floats, between: Floats, last: Floats, kicks: int, rng: np.rando
         k = i + 1 + int(rng.random() * (width - 1))
         j = i + int(rng.random() * (k - i))
         swap(path, i, j, k)
+        # The six items beside the three edges that the kick has changed.
         for p in (i - 1, i, i + k - j - 1, i + k - j, k, k + 1):
             dirty[path[min(p, n + 1)]] = True
         improve(cost, path, where, near, ahead, back, dirty)

@@ -54,9 +54,9 @@ def test_lanes_are_busy_until_their_job_is_collected(ground):
     assert ground.ended() == [1]
     done = ground.collect(1)
     assert ground.free == [0, 1]
-    assert done.attempts.made <= 3
+    assert done.attempts.number <= 3
     assert done.attempts.steps <= 60
-    assert len(done.attempts.ends) <= done.attempts.made
+    assert len(done.attempts.ends) <= done.attempts.number
 
 
 def test_a_result_depends_on_the_job_and_not_on_the_lane_or_its_neighbour(ground):

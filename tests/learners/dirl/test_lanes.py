@@ -56,7 +56,7 @@ def idle():
 
 
 def test_lanes_without_a_job_have_ended(idle):
-    assert not np.asarray(live(idle.order, idle.step, idle.tally.made)).any()
+    assert not np.asarray(live(idle.order, idle.step, idle.tally.attempts)).any()
     assert idle.buffer.shape == (30, 2, AGENT.shape.width)
 
 
@@ -70,6 +70,6 @@ def test_a_job_starts_where_its_order_says_and_leaves_the_other_lane_alone(idle)
     assert int(after.step[0]) == 0
     assert 20 < int(after.step[1]) <= min(70, CHUNK)
     tried = int(after.step[1]) - 20
-    assert (int(after.tally.made[1]) == 2) or tried == 50
-    assert int(after.tally.won[1]) <= int(after.tally.made[1])
+    assert (int(after.tally.attempts[1]) == 2) or tried == 50
+    assert int(after.tally.won[1]) <= int(after.tally.attempts[1])
     assert tried <= 2 * CONFIG.edge_limit

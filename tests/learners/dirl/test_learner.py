@@ -164,9 +164,9 @@ def test_an_attempt_that_the_budget_cuts_short_is_counted_in_steps_but_not_as_ma
     learnt = edges.learn(graph.edges[0], edges.starts(), 5_000, rng)
     whole = edges.attempt(graph.edges[0], learnt, edges.starts(), 10, 10_000, rng)
     length = whole.steps // 10
-    assert (whole.made, len(whole.ends), whole.steps) == (10, 10, 10 * length)
+    assert (whole.number, len(whole.ends), whole.steps) == (10, 10, 10 * length)
     short = edges.attempt(graph.edges[0], learnt, edges.starts(), 10, 2 * length + 1, rng)
-    assert (short.made, len(short.ends), short.steps) == (2, 2, 2 * length + 1)
+    assert (short.number, len(short.ends), short.steps) == (2, 2, 2 * length + 1)
 
 
 def test_a_world_that_ends_at_a_goal_that_is_not_the_last_lets_the_edge_miss() -> None:

@@ -47,7 +47,7 @@ def test_the_learnt_policy_takes_the_shortest_way_every_time():
     made = edges()
     job = EdgeJob(0, edge_to("b1"), made.starts(), 3_000, 10, 10_000, 0)
     done = made.solve(job)
-    assert (done.attempts.made, done.attempts.steps) == (10, 30)
+    assert (done.attempts.number, done.attempts.steps) == (10, 30)
     assert set(done.attempts.ends.tolist()) == {0}
     again = edges().solve(job)
     assert np.array_equal(done.learnt, again.learnt)
@@ -57,7 +57,7 @@ def test_rollouts_stop_at_their_steps():
     made = edges()
     job = EdgeJob(0, edge_to("b1"), made.starts(), 3_000, 10, 10, 0)
     attempts = made.solve(job).attempts
-    assert (attempts.made, attempts.steps) == (3, 10)
+    assert (attempts.number, attempts.steps) == (3, 10)
 
 
 def test_a_world_without_tables_is_refused():

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from errands.learners.scout.fallback import NearestPlanner
 from errands.learners.scout.learner import new_known
+from errands.learners.scout.planner import NearestPlanner
 from errands.tasks import load
 
 UP, RIGHT, DOWN, LEFT = range(4)

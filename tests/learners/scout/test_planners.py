@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from errands.learners.scout.fallback import NearestPlanner
 from errands.learners.scout.learner import ScoutConfig, new_known
 from errands.learners.scout.machine import Lowering
-from errands.learners.scout.planner import ExactPlanner, Planners, UsualOutcomes
+from errands.learners.scout.planner import ExactPlanner, NearestPlanner, Planners, UsualOutcomes
 from errands.learners.scout.policy import ExactValues
 from errands.learners.scout.stages import StageValues, TourPlanner
 from errands.machines import NumericRM

@@ -183,13 +183,13 @@ class DeviceLanes(LanePool):
 
     def begin(self, lane: int, job: EdgeJob) -> None:
         """Give a free lane a job."""
-        found, known = self.meaning(job), len(job.starts.rows)
+        meant, known = self.meaning(job), len(job.starts.rows)
         rows = np.zeros((self.rows, self.states.numbers), self.states.dtype)
         cumulative = np.full(self.rows, 2.0 if known else -1.0, np.float32)
         if known:
             rows[:known], cumulative[:known] = job.starts.rows, job.starts.cumulative
         with self.place():
-            order = lanes.LaneOrder(*map(jnp.asarray, (*found, rows, cumulative)), *map(jnp.int32, job[3:6]))
+            order = lanes.LaneOrder(*map(jnp.asarray, (*meant, rows, cumulative)), *map(jnp.int32, job[3:6]))
             args = (jnp.int32(lane), self.key(job), order)
             self.lanes = lanes.begin(self.agent, self.world, self.states, self.lanes, *args)
         self.jobs[lane] = job
@@ -204,18 +204,18 @@ class DeviceLanes(LanePool):
     def ended(self) -> list[int]:
         """The lanes whose jobs are done."""
         now = self.lanes
-        going = np.asarray(lanes.live(now.order, now.step, now.tally.made))
+        going = np.asarray(lanes.live(now.order, now.step, now.tally.attempts))
         return [lane for lane in self.busy if not going[lane]]
 
     def collect(self, lane: int) -> Done:
         """What became of the job of a lane, which is then free."""
         job, tally = self.jobs[lane], self.lanes.tally
         assert job is not None  # noqa: S101 (only lanes with a job are collected)
-        made, won, step = (int(part[lane]) for part in (tally.made, tally.won, self.lanes.step))
+        attempts, won, step = (int(part[lane]) for part in (tally.attempts, tally.won, self.lanes.step))
         ends = np.asarray(tally.ends[lane, :won])
         self.jobs[lane] = None
         learnt = weights_of(self.agent, self.lanes.minds.trained, lane)
-        return Done(learnt, Attempts(made, step - job.training, ends))
+        return Done(learnt, Attempts(attempts, step - job.training, ends))
 
 
 def lane_pool(task: Task, graph: AbstractGraph, config: DeepDiRLConfig, count: int) -> LanePool:

@@ -56,10 +56,10 @@ class AbstractGraph:
     @cached_property
     def leaving(self) -> tuple[tuple[int, ...], ...]:
         """The numbers of the edges out of each vertex."""
-        found: list[list[int]] = [[] for _ in self.vertices]
+        by_source: list[list[int]] = [[] for _ in self.vertices]
         for number, edge in enumerate(self.edges):
-            found[edge.source].append(number)
-        return tuple(map(tuple, found))
+            by_source[edge.source].append(number)
+        return tuple(map(tuple, by_source))
 
     def final(self, vertex: int) -> bool:
         """Whether the task is done in a vertex."""
@@ -70,11 +70,11 @@ def abstract_graph(machine: NumericRM, budget: int = MOST_VERTICES) -> AbstractG
     """The abstract graph of any numeric machine; refused where it would have more vertices than the budget."""
     agenda = unfold_agenda(machine, budget)
     status = agenda.stepper.status
-    kept = [i for i, (u, _) in enumerate(agenda.states) if status[u] != FAILURE]
-    vertices = tuple(agenda.states[i] for i in kept)
+    alive = [i for i, (u, _) in enumerate(agenda.states) if status[u] != FAILURE]
+    vertices = tuple(agenda.states[i] for i in alive)
     number = {state: i for i, state in enumerate(vertices)}
     edges = [edge for i, state in enumerate(vertices) for edge in _edges(agenda.stepper, i, state, number)]
-    return AbstractGraph(agenda, vertices, tuple(str(agenda.labels[i]) for i in kept), tuple(edges))
+    return AbstractGraph(agenda, vertices, tuple(str(agenda.labels[i]) for i in alive), tuple(edges))
 
 
 def _edges(stepper: Stepper, source: int, state: State, number: dict[State, int]) -> list[AbstractEdge]:

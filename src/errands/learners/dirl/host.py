@@ -86,8 +86,8 @@ def _turn(
     never = jnp.zeros(len(answer), jnp.bool_)
     outcome = WorldStep(seen, fate[:, 0].astype(jnp.int32), never, over[:, 0] > 0, signals)
     step = now[:, 0] - 1
-    _, rows, told = jax.vmap(agent.record)(crew.minds, crew.places, actions, outcome, step)
-    places = jax.vmap(agent.next_position)(crew.places, told, seen, fresh)
+    _, rows, machine_step = jax.vmap(agent.record)(crew.minds, crew.places, actions, outcome, step)
+    places = jax.vmap(agent.next_position)(crew.places, machine_step, seen, fresh)
     buffer = crew.buffer.at[step % agent.config.capacity, jnp.arange(len(step))].set(rows)
     crew = HostState(crew.minds, places, buffer)
     return crew, _choose(agent, crew, now, jnp.minimum(i + 1, CHUNK - 1), uniforms, normals)
@@ -100,7 +100,7 @@ class Lane:
         self.job, self.meaning = job, meaning
         self.rng = np.random.Generator(np.random.PCG64([job.seed, max(job.number, 0), 1]))
         """Where attempts begin; all else is drawn on the device."""
-        self.step, self.time, self.made = 0, 0, 0
+        self.step, self.time, self.attempts = 0, 0, 0
         self.ends: list[NDArray[np.uint8]] = []
 
     @property
@@ -112,7 +112,7 @@ class Lane:
     def live(self) -> bool:
         """Whether the job goes on."""
         job = self.job
-        return self.training or (self.made < job.rollouts and self.step - job.training < job.most)
+        return self.training or (self.attempts < job.rollouts and self.step - job.training < job.most)
 
     def drawn(self) -> NDArray[np.uint8] | None:
         """The state in which the next attempt begins; None where it begins as episodes do."""
@@ -129,7 +129,7 @@ class Lane:
         self.step += 1
         self.time += 1
         over = fate != AWAY or self.time >= limit
-        self.made += over and not trained
+        self.attempts += over and not trained
         # The attempt under way when training ends is given up: rollouts begin where attempts begin.
         return over or self.step == self.job.training, over and not trained and fate == THERE
 
@@ -216,4 +216,4 @@ class HostLanes(LanePool):
         own, self.jobs[lane] = self.lanes[lane], None
         learnt = weights_of(self.agent, self.crew.minds.trained, lane)
         ends = stacked(own.ends)
-        return Done(learnt, Attempts(own.made, own.step - own.job.training, ends))
+        return Done(learnt, Attempts(own.attempts, own.step - own.job.training, ends))

@@ -60,7 +60,7 @@ class LaneOrder(NamedTuple):
 class Tally(NamedTuple):
     """What rollouts came to so far."""
 
-    made: Int[Array, ""]
+    attempts: Int[Array, ""]
     won: Int[Array, ""]
     ends: Array
     """[rows, numbers] the world states in which the first `won` successes ended."""
@@ -97,9 +97,9 @@ def training(order: LaneOrder, step: Array) -> Bool[Array, "*lanes"]:
     return step < order.training
 
 
-def live(order: LaneOrder, step: Array, made: Array) -> Bool[Array, "*lanes"]:
+def live(order: LaneOrder, step: Array, attempts: Array) -> Bool[Array, "*lanes"]:
     """Whether the job goes on."""
-    return (step < order.training) | ((made < order.rollouts) & (step - order.training < order.most))
+    return (step < order.training) | ((attempts < order.rollouts) & (step - order.training < order.most))
 
 
 def think(agent: Agent, minds: AgentState, places: Position, buffer: Array, now: LaneStep) -> tuple[AgentState, Array]:
@@ -116,10 +116,10 @@ def think(agent: Agent, minds: AgentState, places: Position, buffer: Array, now:
     studied, acting = study(drawn, places, rows, extra, now.i + warmup, now.uniforms, now.normals)
     go = now.training & (now.step >= warmup)
 
-    def kept(new: Array, old: Array) -> Array:
+    def updated(new: Array, old: Array) -> Array:
         return jnp.where(go.reshape(-1, *[1] * (new.ndim - 1)), new, old)
 
-    return jax.tree.map(kept, studied, minds), acting
+    return jax.tree.map(updated, studied, minds), acting
 
 
 def view(agent: Agent, minds: AgentState, places: Position) -> Array:
@@ -225,21 +225,21 @@ def _move(
 ) -> tuple[Lanes, Array]:
     """One lane after a step in the world, and the row to remember; nothing is counted once the job has ended."""
     place, step, order, tally = lane.places, lane.step, lane.order, lane.tally
-    going, on = live(order, step, tally.made), training(order, step)
+    going, on = live(order, step, tally.attempts), training(order, step)
     state, label, ends, signals = world.step(lane.worlds, action, chance[0])
     observation = world.observe(state)
     fate = order.fate[label + jnp.where(ends, len(order.fate) // 2, 0)]
     config: Any = agent.config
     late = place.time + 1 >= config.edge_limit
     outcome = WorldStep(observation, fate, jnp.bool_(False), late, order.pay[label] * signals)
-    _, row, told = agent.record(lane.minds, place, action, outcome, step)
-    tried = going & ~on & told.over
-    won = tried & told.success
+    _, row, machine_step = agent.record(lane.minds, place, action, outcome, step)
+    tried = going & ~on & machine_step.over
+    won = tried & machine_step.success
     ended = tally.ends.at[jnp.where(won, tally.won, len(tally.ends))].set(states.row(state), mode="drop")
     # The attempt under way when training ends is given up: rollouts begin where attempts begin.
-    told = told._replace(over=told.over | (step + 1 == order.training))
+    machine_step = machine_step._replace(over=machine_step.over | (step + 1 == order.training))
     fresh = _start(world, states, order, chance[1])
-    state = jax.tree.map(lambda a, b: jnp.where(told.over, a, b), fresh, state)
-    place = agent.next_position(place, told, observation, world.observe(fresh))
-    tally = Tally(tally.made + tried, tally.won + won, ended)
+    state = jax.tree.map(lambda a, b: jnp.where(machine_step.over, a, b), fresh, state)
+    place = agent.next_position(place, machine_step, observation, world.observe(fresh))
+    tally = Tally(tally.attempts + tried, tally.won + won, ended)
     return lane._replace(places=place, worlds=state, step=step + going, tally=tally), row

@@ -42,7 +42,7 @@ class Starts(NamedTuple):
 class Attempts(NamedTuple):
     """What attempts at an edge came to: how many were made in how many steps, and where the successful ones ended."""
 
-    made: int
+    number: int
     steps: int
     ends: Rows
 
@@ -221,8 +221,8 @@ class TabularEdges:
         """Greedy attempts at the edge."""
         ends = np.full(count, MISSED, np.int32)
         limit = self.config.edge_limit
-        made, steps = attempt_edge(self._from(starts), self.machine(edge), learnt, limit, most, ends, rng)
-        return Attempts(int(made), int(steps), ends[:made][ends[:made] != MISSED])
+        count, steps = attempt_edge(self._from(starts), self.machine(edge), learnt, limit, most, ends, rng)
+        return Attempts(int(count), int(steps), ends[:count][ends[:count] != MISSED])
 
     def _from(self, starts: Starts) -> WorldTable:
         return self.world._replace(starts=starts.rows, start_cumulative=starts.cumulative)
@@ -243,8 +243,8 @@ class TabularEdges:
         """The vertex to which each label leads from a vertex, -1 for a failure; the last answer is remembered."""
         if self._reached is None or self._reached[0] != source:
             stepper, state = self.graph.stepper, self.graph.vertices[source]
-            found = [self.graph.number.get(stepper.step(state, label).state, -1) for label in self.labels]
-            self._reached = source, np.array(found, np.int32)
+            vertices = [self.graph.number.get(stepper.step(state, label).state, -1) for label in self.labels]
+            self._reached = source, np.array(vertices, np.int32)
         return self._reached[1]
 
 
@@ -349,7 +349,7 @@ class CompositionalLearner(Learner):
         tried = done.attempts
         if len(tried.ends):
             self.learnt[job.number], self.ends[job.number] = done.learnt, gathered(tried.ends)
-        result = EdgeResult(job.number, job.training, tried.steps, tried.made, len(tried.ends))
+        result = EdgeResult(job.number, job.training, tried.steps, tried.number, len(tried.ends))
         self.results.append(result)
         self.step += job.training + tried.steps
         self.search.tell(result.probability)
