@@ -21,7 +21,13 @@ SMALL = {"width": 4, "depth": 1, "batch": 2, "capacity": 20, "warmup": 5}
 def learner(request) -> DeepLearner:
     name, method = request.param.split()
     task = load(name)
-    more = {"ground_batch": 2, "ground_capacity": 8} if method == "qcorm" else {"controller_capacity": 6} if method == "hrm" else {}
+    more = (
+        {"ground_batch": 2, "ground_capacity": 8}
+        if method == "qcorm"
+        else {"controller_capacity": 6}
+        if method == "hrm"
+        else {}
+    )
     trained = DeepLearner(task, dataclasses.replace(deep_preset(method, "tuned", task), **SMALL, **more), 0, method)
     trained.advance(12)
     return trained
@@ -60,12 +66,20 @@ def test_every_crafted_array_is_refused_and_nothing_of_it_is_kept(learner):
                 learner.restore({**saved, name: array})
             count += 1
         with pytest.raises(StoreError, match="missing"):
-            learner.restore({key: array for key, array in saved.items() if key != name} if name != "evaluation_steps" else {})
+            learner.restore(
+                {key: array for key, array in saved.items() if key != name} if name != "evaluation_steps" else {}
+            )
     assert count > 100
     with pytest.raises(StoreError, match="a saved array is called 'more'"):
         learner.restore({**saved, "more": np.zeros(1)})
     if "environments" in form:
-        for text in (b"", b"{", b"[]", b'{"envs": [3], "state": [0], "time": [0]}', b'{"envs": [], "state": [99], "time": [0]}'):
+        for text in (
+            b"",
+            b"{",
+            b"[]",
+            b'{"envs": [3], "state": [0], "time": [0]}',
+            b'{"envs": [], "state": [99], "time": [0]}',
+        ):
             with pytest.raises(StoreError, match="the saved environments cannot be"):
                 learner.restore({**saved, "environments": np.frombuffer(text, np.uint8)})
     learner.restore(saved)

@@ -226,7 +226,7 @@ class MachineStep(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Agent:
+class DeepAgent:
     """A method on a task: value learner, high level, expansion and machine, without any state of its own."""
 
     machine: MachineArrays
@@ -392,7 +392,7 @@ class Agent:
 
 @partial(jax.jit, static_argnums=0)
 def decide(
-    agent: Agent, agent_state: AgentState, observation: Array, state: Array, held: Array, since: Array
+    agent: DeepAgent, agent_state: AgentState, observation: Array, state: Array, held: Array, since: Array
 ) -> tuple[Array, Array]:
     """The greedy action and the head that chose it."""
     agent_state = agent.evaluated(agent_state)

@@ -138,10 +138,10 @@ class Bandit:
     def replay(self, memory: BanditMemory, step: Array, uniforms: Array) -> tuple[BanditMemory, Extra]:
         """Grounding rows for the next update: drawn from all that are kept, or the next that were not replayed yet."""
         c = self.config
-        kept = jnp.minimum(memory.grounded, c.ground_capacity)
+        stored = jnp.minimum(memory.grounded, c.ground_capacity)
         if c.ground_replay == "always":
-            at = jnp.floor(uniforms[1 + self.objectives :] * kept).astype(jnp.int32)
-            there = jnp.broadcast_to(kept > 0, at.shape)
+            at = jnp.floor(uniforms[1 + self.objectives :] * stored).astype(jnp.int32)
+            there = jnp.broadcast_to(stored > 0, at.shape)
         else:
             number = jnp.maximum(memory.replayed, memory.grounded - c.ground_capacity) + jnp.arange(c.ground_batch)
             there, at = number < memory.grounded, number % c.ground_capacity

@@ -178,8 +178,8 @@ class Batch(NamedTuple):
     def only(self, heads: Int[Array, "rows some"]) -> Batch:
         """The same for a few heads of each row."""
 
-        def part(found: Array) -> Array:
-            return jnp.take_along_axis(found, heads, axis=1)
+        def part(column: Array) -> Array:
+            return jnp.take_along_axis(column, heads, axis=1)
 
         follow = heads if self.follow is None else part(self.follow)
         taught = {"reward": part(self.reward), "goes_on": part(self.goes_on), "weight": part(self.weight)}
@@ -204,18 +204,18 @@ def rule_arrays(rule: Rule) -> RuleArrays:
 def expand(shape: RowShape, rule: RuleArrays, stays: bool, rows: Float[Array, "rows row"]) -> Batch:
     """What sampled rows teach every head."""
     label, state, ends = (rows[:, -3 + i] for i in range(3))
-    found = rule.table[label.astype(jnp.int32)]
+    terms = rule.table[label.astype(jnp.int32)]
     alive = rule.alive[state.astype(jnp.int32)]
     signals = shape.signals_of(rows)
-    reward = found[..., 0] + jnp.einsum("bhs,bs->bh", found[..., 4:], signals)
+    reward = terms[..., 0] + jnp.einsum("bhs,bs->bh", terms[..., 4:], signals)
     return Batch(
         shape.observations(rows),
         shape.following(rows),
         shape.actions(rows),
         reward,
-        found[..., 1] * (1.0 - ends)[:, None],
-        None if stays else found[..., 3].astype(jnp.int32),
-        found[..., 2] * alive,
+        terms[..., 1] * (1.0 - ends)[:, None],
+        None if stays else terms[..., 3].astype(jnp.int32),
+        terms[..., 2] * alive,
     )
 
 

@@ -67,9 +67,9 @@ class Controller:
         """The option in hand or, after one update of the controller, a new one: it learns once per ended option."""
         c = self.config
         new = memory.option < 0
-        kept = jnp.minimum(memory.ended, c.controller_capacity)
-        rows = memory.buffer[jnp.floor(uniforms[: c.batch] * kept).astype(jnp.int32)]
-        trained, values = self._learn(memory.trained, now, rows, new & (kept > 0))
+        stored = jnp.minimum(memory.ended, c.controller_capacity)
+        rows = memory.buffer[jnp.floor(uniforms[: c.batch] * stored).astype(jnp.int32)]
+        trained, values = self._learn(memory.trained, now, rows, new & (stored > 0))
         offered = self.offered[state]
         number = jnp.cumsum(offered)
         other = jnp.argmax(number > jnp.floor(uniforms[c.batch + 1] * number[-1]))

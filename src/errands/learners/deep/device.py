@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from errands.learners.deep.agent import Agent, AgentState, Position, WorldStep
+from errands.learners.deep.agent import AgentState, DeepAgent, Position, WorldStep
 from errands.learners.deep.machine import MachineArrays
 from errands.worlds import water_jax
 from errands.worlds.water import ACTIONS, COLOURS, OBSERVATION, Water
@@ -92,7 +92,7 @@ class TeamState(NamedTuple):
     step: Int[Array, ""]
 
 
-def launch(agent: Agent, world: DeviceWorld, seeds: tuple[int, ...]) -> TeamState:
+def launch(agent: DeepAgent, world: DeviceWorld, seeds: tuple[int, ...]) -> TeamState:
     """The state before its first step."""
     keys = jnp.stack([jax.random.PRNGKey(seed) for seed in seeds])
     agent_states, positions, worlds = _first(agent, world, keys)
@@ -101,7 +101,7 @@ def launch(agent: Agent, world: DeviceWorld, seeds: tuple[int, ...]) -> TeamStat
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _first(agent: Agent, world: DeviceWorld, keys: Array) -> tuple[AgentState, Position, Any]:
+def _first(agent: DeepAgent, world: DeviceWorld, keys: Array) -> tuple[AgentState, Position, Any]:
     def of(key: Array) -> tuple[AgentState, Position, Any]:
         state = world.start(jax.random.uniform(jax.random.fold_in(key, 2**31 - 1)))
         return agent.init(key), Position(world.observe(state), *(jnp.int32(0) for _ in range(3))), state
@@ -110,7 +110,7 @@ def _first(agent: Agent, world: DeviceWorld, keys: Array) -> tuple[AgentState, P
     return agent_states, positions, worlds
 
 
-def randoms(agent: Agent, keys: Array, chunk: Array) -> tuple[Array, Array]:
+def randoms(agent: DeepAgent, keys: Array, chunk: Array) -> tuple[Array, Array]:
     """The random numbers of a chunk of steps: uniforms and normals, [chunk, seeds, count]."""
 
     def of(key: Array) -> tuple[Array, Array]:
@@ -127,7 +127,7 @@ def randoms(agent: Agent, keys: Array, chunk: Array) -> tuple[Array, Array]:
 
 
 def learn_and_act(
-    agent: Agent,
+    agent: DeepAgent,
     agent_states: AgentState,
     positions: Position,
     buffer: Array,
@@ -144,7 +144,7 @@ def learn_and_act(
 
 
 @partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
-def advance(agent: Agent, world: DeviceWorld, state: TeamState, stop: Array | None = None) -> TeamState:
+def advance(agent: DeepAgent, world: DeviceWorld, state: TeamState, stop: Array | None = None) -> TeamState:
     """Train to step `stop` in the chunk of the next step; without it, through a whole chunk from its beginning."""
     chunk = state.step // CHUNK
     uniforms, normals = randoms(agent, state.keys, chunk)
@@ -171,7 +171,7 @@ def advance(agent: Agent, world: DeviceWorld, state: TeamState, stop: Array | No
 
 
 def _move(
-    agent: Agent,
+    agent: DeepAgent,
     world: DeviceWorld,
     agent_state: AgentState,
     position: Position,
@@ -212,12 +212,12 @@ class _Walk(NamedTuple):
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def greedy_episodes(agent: Agent, world: DeviceWorld, agent_states: AgentState, keys: Array) -> GreedyEpisode:
+def greedy_episodes(agent: DeepAgent, world: DeviceWorld, agent_states: AgentState, keys: Array) -> GreedyEpisode:
     """One greedy episode of every seed."""
     return jax.vmap(partial(_greedy_episode, agent, world))(agent_states, keys)
 
 
-def _greedy_episode(agent: Agent, world: DeviceWorld, agent_state: AgentState, key: Array) -> GreedyEpisode:
+def _greedy_episode(agent: DeepAgent, world: DeviceWorld, agent_state: AgentState, key: Array) -> GreedyEpisode:
     room = 4 * len(agent.machine.objectives) + 4
     agent_state = agent.evaluated(agent_state)
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from errands.learners.base import Form, Saved, SavedArray
 from errands.learners.deep import device
-from errands.learners.deep.agent import Agent, AgentState, Position, WorldStep, decide
+from errands.learners.deep.agent import AgentState, DeepAgent, Position, WorldStep, decide
 from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.factored import FactoredTD3
 from errands.learners.deep.host_envs import EpisodeCounter, HostEnvs, HostStep, host_envs_of
@@ -44,7 +44,7 @@ TurnState = tuple[Any, Position, Array, Array, Array]
 
 @partial(jax.jit, static_argnums=0)
 def choose(
-    agent: Agent, trained: Any, high: Any, positions: Position, step: Array, uniforms: Array, normals: Array
+    agent: DeepAgent, trained: Any, high: Any, positions: Position, step: Array, uniforms: Array, normals: Array
 ) -> tuple[Any, Array]:
     """The next action of every seed."""
     i = step % device.CHUNK
@@ -55,7 +55,7 @@ def choose(
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
 def learn(
-    agent: Agent,
+    agent: DeepAgent,
     agent_states: AgentState,
     positions: Position,
     buffer: Array,
@@ -74,7 +74,7 @@ def learn(
 
 @partial(jax.jit, static_argnums=0, donate_argnums=2)
 def turn(
-    agent: Agent, trained: Any, turn_state: TurnState, answer: Array, uniforms: Array, normals: Array
+    agent: DeepAgent, trained: Any, turn_state: TurnState, answer: Array, uniforms: Array, normals: Array
 ) -> TurnState:
     """Take note of what the environments answered, and choose anew; `answer` is a packed HostStep."""
     high, positions, actions, buffer, step = turn_state
@@ -93,7 +93,7 @@ def packed(seen: HostStep) -> NDArray[np.float32]:
     return np.concatenate([seen.observation, seen.fresh, flags, seen.signals], axis=1, dtype=np.float32)
 
 
-def _unpacked(agent: Agent, answer: Array) -> tuple[WorldStep, Array]:
+def _unpacked(agent: DeepAgent, answer: Array) -> tuple[WorldStep, Array]:
     n = agent.shape.observation
     label, ends, truncated = (answer[:, 2 * n + i] for i in range(3))
     signals = answer[:, 2 * n + 3 :]
@@ -102,19 +102,19 @@ def _unpacked(agent: Agent, answer: Array) -> tuple[WorldStep, Array]:
 
 
 @partial(jax.jit, static_argnums=0)
-def _fresh(agent: Agent, keys: Array) -> AgentState:
+def _fresh(agent: DeepAgent, keys: Array) -> AgentState:
     agent_states: AgentState = jax.vmap(agent.init)(keys)
     return agent_states
 
 
 @partial(jax.jit, static_argnums=0)
-def _randoms(agent: Agent, keys: Array, chunk: Array) -> tuple[Array, Array]:
+def _randoms(agent: DeepAgent, keys: Array, chunk: Array) -> tuple[Array, Array]:
     uniforms, normals = device.randoms(agent, keys, chunk)
     return uniforms, normals
 
 
 @lru_cache(maxsize=16)
-def phased(agent: Agent) -> tuple[Agent, ...]:
+def phased(agent: DeepAgent) -> tuple[DeepAgent, ...]:
     """The agent at each of the steps from one update of TD3's actor to the next: the host knows where it stands."""
     low = agent.low
     if not isinstance(low, TD3 | FactoredTD3):
@@ -224,7 +224,7 @@ class HostTeam(Team):
 
 @partial(jax.jit, static_argnums=0)
 def _decide(
-    agent: Agent, agent_states: AgentState, rows: Array, state: Array, held: Array, since: Array
+    agent: DeepAgent, agent_states: AgentState, rows: Array, state: Array, held: Array, since: Array
 ) -> tuple[Array, Array]:
     actions, heads = jax.vmap(partial(decide, agent))(agent_states, rows, state, held, since)
     return actions, heads

@@ -15,7 +15,7 @@ from jaxtyping import Array
 
 from errands.errors import ConfigError
 from errands.learners.base import MOST, Form, Learner, Saved, SavedArray, Stopwatch, checked
-from errands.learners.deep.agent import Agent, AgentState, decide
+from errands.learners.deep.agent import AgentState, DeepAgent, decide
 from errands.learners.deep.bandit import BanditMemory
 from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.machine import Kind
@@ -58,7 +58,7 @@ def _complete(saved: Saved) -> Saved:
 class DeepPolicy:
     """What a seed has learnt, frozen; `act` takes an observation, or the number of a cell, and the machine state."""
 
-    agent: Agent
+    agent: DeepAgent
     agent_state: AgentState
     see: Callable[[Any], Any] | None = None
     """How an observation of the environment becomes a row; None where it is one already."""

@@ -104,12 +104,12 @@ def _open(
     rm: AgendaRM | BooleanRM, table: MachineTable, numeric: Ints, masks: list[int], names: tuple[str, ...]
 ) -> Flags:
     """[U, K] which objectives are open in a state."""
-    found = np.zeros((len(masks), len(names)), np.bool_)
+    open_ = np.zeros((len(masks), len(names)), np.bool_)
     position = {name: k for k, name in enumerate(names)}
     for i in np.flatnonzero(table.status == RUNNING):
         alternatives = rm.stepper.alternatives((int(numeric[i]), masks[i]))
-        found[i, [position[name] for name in alternatives if name in position]] = True
-    return found
+        open_[i, [position[name] for name in alternatives if name in position]] = True
+    return open_
 
 
 def labels_of(task: Task) -> tuple[frozenset[str], ...]:

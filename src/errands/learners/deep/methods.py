@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from errands.errors import ConfigError, TaskError, UnknownName
-from errands.learners.deep.agent import Agent, Expansion, HighLevel, NoHighLevel, ValueLearner
+from errands.learners.deep.agent import DeepAgent, Expansion, HighLevel, NoHighLevel, ValueLearner
 from errands.learners.deep.bandit import Bandit
 from errands.learners.deep.batch import (
     OverHeads,
@@ -33,7 +33,7 @@ MOST_OUTPUTS = 200_000
 
 
 @lru_cache(maxsize=16)
-def agent_of(learner: str, machine: MachineArrays, config: DeepConfig, spaces: Spaces) -> Agent:
+def agent_of(learner: str, machine: MachineArrays, config: DeepConfig, spaces: Spaces) -> DeepAgent:
     """The agent of a learner on a machine; asked again it is the same one, so that nothing is compiled twice."""
     if learner not in CONFIGS:
         raise UnknownName("deep learner", learner, CONFIGS)
@@ -54,7 +54,7 @@ def agent_of(learner: str, machine: MachineArrays, config: DeepConfig, spaces: S
     sizes = (spaces.observation, rule.heads, spaces.actions, config)
     low: ValueLearner = TD3.of(*sizes) if spaces.continuous else DDQN.of(*sizes, spaces.image)
     expansion: Expansion = OverHeads(shape, rule_arrays(rule), rule.stays, learner == "qrm")
-    return Agent(machine, low, high, expansion, shape, config)
+    return DeepAgent(machine, low, high, expansion, shape, config)
 
 
 def _parts(learner: str, machine: MachineArrays, config: DeepConfig, spaces: Spaces) -> tuple[Rule, HighLevel]:
@@ -69,7 +69,7 @@ def _parts(learner: str, machine: MachineArrays, config: DeepConfig, spaces: Spa
     return by_state(machine, config, learner == "crm"), NoHighLevel()
 
 
-def _plus(machine: MachineArrays, config: DeepPlusConfig, spaces: Spaces, shape: RowShape) -> Agent:
+def _plus(machine: MachineArrays, config: DeepPlusConfig, spaces: Spaces, shape: RowShape) -> DeepAgent:
     expansion = OverContexts(shape, machine, config)
     codes = expansion.codes.shape[1]
     low: ValueLearner
@@ -77,4 +77,4 @@ def _plus(machine: MachineArrays, config: DeepPlusConfig, spaces: Spaces, shape:
         low = FactoredTD3.of(spaces.observation, codes, spaces.actions, config)
     else:
         low = FactoredDDQN.of(spaces.observation, codes, spaces.actions, config, spaces.image)
-    return Agent(machine, low, NoHighLevel(single=True), expansion, shape, config)
+    return DeepAgent(machine, low, NoHighLevel(single=True), expansion, shape, config)

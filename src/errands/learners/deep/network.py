@@ -50,18 +50,18 @@ def taught(layers: Layers, rows: Float[Array, "rows *more inputs"], count: int) 
 
 
 def _forth(layers: Layers, rows: Array, count: int) -> tuple[Array, tuple[Layers, list[Array]]]:
-    kept = []
+    inputs_of = []
     for weights, bias in layers[:-1]:
-        kept.append(rows[:count])
+        inputs_of.append(rows[:count])
         rows = jax.nn.relu(rows @ weights + bias)
     weights, bias = layers[-1]
-    return rows @ weights + bias, (layers, [*kept, rows[:count]])
+    return rows @ weights + bias, (layers, [*inputs_of, rows[:count]])
 
 
 def _back(count: int, saved: tuple[Layers, list[Array]], slope: Array) -> tuple[Layers, Array]:
-    layers, kept = saved
+    layers, inputs_of = saved
     rows, slope, gradient = len(slope), slope[:count], []
-    for n, ((weights, _), inputs) in reversed(list(enumerate(zip(layers, kept, strict=True)))):
+    for n, ((weights, _), inputs) in reversed(list(enumerate(zip(layers, inputs_of, strict=True)))):
         flat, down = inputs.reshape(-1, inputs.shape[-1]), slope.reshape(-1, slope.shape[-1])
         # Written out so that the gradient lies as the weights do: Adam then reads both in order.
         gradient.append((flat.T @ down, down.sum(axis=0)))
@@ -198,8 +198,8 @@ class Headed:
                 return jnp.sum(inner * weights[..., 0].T, axis=2, keepdims=True) + bias
             return jnp.einsum("rhw,who->rho", inner, weights) + bias
         weights, bias = layers[0]
-        told = weights[self.inputs :] if heads is None else weights[self.inputs :][heads]
-        first = rows @ weights[: self.inputs] + told + bias
+        shares = weights[self.inputs :] if heads is None else weights[self.inputs :][heads]
+        first = rows @ weights[: self.inputs] + shares + bias
         return through(layers[1:], jax.nn.relu(first))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from errands.errors import StoreError
 from errands.learners.base import Form, Saved, SavedArray
-from errands.learners.deep.agent import Agent
+from errands.learners.deep.agent import DeepAgent
 
 MOST_COUNT = 2**31 - 1
 FINITE = float(np.finfo(np.float32).max)
@@ -36,7 +36,7 @@ def present(saved: Saved) -> Saved:
     return {today(name): array for name, array in saved.items()}
 
 
-def team_form(agent: Agent, state: Any) -> Form:
+def team_form(agent: DeepAgent, state: Any) -> Form:
     """What every array of a team's state is: seeds are the second axis of the buffer, and the first of all else but the step."""
     form = {}
     for name, leaf in named(state):
@@ -56,7 +56,7 @@ def seed_form(form: Form) -> Form:
     return parts
 
 
-def _bounds(name: str, agent: Agent, width: int) -> tuple[str, Any, Any]:
+def _bounds(name: str, agent: DeepAgent, width: int) -> tuple[str, Any, Any]:
     """What an array holds, its least and its greatest values; floats are finite unless said otherwise."""
     machine, last = agent.machine, name.rpartition(".")[2]
     states, labels, heads = len(machine.rm), len(machine.labels), len(machine.objectives)

@@ -14,7 +14,7 @@ import numpy as np
 from errands.errors import ConfigError
 from errands.learners.base import Form, Saved, checked, refuse
 from errands.learners.deep import device
-from errands.learners.deep.agent import Agent, AgentState
+from errands.learners.deep.agent import AgentState, DeepAgent
 from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.device import DeviceWorld, device_world
 from errands.learners.deep.host_envs import Spaces
@@ -32,7 +32,7 @@ FEW_EPISODES = 5
 class Team(ABC):
     """Seeds that train in step; each is a run of its own."""
 
-    def __init__(self, agent: Agent, seeds: tuple[int, ...]) -> None:
+    def __init__(self, agent: DeepAgent, seeds: tuple[int, ...]) -> None:
         self.agent = agent
         self.seeds = seeds
         self.orders: list[tuple[str, ...]] = [()] * len(seeds)
@@ -153,7 +153,7 @@ class Team(ABC):
 class DeviceTeam(Team):
     """A team in a world that lives on the device."""
 
-    def __init__(self, agent: Agent, world: DeviceWorld, seeds: tuple[int, ...]) -> None:
+    def __init__(self, agent: DeepAgent, world: DeviceWorld, seeds: tuple[int, ...]) -> None:
         super().__init__(agent, seeds)
         self.world = world
         with self.on_device():

@@ -19,7 +19,7 @@ from jaxtyping import Array
 from numpy.typing import NDArray
 
 from errands.learners.base import Form, Saved, SavedArray
-from errands.learners.deep.agent import Agent, NoHighLevel, ValueLearner
+from errands.learners.deep.agent import DeepAgent, NoHighLevel, ValueLearner
 from errands.learners.deep.batch import OverHeads, RowShape, Rule, rule_arrays
 from errands.learners.deep.ddqn import DDQN
 from errands.learners.deep.device import DeviceWorld, device_world
@@ -41,7 +41,7 @@ from errands.tasks.task import Task
 
 AWAY, THERE, ELSEWHERE = range(3)
 MOST_AGENTS = 16
-_AGENTS: dict[Any, Agent] = {}
+_AGENTS: dict[Any, DeepAgent] = {}
 
 
 class Meaning(NamedTuple):
@@ -65,7 +65,7 @@ def meaning(task: Task, graph: AbstractGraph, edge: AbstractEdge) -> Meaning:
     return Meaning(np.concatenate([fate, ended]).astype(np.int32), pay)
 
 
-def edge_agent(task: Task, config: DeepDiRLConfig, spaces: Spaces) -> Agent:
+def edge_agent(task: Task, config: DeepDiRLConfig, spaces: Spaces) -> DeepAgent:
     """QRM with one head on three states: the same for all tasks in a world, so that nothing is compiled twice."""
     key = (task.world, config, spaces)
     if key not in _AGENTS:
@@ -75,12 +75,12 @@ def edge_agent(task: Task, config: DeepDiRLConfig, spaces: Spaces) -> Agent:
     return _AGENTS[key]
 
 
-def _agent(task: Task, config: DeepDiRLConfig, spaces: Spaces) -> Agent:
+def _agent(task: Task, config: DeepDiRLConfig, spaces: Spaces) -> DeepAgent:
     shape = RowShape(spaces.observation, spaces.actions if spaces.continuous else 1, spaces.signals)
     sizes = (spaces.observation, 1, spaces.actions, config)
     low: ValueLearner = TD3.of(*sizes) if spaces.continuous else DDQN.of(*sizes)
     expansion = OverHeads(shape, rule_arrays(_rule(config, spaces.signals)), True)
-    return Agent(_machine(task), low, NoHighLevel(single=True), expansion, shape, config)
+    return DeepAgent(_machine(task), low, NoHighLevel(single=True), expansion, shape, config)
 
 
 def _rule(config: DeepDiRLConfig, signals: int) -> Rule:
@@ -117,7 +117,7 @@ def _machine(task: Task) -> MachineArrays:
 class LanePool(ABC):
     """Lanes for jobs of one task; a lane's result depends on its job alone."""
 
-    def __init__(self, task: Task, graph: AbstractGraph, agent: Agent, count: int) -> None:
+    def __init__(self, task: Task, graph: AbstractGraph, agent: DeepAgent, count: int) -> None:
         self.task, self.graph, self.agent = task, graph, agent
         self.jobs: list[EdgeJob | None] = [None] * count
         """The job of each lane; None where it is free."""
@@ -161,7 +161,7 @@ class LanePool(ABC):
         return [i for i, job in enumerate(self.jobs) if job is None]
 
 
-def weights_of(agent: Agent, trained: Any, lane: int) -> Learnt:
+def weights_of(agent: DeepAgent, trained: Any, lane: int) -> Learnt:
     """The weights with which a lane acts greedily, as one row."""
     acting: TrainedWeights = trained.actor if isinstance(trained, ActorCritic) else trained
     layers = acting.target if agent.config.greedy == "target" else acting.weights
@@ -323,7 +323,7 @@ class DeepDiRL(CompositionalLearner):
 class WayPolicy:
     """The networks of a way; `act` takes an observation. Off the way DiRL has no policy: action 0, or no push."""
 
-    agent: Agent
+    agent: DeepAgent
     weights: Learnt
     """[edges, weights]."""
     index: Mapping[State, int]
@@ -350,7 +350,7 @@ class WayPolicy:
 
 
 @partial(jax.jit, static_argnums=0)
-def _greedy(agent: Agent, layers: Any, seen: Array) -> Array:
+def _greedy(agent: DeepAgent, layers: Any, seen: Array) -> Array:
     trained = TrainedWeights(layers, [], [], [], jnp.int32(0))
     held: Any = ActorCritic(trained, trained) if isinstance(agent.low, TD3) else trained
     return agent.low.greedy(agent.low.view(held, seen, jnp.zeros(0))[0])

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from numpy.typing import NDArray
 
-from errands.learners.deep.agent import Agent, AgentState, Position, WorldStep
+from errands.learners.deep.agent import AgentState, DeepAgent, Position, WorldStep
 from errands.learners.deep.device import CHUNK
 from errands.learners.deep.host import phased
 from errands.learners.deep.host_envs import host_envs_of
@@ -39,7 +39,7 @@ class HostState(NamedTuple):
 
 
 @partial(jax.jit, static_argnums=0)
-def _idle(agent: Agent, seen: Array) -> HostState:
+def _idle(agent: DeepAgent, seen: Array) -> HostState:
     count = len(seen)
     minds = jax.vmap(lambda _: agent.init(jax.random.PRNGKey(0)))(jnp.arange(count))
     zeros = [jnp.zeros(count, jnp.int32) for _ in range(3)]
@@ -47,14 +47,14 @@ def _idle(agent: Agent, seen: Array) -> HostState:
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
-def _begin(agent: Agent, crew: HostState, lane: Array, key: Array, seen: Array) -> HostState:
+def _begin(agent: DeepAgent, crew: HostState, lane: Array, key: Array, seen: Array) -> HostState:
     fresh = (agent.init(key), Position(seen, *(jnp.int32(0) for _ in range(3))))
     minds, places = jax.tree.map(lambda old, new: old.at[lane].set(new), (crew.minds, crew.places), fresh)
     return HostState(minds, places, crew.buffer)
 
 
 @partial(jax.jit, static_argnums=0)
-def _randoms(agent: Agent, keys: Array, step: Array) -> tuple[Array, Array]:
+def _randoms(agent: DeepAgent, keys: Array, step: Array) -> tuple[Array, Array]:
     return lanes.randoms(agent, keys, step)
 
 
@@ -64,21 +64,21 @@ def _moment(now: Array, i: Array, uniforms: Array, normals: Array) -> lanes.Lane
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
-def _learn(agent: Agent, crew: HostState, now: Array, i: Array, uniforms: Array, normals: Array) -> HostState:
+def _learn(agent: DeepAgent, crew: HostState, now: Array, i: Array, uniforms: Array, normals: Array) -> HostState:
     """One update of the lanes in training."""
     minds, _ = lanes.think(agent, *crew, _moment(now, i, uniforms, normals))
     return crew._replace(minds=minds)
 
 
 @partial(jax.jit, static_argnums=0)
-def _choose(agent: Agent, crew: HostState, now: Array, i: Array, uniforms: Array, normals: Array) -> Array:
+def _choose(agent: DeepAgent, crew: HostState, now: Array, i: Array, uniforms: Array, normals: Array) -> Array:
     acting = lanes.view(agent, crew.minds, crew.places)
     return lanes.choose(agent, crew.minds, crew.places, acting, _moment(now, i, uniforms, normals))
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
 def _turn(
-    agent: Agent, crew: HostState, actions: Array, answer: Array, now: Array, i: Array, uniforms: Array, normals: Array
+    agent: DeepAgent, crew: HostState, actions: Array, answer: Array, now: Array, i: Array, uniforms: Array, normals: Array
 ) -> tuple[HostState, Array]:
     """Take note of what the environments answered at step i of the chunk, and choose anew."""
     n = agent.shape.observation

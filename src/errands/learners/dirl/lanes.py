@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int
 
-from errands.learners.deep.agent import Agent, AgentState, Position, WorldStep
+from errands.learners.deep.agent import AgentState, DeepAgent, Position, WorldStep
 from errands.learners.deep.device import CHUNK, DeviceWorld
 
 
@@ -102,7 +102,7 @@ def live(order: LaneOrder, step: Array, attempts: Array) -> Bool[Array, "*lanes"
     return (step < order.training) | ((attempts < order.rollouts) & (step - order.training < order.most))
 
 
-def think(agent: Agent, minds: AgentState, places: Position, buffer: Array, now: LaneStep) -> tuple[AgentState, Array]:
+def think(agent: DeepAgent, minds: AgentState, places: Position, buffer: Array, now: LaneStep) -> tuple[AgentState, Array]:
     """Every lane draws rows and learns from them where it is in training and past its warm-up.
 
     What the present observation is acted on with comes for nothing, from before the update.
@@ -122,7 +122,7 @@ def think(agent: Agent, minds: AgentState, places: Position, buffer: Array, now:
     return jax.tree.map(updated, studied, minds), acting
 
 
-def view(agent: Agent, minds: AgentState, places: Position) -> Array:
+def view(agent: DeepAgent, minds: AgentState, places: Position) -> Array:
     """What the present observation of every lane is acted on with."""
 
     def of(mind: AgentState, place: Position) -> Array:
@@ -132,7 +132,7 @@ def view(agent: Agent, minds: AgentState, places: Position) -> Array:
     return seen
 
 
-def choose(agent: Agent, minds: AgentState, places: Position, acting: Array, now: LaneStep) -> Array:
+def choose(agent: DeepAgent, minds: AgentState, places: Position, acting: Array, now: LaneStep) -> Array:
     """The action of every lane: exploring in training, greedy in rollouts."""
     settled = acting if agent.config.greedy == "online" else view(agent, jax.vmap(agent.evaluated)(minds), places)
 
@@ -147,7 +147,7 @@ def choose(agent: Agent, minds: AgentState, places: Position, acting: Array, now
     return chosen
 
 
-def randoms(agent: Agent, keys: Array, step: Array) -> tuple[Array, Array]:
+def randoms(agent: DeepAgent, keys: Array, step: Array) -> tuple[Array, Array]:
     """The random numbers of each lane's next chunk: [chunk, lanes, count] uniforms and normals."""
 
     def of(key: Array, chunk: Array) -> tuple[Array, Array]:
@@ -159,7 +159,7 @@ def randoms(agent: Agent, keys: Array, step: Array) -> tuple[Array, Array]:
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2, 3, 4, 5))
-def idle(agent: Agent, world: DeviceWorld, states: StateRows, count: int, rows: int, labels: int) -> Lanes:
+def idle(agent: DeepAgent, world: DeviceWorld, states: StateRows, count: int, rows: int, labels: int) -> Lanes:
     """Lanes without jobs."""
     order = LaneOrder(
         jnp.zeros(2 * labels, jnp.int32), jnp.zeros((labels, world.signals)),
@@ -176,7 +176,7 @@ def idle(agent: Agent, world: DeviceWorld, states: StateRows, count: int, rows: 
 
 @partial(jax.jit, static_argnums=(0, 1, 2), donate_argnums=3)
 def begin(
-    agent: Agent, world: DeviceWorld, states: StateRows, lanes: Lanes, lane: Array, key: Array, order: LaneOrder
+    agent: DeepAgent, world: DeviceWorld, states: StateRows, lanes: Lanes, lane: Array, key: Array, order: LaneOrder
 ) -> Lanes:
     """Give a lane a new job; what it had learnt is forgotten."""
     state = _start(world, states, order, jax.random.uniform(jax.random.fold_in(key, 2**31 - 1)))
@@ -196,7 +196,7 @@ def _start(world: DeviceWorld, states: StateRows, order: LaneOrder, uniform: Arr
 
 
 @partial(jax.jit, static_argnums=(0, 1, 2, 4), donate_argnums=3)
-def advance(agent: Agent, world: DeviceWorld, states: StateRows, lanes: Lanes, learning: bool) -> Lanes:
+def advance(agent: DeepAgent, world: DeviceWorld, states: StateRows, lanes: Lanes, learning: bool) -> Lanes:
     """A chunk of steps of every lane that has not ended; without `learning` none may be in training."""
     uniforms, normals = randoms(agent, lanes.keys, lanes.step)
     chance = agent.config.batch + 2
@@ -221,7 +221,7 @@ def advance(agent: Agent, world: DeviceWorld, states: StateRows, lanes: Lanes, l
 
 
 def _move(
-    agent: Agent, world: DeviceWorld, states: StateRows, lane: Lanes, action: Array, chance: Array
+    agent: DeepAgent, world: DeviceWorld, states: StateRows, lane: Lanes, action: Array, chance: Array
 ) -> tuple[Lanes, Array]:
     """One lane after a step in the world, and the row to remember; nothing is counted once the job has ended."""
     place, step, order, tally = lane.places, lane.step, lane.order, lane.tally
