@@ -76,7 +76,7 @@ def _curves(arguments: Arguments) -> Drawn:
 def _bars(arguments: Arguments) -> Drawn:
     from errands.analysis.compare import compared
     from errands.analysis.summary import summarise_all
-    from errands.plots.bars import bars, draw_bars
+    from errands.plots.charts import bars, draw_bars
 
     value = bars(summarise_all(_of_one_task([c.curve for c in compared(arguments.subjects)])))
     return draw_bars(value), value.as_json()
@@ -93,7 +93,7 @@ def _of_one_task(curves: list[Any]) -> list[Any]:
 
 def _runtimes(arguments: Arguments) -> Drawn:
     from errands.analysis.compare import compared
-    from errands.plots.runtimes import draw_runtimes, runtimes
+    from errands.plots.charts import draw_runtimes, runtimes
 
     found = compared(arguments.subjects)
     title = ", ".join(dict.fromkeys(c.curve.task.rsplit("-", 1)[0] for c in found))
@@ -103,7 +103,7 @@ def _runtimes(arguments: Arguments) -> Drawn:
 
 def _sizes(arguments: Arguments) -> Drawn:
     from errands.errors import ConfigError
-    from errands.plots.sizes import draw_sizes, machine_sizes
+    from errands.plots.charts import draw_sizes, machine_sizes
     from errands.tasks.catalogue import CATALOGUE, load
 
     subject = arguments.subjects[0]

@@ -13,9 +13,8 @@ from errands.analysis.statistics import spread
 from errands.analysis.summary import reference_of, summarise
 from errands.paper.evidence import Evidence
 from errands.paper.panels import DEEP, NETWORKS, STOPPING, TABULAR, Panel, Skipped, subtasks_of
-from errands.plots.bars import bars, draw_bars
+from errands.plots.charts import bars, draw_bars, draw_runtimes, runtimes
 from errands.plots.curves import draw_curves, learning_curves
-from errands.plots.runtimes import draw_runtimes, runtimes
 from errands.plots.style import as_svg
 from errands.runs.documents import neat
 

@@ -1,0 +1,232 @@
+"""Charts of numbers by method or number of subtasks: steps to the first optimum, runtimes, sizes of the machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from errands.analysis.statistics import spread
+from errands.analysis.summary import Summary
+from errands.machines.counting import size
+from errands.machines.numeric import NumericRM
+from errands.plots.style import BLUE, GREEN, GREY, ORANGE, VERMILION, Look, blank, looks, styled
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One method: steps to the first optimum, None where that many seeds never met it."""
+
+    name: str
+    low: float | None
+    median: float | None
+    high: float | None
+    reached: int
+    """How many seeds met the optimum."""
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Everything that a figure of bars shows."""
+
+    title: str
+    steps: int
+    """How long the runs were: a bar that ends there stands for 'not within the run'."""
+    bars: tuple[Bar, ...]
+    missing: tuple[str, ...] = ()
+    """Methods that were not run: they stand in grey below the others."""
+
+    @property
+    def begin(self) -> int:
+        """Where bars begin on the logarithmic axis: the power of ten below everything that is drawn."""
+        least = min([self.steps, *(x for bar in self.bars for x in (bar.low, bar.median) if x is not None)])
+        return int(10 ** max(0, np.ceil(np.log10(max(least, 1))) - 1))
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return {"kind": "bars", **asdict(self)}
+
+
+def bars(summaries: Sequence[Summary], title: str | None = None, missing: Sequence[str] = ()) -> Bars:
+    """What is drawn of the summaries of several methods on one task, the fastest first, and which others were not run."""
+    ordered = sorted(summaries, key=lambda s: (s.first_optimal.median, -s.ever_optimal))
+    found = tuple(Bar(s.name, *s.first_optimal.values, round(s.ever_optimal * s.seeds), s.seeds) for s in ordered)
+    return Bars(title or summaries[0].task, max(s.steps for s in summaries), found, tuple(missing))
+
+
+def draw_bars(value: Bars) -> Figure:
+    """The figure."""
+    with styled():
+        figure = blank(7.2, 0.75 + 0.38 * max(len(value.bars) + len(value.missing), 3))
+        paint_bars(figure.add_subplot(), value)
+    return figure
+
+
+def paint_bars(axes: Axes, value: Bars) -> None:
+    """Draw into axes that someone else has made."""
+    chosen = looks([bar.name for bar in value.bars])
+    for row, bar in enumerate(value.bars):
+        colour, never = chosen[bar.name].colour, bar.median is None
+        width = value.steps if bar.median is None else bar.median
+        face, hatch, alpha = ("white", "////", 0.55) if never else (colour, None, 1.0)
+        axes.barh(row, width, 0.66, color=face, edgecolor=colour, hatch=hatch, linewidth=0.8, alpha=alpha)
+        if bar.low is not None and not never:
+            high = value.steps if bar.high is None else bar.high
+            axes.plot([bar.low, high], [row, row], color="#222222", linewidth=1.2, solid_capstyle="butt")
+        words = f"{bar.reached} of {bar.seeds} seeds" + ("" if never else f", median {width:,.0f}")
+        axes.text(1.01, row, words, transform=axes.get_yaxis_transform(), va="center", fontsize=8.5)
+    names = [*(bar.name for bar in value.bars), *value.missing]
+    axes.set_yticks(range(len(names)), names)
+    for row, label in enumerate(axes.get_yticklabels()):
+        if row >= len(value.bars):
+            label.set_color(GREY)
+            axes.text(1.01, row, "not run", transform=axes.get_yaxis_transform(), va="center", fontsize=8.5, color=GREY)
+    axes.set_ylim(-0.6, len(names) - 0.4)
+    axes.invert_yaxis()
+    axes.grid(False, axis="y")
+    axes.set_xscale("log")
+    axes.set_xlim(left=value.begin)
+    axes.set_title(value.title)
+    axes.set_xlabel(
+        f"steps to the first optimal evaluation\n(bars begin at {value.begin:,}; hatched: most seeds never met it)"
+    )
+
+
+LEAST_SPAN = 2.0
+"""The least factor between the ends of the axis of seconds."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """The seconds of one million training steps on a task with this many subtasks."""
+
+    subtasks: int
+    low: float
+    median: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Runtimes:
+    """Everything that a figure of runtimes shows."""
+
+    title: str
+    lines: Mapping[str, tuple[Point, ...]]
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        lines = {name: [asdict(point) for point in points] for name, points in self.lines.items()}
+        return {"kind": "runtimes", "title": self.title, "lines": lines}
+
+
+def runtimes(title: str, measured: Iterable[tuple[str, int, float]]) -> Runtimes:
+    """What is drawn of measurements (method, number of subtasks, seconds per million steps)."""
+    grouped: dict[str, dict[int, list[float]]] = {}
+    for name, subtasks, seconds in measured:
+        grouped.setdefault(name, {}).setdefault(subtasks, []).append(seconds)
+    lines = {}
+    for name, by_size in grouped.items():
+        spreads = [(n, spread(by_size[n])) for n in sorted(by_size)]
+        lines[name] = tuple(Point(n, s.low, s.median, s.high) for n, s in spreads)
+    return Runtimes(title, lines)
+
+
+def draw_runtimes(value: Runtimes) -> Figure:
+    """The figure."""
+    with styled():
+        figure = blank(7.2, 4.2)
+        axes = figure.add_subplot()
+        paint_runtimes(axes, value)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return figure
+
+
+def paint_runtimes(axes: Axes, value: Runtimes) -> None:
+    """Draw into axes that someone else has made."""
+    from matplotlib.ticker import FuncFormatter
+
+    chosen = looks(list(value.lines))
+    for name, points in value.lines.items():
+        look, x = chosen[name], [p.subtasks for p in points]
+        low, high = [p.low for p in points], [p.high for p in points]
+        axes.fill_between(x, low, high, color=look.colour, alpha=0.15, linewidth=0)
+        axes.plot(x, [p.median for p in points], color=look.colour, linestyle=look.dashes, marker=look.mark,
+                  markersize=5, linewidth=1.7, label=name)  # fmt: skip
+    sizes = sorted({p.subtasks for points in value.lines.values() for p in points})
+    axes.set_yscale("log")
+    met = [x for points in value.lines.values() for p in points for x in (p.low, p.high)]
+    if met and max(met) < LEAST_SPAN * min(met):
+        # Differences of a few percent are noise: the axis shows a factor of two around them.
+        middle, half = np.sqrt(min(met) * max(met)), np.sqrt(LEAST_SPAN)
+        axes.set_ylim(middle / half, middle * half)
+    plain = FuncFormatter(lambda seconds, _: f"{seconds:g}")
+    axes.yaxis.set_major_formatter(plain)
+    axes.yaxis.set_minor_formatter(plain)
+    axes.set_xticks(sizes, [str(n) for n in sizes])
+    axes.set_title(value.title)
+    axes.set_xlabel("number of subtasks")
+    axes.set_ylabel("seconds per million steps")
+
+
+_KINDS = {
+    "boolean": Look(BLUE, ":", "v"),
+    "coupled": Look(VERMILION, "-", "o"),
+    "agenda": Look(ORANGE, "--", "s"),
+    "policies": Look(GREEN, "-", "D"),
+}
+
+
+@dataclass(frozen=True)
+class MachineSizes:
+    """Everything that a figure of sizes shows; counts are exact, whatever their size."""
+
+    title: str
+    subtasks: tuple[int, ...]
+    boolean: tuple[int, ...]
+    coupled: tuple[int, ...]
+    agenda: tuple[int, ...]
+    policies: tuple[int, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return {"kind": "sizes", **asdict(self)}
+
+
+def machine_sizes(title: str, machines: Sequence[NumericRM]) -> MachineSizes:
+    """What is drawn of machines of growing size; none of them is unfolded."""
+    ordered = sorted(machines, key=lambda m: len(m.subtasks))
+    counted = [size(machine) for machine in ordered]
+    columns = {kind: tuple(getattr(s, kind) for s in counted) for kind in _KINDS}
+    return MachineSizes(title, tuple(len(m.subtasks) for m in ordered), **columns)
+
+
+def draw_sizes(value: MachineSizes) -> Figure:
+    """The figure; each line carries its name and its last number."""
+    with styled():
+        figure = blank(6.4, 4.2)
+        axes = figure.add_subplot()
+        for kind, look in _KINDS.items():
+            counts = [float(n) for n in getattr(value, kind)]
+            axes.plot(value.subtasks, counts, color=look.colour, linestyle=look.dashes, marker=look.mark, markersize=5)
+            words = f"{kind}, {shown(getattr(value, kind)[-1])}"
+            axes.annotate(words, (value.subtasks[-1], counts[-1]), (8, 0), textcoords="offset points", va="center",
+                          fontsize=9, color=look.colour, annotation_clip=False)  # fmt: skip
+        axes.set_yscale("log")
+        ticks = value.subtasks[:: 1 + len(value.subtasks) // 13]
+        axes.set_xticks(ticks, [str(n) for n in ticks])
+        axes.set_title(value.title)
+        axes.set_xlabel("number of subtasks")
+        axes.set_ylabel("states (policies: low-level policies)")
+    return figure
+
+
+def shown(count: int) -> str:
+    """A count as people read it."""
+    return f"{count:,}" if count < 1_000_000 else f"{float(count):.1e}".replace("e+0", "e").replace("e+", "e")
