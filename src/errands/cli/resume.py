@@ -7,6 +7,7 @@ from typing import Literal
 
 import tyro
 
+from errands.cli.options import Seconds
 from errands.cli.tell import Answer
 
 
@@ -24,6 +25,8 @@ class Arguments:
     """Where the Ray cluster is: host:port or auto."""
     log: Literal["tensorboard"] | None = None
     """Also log evaluations for TensorBoard, those of before included; of a run, not of a sweep."""
+    seconds: Seconds | None = None
+    """Stop a sweep after so many seconds, each cell having had an equal part of them."""
     quiet: bool = False
     """No progress on standard error."""
 
@@ -38,5 +41,9 @@ def run(arguments: Arguments) -> Answer:
     if (path / SWEEP).is_file():
         if arguments.log is not None:
             raise ConfigError(f"{path.name} is a sweep, and --log is for a run; resume one of its runs with it")
-        return sweep.finish(open_sweep(path), arguments.jobs, arguments.quiet, arguments.engine, arguments.address)
+        return sweep.finish(
+            open_sweep(path), arguments.jobs, arguments.quiet, arguments.engine, arguments.address, arguments.seconds
+        )
+    if arguments.seconds is not None:
+        raise ConfigError(f"{path.name} is a run, and --seconds is for sweeps; stop a run with Ctrl-C, its checkpoint is kept")
     return train.finish(open_run(path), arguments.jobs, arguments.quiet, log=arguments.log)

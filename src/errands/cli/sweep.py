@@ -52,6 +52,8 @@ class Arguments:
     """Where the Ray cluster is: host:port or auto."""
     checkpoint_every: Seconds = 10.0
     """Seconds between two checkpoints of a seed."""
+    seconds: Seconds | None = None
+    """Stop after so many seconds, each cell having had an equal part of them; 'errands resume' goes on."""
     dry_run: bool = False
     """Show the plan with its predicted time and memory, and stop."""
     quiet: bool = False
@@ -79,7 +81,7 @@ def run(arguments: Arguments) -> Answer:
             shutil.rmtree(scratch)
     name = check_name(arguments.name or f"sweep-{datetime.now():%Y%m%d-%H%M%S}")
     sweep = begin(blocks, RUNS / name, arguments.checkpoint_every)
-    return finish(sweep, arguments.jobs, arguments.quiet, arguments.engine, arguments.address)
+    return finish(sweep, arguments.jobs, arguments.quiet, arguments.engine, arguments.address, arguments.seconds)
 
 
 def _outlook(sweep: Any, jobs: int | None) -> Answer:
@@ -118,6 +120,8 @@ def _text(path: Path) -> str:
     from errands.runs.plan import MAX_BYTES
 
     try:
+        if not path.is_file():
+            raise ConfigError(f"the plan '{path}' is not a plain file; give the path of a TOML file")
         if path.stat().st_size > MAX_BYTES:
             raise ConfigError(f"'{path}' is larger than {MAX_BYTES:,} bytes; a plan is smaller")
         return path.read_text(encoding="utf-8")
@@ -125,7 +129,9 @@ def _text(path: Path) -> str:
         raise ConfigError(f"the plan '{path}' cannot be read: {fault}") from None
 
 
-def finish(sweep: SweepFolder, jobs: int | None, quiet: bool, engine: str, address: str | None) -> Answer:
+def finish(
+    sweep: SweepFolder, jobs: int | None, quiet: bool, engine: str, address: str | None, seconds: float | None = None
+) -> Answer:
     """Predict and train what is left of a sweep, and tell what came out; when interrupted, say how to go on."""
     from errands.learners.base import cores
     from errands.runs.sweep import look_ahead, rows, train_sweep, write_table
@@ -135,7 +141,7 @@ def finish(sweep: SweepFolder, jobs: int | None, quiet: bool, engine: str, addre
     if not quiet and ahead.runs:
         console(stderr=True).print(ahead.table() if sys.stderr.isatty() else ahead.words())
     try:
-        train_sweep(sweep, ahead.workers, quiet, engine, address)
+        train_sweep(sweep, ahead.workers, quiet, engine, address, seconds)
     except KeyboardInterrupt:
         print(f"errands: stopped; type 'errands resume {sweep.path.name}' to go on", file=sys.stderr)
         raise
