@@ -94,7 +94,7 @@ def test_states_are_numbered_as_they_are_met_where_the_world_cannot_be_copied() 
             raise TypeError("not me")
 
     task = Task.from_env(Stubborn, ends, "any_order(switch, lamp)", state=place_of, limit=100)
-    assert task.finite is None
+    assert "it cannot be copied (TypeError: not me)" in task.untabled
     run = errands.train(task, "scout", steps=3000)
     assert run.order in {("switch", "lamp"), ("lamp", "switch")}
     assert run.evaluations[-1].episode_length == 12
@@ -111,6 +111,9 @@ def test_chance_leaves_no_table() -> None:
 
     task = Task.from_env(Windy, ends, "any_order(switch, lamp)", state=place_of)
     assert task.finite is None
+    assert errands.optimum(task).reason.startswith(
+        "the world has numbered states, but no table of them: it has moves that depend on chance"
+    )
     assert not task.certain
 
 
@@ -120,7 +123,8 @@ def test_a_state_that_forgets_something_leaves_no_table() -> None:
             self.ticks = getattr(self, "ticks", 0) + 1
             return super().step(action if self.ticks % 3 else 1 - action)
 
-    assert Task.from_env(Counting, ends, "any_order(switch, lamp)", state=place_of).finite is None
+    task = Task.from_env(Counting, ends, "any_order(switch, lamp)", state=place_of)
+    assert "depend on more than the state function tells" in task.untabled
 
 
 def test_signals_are_numbers_of_info_or_functions_and_nothing_of_the_users_is_lost() -> None:

@@ -198,6 +198,8 @@ class Task:
         """Why the world has no tables, as the rest of a sentence ("is continuous"); empty where it has them."""
         if self.finite is not None:
             return ""
+        if reason := getattr(getattr(self.world, "numbers", None), "untabled", ""):
+            return f"has numbered states, but no table of them: it {reason}"
         if getattr(self.world, "discrete", False):
             return "has numbered states, but publishes no whole table of its moves (Gymnasium's P)"
         return "is continuous"

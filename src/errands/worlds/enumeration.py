@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections import deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gymnasium as gym
@@ -33,53 +34,55 @@ class Try(NamedTuple):
     signals: tuple[float, ...]
 
 
+class NoTable(Exception):
+    """Why a world cannot be written down as a table."""
+
+
 def enumerate_states(world: GymnasiumWorld, numbers: StateNumbers) -> FiniteWorld | None:
-    """The whole world as tables; None where copies cannot be made, chance plays a part, or there are too many states.
+    """The whole world as tables; None where there is none, and then `numbers.untabled` says why.
 
     Actions are tried in each state, in some of them again with other random numbers, and random walks compare the table
-    with the environment: where anything differs (chance, several starts, a state that does not hold all that matters) there is
-    no table, and learners step in the environment itself.
+    with the environment. Where anything differs (chance, several starts, a state that does not hold all that matters)
+    there is no table, and learners step in the environment itself.
     """
     env = world.numbered()
     try:
-        start = _same_start(world, env)
-        rows = None if start is None else _explore(world, env, start.state)
-        if start is None or rows is None or not _confirmed(world, env, start, rows):
-            return None
+        start = _same_start(env)
+        rows = _explore(world, env, start.state)
+        _confirm(world, env, rows)
+    except NoTable as reason:
+        numbers.untabled = str(reason)
+        return None
     finally:
         env.close()
     return _table(world, len(numbers), start, rows)
 
 
-def _same_start(world: GymnasiumWorld, env: gym.Env[Any, Any]) -> Try | None:
+def _same_start(env: gym.Env[Any, Any]) -> Try:
     starts = set()
     for seed in range(STARTS):
         state, info = env.reset(seed=seed)
         starts.add(Try(int(state), frozenset(info["features"]), False, ()))
-    return starts.pop() if len(starts) == 1 else None
+    if len(starts) > 1:
+        raise NoTable("has episodes that start in different states")
+    return starts.pop()
 
 
-def _explore(world: GymnasiumWorld, env: gym.Env[Any, Any], start: int) -> dict[int, list[Try]] | None:
+def _explore(world: GymnasiumWorld, env: gym.Env[Any, Any], start: int) -> dict[int, list[Try]]:
     """By state and action, what follows: breadth first from the start, each waiting state with a copy of its own."""
     actions = int(env.action_space.n)  # type: ignore[attr-defined]
-    waiting: list[tuple[int, gym.Env[Any, Any]]] = []
-    first = _copied(env)
-    if first is None:
-        return None
-    waiting.append((start, first))
+    waiting = deque([(start, _copied(env))])
     rows: dict[int, list[Try]] = {start: []}
-    for state, here in waiting:
+    while waiting:
+        state, here = waiting.popleft()
         for action in range(actions):
             if len(rows) * actions > MOST_TRIES:
-                return None
-            tried = _tried(world, here, action, 1)
-            if tried is None:
-                return None
-            outcome, there = tried
-            if len(rows) <= TWICE or state % TWICE == 0:  # again, with other random numbers
-                again = _tried(world, here, action, 2)
-                if again is None or again[0] != outcome:
-                    return None
+                raise NoTable(f"has more than {MOST_TRIES:,} pairs of a state and an action")
+            chance = 2 * (state * actions + action)  # other random numbers for every try
+            outcome, there = _tried(world, here, action, chance)
+            twice = len(rows) <= TWICE or state % TWICE == 0
+            if twice and _tried(world, here, action, chance + 1)[0] != outcome:
+                raise NoTable("has moves that depend on chance")
             rows[state].append(outcome)
             if not outcome.ends and outcome.state not in rows:
                 rows[outcome.state] = []
@@ -87,7 +90,7 @@ def _explore(world: GymnasiumWorld, env: gym.Env[Any, Any], start: int) -> dict[
     return rows
 
 
-def _copied(env: gym.Env[Any, Any]) -> gym.Env[Any, Any] | None:
+def _copied(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
     """A copy that shares what no step changes: the numbers of states, spaces, and what it was made of."""
     numbers: Any = env
     shared = {id(numbers.numbers): numbers.numbers}
@@ -97,17 +100,13 @@ def _copied(env: gym.Env[Any, Any]) -> gym.Env[Any, Any] | None:
         layer = layer.env if isinstance(layer, gym.Wrapper) else None
     try:
         return copy.deepcopy(env, shared)
-    except Exception:  # noqa: BLE001 (whatever an environment that cannot be copied raises)
-        return None
+    except Exception as fault:  # whatever an environment that cannot be copied raises
+        raise NoTable(f"cannot be copied ({type(fault).__name__}: {str(fault)[:80]})") from fault
 
 
-def _tried(
-    world: GymnasiumWorld, here: gym.Env[Any, Any], action: int, chance: int
-) -> tuple[Try, gym.Env[Any, Any]] | None:
+def _tried(world: GymnasiumWorld, here: gym.Env[Any, Any], action: int, chance: int) -> tuple[Try, gym.Env[Any, Any]]:
     """One action on a copy with random numbers of its own."""
     env = _copied(here)
-    if env is None:
-        return None
     env.unwrapped.np_random = np.random.default_rng(chance)
     return _stepped(world, env, action), env
 
@@ -120,8 +119,8 @@ def _stepped(world: GymnasiumWorld, env: gym.Env[Any, Any], action: int) -> Try:
     return Try(int(state), frozenset(info["features"]), bool(terminated), signals)
 
 
-def _confirmed(world: GymnasiumWorld, env: gym.Env[Any, Any], start: Try, rows: dict[int, list[Try]]) -> bool:
-    """Whether random walks go where the table says."""
+def _confirm(world: GymnasiumWorld, env: gym.Env[Any, Any], rows: dict[int, list[Try]]) -> None:
+    """Take random walks, which must go where the table says."""
     rng = np.random.default_rng(0)
     for walk in range(WALKS):
         state = int(env.reset(seed=walk)[0])
@@ -129,11 +128,10 @@ def _confirmed(world: GymnasiumWorld, env: gym.Env[Any, Any], start: Try, rows: 
             action = int(rng.integers(len(rows[state])))
             outcome = _stepped(world, env, action)
             if outcome != rows[state][action]:
-                return False
+                raise NoTable("has moves that depend on more than the state function tells, or on chance")
             if outcome.ends:
                 break
             state = outcome.state
-    return True
 
 
 def _table(world: GymnasiumWorld, states: int, start: Try, rows: dict[int, list[Try]]) -> FiniteWorld:

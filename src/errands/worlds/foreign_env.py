@@ -31,6 +31,8 @@ class StateNumbers:
 
     def __init__(self) -> None:
         self.number: dict[Hashable, int] = {}
+        self.untabled = ""
+        """Why the world could not be written down as a table, as the rest of a sentence."""
 
     def __len__(self) -> int:
         return len(self.number)
