@@ -91,6 +91,17 @@ def test_a_fleet_begins_at_the_start_with_an_empty_buffer(agent):
     assert np.asarray(state.positions.observation).argmax(axis=1).tolist() == [TASK.finite.table.starts[0]] * 2
 
 
+def test_a_random_action_is_kept_for_a_stretch_and_nothing_else_is(agent):
+    keys = launch(agent, WORLD, (4,)).keys
+    plain, _ = randoms(agent, keys, jnp.int32(0))
+    longer = dataclasses.replace(agent, config=dataclasses.replace(agent.config, explore_steps=5))
+    stretched, _ = randoms(longer, keys, jnp.int32(0))
+    acting = np.zeros(agent.uniforms, bool)
+    acting[agent.config.batch : agent.config.batch + 2] = True
+    assert np.array_equal(stretched[..., ~acting], plain[..., ~acting])
+    assert np.array_equal(stretched[..., acting], np.repeat(np.asarray(plain)[::5][..., acting], 5, axis=0))
+
+
 def test_random_numbers_depend_on_seed_and_chunk_and_on_nothing_else(agent):
     keys = launch(agent, WORLD, (4, 9)).keys
     uniforms, normals = randoms(agent, keys, jnp.int32(3))

@@ -230,6 +230,7 @@ STRANGER = {
     "batch": 64,
     "epsilon_step": 5e-5,
     "epsilon_end": 0.05,
+    "explore_steps": 8,
 }
 """DDQN on users' environments, whose episodes are mostly longer than Water's and whose observations are shorter."""
 SMALLEST_PICTURE = 5
@@ -290,6 +291,8 @@ def _td3(learner: str, preset: str, task: Task) -> dict[str, Any]:
     full = largest
     if preset == "tuned":
         values |= {"reward_scale": FULL / largest, "warmup": 10_000 if robot else 1_000}
+        if not robot:
+            values |= {"width": 256, "depth": 2, "capacity": 200_000}
         full = FULL
     if learner in ("qcorm", "qcorm-0", "hrm"):
         values["full_reward"] = full
