@@ -137,6 +137,16 @@ def test_a_visit_ends_when_the_feature_has_been_false(machine: NumericRM) -> Non
     assert outcome.rewards == (0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
 
 
+def test_a_part_is_begun_by_its_own_subtasks_not_by_the_end_of_a_visit() -> None:
+    machine = NumericRM.of(
+        "u0", ["won"], ["u0 -> u0 : n↓ ; 0", "u0 -> won : n⤓ ; 1"], numeric={"n": ["a", "a", "c", "d", "e"]},
+        before=[["a#2", "c"], ["d", "e"]], apart=[["a", "a#2"]], capacity=[(1, [["a"], ["a#2", "c"], ["d", "e"]])],
+    )  # fmt: skip
+    trace = [{"a"}, set(), {"d"}, {"e"}, {"a"}, {"c"}]
+    assert machine.run(trace).success
+    assert Stepper(machine).run(trace) == unfold_boolean(machine).run(trace) == machine.run(trace)
+
+
 def test_two_passengers_may_have_one_goal() -> None:
     machine = any_order(sequence("p1", "d"), sequence("p2", "d"))
     assert machine.run([{"p1"}, {"p2"}, {"d"}, {"d"}]).success

@@ -67,14 +67,15 @@ class OrderMasks:
             self.before[j] |= 1 << counted + k
             self.visits.append((machine.counted[i], 1 << counted + k))
         self.ends = sum(bit for _, bit in self.visits)
-        self.choices = [(g.number, [self._part(machine, part) for part in g.parts]) for g in rules.choices]
-        self.capacities = [(g.number, [self._part(machine, part) for part in g.parts]) for g in rules.capacities]
-
-    @staticmethod
-    def _part(machine: NumericRM, members: tuple[int, ...]) -> int:
-        """The mask of a part: its subtasks, and the visits that have to end before one of them."""
-        ends = (len(machine.counted) + k for k, (_, j) in enumerate(machine.rules.apart) if j in members)
-        return sum(1 << i for i in (*members, *ends))
+        # A closed choice takes along the visits that would have to end before one of its subtasks; whether a part is
+        # begun is for its own subtasks to say.
+        until: dict[int, int] = {}
+        for k, (_, j) in enumerate(rules.apart):
+            until[j] = until.get(j, 0) | 1 << counted + k
+        self.choices = [
+            (g.number, [sum(1 << i | until.get(i, 0) for i in part) for part in g.parts]) for g in rules.choices
+        ]
+        self.capacities = [(g.number, [sum(1 << i for i in part) for part in g.parts]) for g in rules.capacities]
 
     def open(self, mask: int, wanted: int) -> int:
         """Those of the wanted subtasks that nothing holds back while `mask` remains."""
@@ -104,7 +105,12 @@ class OrderMasks:
 
 
 class Stepper:
-    """Steps a numeric machine with one small integer and one mask; work per step does not grow with the subtasks."""
+    """Steps a numeric machine with one small integer and one mask; work per step does not grow with the subtasks.
+
+    Bit i of a mask is set while subtasks[i] remains: the subtasks of the first numeric feature lowest, in declared order
+    (so that the lowest bit of a variable is the one that a step completes first), the ends of visits above all others.
+    A failure has the mask 0, so that it is one state whatever remained.
+    """
 
     def __init__(self, machine: NumericRM) -> None:
         self.machine = machine
@@ -125,6 +131,7 @@ class Stepper:
             self.bits_of[name] = self.bits_of.get(name, 0) | 1 << i
         self.order = OrderMasks(machine)
         variables = [name for name, _ in machine.numeric]
+        # A visit can end in any running state; a subtask only where a guard mentions its feature's decrease.
         self.leaving = tuple(machine.leaving[s] for s in machine.states)
         self.active = tuple(
             sum(self.variable_bits[v] for v, name in enumerate(variables) if name in machine.completing[s])
@@ -195,7 +202,7 @@ class Stepper:
     def _first(self, hit: int) -> int:
         """Of the subtasks that are true, the first in declared order of each variable."""
         first = hit & -hit
-        if hit == first:
+        if hit == first:  # the usual case, and the only one where there is one variable and one feature true
             return first
         return sum((hit & bits) & -(hit & bits) for bits in self.variable_bits) | hit & self.order.ends
 
