@@ -182,6 +182,7 @@ def _followed(chain: Chain, gamma: float) -> Solved | None:
 
 def _solve_group(chain: Chain, group: Ints, place: Ints, values: Floats, gamma: float) -> float:
     """Write the values of a group of several nodes whose exits are solved; returns a bound of their error beyond rounding."""
+    # The edges of the group's nodes as one flat list: `edges` are their indices, `source` the member they belong to.
     counts = chain.first[group + 1] - chain.first[group]
     source = np.repeat(np.arange(len(group)), counts)
     edges = np.repeat(chain.first[group] - np.cumsum(counts) + counts, counts) + np.arange(len(source))
@@ -196,6 +197,7 @@ def _solve_group(chain: Chain, group: Ints, place: Ints, values: Floats, gamma: 
     constant[:, 3] += 1.0
     np.add.at(constant[:, DISCOUNTED], source, chance * chain.reward[edges])
     closed = not leaving.any()
+    # A band wide enough for every edge within the group; what leaves the group is already in `constant`.
     moved, reach = narrow_order(chain.first, chain.target, group, place)
     width = 2 * reach + 1
     if len(group) * reach * reach > MOST_WORK or len(group) * width > MOST_BAND:

@@ -76,6 +76,8 @@ def product(task: Task, budget: int = BUDGET, each: int | None = None) -> Produc
     table = task.agenda_table
     if (sizes := predicted(task.machine)) is not None and sizes.agenda > most:
         raise _refused(task, sizes.agenda, world.states, row, budget)
+    # Breadth first over agenda states alone: cells do not matter for which agenda states there are, so the product is
+    # numbered as (agenda state) * (world states) + cell and never listed.
     layers = [(np.array([table.initial], np.int32), np.array([table.full], np.uint64))]
     known = [np.empty(0, np.uint64) for _ in table.status]
     known[table.initial] = layers[0][1]
@@ -96,6 +98,7 @@ def _next_layer(table: AgendaTable, layer: tuple[Ints, Masks], known: list[Masks
         reached = table.next[entry]
         for w in np.unique(reached[table.status[reached] == RUNNING]):
             reached_by_state[w].append(after[reached == w])
+    # Masks of one numeric state are kept sorted, so that membership and numbering are binary searches.
     fresh = [np.setdiff1d(np.concatenate(f), k) if f else k[:0] for f, k in zip(reached_by_state, known, strict=True)]
     for w, new in enumerate(fresh):
         known[w] = np.union1d(known[w], new)
@@ -110,6 +113,7 @@ def _lead(table: AgendaTable, u: Ints, masks: Masks, known: list[Masks]) -> tupl
         number[v][np.searchsorted(known[v], masks[here])] = here
     entry = np.empty((len(u), len(table.label_bits)), np.int32)
     following = np.full_like(entry, DEAD)
+    # Second pass, once every agenda state has its number: what each reads on each label, and where that leads.
     for v, here in groups.items():
         entry[here], after = expand(table, v, masks[here])
         reached = table.next[entry[here]]

@@ -102,6 +102,7 @@ def _expand(delivery: Delivery) -> FiniteWorld:
     number = {features: i for i, features in enumerate(labels)}
     special = [cell for _, cell in layout.places]
     reached, cumulative = outcomes(layout)
+    # A state is block * cells + cell, and a block is 2 * (mask of boxes left) + carrying: the first bit is the hand.
     blocks = 2 * (full + 1)
     entered = np.empty((blocks, cells), np.int32)
     label = np.zeros((blocks, cells), np.int32)

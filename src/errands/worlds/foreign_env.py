@@ -91,6 +91,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         if seed is not None:
             self._stream = np.random.Generator(np.random.PCG64(seed))
         elif self._replays:
+            # An own seed for every episode: with it and the actions the state can be reached again.
             seed = int(self._stream.integers(2**31))
         observation, info = self._asked(lambda: self.env.reset(seed=seed, options=options), "reset")
         self.steps = 0

@@ -98,6 +98,7 @@ class GridLayout:
         plan, shaped = cells.reshape(self.height, self.width), table.reshape(self.height, self.width, len(ACTIONS))
         shaped[1:, :, UP], shaped[:-1, :, DOWN] = plan[:-1], plan[1:]
         shaped[:, 1:, LEFT], shaped[:, :-1, RIGHT] = plan[:, :-1], plan[:, 1:]
+        # On a grid one cell wide the cell below is the next number, too: only there is a wall between n and n + 1 level.
         for low, high in self.walls:
             ahead, back = (RIGHT, LEFT) if high - low == 1 and high % self.width else (DOWN, UP)
             table[low, ahead], table[high, back] = low, high
@@ -111,6 +112,7 @@ def outcomes(layout: GridLayout) -> tuple[Ints, Floats]:
     straight = layout.moves
     if layout.slip == 0.0:
         return straight[:, :, None], np.ones((layout.cells, 4, 1))
+    # Actions go round clockwise (up, right, down, left), so the neighbours of an action are its two sides.
     reached = np.stack([straight, np.roll(straight, 1, axis=1), np.roll(straight, -1, axis=1)], axis=2)
     shares = np.array([1.0 - layout.slip, 1.0 - layout.slip / 2, 1.0])
     return reached, np.broadcast_to(shares, reached.shape).copy()
