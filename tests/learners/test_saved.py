@@ -108,8 +108,8 @@ def test_damaged_arrays_are_refused_or_harmless() -> None:
 
 @pytest.mark.slow
 def test_no_array_is_left_by_an_index_where_damage_was_not_refused() -> None:
-    for tally in in_a_process(150, *CASES, NUMBA_BOUNDSCHECK="1").values():
-        assert sum(tally.values()) == 150
+    for tally in in_a_process(40, *CASES, NUMBA_BOUNDSCHECK="1").values():
+        assert sum(tally.values()) == 40
 
 
 def test_parts_of_a_saved_scout_that_contradict_each_other_are_refused() -> None:

@@ -176,7 +176,8 @@ def bounds_so_far(planner: Planner | None, state: State, starts: Mapping[int, in
         return Bounds(lower, upper, False, step, "untried actions could still shorten the plan")
     if lower == upper:
         return Bounds(lower, upper, True, step, "no order is shorter than the lightest tree that joins its items")
-    return Bounds(lower, upper, False, step, "too many agenda states for a proof; the order comes from a local search")
+    how = "the order comes from a local search" if isinstance(planner, TourPlanner) else "each change is the nearest one"
+    return Bounds(lower, upper, False, step, f"too many agenda states for a proof; {how}")
 
 
 def _bounds(planner: Planner, state: State, cell: int) -> tuple[float, float]:
