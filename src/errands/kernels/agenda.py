@@ -7,11 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from errands.kernels import jit
+from errands.kernels.hashing import node_slot
 from errands.kernels.stepping import ZERO, advance
 from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Codes, Flags, Floats, Ints, Masks
-
-_SPREAD, _OTHER = np.uint64(0x9E3779B1), np.uint64(0x85EBCA6B)
-_HALF, _LOW, _FOLD = np.uint64(32), np.uint64(0xFFFFFFFF), np.uint64(15)
 
 
 class Agenda(NamedTuple):
@@ -42,17 +40,6 @@ class Agenda(NamedTuple):
 
 
 @jit
-def find(numeric: Ints, masks: Masks, slots: Ints, u: int, mask: np.uint64) -> int:
-    """The slot of a node in an open hash table of node numbers: its own, or the free one where it belongs."""
-    size = np.uint64(slots.shape[0] - 1)
-    mixed = ((mask & _LOW) * _SPREAD) ^ ((mask >> _HALF) * _OTHER) ^ np.uint64(u)
-    slot = (mixed ^ (mixed >> _FOLD)) & size
-    while slots[slot] >= 0 and (numeric[slots[slot]] != u or masks[slots[slot]] != mask):
-        slot = (slot + np.uint64(1)) & size
-    return int(slot)
-
-
-@jit
 def list_nodes(machine: AgendaTable, most: int) -> tuple[Ints, Masks, Ints, Ints]:
     """Numeric states, masks, hash table and next nodes of all reachable nodes; nothing where there are over `most`."""
     labels = machine.label_bits.shape[0]
@@ -63,7 +50,7 @@ def list_nodes(machine: AgendaTable, most: int) -> tuple[Ints, Masks, Ints, Ints
         size *= 2
     slots = np.full(size, -1, np.int32)
     numeric[0], mask[0] = machine.initial, machine.full
-    slots[find(numeric, mask, slots, machine.initial, machine.full)] = 0
+    slots[node_slot(numeric, mask, slots, machine.initial, machine.full)] = 0
     count, n = 1, 0
     while n < count:
         for label in range(labels):
@@ -74,7 +61,7 @@ def list_nodes(machine: AgendaTable, most: int) -> tuple[Ints, Masks, Ints, Ints
             u = machine.next[entry]
             if machine.status[u] == FAILURE:
                 left = ZERO
-            slot = find(numeric, mask, slots, u, left)
+            slot = node_slot(numeric, mask, slots, u, left)
             if slots[slot] < 0:
                 if count == most:
                     return numeric[:0], mask[:0], slots[:0], following[:0]

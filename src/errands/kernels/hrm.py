@@ -8,11 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.kernels import hot, jit
-from errands.kernels.q_learning import ACTION, MACHINE, OUTCOME, STATE, TIME, UNKNOWN, Alive, Settled, begin, pull, top
-from errands.kernels.stepping import best_action, explore, outcome, reward, start
+from errands.kernels.q_learning import Alive, Settled, begin, pull, top
+from errands.kernels.stepping import (
+    ACTION,
+    MACHINE,
+    OUTCOME,
+    SHARED,
+    STATE,
+    TIME,
+    UNKNOWN,
+    best_action,
+    explore,
+    outcome,
+    reward,
+    start,
+)
 from errands.tables import RUNNING, SUCCESS, Floats, Ints, MachineTable, WorldTable
 
-OPTION, SINCE, FROM, FIELDS = 5, 6, 7, 8
+OPTION, SINCE, FROM, FIELDS = range(SHARED, SHARED + 4)
+"""Behind the shared fields: the option in hand (-1 for none), the steps it has lasted, the world state it began in."""
 
 
 class Options(NamedTuple):

@@ -8,11 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.kernels import hot, jit
-from errands.kernels.stepping import best_action, best_value, explore, outcome, reward, start
+from errands.kernels.stepping import (
+    ACTION,
+    MACHINE,
+    OUTCOME,
+    SHARED,
+    STATE,
+    TIME,
+    UNKNOWN,
+    best_action,
+    best_value,
+    explore,
+    outcome,
+    reward,
+    start,
+)
 from errands.tables import RUNNING, SUCCESS, Codes, Flags, Floats, Ints, MachineTable, WorldTable
 
-UNBORN = UNKNOWN = -1
-STATE, MACHINE, TIME, ACTION, OUTCOME, FIELDS = range(6)
+UNBORN = -1
+FIELDS = SHARED
+"""Q-learning needs no more of a position than all loops do (see stepping)."""
 
 
 class Rates(NamedTuple):
@@ -110,7 +125,13 @@ class Alive(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """Steps that change nothing: their last replay changed nothing, nor did q[next state] change since."""
+    """Steps that change nothing: their last replay changed nothing, nor did q[next state] change since.
+
+    A replay of (s, a) reads q[next state] and writes q[s, a]. So if one changed nothing, another changes nothing as long
+    as q[next state] has the same version: it can be left out without changing a bit. That holds where moves are certain,
+    for the machine states that learnt then, which is why it is noted by group of states alive. Not saved: a resumed run
+    begins with nothing settled, and replays once more what would change nothing.
+    """
 
     certain: bool
     """Whether a step from s with a always goes the same way; else nothing is ever settled."""

@@ -1,4 +1,12 @@
-"""QCoRM: a policy per objective, learnt in all coupled states at once, under a steps-to-go bandit (Section 4)."""
+"""QCoRM: a policy per objective, learnt in all coupled states at once, under a steps-to-go bandit (Section 4).
+
+Read from the end: `qcorm_loop` takes a step (`act`: the high level chooses an objective, its policy an action) and learns
+from it (`learn`). An agenda state (u, mask of remaining subtasks) stands for a group of coupled states, one for each
+objective open in it; all of them are occupied at once, and learn at once, each by its objective's column of q. What a
+step completes is not learnt then (`ground`) but when the episode has ended (`finish`), by the reward of Theorem 1.
+Invariants: v[s, k] is the maximum of q[s, :, k]; `ground` and `passed` have a row for each completion of the episode, as
+many as it has steps at most; the steps-to-go table has room for all of `passed` before a step is taken.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.kernels import hot
+from errands.kernels.hashing import pair_slot
 from errands.kernels.q_learning import pull
 from errands.kernels.stepping import (
+    ACTION,
+    MACHINE,
     ONE,
+    OUTCOME,
+    SHARED,
+    STATE,
+    TIME,
+    UNKNOWN,
     ZERO,
     advance,
     best_action,
@@ -24,8 +40,6 @@ from errands.kernels.stepping import (
     start,
 )
 from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Floats, Ints, Masks, WorldTable
-
-_LOW = np.uint64(0x7FFFFFFF)
 
 
 class StepsToGo(NamedTuple):
@@ -45,16 +59,7 @@ class StepsToGo(NamedTuple):
 @hot
 def slot(table: StepsToGo, mask: np.uint64, key: int) -> int:
     """The slot of a coupled state, or of the empty place where it belongs."""
-    low = np.int64(mask & _LOW)
-    high = np.int64((mask >> np.uint64(31)) & _LOW)
-    top = np.int64(mask >> np.uint64(62))
-    h = (low * 73856093) ^ (high * 19349663) ^ ((key * 4 + top) * 83492791)
-    h ^= h >> 23
-    last = table.key.shape[0] - 1
-    at = h & last
-    while table.key[at] >= 0 and (table.key[at] != key or table.mask[at] != mask):
-        at = (at + 1) & last
-    return at
+    return pair_slot(table.mask, table.key, mask, key)
 
 
 @hot
@@ -91,11 +96,18 @@ def empty(capacity: int) -> StepsToGo:
     )
 
 
-STATE, NUMERIC, TIME, ACTION, OUTCOME = range(5)
-CHOICE, EXPLOITED, ENTERED, OPEN, GROUNDED, PASSED, CLEAN, CHOICES, STEP, FIELDS = range(5, 15)
+NUMERIC = MACHINE
+CHOICE, EXPLOITED, ENTERED, OPEN, GROUNDED, PASSED, CLEAN, CHOICES, STEP, FIELDS = range(SHARED, SHARED + 10)
+"""Behind the shared fields of `where`, of which MACHINE is the numeric state u:
+
+CHOICE     the objective pursued, -1 where none is chosen yet       EXPLOITED  whether the choice was greedy
+ENTERED    TIME at which the present coupled states were entered    OPEN       how many entries of `open` count
+GROUNDED   rows of `ground` in use                                  PASSED     rows of `passed` in use
+CLEAN      whether every choice of the episode was greedy           CHOICES    choices so far, which xi falls with
+STEP       training steps so far, for annealing
+"""
 EVERY, CHOSEN, WHOLE = 0, 1, 2
 EPISODE, GATED, PRINTED = 0, 1, 2
-UNKNOWN = -1
 
 
 class Coefficients(NamedTuple):

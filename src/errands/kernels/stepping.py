@@ -8,6 +8,21 @@ from errands.kernels import hot
 from errands.tables import AgendaTable, Floats, OrderTable, WorldTable
 
 ONE, ZERO = np.uint64(1), np.uint64(0)
+UNKNOWN = -1
+STATE, MACHINE, TIME, ACTION, OUTCOME, SHARED = range(6)
+"""Where an agent is: the record `where` [FIELDS] of whole numbers, which every loop of a tabular learner writes to.
+
+A compiled loop can stop after any step and be called again, on the same bytes as if it had not stopped, because all that
+a step needs from the one before stands in this record (and in tables). Kernels add fields of their own from SHARED on;
+learners/tabular/base.py, which knows no kernel, uses the first five:
+
+STATE    the world state s
+MACHINE  the machine's state: its number, QCoRM's numeric state u (beside a mask), or QCoRM+'s node
+TIME     steps of the episode so far; 0 says that an episode has just begun
+ACTION   the action drawn for s but not yet taken, -1 for none: a loop that stops to ask the host for an outcome
+         (UNKNOWN in the world's table), or for room, finds here what it had already drawn
+OUTCOME  which outcome it has
+"""
 
 
 @hot

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from errands.kernels.agenda import find
+from errands.kernels.hashing import node_slot
 from errands.kernels.scout.agenda import enumerate_states, follow, moves
 from errands.learners.scout.machine import Lowering
 from errands.machines import NumericRM, unfold_agenda
@@ -34,8 +34,8 @@ def test_states_are_those_of_the_agenda_machine(name: str) -> None:
     found = list(zip(us.tolist(), (int(m) for m in masks), strict=True))
     assert found[0] == agenda.states[0]
     assert sorted(found) == sorted(agenda.states)
-    assert [int(slots[find(us, masks, slots, u, np.uint64(m))]) for u, m in found] == list(range(len(found)))
-    assert slots[find(us, masks, slots, 0, np.uint64(2**40))] < 0
+    assert [int(slots[node_slot(us, masks, slots, u, np.uint64(m))]) for u, m in found] == list(range(len(found)))
+    assert slots[node_slot(us, masks, slots, 0, np.uint64(2**40))] < 0
 
 
 @pytest.mark.parametrize("name", MACHINES)
@@ -60,7 +60,7 @@ def test_moves_are_those_of_the_machine_without_failures_and_waiting(name: str) 
     for x, (u, mask) in enumerate(zip(us.tolist(), (int(m) for m in masks), strict=True)):
         found = {(int(to[i]), int(done[i])) for i in range(first[x], first[x + 1])}
         expected = {
-            (int(slots[find(us, masks, slots, m.target[0], np.uint64(m.target[1]))]), m.completed)
+            (int(slots[node_slot(us, masks, slots, m.target[0], np.uint64(m.target[1]))]), m.completed)
             for m in stepper.moves((u, mask))
             if m.target != (u, mask) and stepper.status[m.target[0]] != FAILURE
         }

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from errands.errors import ConfigError, TaskError
-from errands.kernels.q_learning import ACTION, FIELDS, MACHINE, STATE, TIME, Rates, begin, greedy_episode, qrm_loop
+from errands.kernels.q_learning import FIELDS, Rates, begin, greedy_episode, qrm_loop
+from errands.kernels.stepping import ACTION, MACHINE, STATE, TIME
 from errands.learners.tabular.qrm import CRM, QRM, QRMConfig
 from errands.machines import unfold_agenda
 from errands.machines.lower import lower

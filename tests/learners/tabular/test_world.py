@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from errands.errors import TaskError
-from errands.learners.tabular.base import UNKNOWN, Asked, Tables, world_of
+from errands.kernels.stepping import UNKNOWN
+from errands.learners.tabular.base import Asked, Tables, world_of
 from errands.tasks import Task, load
 
 

@@ -7,7 +7,6 @@ import numpy as np
 from errands.kernels import hot, jit
 from errands.kernels.agenda import Agenda
 from errands.kernels.qcorm_plus.memory import (
-    ACTION,
     CHANGED,
     CORRECTED,
     FULL,
@@ -16,14 +15,11 @@ from errands.kernels.qcorm_plus.memory import (
     NODE,
     NUMERIC,
     OPEN,
-    OUTCOME,
     PROMISED,
     RANDOM,
     STALE,
     STAR,
-    STATE,
     STEP,
-    TIME,
     TOUCHED,
     UNTRIED,
     Memory,
@@ -31,7 +27,7 @@ from errands.kernels.qcorm_plus.memory import (
 )
 from errands.kernels.qcorm_plus.plan import TINY, due, look, plan
 from errands.kernels.qcorm_plus.values import arrival, best_believed, lift, replay_backwards, replay_some, settle, sight
-from errands.kernels.stepping import advance, outcome, start
+from errands.kernels.stepping import ACTION, OUTCOME, STATE, TIME, advance, outcome, start
 from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Floats, Ints, WorldTable
 
 UNKNOWN = -1

@@ -8,12 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.kernels.hashing import slot_of
+from errands.kernels.stepping import ACTION, MACHINE, SHARED
 from errands.tables import Flags, Floats, Ints, Masks
 
 Longs = NDArray[np.int64]
 
-STATE, NODE, TIME, ACTION, OUTCOME, STEP, NUMERIC, OPEN, GOAL = range(9)
+NODE = MACHINE
+STEP, NUMERIC, OPEN, GOAL = range(SHARED, SHARED + 4)
 LANDMARKS, MARKS, CORRECTED, UNTRIED, RANDOM, STALE, TOUCHED, CHANGED, PLANNED, FULL, FIELDS = range(9, 20)
+"""Behind the shared fields of `where`, of which MACHINE is the agenda's node:
+
+STEP       training steps so far: the ring of recent steps is written at STEP modulo its size
+NUMERIC    the numeric state, and OPEN, GOAL: how many entries of `open` count, the landmark gone for
+LANDMARKS, MARKS, CORRECTED   how much of each growing table is in use; the landmark 0 (STAR) always is
+UNTRIED    pairs of seen cells that were never tried: while there are any, STAR is worth going for
+RANDOM     whether a pair has led to two states: values are then averages, corrections and exact plans are given up
+STALE      the plan must be made anew; TOUCHED: a leg between landmarks has changed; CHANGED: some value has
+PLANNED    STEP at the last plan;  FULL: the host must make room (or aim) before the next step
+"""
 PROMISED, LEAST, NUMBERS = range(3)
 FIRST = 16
 """Room for landmarks, marks and corrections in a new memory."""

@@ -18,13 +18,12 @@ from errands.kernels.qcorm_plus.memory import (
     STALE,
     STAR,
     STEP,
-    TIME,
     TOUCHED,
     UNTRIED,
     Memory,
     Settings,
 )
-from errands.kernels.stepping import ONE, ZERO, advance, lowest_bit, open_subtasks, unheld
+from errands.kernels.stepping import ONE, TIME, ZERO, advance, lowest_bit, open_subtasks, unheld
 from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Codes, Flags, Floats, Ints
 
 TINY = 1e-12

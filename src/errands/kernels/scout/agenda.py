@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from errands.kernels import jit
-from errands.kernels.agenda import find
+from errands.kernels.hashing import node_slot
 from errands.kernels.scout.memory import ONE, ZERO, ScoutMachine, advance, entry_of
 from errands.kernels.stepping import settled, unheld
 from errands.tables import FAILURE, RUNNING, Codes, Ints, Masks
@@ -110,7 +110,7 @@ def enumerate_states(
     us = np.zeros(most + 1, np.int32)
     masks = np.zeros(most + 1, np.uint64)
     us[0], masks[0] = machine.initial, machine.full[0]
-    slots[find(us, masks, slots, machine.initial, machine.full[0])] = 0
+    slots[node_slot(us, masks, slots, machine.initial, machine.full[0])] = 0
     x, count = 0, 1
     while x < count:
         u, mask = us[x], masks[x]
@@ -125,7 +125,7 @@ def enumerate_states(
             for j in range(option_first[entry], option_first[entry + 1]):
                 v = option_to[j]
                 left = ZERO if machine.status[v] == FAILURE else after
-                slot = find(us, masks, slots, v, left)
+                slot = node_slot(us, masks, slots, v, left)
                 if slots[slot] < 0:
                     if count == most:
                         return False, us[:0], masks[:0], slots
@@ -152,7 +152,7 @@ def moves(
             entry = entry_of(machine, u, after, low)
             for j in range(option_first[entry], option_first[entry + 1]):
                 v = option_to[j]
-                y = slots[find(us, masks, slots, v, ZERO if machine.status[v] == FAILURE else after)]
+                y = slots[node_slot(us, masks, slots, v, ZERO if machine.status[v] == FAILURE else after)]
                 if y != x and machine.status[v] != FAILURE:
                     if k == to.shape[0]:
                         to, done, entries = np.append(to, to), np.append(done, done), np.append(entries, entries)
@@ -174,5 +174,5 @@ def follow(machine: ScoutMachine, us: Ints, masks: Masks, slots: Ints) -> Ints:
             if machine.status[us[x]] == RUNNING:
                 mask[0] = masks[x]
                 v = machine.next[label, advance(machine, us[x], mask, label, after)]
-                delta[label, x] = slots[find(us, masks, slots, v, ZERO if machine.status[v] == FAILURE else after[0])]
+                delta[label, x] = slots[node_slot(us, masks, slots, v, ZERO if machine.status[v] == FAILURE else after[0])]
     return delta

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.errors import StoreError, TaskError
-from errands.kernels.q_learning import ACTION, FIELDS, MISSED, Rates, attempt_edge, begin, qrm_loop
+from errands.kernels.q_learning import FIELDS, MISSED, Rates, attempt_edge, begin, qrm_loop
+from errands.kernels.stepping import ACTION
 from errands.learners.base import MOST, Form, Learner, Saved, SavedArray, checked, refuse
 from errands.learners.dirl.config import DiRLConfig, SearchConfig
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph, Search, abstract_graph

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from errands.errors import TaskError
-from errands.kernels.agenda import find
+from errands.kernels.hashing import node_slot
 from errands.kernels.scout.agenda import AgendaStates, enumerate_states, follow, moves
 from errands.kernels.scout.memory import ScoutMachine
 from errands.machines.lower import entry_values, lower_order, read_entry
@@ -140,7 +140,7 @@ class NumberedAgenda:
     def number(self, state: State) -> int:
         """The number of an agenda state, -1 for one that the task cannot be in."""
         parts = self.states
-        return int(parts.slots[find(parts.u, parts.mask, parts.slots, state[0], np.uint64(state[1]))])
+        return int(parts.slots[node_slot(parts.u, parts.mask, parts.slots, state[0], np.uint64(state[1]))])
 
     def state(self, x: int) -> State:
         """The agenda state of a number."""

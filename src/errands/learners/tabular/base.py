@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.errors import StoreError, TaskError
+from errands.kernels.stepping import ACTION, OUTCOME, STATE, TIME, UNKNOWN
 from errands.learners.base import (
     MOST,
     RNG,
@@ -31,8 +32,6 @@ from errands.tables import Evaluation, WorldTable
 from errands.tasks.task import Task
 from errands.worlds.base import numbered
 from errands.worlds.saving import plain, rich
-
-UNKNOWN = -1
 
 
 class Tables:
@@ -166,7 +165,6 @@ def world_of(task: Task, seed: int) -> Tables:
     return Tables(task) if task.finite is not None else Asked(task, seed)
 
 
-STATE, TIME, ACTION, OUTCOME = 0, 2, 3, 4
 
 
 MOST_STEPS = 50_000
@@ -185,7 +183,7 @@ class TabularLearner(Learner):
         super().__init__(task, config, seed)
         self.world = world_of(task, seed)
         self.where = np.zeros(fields, np.int64)
-        """Where the agent is: the kernels' own record, in which STATE, TIME, ACTION and OUTCOME have the same place."""
+        """Where the agent is: the kernels' own record; kernels/stepping.py has its layout."""
         self.where[ACTION] = -1
 
     @abstractmethod

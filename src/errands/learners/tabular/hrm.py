@@ -21,7 +21,8 @@ from errands.kernels.hrm import (
     greedy_options,
     hrm_loop,
 )
-from errands.kernels.q_learning import ACTION, MACHINE, begin
+from errands.kernels.q_learning import begin
+from errands.kernels.stepping import ACTION, MACHINE
 from errands.learners.base import FINITE, Form, Saved, SavedArray
 from errands.learners.tabular.base import room
 from errands.learners.tabular.machines import CounterfactualLearner, Kind

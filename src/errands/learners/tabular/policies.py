@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.kernels.agenda import Agenda, find
+from errands.kernels.agenda import Agenda
+from errands.kernels.hashing import node_slot
 from errands.kernels.qcorm_plus.loop import actions_of, decide, weigh
-from errands.kernels.qcorm_plus.memory import NODE, NUMERIC, PLANNED, STALE, TIME, UNTRIED, Memory, Settings
+from errands.kernels.qcorm_plus.memory import NODE, NUMERIC, PLANNED, STALE, UNTRIED, Memory, Settings
 from errands.kernels.qcorm_plus.plan import aim, take_aim
-from errands.kernels.stepping import advance, outcome, reward, start
+from errands.kernels.stepping import TIME, advance, outcome, reward, start
 from errands.machines.stepping import State, Stepper
 from errands.tables import RUNNING, SUCCESS, AgendaTable, Ints, WorldTable
 
@@ -147,7 +148,7 @@ class LandmarkPolicy:
         found, n = np.zeros(len(self.memory.q), np.int32), 0
         if self.agenda.listed:
             agenda = self.agenda
-            n = int(agenda.slots[find(agenda.numeric, agenda.mask, agenda.slots, u, mask)])
+            n = int(agenda.slots[node_slot(agenda.numeric, agenda.mask, agenda.slots, u, mask)])
         if n < 0 or self.machine.status[u] != RUNNING:
             return found
         if self.agenda.listed:

@@ -11,6 +11,7 @@ import numpy as np
 from errands.errors import ConfigError
 from errands.kernels import Repeated
 from errands.kernels import qcorm as kernel
+from errands.kernels.stepping import ACTION
 from errands.learners.base import FINITE, MOST, Form, LearnerConfig, Saved, SavedArray, refuse
 from errands.learners.tabular.base import TabularLearner, room
 from errands.learners.tabular.policies import ObjectivePolicy
@@ -83,7 +84,7 @@ class QCoRM(TabularLearner):
     """One seed of QCoRM; works with the stepping machine, so nothing grows with 2^N but the states visited."""
 
     config: QCoRMConfig
-    OPTIONAL = (kernel.ACTION, kernel.CHOICE)
+    OPTIONAL = (ACTION, kernel.CHOICE)
 
     def __init__(self, task: Task, config: QCoRMConfig, seed: int) -> None:
         super().__init__(task, config, seed, kernel.FIELDS)

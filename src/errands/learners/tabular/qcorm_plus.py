@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from errands.errors import ConfigError
-from errands.kernels.agenda import Agenda, find, list_agenda
+from errands.kernels.agenda import Agenda, list_agenda
+from errands.kernels.hashing import node_slot
 from errands.kernels.qcorm_plus.loop import decide, run
 from errands.kernels.qcorm_plus.memory import (
-    ACTION,
     CHANGED,
     CORRECTED,
     FIELDS,
@@ -26,9 +26,7 @@ from errands.kernels.qcorm_plus.memory import (
     PLANNED,
     RANDOM,
     STALE,
-    STATE,
     STEP,
-    TIME,
     TOUCHED,
     Memory,
     Settings,
@@ -37,7 +35,7 @@ from errands.kernels.qcorm_plus.memory import (
     on_agenda,
 )
 from errands.kernels.qcorm_plus.plan import after, take_aim
-from errands.kernels.stepping import start
+from errands.kernels.stepping import ACTION, STATE, TIME, start
 from errands.learners.base import Form, LearnerConfig, Saved, SavedArray, refuse
 from errands.learners.tabular.base import Asked, TabularLearner, room
 from errands.learners.tabular.policies import LandmarkPolicy, episode, settled
@@ -158,7 +156,7 @@ class QCoRMPlus(TabularLearner):
         self.memory = on_agenda(self.memory, len(self.agenda.status))
         new = self.agenda
         if new.listed:
-            self.where[NODE] = new.slots[find(new.numeric, new.mask, new.slots, old.numeric[n], old.mask[n])]
+            self.where[NODE] = new.slots[node_slot(new.numeric, new.mask, new.slots, old.numeric[n], old.mask[n])]
 
     def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
         """One compiled greedy episode."""

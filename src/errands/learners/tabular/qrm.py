@@ -8,18 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from errands.errors import ConfigError
-from errands.kernels.q_learning import (
-    FIELDS,
-    MACHINE,
-    OUTCOME,
-    Rates,
-    begin,
-    crm_loop,
-    greedy_episode,
-    qrm_loop,
-)
+from errands.kernels.q_learning import FIELDS, Rates, begin, crm_loop, greedy_episode, qrm_loop
+from errands.kernels.stepping import ACTION, MACHINE, OUTCOME, STATE
 from errands.learners.base import FINITE, Form, LearnerConfig, Saved, SavedArray, refuse
-from errands.learners.tabular.base import ACTION, STATE, TabularLearner, room
+from errands.learners.tabular.base import TabularLearner, room
 from errands.learners.tabular.machines import CounterfactualLearner, Kind, LazyMachine
 from errands.learners.tabular.policies import MachinePolicy
 from errands.tasks.task import Task
