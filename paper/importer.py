@@ -73,7 +73,9 @@ def _key(row: Row) -> Key:
     """Task with its map, method with the settings that today's preset does not have, and preset."""
     learner, settings = settings_of(row)
     known = as_document(config_of(learner, row["preset"], load(row["task"], row.get("map_seed") or 0)))
-    words = [f"{name}={value}" for name, value in settings.items() if known.get(name) != value]
+    printed = {"delta": "printed", "shortest": "ratchet"}.items() <= settings.items()
+    words = [f"{name}={value}" for name, value in settings.items()
+             if known.get(name) != value or (printed and name in ("delta", "shortest"))]  # fmt: skip
     return task_name(row["task"], row.get("map_seed") or 0), _name(learner, words), row["preset"]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from errands.errors import StoreError
+from errands.paper.panels import PRINTED
 
 PAPER = Path(__file__).parents[2] / "paper"
 spec = importlib.util.spec_from_file_location("importer", PAPER / "importer.py")
@@ -46,11 +47,11 @@ def test_failure_is_a_field_of_new_rows():
 
 
 def test_the_first_codes_qcorm_is_the_printed_reading_and_todays_is_the_presets():
-    assert names(row("qcorm")) == ["qcorm delta=printed ground_replay=always"]
+    assert names(row("qcorm")) == ["qcorm printed ground_replay=always"]
+    assert names(row("qcorm", "tuned")) == [PRINTED.name] == ["qcorm printed"]
     assert "delta" not in names(row("qcorm", success=[True]))[0]
     assert names(row('qcorm[noKop]{"ground_replay": "once"}')) == names(row("qcorm", success=[True]))
     assert names(row("qcorm/alpha=1e-4", success=[True]))[0].endswith("alpha=0.0001")
-    assert "delta=printed" in names(row("qcorm", "tuned"))[0]
     assert "delta=gated" in names(row("qcorm[gate]", "tuned"))[0]
 
 

@@ -123,9 +123,9 @@ class Curve:
         """The same curve on at most `points` of its steps, evenly spread, the last included."""
         if len(self.steps) <= points:
             return self
-        kept = np.unique(np.linspace(0, len(self.steps) - 1, points).round().astype(int))
-        chances, spans = (None if x is None else x[:, kept] for x in (self.chances, self.spans))
-        return replace(self, steps=self.steps[kept], lengths=self.lengths[:, kept], chances=chances, spans=spans)
+        chosen = np.unique(np.linspace(0, len(self.steps) - 1, points).round().astype(int))
+        chances, spans = (None if x is None else x[:, chosen] for x in (self.chances, self.spans))
+        return replace(self, steps=self.steps[chosen], lengths=self.lengths[:, chosen], chances=chances, spans=spans)
 
     def as_json(self) -> dict[str, Any]:
         """The curve as plain values; a failure is null."""

@@ -1,4 +1,4 @@
-"""How a runtime grows with the number of subtasks: a straight line or a power of N's base, whichever fits better."""
+"""How a runtime grows with the number of subtasks n: a + b n or a + b g^n, whichever fits better."""
 
 from __future__ import annotations
 

@@ -72,13 +72,13 @@ def run(arguments: Arguments) -> Answer:
         return Answer(document, f"{cells} cells, {ahead.words()}")
     train_sweep(wanted.sweep, ahead.workers, arguments.quiet, arguments.engine, arguments.address, arguments.seconds)
     again = dataclasses.replace(arguments, output=None, jobs=None, quiet=False, seconds=None, engine="local", address=None)
-    found = report(wanted, typed("reproduce", again))
-    page = write(found, output)
-    document |= {"report": str(page), "claims": {claim.name: claim.verdict for claim in found.claims}}
+    outcome = report(wanted, typed("reproduce", again))
+    page = write(outcome, output)
+    document |= {"report": str(page), "claims": {claim.name: claim.verdict for claim in outcome.claims}}
     document["not_run"] = [dataclasses.asdict(each) for each in wanted.skipped]
-    lines = [f"{claim.verdict:15} {claim.where:15} {claim.text}{_reading(claim.reading)}" for claim in found.claims]
-    unfinished = [note for note in found.notes if note.startswith("Not at the end")]
-    return Answer(document, "\n".join([*lines, *unfinished, f"wrote {page}"]), int(bool(found.errors)))
+    lines = [f"{claim.verdict:15} {claim.where:15} {claim.text}{_reading(claim.reading)}" for claim in outcome.claims]
+    unfinished = [note for note in outcome.notes if note.startswith("Not at the end")]
+    return Answer(document, "\n".join([*lines, *unfinished, f"wrote {page}"]), int(bool(outcome.errors)))
 
 
 def _profile(arguments: Arguments) -> Profile:

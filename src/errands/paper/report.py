@@ -66,7 +66,7 @@ def tally(claims: Sequence[Judged]) -> str:
     presets = [p for p in dict.fromkeys(p for claim in claims for p in claim.by_preset) if p != "exact"]
     counted = {p: Counter(c.by_preset[p] for c in claims if p in c.by_preset) for p in presets}
     words = {p: ", ".join(f"{n} {v}" for v, n in counts.most_common()) for p, counts in counted.items()}
-    said = [f"{p} preset: {found}" if p in ("tuned", "paper") else f"{p}: {found}" for p, found in words.items()]
+    said = [f"{p} preset: {counts}" if p in ("tuned", "paper") else f"{p}: {counts}" for p, counts in words.items()]
     return f"Verdicts under one preset or network alone: {'; '.join(said)}."
 
 
@@ -110,12 +110,14 @@ def _figure(figure: Figure) -> str:
 def _claims(claims: Sequence[Judged]) -> str:
     rows = []
     for claim in claims:
-        found = "".join(f"<li><b>{escape(p)}</b>: {escape('; '.join(said))}</li>" for p, said in claim.measured.items())
+        checks = "".join(
+            f"<li><b>{escape(p)}</b>: {escape('; '.join(said))}</li>" for p, said in claim.measured.items()
+        )
         each = ", ".join(f"{p}: {v}" for p, v in claim.by_preset.items())
         rows.append(
             f"<tr><td>{escape(claim.where)}</td><td>{escape(claim.text)}{_reading(claim)}</td>"
             f'<td class="{claim.verdict.replace(" ", "-")}"><b>{escape(claim.verdict)}</b><br><small>{escape(each)}</small></td>'
-            f'<td><ul class="small">{found}</ul></td><td><code>{escape(claim.command)}</code></td></tr>'
+            f'<td><ul class="small">{checks}</ul></td><td><code>{escape(claim.command)}</code></td></tr>'
         )
     head = "".join(f"<th>{name}</th>" for name in ("where", "claim", "verdict", "measured", "command"))
     return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
@@ -153,7 +155,9 @@ def markdown_claims(claims: Sequence[Judged]) -> str:
     """The claims as a Markdown table."""
     lines = ["| where | claim | read as | verdict | measured | command |", "|---|---|---|---|---|---|"]
     for claim in claims:
-        said = "<br>".join(f"**{p}** ({claim.by_preset[p]}): {'; '.join(found)}" for p, found in claim.measured.items())
+        said = "<br>".join(
+            f"**{p}** ({claim.by_preset[p]}): {'; '.join(checks)}" for p, checks in claim.measured.items()
+        )
         what = f"{claim.where} | {claim.text} | {claim.reading or '-'}"
         lines.append(f"| {what} | **{claim.verdict}** | {said} | `{claim.command}` |")
     return "\n".join([*lines, ""])
@@ -187,12 +191,12 @@ def _markdown_table(rows: Sequence[Row], columns: Mapping[str, str]) -> str:
 
 def as_csv(rows: Sequence[Row]) -> str:
     """Rows as a table that a spreadsheet opens."""
-    kept = io.StringIO()
+    text = io.StringIO()
     names = list(dict.fromkeys(key for row in rows for key in row))
-    writer = csv.DictWriter(kept, names, lineterminator="\n")
+    writer = csv.DictWriter(text, names, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    return kept.getvalue()
+    return text.getvalue()
 
 
 def claims_json(report: Report) -> dict[str, Any]:
