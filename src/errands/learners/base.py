@@ -7,7 +7,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, Protocol
@@ -80,14 +80,16 @@ class Stopwatch:
         self.clock, self.compiled = clock, compiled
         self.seconds, self.steps, self.spoilt = 0.0, 0, 0.0
 
-    @contextmanager
-    def timing(self, learner: Steps) -> Iterator[None]:
-        """Time the steps that a learner takes inside."""
-        began, before, programs = self.clock(), learner.step, self.compiled()
-        yield
-        spent = self.clock() - began
-        if self.compiled() == programs:
-            self.seconds, self.steps = self.seconds + spent, self.steps + learner.step - before
+    def start(self, learner: Steps) -> tuple[float, int, int]:
+        """Where clock, learner and compiler stand; for `stop`. Two plain calls: they happen at every evaluation."""
+        return self.clock(), learner.step, self.compiled()
+
+    def stop(self, learner: Steps, began: tuple[float, int, int]) -> None:
+        """Add what the learner did since `start`."""
+        spent = self.clock() - began[0]
+        if self.compiled() == began[2]:
+            self.seconds += spent
+            self.steps += learner.step - began[1]
         else:
             self.spoilt += spent
 
@@ -202,8 +204,9 @@ class Learner(ABC):
         """Train until `steps` steps were taken in all or it has finished; an evaluation every `eval_every` and at the last."""
         every = self.config.eval_every
         while self.step < steps and not self.finished:
-            with self.stopwatch.timing(self):
-                self.advance(min((self.step // every + 1) * every, steps) - self.step)
+            began = self.stopwatch.start(self)
+            self.advance(min((self.step // every + 1) * every, steps) - self.step)
+            self.stopwatch.stop(self, began)
             evaluation = self.measure()
             self.evaluation_steps += evaluation.steps_taken
             yield evaluation

@@ -238,8 +238,9 @@ class DeepTeam:
         """Train until every seed took `steps` steps; evaluations of all of them every `eval_every` steps and at the last."""
         every = self.config.eval_every
         while self.step < steps:
-            with self.stopwatch.timing(self):
-                self.advance(min((self.step // every + 1) * every, steps) - self.step)
+            began = self.stopwatch.start(self)
+            self.advance(min((self.step // every + 1) * every, steps) - self.step)
+            self.stopwatch.stop(self, began)
             evaluations = self.measure()
             for member, evaluation in zip(self.members, evaluations, strict=True):
                 member.evaluation_steps += evaluation.steps_taken

@@ -296,8 +296,9 @@ class CompositionalLearner(Learner):
         """One complete run within `steps` interactions; only its end is evaluated, since half a way leads nowhere."""
         work, more = self.explore(steps), True
         while more:
-            with self.stopwatch.timing(self):
-                more = next(work, False) is not False
+            began = self.stopwatch.start(self)
+            more = next(work, False) is not False
+            self.stopwatch.stop(self, began)
             if more:
                 yield None
         if self.evaluated != self.step:
