@@ -93,9 +93,9 @@ def show(thing: Any, file: TextIO | None = None) -> None:
     from rich.measure import Measurement
 
     screen = console(file)
-    needed = Measurement.get(screen, screen.options.update(width=WIDEST), thing).minimum + 8  # rich forgets some padding
+    needed = Measurement.get(screen, screen.options.update(width=WIDEST), thing).minimum
     screen.width = max(screen.width, min(needed, WIDEST))
-    screen.print(thing)
+    screen.print(thing, crop=False)
 
 
 def table(
@@ -116,7 +116,16 @@ def table(
     """
     from rich.table import Table
 
-    empty = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    class Whole(Table):
+        """Columns are as wide as their longest word: rich would take room from the widest, words or not."""
+
+        def add_row(self, *cells: Any, **options: Any) -> None:
+            super().add_row(*cells, **options)
+            for column, cell in zip(self.columns, cells, strict=False):
+                longest = max(map(len, printable(str(cell)).split()), default=0)
+                column.min_width = max(column.min_width or 0, longest)
+
+    empty = Whole(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for name in names:
         empty.add_column(name, no_wrap=True, min_width=len(name))
     for name in words:

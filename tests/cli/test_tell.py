@@ -131,3 +131,15 @@ def test_failed_runs_are_counted_and_told(sweep: SweepFolder) -> None:
     lost = shown(sweep, [row(0, 0, error="it would take 9 GB")])
     assert "it would take 9 GB" in lost
     assert tell_sweep(sweep, [row(0, 10)], {}).code == 0
+
+
+def test_where_there_is_chance_seeds_are_told_by_their_probabilities() -> None:
+    """Expectations (episodes 0): never one drawn episode against an expected optimum."""
+    drawn = {"optimum": 51.3931, "final_episodes": 0}
+    seeds = [result(0, 10, final_success=0.9446, **drawn), result(1, 11, final_success=0.9471, **drawn)]
+    assert sentence(seeds) == (
+        "0 of 2 seeds end at the optimum of 51.3931 expected steps; each succeeds with probability 0.945 to 0.947."
+    )
+    assert sentence([*seeds, result(2, 52, final_success=1.0, **drawn)]).endswith(
+        "; 1 succeed surely, the others with probability 0.945 to 0.947."
+    )

@@ -44,7 +44,7 @@ def run(arguments: Arguments) -> Answer:
     rows, differ = summarise_all(curves), differences(_settings(found))
     scores, chances = _across(curves)
     document = {"runs": [row.row() for row in rows], **scores, **chances, "differences": differ}
-    parts = [*_tables(rows), *_sentences(scores, chances), _differences(differ)]
+    parts = [*_tables(rows), *_sentences(scores, chances), *_differences(differ)]
     if arguments.plot is not None:
         _plot(arguments, found)
         document["plot"] = str(arguments.plot)
@@ -115,16 +115,18 @@ def _number(value: float | None, otherwise: str) -> str:
     return otherwise if value is None else f"{value:,.6g}"
 
 
-def _differences(differ: dict[str, dict[str, Any]]) -> Table:
+def _differences(differ: dict[str, dict[str, Any]]) -> list[Table]:
     """The settings that runs have with different values; what only some of them have is in the document."""
     shown = {key: values for key, values in differ.items() if len({repr(v) for v in values.values()}) > 1}
     runs = list(dict.fromkeys(run for values in shown.values() for run in values))
+    if not shown:
+        return []
     listed = table("Settings that differ", ("setting",))
     for run in runs:
         listed.add_column(run, overflow="fold")
     for key, values in shown.items():
         listed.add_row(key, *(_setting(key, values[run]) if run in values else "" for run in runs))
-    return listed
+    return [listed]
 
 
 def _setting(key: str, value: Any) -> str:

@@ -54,7 +54,10 @@ def _run_table(folder: RunFolder, results: list[ResultDocument]) -> Any:
     known = folder.document
     machine = f" ({known.machine})" if known.machine else ""
     title = f"{known.task}, {known.learner}{machine}, {known.preset}"
-    seeds = table(title, (), ("seed", "steps", "length", "success", "first optimal", "seconds"), "order")
+    length = "mean length" if any(r.final_episodes > 1 for r in results) else "length"
+    if any(r.final_episodes == 0 for r in results):
+        length = "expected length"
+    seeds = table(title, (), ("seed", "steps", length, "success", "first optimal", "seconds"), "order")
     for r in results:
         first = "-" if r.first_optimal_step is None else f"{r.first_optimal_step:,}"
         length = "-" if r.final_length is None else f"{r.final_length:g}"
@@ -70,22 +73,28 @@ def sentence(results: list[ResultDocument]) -> str:
         return words(good[0])
     best = next((r.optimum for r in good if r.optimum is not None), None)
     succeeded = sum(r.final_success >= 1 for r in good)
+    chance = any(r.final_episodes != 1 for r in good)
     if best is None:
-        return f"{succeeded} of {len(results)} seeds succeed; the optimum is not known."
+        sure = f"{succeeded} of {len(results)} seeds succeed"
+        return f"{f'{len(results)} seeds: {_succeeding(good, succeeded)}' if chance else sure}; the optimum is not known."
     optimal = sum(r.optimal for r in good)
     proved = sum(r.proved for r in good)
     after = sorted({r.proved_step for r in good if r.proved and r.proved_step is not None})
     when = f" after {' to '.join(f'{n:,}' for n in sorted({after[0], after[-1]}))} steps" if after else ""
     tail = f", {proved} with a proof{when}" if proved else ""
-    return f"{optimal} of {len(results)} seeds end at the optimum of {best:g} steps{tail}; {_succeeding(good, succeeded)}."
+    steps = f"{best:g} {'expected ' if chance else ''}steps"
+    return f"{optimal} of {len(results)} seeds end at the optimum of {steps}{tail}; {_succeeding(good, succeeded)}."
 
 
 def _succeeding(good: list[ResultDocument], sure: int) -> str:
     """How many seeds succeed; where success is a matter of chance, how likely it is at the least."""
     if all(r.final_episodes == 1 for r in good):
         return f"{sure} succeed"
-    least = min(float(r.final_success) for r in good)
-    return f"{sure} succeed surely" + ("" if sure == len(good) else f", the others with probability {least:.3g} or more")
+    chances = sorted(float(r.final_success) for r in good if r.final_success < 1)
+    if not chances:
+        return "all succeed surely"
+    between = " to ".join(dict.fromkeys(f"{chance:.3g}" for chance in (chances[0], chances[-1])))
+    return f"{sure} succeed surely, the others with probability {between}" if sure else f"each succeeds with probability {between}"
 
 
 def chance(result: ResultDocument) -> str:
