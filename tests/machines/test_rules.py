@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import random
 import time
-from itertools import permutations
+from itertools import pairwise, permutations
 from math import comb, factorial
 
 import numpy as np
@@ -239,3 +239,26 @@ def test_an_old_task_gives_the_same_machines_as_before(name: str) -> None:
         unfold_boolean(machine).states, [sizes.boolean, sizes.agenda, sizes.coupled, sizes.policies],
     )  # fmt: skip
     assert hashlib.sha256(repr(value).encode()).hexdigest()[:12] == BEFORE[name]
+
+
+def test_rules_of_many_subtasks_are_read_in_no_time_or_refused() -> None:
+    begun = time.perf_counter()
+    names = [f"x{i}" for i in range(1_000)]
+    lines = ["u0 -> u0 : n↓ ; 0", "u0 -> won : n⤓ ; 1"]
+    chain = NumericRM.of("u0", ["won"], lines, numeric={"n": names}, before=list(pairwise(names)))
+    assert size(chain).agenda == 1_001
+    with pytest.raises(SpecError, match=r"before goes in a circle through x0, x1, \.\.\., x999"):
+        NumericRM.of("u0", ["won"], lines, numeric={"n": names}, before=list(zip(names, [*names[1:], "x0"], strict=True)))
+    with pytest.raises(SpecError, match="at most 128 choices"):
+        NumericRM.of("u0", ["won"], lines, numeric={"n": names}, choose=[(1, [[n]]) for n in names])
+    with pytest.raises(SpecError, match="500 subtasks before each of 500 are too many"):
+        any_order(sequence(any_order(*names[:500]), any_order(*names[500:])), "y")
+    assert time.perf_counter() - begun < 20.0
+
+
+def test_what_precedes_what_is_followed_through_others() -> None:
+    rules = Rules(before=((0, 1), (1, 2)), apart=((2, 3),))
+    assert rules.precedes(0, 3)
+    assert not rules.precedes(3, 0)
+    assert not rules.precedes(1, 1)
+    assert rules.circle(4) == []

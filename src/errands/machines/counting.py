@@ -250,7 +250,7 @@ def _ordered(stepper: Stepper, bits: int, slack: int) -> Counted | None:
     Sets multiply; open subtasks obey the product rule; orders of two components interleave in binomially many ways.
     """
     whole = Counted([1], [0], [1])
-    for component in _components(stepper.order.before, bits):
+    for component in _components(stepper, bits):
         counted = _component(stepper.order.before, component)
         if counted is None:
             return None
@@ -267,20 +267,23 @@ def _ordered(stepper: Stepper, bits: int, slack: int) -> Counted | None:
     return whole
 
 
-def _components(before: list[int], bits: int) -> Iterator[int]:
+def _components(stepper: Stepper, bits: int) -> Iterator[int]:
     """The subtasks of a mask that predecessors tie together, as masks."""
-    while bits:
-        found = bits & -bits
-        while True:
-            wider = found
-            for i in range(bits.bit_length()):
-                if bits >> i & 1 and (found >> i & 1 or before[i] & found):
-                    wider |= 1 << i | before[i]
-            if wider == found:
-                break
-            found = wider
-        yield found
-        bits &= ~found
+    near: dict[int, list[int]] = {i: [] for i in stepper.order.bits_in(bits)}
+    for i, j in stepper.machine.rules.before:
+        if i in near and j in near:
+            near[i].append(j)
+            near[j].append(i)
+    seen: set[int] = set()
+    for i in near:
+        if i not in seen:
+            found = [i]
+            seen.add(i)
+            for here in found:
+                fresh = [j for j in near[here] if j not in seen]
+                seen.update(fresh)
+                found += dict.fromkeys(fresh)
+            yield sum(1 << k for k in found)
 
 
 def _component(before: list[int], bits: int) -> Counted | None:

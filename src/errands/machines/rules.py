@@ -13,6 +13,8 @@ from errands.errors import SpecError
 
 Pair = tuple[int, int]
 MOST_NAMES = 6
+MAX_GROUPS = 128
+MAX_PAIRS = 100_000
 
 
 @dataclass(frozen=True)
@@ -72,16 +74,30 @@ class Rules:
             self.capacities + other.capacities,
         )
 
-    def earlier(self, count: int) -> list[set[int]]:
-        """For each of `count` subtasks everything that comes before it, directly or not; a circle contains itself."""
-        found: list[set[int]] = [set() for _ in range(count)]
+    def circle(self, count: int) -> list[int]:
+        """The subtasks that wait for themselves, directly or not, with those between; empty where there is no circle."""
+        after: list[list[int]] = [[] for _ in range(count)]
+        waits = [0] * count
         for i, j in (*self.before, *self.apart):
-            found[j].add(i)
-        for k in range(count):
-            for earlier in found:
-                if k in earlier:
-                    earlier |= found[k]
-        return found
+            after[i].append(j)
+            waits[j] += 1
+        free = [i for i in range(count) if not waits[i]]
+        for i in free:  # grows while it is read: whatever no longer waits for anything
+            for j in after[i]:
+                waits[j] -= 1
+                if not waits[j]:
+                    free.append(j)
+        return sorted(set(range(count)) - set(free))
+
+    def precedes(self, first: int, second: int) -> bool:
+        """Whether the second can be open only after the first is done."""
+        seen, stack = {second}, [second]
+        while stack:
+            here = stack.pop()
+            fresh = {i for i, j in (*self.before, *self.apart) if j == here} - seen
+            seen |= fresh
+            stack += fresh
+        return first in seen and first != second
 
 
 NO_RULES = Rules()
@@ -179,12 +195,13 @@ def rule_faults(subtasks: Sequence[str], numeric: Sequence[tuple[str, Sequence[s
             if len(set(own)) < len(own):
                 yield f"the numeric feature '{variable}' names a subtask twice"
         return
+    if len(rules.choices) + len(rules.capacities) > MAX_GROUPS or len(rules.before) + len(rules.apart) > MAX_PAIRS:
+        yield f"a machine has at most {MAX_GROUPS} choices and capacities and {MAX_PAIRS:,} pairs of subtasks; split the task"
+        return
     yield from _group_faults(rules)
     names, count = reference_names(subtasks), len(subtasks)
-    earlier = rules.earlier(count)
-    circle = [names[i] for i in range(count) if i in earlier[i]]
-    if circle:
-        yield f"before goes in a circle through {', '.join(circle)}; take out one of its pairs"
+    if circle := rules.circle(count):
+        yield f"before goes in a circle through {_few([names[i] for i in circle])}; take out one of its pairs"
 
 
 def _group_faults(rules: Rules) -> Iterator[str]:

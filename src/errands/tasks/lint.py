@@ -164,14 +164,13 @@ def _crowded(task: Task) -> Iterator[str]:
     else:
         finite = task.world.finite()
         together = set(finite.labels) if finite is not None else set()
-    stepper, counted = Stepper(task.machine), len(task.machine.counted)
-    earlier = task.machine.rules.earlier(counted) if task.machine.rules else [set() for _ in range(counted)]
+    stepper, rules = Stepper(task.machine), task.machine.rules
     for label in sorted(together, key=sorted):
         hits = stepper.bits(label)
         for u, variable in product(range(len(stepper.active)), stepper.variable_bits):
             bits = stepper.order.bits_in(hits & stepper.active[u] & variable)
             both = list(dict.fromkeys(task.machine.subtasks[i] for i in bits))
-            ordered = all(i in earlier[j] or j in earlier[i] for i, j in combinations(bits, 2))
+            ordered = rules and all(rules.precedes(i, j) or rules.precedes(j, i) for i, j in combinations(bits, 2))
             if len(both) > 1 and not ordered:
                 yield (
                     f"{' and '.join(both)} hold at once and are both open in {task.machine.states[u]}; one step "

@@ -25,7 +25,7 @@ from errands.features import (
 )
 from errands.machines.numeric import MAX_TRANSITIONS, NumericRM, Transition, parse_transition
 from errands.machines.rewards import Reward
-from errands.machines.rules import NO_RULES, Group, Rules
+from errands.machines.rules import MAX_PAIRS, NO_RULES, Group, Rules
 
 Phrase = NumericRM | str
 LOST = "failed"
@@ -275,7 +275,10 @@ def _one_by_one(parts: Sequence[_Part]) -> _Part:
         here = range(by, by + len(part.names))
         held = {j for _, j in (*rules.before, *rules.apart)}
         holding = {i for i, _ in (*rules.before, *rules.apart)}
-        between = tuple((i, j) for i in ends for j in here if j not in held)
+        begins = [j for j in here if j not in held]
+        if len(ends) * len(begins) > MAX_PAIRS:
+            raise SpecError(f"{len(ends):,} subtasks before each of {len(begins):,} are too many inside any_order; split them")
+        between = tuple((i, j) for i in ends for j in begins)
         whole = _Part(whole.names + part.names, whole.rules.joined(rules).joined(Rules(before=between)))
         ends = [i for i in here if i not in holding]
     return whole
