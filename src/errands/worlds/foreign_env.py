@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import queue
 import sys
 import threading
@@ -81,6 +82,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         gym.Wrapper.__init__(self, env)
         self.world = world
         self.steps = 0
+        self._space = env.observation_space  # as it was at first; looking it up goes through every wrapper
         self._before: Any = None
         self._replays: bool | None = None  # whether its state can only be reached again by the same actions
         self._stream = np.random.default_rng()
@@ -115,12 +117,12 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         return observation, reward, bool(terminated), bool(truncated) or self.steps >= self.world.limit, info
 
     def _asked(self, call: Callable[[], Any], verb: str) -> Any:
+        out, sys.stdout = sys.stdout, sys.stderr  # by hand: a context manager costs as much as many a step
         try:
-            with contextlib.redirect_stdout(sys.stderr):
-                return in_time(call, self.world.step_seconds)
+            return call() if self.world.step_seconds is None else in_time(call, self.world.step_seconds)
         except ErrandsError:
             raise
-        except TimeoutError:
+        except TooLong:
             raise TaskError(
                 f"{self._place(verb)} took longer than {self.world.step_seconds:g} seconds; mend the environment, or allow "
                 "more with step_seconds, then resume the run"
@@ -130,6 +132,8 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
                 f"{self._place(verb)} raised {type(fault).__name__}: {str(fault)[:200]}; mend the environment, then resume "
                 "the run"
             ) from fault
+        finally:
+            sys.stdout = out
 
     def _place(self, verb: str) -> str:
         where = "at the start of an episode" if verb == "reset" else f"in step {self.steps:,} of an episode"
@@ -137,7 +141,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
 
     def _check(self, observation: Any, reward: Any) -> None:
         """Refuse what would poison tables and networks: numbers that are none, and observations of another shape."""
-        space, verb = self.observation_space, "step" if self.steps else "reset"
+        space, verb = self._space, "step" if self.steps else "reset"
         if isinstance(space, gym.spaces.Box):
             row = np.asarray(observation)
             if row.shape != space.shape:
@@ -151,7 +155,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
             raise TaskError(
                 f"{self._place(verb)} observed {str(observation)[:60]}, which is not in its {space}; mend it"
             )
-        if not np.isfinite(reward):
+        if not math.isfinite(reward):
             raise TaskError(f"{self._place(verb)} paid {reward}; mend its reward")
 
     def _report(self, before: Any, action: Any, observation: Any, info: Info, reward: float) -> Info:
@@ -255,10 +259,12 @@ def frame(env: gym.Env[Any, Any]) -> NDArray[np.uint8] | None:
     return np.ascontiguousarray(picture[:, :, :3], np.uint8) if good else None
 
 
-def in_time(call: Callable[[], Any], seconds: float | None) -> Any:
-    """What a call gives; a TimeoutError where it takes longer. Without a limit it is simply called."""
-    if seconds is None:
-        return call()
+class TooLong(Exception):
+    """A call was not answered in time."""
+
+
+def in_time(call: Callable[[], Any], seconds: float) -> Any:
+    """What a call gives; TooLong where it takes longer. It is then left running in its thread."""
     answer: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
 
     def work() -> None:
@@ -271,7 +277,7 @@ def in_time(call: Callable[[], Any], seconds: float | None) -> Any:
     try:
         good, value = answer.get(timeout=seconds)
     except queue.Empty:
-        raise TimeoutError from None
+        raise TooLong from None
     if not good:
         raise value
     return value

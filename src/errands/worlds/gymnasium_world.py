@@ -54,6 +54,7 @@ class GymnasiumWorld:
     make: Callable[[str | None], gym.Env[Any, Any]] = field(repr=False)
     space: gym.Space[Any] = field(repr=False)
     function: Features | None = field(repr=False)
+    function_of_env: bool = field(repr=False)
     read_state: Callable[[Any, Any, Info], Hashable] | None = field(repr=False)
     reports: Mapping[str, Signal] = field(repr=False)
     numbers: StateNumbers | None = field(repr=False)
@@ -112,6 +113,7 @@ class GymnasiumWorld:
             "make": make,
             "space": base.observation_space,
             "function": function,
+            "function_of_env": function is not None and _asks_env(function),
             "read_state": _state_function(function_of(state) if isinstance(state, str) else state),
             "reports": {
                 name: function_of(value) if isinstance(value, str) and ":" in value else value
@@ -156,7 +158,7 @@ class GymnasiumWorld:
     ) -> set[str]:
         """The features that hold in an observation, or that the function tells of a step or of the environment."""
         function: Callable[..., Any] | None = self.function
-        if function is not None and _asks_env(function):
+        if function is not None and self.function_of_env:
             if env is None:
                 raise _InfoNeeded
             return _checked(function(env.unwrapped))
