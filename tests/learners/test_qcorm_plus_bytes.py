@@ -160,4 +160,4 @@ def test_an_environment_without_tables_is_learnt_step_by_step(bare: str) -> None
     resumed.restore(trained.save())
     resumed.advance(500)
     assert (resumed.evaluate().episode_length, resumed.evaluate().success) == (8, True)
-    assert resumed.steps_to_go["0{}key"] == 8
+    assert resumed.steps_to_go["0{}key"] == pytest.approx(8, abs=1e-3)  # the logarithm of a value that is still learnt
