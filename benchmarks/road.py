@@ -45,15 +45,18 @@ def tabular(task: str, learner: str) -> None:
         print(f"{task} {learner}, {STEPS:,} steps, {name:>13}: {least:6.1f} ns per step (median {middle:.1f})")
 
 
-def team(seeds: int, steps: int) -> None:
+def team(seeds: int, steps: int, width: int) -> None:
     """Wall seconds of some deep seeds side by side in one process, and in processes of their own."""
     task = load("water-3")
     for name, size in (("one team", seeds), ("processes", 0)):
-        document = prepare(task, "qcorm", steps=steps, seeds=range(seeds), git={}).model_copy(update={"team": size})
+        settings = {"width": width}
+        document = prepare(task, "qcorm", settings=settings, steps=steps, seeds=range(seeds), git={})
+        document = document.model_copy(update={"team": size})
         with tempfile.TemporaryDirectory() as folder:
             began = time.perf_counter()
             train_run(create(Path(folder) / "run", document, task), quiet=True)
-            print(f"water-3 qcorm, {seeds} seeds of {steps:,} steps, {name:>9}: {time.perf_counter() - began:.1f} s", flush=True)
+            spent = time.perf_counter() - began
+            print(f"water-3 qcorm, width {width}, {seeds} seeds of {steps:,} steps, {name:>9}: {spent:.1f} s", flush=True)
 
 
 if __name__ == "__main__":
@@ -62,8 +65,9 @@ if __name__ == "__main__":
     parser.add_argument("--learner", default="qcorm")
     parser.add_argument("--team", type=int, default=0, metavar="SEEDS")
     parser.add_argument("--steps", type=int, default=2_000)
+    parser.add_argument("--width", type=int, default=64, help="of the networks' layers")
     chosen = parser.parse_args()
     if chosen.team:
-        team(chosen.team, chosen.steps)
+        team(chosen.team, chosen.steps, chosen.width)
     else:
         tabular(chosen.task, chosen.learner)
