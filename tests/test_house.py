@@ -10,8 +10,6 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "errands"
 LONGEST = 500
-OPEN = {"Agent"}
-"""Being renamed; empty at the end."""
 
 
 def modules() -> list[Path]:
@@ -33,7 +31,7 @@ def test_no_public_class_name_has_two_homes() -> None:
             verb = path.parent.name == "cli" and isinstance(node, ast.ClassDef) and node.name == "Arguments"  # every verb has them
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and not verb:
                 homes[node.name].append(str(path.relative_to(PACKAGE)))
-    assert {name: where for name, where in homes.items() if len(where) > 1 and name not in OPEN} == {}
+    assert {name: where for name, where in homes.items() if len(where) > 1} == {}
 
 
 def test_every_package_stands_on_the_map_of_the_house() -> None:
