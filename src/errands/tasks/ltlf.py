@@ -34,14 +34,13 @@ def from_ltlf(text: str, exact: bool = False) -> NumericRM:
     """The machine of an LTLf formula over features: reward 1 and success in the first step after which it is true.
 
     The trace is the feature sets of all steps so far. The task fails in the first step after which no continuation could
-    make the formula true. Operators from the tightest: `! X F G`, `U`, `&`, `|`, `->`; docs/how-to/ltlf.md tells all.
-
-    Eventualities of a conjunction become the subtasks of one numeric variable, of which a step completes one, as in
-    `any_order`.
+    make the formula true. docs/how-to/ltlf.md tells all.
 
     Parameters:
-        text: the formula.
-        exact: two eventualities that are true in one step count both, and every set of them is a machine state.
+        text: the formula; operators from the tightest: `! X F G`, `U`, `&`, `|`, `->`.
+        exact: whether two eventualities that are true in one step count both. Then every set of them is a machine state;
+            otherwise those of a conjunction are subtasks of one numeric variable, of which a step completes one, as in
+            `any_order`.
 
     >>> from_ltlf("F a & F b & G !d").run([{"b"}, set(), {"a"}])
     Outcome(rewards=(0.0, 0.0, 1.0), terminal=True, success=True)
