@@ -13,7 +13,7 @@ import pytest
 from errands.features import holds, substitute
 from errands.kernels.stepping import advance, completes
 from errands.learners import make_learner
-from errands.learners.deep.machine import listed
+from errands.learners.deep.machine import machine_arrays
 from errands.machines import NumericRM, Stepper, couple, unfold_agenda, unfold_boolean
 from errands.machines.counting import objectives
 from errands.machines.lower import lower
@@ -74,7 +74,7 @@ def test_machine_tables_deep_lists_and_replay_follow_the_definition(seed: int) -
         task = graph_task(chance, machine)
         assert task.finite is not None
         labels, stepper = task.finite.labels, Stepper(machine)
-        names, table, deep = objectives(machine), lower(machine, labels, ["cost"]), listed(task)
+        names, table, deep = objectives(machine), lower(machine, labels, ["cost"]), machine_arrays(task)
         replay = RewardMachineReplay(machine, "coupled", space=gym.spaces.Discrete(2))
         for _ in range(12):
             state, left = stepper.start, {v: list(own) for v, own in machine.numeric}
@@ -109,7 +109,7 @@ def test_tables_deep_lists_and_replay_follow_machines_with_rules(seed: int) -> N
         task = graph_task(chance, machine)
         assert task.finite is not None
         labels, stepper = task.finite.labels, Stepper(machine)
-        names, deep = objectives(machine), listed(task)
+        names, deep = objectives(machine), machine_arrays(task)
         replay = RewardMachineReplay(machine, "coupled", space=gym.spaces.Discrete(2))
         for _ in range(10):
             state = stepper.start
@@ -142,7 +142,9 @@ def test_oracle_viewer_and_every_learner_tell_the_same_order(learner: str) -> No
         trained.advance(300)
         episode = walk(trained.policy, task)
         recording = record(task, trained.policy)
-        assert recording.order == episode.order
+        # A policy that goes round and round is recorded once round.
+        assert recording.order == episode.order[: len(recording.order)]
+        assert recording.cut or recording.order == episode.order
         assert task.finite is not None
         state, left = Stepper(machine).start, {v: list(own) for v, own in machine.numeric}
         stepper, order = Stepper(machine), list[str]()
