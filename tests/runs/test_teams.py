@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import errands
 from errands.errors import StoreError
 from errands.runs import train as training
 from errands.runs.checkpoint import steps
@@ -132,3 +133,18 @@ def test_a_seed_of_another_run_is_refused(whole: RunFolder, tmp_path: Path) -> N
     with pytest.raises(StoreError, match="belongs to another run"):
         open_run(run.path).seed(2).evaluations()
     assert any("belongs to another run" in fault for fault in faults(run.path))
+
+
+def test_a_team_trained_in_python_is_stopped_saved_and_opened_seed_by_seed(tmp_path: Path) -> None:
+    settings = dict(word.split("=") for word in SMALL)
+    heard: list[int] = []
+
+    def watch(evaluation: errands.Evaluation) -> bool | None:
+        heard.append(evaluation.step)
+        return False if evaluation.step >= 400 else None
+
+    runs = errands.train("water-2", "qcorm", steps=800, seeds=3, settings=settings, on_evaluation=watch)
+    assert heard == [200] * 3 + [400] * 3
+    assert [(run.seed, run.steps, len(run.evaluations)) for run in runs] == [(0, 400, 2), (1, 400, 2), (2, 400, 2)]
+    back = errands.open(runs[1].save(tmp_path / "kept"))
+    assert (back.seed, back.evaluations) == (1, runs[1].evaluations)

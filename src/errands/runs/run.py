@@ -94,6 +94,9 @@ class Run:
         from errands.oracle.certificate import sampled
         from errands.oracle.episode import play
 
+        if self.task.certain:  # every episode is the same one
+            first = play(self.policy, self.task, seed)
+            return sampled(lambda drawn: first, episodes, seed)
         return sampled(lambda drawn: play(self.policy, self.task, drawn), episodes, seed)
 
     def save(self, path: str | Path) -> Path:
