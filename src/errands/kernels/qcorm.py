@@ -336,6 +336,21 @@ def remaining(machine: AgendaTable, values: CoupledValues) -> int:
 
 
 @hot
+def ground(values: CoupledValues, s: int, a: int, k: int) -> None:
+    """Note that a step completed the open objective k: it is learnt, and its steps to go, when the episode has ended."""
+    where, at = values.where, values.where[GROUNDED]
+    if at >= values.ground.shape[0]:
+        return
+    values.ground[at, 0], values.ground[at, 1], values.ground[at, 2] = s, a, k
+    values.ground[at, 3], values.ground[at, 4] = where[TIME] - where[ENTERED], where[EXPLOITED]
+    where[GROUNDED] += 1
+    left = where[PASSED]
+    values.passed[left, 0] = where[NUMERIC] * values.best_duration.shape[0] + k
+    values.passed[left, 1], values.passed_mask[left] = where[ENTERED], values.mask[0]
+    where[PASSED] += 1
+
+
+@hot
 def learn(
     world: WorldTable,
     machine: AgendaTable,
@@ -347,7 +362,7 @@ def learn(
 ) -> bool:
     """Learn from one world step and move on; True when the episode is over."""
     where = values.where
-    s, u, mask, width = where[STATE], where[NUMERIC], values.mask[0], values.best_duration.shape[0]
+    s, u, mask = where[STATE], where[NUMERIC], values.mask[0]
     s2, ends = world.next[s, a, o], world.ends[s, a, o]
     entry, mask2, completed = advance(machine, u, mask, world.label[s, a, o])
     u2 = machine.next[entry]
@@ -358,29 +373,20 @@ def learn(
     if not moved and machine.reward[entry] != 0.0:
         r = reward(world, machine.reward[entry], machine.signal[entry], s, a, o)
     q, v, gamma = values.q, values.v, 0.0 if failed else rates.gamma
+    where[TIME] += 1
+    where[STEP] += 1
     lifted = remaining(machine, values) if rates.lift_remaining else where[OPEN]
-    if finished and not failed:  # what the step completes is learnt when the episode has ended: it waits in `ground`
+    if finished and not failed:
         for i in range(lifted):
             k = values.open[i]
             if not completes(machine, entry, completed, k):
                 pull(q, v, s, a, k, r + gamma * v[s2, k], rates.alpha)
+            elif i < where[OPEN]:
+                ground(values, s, a, k)
     else:
         for i in range(lifted):
             k = values.open[i]
             pull(q, v, s, a, k, r + gamma * v[s2, k], rates.alpha)
-    where[TIME] += 1
-    where[STEP] += 1
-    if finished and not failed:
-        for i in range(where[OPEN]):
-            k = values.open[i]
-            if where[GROUNDED] < values.ground.shape[0] and completes(machine, entry, completed, k):
-                at = where[GROUNDED]
-                values.ground[at, 0], values.ground[at, 1], values.ground[at, 2] = s, a, k
-                values.ground[at, 3], values.ground[at, 4] = where[TIME] - where[ENTERED], where[EXPLOITED]
-                where[GROUNDED] += 1
-                values.passed[where[PASSED], 0], values.passed[where[PASSED], 1] = u * width + k, where[ENTERED]
-                values.passed_mask[where[PASSED]] = mask
-                where[PASSED] += 1
     where[STATE], where[NUMERIC], values.mask[0] = s2, u2, mask2
     if failed or machine.status[u2] != RUNNING or where[TIME] >= rates.limit:
         finish(values, table, rates, machine.status[u2] == SUCCESS)

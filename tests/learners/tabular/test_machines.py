@@ -132,7 +132,7 @@ def test_a_world_without_tables_is_trained_and_judged_through_the_front_door(nam
         assert run.certificate is not None
         assert run.certificate.claim is not None
         assert run.certificate.claim.proved
-        assert run.certificate.gap == 0
+        assert run.certificate.gap is None  # ten episodes are no exact expectation
 
 
 @pytest.mark.parametrize("name", ["qrm", "crm", "hrm", "qcorm-0"])
