@@ -50,33 +50,30 @@ def ends_optimal(variant: str, task: Task, best: int, seed: int) -> bool:
     return last.success and last.episode_length == best
 
 
-def reading_row(kind: str, task: Task, best: float, alpha: float, delta: str) -> dict[str, object]:
-    """One run with everything but alpha and the reading of delta K as tuned; `none` is QCoRM-0."""
+def with_reading(task: Task, best: float, alpha: float, delta: str) -> tuple[bool, bool]:
+    """Whether a run ends optimal and in success, with all but alpha and the reading as tuned; `none` is QCoRM-0."""
     joint = {"joint": True, "delta": delta} if delta != "none" else {"joint": False}
     learner = make_learner(task, "qcorm", 0, settings={"alpha": alpha, **joint})
     learner.advance(STEPS)
     last = learner.evaluate()
-    row = {"tasks": kind, "task": task.name, "alpha": alpha, "delta": delta, "optimum": best}
-    return {**row, "length": last.episode_length if last.success else "", "success": int(last.success)}
+    return bool(last.success) and last.episode_length == best, bool(last.success)
 
 
 def readings() -> None:
     """57 office subsets, 57 maps of delivery-4 and 20 of visit-8: who succeeds, who ends optimal, by alpha and reading."""
     with READINGS.open("w", newline="") as file:
-        rows: csv.DictWriter[str] | None = None
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(["tasks", "alpha", "delta", "runs", "optimal", "succeed"])
         for kind, count in (("offices", 57), ("delivery-4", 57), ("visit-8", 20)):
             tasks = tasks_of(kind)[:count]
             best = [optimum(task, orders=False).length for task in tasks]
             for alpha in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0):
                 for delta in ("episode", "gated", "printed", "none"):
-                    cells = [reading_row(kind, *cell, alpha, delta) for cell in zip(tasks, best, strict=True)]
-                    rows = rows or csv.DictWriter(file, list(cells[0]))
-                    if file.tell() == 0:
-                        rows.writeheader()
-                    rows.writerows(cells)
+                    ends = [with_reading(*cell, alpha, delta) for cell in zip(tasks, best, strict=True)]
+                    row = [kind, f"{alpha:g}", delta, len(ends), *(sum(column) for column in zip(*ends, strict=True))]
+                    rows.writerow(row)
                     file.flush()
-                    optimal, alive = (sum(c["length"] == c["optimum"] for c in cells), sum(bool(c["success"]) for c in cells))
-                    print(f"{kind}, alpha {alpha:g}, {delta}: {optimal} optimal, {alive} succeed of {len(cells)}", flush=True)
+                    print(*row, flush=True)
 
 
 def main() -> None:
