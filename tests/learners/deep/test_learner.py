@@ -112,7 +112,7 @@ def test_a_team_is_resumed_from_its_members_checkpoints_byte_for_byte(world, lin
         same(ours, theirs)
     alone = DeepLearner(task, config, 2, "qcorm")
     alone.restore(whole.members[1].save())
-    assert alone.evaluate() == seen[-1][1]
+    assert alone.measure() == seen[-1][1]
     assert (alone.step, alone.evaluation_steps) == (300, whole.members[1].evaluation_steps)
 
 
