@@ -123,7 +123,10 @@ def _joined(lines: list[str]) -> list[str]:
 
 
 def _verbs() -> Iterator[str]:
-    common = "Every command also takes `--json` (one document on standard output) and `--debug` (a traceback)."
+    common = (
+        "Every command also takes `--json` (one document on standard output), `--debug` (a traceback) and "
+        "`--import MODULE` (the code of a module is let in that a task file names)."
+    )
     yield from ("", "## Commands", "", common)
     for group, title in GROUPS.items():
         for name, verb in VERBS.items():

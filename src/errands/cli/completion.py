@@ -50,7 +50,7 @@ def words_of(verb: str) -> list[str]:
     names = [f.name.strip("_") for f in fields(kind)]
     options = [f"--{f.name.strip('_').replace('_', '-')}" for f in fields(kind) if "Positional" not in str(f.type)]
     tasks = [e.named(max(2, e.low)) for e in CATALOGUE] if "task" in names else []
-    return [*tasks, *(LEARNERS if "learner" in names else ()), *options, "--json", "--help"]
+    return [*tasks, *(LEARNERS if "learner" in names else ()), *options, "--import", "--json", "--help"]
 
 
 def _bash() -> str:
