@@ -47,7 +47,7 @@ def test_fish_has_a_line_for_each_verb_and_one_for_all(capsys: pytest.CaptureFix
 
 
 def test_what_can_follow_a_verb() -> None:
-    assert words_of("tasks") == ["--map-seed", "--json", "--help"]
+    assert words_of("tasks") == ["--map-seed", "--import", "--json", "--help"]
     assert set(LEARNERS) <= set(words_of("train"))
     assert not set(LEARNERS) & set(words_of("solve"))
 
