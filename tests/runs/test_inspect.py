@@ -40,7 +40,8 @@ def test_all_damaged_files_are_named_at_once(sweep: Path) -> None:
     arrays = next((first / "seed-0").glob("*.safetensors"))
     table = second / "seed-1" / "evaluations.csv"
     for path in (arrays, table):
-        path.write_bytes(path.read_bytes()[:-1] + b"?")
+        data = path.read_bytes()
+        path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     said = list(faults(sweep))
     assert len(said) == 2
     assert str(arrays.parent) in said[0]

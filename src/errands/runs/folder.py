@@ -444,19 +444,25 @@ def faults(path: Path) -> Iterator[str]:
 
 
 def _of_seed(place: SeedFolder, last: int) -> Iterator[str]:
+    """What is damaged by name; what is missing only where nothing is damaged, since damage explains it."""
     try:
         if not place.begun:
             return
         place.evaluations()
-        result, stored = place.result(), checkpoints.documents(place.path)
-        if result is not None and result.checkpoint_sha256 not in (None, *(d.arrays_sha256 for d in stored)):
-            yield f"{place.path} lacks the checkpoint that result.json names; restore it from a copy, or remove the folder"
-        if result is None and stored and stored[0].step >= last:
-            yield f"{place.finish} is missing, though training has ended; type 'errands resume' to write it again"
+        result, sound = place.result(), True
     except StoreError as fault:
+        result, sound = None, False
         yield str(fault)
     for step in steps(place.path):
         try:
             read_checkpoint(place.path, place.seed, step, place.owner)
         except StoreError as fault:
+            sound = False
             yield str(fault)
+    if not sound:
+        return
+    stored = checkpoints.documents(place.path)
+    if result is not None and result.checkpoint_sha256 not in (None, *(d.arrays_sha256 for d in stored)):
+        yield f"{place.path} lacks the checkpoint that result.json names; restore it from a copy, or remove the folder"
+    if result is None and stored and stored[0].step >= last:
+        yield f"{place.finish} is missing, though training has ended; type 'errands resume' to write it again"
