@@ -185,6 +185,14 @@ def moments(folder: Path) -> Iterator[tuple[int, Arrays]]:
             yield step, unpack(data, folder / name)
 
 
+def damaged_moments(folder: Path) -> Iterator[Path]:
+    """The files of `write_moment` whose bytes are not as they were written."""
+    for path in sorted(folder.glob("moment-*.safetensors")):
+        name = _MOMENT.fullmatch(path.name)
+        if name is None or digest(read_file(path, MAX_MOMENT))[:16] != name[2]:
+            yield path
+
+
 def _document(folder: Path, step: int) -> Path:
     return folder / f"checkpoint-{step}.json"
 

@@ -459,6 +459,10 @@ def _of_seed(place: SeedFolder, last: int) -> Iterator[str]:
         except StoreError as fault:
             sound = False
             yield str(fault)
+    try:
+        yield from (str(damaged(path)) for path in checkpoints.damaged_moments(place.path))
+    except StoreError as fault:
+        yield str(fault)
     if not sound:
         return
     stored = checkpoints.documents(place.path)
