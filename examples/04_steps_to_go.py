@@ -2,7 +2,7 @@
 
 import errands
 from errands.learners.tabular.qcorm import QCoRMConfig
-from errands.oracle.steps_to_go import steps_to_go
+from errands.oracle.optimum import steps_to_go
 
 task = errands.load("figure-1")
 # Exploration costs steps and shows in the estimates; it fades out so that the last third is greedy.

@@ -2,7 +2,7 @@
 
 import errands
 from errands.analysis.curve import curve_of
-from errands.analysis.summary import improvement, overall, summarise_all
+from errands.analysis.compare import improvement, overall, summarise_all
 
 STEPS, SEEDS = 60_000, 5
 

@@ -1,6 +1,6 @@
 import pytest
 
-from errands.analysis.growth import growth
+from errands.analysis.statistics import growth
 
 SIZES = range(2, 9)
 

@@ -3,8 +3,8 @@ import math
 
 import pytest
 
+from errands.analysis.compare import differences, improvement, overall, reference_of, summarise, summarise_all
 from errands.analysis.curve import curve_of
-from errands.analysis.summary import differences, improvement, overall, reference_of, summarise, summarise_all
 from errands.tables import Evaluation
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from errands.cli.loading import machine_named, read_text
+from errands.cli.options import machine_named, read_text
 from errands.errors import SpecError, UnknownName
 from errands.machines import unfold_agenda
 from errands.tasks.catalogue import load, task_text

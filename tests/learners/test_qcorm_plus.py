@@ -16,8 +16,7 @@ from errands.errors import ConfigError
 from errands.kernels.qcorm_plus.values import best_believed
 from errands.learners.tabular.qcorm_plus import QCoRMPlus, QCoRMPlusConfig
 from errands.oracle.certificate import certificate
-from errands.oracle.optimum import optimum
-from errands.oracle.steps_to_go import steps_to_go
+from errands.oracle.optimum import optimum, steps_to_go
 from errands.tasks import Task, load
 from errands.tasks.catalogue import task_text
 from probes import PROBES

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from errands.errors import TaskError
-from errands.oracle.optimum import optimum
-from errands.oracle.steps_to_go import steps_to_go
+from errands.oracle.optimum import optimum, steps_to_go
 from errands.tasks import load
 
 

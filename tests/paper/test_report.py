@@ -4,9 +4,8 @@ import re
 from html.parser import HTMLParser
 
 from errands.paper.claims import Judged
-from errands.paper.figures import Figure
 from errands.paper.panels import Skipped
-from errands.paper.report import Report, as_csv, claims_json, html, markdown, tally
+from errands.paper.report import Figure, Report, as_csv, claims_json, html, markdown, tally
 
 SVG = '<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"><defs><path id="a"/></defs><use href="#a"/></svg>'
 REPORT = Report(

@@ -14,9 +14,8 @@ from errands.analysis.curve import Curve, curve_of
 from errands.errors import StoreError
 from errands.paper import panels as paper_panels
 from errands.paper.evidence import Evidence
-from errands.paper.figures import figures, runtime_rows, summaries
 from errands.paper.panels import PANELS, PROFILES, Method, Skipped
-from errands.paper.report import write
+from errands.paper.report import figures, runtime_rows, summaries, write
 from errands.paper.reproduction import prepare, report, report_of
 from errands.runs.folder import open_sweep
 from errands.runs.sweep import train_sweep, unfinished

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import errands
+from errands.analysis.compare import summarise_all
 from errands.analysis.curve import curve_of
-from errands.analysis.summary import summarise_all
 from errands.plots.charts import Bar, Point, bars, draw_bars, draw_runtimes, draw_sizes, machine_sizes, runtimes, shown
 from errands.plots.style import GREY
 from errands.tables import Evaluation

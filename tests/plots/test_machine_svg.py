@@ -9,7 +9,7 @@ import pytest
 from errands.errors import TaskError
 from errands.machines.graph import Edge, MachineGraph, Node
 from errands.plots.layout import clean
-from errands.plots.machine_svg import as_svg
+from errands.plots.machine import as_svg
 from errands.tables import FAILURE, RUNNING
 
 SVG = "{http://www.w3.org/2000/svg}"

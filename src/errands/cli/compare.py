@@ -14,9 +14,8 @@ from errands.terminal import table
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from errands.analysis.compare import Compared
+    from errands.analysis.compare import Compared, Summary
     from errands.analysis.curve import Curve
-    from errands.analysis.summary import Summary
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,7 @@ def run(arguments: Arguments) -> Answer:
     """Read, summarise, and tell."""
     from rich.console import Group
 
-    from errands.analysis.compare import compared
-    from errands.analysis.summary import differences, summarise_all
+    from errands.analysis.compare import compared, differences, summarise_all
     from errands.errors import ConfigError
 
     if not arguments.runs:
@@ -54,7 +52,7 @@ def run(arguments: Arguments) -> Answer:
 
 def _across(curves: list[Curve]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Each method's score over all tasks, and the chance that the first method ends shorter than each other."""
-    from errands.analysis.summary import improvement, overall
+    from errands.analysis.compare import improvement, overall
 
     by_name: dict[str, list[Curve]] = {}
     for curve in curves:

@@ -37,7 +37,7 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Unfold, train, judge, draw."""
-    from errands.oracle.steps_to_go import steps_to_go
+    from errands.oracle.optimum import steps_to_go
     from errands.tasks.catalogue import load
 
     task = load("figure-1")

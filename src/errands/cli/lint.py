@@ -32,7 +32,7 @@ def run(arguments: Arguments) -> Answer:
         return Answer(json_schema(), json.dumps(json_schema(), indent=1))
     if arguments.file is None:
         raise ConfigError("errands lint needs the path of a task file, or --schema")
-    from errands.cli.loading import read_text
+    from errands.cli.options import read_text
     from errands.tasks.catalogue import task_text
 
     name = arguments.file

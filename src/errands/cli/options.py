@@ -1,14 +1,17 @@
-"""Kinds of options that several verbs share: counts as people write them, and times that are numbers."""
+"""Options that several verbs share: counts as people write them, times that are numbers, and the name of a task."""
 
 from __future__ import annotations
 
 import math
 import re
+from pathlib import Path
 from typing import Annotated
 
 from tyro.constructors import PrimitiveConstructorSpec
 
-from errands.errors import ConfigError
+from errands.errors import ConfigError, SpecError
+from errands.machines.numeric import NumericRM
+from errands.tasks.catalogue import load
 
 MOST = 2**53
 """Counts stay below this: run.json is JSON, whose numbers are exact up to here."""
@@ -69,3 +72,24 @@ Seconds = Annotated[
         str_from_instance=lambda value: [f"{value:g}"],
     ),
 ]
+
+
+def machine_named(name: str, map_seed: int = 0) -> NumericRM:
+    """The numeric machine of a task, or of a file in the 2022 text format."""
+    if name.endswith(".txt"):
+        from errands.machines.text2022 import parse_text2022
+
+        return parse_text2022(read_text(Path(name)))
+    return load(name, map_seed).machine
+
+
+def read_text(path: Path, most: int = 1_000_000) -> str:
+    """The text of a user's file, when it is one and not too large."""
+    try:
+        if path.stat().st_size > most:
+            raise SpecError(f"{path} is larger than {most:,} bytes; a task file is smaller")
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise SpecError(f"there is no file '{path}'; check the path") from None
+    except (OSError, UnicodeDecodeError) as fault:
+        raise SpecError(f"'{path}' cannot be read as text: {fault}") from None

@@ -74,8 +74,7 @@ def _curves(arguments: Arguments) -> Drawn:
 
 
 def _bars(arguments: Arguments) -> Drawn:
-    from errands.analysis.compare import compared
-    from errands.analysis.summary import summarise_all
+    from errands.analysis.compare import compared, summarise_all
     from errands.plots.charts import bars, draw_bars
 
     value = bars(summarise_all(_of_one_task([c.curve for c in compared(arguments.subjects)])))

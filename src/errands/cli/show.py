@@ -31,7 +31,7 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Draw the machine that was asked for."""
-    from errands.cli.loading import machine_named
+    from errands.cli.options import machine_named
     from errands.learners.dirl.graph import abstract_graph, picture
     from errands.machines import couple, unfold_agenda, unfold_boolean
     from errands.machines.graph import MachineGraph, graph_of

@@ -27,7 +27,7 @@ def allow_digits() -> None:
 
 def run(arguments: Arguments) -> Answer:
     """Count them."""
-    from errands.cli.loading import machine_named
+    from errands.cli.options import machine_named
     from errands.machines import size
 
     machine = machine_named(arguments.task)

@@ -9,8 +9,7 @@ import numpy as np
 
 from errands.analysis.compare import curve_of_runs, seeds_of
 from errands.analysis.curve import NEAR, Curve
-from errands.analysis.growth import Growth, growth
-from errands.analysis.statistics import spread
+from errands.analysis.statistics import Growth, growth, spread
 from errands.errors import StoreError
 from errands.oracle.one_policy import one_policy_per_subtask
 from errands.paper.panels import STOPPING, Key, is_pace, key_of, subtasks_of

@@ -10,9 +10,8 @@ from errands.errors import StoreError
 from errands.learners.presets import as_document, config_of
 from errands.paper.claims import ALL, CLAIMS, WITH_OPTIMUM, WITHOUT_OPTIMUM, Judged, judge_all
 from errands.paper.evidence import OTHER_WINDOWS, WINDOW, Evidence, gather
-from errands.paper.figures import figures, runtime_rows, summaries
 from errands.paper.panels import Panel, Profile, Skipped, plan
-from errands.paper.report import Report
+from errands.paper.report import Report, figures, runtime_rows, summaries
 from errands.runs.folder import SWEEP, CellDocument, SweepFolder, open_sweep
 from errands.runs.plan import Block, expand
 from errands.runs.provenance import computer, versions

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from errands.analysis.compare import Summary
 from errands.analysis.statistics import spread
-from errands.analysis.summary import Summary
 from errands.machines.counting import size
 from errands.machines.numeric import NumericRM
 from errands.plots.style import BLUE, GREEN, GREY, ORANGE, VERMILION, Look, blank, looks, styled

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from errands.analysis.compare import reference_of
 from errands.analysis.curve import Curve
-from errands.analysis.summary import reference_of
 from errands.plots.style import GREY, blank, looks, styled
 
 if TYPE_CHECKING:

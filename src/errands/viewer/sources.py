@@ -14,8 +14,7 @@ from errands.learners.base import Learner
 from errands.machines.counting import Quotient
 from errands.machines.stepping import State
 from errands.oracle.episode import Pair, Policy
-from errands.oracle.optimum import Optimum
-from errands.oracle.steps_to_go import steps_to_go
+from errands.oracle.optimum import Optimum, steps_to_go
 from errands.plots.policies import PolicyMap, policy_maps
 from errands.runs import checkpoint as checkpoints
 from errands.runs.checkpoint import HEADER, WIDE_HEADER, parse

@@ -11,7 +11,7 @@ from errands.kernels.qcorm import Coefficients, CoupledValues
 from errands.learners import make_learner
 from errands.learners.presets import as_document, stored_config
 from errands.learners.tabular.qcorm import QCoRM, QCoRMConfig
-from errands.oracle.steps_to_go import steps_to_go
+from errands.oracle.optimum import steps_to_go
 from errands.tasks import load
 
 TABLE = {
