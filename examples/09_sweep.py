@@ -1,8 +1,8 @@
 """A small sweep in Python: two learners, two tasks, five seeds; medians, quartiles, IQM and who ends shorter."""
 
 import errands
-from errands.analysis.curve import curve_of
 from errands.analysis.compare import improvement, overall, summarise_all
+from errands.analysis.curve import curve_of
 
 STEPS, SEEDS = 60_000, 5
 
