@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -19,3 +22,18 @@ if importlib.util.find_spec("jax") is not None:
     # Every annotated shape is checked while these modules are traced; nothing may import them before.
     ARRAYS = ("agent", "bandit", "batch", "contexts", "controller", "ddqn", "device", "factored", "host", "network", "td3")
     install_import_hook([f"errands.learners.deep.{name}" for name in ARRAYS], "beartype.beartype")
+
+
+@pytest.fixture(autouse=True)
+def _what_one_test_lets_in_is_not_let_into_the_next() -> Iterator[None]:
+    """Modules allowed with --import are known to a whole process, and to those that it starts."""
+    yield
+    imports = sys.modules.get("errands.worlds.imports")
+    if imports is None:
+        return
+    for name in imports.allowed():
+        place = str(getattr(sys.modules.get(name), "__file__", "") or "")
+        if "site-packages" not in place:
+            sys.modules.pop(name, None)
+    imports._allowed.clear()
+    os.environ.pop(imports.INHERITED, None)

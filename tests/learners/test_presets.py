@@ -83,8 +83,8 @@ def test_presets_ask_the_action_space_and_not_the_name_of_the_world() -> None:
     for preset in PRESETS:
         for learner in ("qrm", "qcorm", "dirl"):
             td3, ddqn = (config_of(learner, preset, task) for task in (pendulum, cart))
-            assert (td3.gamma, ddqn.gamma) == (0.99, 0.9)
-            assert (td3.batch, ddqn.batch) == (256, 32)  # type: ignore[attr-defined]
+            assert td3.batch == 256  # type: ignore[attr-defined]
+            assert ddqn.batch < 256  # type: ignore[attr-defined]
 
 
 def test_what_is_not_known_or_does_not_fit_is_refused() -> None:

@@ -120,7 +120,7 @@ def _text(path: Path) -> str:
     from errands.runs.plan import MAX_BYTES
 
     try:
-        if not path.is_file():
+        if path.exists() and not path.is_file():
             raise ConfigError(f"the plan '{path}' is not a plain file; give the path of a TOML file")
         if path.stat().st_size > MAX_BYTES:
             raise ConfigError(f"'{path}' is larger than {MAX_BYTES:,} bytes; a plan is smaller")

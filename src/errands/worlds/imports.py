@@ -68,6 +68,8 @@ def module_of(reference: str) -> ModuleType:
     top = name.partition(".")[0]
     known = name in sys.modules and top not in _OWN and top not in sys.stdlib_module_names and top != "__main__"
     if name in _allowed or known:
+        if name not in sys.modules:
+            _load(name)
         return sys.modules[name]
     shown = name[:60] if all(part.isidentifier() for part in name.split(".")) else "MODULE"
     raise SpecError(

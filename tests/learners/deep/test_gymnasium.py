@@ -109,7 +109,8 @@ def sides(before, action, after, info) -> set[str]:
 
 def room(learner: str) -> Learner:
     task = Task.from_env(Room, sides, "any_order(left, right)", limit=40, name="room")
-    settings = {"width": 32, "depth": 1, "alpha": 1e-3, "epsilon_step": 1e-3, "eval_every": 1_500, "warmup": 50}
+    quick = {"width": 32, "depth": 1, "alpha": 1e-3, "gamma": 0.9, "epsilon_step": 1e-3, "explore_steps": 1, "warmup": 50}
+    settings = {**quick, "eval_every": 1_500}
     config = config_of(learner, "tuned", task, settings)
     assert config_of(learner, "tuned", task).network == "conv"
     return make_learner(task, learner, config=config)
