@@ -16,6 +16,8 @@ MAX_FEATURES = 20
 MAX_LENGTH = 10_000
 
 
+# Proposition 1 of the paper: a count that only falls has no other cases. REACHED is the standing value at the bound
+# as well as the step that gets there, so DECREASED always means that something still remains.
 class Change(Enum):
     """The value of a numeric feature: what its count of uncompleted subtasks did in a step.
 
@@ -81,6 +83,7 @@ class Or:
 
 Guard = Boolean | Numeric | Not | And | Or
 Atom = Boolean | Numeric
+# The constants are empty joins: flattening drops TRUE from a conjunction and FALSE from a disjunction by itself.
 TRUE, FALSE = And(()), Or(())
 
 
@@ -118,6 +121,7 @@ def atoms(guard: Guard) -> Iterator[Atom]:
             yield from atoms(part)
 
 
+# Where a guard mentions the decrease of b, b's subtasks can be completed; a guard with b⤓ alone only looks at b.
 def decreasing(guard: Guard, sign: bool = True) -> Iterator[str]:
     """The numeric features whose decrease a guard mentions: as `b↓`, or in saying that b is not unchanged."""
     match guard:
@@ -188,6 +192,8 @@ def positive(guard: Guard) -> Guard:
             case Not(inner):
                 return strip(inner, not sign)
             case And(parts) | Or(parts):
+                # De Morgan: under a negation the two joins change places. A negative literal counts as true: it drops
+                # out of a conjunction and makes a disjunction true.
                 stripped = [strip(p, sign) for p in parts]
                 return conjunction(stripped) if isinstance(g, And) is sign else disjunction(stripped)
         return g if sign else TRUE
@@ -199,6 +205,8 @@ def positive(guard: Guard) -> Guard:
 @lru_cache(maxsize=4096)
 def columns(count: int) -> tuple[int, ...]:
     """The truth-table column of each of `count` variables, as the bits of one integer per variable."""
+    # Row r gives variable i the value of bit i of r. The quotient is 2^i ones, then 2^i zeros, over and over from
+    # row 0 upwards; the shift puts the ones where bit i is set.
     full = (1 << (1 << count)) - 1
     return tuple(full // ((1 << (1 << i)) + 1) << (1 << i) for i in range(count))
 
@@ -230,6 +238,7 @@ def satisfying(guard: Guard) -> frozenset[str] | None:
     table = truth_table(guard, names)
     if not table:
         return None
+    # The lowest set bit is the first row in which the guard is true.
     row = (table & -table).bit_length() - 1
     return frozenset(name for i, name in enumerate(names) if row >> i & 1)
 

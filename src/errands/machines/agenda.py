@@ -83,6 +83,8 @@ def unfold_agenda(machine: NumericRM, budget: int = BUDGET) -> AgendaRM:
         if len(depth) > budget:
             raise refuse("agenda", len(depth), budget)
         layer = following
+    # Breadth first, so the depth is the d of Definition 3. States are pairs and not labels: Proposition 2, that labels
+    # tell states apart, does not hold for every machine.
     return AgendaRM(machine, tuple(depth), tuple(depth.values()), stepper)
 
 
@@ -95,6 +97,8 @@ def _targets(stepper: Stepper, state: State) -> list[State]:
     found: list[State] = []
     if stepper.status[u]:
         return found
+    # Every subtask of the variable gives the same values, so the transitions are looked up once, for the lowest bit.
+    # Where none fires the machine stays in u, with one subtask less.
     for left in groups:
         low = left & -left
         options = stepper.options(u, stepper.values(u, mask & ~low, low))

@@ -56,6 +56,7 @@ def mask_of(stepper: Stepper, order: tuple[int, ...]) -> int:
     mask = stepper.full
     for bit in order:
         mask &= ~(1 << bit)
+    # Subtasks that a closed choice has removed stand in no order.
     return stepper.order.settled(mask)
 
 

@@ -42,6 +42,8 @@ class Sizes:
     policies: int
 
 
+# A node is (numeric state, how many subtasks of each variable are still to be done). Which ones does not matter while
+# subtasks are interchangeable: one node stands for binomially many agenda states, all at the same depth.
 class Quotient:
     """The machine with equal numbers of remaining subtasks taken as one: exact when subtasks are interchangeable."""
 
@@ -112,6 +114,7 @@ class Quotient:
         depth = self.depths.get(state)
         if depth is None:
             left = ((mask & bits).bit_count() for bits in self.stepper.variable_bits)
+            # A choice is closed when only `slack` subtasks are left, and these go as well: 0 to do is the bound.
             counts = tuple(max(0, k - slack) for k, slack in zip(left, self.slack, strict=True))
             depth = self.nodes[(u, counts)]
         return Label(depth, self.stepper.named(mask), objectives or self.stepper.shown(state))
@@ -179,6 +182,7 @@ def predicted(machine: NumericRM) -> Sizes | None:
             if stepper.active[u] & stepper.variable_bits[v]
         )
         agenda += ways
+        # An agenda state without any objective still is one coupled state.
         coupled += max(ways, open_ + ways * boolean)
     return Sizes(_orders(quotient, counted), agenda, coupled, len(quotient.objectives))
 
@@ -204,6 +208,7 @@ def still_to_come(machine: NumericRM) -> int | None:
                 if target not in seen and quotient.stepper.status[target[0]] == RUNNING:
                     seen.add(target)
                     stack.append(target)
+        # Agenda states of this node, times the subsets of what remains there that the later nodes stand for.
         pairs += ways(quotient.total, node[1]) * sum(ways(node[1], counts) for _, counts in seen)
     return pairs
 
@@ -260,9 +265,12 @@ def _ordered(stepper: Stepper, bits: int, slack: int) -> Counted | None:
         for i, j in product(range(size + 1), range(more + 1)):
             joined.masks[i + j] += whole.masks[i] * masks[j]
             joined.open[i + j] += whole.open[i] * masks[j] + whole.masks[i] * open_[j]
+            # i and j are what is left to do; the completed ones, size - i and more - j, interleave.
             joined.orders[i + j] += whole.orders[i] * orders[j] * comb(size + more - i - j, size - i)
         whole = joined
     if slack:
+        # With `slack` left the choice is closed and nothing remains: one mask, whichever were left out. Orders still
+        # tell them apart.
         return Counted([1, *whole.masks[slack + 1 :]], [0, *whole.open[slack + 1 :]], whole.orders[slack:])
     return whole
 
@@ -290,6 +298,7 @@ def _component(before: list[int], bits: int) -> Counted | None:
     """One component counted by walking the sets that can remain of it, largest first; None where they are too many."""
     size = bits.bit_count()
     counted = Counted([0] * (size + 1), [0] * (size + 1), [0] * (size + 1))
+    # By the set that remains, the number of orders that lead to it; each round holds all sets of one size.
     layer = {bits: 1}
     for left in range(size, -1, -1):
         following: dict[int, int] = {}
@@ -332,6 +341,7 @@ def _orders(quotient: Quotient, counted: list[Counted]) -> int:
         for members, words in layer.items():
             here = [node for node, rest in members if not rest]
             if here:
+                # All members have the same counts, as they were reached by the same word.
                 orders = prod(c.orders[k] for c, k in zip(counted, here[0][1], strict=True))
                 total += words * orders * len(here)
             spelt = [(rest, node) for node, rest in members if rest]
@@ -450,6 +460,7 @@ def apart(first: Guard, second: Guard) -> bool:
 
 def _work(guard: Guard) -> int:
     found = [a.name for a in atoms(guard)]
+    # Atoms times the 64-bit words of a truth table over the distinct names.
     return (len(found) << len(set(found))) >> 6
 
 
@@ -460,6 +471,8 @@ def together(first: Guard, second: Guard) -> frozenset[str] | None:
     table = -1
     for guard, mentioned in zip((first, second), names, strict=True):
         projected = truth_table(guard, shared + sorted(mentioned - set(shared)))
+        # The shared features are the low bits of a row. Each other feature is quantified away, the highest first: the
+        # half of the table where it is true is laid over the half where it is false.
         for free in reversed(range(len(shared), len(mentioned))):
             projected = (projected | projected >> (1 << free)) & ((1 << (1 << free)) - 1)
         table &= projected

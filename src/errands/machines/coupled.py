@@ -57,6 +57,7 @@ class CoupledRM:
         occupied, rewards = self.groups[0], []
         stepper = self.agenda.stepper
         for i, true in enumerate(trace):
+            # All occupied states belong to one agenda state, so any of them says which.
             here = self.agenda.states[self.states[occupied[0]][0]]
             target, chosen, _ = stepper.step(here, true)
             occupied = self.groups[self.agenda.index[target]]
@@ -78,5 +79,6 @@ def couple(agenda: AgendaRM) -> CoupledRM:
     """
     states: list[tuple[int, str | None]] = []
     for i, state in enumerate(agenda.states):
+        # Definition 4. A state without an open objective (a terminal, say) is not split.
         states.extend((i, objective) for objective in agenda.stepper.alternatives(state) or (None,))
     return CoupledRM(agenda, tuple(states))

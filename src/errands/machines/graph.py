@@ -96,6 +96,8 @@ def _coupled(machine: CoupledRM) -> MachineGraph:
         for m in stepper.moves(agenda.states[i]):
             names = stepper.named(m.completed)
             j = agenda.index[m.target]
+            # A move belongs to the coupled state whose objective it completes. A move that completes no subtask
+            # belongs to all of them, unless it leads on: then to the one whose Boolean objective it is.
             leads = not names and m.transition is not None and stepper.leads_on(agenda.states[i][0], m.transition)
             mine = objective in names if names else not leads or objective_of(m.guard) == objective
             if mine and i == j:

@@ -18,6 +18,7 @@ from errands.machines.numeric import NumericRM, Transition
 from errands.machines.stepping import OrderMasks, Stepper, Values
 from errands.tables import AgendaTable, Ints, MachineTable, Masks, OrderTable
 
+# The digits 0, 1, 2 by which entries are numbered.
 CHANGES = (Change.UNCHANGED, Change.DECREASED, Change.REACHED)
 MAX_MENTIONED = 8
 Labels = Sequence[Set[str]]
@@ -62,6 +63,8 @@ def _stepping(stepper: Stepper, labels: Labels, signals: Sequence[str]) -> Agend
     open_: list[list[int]] = []
     for u, group in groupby(entry_values(stepper), lambda entry: entry[0]):
         values = [v for _, v in group]
+        # Entries are laid out as offset[u] + label * width[u] + q, where q reads the values of the variables that u
+        # mentions as digits to base 3, the first variable lowest. Open objectives depend on u and q, not on the label.
         for label, v in product(labels, values):
             *read, taken = read_entry(stepper, u, label, v, signals)
             fired = stepper.fired(u, taken, v) if taken is not None else None
@@ -138,9 +141,11 @@ def entries(table: AgendaTable, u: int, mask: Masks, label: int) -> tuple[Ints, 
     low = np.zeros_like(hit)
     for bits in table.variable_bits:
         own = hit & bits
+        # The lowest bit, in two's complement: unsigned words have no minus.
         low |= own & (~own + np.uint64(1))
     low |= hit & table.order.ends
     after = _settled(table.order, mask & ~low)
+    # The mask after the step decides (Proposition 1): 2 at the bound, 1 decreased, 0 unchanged.
     q = np.zeros(len(mask), np.int32)
     scale = 1
     for v in table.variables[table.first[u] : table.first[u + 1]]:
@@ -160,6 +165,7 @@ def _unheld(order: OrderTable, mask: Masks, wanted: Masks) -> Masks:
     for d, room in enumerate(order.room, len(order.enough)):
         parts = order.part[order.part_first[d] : order.part_first[d + 1]]
         left = mask[:, None] & parts
+        # Parts begun and not finished; in part_first the choices come first, then the capacities.
         full = ((left != 0) & (left != parts)).sum(axis=1) >= room
         for i, part in enumerate(parts):
             wanted = np.where(full & (left[:, i] == part), wanted & ~part, wanted)
@@ -190,6 +196,7 @@ def _enumerated(machine: AgendaRM | BooleanRM, labels: Labels, signals: Sequence
     for u in range(len(stepper.status)):
         here = np.flatnonzero(us == u)
         for label in range(len(labels)):
+            # A terminal keeps its state and pays nothing more.
             if stepper.status[u]:
                 following[here, label] = here
                 continue

@@ -120,6 +120,7 @@ class NumericRM:
 
     def __post_init__(self) -> None:
         problems = list(_faults(self))
+        # Conflicts are looked for in a machine that is well formed only: they step it.
         if not problems:
             from errands.machines.counting import conflicts
 
@@ -211,6 +212,7 @@ class NumericRM:
         agenda = _Remaining(self)
         for i, true in enumerate(trace):
             changes = agenda.step(self.completing[state], true)
+            # No match means staying with reward 0. Where several match they agree: conflicts were refused at birth.
             chosen = next((t for t in self.leaving[state] if holds(t.guard, true, changes)), None)
             rewards.append(chosen.reward.paid(signals[i] if signals is not None else None) if chosen else 0.0)
             state = chosen.target if chosen else state
@@ -254,6 +256,7 @@ class _Remaining:
             first = next((i for i in self.own[variable] if self.names[i] in true and self.open(i)), None)
             if first is not None:
                 done[variable] = first
+        # Read before `left` changes: a visit ends in a later step than the one that completed its subtask.
         over = {k for k, (i, _) in enumerate(self.rules.apart) if i not in self.left and self.names[i] not in true}
         self.left -= set(done.values())
         self.ended |= over

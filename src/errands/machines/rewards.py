@@ -97,6 +97,7 @@ def linear_pay(rewards: Sequence[Reward], signals: Sequence[str], factor: Floats
     """
     pay = np.zeros((*factor.shape, 1 + len(signals)))
     for k in range(-1, len(signals)):
+        # Index -1 is a plain number: its factor goes to column 0.
         pay[..., k + 1] = np.where(index == k, factor, 0.0)
     for k, reward in enumerate(rewards, len(signals)):
         here = index == k

@@ -216,6 +216,7 @@ def _group_faults(rules: Rules) -> Iterator[str]:
                 yield f"capacity={group.number} is out of range; it is at least 1"
     for k, second in enumerate(rules.choices):
         for first in rules.choices[:k]:
+            # Choices are closed in this order in one pass, so an inner one has to stand before the outer one.
             if first.members & second.members and not any(first.members <= set(part) for part in second.parts):
                 yield "two choices overlap; one must lie inside a part of the other, the inner one first"
 

@@ -63,6 +63,7 @@ class OrderMasks:
         self.visits: list[tuple[str, int]] = []
         """The visits that have to end: the feature that must have been false, and the bit that says it still has to."""
         for k, (i, j) in enumerate(rules.apart):
+            # The end of a visit is a bit of its own between i and j: it waits for i, and j waits for it.
             self.before[counted + k] |= 1 << i
             self.before[j] |= 1 << counted + k
             self.visits.append((machine.counted[i], 1 << counted + k))
@@ -85,6 +86,7 @@ class OrderMasks:
             if wanted >> i & 1 and self.before[i] & mask:
                 wanted &= ~(1 << i)
         for number, parts in self.capacities:
+            # A part is begun when something of it is done and something remains; only untouched parts are held back.
             if sum(0 != mask & part != part for part in parts) >= number:
                 for part in parts:
                     if mask & part == part:
@@ -98,6 +100,7 @@ class OrderMasks:
 
     def settled(self, mask: int) -> int:
         """What remains of a mask once every choice of which enough is done has been closed."""
+        # In the declared order: an inner choice comes first, and closing it can finish a part of an outer one.
         for number, parts in self.choices:
             if sum(not mask & part for part in parts) >= number:
                 mask &= ~sum(parts)
@@ -126,6 +129,7 @@ class Stepper:
             low += len(subtasks)
         self.full = (1 << len(machine.subtasks)) - 1
         self.start: State = (index[machine.initial], self.full)
+        # A name has several bits where several subtasks share one feature.
         self.bits_of: dict[str, int] = {}
         for i, name in enumerate(machine.subtasks):
             self.bits_of[name] = self.bits_of.get(name, 0) | 1 << i
@@ -178,6 +182,7 @@ class Stepper:
     def values(self, u: int, mask: int, completed: int = 0) -> Values:
         """The values of the numeric features that u's guards mention, `mask` being what remains after the step."""
         return tuple(
+            # First, as in Proposition 1: both the last completion and standing at the bound are REACHED.
             Change.REACHED
             if not mask & self.variable_bits[v]
             else Change.DECREASED
@@ -193,6 +198,8 @@ class Stepper:
     def step(self, state: State, true: Set[str]) -> Step:
         """One step with the features that are true."""
         u, mask = state
+        # What is open is read from the mask before the step, so a step cannot complete a subtask and what waits for it.
+        # Choices are closed before the values are read: a closed choice can bring a variable to its bound.
         completed = self._first(self.bits(true) & self.open(state))
         mask = self.order.settled(mask & ~completed)
         changes = self.changes(u, self.values(u, mask, completed))
@@ -204,6 +211,7 @@ class Stepper:
         first = hit & -hit
         if hit == first:  # the usual case, and the only one where there is one variable and one feature true
             return first
+        # One subtask of each variable (Assumption 5), but every visit that ends: no variable counts those.
         return sum((hit & bits) & -(hit & bits) for bits in self.variable_bits) | hit & self.order.ends
 
     def open(self, state: State) -> int:
@@ -253,6 +261,7 @@ class Stepper:
             able: list[tuple[Transition | None, Guard]] = [(t, g) for t, g in left if satisfying(g) is not None]
             stay = negation(disjunction([g for _, g in able])) if able else negation(FALSE)
             names = {a.name for a in atoms(stay)}
+            # Too many features for a truth table: staying is then taken to be possible.
             if len(names) > MAX_FEATURES or satisfying(stay) is not None:
                 able.append((None, stay))
             self._options[key] = tuple(able)
@@ -270,6 +279,7 @@ class Stepper:
         waiting = self.open((u, mask)) & ~completed
         for bits in self.variable_bits:
             if own := completed & bits:
+                # Bits below the completed one would have been completed instead; those above it may be true or not.
                 waiting &= ~bits | (own - 1)
         forced: dict[str, bool] = {}
         for bits, holds_ in ((completed, True), (waiting, False)):
@@ -300,6 +310,7 @@ class Stepper:
                 continue
             left = self.order.settled(mask & ~completed)
             for chosen, guard in self.options(u, self.values(u, left, completed), forced):
+                # Without either the state stays as it is, which is no move.
                 if chosen or completed:
                     yield Move(completed, chosen, guard, self._land(u, chosen, left))
 

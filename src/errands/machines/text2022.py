@@ -33,6 +33,7 @@ def parse_text2022(text: str) -> NumericRM:
     terminals = _terminals(lines[1])
     edges = [_edge(line) for line in lines[2:]]
     paid = {edge.target for edge in edges if edge.reward.value > 0}
+    # The format has terminals but does not say which of them are failures; the reward is the only hint.
     success = [t for t in terminals if t in paid] or terminals
     failure = [t for t in terminals if t not in success]
     return NumericRM(initial, tuple(success), tuple(failure), (), tuple(edges))
@@ -119,6 +120,7 @@ def _guard(line: _Line, quote: str) -> Guard:
     if line.sees(quote) or line.sees(rf"True\s*{quote}"):
         line.take(rf"(?:True\s*)?{quote}", "the closing quote")
         return TRUE
+    # No brackets in this format: & binds tighter than |, and ! stands before a feature only.
     clauses: list[list[Guard]] = [[_literal(line)]]
     while not line.sees(quote):
         if line.take("[&|]", "'&', '|' or the closing quote") == "|":

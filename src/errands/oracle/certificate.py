@@ -145,6 +145,7 @@ def expected(policy: Policy, task: Task, gamma: float = 0.99, most: int = MOST_N
     check_discount(gamma)
     solved = solve(build(policy, task, most), gamma)
     sure = solved.failure == 0.0 and solved.never == 0.0
+    # Steps of a certain world are whole; only rounding could say otherwise.
     length = float(round(solved.length)) if sure and task.certain else solved.length
     success = 1.0 if sure else solved.success
     return Expectation(length, success, solved.failure, solved.never, solved.discounted, solved.error)
@@ -160,6 +161,7 @@ def sampled(play: Callable[[int], tuple[int, float, bool]], episodes: int = EPIS
         raise ConfigError(f"episodes is {episodes}; an interval needs at least 2")
     lengths, totals, successes = map(np.array, zip(*(play(seed + k) for k in range(episodes)), strict=True))
     rate, z = float(successes.mean()), NORMAL**2 / episodes
+    # Wilson's interval, with z the squared quantile over the number of episodes.
     middle, half = (rate + z / 2) / (1 + z), math.sqrt(rate * (1 - rate) * z + z * z / 4) / (1 + z)
     low, high = (0.0 if rate == 0 else middle - half), (1.0 if rate == 1 else middle + half)
     return Sample(episodes, _estimate(lengths), Estimate(rate, low, high), _estimate(totals))

@@ -76,6 +76,7 @@ def build(policy: Policy, task: Task, most: int = MOST_NODES) -> Chain:
     pair = Pair(task)
     table, stepper, names = pair.table, pair.stepper, pair.world.signals
     states, labels = pair.world.states, pair.world.labels
+    # A context is a machine state with the policy's memory; 0 is that of the start, so start nodes are world states.
     contexts: dict[tuple[State, Hashable], int] = {(stepper.start, None): 0}
     listed: list[tuple[State, Hashable]] = [(stepper.start, None)]
     machine: dict[tuple[State, int], tuple[State, int, Transition | None]] = {}
@@ -102,6 +103,7 @@ def build(policy: Policy, task: Task, most: int = MOST_NODES) -> Chain:
                 step = stepper.step(state, labels[label])
                 known = machine[state, label] = (step.state, stepper.status[step.state[0]], step.transition)
             after, status, transition = known
+            # The world ended while the machine still runs: nothing can be completed any more.
             if status == RUNNING and ends[o]:
                 status = FAILURE
             paid = 0.0
@@ -146,6 +148,7 @@ def solve(chain: Chain, gamma: float) -> Solved:
     place = np.full(len(chain), -1, np.int32)
     nodes, begin = strong_groups(chain.first, chain.target)
     k = 0
+    # Groups come in an order in which whatever a group leads to stands before it.
     while k < len(begin) - 1:
         k = pass_singles(chain.first, chain.target, chain.chance, chain.reward, nodes, begin, k, values, gamma)
         if k < len(begin) - 1:
@@ -210,6 +213,7 @@ def _solve_group(chain: Chain, group: Ints, place: Ints, values: Floats, gamma: 
     # Discounting by gamma is leaving with probability 1 - gamma wherever one would have stayed.
     discounted = eliminate(gamma * inner, 1.0 - gamma + gamma * left, right[:, DISCOUNTED:].copy())
     solved = np.empty_like(right)
+    # From a closed group no way leads out: it never ends, and the undiscounted equations are singular.
     solved[:, :DISCOUNTED] = (0.0, 0.0, 1.0, 0.0) if closed else eliminate(inner, left, right[:, :DISCOUNTED].copy())
     solved[:, DISCOUNTED:] = discounted
     values[group] = solved[moved]

@@ -55,6 +55,7 @@ class Pair:
         where = (world_state, action, outcome)
         step, names = self._machine_step(machine_state, int(self.table.label[where]))
         status = self.stepper.status[step.state[0]]
+        # The world's own end is a failure unless the machine succeeds in the same step.
         if status == RUNNING and self.table.ends[where]:
             status = FAILURE
         paid = 0.0
@@ -103,6 +104,7 @@ def _in_tables(policy: Policy, task: Task, seed: int) -> Iterator[Moved]:
     start = draw(table.start_cumulative, rng)
     s, state = int(table.starts[start]), pair.stepper.start
     memory: Hashable = None
+    # Features of the start are shown, but the machine reads features from the first step on.
     yield Moved(s, state, RUNNING, features=pair.world.labels[int(table.start_label[start])])
     for _ in range(task.world.limit):
         action, memory = policy.act(s, state, memory)
@@ -152,6 +154,7 @@ def _done(env: gym.Env[Any, Any], action: Any) -> Any:
 
 def draw(cumulative: Floats, rng: np.random.Generator) -> int:
     """Which outcome happens; draws a number only where there is more than one."""
+    # Without the last entry: a sum that rounds to just below 1 cannot lead past the last outcome.
     return 0 if len(cumulative) == 1 else int(np.searchsorted(cumulative[:-1], rng.random(), side="right"))
 
 

@@ -54,9 +54,11 @@ def one_policy_per_subtask(task: Task, nodes: int = MOST_NODES) -> OnePolicy:
     if not np.isfinite(search.least):
         return OnePolicy(None, None)
     shortest = int(search.least)
+    # Iterative deepening: the first bound with a walk is the least length, as shorter ones have been ruled out.
     for bound in range(shortest, shortest + MOST_DETOUR):
         if steps := search.within(bound):
             return _result(search, steps)
+        # Nothing was left out for its length alone: a larger bound would only try the same walks.
         if not search.cut:
             break
     return OnePolicy(None, shortest, nodes=search.tried)
@@ -118,6 +120,8 @@ class _Search:
     def within(self, bound: int) -> list[tuple[int, int, str]] | None:
         """A consistent walk of at most `bound` steps as (product state, action, objective) triples, or None."""
         matters = self._matters(bound)
+        # `decided` holds what the walk on the stack has bound; a frame that is popped takes its own bindings back.
+        # `failed` has, for a situation, the fewest steps after which it was entered in vain; later is hopeless too.
         decided: dict[Binding, int | str] = {}
         failed: dict[object, int] = {}
         self.cut = False
@@ -166,6 +170,7 @@ class _Search:
                 action_to.setdefault(DONE, a)
             elif target != DEAD and not table.ends[s, a, 0]:
                 action_to.setdefault(target * count + int(table.next[s, a, 0]), a)
+        # Exact steps to go of any policy: a lower bound of what a consistent walk still needs.
         far = {there: steps + 1 + (0.0 if there == DONE else float(self.togo[there])) for there in action_to}
         self.cut |= any(bound < f < np.inf for f in far.values())
         for there in sorted((t for t in action_to if far[t] <= bound), key=lambda t: far[t]):
@@ -189,6 +194,7 @@ class _Search:
     def _matters(self, bound: int) -> dict[str, Flags]:
         """[M, S] for each objective that binds: whether a walk within the bound can still come to a cell under it."""
         shape = (len(self.crossed.u), self.crossed.world.states)
+        # Cells on some walk of at most `bound` steps: steps from the start plus steps to go.
         near = ((self.level >= 0) & (self.level + self.togo <= bound)).reshape(shape)
         matters = {}
         for label in {name for names in self.labels for name in names} - {FREE}:
@@ -196,6 +202,7 @@ class _Search:
             changed = True
             while changed:
                 before = flags.copy()
+                # Agenda states are numbered breadth first, so successors mostly come later: few passes are needed.
                 for m in reversed(range(shape[0])):
                     flags[m] |= flags[self.following_states[m]].any(axis=0)
                 changed = bool((flags != before).any())

@@ -104,9 +104,11 @@ def _certain(crossed: Product, gamma: float, budget: int, orders: bool) -> Optim
         return Optimum(
             None, orders=0, discounted=discounted, success=0.0, reason="no successful episode exists", method=method
         )
+    # Back from the state whose next step succeeds, by the state that each was found from.
     states = [last]
     while states[-1] != origin:
         states.append(int(origin_of[states[-1]]))
+    # Large, and value iteration may be about to ask for more.
     del origin_of
     plan = _retrace(crossed, states[::-1])
     path, actions, order = follow(crossed, plan, len(plan) + 1)
@@ -167,6 +169,7 @@ def follow(
 def _discounted(crossed: Product, gamma: float, length: int | None, budget: int) -> float | None:
     """The optimal return of a certain world: a power of gamma where only success pays, else by value iteration."""
     prize = _prize(crossed)
+    # The prize is paid in the last step, and the first step is not discounted: hence length - 1.
     if prize is not None:
         return 0.0 if length is None else prize * gamma ** (length - 1)
     if len(crossed) * RANDOM_BYTES > budget:
@@ -180,6 +183,7 @@ def _prize(crossed: Product) -> float | None:
     reached = machine.status[machine.next[used]] == SUCCESS
     prizes = np.unique(machine.reward[used][reached])
     sparse = not machine.reward[used][~reached].any() and (machine.signal[used] < 0).all()
+    # A negative prize is better put off: then the shortest success is not the best return.
     return float(prizes[0]) if sparse and len(prizes) == 1 and prizes[0] >= 0 else None
 
 
@@ -223,6 +227,7 @@ def least_steps(product: Product) -> tuple[Floats, Ints]:
     Where moves are certain the values are whole and exact.
     """
     world, chance = product.world.table, product.chance
+    # Only where success can be made sure are expected steps finite; the others must not be stepped into.
     inside = surely(world, chance, product.following)
     pay = Payment(-1.0, _NO_FACTOR, _NO_SIGNAL, 0.0, 1.0)
     value, best = iterate(world, chance, product.following, pay, inside, TOLERANCE)
@@ -236,6 +241,7 @@ def best_return(product: Product, gamma: float) -> Floats:
     signals = product.world.table.signal
     largest = np.abs(factor).max() * (max(1.0, np.abs(signals).max()) if signals.size and signal.max() >= 0 else 1.0)
     pay = Payment(0.0, factor, signal, 0.0, gamma)
+    # A last change of d leaves an error of at most d / (1 - gamma).
     tolerance = TOLERANCE * (1.0 - gamma) * max(float(largest), 1e-300)
     return iterate(product.world.table, product.chance, product.following, pay, _EVERYWHERE, tolerance)[0]
 
@@ -284,6 +290,7 @@ def count_orders(product: Product) -> int | None:
     if not np.isfinite(togo[origin]):
         return 0
     first: frozenset[Place] = frozenset({(origin, ())})
+    # Layer k: sets of places after k subtasks, with the number of orders that lead to exactly that set.
     layers: list[dict[frozenset[Place], int]] = [{first: 1}]
     total = 0
     while layers[-1]:
@@ -356,6 +363,7 @@ def _entered(crossed: Product, togo: Floats, level: Ints) -> dict[int, int]:
         m, s = divmod(int(here), count)
         for a in range(crossed.world.actions):
             target, cell = int(crossed.following[m, table.label[s, a, 0]]), int(table.next[s, a, 0])
+            # A stay is no entry, and the initial state is entered at the start.
             if target < 0 or target in (m, crossed.initial) or table.ends[s, a, 0]:
                 continue
             whole = level[here] + 1 + togo[target * count + cell]

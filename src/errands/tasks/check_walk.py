@@ -106,6 +106,7 @@ class Recorder:
     def _step(self, observation: Any, action: Any, repeat: bool) -> tuple[Seen, bool]:
         first: set[str] | None = None
         if repeat and self.restorable is not None:
+            # The same step twice from the same state: features must be a function of the transition.
             saved = self.restorable.save()
             following, *_, info = self.env.step(action)
             first = read_features(None, observation, action, following, info)
@@ -204,6 +205,7 @@ def _reachable_labels(table: WorldTable) -> set[int]:
     front = np.unique(table.starts)
     while len(front):
         reached[front] = True
+        # The label of a step that ends the episode counts; the state after it is never stepped from.
         going_on = table.next[front][~table.ends[front]]
         front = np.unique(going_on[~reached[going_on]])
     return set(np.unique(table.label[reached]).tolist()) | set(table.start_label.tolist())
@@ -250,6 +252,7 @@ def _coinciding(task: Task, episodes: Sequence[RandomWalk]) -> Iterator[Finding]
         for i, seen in enumerate(episode.steps):
             if stepper.status[state[0]] != RUNNING:
                 break
+            # Features of removed subtasks are gone once these no longer remain, as in the product.
             true = set(seen.features) - (set(task.removed) - set(_left(stepper, state[1])))
             open_ = [_left(stepper, stepper.open(state) & bits) for bits in stepper.variable_bits]
             both = max(([n for n in names if n in true] for names in open_), key=len, default=[])

@@ -107,6 +107,7 @@ def _never_holding(machine: NumericRM) -> Iterator[str]:
                 met.add((u, values))
                 able |= {id(t) for t, _ in stepper.options(u, values) if t}
     reached = {machine.states[u] for u, _ in quotient.nodes}
+    # A count of one falls to its bound at once, so its ↓ never happens. No mistake: the same lines serve any number.
     single = {name for name, total in zip(stepper.variables, quotient.total, strict=True) if total == 1}
     for t in machine.transitions:
         if t.source in reached and id(t) not in able and not single & set(decreasing(t.guard)):
@@ -166,6 +167,7 @@ def _crowded(task: Task) -> Iterator[str]:
         together = set(finite.labels) if finite is not None else set()
     stepper, rules = Stepper(task.machine), task.machine.rules
     for label in sorted(together, key=sorted):
+        # Assumption 5: a step completes one subtask of a numeric feature.
         hits = stepper.bits(label)
         for u, variable in product(range(len(stepper.active)), stepper.variable_bits):
             bits = stepper.order.bits_in(hits & stepper.active[u] & variable)

@@ -170,6 +170,7 @@ def eventualities(formula: Formula) -> Eventualities:
         moved = [tree for tree in trees if not shut.isdisjoint(names_in(tree))]
         if not moved:
             break
+        # A tree that joins the rest brings its names along, which can shut further trees: again, until none moves.
         trees, rest = [tree for tree in trees if tree not in moved], rest + moved
     if len(mentions) < 2:
         return Eventualities((), (), formula)
@@ -182,6 +183,7 @@ def eventualities(formula: Formula) -> Eventualities:
             more = order | {
                 (first, name): None for name in _forbidden(part.parts[0]) if name in mentions and name != first
             }
+            # This order only saves hopeless attempts: the rest enforces it anyway, so it can be left out.
             order = order if _cyclic(more) else more
     return Eventualities(tuple(mentions), tuple(order), Formula("&", tuple(rest)))
 

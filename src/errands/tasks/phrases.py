@@ -53,6 +53,7 @@ def sequence(*phrases: Phrase) -> NumericRM:
     for i, part in enumerate(parts):
         last = i == len(parts) - 1
         names = _apart(part, numeric)
+        # Rules count positions in the list of all subtasks: shift them past the parts that stand before.
         rules = rules.joined(part.rules.shifted(sum(len(subtasks) for _, subtasks in numeric)))
         numeric += [(names[v], subtasks) for v, subtasks in part.numeric]
         for t in part.transitions:
@@ -136,6 +137,7 @@ def _rounds(name: str, before: str | None, after: str | None) -> tuple[list[str]
         lines += [f"{choose} -> {choose} : {same} ; 0"] * (before is not None)
         return [*lines, f"{choose} -> u0 : {down} ; 0", f"{choose} -> {second} : {done} ; 1"], second
     lines += [f"{choose} -> {choose} : {same} ; 0", f"{choose} -> {second} : {down} | {done} ; 0"]
+    # These guards only look at what remains: no ↓ stands in them, so nothing is completed in this state.
     lines += [f"{second} -> {second} : ~{after} ; 0", f"{second} -> {third} : {after} & {done} ; 1"]
     return [*lines, f"{second} -> u0 : {after} & {same} ; 0"], third
 
@@ -210,6 +212,7 @@ def avoid(*forbidden_then_phrase: Phrase) -> NumericRM:
             transitions.append(
                 Transition(state, target, conjunction([t.guard, negation(bad)]), Reward(float(target == "won")))
             )
+        # Every other guard says that nothing bad is true, so the two kinds exclude each other and failure wins.
         transitions.append(Transition(state, LOST, bad))
     return _numbered(part.initial, transitions, part.numeric, part.rules, _said("avoid", (*forbidden, phrase)))
 
@@ -273,6 +276,7 @@ def _one_by_one(parts: Sequence[_Part]) -> _Part:
         by = len(whole.names)
         rules = part.rules.shifted(by)
         here = range(by, by + len(part.names))
+        # Only what nothing inside the part holds back can begin it, and only what holds nothing back can end it.
         held = {j for _, j in (*rules.before, *rules.apart)}
         holding = {i for i, _ in (*rules.before, *rules.apart)}
         begins = [j for j in here if j not in held]
@@ -290,6 +294,7 @@ def _side_by_side(parts: Sequence[_Part], choose: int | None, capacity: int | No
     rules = NO_RULES
     places: list[tuple[int, ...]] = []
     for part in parts:
+        # Inner rules first, then this level's own: choices are closed in this order.
         rules = rules.joined(part.rules.shifted(len(names)))
         places.append(tuple(range(len(names), len(names) + len(part.names))))
         names += part.names

@@ -89,6 +89,7 @@ class ProductEnv(gym.Env[Any, Any]):
         if self.over:
             raise gym.error.ResetNeeded("the episode has not begun or has ended; call reset() before step()")
         before, (self._world, base, ended, truncated, info) = self._world, self.env.step(action)
+        # Removed features go by the machine state before this step: the step that completes a subtask still sees it.
         true = self._present(read_features(self.features, before, action, self._world, info))
         signals = _signals(info, float(base))
         was = self.walker.index(self.position)
@@ -241,6 +242,7 @@ class Crossing:
     def join(self, observation: Any, index: int, code: Code) -> Any:
         """The product observation."""
         if self.kind == "index":
+            # World state first: number = (world state) * (machine states) + machine state.
             return (int(observation) - int(self.world.start)) * int(self.count or 0) + index  # type: ignore[attr-defined]
         if self.kind == "dict":
             return {"world": observation, "machine": code if self.count is None else index}
@@ -332,6 +334,7 @@ class Walker:
         if self.agenda:
             return self.agenda.index[cast(State, position)]
         u, mask = cast(State, position)
+        # Not listed: a whole number as long as it needs to be, which `position` takes apart again.
         return mask * len(self.numeric) + u
 
     def position(self, index: int) -> Position:
@@ -348,6 +351,7 @@ class Walker:
         """One-hot of the position (coupled: of all occupied), or of the numeric state, followed by remaining bits."""
         code = np.zeros(self.width, np.int8)
         if self.coupled:
+            # Several ones at a time: the agent occupies all coupled states of its group (Definition 4).
             code[list(self.coupled.groups[self.index(position)])] = 1
         elif self.count is not None:
             code[self.index(position)] = 1
@@ -373,6 +377,8 @@ class Walker:
         """The names of the subtasks that remain."""
         return self.stepper.named(self.plain(position)[1])
 
+    # Where completed things are removed from the world, experience imagined in a state that lies behind would be wrong
+    # (Section 3): then only states that can still be reached are asked for.
     def running(self, source: Position | None = None) -> tuple[Position, ...]:
         """The positions in which the task goes on: all, or those that can still be reached from `source` on."""
         start = self.start if source is None else source

@@ -48,6 +48,7 @@ Clause = frozenset[tuple[int, bool]]
 Left = frozenset[Clause]
 """What is left to be satisfied: one of the clauses, of each all obligations (formula, strong). A strong one needs another
 step; a weak one is satisfied when the trace ends."""
+# One empty clause is true, no clause at all is false.
 NOTHING: Left = frozenset({frozenset()})
 LOST: Left = frozenset()
 
@@ -83,8 +84,10 @@ class _Diagrams:
         if (one, other) not in memo:
             (f, *_), (g, *_) = self.nodes[one], self.nodes[other]
             if f < 0 and g < 0:
+                # `memo` is that of one `value` and lives as long as the diagrams: another function needs another memo.
                 memo[one, other] = self.leaf(value(self.nodes[one][1], self.nodes[other][1]))
             else:
+                # The smaller feature is decided first on every path: by this order equal functions are equal numbers.
                 top = min(h for h in (f, g) if h >= 0)
                 branches = [
                     self.joined(
@@ -190,6 +193,7 @@ class Progression:
             return self._formula("is" if positive else "not", (self.names.index(formula.name),))
         inner = tuple(self._normal(part, positive) for part in parts)
         if sign in "FG":
+            # F f is `true U f` and G f is `false R f`; the empty conjunction is true, the empty disjunction false.
             always = self._formula("|" if (sign == "F") is not positive else "&", ())
             return self._formula("U" if (sign == "F") is positive else "R", (always, *inner))
         dual = {"&": "|", "|": "&", "X": "N", "U": "R"}
@@ -226,6 +230,7 @@ class Progression:
             elif sign in "XN":
                 total = self._later(parts[0], sign == "X")
             elif sign in "UR":
+                # U asks for another step, so it is strong; the end of the trace satisfies R.
                 again = self._later(number, sign == "U")
                 value, memo, dual, dual_memo = (
                     (self._or, self.either, self._and, self.both)
@@ -251,6 +256,7 @@ class Progression:
     def _and(self, one: int, other: int) -> int:
         if len(self.lefts[one]) * len(self.lefts[other]) > MAX_PAIRS:
             raise Large
+        # A disjunction of clauses times another, multiplied out; clauses that a smaller one implies are dropped.
         pairs = frozenset(_clause(a | b) for a in self.lefts[one] for b in self.lefts[other])
         return self._numbered(_least(pairs))
 
@@ -282,6 +288,7 @@ class MinimalStates:
 
     def __init__(self, progression: Progression, items: bool) -> None:
         self.names = progression.names
+        # Alive: some continuation satisfies the formula. All other states are one failure.
         alive = {left for left in progression.step if progression.satisfied(left)}
         reached = {left: progression.diagrams.values(step) for left, step in progression.step.items()}
         grown = True
@@ -301,6 +308,7 @@ class MinimalStates:
                 satisfied = progression.satisfied(left)
                 if left not in alive or (satisfied and not items):
                     return WON if left in alive else FAILED
+                # Whether it is satisfied is told by the step into a state; states are compared by what follows only.
                 return 2 * kind[left] + satisfied
 
             steps = {
@@ -339,9 +347,11 @@ class MinimalStates:
                 if not todo:
                     leaving[order[there]] = lacking
                 elif there == here:
+                    # No move is needed for staying, except to say where subtasks are completed.
                     leaving[order[there]] = conjunction([less, disjunction([lacking, satisfied])])
                 else:
                     leaving[order[there]] = disjunction([lacking, conjunction([disjunction([same, less]), satisfied])])
+            # With items, success needs both in the same step: all items done, and the rest satisfied.
             leaving[won] = conjunction([done, self._guard(here, SATISFIED)]) if todo else self._guard(here, WON)
             leaving["failed"] = self._guard(here, FAILED)
             leaving = {target: guard for target, guard in leaving.items() if guard != FALSE}

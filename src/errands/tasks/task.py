@@ -169,6 +169,7 @@ class Task:
     @cached_property
     def finite(self) -> FiniteWorld | None:
         """The world as tables for this machine: its cells where that is exact, else its states; None if continuous."""
+        # Cells alone are a state only if the machine knows which boxes are gone; otherwise the boxes are part of it.
         if isinstance(self.world, Delivery) and not self.lockstep:
             return self.world.expanded()
         finite = self.world.finite()

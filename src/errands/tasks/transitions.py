@@ -102,6 +102,7 @@ class RewardMachineReplay:
             )
         step = _World(observation, action, next_observation, features, signals, terminated)
         if self.kind == "counterfactual":
+            # CRM: the same step of the world, replayed in every machine state in which the task goes on.
             imagined = self.walker.running(position if self.reachable_only else None)
             return [self._counterfactual(step, there) for there in imagined]
         return self._coupled(step, self.walker.plain(position or self.walker.start))
@@ -151,6 +152,8 @@ class RewardMachineReplay:
             # What the others would have been paid for this step, had nothing been completed.
             step = stepper.step(state, set(world.features) - set(open_))
         paid = step.transition.reward.paid(world.signals) if step.transition else 0.0
+        # An objective that is not completed is paid for waiting or for a failure only; a move that is not its own
+        # pays it nothing.
         going_on = failed or step.state == state
         return [
             ReplayTransition(

@@ -20,6 +20,7 @@ class FiniteWorld:
     """A finite world as tables, with the names behind the numbers."""
 
     table: WorldTable
+    # Positions, not events: counterfactual updates ask what a step would mean in other machine states.
     labels: tuple[frozenset[str], ...]
     """The feature set behind each label index; features are positions, nothing is removed here."""
     signals: tuple[str, ...] = ()

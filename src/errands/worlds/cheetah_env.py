@@ -37,6 +37,7 @@ class HalfCheetahEnv(GymnasiumHalfCheetah):
         """A new start, drawn as gymnasium does or always the same; positions count from there."""
         super().reset(seed=seed, options=options)
         self.steps = 0
+        # A drawn start moves the robot a little; B to E are distances from where it stood.
         self.origin = float(self.data.qpos[0])
         return self.observe(), {"features": features_at(self.distance), "signals": {"control_cost": 0.0}}
 

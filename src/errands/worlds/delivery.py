@@ -87,6 +87,7 @@ def enter(delivery: Delivery, cell: int, carrying: bool, left: int) -> tuple[fro
     features = delivery.layout.features_at(cell)
     if "s" in features:
         return features, False, left
+    # At most one box stands on a cell. A box that is passed while another is carried is reported and stays.
     for name in features:
         bit = 1 << (int(name[1:]) - 1)
         if not left & bit:
@@ -104,6 +105,7 @@ def _expand(delivery: Delivery) -> FiniteWorld:
     reached, cumulative = outcomes(layout)
     # A state is block * cells + cell, and a block is 2 * (mask of boxes left) + carrying: the first bit is the hand.
     blocks = 2 * (full + 1)
+    # [block, cell]: the state in which entering this cell ends, when it is entered from this block.
     entered = np.empty((blocks, cells), np.int32)
     label = np.zeros((blocks, cells), np.int32)
     for block in range(blocks):

@@ -98,6 +98,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         observation, info = self._asked(lambda: self.env.reset(seed=seed, options=options), "reset")
         self.steps = 0
         self._check(observation, 0.0)
+        # Seed and actions are all that is kept of an environment whose state cannot be stored.
         self._episode = {"seed": seed, "options": options, "actions": []}
         if self._replays is None:
             self._replays = not _can_save(self.env)
@@ -202,6 +203,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         episode = saved["episode"]
         if not episode:  # saved before its first episode
             return
+        # The reset below would start the stream of episode seeds again; it has to go on where it was saved.
         stream = self._stream.bit_generator.state
         observation, _ = self.reset(seed=episode["seed"], options=episode["options"])
         for action in episode["actions"]:

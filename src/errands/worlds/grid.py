@@ -102,6 +102,7 @@ class GridLayout:
         for low, high in self.walls:
             ahead, back = (RIGHT, LEFT) if high - low == 1 and high % self.width else (DOWN, UP)
             table[low, ahead], table[high, back] = low, high
+        # Nobody enters a blocked cell, and nobody leaves one.
         closed = np.zeros(self.cells, np.bool_)
         closed[list(self.blocked)] = True
         return np.where(closed[table] | closed[:, None], cells[:, None], table)
@@ -169,6 +170,7 @@ def unreachable_features(layout: GridLayout) -> tuple[str, ...]:
 
 def words(seed: int) -> Iterator[int]:
     """The endless splitmix64 stream of a seed: 64 random bits at a time."""
+    # Plain integers, so a seed draws the same map on every machine and with every version of NumPy.
     state = seed & _WORD
     while True:
         state = (state + 0x9E3779B97F4A7C15) & _WORD
@@ -187,6 +189,7 @@ def distinct_cells(seed: int, cells: int, count: int) -> tuple[int, ...]:
     moved: dict[int, int] = {}  # entries of the permutation that are not their own index: no list of all cells
     stream = words(seed)
     for i in range(count):
+        # A shuffle (Fisher and Yates), cut off after `count` entries; the high word of the product is below cells - i.
         j = i + ((next(stream) * (cells - i)) >> 64)
         moved[i], moved[j] = moved.get(j, j), moved.get(i, i)
     return tuple(moved[i] for i in range(count))

@@ -132,6 +132,7 @@ class GymnasiumWorld:
     def __hash__(self) -> int:
         return hash((self.features, self.limit))
 
+    # Frozen, and its numbers of states must be one table for all copies of an environment.
     def __deepcopy__(self, memo: object) -> GymnasiumWorld:
         return self
 
@@ -363,6 +364,7 @@ def _registered(name: str, kwargs: Mapping[str, Any], mode: str | None) -> gym.E
         if mode == "rgb_array" and ".mujoco" in str(spec.entry_point):
             choose_gl()
         shown = {} if mode is None else {"render_mode": mode}
+        # Without Gymnasium's own time limit (-1): our wrapper truncates at the world's.
         env: gym.Env[Any, Any] = gym.make(spec, max_episode_steps=-1, disable_env_checker=True, **shown, **kwargs)
     except Exception as error:  # whatever a foreign constructor raises
         given = f" with {dict(kwargs)}" if kwargs else ""
@@ -401,6 +403,7 @@ def finite_from_p(
         for a in range(actions):
             row = list(p[s][a])
             last = len(row) - 1
+            # Shorter rows repeat their last outcome; cumulative is 1 from there on, so repetitions have no chance.
             cumulative[s, a, :last] = np.cumsum([outcome[0] for outcome in row])[:last]
             for o in range(width):
                 _, there, signal[0, s, a, o], ends[s, a, o] = row[min(o, last)]
@@ -412,6 +415,7 @@ def finite_from_p(
     chances = np.asarray(initial, np.float64)
     starts = np.flatnonzero(chances).astype(np.int32)
     start_cumulative = np.cumsum(chances[starts])
+    # Sums of chances can end just below 1.
     start_cumulative[-1] = 1.0
     if of_step:
         first = [labels.setdefault(frozenset(label_of(None, None, int(s))), len(labels)) for s in starts]

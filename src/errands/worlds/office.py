@@ -64,6 +64,7 @@ def office_layout(slip: float = 0.0) -> GridLayout:
 
 
 def _cell(x: int, y: int) -> int:
+    # The figure counts y upwards, layouts number rows from the top.
     return (HEIGHT - 1 - y) * WIDTH + x
 
 
@@ -72,6 +73,7 @@ def _walls() -> list[tuple[int, int]]:
     upright = [
         (_cell(x - 1, y), _cell(x, y)) for x in range(ROOM, WIDTH, ROOM) for y in range(HEIGHT) if y % ROOM != ROOM // 2
     ]
+    # Lower cell number first, which is the upper cell.
     level = [
         (_cell(x, y), _cell(x, y - 1)) for y in range(ROOM, HEIGHT, ROOM) for x in range(WIDTH) if x % ROOM != ROOM // 2
     ]

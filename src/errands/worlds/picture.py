@@ -177,6 +177,7 @@ def _walls(layout: GridLayout) -> list[Shape]:
     shapes: list[Shape] = [Rectangle(*_corner(layout, cell), CELL, CELL, _INK) for cell in sorted(layout.blocked)]
     for low, high in sorted(layout.walls):
         x, y = _corner(layout, high)
+        # Along the left edge of the higher cell, or along its upper edge.
         end = (x, y + CELL) if high - low == 1 and layout.width > 1 else (x + CELL, y)
         shapes.append(Stroke(((x, y), end), _INK, _WALL))
     right, bottom = MARGIN + layout.width * CELL, MARGIN + layout.height * CELL
@@ -199,6 +200,7 @@ def _labels(layout: GridLayout, shown: Sequence[tuple[str, int]], agent: int | N
 
 def grid_text(layout: GridLayout, agent: int | None = None, hidden: Collection[str] = ()) -> str:
     """The grid as lines of text, the agent as '@' (or 'A' on its start where no agent is given)."""
+    # Reversed, so that of several features on a cell the one declared first is shown.
     shown = {cell: layout.sign(name) for name, cell in reversed(layout.places) if name not in hidden}
     wide = max([1, *(len(text) for text in shown.values())])
     rule = "+" + "-" * (layout.width * (wide + 1) - 1) + "+"

@@ -16,6 +16,7 @@ from errands.errors import ErrandsError, TaskError
 
 Saved = dict[str, Any]
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.ndarray)
+# Neither saved nor set: what no step changes, and what is saved in another way (the generator, MuJoCo's data).
 _FIXED = {"P", "spec", "model", "data", "metadata", "action_space", "observation_space", "_np_random"}
 _SCENERY = ("gymnasium", "pygame", "mujoco")
 
@@ -146,6 +147,7 @@ def rich(value: Any) -> Any:
         return [rich(v) for v in value]
     if not isinstance(value, dict):
         return value
+    # Every table that `plain` writes has exactly one key, the mark: dictionaries are marked as well.
     ((mark, inner),) = value.items()
     if mark == "~array":
         dtype, shape, data, scalar = inner

@@ -68,6 +68,7 @@ def _choices(counts: NDArray[Any], starts: NDArray[Any]) -> Seeing:
 
     def read(seen: Any) -> Row:
         row = np.zeros(size, np.float32)
+        # One block for each number, the blocks side by side.
         row[begins + np.asarray(seen).ravel() - starts] = 1.0
         return row
 

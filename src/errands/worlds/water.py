@@ -52,6 +52,7 @@ class WaterState(NamedTuple):
 
 def reset_state(map_seed: int) -> WaterState:
     """The state in which every episode on this map starts: agent at rest in the middle, balls apart, angles uniform."""
+    # All places first, then all angles: another order of draws would be other maps.
     random = units(map_seed)
     centre = (ARENA / 2, ARENA / 2)
     places: list[tuple[float, float]] = []
@@ -65,6 +66,7 @@ def reset_state(map_seed: int) -> WaterState:
         velocity=np.zeros(2, np.float32),
         balls=np.array(places, np.float32),
         drifts=np.array([(BALL_SPEED * math.cos(a), BALL_SPEED * math.sin(a)) for a in angles], np.float32),
+        # Nothing touches yet: every ball starts more than four radii away from the agent.
         touching=np.zeros(BALLS, np.bool_),
     )
 
@@ -75,11 +77,13 @@ def _inside(unit: float) -> float:
 
 def step(state: WaterState, action: int) -> tuple[WaterState, NDArray[np.bool_]]:
     """The next state, and for each colour whether an overlap with one of its balls starts in this step."""
+    # Push, move, bounce, then compare: a touch is reported in the step in which it happens.
     pushed = np.clip(state.velocity + PUSHES[action], -TOP_SPEED, TOP_SPEED).astype(np.float32)
     agent, velocity = _bounce(state.agent + pushed, pushed)
     balls, drifts = _bounce(state.balls + state.drifts, state.drifts)
     gap = balls - agent
     touching = gap[:, 0] * gap[:, 0] + gap[:, 1] * gap[:, 1] <= np.float32(4 * RADIUS * RADIUS)
+    # New overlaps only; the balls of one colour stand side by side.
     touched: NDArray[np.bool_] = np.any((touching & ~state.touching).reshape(len(COLOURS), BALLS_EACH), axis=1)
     return WaterState(agent, velocity, balls, drifts, touching), touched
 

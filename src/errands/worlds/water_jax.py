@@ -29,6 +29,7 @@ def reset_state(map_seed: int) -> WaterArrays:
 
 def step(state: WaterArrays, action: Int[Array, ""] | int) -> tuple[WaterArrays, Bool[Array, "6"]]:
     """The next state, and for each colour whether an overlap with one of its balls starts in this step."""
+    # The rules of water.step in the same order: change both or neither.
     pushed = jnp.clip(state.velocity + jnp.asarray(water.PUSHES)[action], -water.TOP_SPEED, water.TOP_SPEED)
     agent, velocity = _bounce(state.agent + pushed, pushed)
     balls, drifts = _bounce(state.balls + state.drifts, state.drifts)
