@@ -128,6 +128,7 @@ def improvement(first: Sequence[Curve], second: Sequence[Curve]) -> Interval | N
     pairs = [(c, other[c.task]) for c in first if c.task in other]
     if not pairs:
         return None
+    # There larger is better; of lengths the smaller one is.
     return improvement_interval([-a.final for a, _ in pairs], [-b.final for _, b in pairs])
 
 
@@ -159,6 +160,7 @@ def compared(names: Iterable[str]) -> list[Compared]:
     groups: dict[tuple[str, str], _Group] = {}
     for folder in _folders(names):
         settings = _settings(folder)
+        # By checksum: two tasks may have the same name and not be the same.
         key = (folder.document.task_sha256, repr(settings))
         if key in groups:
             groups[key].folders.append(folder)

@@ -111,12 +111,14 @@ class Curve:
     def settled(self, tolerance: float, reference: float) -> float:
         """The step from which the median over seeds stays within the tolerance, 95 % of the time; infinite if none."""
         inside = self.quantiles(0.5)[0] <= reference * (1 + tolerance) + 1e-9
+        # At each evaluation: the share of it and all later ones that are inside.
         share = np.cumsum(inside[::-1])[::-1] / np.arange(len(inside), 0, -1)
         good = np.flatnonzero(inside & (share >= STAYS))
         return float(self.steps[good[0]]) if len(good) else float("inf")
 
     def scores(self, reference: float) -> Floats:
         """[K] how good the final policies are: reference / length, 1 at the reference and 0 for one that may fail."""
+        # An infinite length gives 0. A mean of episodes may lie below the reference by chance; it counts as 1.
         return np.minimum(1.0, reference / self.final)
 
     def thinned(self, points: int) -> Curve:
@@ -163,5 +165,6 @@ def curve_of(
 def _carried(rows: Sequence[Evaluation], values: Sequence[float], before: float, steps: Steps) -> Floats:
     """One seed's values on common steps: the last known one, `before` where there is none yet."""
     at = np.searchsorted(np.array([e.step for e in rows]), steps, side="right")
+    # searchsorted counts the evaluations up to a step, so 0 means none yet and finds `before`.
     carried: Floats = np.array([before, *values], np.float64)[at]
     return carried

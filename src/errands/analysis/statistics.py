@@ -40,6 +40,7 @@ def quantile(values: ArrayLike, share: float) -> Floats:
         return lower
     upper = ordered[below + 1]
     with np.errstate(invalid="ignore"):
+        # Equal neighbours are taken as they are: two infinite ones would give NaN in the formula.
         between: Floats = np.where(lower == upper, lower, lower + rest * (upper - lower))
     return between
 
@@ -60,6 +61,7 @@ def interquartile_mean(values: ArrayLike) -> Floats:
 def probability_of_improvement(first: ArrayLike, second: ArrayLike) -> float:
     """The chance that a random run of `first` has a larger value than one of `second`; a tie counts half."""
     x, y = np.asarray(first, np.float64), np.sort(np.asarray(second, np.float64))
+    # The Mann-Whitney statistic over all pairs: a win is counted by both searches, a tie by the second alone.
     smaller = np.searchsorted(y, x, side="left")
     not_larger = np.searchsorted(y, x, side="right")
     return float((smaller + not_larger).sum() / (2 * len(x) * len(y)))
@@ -84,6 +86,7 @@ def iqm_interval(strata: Sequence[ArrayLike], repetitions: int = REPETITIONS, se
     """The interquartile mean over all tasks and seeds, with its interval; one array of scores for each task."""
     if not strata:
         raise ConfigError("no scores were given; an interval needs at least one task with one seed")
+    # A stratified bootstrap: seeds are drawn again within each task, so every draw has the same tasks.
     drawn = np.concatenate(list(resampled(strata, repetitions, np.random.Generator(np.random.PCG64(seed)))), axis=1)
     given = interquartile_mean(np.concatenate([np.asarray(x) for x in strata]))
     return interval(float(given), interquartile_mean(drawn))
@@ -157,7 +160,9 @@ def growth(sizes: Sequence[int], seconds: Sequence[float]) -> Growth:
 def _error(basis: Floats, t: Floats) -> float:
     """The relative error of t = a + b * basis with a and b at least 0, by least squares."""
     candidates = []
+    # With a and b at least 0 the best fit lies inside, or on an edge where one of them is 0: the three cases.
     for columns in ([np.ones_like(t), basis], [basis], [np.ones_like(t)]):
+        # Every row divided by its t: residuals are then relative errors, and large times do not outweigh small ones.
         design = np.stack(columns, axis=1) / t[:, None]
         solution, *_ = np.linalg.lstsq(design, np.ones_like(t), rcond=None)
         if (solution >= 0).all():

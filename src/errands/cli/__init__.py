@@ -32,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("errands: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
+        # The reader is gone, as after `| head`; whatever Python would complain of at its end goes nowhere.
         sys.stderr.close()
         return 0
     except Exception as fault:  # the last net: whatever is raised is told in one sentence
@@ -65,11 +66,13 @@ def _verb(name: str, words: list[str], as_json: bool) -> int:
         raise UnknownName("verb", name, VERBS)
     from importlib import import_module
 
+    # Task files and run folders may name code but never run it: this option lets it in, before any of them is read.
     verb, (words, imports) = VERBS[name], _imports(words)
     if imports and "--help" not in words:
         from errands.worlds.imports import allow
 
         allow(imports)
+    # Only the module of this verb: the others would make every start slower.
     module = import_module(f"errands.cli.{verb.module}")
     arguments = parse(module.Arguments, name, verb, words)
     with _compiling() if name in COMPILING and "--quiet" not in words else nullcontext():

@@ -86,6 +86,7 @@ class Game:
     def reset(self) -> None:
         """Start a new episode."""
         self.observation, self.info = self.env.reset(seed=self.seed)
+        # The first episode is the same in every game; those after it go on from the same random numbers.
         self.seed = None
         self.steps, self.reward, self.total = 0, 0.0, 0.0
         self.terminated, self.truncated = False, False
@@ -220,6 +221,7 @@ def _keys(descriptor: int, game: Game, out: TextIO) -> Iterator[str]:
         if not typed:
             return
         while typed:
+            # An arrow key is three characters, and several keys may have come at once.
             size = 3 if typed[:3] in ARROWS else 1
             key, typed = typed[:size], typed[size:]
             if key in ("q", "\x04"):

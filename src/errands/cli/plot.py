@@ -48,6 +48,7 @@ def run(arguments: Arguments) -> Answer:
     from errands.errors import ConfigError
     from errands.plots.style import format_of, save
 
+    # A wrong ending of the file's name is told before the work, not after it.
     format_of(arguments.output)
     if arguments.steps < 1:
         raise ConfigError(f"--steps is {arguments.steps}; train for at least 1 step")

@@ -71,6 +71,7 @@ def run(arguments: Arguments) -> Answer:
     if arguments.dry_run:
         return Answer(document, f"{cells} cells, {ahead.words()}")
     train_sweep(wanted.sweep, ahead.workers, arguments.quiet, arguments.engine, arguments.address, arguments.seconds)
+    # The command in the report has only what changes its numbers, not where or in how many sittings they were made.
     again = dataclasses.replace(arguments, output=None, jobs=None, quiet=False, seconds=None, engine="local", address=None)
     outcome = report(wanted, typed("reproduce", again))
     page = write(outcome, output)

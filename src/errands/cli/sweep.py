@@ -74,6 +74,7 @@ def run(arguments: Arguments) -> Answer:
         raise ConfigError(f"--checkpoint-every is {arguments.checkpoint_every}; give a positive number of seconds")
     blocks = _blocks(arguments)
     if arguments.dry_run:
+        # A dry run plans in a folder of its own: nothing may appear under runs/.
         scratch = tempfile.mkdtemp(prefix="errands-")
         try:
             return _outlook(begin(blocks, Path(scratch) / "sweep", arguments.checkpoint_every), arguments.jobs)

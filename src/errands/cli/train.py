@@ -67,6 +67,7 @@ def run(arguments: Arguments) -> Answer:
     if arguments.seed is not None and arguments.seeds is not None:
         both = f"--seed {arguments.seed} and --seeds {arguments.seeds}"
         raise ConfigError(f"{both} are both given; --seeds trains 0 to {arguments.seeds - 1}, --seed one: leave one out")
+    # A missing library is told before anything is created or trained.
     if arguments.log is not None:
         writer_of(arguments.log)
     name = None if arguments.name is None else check_name(arguments.name)

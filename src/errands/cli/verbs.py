@@ -76,6 +76,7 @@ def parse(kind: type[T], name: str, verb: Verb, words: list[str]) -> T:
 
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]
     options = {f"--{f.name.replace('_', '-').strip('-')}" for f in fields if not _positional(f)}
+    # Every verb may be asked to be quiet, those that never say anything included.
     if "--quiet" not in options:
         words = [word for word in words if word != "--quiet"]
     _check_options(name, words, options)
@@ -84,6 +85,7 @@ def parse(kind: type[T], name: str, verb: Verb, words: list[str]) -> T:
         raise ErrandsError(f"missing {wanted[0].upper()} after 'errands {name}'; for example: {verb.example}")
     heard = io.StringIO()
     try:
+        # The parser prints a box and exits; the box is caught and told as one sentence.
         with contextlib.redirect_stderr(heard):
             return tyro.cli(
                 kind,

@@ -38,6 +38,7 @@ def run(arguments: Arguments) -> Answer:
     from errands.runs.verify import changed_versions, first_step, verify_seed
 
     path = find(arguments.run)
+    # Damage first: a difference from damaged files would say nothing about the training.
     damaged = list(faults(path))
     if damaged:
         return Answer({"run": path.name, "same": False, "damaged": damaged, "seeds": []}, "\n".join(damaged), 1)

@@ -196,6 +196,7 @@ def chosen(names: Sequence[str], quick: bool) -> tuple[list[Panel], list[Skipped
 
 def plan(panels: Sequence[Panel], profile: Profile, large: bool = False) -> tuple[list[Block], list[Skipped]]:
     """The blocks of runs that some panels stand for, learning before paces, and what is left out; nothing is there twice."""
+    # Tabular runtimes come from the same runs as the curves; only networks have runs for their pace alone.
     learnt = dict.fromkeys((t, m) for p in panels if not p.runtime or not p.deep for t in p.tasks for m in p.maps)
     paced = dict.fromkeys(task for panel in panels if panel.runtime and panel.deep for task in panel.tasks)
     blocks, left = list[Block](), list[Skipped]()
@@ -223,6 +224,7 @@ def _deep(task: str, map_seed: int, method: Method, profile: Profile) -> Iterato
     steps = profile.steps_of(task, map_seed)
     for preset in method.presets:
         config = as_document(config_of(method.learner, preset, load(task, map_seed)))
+        # A replay memory larger than the run would never be filled, and would only take memory.
         wanted = {"eval_every": evaluation_interval(steps), "capacity": min(config["capacity"], steps)}
         if profile.width is not None:
             wanted |= {"width": profile.width, "warmup": min(config["warmup"], max(1, steps // 10))}
@@ -235,6 +237,7 @@ def _paces(task: str, profile: Profile) -> Iterator[Block]:
     """The pace of every timed learner with both networks, as a short run; QCoRM+ has one network only."""
     steps = profile.pace_steps
     for method in (m for m in DEEP if m.learner in TIMED and not m.settings):
+        # Learning from the first step on is what is timed; is_pace knows these cells by the same two settings.
         words = ["warmup=1", f"capacity={max(steps, 1_000)}", f"eval_every={_pace_interval(steps)}"]
         words += [] if profile.width is None else [f"width={profile.width}"]
         for network in NETWORKS[:1] if method.ours else NETWORKS:

@@ -106,6 +106,7 @@ def summaries(evidence: Evidence) -> tuple[dict[str, Any], ...]:
     rows = []
     for task in dict.fromkeys(key[0] for key in evidence.curves):
         mine = {key: curve for key, curve in evidence.curves.items() if key[0] == task}
+        # One reference for all methods and presets of a task: by its own best each method would look good.
         reference = reference_of(list(mine.values()))
         for (_, name, preset), curve in mine.items():
             row = {**summarise(curve, reference).row(), "name": name}

@@ -45,6 +45,7 @@ def prepare(
     blocks, left = plan(panels, profile, large)
     sweep = _sweep(blocks, output, dry)
     wanted = set(expand(blocks))
+    # The folder may hold cells of other panels from before; they are neither trained nor judged now.
     cells = [document for document in sweep.document.cells if cell_of(document) in wanted]
     for document in cells:
         _check_settings(sweep, document)
@@ -105,6 +106,7 @@ def report_of(
     """The report of some evidence, wherever it was measured."""
     deep, tabular = any(p.deep for p in panels), any(not p.deep for p in panels)
     claims = [claim for claim in CLAIMS if (deep if claim.deep else tabular)]
+    # Claims are judged by the steadied curves; the figures below show what was measured.
     judged = judge_all(evidence.steadied(), claims)
     rules = (ALL, *([WITH_OPTIMUM] if tabular else []), *([WITHOUT_OPTIMUM] if deep else []))
     return Report(

@@ -113,6 +113,7 @@ def fastest(methods: Sequence[str], tasks: Sequence[str]) -> Rule:
         ours = [at for name, at in settled.items() if name in methods]
         if not ours or len(ours) == len(settled):
             return None
+        # A tie is enough to be fastest, but not one of methods that all never settle.
         return Check(NEVER > min(ours) <= min(settled.values()), f"{task}: {_listed(settled)}")
 
     return each(", ".join(methods), tasks, look)
@@ -339,6 +340,7 @@ def exceeds_hours(methods: Sequence[str], hours: float) -> Rule:
                 continue
             largest = max(measured)
             states = [size(load(f"delivery-{n}").machine).boolean for n in (largest, 8)]
+            # The Boolean learners update every machine state in each step, so a step's time grows with the states.
             took = measured[largest] * states[1] / states[0] / 3600
             how = "measured" if largest == 8 else f"from {largest} boxes, in proportion to the states"
             checks.append(Check(took > hours, f"delivery-8, {method}: {took:.2g} hours a seed ({how})"))
@@ -386,6 +388,7 @@ def progress(curve: Curve, reference: float, until: float) -> Floats:
     inside = curve.steps <= until
     if not inside.any():
         return np.zeros(curve.seeds)
+    # Steps between evaluations as shares of all: often evaluated stretches do not count more than others.
     weights = np.diff(np.concatenate([[0], curve.steps[inside]])) / curve.steps[inside][-1]
     mean: Floats = (reference / curve.lengths[:, inside]) @ weights
     return mean

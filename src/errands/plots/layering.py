@@ -113,6 +113,8 @@ def _ranks(count: int, edges: Iterable[tuple[int, int]], starts: Iterable[int]) 
     for root in [*starts, *range(count)]:
         _explore(root, following, forward, done)
     ranks = [0] * count
+    # The order in which a depth-first search leaves blocks, reversed, is a topological one: when a block passes its
+    # rank on, that is final.
     for block in reversed(done):
         for target in forward[block]:
             ranks[target] = max(ranks[target], ranks[block] + 1)
@@ -123,6 +125,7 @@ def _explore(root: int, following: list[list[int]], forward: list[list[int]], do
     """Depth-first search that writes each edge into `forward`, turned round if it meets a block still open."""
     if root in done:
         return
+    # The blocks still open, in order: a stack that can also be asked quickly who is on it.
     path = {root: iter(following[root])}
     while path:
         block, ways = next(reversed(path.items()))
@@ -182,6 +185,7 @@ def _sweep(columns: _Order, ends: _Ends, rightward: bool) -> _Order:
         own = _places(result[c])
         keys = {}
         for slot in result[c]:
+            # The place that would make the link level, its ends being members at some height within their blocks.
             linked = [place[other] + there - here for other, there, here in ends[slot]]
             keys[slot] = sum(linked) / len(linked) if linked else own[slot]
         result[c].sort(key=lambda slot: (keys[slot], own[slot]))
@@ -227,6 +231,7 @@ def _crossings(columns: _Order, left: _Ends) -> int:
         pairs = sorted((i + here, place[other] + there) for i, (other, there, here) in ends)
         seen: list[float] = []
         for _, left_end in pairs:
+            # Links by their right end: each crosses those before it whose left end lies further down.
             total += len(seen) - bisect_right(seen, left_end)
             insort(seen, left_end)
     return total

@@ -41,6 +41,7 @@ def rows(
         wants = _wants(len(room), pulls, rightward, 1.0 if balancing else 20.0)
         centre = _mean if balancing else _median
         for column in columns if rightward else reversed(columns):
+            # Less the depth where all touch, "no two overlap" becomes "heights never decrease", which _pool can solve.
             gaps = _depths(column, room)
             wanted = [[(height[o] + d - gap, w) for o, d, w in wants[s]] for s, gap in zip(column, gaps, strict=True)]
             current = [height[s] - gap for s, gap in zip(column, gaps, strict=True)]
@@ -88,6 +89,7 @@ def _pool(wanted: list[_Wanted], current: list[float], centre: _Centre) -> list[
     pools: list[tuple[float, _Wanted, list[float]]] = []
     for wish, now in zip(wanted, current, strict=True):
         pool = (centre(wish, now), wish, [now])
+        # Neighbours that want to pass each other must stand together: they are joined and share one place.
         while pools and pools[-1][0] > pool[0]:
             _, earlier, places = pools.pop()
             joined, places = earlier + pool[1], places + pool[2]
@@ -241,6 +243,7 @@ def _ring(graph: MachineGraph, members: list[Member]) -> tuple[float, float] | N
     a = max([m.half_width for m in members] + [_half(m.loop) for m in members[1:-1]]) + 3
     b = members[-1].offset + members[-1].half_height + 3
     stretch = min(2.2, 1.2 + 0.22 * b / a)
+    # The corner (a, b) lies on this ellipse: 1 / stretch^2 and 1 - 1 / stretch^2 add up to 1.
     return a * stretch, b / math.sqrt(1 - stretch**-2)
 
 
@@ -322,6 +325,7 @@ def _ports(cut: Layers, boxes: dict[int, StateBox], height: list[float]) -> dict
     for (node, side, kind), far in reached.items():
         if kind == "out" and (node, side, "in") in reached:
             entering = reached[node, side, "in"]
+            # Leaving lines take the side to which they go on average, so that they do not cross the entering ones.
             sign = _PORT if sum(far) / len(far) >= sum(entering) / len(entering) else -_PORT
             ports[node, side, "out"] += sign
             ports[node, side, "in"] -= sign

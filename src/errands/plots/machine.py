@@ -150,6 +150,7 @@ def _lines(lines: tuple[str, ...], x: float, y: float, colour: str, downward: bo
     """Centred lines of text, the last one (or with `downward` the first one) on the base line y."""
     for i, line in enumerate(lines):
         base = y + i * LINE if downward else y - (len(lines) - 1 - i) * LINE
+        # The layout reckons with a font of fixed pitch; textLength keeps to it where the viewer has another font.
         fit = f'textLength="{_n(text_width(line))}" lengthAdjust="spacingAndGlyphs"'
         yield f'<text x="{_n(x)}" y="{_n(base)}" text-anchor="middle" {fit} fill="{colour}">{_text(line)}</text>'
 

@@ -85,6 +85,7 @@ def _stages(task: Task, policy: Policy, learner: Learner | None, layout: GridLay
             actions = tuple(policy.act(c, state, memory)[0] for c in range(layout.cells))
             values = _values(learner, policy, state, memory)
             found[name] = PolicyMap(name, actions, None if values is None else tuple(values.tolist()))
+        # What was asked of the other cells above left the memory as it was: the episode itself goes on from here.
         action, memory = policy.act(cell, state, memory)
         landing = pair.step(cell, state, action)
         cell, state, status = landing.world_state, landing.machine_state, landing.status

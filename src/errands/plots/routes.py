@@ -109,6 +109,7 @@ def route(title: str, task: Task, path: Sequence[int], actions: Sequence[int]) -
     state, status = pair.stepper.start, RUNNING
     legs, begun = list[Leg](), 0
     for i, action in enumerate(actions):
+        # The path tells which of several possible outcomes it was.
         outcome = int(np.argmax(pair.table.next[path[i], action] == path[i + 1]))
         landing = pair.step(path[i], state, action, outcome)
         state, status = landing.machine_state, landing.status
@@ -158,6 +159,7 @@ def _paint_route(axes: Axes, layout: GridLayout, shown: Route) -> None:
     axes.plot([x], [y], marker="o", markersize=7, color="#c0392b", zorder=7)
     ends: dict[int, list[str]] = {}
     for k, leg in enumerate(shown.legs):
+        # Each leg lies a little further along the diagonal, so that legs through one cell do not cover each other.
         shift = 0.44 * ((k + 0.5) / len(shown.legs) - 0.5)
         points = np.array([centre(layout, c) for c in leg.cells[: _MOST_SHOWN + 1]]) + shift
         style = "-" if leg.objective else ":"

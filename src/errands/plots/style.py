@@ -60,6 +60,7 @@ RULES: dict[Any, Any] = {
     "legend.frameon": False,
     "legend.fontsize": 9,
     "svg.fonttype": "none",
+    # A fixed salt for ids, which are random otherwise: the same figure gives the same file.
     "svg.hashsalt": "errands",
     "pdf.fonttype": 42,
 }

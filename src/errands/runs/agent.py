@@ -56,6 +56,7 @@ class Follower:
 
     def _follow(self, observation: Any, info: Info, true: set[str], signals: Mapping[str, float]) -> None:
         """One step of the machine."""
+        # A thing that vanishes when its subtask is done is hidden from the machine, even if the environment reports it.
         step = self._stepper.step(self.machine_state, frozenset(true - (self._vanishing - set(self.remaining))))
         self.order += tuple(self._stepper.completed(self.machine_state, step))
         if step.transition is not None:

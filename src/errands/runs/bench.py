@@ -80,9 +80,11 @@ def _speed(method: Benched, n: int, seconds: float, large: bool) -> Speed:
     try:
         _check(method, n, large)
         learner = make_learner(load(f"delivery-{n}"), method.learner, 0, method.machine)
+        # Compiling happens before the clock starts; this one step is taken off below.
         learner.advance(1)
         began = time.thread_time()
         while (spent := time.thread_time() - began) < seconds and learner.step < STEPS:
+            # Pieces grow with the steps done, so that the fixed cost of a call does not count.
             learner.advance(max(100, learner.step // 2))
         nanoseconds = spent / (learner.step - 1) * 1e9
     except (ErrandsError, MemoryError) as fault:
@@ -125,6 +127,7 @@ def compile_seconds(method: Benched) -> tuple[float, float]:
 
 
 def _child(method: Benched, cache: str) -> float:
+    # -P: modules that lie in the working folder are not imported by accident.
     command = [sys.executable, "-P", "-c", _CHILD, method.learner, method.machine or ""]
     done = subprocess.run(  # noqa: S603 (this interpreter, words of our own)
         command, env={**os.environ, "ERRANDS_CACHE": cache}, capture_output=True, text=True, check=False

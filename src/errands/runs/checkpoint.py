@@ -66,12 +66,15 @@ def write_checkpoint(
         arrays_sha256=mark,
         evaluations_bytes=len(table),
         evaluations_sha256=digest(table),
+        # The mark of the first checkpoint is handed on for ever: verify trains to it long after its file was dropped.
         first_step=before.first_step if before else step,
         first_sha256=before.first_sha256 if before else mark,
         seconds=seconds,
         training_seconds=training_seconds,
         run_sha256=owner,
     )
+    # Arrays, then the document that names them, then the dropping: a kill at any point leaves a good checkpoint.
+    # The one before stays in reserve, in case a byte of the newest is damaged later.
     write_file(_arrays(folder, step), data)
     write_document(_document(folder, step), document)
     drop(folder, lambda other: other != step and (before is None or other != before.step))
@@ -126,6 +129,7 @@ def drop(folder: Path, unwanted: Callable[[int], bool]) -> None:
     for step in steps(folder):
         if unwanted(step):
             _document(folder, step).unlink(missing_ok=True)
+    # Arrays without a document are mere leftovers; a document without its arrays would look like damage.
     kept = {_arrays(folder, step).name for step in steps(folder)}
     for path in folder.glob("checkpoint-*.safetensors"):
         if path.name not in kept:
@@ -134,6 +138,7 @@ def drop(folder: Path, unwanted: Callable[[int], bool]) -> None:
 
 def check_owner(path: Path, document: CheckpointDocument | ResultDocument, owner: str | None) -> None:
     """Refuse a file that was written for another run, as when a seed's folder was copied in from elsewhere."""
+    # Older versions stored no owner; their files cannot be told apart and are let through.
     if owner is not None and document.run_sha256 is not None and document.run_sha256 != owner:
         raise StoreError(f"{path} belongs to another run: it was not written for this folder's run.json; put it back there")
 
@@ -164,6 +169,7 @@ def _restored(row: Sequence[Any]) -> Evaluation:
     if not rest:
         return Evaluation(step, length, total, success)
     episodes, *ends = rest
+    # The columns of a mixed table are floats; a single episode gets its whole numbers and its yes or no back.
     if episodes == 1:
         return Evaluation(step, int(length), total, bool(success))
     return Evaluation(step, length, total, success, episodes, *(None if np.isnan(x) else x for x in ends))
@@ -173,6 +179,7 @@ def write_moment(folder: Path, step: int, arrays: Mapping[str, NDArray[Any]]) ->
     """Keep what a seed had learnt at a step, for those who watch it learn; nothing where that is large."""
     data = pack(arrays)
     if len(data) <= MAX_MOMENT:
+        # A moment has no document beside it: the beginning of its checksum stands in its name.
         write_file(folder / f"moment-{step}-{digest(data)[:16]}.safetensors", data)
 
 

@@ -49,6 +49,7 @@ def _enumerated(document: RunDocument, task: Task) -> int:
 def _measured(document: RunDocument, task: Task) -> Cost:
     learner = learner_of(document, task, document.seeds[0])
     training = learner.stages(document.steps)
+    # The first stage may have to compile; it is left out of the measurement.
     next(training, None)
     began, first = time.perf_counter(), learner.step
     for _ in training:

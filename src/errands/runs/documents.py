@@ -160,6 +160,8 @@ def read_document(path: Path, kind: type[D], limit: int = MAX_DOCUMENT) -> D:
         found = json.loads(data)
     except (ValueError, RecursionError):
         raise damaged(path) from None
+    # To write it again and compare every byte checks the checksum, the order of keys and the spacing in one go.
+    # It comes before the schema, so that damage is never reported as a file of another version.
     if not isinstance(found, dict) or found.pop("sha256", None) is None or _render(found) != data:
         raise damaged(path)
     try:
@@ -179,7 +181,9 @@ def damaged(path: Path) -> StoreError:
 def _render(body: dict[str, Any]) -> bytes:
     """The bytes of a document: there is one way to write each, and the checksum covers all of them."""
     try:
+        # The checksum is that of the text without its own line, which is then put in as the last key.
         plain = json.dumps(body, indent=1, ensure_ascii=True, allow_nan=False).encode() + b"\n"
     except (ValueError, RecursionError):
+        # What cannot be written as JSON equals the bytes of no file: whoever compares takes it for damage.
         return b""
     return plain.removesuffix(b"\n}\n") + f',\n "sha256": "{digest(plain)}"\n}}\n'.encode()

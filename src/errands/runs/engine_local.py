@@ -74,6 +74,7 @@ def train_apart(jobs: Iterable[Job], count: int, told: Progress, strict: bool) -
                 worker = next(w for w in busy if w.connection is connection)
                 if _listen(worker, told, strict):
                     busy.remove(worker)
+                    # The seed of a dead worker was recorded by _listen; the other seeds still want as many workers.
                     if not worker.process.is_alive():
                         workers.remove(worker)
                         worker = _start()
@@ -81,6 +82,7 @@ def train_apart(jobs: Iterable[Job], count: int, told: Progress, strict: bool) -
                     if _hand(worker, waiting, strict):
                         busy.append(worker)
     finally:
+        # A kill loses little: files are replaced in one move, and resuming goes on from the last checkpoints.
         for worker in workers:
             worker.connection.close()
             worker.process.kill()
@@ -88,11 +90,13 @@ def train_apart(jobs: Iterable[Job], count: int, told: Progress, strict: bool) -
 
 
 def _start() -> _Worker:
+    # Not fork: it would copy locks that threads of numerical libraries hold, without the threads that release them.
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs, allowed()), daemon=True)
     with _isolated():
         process.start()
+    # Only the worker may hold its end of the pipe, else its death would not be seen as an end of file on ours.
     theirs.close()
     return _Worker(process, ours)
 
@@ -145,6 +149,7 @@ def _listen(worker: _Worker, told: Progress, strict: bool) -> bool:
 
 def _work(connection: Connection, imports: tuple[str, ...]) -> None:
     """What a worker process does: one seed after the other, until there are no more or its parent has died."""
+    # Ctrl-C reaches every process of the terminal; the parent alone answers it, and ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     allow(imports)
     threading.Thread(target=_die_with_parent, daemon=True).start()
@@ -153,6 +158,7 @@ def _work(connection: Connection, imports: tuple[str, ...]) -> None:
             job, strict = connection.recv()
             try:
                 message: object = attempt(job, connection.send, strict)
+            # Faults are told as plain ones: a library's exception may not survive the way through a pipe.
             except StoreError as fault:
                 message = StoreError(str(fault))
             except Exception as fault:  # noqa: BLE001 (it is told by the parent)
@@ -166,5 +172,7 @@ def _work(connection: Connection, imports: tuple[str, ...]) -> None:
 def _die_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
+        # A daemon process ends with a parent that ends in order; this also sees a parent that was killed.
+        # os._exit, since a thread cannot end a main thread that is busy training in any other way.
         wait([parent.sentinel])
         os._exit(1)

@@ -28,6 +28,7 @@ def train_on_ray(jobs: Iterable[Job], address: str | None, told: Progress) -> No
     ray = _connected(address)
     train = ray.remote(num_cpus=1, max_retries=RETRIES)(train_away)
     waiting, under_way = iter(jobs), dict[Any, Job]()
+    # A bounded number is handed over: jobs are made lazily, and a sweep's folders come into being one by one.
     room = max(2, AHEAD * int(ray.cluster_resources().get("CPU", 1)))
     while True:
         while len(under_way) < room and (job := next(waiting, None)) is not None:
@@ -50,6 +51,7 @@ def _store(run: RunFolder, job: Job, files: dict[str, bytes], error: str) -> Non
     """Write what a worker brought back, the result of each seed last: it says that the seed has ended."""
     for place in map(run.seed, job.seeds):
         with place.locked():
+            # Only the last part of a worker's names is used, so that nothing lands outside the seed's folder.
             mine = {Path(name).name: data for name, data in files.items() if Path(name).parent.name == place.path.name}
             for name in sorted(mine, key=lambda name: (name == RESULT, name)):
                 write_file(place.path / name, mine[name])

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from errands.errors import StoreError
 
 NEW = ".new"
+# No links: one in a folder from elsewhere could name any file of this machine.
+# No blocking: opening a named pipe would wait for ever for someone to write into it.
 _PLAIN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
@@ -35,9 +37,11 @@ def write_file(path: Path, data: bytes) -> None:
         temporary.unlink(missing_ok=True)
         with open(temporary, "xb") as out:
             out.write(data)
+            # The bytes must be on disk before the name points at them, else a power cut could leave an empty file.
             out.flush()
             os.fsync(out.fileno())
         os.replace(temporary, path)
+        # A rename is a change of the folder: until that is on disk, too, a power cut can undo it.
         sync_folder(path.parent)
     except OSError as fault:
         with suppress(OSError):
@@ -74,6 +78,7 @@ def read_file(path: Path, limit: int) -> bytes:
     except OSError as fault:
         why = "it is a link" if fault.errno == errno.ELOOP else (fault.strerror or "error")
         raise StoreError(f"{path} cannot be read ({why.lower()}); restore it or remove its folder") from None
+    # The open file is asked, not its path: what lies at a path can be exchanged in between.
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode):
         os.close(descriptor)
@@ -82,6 +87,7 @@ def read_file(path: Path, limit: int) -> bytes:
         if found.st_size > limit:
             sizes = f"{found.st_size:,} bytes, and at most {limit:,} were expected"
             raise StoreError(f"{path} has {sizes}; restore it from a copy or remove its folder")
+        # One byte more than there should be: a file that has grown meanwhile shows itself.
         data = source.read(found.st_size + 1)
     if len(data) != found.st_size:
         raise StoreError(f"{path} changed while it was read; try again")
@@ -128,6 +134,8 @@ def pack_with(arrays: Mapping[str, NDArray[Any]], metadata: dict[str, str] | Non
     """The same, with words about the arrays."""
     from safetensors.numpy import save
 
+    # Equal arrays must give equal bytes, since checksums and `errands verify` compare bytes: hence the sorting.
+    # A contiguous copy of a number (no axes) comes back with one axis; reshape takes it off again.
     plain = {name: np.ascontiguousarray(x).reshape(x.shape) for name, x in sorted(arrays.items())}
     return bytes(save(plain, metadata))
 

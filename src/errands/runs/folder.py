@@ -88,9 +88,11 @@ def create(path: Path, document: RunDocument, task: Task) -> RunFolder:
         try:
             make_folder(path)
         except FileExistsError:
+            # A folder without run.json was left by a kill, or by a sweep that noted a refused cell: it may be used.
             if not path.is_dir() or not all(_leftover(p.name) for p in path.iterdir()):
                 hint = f"choose another --name, or type 'errands resume {path.name}'"
                 raise StoreError(f"{path} exists and is never overwritten; {hint}") from None
+        # run.json comes last: it holds the checksum of task.toml, and a folder counts as a run only once it is there.
         write_file(path / TASK, text)
         write_document(path / HEAD, document.model_copy(update={"task_sha256": digest(text)}))
     return open_run(path)
@@ -182,6 +184,7 @@ class SeedFolder:
             raise refusal(self.path, fault) from None
         try:
             _lock(descriptor, self.path)
+            # Only under the lock: without it this could be the file that another process is just writing.
             for leftover in self.path.glob(f".*{NEW}"):
                 leftover.unlink(missing_ok=True)
             yield
@@ -190,6 +193,7 @@ class SeedFolder:
 
     def result(self) -> ResultDocument | None:
         """How the seed ended; None while it has not."""
+        # A link to nothing does not exist, yet must be refused by the reading, not be taken for a seed under way.
         if not self.begun or not (self.finish.exists() or self.finish.is_symlink()):
             return None
         found = read_document(self.finish, ResultDocument)
@@ -210,6 +214,7 @@ class SeedFolder:
                 return []
             checkpoints.check_owner(self.path, stored[0], self.owner)
             size, mark = stored[0].evaluations_bytes, stored[0].evaluations_sha256
+            # Lines after the newest checkpoint are in no checksum yet; a resumed seed makes them again.
             data = read_file(self.table, MAX_TABLE)[:size]
         if len(data) != size or digest(data) != mark:
             raise StoreError(f"{damaged(self.table)}, or type 'errands resume' to write it again")
@@ -226,6 +231,7 @@ class SeedFolder:
     @contextmanager
     def table_from(self, evaluations: list[Evaluation]) -> Iterator[Table]:
         """The table cut back to these evaluations and open to be continued; `add` puts new ones into the list, too."""
+        # Rows that were written after the checkpoint go: training from the checkpoint will write the same ones again.
         write_file(self.table, render(evaluations))
         try:
             with open(self.table, "ab", buffering=1 << 16) as out:
@@ -257,6 +263,8 @@ class Table:
         self.evaluations.append(evaluation)
         if not self.every and evaluation.episodes != 1:
             self.every = True
+            # The first mean over episodes needs more columns, in every row. The file is open for appending, so what is
+            # written after the cut begins at its start.
             self._write(lambda: self.out.truncate(0))
             self._write(lambda: self.out.write(render(self.evaluations)))
         else:
@@ -422,6 +430,7 @@ def is_run(path: Path) -> bool:
 
 
 def _time(path: Path) -> int:
+    # run.json is written once: its time is that of the run's beginning, however often its seeds were resumed.
     head = path / HEAD if (path / HEAD).is_file() else path / SWEEP
     return head.stat().st_mtime_ns
 

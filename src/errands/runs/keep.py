@@ -32,6 +32,7 @@ def train_stored(
 ) -> list[Run]:
     """Train in this process into runs/<name>, and give back what was stored."""
     document = prepare(task, learner, machine, preset, settings, steps, seeds, config=config)
+    # A single learner is built before its folder: what it refuses leaves no folder behind.
     student = learner_of(document, task, seeds[0]) if len(seeds) == 1 else None
     folder = create(RUNS / check_name(name), document, task)
     watch = None if watcher is None else (lambda seed, evaluation: watcher(evaluation))
@@ -76,8 +77,10 @@ def copy_run(source: Path, target: Path) -> Path:
     if target.exists():
         raise StoreError(f"{target} exists and is never overwritten; choose another path")
     target.parent.mkdir(parents=True, exist_ok=True)
+    # Copied under another name and renamed at the end: a kill leaves no half of a run under the wanted name.
     temporary = target.with_name(f".{target.name}.copy")
     shutil.rmtree(temporary, ignore_errors=True)
+    # Links stay links: what they name outside the run is not copied in.
     shutil.copytree(source, temporary, symlinks=True)
     temporary.rename(target)
     return target

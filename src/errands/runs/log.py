@@ -40,6 +40,7 @@ def logged(run: RunFolder, kind: str | None) -> Iterator[Path | None]:
         yield place
     finally:
         over.set()
+        # The thread must have ended before the last copy: two copies at once would write rows twice.
         thread.join()
         log.close()
 
@@ -76,6 +77,7 @@ class _Log:
                 continue  # a seed that has not begun has no table; one that is being written is read the next time
             for evaluation in rows[self.rows[seed] :]:
                 _write(writer, evaluation)
+            # The table of a resumed seed is cut back at first; the rows that come again are the same and were written.
             self.rows[seed] = max(self.rows[seed], len(rows))
             writer.flush()
 

@@ -121,6 +121,7 @@ def make_block(given: Mapping[str, Any]) -> Block:
 
 def expand(blocks: Sequence[Block]) -> list[Cell]:
     """Every run folder that the blocks stand for, in order, each once; names are checked, nothing is built."""
+    # Counted before any cell is made: a few words can stand for more cells than memory holds.
     predicted = sum(combinations(block) for block in blocks)
     if predicted > MAX_CELLS:
         count = f"{predicted:,}" if predicted < 10**15 else f"about {float(min(predicted, 10**300)):.0e}"

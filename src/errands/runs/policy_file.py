@@ -52,6 +52,8 @@ def read_policy(path: str | Path, features: Callable[..., Any] | None = None) ->
     """
     data = Path(path).read_bytes()
     try:
+        # A safetensors file: the header's length in 8 bytes, a header in JSON, then all arrays. It is read by hand here
+        # so that a policy needs numpy and nothing else.
         (length,) = struct.unpack("<Q", data[:8])
         header = json.loads(data[8 : 8 + length])
         about = json.loads(header.pop("__metadata__")["errands"])
@@ -87,6 +89,7 @@ class FileAgent(Follower):
             self._action = int(chosen) + int(space["start"])
         else:
             low, high = np.array(space["low"], np.float32), np.array(space["high"], np.float32)
+            # Networks act in [-1, 1]; that is stretched to the bounds of the action space.
             self._action = (low + (np.asarray(chosen).reshape(low.shape) + 1) / 2 * (high - low)).astype(space["dtype"])
         return self._action
 
@@ -103,6 +106,7 @@ class FileAgent(Follower):
 
     def _seen(self, observation: Any) -> Any:
         space = self.about["observation"]
+        # States are numbered as in TaskAgent._state; the rows of the table go by these numbers.
         if "cells" in space:  # Delivery's boxes and hands
             left = sum(1 << i for i, here in enumerate(observation["boxes"]) if here)
             cell = int(observation["cell"])
@@ -116,6 +120,7 @@ class _Table:
     """All situations (world state, machine state, memory) with the action and the memory that follow."""
 
     def __init__(self, arrays: Mapping[str, Array]) -> None:
+        # There may be more than 64 subtasks: a mask is stored as words of 64 bits, the lowest first.
         masks = [sum(int(word) << 64 * k for k, word in enumerate(row)) for row in arrays["mask"]]
         keys = zip(arrays["world"].tolist(), arrays["numeric"].tolist(), masks, arrays["memory"].tolist(), strict=True)
         answers = zip(arrays["action"].tolist(), arrays["next"].tolist(), strict=True)
@@ -140,6 +145,7 @@ def _situations(task: Task, policy: Policy, about: dict[str, Any]) -> dict[str, 
         raise TaskError(f"the world of '{task.name}' {task.untabled}; a tabular policy is written for worlds with tables")
     pair = Pair(task)
     table = pair.table
+    # A policy's memory may be any value; the file holds numbers for them, and 0 is None, the memory at the start.
     memories: dict[Hashable, int] = {None: 0}
     rows: dict[tuple[int, int, int, int], tuple[int, int]] = {}
     waiting: list[tuple[int, tuple[int, int], Hashable]] = [
@@ -158,6 +164,7 @@ def _situations(task: Task, policy: Policy, about: dict[str, Any]) -> dict[str, 
             memories[after] = len(held)
             held.append(after)
         rows[key] = (action, memories[after])
+        # Differences of cumulative probabilities are those of the outcomes; only possible outcomes are followed.
         shares = np.diff(table.cumulative[world, action], prepend=0.0)
         for outcome in np.flatnonzero(shares > 0):
             landing = pair.step(world, state, action, int(outcome))
@@ -189,6 +196,7 @@ class _Network:
     def __call__(self, seen: Array, state: tuple[int, int], memory: Hashable) -> tuple[Any, Hashable]:
         before, order, held, since = memory if isinstance(memory, tuple) else (None, (), 0, 0)
         if self.ordered:
+            # The state of a Boolean machine is the order in which subtasks were done: what left the mask is appended.
             gone = (self.full if before is None else before[1]) & ~state[1]
             order = (*order, *(i for i in range(gone.bit_length()) if gone >> i & 1))
         number = self.index[(state[0], order if self.ordered else state[1])]
@@ -196,6 +204,7 @@ class _Network:
             since = 0
         inputs = (np.asarray(seen, np.float32), *(np.int32(n) for n in (number, held, since)))
         action, head = self.program(*inputs)
+        # Steps with this head in hand and this machine state; a change of either begins anew.
         since = (since if int(head) == held else 0) + 1
         return (action if self.continuous else int(np.ravel(action)[0])), (state, order, int(head), since)
 
@@ -307,6 +316,7 @@ def _dot(p: Mapping[str, Any], x: Array, y: Array) -> Array:
     (left, right), (batch_left, batch_right) = p["dimension_numbers"]
     free_left = [i for i in range(x.ndim) if i not in left and i not in batch_left]
     free_right = [i for i in range(y.ndim) if i not in right and i not in batch_right]
+    # Axes in the order batch, free, summed on the left and batch, summed, free on the right: then one matmul does it.
     a = x.transpose([*batch_left, *free_left, *left])
     b = y.transpose([*batch_right, *right, *free_right])
     batch = a.shape[: len(batch_left)]
@@ -318,6 +328,7 @@ def _dot(p: Mapping[str, Any], x: Array, y: Array) -> Array:
 
 def _cut(p: Mapping[str, Any], x: Array, *starts: Array) -> Array:
     sizes = p["slice_sizes"]
+    # JAX moves a slice that would leave the array back inside; numpy would cut it short.
     begins = [int(np.clip(int(s), 0, n - size)) for s, n, size in zip(starts, x.shape, sizes, strict=True)]
     return x[tuple(slice(b, b + size) for b, size in zip(begins, sizes, strict=True))]
 
@@ -339,6 +350,7 @@ def _iota(p: Mapping[str, Any]) -> Array:
 
 def _divided(p: Mapping[str, Any], x: Array, y: Array) -> Array:
     if np.issubdtype(x.dtype, np.integer):
+        # JAX divides whole numbers towards zero, numpy's // downwards.
         return np.asarray(np.trunc(x / y).astype(x.dtype))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(x / y)

@@ -75,6 +75,7 @@ def _commit(store: Path) -> str:
     shared = store / _small(store / "commondir") if (store / "commondir").is_file() else store
     if head.startswith("ref:"):
         name = head.removeprefix("ref:").strip()
+        # The folder may be anybody's: HEAD must not make us read files outside git's own.
         if ".." in Path(name).parts or not name.startswith("refs/"):
             raise ValueError(name)
         own = next((place / name for place in (store, shared) if (place / name).is_file()), None)
@@ -96,6 +97,8 @@ def _changed(tree: Path, store: Path) -> bool:
         raise ValueError("an index of another kind")
     at = 12
     for _ in range(count):
+        # An entry has its time of modification at byte 8, mode at 24, size at 36, SHA-1 at 40, flags at 60, name at 62.
+        # Flag 0x4000 says that two more bytes of flags come before the name.
         seconds, nanoseconds, mode, size = (struct.unpack_from(">L", data, at + k)[0] for k in (8, 12, 24, 36))
         blob, flags = data[at + 40 : at + 60], struct.unpack_from(">H", data, at + 60)[0]
         begin = at + 62 + (2 if flags & 0x4000 else 0)
@@ -108,12 +111,14 @@ def _changed(tree: Path, store: Path) -> bool:
             there = os.lstat(tree / name)
         except OSError:
             return True
+        # Some builds of git store whole seconds only.
         same_time = (there.st_mtime_ns == seconds * 10**9 + nanoseconds) or (
             nanoseconds == 0 and there.st_mtime_ns // 10**9 == seconds
         )
         if there.st_size & 0xFFFFFFFF != size:
             return True
         if not same_time and stat.S_ISREG(there.st_mode):
+            # Git's name for a file's content: the SHA-1 of a short header and the bytes.
             content = (tree / name).read_bytes()
             if hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).digest() != blob:
                 return True

@@ -246,6 +246,7 @@ def _watched(stages: Iterable[list[Evaluation]], watcher: Watcher | None) -> lis
     for evaluations in stages:
         rows.append(evaluations)
         answers = [watcher(evaluation) for evaluation in evaluations] if watcher is not None else []
+        # None, which a watcher without a return gives, means to go on.
         if any(answer is False for answer in answers):
             break
     return rows

@@ -170,6 +170,7 @@ def _jobs(sweep: SweepFolder, waiting: Sequence[tuple[CellDocument, list[int]]],
     for cell, seeds in waiting:
         try:
             jobs = jobs_of(opened(sweep, cell), seeds)
+        # What cannot be recorded must stop the sweep; every other fault becomes the result of its seeds.
         except WriteError:
             raise
         except ErrandsError as fault:
@@ -187,8 +188,10 @@ def _sittings(jobs: Iterator[Job], seeds: int, workers: int, end: float) -> Iter
         left = end - time.time()
         if left <= 0:
             return
+        # left * workers / seeds is what each seed gets when all workers share the rest of the time evenly.
         part = left * min(1.0, max(1, workers) * len(job.seeds) / max(seeds, 1))
         yield replace(job, until=time.time() + part)
+        # Reckoned anew for every job: time that quick seeds did not use goes to those that follow.
         seeds -= len(job.seeds)
 
 
@@ -240,6 +243,7 @@ class Outlook:
         """The expected time."""
         each = [(self.costs[cell.folder].seconds, len(seeds)) for cell, seeds in self.waiting]
         work = sum(seconds * count for seconds, count in each)
+        # The work shared by all processes, but never less than the longest seed, which only one of them can train.
         return max([work / max(1, min(self.workers, self.runs)), *(seconds for seconds, _ in each)])
 
     @property
@@ -273,6 +277,7 @@ def look_ahead(sweep: SweepFolder, workers: int) -> Outlook:
     """What is left of a sweep and what it will cost on so many processes."""
     waiting = list(unfinished(sweep))
     each = _costs(sweep, waiting)
+    # A fifth of the memory is left to everything that is not a table.
     while workers > 1 and _largest(waiting, each, workers) > 0.8 * memory():
         workers -= 1
     return Outlook(waiting, each, workers)
@@ -300,6 +305,7 @@ def _costs(sweep: SweepFolder, waiting: Waiting) -> dict[str, Cost]:
 
 
 def _mean(some: Sequence[Cost]) -> Cost:
+    # The mean of the times, but the largest memory: to expect too little of that would end in a killed process.
     return Cost(sum(c.seconds for c in some) / len(some), max(c.bytes for c in some), False)
 
 

@@ -82,6 +82,7 @@ def jobs_of(run: RunFolder, seeds: Sequence[int] | None = None) -> list[Job]:
     """The jobs of a run, each a seed or a team; with `seeds` only those that have one of them."""
     known = run.document
     name = f"{known.learner} ({known.machine})" if known.machine else known.learner
+    # Teams are cut from all seeds of the run, not from the wanted ones: a seed's bytes depend on who trains beside it.
     groups = [tuple(known.seeds[i : i + (known.team or 1)]) for i in range(0, len(known.seeds), known.team or 1)]
     wanted = known.seeds if seeds is None else seeds
     return [Job(run.path, group, known.task, name) for group in groups if not set(wanted).isdisjoint(group)]
@@ -99,6 +100,7 @@ _OPTIMA: OrderedDict[str, Optimum] = OrderedDict()
 def known_optimum(task: Task) -> Optimum:
     """The optimum of a task, computed once in a process."""
     text = task.to_toml()
+    # By its text: the same task, opened from two folders, is two objects.
     if text not in _OPTIMA:
         _OPTIMA[text] = best_length(task)
         while len(_OPTIMA) > 64:
@@ -133,6 +135,7 @@ def train_job(
     with ExitStack() as locks:
         for place in places:
             locks.enter_context(place.locked())
+        # Asked under the locks: another process may have ended these seeds while we waited for it.
         ended = [ended_well(place) for place in places]
         if all(result is not None for result in ended):
             return [result for result in ended if result is not None]
@@ -294,15 +297,18 @@ class _Training:
                     self._show(evaluations)
                 if not going:
                     break
+                # Who has taken the last step is not late: a result is worth more than another sitting.
                 late = time.time() >= until and self.lead.step < steps
                 if (late or now - saved >= self.document.checkpoint_seconds) and self.lead.step < steps:
                     self._save()
                     saved = time.perf_counter()
                 if late:
                     return []
+            # Not where a stored checkpoint is this very state, as when a seed had only lost its result.
             if any(m.stored is None or (m.stored.step, m.stored_evaluations) != (m.learner.step, len(m.evaluations))
                    for m in self.members if m.ended is None):  # fmt: skip
                 self._save()
+        # result.json says that a seed has ended, so it comes after everything that it vouches for is on disk.
         return [member.ended or self._end(member) for member in self.members]
 
     def _note(self, evaluations: list[Evaluation] | None) -> bool:
@@ -336,6 +342,7 @@ class _Training:
         for member, arrays in zip(self.members, self.students.save(), strict=True):
             if member.table is None:
                 continue
+            # The rows must be on disk before the checkpoint, whose document vouches for them with a checksum.
             member.table.sync()
             member.stored = write_checkpoint(
                 member.place.path, member.place.seed, member.learner.step, arrays, member.evaluations,
@@ -384,6 +391,8 @@ def _newest(place: SeedFolder) -> tuple[list[Checkpoint], Sequence[str]]:
 
 def newest_common(places: Sequence[SeedFolder]) -> tuple[list[Checkpoint], Sequence[str]]:
     """The good checkpoints of the newest step that all members of a team have; newer ones are removed."""
+    # A kill between the checkpoints of two members leaves one of them ahead. Each keeps the one before, so
+    # there is a step that all have, and the team goes on from there.
     common = set.intersection(*(set(steps(place.path)) for place in places))
     notes: list[str] = []
     for step in sorted(common, reverse=True):

@@ -45,6 +45,7 @@ def verify_seed(
     if not known or not stored:
         raise StoreError(f"{place.path} has nothing to compare with yet; type 'errands resume {run.name}' first")
     target = min(steps or known[0].first_step, stored[-1].step)
+    # Where tables can be compared: at checkpoints still stored, and at the first, whose checksum was handed on.
     marks = {known[0].first_step, *(d.step for d in known)}
     (job,) = jobs_of(run, [seed])
     students, at = students_of(run, job.seeds), job.seeds.index(seed)
@@ -61,6 +62,7 @@ def verify_seed(
         if step in marks:
             tables = True
             found += _tables(run, seed, step, students.save()[at], again)
+        # After the first difference everything that follows differs, too.
         if step >= target or found:
             break
     return Verdict(seed, step, len(again), tables, tuple(found))

@@ -63,6 +63,7 @@ class Api:
         when, runs = self.listed
         if fresh or time.monotonic() - when > LISTING_SECONDS:
             runs = self._look_through()
+            # One assignment: other threads see the old pair or the new one, never half of each.
             self.listed = (time.monotonic(), runs)
         return runs
 
@@ -106,6 +107,7 @@ class Api:
     def replay(self, name: str, seed: int | None) -> dict[str, Any]:
         """The replay of a seed."""
         run = self.run(name)
+        # Where every seed stands is part of the key, so a new checkpoint makes a new answer.
         marks = [(s["seed"], s["checkpoint"], s["ended"]) for s in progress_of(run)["seeds"]]
         found: dict[str, Any] = self._once(("replay", name, seed, *marks), lambda: replay_stored(run, seed).as_json())
         return found
@@ -170,12 +172,14 @@ class Api:
             self.answers.move_to_end(key)
             while len(self.answers) > MOST_KEPT:
                 self.answers.popitem(last=False)
+        # Outside the lock, which guards the table of answers only: a slow replay must not hold up other questions.
         if first:
             try:
                 answer.set_result(make())
             except BaseException as fault:  # noqa: BLE001 (those who wait must not wait for ever)
                 with self.lock:
                     self.answers.pop(key, None)
+                # Taken out of the table before: those who wait now get the fault, whoever asks next tries again.
                 answer.set_exception(fault)
         return answer.result()
 

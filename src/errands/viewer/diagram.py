@@ -83,6 +83,7 @@ def part(numeric: NumericRM, states: Iterable[State], coupled: bool) -> tuple[Di
     place: dict[State, tuple[int, ...]] = {}
     objectives: list[str | None] = []
     for state in dict.fromkeys(states):
+        # A state without alternatives stands once, as its agenda state, in the coupled machine, too.
         names: tuple[str | None, ...] = (stepper.alternatives(state) if coupled else ()) or (None,)
         place[state] = tuple(range(len(nodes), len(nodes) + len(names)))
         group = len(place) if len(names) > 1 else None

@@ -30,6 +30,7 @@ def read_draft(text: str) -> tuple[TaskSpec, Task]:
     if len(text) > MOST_TEXT:
         raise SpecError(f"the text has {len(text):,} characters and the editor takes {MOST_TEXT:,}; use errands train")
     spec = read_spec(text)
+    # The limits are looked at before the task is built: building a huge one is the work that they are to prevent.
     problems = list(_too_large(spec))
     if problems:
         raise SpecError("; ".join(problems), problems)

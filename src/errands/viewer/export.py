@@ -47,6 +47,7 @@ def bundle() -> str:
 def embedded(value: Any) -> str:
     """JSON that can stand inside a script element whatever the texts in it."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    # A name like </script> must not end the element, whoever wrote the task; JSON may escape any letter.
     for sign in ("<", ">", "&", "\u2028", "\u2029"):
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return text
@@ -55,6 +56,7 @@ def embedded(value: Any) -> str:
 def page(replay: Replay) -> str:
     """The whole file."""
     script, style = bundle(), static("style.css")
+    # Only our own script and style may run, told by their checksums: nothing that a task or run brings along can.
     policy = (
         f"default-src 'none'; script-src '{_mark(script)}'; style-src '{_mark(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -75,6 +77,7 @@ def page(replay: Replay) -> str:
 
 
 def _mark(text: str) -> str:
+    # A browser takes the checksum of exactly what stands between the tags: not a space may be added there.
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 

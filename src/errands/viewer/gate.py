@@ -50,6 +50,7 @@ class Gate:
         status, why = self.refusal(scope)
         if status:
             return await _refuse(send, status, why)
+        # The secret is taken off here, so that no error or answer of the application can repeat it.
         rest = scope["path"][len(self.token) + 1 :]
         inner = dict(scope, path=rest, raw_path=rest.encode(), root_path="")
         return await self.app(inner, _bounded(receive), _guarded(send))
@@ -58,6 +59,7 @@ class Gate:
         """A status and a sentence for whatever may not pass; 0 for what may."""
         headers = [(name.lower(), value.decode("latin-1")) for name, value in scope["headers"]]
         hosts = _named(headers, b"host")
+        # A site can let its own name point at this address (DNS rebinding); its requests then carry that name as host.
         if len(hosts) != 1 or not self._ours(hosts[0]):
             return 421, "this is not the host that errands view listens on; use the printed link"
         page = scope["method"] == "GET" and scope["path"] == f"/{self.token}/"
@@ -66,6 +68,7 @@ class Gate:
         if scope["method"] not in ("GET", "POST"):
             return 405, "only GET and POST are answered"
         first, slash, _ = scope["path"][1:].partition("/")
+        # In constant time: how long a refusal takes must not tell how much of a guessed secret is right.
         if not slash or not hmac.compare_digest(first.encode(), self.token.encode()):
             return 403, "the link is not complete; use the one that errands view printed"
         return _post_refusal(headers) if scope["method"] == "POST" else (0, "")
@@ -73,6 +76,8 @@ class Gate:
     def _ours(self, host: str) -> bool:
         if host in self.hosts:
             return True
+        # Open to all addresses, the server does not know which of them it is called by. A bare IP address is safe here:
+        # rebinding needs a name.
         name, _, port = host.rpartition(":")
         if self.any_ip is None or port != str(self.any_ip):
             return False
@@ -88,6 +93,7 @@ def _named(headers: Iterable[tuple[bytes, str]], name: bytes) -> list[str]:
 
 
 def _same_origin(headers: list[tuple[bytes, str]], host: str) -> bool:
+    # Browsers send an origin with every request that another site makes by POST; other programs send none.
     return _named(headers, b"origin") in ([], [f"http://{host}"])
 
 
@@ -101,6 +107,7 @@ def _same_site(headers: list[tuple[bytes, str]], page: bool) -> bool:
 
 def _post_refusal(headers: list[tuple[bytes, str]]) -> tuple[int, str]:
     kind = _named(headers, b"content-type")
+    # A form of another site cannot send JSON, and a script that would must ask first with OPTIONS, which is refused.
     if len(kind) != 1 or kind[0].partition(";")[0].strip().lower() != "application/json":
         return 415, "a request must be JSON"
     size = _named(headers, b"content-length")
@@ -127,6 +134,7 @@ def _guarded(send: Send) -> Send:
 
     async def inner(message: Message) -> None:
         if message["type"] == "http.response.start":
+            # Nothing may allow other origins to read an answer.
             kept = [(n, v) for n, v in message.get("headers", []) if not n.lower().startswith(b"access-control-")]
             message = {**message, "headers": [*kept, *HEADERS]}
         await send(message)

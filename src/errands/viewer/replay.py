@@ -74,6 +74,7 @@ def record(task: Task, policy: Policy, seed: int = 0, most: int = MOST_FRAMES) -
             if task.finite is None or not task.certain:
                 continue
             here = (moved.world_state, moved.machine_state, watched.memory)
+            # World, machine and the policy's memory are as before, so everything that follows would be, too.
             if last == RUNNING and here in passed:
                 length = task.world.limit
                 break
@@ -180,6 +181,7 @@ class Once:
 
     def place(self, item: Any) -> int:
         """Where an item stands, now at the latest."""
+        # Most items are dictionaries of plain values, which cannot be keys themselves.
         key = repr(item)
         if key not in self._at:
             self._at[key] = len(self.items)
@@ -283,6 +285,7 @@ def shown_episode(
         passed.setdefault(label, moment.state)
         before, was = lit, moment.state
     following: str | None = None
+    # From the end to the start, so that each frame learns which objective is the next to be completed.
     for frame in reversed(frames):
         frame["next"] = following
         chosen[places.stands.items[frame["stand"]]["label"]] = following

@@ -113,6 +113,7 @@ def _stick(env: Any) -> list[list[float]]:
     for g in range(model.ngeom):
         if int(model.geom_type[g]) != 3:  # mjGEOM_CAPSULE
             continue
+        # A capsule lies along its own z axis, the third column of its rotation; its sizes are radius and half length.
         (x, _, z), axis = data.geom_xpos[g], data.geom_xmat[g].reshape(3, 3)[:, 2]
         radius, half = model.geom_size[g][:2]
         right, up = half * axis[0], half * axis[2]

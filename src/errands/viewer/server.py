@@ -49,6 +49,7 @@ class Impatient(H11Protocol):
         self.bell = self.loop.call_later(REQUEST_SECONDS, self._too_late)
 
     def _too_late(self) -> None:
+        # No request has begun: someone holds the connection open, perhaps to use them all up.
         if self.cycle is None and not self.transport.is_closing():
             self.transport.abort()
 
@@ -75,7 +76,9 @@ def application(api: Api, token: str, hosts: frozenset[str], any_ip: int | None 
 
     async def events(request: Request) -> Response:
         name = request.query_params.get("run", "")
+        # Asked before the stream begins: once its first byte is sent, a fault can no longer be told by a status.
         first = await run_in_threadpool(api.progress, name)
+        # Refused rather than made to wait: a page that hangs tells its reader nothing.
         if streams.locked():
             return PlainTextResponse("too many pages are watching; close one\n", 429)
         return StreamingResponse(_watch(api, name, first, streams), media_type="text/event-stream")
@@ -166,6 +169,7 @@ async def _watch(api: Api, name: str, first: Any, streams: asyncio.Semaphore) ->
 def _whole(text: str | None) -> int | None:
     if text is None or text == "":
         return None
+    # isdigit alone lets digits of other scripts pass; 18 digits stay below 2**63.
     if not (text.isascii() and text.isdigit()) or len(text) > 18:
         raise ConfigError(f"'{text[:40]}' is no seed; give a whole number")
     return int(text)
@@ -201,6 +205,7 @@ def names_of(host: str, port: int) -> tuple[frozenset[str], int | None]:
 def serve(runs: Path, chosen: str | None, host: str, port: int, open_page: bool) -> str:
     """Serve until interrupted; the link that was printed."""
     sock = listen(host, port)
+    # Port 0 asked for any free one; only the bound socket knows which it is.
     port = sock.getsockname()[1]
     token = secrets.token_urlsafe(24)
     gate = application(Api(runs, chosen), token, *names_of(host, port))

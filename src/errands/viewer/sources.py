@@ -62,6 +62,7 @@ def steps_on(task: Task, actions: Sequence[int], state: State) -> list[int | Non
             way.append(cell)
             landing = pair.step(cell, state, actions[cell])
             cell, left = landing.world_state, landing.machine_state != state
+        # A way that has met itself again ends in a cell without an entry: None, the arrows go round for ever.
         known = 0 if left else steps.get(cell)
         for i, passed in enumerate(reversed(way), 1):
             steps[passed] = None if known is None else known + i
@@ -243,6 +244,7 @@ def _seconds(place: SeedFolder, step: int) -> float:
     if result is not None:
         return result.wall_seconds
     stored = checkpoints.documents(place.path)
+    # Steps after the newest checkpoint are taken to have gone at the same pace.
     return stored[0].seconds * step / max(stored[0].step, 1) if stored else 0.0
 
 
@@ -250,6 +252,7 @@ def _last(place: SeedFolder) -> Evaluation | None:
     """The last evaluation that was stored; only the end of a long table is read."""
     if not place.table.exists():
         return None
+    # The first piece is the header or may begin within a line, the last one is empty or still being written.
     lines = read_end(place.table, TAIL).split(b"\n")[1:-1]
     if not lines or lines[-1].startswith(b"step"):
         return None

@@ -65,12 +65,14 @@ class Trainer:
             task, learner, None, "tuned", [f"eval_every={max(1, steps // 200)}"], steps, [seed], CHECKPOINT_SECONDS
         )
         with self.lock:
+            # Counting and starting under one lock: two requests at once cannot both take the last place.
             if sum(not t.ended for t in self._looked()) >= MOST_AT_ONCE:
                 raise ConfigError(f"{MOST_AT_ONCE} runs are being trained; cancel one or wait")
             folder = create(self.runs / fresh_name(document, self.runs), document, task)
             # -P: what lies in the folder that the server was started in is never imported, whatever its name.
             where = str(folder.path.resolve())
             command = [sys.executable, "-P", "-m", "errands.viewer.training", where, str(MOST_SECONDS), *allowed()]
+            # Nothing is ever written into the pipe: the process reads it to learn that the server has ended.
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)  # noqa: S603
             self.known[folder.name] = Training(folder.name, process)
         return folder.name
@@ -99,6 +101,7 @@ class Trainer:
                 continue
             if code is not None:
                 training.end({0: "done", 3: "stopped"}.get(code, "failed"))
+            # The process ends itself when its time is over; this is for one that could not.
             elif time.monotonic() - training.began > MOST_SECONDS + 10:
                 training.end("stopped")
         return list(self.known.values())
@@ -122,6 +125,7 @@ def main(path: str, seconds: int) -> int:
     """Train every seed of a run folder, in the process that `Trainer.start` made."""
     _limit(MOST_BYTES)
     threading.Thread(target=_outlive_nobody, daemon=True).start()
+    # Code 3 says out of time (see Trainer._looked); nothing is cleaned up, since stored files survive a kill.
     bell = threading.Timer(seconds, lambda: os._exit(3))
     bell.daemon = True
     bell.start()
