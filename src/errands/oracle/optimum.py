@@ -322,7 +322,7 @@ def _next_subtasks(product: Product, togo: Floats, places: frozenset[Place]) -> 
     return int(ended), [frozenset(reached) for reached in after.values()]
 
 
-MOST_STATES = 5_000_000
+MOST_PAIRS = 5_000_000
 
 
 def steps_to_go(task: Task) -> dict[str, float]:
@@ -332,7 +332,7 @@ def steps_to_go(task: Task) -> dict[str, float]:
     that state (the start for the first one; the lowest such cell where several are equal). States that no successful
     episode passes are left out; a success has 0. For certain worlds of at most 5,000,000 product states.
     """
-    crossed = product(task, MOST_STATES * RANDOM_BYTES, RANDOM_BYTES)
+    crossed = product(task, MOST_PAIRS * RANDOM_BYTES, RANDOM_BYTES)
     if not crossed.world.certain:
         raise TaskError(f"moves are random in '{task.name}'; exact steps to go by label are for certain worlds, slip 0")
     togo, _ = least_steps(crossed)
