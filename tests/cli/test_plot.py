@@ -69,3 +69,13 @@ def test_the_sizes_of_a_family_go_up_to_the_named_task(run, capsys):
 def test_what_cannot_be_drawn_is_told_in_one_sentence(run, capsys, words, said):
     assert main(["plot", *words]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_drawing_a_run_removes_nothing_of_it(tmp_path, monkeypatch, capsys):
+    """A training that goes on writes its arrays before their document: whoever only looks must leave them alone."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "figure-1", "crm", "--steps", "400", "--name", "r", "--quiet"]) == 0
+    fresh = tmp_path / "runs" / "r" / "seed-0" / "checkpoint-900.safetensors"
+    fresh.write_bytes(b"being written")
+    assert main(["plot", "route", "r", "--output", "route.svg"]) == 0
+    assert fresh.read_bytes() == b"being written"

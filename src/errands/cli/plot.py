@@ -142,6 +142,7 @@ def _learnt(arguments: Arguments) -> tuple[Task, Learner | None, str]:
     """The task and the trained learner of a run, or of a task with --learner; no learner for a task alone."""
     from errands.errors import StoreError, UnknownName
     from errands.learners import make_learner
+    from errands.runs.checkpoint import newest
     from errands.runs.folder import find, open_run
     from errands.runs.train import learner_of
     from errands.tasks.catalogue import load
@@ -163,7 +164,9 @@ def _learnt(arguments: Arguments) -> tuple[Task, Learner | None, str]:
         return task, made, arguments.learner
     folder = open_run(path)
     seed = folder.document.seeds[0] if arguments.seed is None else arguments.seed
-    kept = folder.seed(seed).newest() if seed in folder.document.seeds else None
+    # Read only: `SeedFolder.newest` clears away as well, which is for whoever holds the seed's lock.
+    place = folder.seed(seed)
+    kept = newest(place.path, seed, place.owner) if seed in folder.document.seeds else None
     if kept is None:
         raise StoreError(f"seed {seed} of {folder.name} has no checkpoint; it has the seeds {folder.document.seeds[:20]}")
     made = learner_of(folder.document, folder.task, seed)
