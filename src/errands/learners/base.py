@@ -52,6 +52,8 @@ class LearnerConfig:
             for number in value if isinstance(value, tuple) else (value,):
                 if isinstance(number, float) and not math.isfinite(number):
                     raise ConfigError(f"{field.name} is {value}; it must be finite")
+                # From 2^53 on a float64 no longer tells neighbouring whole numbers apart, and settings are mixed with
+                # floats.
                 if isinstance(number, int) and abs(number) >= 2**53:
                     raise ConfigError(f"{field.name} is {value}; it must be smaller than 2 ** 53")
         if not 0 < self.gamma <= 1:
@@ -86,6 +88,7 @@ class Stopwatch:
 
     def stop(self, learner: Steps, began: tuple[float, int, int]) -> None:
         """Add what the learner did since `start`."""
+        # Compiling takes longer than many steps; a stretch with it says nothing about the pace of the others.
         spent = self.clock() - began[0]
         if self.compiled() == began[2]:
             self.seconds += spent
@@ -148,6 +151,7 @@ def checked(saved: Saved, form: Form) -> dict[str, int]:
         raise StoreError(f"the saved array '{missing[0]}' is missing; {', '.join(form)} were wanted")
     if strange := sorted(set(saved) - set(form)):
         raise StoreError(f"a saved array is called '{strange[0][:100]}'; only {', '.join(form)} were wanted")
+    # Two rounds: a bound may be a length that is learnt only from an array further on.
     lengths: dict[str, int] = {}
     for name, wanted in form.items():
         array = saved[name]
@@ -169,6 +173,7 @@ def _check_range(name: str, array: NDArray[Any], wanted: SavedArray, lengths: Ma
         high = (lengths[wanted.into] if isinstance(wanted.into, str) else wanted.into) - 1
     if array.size == 0 or (low is None and high is None):
         return
+    # Asked for what is inside rather than outside, because every comparison with NaN is false: NaN is then refused.
     inside = np.ones(array.shape, np.bool_)
     if low is not None:
         inside &= array >= low
@@ -195,6 +200,7 @@ class Learner(ABC):
         self.task = task
         self.config = config
         self.seed = seed
+        # Named outright: what default_rng returns may change between versions, and PCG64 is what pack_rng knows.
         self.rng = np.random.Generator(np.random.PCG64(seed))
         self.step = 0
         self.evaluation_steps = 0
@@ -205,6 +211,8 @@ class Learner(ABC):
         every = self.config.eval_every
         while self.step < steps and not self.finished:
             began = self.stopwatch.start(self)
+            # Evaluations fall on multiples of eval_every wherever a run was interrupted, so a resumed run has the same
+            # ones.
             self.advance(min((self.step // every + 1) * every, steps) - self.step)
             self.stopwatch.stop(self, began)
             evaluation = self.measure()
@@ -239,6 +247,8 @@ class Learner(ABC):
 
     def measure(self) -> Evaluation:
         """The evaluation that a run reports: one greedy episode where that says everything, elsewhere expectations."""
+        # Where nothing is left to chance one episode is the truth. Else the exact expectation, where the task is small
+        # enough; else an average over episodes.
         if self.task.certain:
             return self.evaluate()
         if self.task.finite is not None:
@@ -270,6 +280,7 @@ class Learner(ABC):
         """Length, total reward and success of one of several greedy episodes; chance depends on seed, step and number."""
         from errands.oracle.episode import play
 
+        # Never from self.rng: an evaluation must not change what training draws next.
         return play(self.policy, self.task, (self.seed * 1_000_003 + self.step) % 2**31 + number)
 
     @property
@@ -313,6 +324,7 @@ RNG = SavedArray(
 
 def pack_rng(rng: np.random.Generator) -> NDArray[np.uint64]:
     """The state of a PCG64 generator as six words."""
+    # The generator's state has 128 bits; each half is a word, the lower one first.
     state = rng.bit_generator.state
     words = [state["state"]["state"], state["state"]["inc"]]
     halves = [word >> shift & (2**64 - 1) for word in words for shift in (0, 64)]

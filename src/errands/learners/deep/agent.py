@@ -21,6 +21,9 @@ from errands.learners.deep.machine import MachineArrays
 from errands.learners.deep.network import TrainedWeights
 from errands.tables import RUNNING, SUCCESS
 
+# Letters in shapes: U machine states, L labels, K objectives, H heads, C the most completions of one step, B batch
+# rows. Everything here is about ONE seed: the loops add the axis of seeds with vmap. So nothing may branch on a value
+# in Python; both outcomes are computed and one is selected.
 Memory = Any
 
 
@@ -244,6 +247,8 @@ class DeepAgent:
     @cached_property
     def tables(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """[U, L, 2 + C] next state, its status, what was completed; [U, L, 1 + signals] what is paid."""
+        # One array of whole numbers, so that a step looks everything up with one gather. Kept as numpy: an array of JAX
+        # that is made while something is traced must not be cached beyond the trace.
         table = self.machine.table
         moves = np.concatenate(
             [table.next[..., None], table.status[table.next][..., None], self.machine.completed], axis=-1
@@ -260,6 +265,7 @@ class DeepAgent:
         if self.config.greedy == "online":
             return agent_state
 
+        # TrainedWeights are named tuples, into which tree.map would descend: is_leaf stops it one level higher.
         def steady(part: Any) -> Any:
             return part._replace(weights=part.target) if isinstance(part, TrainedWeights) else part
 
@@ -279,9 +285,13 @@ class DeepAgent:
         self, agent_state: AgentState, step: Array, uniforms: Array
     ) -> tuple[AgentState, Int[Array, " rows"], Extra]:
         """The buffer rows of the next update."""
+        # At the first step the buffer is empty and row 0, all zeros, is drawn; nothing is learnt before `warmup`, which
+        # is 1 or more.
         size = jnp.minimum(step, self.config.capacity)
         index = jnp.minimum(jnp.floor(uniforms[: self.config.batch] * size).astype(jnp.int32), jnp.maximum(size - 1, 0))
         high, extra = self.high.replay(agent_state.high, step, uniforms[self.config.batch + 4 :][: self.high.uniforms])
+        # Extra rows come last: `with_extra` finds them by counting from the end. A row that was overwritten since has
+        # weight 0.
         index = jnp.concatenate([index, extra.step % self.config.capacity])
         return agent_state._replace(high=high), index, extra
 
@@ -333,6 +343,8 @@ class DeepAgent:
         normals: Array,
     ) -> tuple[AgentState, Float[Array, " action"]]:
         """Learn from the rows and choose an action, with the values from before the update."""
+        # `acting` was computed with the weights before the update, so `worth` has to be judged with the same ones. In
+        # both loops the action of step t is chosen by the weights that the updates of earlier steps have left.
         before = agent_state.trained
         agent_state, acting = self.learn(agent_state, position, rows, extra, step, uniforms, normals)
         held, action = self.choose(AgentState(before, agent_state.high), position, step, uniforms, normals, acting)
@@ -346,6 +358,7 @@ class DeepAgent:
         reward = pay[0] + jnp.sum(pay[1:] * outcome.signals)
         success = status == SUCCESS
         terminal = (status != RUNNING) | outcome.ends
+        # Late is over but not terminal: a time limit is a truncation, and every learner bootstraps through it.
         late = (time >= self.machine.task.world.limit) | outcome.truncated
         return MachineStep(
             reached=reached,
@@ -375,12 +388,16 @@ class DeepAgent:
             success=progress.success,
             over=progress.over,
         )
+        # Neither the machine's reward nor its status is stored: the same label is judged anew for every head when it is
+        # sampled. The end of an episode by time is not stored either, which is what makes the targets bootstrap through
+        # it.
         tail = (outcome.label, position.state, outcome.ends)
         row = self.shape.pack(position.observation, outcome.observation, action, outcome.signals, tail)
         return agent_state._replace(high=self.high.note(agent_state.high, note)), row, progress
 
     def next_position(self, position: Position, progress: MachineStep, following: Array, start: Array) -> Position:
         """Where the seed is after a step; `start` is the observation of a new episode."""
+        # Machine state 0 is the initial one of every enumerated machine.
         over = progress.over
         return Position(
             observation=jnp.where(over, start, following),

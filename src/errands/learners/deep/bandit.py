@@ -14,6 +14,9 @@ from errands.learners.deep.agent import Note
 from errands.learners.deep.batch import Extra
 from errands.learners.deep.config import DeepQCoRMConfig
 
+# U machine states, K objectives; the coupled state (u, k) has the number u * K + k. Seeds run side by side in one
+# program, so "do nothing" is written as a selection of the old value, or as a write to an index behind the end of an
+# array, which mode="drop" leaves out.
 ROW, COUPLED, ENTERED, DURATION, EXPLOITED = range(5)
 """Columns of `pending`: training step, coupled state, time at which it was entered, K^tau, whether its choice exploited."""
 STEP, HEAD, REWARD, WEIGHT, TOOK, LENGTH = range(6)
@@ -77,6 +80,8 @@ class Bandit:
 
     def start(self, key: Array) -> BanditMemory:
         """Nothing known."""
+        # An objective can be completed several times in an episode (the station after every box); what finds no room is
+        # lost.
         size, room = self.config.ground_capacity, 4 * self.objectives + 4
         zero = jnp.int32(0)
         return BanditMemory(
@@ -104,9 +109,11 @@ class Bandit:
         c = self.config
         open_ = self.open[state]
         several = jnp.sum(open_) > 1
+        # The paper does not say per what xi falls; here per choice between several objectives, not per step or episode.
         xi = jnp.maximum(c.xi_end, c.xi_start - c.xi_step * memory.choices)
         explore = several & (uniforms[0] < xi)
         ties = uniforms[1 : 1 + self.objectives]
+        # Used transitions rank below 1 and unused ones from 1 on: exploring takes an unused one wherever there is one.
         other = ties + ~memory.used[state]
         rank = jnp.where(explore, other, self._rank(memory, state, worth, ties))
         fresh = jnp.argmax(jnp.where(open_, rank, -jnp.inf)).astype(jnp.int32)
@@ -126,6 +133,8 @@ class Bandit:
         """The highest is exploited: fewest steps to go, then any that is not known; or the largest value."""
         if self.config.choice == "value":
             return worth
+        # Known ones rank above 0 and unknown ones below -1, whatever the ties: exploiting prefers what has succeeded
+        # before.
         eta = memory.eta[state]
         return jnp.where(jnp.isfinite(eta), 1.0 / (1.0 + eta), ties - 2.0)
 
@@ -143,6 +152,7 @@ class Bandit:
             at = jnp.floor(uniforms[1 + self.objectives :] * stored).astype(jnp.int32)
             there = jnp.broadcast_to(stored > 0, at.shape)
         else:
+            # Both counts only grow; rows that were overwritten before their turn are skipped.
             number = jnp.maximum(memory.replayed, memory.grounded - c.ground_capacity) + jnp.arange(c.ground_batch)
             there, at = number < memory.grounded, number % c.ground_capacity
             memory = memory._replace(replayed=jnp.minimum(number[-1] + 1, memory.grounded))
@@ -152,11 +162,14 @@ class Bandit:
             target = self.reward(memory, head, rows[:, TOOK], rows[:, LENGTH])
         if c.normalise:
             target = target / jnp.maximum(memory.scale, LEAST_SCALE)
+        # A grounding row names its step in the replay buffer, which may have been overwritten since.
         fresh = there & (step - when < c.capacity)
         return memory, Extra(when, head, target, rows[:, WEIGHT] * fresh)
 
     def note(self, memory: BanditMemory, note: Note) -> BanditMemory:
         """Keep a grounding transition; when the episode is over, settle steps to go, estimates and rewards."""
+        # Append before settling: the completion that ends the episode belongs to it. What coincides with a failure does
+        # not count.
         failed = note.terminal & ~note.success
         duration, exploited = note.time - memory.entered, memory.exploited.astype(jnp.int32)
         for completed in note.completed:
@@ -179,11 +192,15 @@ class Bandit:
         )
 
     def _settle(self, memory: BanditMemory, note: Note) -> BanditMemory:
+        # Computed at every step, since seeds end their episodes at different steps; before that `listed` is nowhere
+        # true.
         c = self.config
         pending, length = memory.pending, note.time.astype(jnp.float32)
         listed = (jnp.arange(len(pending)) < memory.waiting) & note.over
         won = listed & note.success
         coupled = jnp.where(won, pending[:, COUPLED], memory.eta.size)
+        # Credited to the objective that was completed, even by accident while another was pursued (the paper is
+        # silent). The first value is taken whole: there is no way to move from infinity by a share.
         togo = length - pending[:, ENTERED]
         flat = memory.eta.ravel()
         old = flat[jnp.minimum(coupled, flat.size - 1)]
@@ -205,6 +222,7 @@ class Bandit:
         replayed = exploited | c.replay_explored
         if c.failed == "skip":
             replayed = replayed & note.success
+        # Transitions that are not replayed take a slot too, with weight 0: slots then follow from counts alone.
         at = jnp.where(listed, (memory.grounded + jnp.arange(len(pending))) % c.ground_capacity, c.ground_capacity)
         columns = [pending[:, ROW], objective, reward, replayed, took, paid_for]
         rows = jnp.stack([column.astype(jnp.float32) for column in columns], axis=1)
@@ -225,6 +243,7 @@ class Bandit:
         self, scale: Array, reward: Float[Array, " pending"], counts: Bool[Array, " pending"]
     ) -> Float[Array, ""]:
         """The running mean of the rewards' share of the full one, after those of an episode."""
+        # One pull by 1 - (1 - alpha_k) ** n towards the mean of n values stands for n single updates.
         number = jnp.sum(counts)
         mean = jnp.sum(jnp.where(counts, reward, 0.0)) / jnp.maximum(number, 1) / self.config.full_reward
         return scale + (1 - (1 - self.config.alpha_k) ** number) * (mean - scale)
@@ -241,6 +260,8 @@ class Bandit:
         full = jnp.full(took.shape, c.full_reward)
         if not c.joint:
             return full
+        # Three readings of Theorem 1's delta K; the printed one punishes a fast leg even in the best episode so far.
+        # Until K_mi and K_op are known the excess is not finite, and the full reward is paid.
         best, late = memory.best[objective], length - memory.shortest
         excess = late if c.delta == "episode" else jnp.maximum(best - took, late)
         some = (excess > 0) & jnp.isfinite(excess)

@@ -17,6 +17,8 @@ from errands.learners.deep.machine import MachineArrays
 from errands.tables import FAILURE, Flags, Floats, Ints
 
 
+# L labels, H heads, U machine states. A target depends on the label and the head only, so all of them fit into tables,
+# and the buffer stores each environment step once however many heads learn from it.
 @dataclass(frozen=True, eq=False)
 class Rule:
     """Target of head h for a step with label l: reward + pay * signals + gamma * goes_on * value of `follow`."""
@@ -53,11 +55,13 @@ def _pay(machine: MachineArrays, factor: Floats, signal: Ints) -> tuple[Floats, 
 
 def by_state(machine: MachineArrays, config: DeepConfig, counterfactual: bool) -> Rule:
     """QRM and CRM: a head per machine state; only the one it is in learns, or all that can still be reached."""
+    # The machine's tables are [U, L] and those of a rule [L, H]: hence the transposes in all three rules.
     table = machine.table
     reward, pay = _pay(machine, table.reward.T * config.reward_scale, table.signal.T)
     running = machine.running
     alive = np.eye(len(running), dtype=np.bool_)
     if counterfactual:
+        # Where boxes vanish, a state in which a box still waits must not learn from a world in which it is gone.
         alive = machine.reachable if machine.task.vanishing else np.ones_like(alive)
     follow = table.next.T.astype(np.int32)
     return Rule(reward, pay, running[follow], follow, np.broadcast_to(running, follow.shape), alive & running)
@@ -78,6 +82,7 @@ def by_option(machine: MachineArrays, config: DeepHRMConfig) -> Rule:
     table = machine.table
     reached = table.next[source].T
     factor, pay = _pay(machine, table.reward[source].T * config.reward_scale, table.signal[source].T)
+    # A move to another state than the option's target ends it with nothing; failures are never a target.
     stays = reached == source
     reward = np.where(reached == target, config.full_reward, np.where(stays, factor, 0.0))
     alive = (
@@ -91,19 +96,24 @@ def by_option(machine: MachineArrays, config: DeepHRMConfig) -> Rule:
 def by_objective(machine: MachineArrays, config: DeepQCoRMConfig) -> Rule:
     """QCoRM: a head per objective, judged in a machine state in which it is open; its completion may be left out."""
     table = machine.table
+    # A policy per objective does not know what else remains, so one state has to speak for all in which it is open.
     home = np.array([_home(machine, k) for k in range(len(machine.objectives))])
     reached = table.next[home].T
     done = (machine.completed[home] == np.arange(len(home))[:, None, None]).any(axis=-1).T
     failed = table.status[reached] == FAILURE
     factor, pay = _pay(machine, table.reward[home].T * config.reward_scale, table.signal[home].T)
+    # Only steps that stay are paid what the machine pays; one that completes another objective goes on, with reward 0.
     stays = (reached == home) & ~done
     reward = np.where(done, config.full_reward, np.where(stays, factor, 0.0))
     if config.relabel:
+        # [U, K] objectives open now or in a state that can still be reached; floats because numpy multiplies flags
+        # slowly.
         later = machine.reachable.astype(np.float32) @ machine.open.astype(np.float32) > 0
         alive = later if machine.task.vanishing else np.ones_like(machine.open)
     else:
         alive = machine.open
     follow = np.broadcast_to(np.arange(len(home), dtype=np.int32), done.shape)
+    # The reward of Theorem 1 is known when the episode has ended: until then a completion teaches its own head nothing.
     counts = ~done if config.dedicated else np.ones_like(done)
     return Rule(reward, pay * stays[..., None], ~done & ~failed, follow, counts, alive)
 
@@ -141,6 +151,7 @@ class RowShape:
         tail: tuple[ArrayLike, ArrayLike, ArrayLike],
     ) -> Float[Array, " row"]:
         """The row of one step; `tail` is label, machine state and end flag."""
+        # One array of one type, so that storing a step is one write. Whole numbers are exact in float32 up to 2^24.
         end = jnp.stack([jnp.asarray(x, jnp.float32) for x in tail])
         return jnp.concatenate([observation, following, action, signals, end])
 
@@ -203,6 +214,7 @@ def rule_arrays(rule: Rule) -> RuleArrays:
 
 def expand(shape: RowShape, rule: RuleArrays, stays: bool, rows: Float[Array, "rows row"]) -> Batch:
     """What sampled rows teach every head."""
+    # [B, H, fields] and [B, H]. Only the world's own end stops the bootstrap here; the machine's stands in the table.
     label, state, ends = (rows[:, -3 + i] for i in range(3))
     terms = rule.table[label.astype(jnp.int32)]
     alive = rule.alive[state.astype(jnp.int32)]
@@ -245,6 +257,7 @@ class OverHeads:
 
     def with_extra(self, batch: Batch, extra: Extra) -> Batch:
         """The last rows get the fixed target of one head and teach no other."""
+        # DeepAgent.draw put the extra rows last.
         first = len(batch.reward) - len(extra.head)
         own = jax.nn.one_hot(extra.head, batch.reward.shape[1])
         zero = jnp.zeros_like(own)

@@ -11,6 +11,8 @@ from errands.learners.base import LearnerConfig
 from errands.tasks.task import Task
 from errands.worlds.spaces import seeing
 
+# Literal types are checked by type checkers only; settings may come from a file or a command line, so words are checked
+# here.
 _WORDS = {
     "network": ("heads", "one-hot", "conv"),
     "epsilon_per": ("step", "episode"),
@@ -82,6 +84,7 @@ class DeepConfig(LearnerConfig):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
         for name in ("batch", "capacity", "width", "depth", "policy_delay", "warmup", "explore_steps", "eval_episodes"):
+            # None passes: eval_episodes has it as a default.
             if (getattr(self, name) or 1) < 1 or getattr(self, name) == 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")
         for name in ("action_noise", "target_noise", "noise_clip"):
@@ -257,16 +260,21 @@ def deep_preset(learner: str, preset: str, task: Task) -> DeepConfig:
 
 def _ddqn(learner: str, preset: str, task: Task) -> dict[str, Any]:
     if preset == "paper":
+        # The paper says that epsilon falls by 0.01 but not per what: per episode, else exploring would end after 90
+        # steps. Its buffer and batch, times the number of objectives or states, are ours of one: rows are expanded when
+        # sampled.
         values: dict[str, Any] = {"alpha": 1e-5, "polyak": 0.1, "epsilon_step": 0.01, "epsilon_per": "episode"}
         if CONFIGS[learner] is DeepQCoRMConfig:
             values |= {"alpha_eta": 0.005, "relabel": False, "ground_replay": "once", "shortest": "ratchet"}
         return values
+    # Cells come as one-hot rows, for which a smaller network and larger steps do.
     values = {"width": 128, "alpha": 3e-4, "epsilon_step": 1e-4} if task.finite is not None else {}
     if task.world.kind == "gymnasium" and task.finite is None:
         values = dict(STRANGER) | ({"network": "conv"} if _pictures(task) else {})
     if learner == "qcorm-plus":
         values |= PLUS_GRID if task.finite is not None else PLUS_WATER if task.world.kind == "water" else {}
     if learner == "qcorm-0":
+        # A constant reward need not wait for the end of the episode.
         values["dedicated"] = False
     return values
 
@@ -284,12 +292,15 @@ def _pictures(task: Task) -> bool:
 
 
 def _td3(learner: str, preset: str, task: Task) -> dict[str, Any]:
+    # The printed numbers; `tuned` below changes some of them.
     values: dict[str, Any] = {"gamma": 0.99, "alpha": 3e-4, "polyak": 0.005, "batch": 256, "capacity": 1_000_000}
     robot = task.world.kind == "cheetah"
     rewards = [t.reward for t in task.machine.transitions]
     largest = max((abs(reward.value) for reward in rewards if reward.signal is None), default=0.0) or 1.0
     full = largest
     if preset == "tuned":
+        # HalfCheetah pays 1000 per subtask and takes 0.6 per step at most; both are scaled alike, so what is best stays
+        # the same.
         values |= {"reward_scale": FULL / largest, "warmup": 10_000 if robot else 1_000}
         if not robot:
             values |= {"width": 256, "depth": 2, "capacity": 200_000}
@@ -299,10 +310,12 @@ def _td3(learner: str, preset: str, task: Task) -> dict[str, Any]:
     if learner in ("qcorm", "qcorm-0"):
         values["ground_batch"] = 32
         if robot:
+            # In the scale of the rewards that are learnt from, not of those that the machine pays.
             values["min_step_reward"] = -COST * full / largest
         if preset == "paper":
             values |= {"alpha_eta": 0.005, "relabel": False, "ground_replay": "once", "shortest": "ratchet"}
     if learner == "qcorm" and preset == "tuned":
+        # The term with r_mi can fall far below 0, which teaches the robot to avoid the places it should go to.
         values["floor"] = 0.0
     if learner == "qcorm-0" and preset == "tuned":
         values["dedicated"] = False

@@ -22,6 +22,8 @@ FEW = 256
 """Machine states whose next values are one matrix product at most."""
 
 
+# "contexts" are machine states in which a row is imagined: those drawn, then the row's own, so drawn + 1 of them.
+# `codes` is the length of the vector that tells the network a machine state; it grows with N, not with 2^N.
 class ContextBatch(NamedTuple):
     """Sampled steps under a few machine states: those drawn for all rows, and last the one that each row was in."""
 
@@ -83,6 +85,8 @@ class OverContexts:
     @cached_property
     def chances(self) -> NDArray[np.float32]:
         """[running] cumulative chances: every number of remaining subtasks is as likely as can be while none is drawn twice."""
+        # Uniform draws would nearly always be half-done agendas; ends and beginnings of a task matter as much. A chance
+        # above 1 / lots would be drawn more than once: it is cut there, the rest is shared anew, until none is above.
         left = np.array([int(mask).bit_count() for mask in self.machine.masks[self.machine.running]])
         chance = 1.0 / np.bincount(left)[left]
         most = 1.0 / self._lots
@@ -110,6 +114,8 @@ class OverContexts:
     @cached_property
     def terms(self) -> NDArray[np.float32]:
         """[U, L, 2 + signals] what a label pays in a machine state, what each signal does, and the discount."""
+        # What is learnt is value / nominal. Dividing the Bellman equation by nominal(here) leaves nominal(next) /
+        # nominal(here) on the discount; it is 0 into a terminal state.
         table, c, here = self.machine.table, self.config, self.nominal[:, None]
         pays = np.moveaxis(self.machine.pays * c.reward_scale, -1, 0)
         discount = c.gamma * self.nominal[table.next] * self.machine.running[table.next]
@@ -123,6 +129,7 @@ class OverContexts:
         parts = (jnp.arange(self._lots) + uniforms[: self._lots]) / self._lots
         # A search would be a loop of its own on a GPU; comparing with all is one kernel.
         place = jnp.sum(jnp.asarray(self.chances) <= parts[:, None], axis=1)
+        # Rows were drawn at random, so the states of the first ones are a fair sample of those visited.
         met = own[jnp.arange(self.contexts - self._lots) % len(own)]
         return jnp.concatenate([met, running[jnp.minimum(place, len(running) - 1)]])
 
@@ -138,6 +145,7 @@ class OverContexts:
         discount = terms[..., -1] * (1.0 - ends)
         weight = jnp.ones_like(discount)
         if self.machine.task.vanishing:
+            # Where things vanish a context may have no subtask left that the row's own state has completed.
             masks = jnp.asarray(self.machine.masks)
             weight = (masks[contexts] & ~masks[own][:, None] == 0).astype(jnp.float32)
         return ContextBatch(
@@ -149,6 +157,8 @@ class OverContexts:
             weight,
             codes[drawn],
             codes[own],
+            # With few machine states it is cheaper to value them all by one product and to pick than to value each
+            # row's own.
             codes if len(codes) <= self._few else None,
             reached,
             codes[reached],
@@ -167,6 +177,7 @@ class OverContexts:
 def moves_left(machine: MachineArrays) -> NDArray[np.int64]:
     """[U] the fewest moves of the machine to success; 0 where it cannot be reached."""
     status, following = machine.table.status, machine.table.next
+    # Breadth first, backwards from success.
     left = np.where(status == SUCCESS, 0, -1)
     for count in range(1, len(status)):
         near = (left < 0) & (status == RUNNING) & (left[following] == count - 1).any(axis=1)

@@ -17,6 +17,8 @@ from errands.learners.deep.config import DeepHRMConfig
 from errands.learners.deep.network import Layers, TrainedWeights, descend, fresh, init_layers, l1_beyond_one, through
 
 
+# A machine state is no input of the controller's network: every option belongs to one machine state, so its output is
+# already Q(s, u, option), and `offered` says which outputs are those of u.
 class ControllerMemory(NamedTuple):
     """The controller's weights, its buffer of ended options, and the option in hand."""
 
@@ -55,6 +57,8 @@ class Controller:
 
     def start(self, key: Array) -> ControllerMemory:
         """Fresh weights, nothing in hand."""
+        # A row is an option from begin to end, not a step: the two observations and the four numbers of `tail` in
+        # `note`.
         rows = jnp.zeros((self.config.controller_capacity, 2 * self.inputs + 4))
         return ControllerMemory(
             fresh(init_layers(key, self.sizes)), rows, jnp.int32(0), jnp.int32(-1), jnp.int32(0),
@@ -69,8 +73,11 @@ class Controller:
         new = memory.option < 0
         stored = jnp.minimum(memory.ended, c.controller_capacity)
         rows = memory.buffer[jnp.floor(uniforms[: c.batch] * stored).astype(jnp.int32)]
+        # Computed at every step, since seeds end their options at different ones; only where an option is new does it
+        # count.
         trained, values = self._learn(memory.trained, now, rows, new & (stored > 0))
         offered = self.offered[state]
+        # The j-th offered option is the first place at which the count exceeds j.
         number = jnp.cumsum(offered)
         other = jnp.argmax(number > jnp.floor(uniforms[c.batch + 1] * number[-1]))
         best = jnp.argmax(jnp.where(offered, values, -jnp.inf))
@@ -93,9 +100,12 @@ class Controller:
         later = through(trained.target, ended)
 
         def loss(layers: Layers) -> tuple[Array, Array]:
+            # One pass for three purposes; a gradient flows through the first rows only.
             q = through(layers, jnp.concatenate([begun, ended, now[None]]))
             online = jax.lax.stop_gradient(jnp.where(offered, q[len(rows) : -1], -jnp.inf))
             value = jnp.take_along_axis(later, jnp.argmax(online, axis=1)[:, None], axis=1)[:, 0]
+            # SMDP: `discount` is gamma to the number of steps the option took. In a state without options the argmax
+            # would name one of another state.
             goal = gain + discount * jnp.where(offered.any(axis=1), value, 0.0)
             chosen = jnp.take_along_axis(q[: len(rows)], option.astype(jnp.int32)[:, None], axis=1)[:, 0]
             return jnp.mean(l1_beyond_one(chosen - goal)), q[-1]
@@ -114,6 +124,7 @@ class Controller:
         discount = memory.discount * self.config.gamma
         since = memory.since + 1
         over = note.over | (note.reached != note.state) | (since >= self.config.option_limit)
+        # An option cut off by a time limit, its own or the episode's, keeps its discount: it is bootstrapped from.
         tail = [gain, jnp.where(note.terminal, 0.0, discount), memory.option, note.reached]
         row = jnp.concatenate([memory.begun, note.following, jnp.stack([jnp.asarray(x, jnp.float32) for x in tail])])
         at = jnp.where(over, memory.ended % self.config.controller_capacity, self.config.controller_capacity)
@@ -130,6 +141,7 @@ class Controller:
         self, memory: ControllerMemory, held: Array, since: Array, state: Array, now: Array, worth: Array
     ) -> Array:
         """The option in hand until it ends, then the best that is offered."""
+        # `since` goes on counting where the same option is taken again, hence the remainder.
         values = through(memory.trained.weights, now[None])[0]
         best = jnp.argmax(jnp.where(self.offered[state], values, -jnp.inf)).astype(jnp.int32)
         return jnp.where((since > 0) & (since % self.config.option_limit != 0), held, best)

@@ -57,6 +57,8 @@ class DDQN:
         step: Int[Array, ""],
     ) -> tuple[TrainedWeights, Float[Array, "heads actions"]]:
         """One update, and the values of the observation that is to be acted on."""
+        # Two layouts: all heads of each row, [B, H, A], of which `follow` picks afterwards; or a few per row, and then
+        # the network is asked for the heads that follow at once.
         ahead = None if batch.heads is None else batch.follow
         later = self.net.some(trained.target, batch.following, ahead)
         gradient, acting = jax.grad(self._loss, has_aux=True)(trained.weights, later, now, batch)
@@ -65,17 +67,22 @@ class DDQN:
     def _loss(
         self, layers: Layers, later: Float[Array, "rows taught actions"], now: Float[Array, " inputs"], batch: Batch
     ) -> tuple[Float[Array, ""], Float[Array, "heads actions"]]:
+        # The target network's values come in from outside, and the online ones have no gradient: only q of the rows
+        # learns.
         q, following, acting = self._values(layers, now, batch)
         value = double(jax.lax.stop_gradient(following), later)
         if batch.heads is None and batch.follow is not None:
             value = jnp.take_along_axis(value, batch.follow, axis=1)
         goal = batch.reward + self.config.gamma * batch.goes_on * value
         taken = batch.actions[:, 0].astype(jnp.int32)
+        # A product with one-hot rows instead of a gather, whose way back would be a slow scatter.
         chosen = jnp.sum(q * jax.nn.one_hot(taken, self.net.outputs)[:, None], axis=2)
         return weighted(batch.weight, l1_beyond_one(chosen - goal)), acting
 
     def _values(self, layers: Layers, now: Float[Array, " inputs"], batch: Batch) -> tuple[Array, Array, Array]:
         """The values of the observations, of those that follow, and of `now` for all heads."""
+        # Three things in one pass, as few kernels as possible; `count` keeps the rows behind it out of the backward
+        # pass.
         count = len(batch.observations)
         rows = jnp.concatenate([batch.observations, batch.following, now[None]])
         if batch.heads is None or batch.follow is None:
@@ -112,16 +119,20 @@ class DDQN:
 
 def double(online: Float[Array, "*rows actions"], target: Float[Array, "*rows actions"]) -> Float[Array, "*rows"]:
     """Double Q-learning: what the target network says of the action that is best online."""
+    # Without argmax and gather this is one elementwise kernel and a maximum; among equal online values the higher
+    # target counts.
     return jnp.where(online == online.max(axis=-1, keepdims=True), target, -jnp.inf).max(axis=-1)
 
 
 def annealed(config: DeepConfig, steps: Int[Array, ""], episodes: Int[Array, ""]) -> Float[Array, ""]:
     """The probability of a random action."""
+    # The paper does not say per what epsilon falls; its preset takes episodes.
     count = (steps if config.epsilon_per == "step" else episodes).astype(jnp.float32)
     return jnp.maximum(config.epsilon_end, config.epsilon_start - config.epsilon_step * count)
 
 
 def explored(acting: Float[Array, " actions"], uniforms: Array, epsilon: Array, go: Array) -> Float[Array, " action"]:
     """The best action, or any with probability epsilon and before the first update."""
+    # The first number decides whether, the second what: both are kept for a stretch where explore_steps is above 1.
     other = jnp.floor(uniforms[1] * len(acting))
     return jnp.where((uniforms[0] < epsilon) | ~go, other, jnp.argmax(acting).astype(jnp.float32))[None]

@@ -45,6 +45,8 @@ def device_world(machine: MachineArrays) -> DeviceWorld | None:
 
 def _water(world: Water, machine: MachineArrays) -> DeviceWorld:
     first = water_jax.reset_state(world.map_seed)
+    # A label is the bit pattern of the touched colours, in the machine's order; colours it does not look at weigh
+    # nothing.
     weights = jnp.array([1 << machine.task.machine.features.index(c) if c in machine.task.machine.features else 0
                          for c in COLOURS], jnp.int32)  # fmt: skip
 
@@ -59,6 +61,7 @@ def _finite(machine: MachineArrays) -> DeviceWorld:
     finite = machine.task.finite
     assert finite is not None  # noqa: S101 (the caller looked)
     table, reported = finite.table, len(machine.task.reported)
+    # [S, A, O] world states, actions, outcomes; signals have an axis of their own in front.
     following, label, ends = (jnp.asarray(x) for x in (table.next, table.label, table.ends))
     cumulative, signal = jnp.asarray(table.cumulative, jnp.float32), jnp.asarray(table.signal[:reported], jnp.float32)
     starts, chances = jnp.asarray(table.starts), jnp.asarray(table.start_cumulative, jnp.float32)
@@ -81,6 +84,7 @@ CHUNK = 500
 """Steps whose random numbers are drawn at once."""
 
 
+# The buffer has steps first and seeds second: what all seeds did in a step is one contiguous block, written at once.
 class TeamState(NamedTuple):
     """Many seeds side by side; every array but the step has a seed axis."""
 
@@ -103,6 +107,7 @@ def launch(agent: DeepAgent, world: DeviceWorld, seeds: tuple[int, ...]) -> Team
 @partial(jax.jit, static_argnums=(0, 1))
 def _first(agent: DeepAgent, world: DeviceWorld, keys: Array) -> tuple[AgentState, Position, Any]:
     def of(key: Array) -> tuple[AgentState, Position, Any]:
+        # Numbers that no chunk ever has: 2^31 - 1 for the start, those just below for evaluations (DeviceTeam).
         state = world.start(jax.random.uniform(jax.random.fold_in(key, 2**31 - 1)))
         return agent.init(key), Position(world.observe(state), *(jnp.int32(0) for _ in range(3))), state
 
@@ -114,6 +119,8 @@ def randoms(agent: DeepAgent, keys: Array, chunk: Array) -> tuple[Array, Array]:
     """The random numbers of a chunk of steps: uniforms and normals, [chunk, seeds, count]."""
 
     def of(key: Array) -> tuple[Array, Array]:
+        # Chance depends on the seed and the step alone, nothing is carried along: stopping anywhere, or resuming,
+        # changes nothing.
         first, second = jax.random.split(jax.random.fold_in(key, chunk))
         return jax.random.uniform(first, (CHUNK, agent.uniforms)), jax.random.normal(second, (CHUNK, agent.low.normals))
 
@@ -137,6 +144,7 @@ def learn_and_act(
 ) -> tuple[AgentState, Array]:
     """Every seed draws rows, learns and acts."""
     agent_states, index, extra = jax.vmap(agent.draw, in_axes=(0, None, 0))(agent_states, step, uniforms)
+    # index is [seeds, rows]: every seed reads its own column of the buffer.
     rows = buffer[index, jnp.arange(index.shape[0])[:, None]]
     think = jax.vmap(agent.learn_and_choose, in_axes=(0, 0, 0, 0, None, 0, 0))
     agent_states, actions = think(agent_states, positions, rows, extra, step, uniforms, normals)
@@ -146,6 +154,8 @@ def learn_and_act(
 @partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
 def advance(agent: DeepAgent, world: DeviceWorld, state: TeamState, stop: Array | None = None) -> TeamState:
     """Train to step `stop` in the chunk of the next step; without it, through a whole chunk from its beginning."""
+    # The state is donated: its buffer is written in place, and the caller must not use the old one again. Learning
+    # comes before moving, so step t learns from rows of steps before t, as in the host loop.
     chunk = state.step // CHUNK
     uniforms, normals = randoms(agent, state.keys, chunk)
     chance = agent.config.batch + 2
@@ -184,6 +194,7 @@ def _move(
     state, label, ends, signals = world.step(state, action, chance[0])
     observation = world.observe(state)
     outcome = WorldStep(observation, label, ends, jnp.bool_(False), signals)
+    # Before the reset: the row must hold the observation in which the step ended, not the first of a new episode.
     agent_state, row, progress = agent.record(agent_state, position, action, outcome, step)
     fresh = world.start(chance[1])
     state = jax.tree.map(lambda a, b: jnp.where(progress.over, a, b), fresh, state)
@@ -218,6 +229,7 @@ def greedy_episodes(agent: DeepAgent, world: DeviceWorld, agent_states: AgentSta
 
 
 def _greedy_episode(agent: DeepAgent, world: DeviceWorld, agent_state: AgentState, key: Array) -> GreedyEpisode:
+    # The same room as the bandit's; under vmap seeds that are over wait unchanged for the last one.
     room = 4 * len(agent.machine.objectives) + 4
     agent_state = agent.evaluated(agent_state)
 
@@ -235,6 +247,7 @@ def _greedy_episode(agent: DeepAgent, world: DeviceWorld, agent_state: AgentStat
             order = order.at[jnp.where(completed >= 0, count, room)].set(completed, mode="drop")
             count = count + (completed >= 0)
         episode = GreedyEpisode(at.time + 1, at.episode.total + progress.reward, progress.success, order)
+        # Steps of the head in this machine state; DeepPolicy.act and the host loop count alike.
         same = progress.reached == at.machine
         since = jnp.where(same, jnp.where(head == at.held, at.since, 0) + 1, 0)
         return _Walk(state, progress.reached, at.time + 1, progress.over, head, since, episode, count)

@@ -62,6 +62,8 @@ class FactoredDDQN:
         step: Int[Array, ""],
     ) -> tuple[TrainedWeights, Float[Array, "1 actions"]]:
         """One update, and the values of the observation that is to be acted on."""
+        # [B, X, A]: rows, contexts (machine states that learn from the row), actions. batch.discount contains gamma
+        # already.
         later = self._later(trained.target, self.net.trunk(trained.target, batch.following), batch)
         gradient, acting = jax.grad(self._loss, has_aux=True)(trained.weights, later, now, batch)
         c = self.config
@@ -69,6 +71,7 @@ class FactoredDDQN:
 
     def _later(self, layers: Layers, features: Array, batch: ContextBatch) -> Float[Array, "rows contexts actions"]:
         """The values of the next observations in the machine states reached."""
+        # Either the codes of what each row reaches, or all machine states by one product and then a pick.
         if batch.every is None:
             return self.net.join(layers, features[:, None], self.net.factor(layers, batch.later))
         q = self.net.every(layers, features, self.net.factor(layers, batch.every))
@@ -78,9 +81,12 @@ class FactoredDDQN:
         self, layers: Layers, later: Float[Array, "rows contexts actions"], now: Array, batch: ContextBatch
     ) -> tuple[Float[Array, ""], Float[Array, "1 actions"]]:
         net, count = self.net, len(batch.observations)
+        # The trunk, which is most of the work, sees each observation once, however many contexts there are.
         features = net.trunk(layers, jnp.concatenate([batch.observations, batch.following, now[None]]), count)
         codes = jnp.concatenate([batch.drawn, batch.own, batch.code[None]])
         drawn, own, here = jnp.split(net.factor(layers, codes), [len(batch.drawn), len(codes) - 1])
+        # Drawn contexts are the same for all rows, so they are heads of one product; the row's own differs from row to
+        # row. The order, drawn first and own last, is that of `reward`, `discount` and `weight`.
         shared = net.every(layers, features[:count], drawn)
         q = jnp.concatenate([shared, net.join(layers, features[:count], own)[:, None]], axis=1)
         online = self._later(jax.lax.stop_gradient(layers), jax.lax.stop_gradient(features[count:-1]), batch)
@@ -150,6 +156,7 @@ class FactoredTD3:
         self, critics: Layers, rows: Array, actions: Array, codes: Array
     ) -> Float[Array, "critics rows contexts"]:
         """Every critic on each context's action, or on one for all contexts of a row."""
+        # Where `actions` has one entry on the axis of contexts, `join` spreads it over them after the trunk.
         wide = jnp.broadcast_to(rows[:, None], (*actions.shape[:2], rows.shape[1]))
         joined = jnp.concatenate([wide, actions], axis=2)
 
@@ -164,6 +171,7 @@ class FactoredTD3:
     ) -> tuple[ActorCritic, Float[Array, "1 actions"]]:
         """One update of the critics, every `policy_delay` steps one of the actor, and the action for `now`."""
         c = self.config
+        # The first normals are for acting. One noise per row, the same in all its contexts.
         goal = self._goal(trained, batch, normals[self.action_width :].reshape(c.batch, 1, self.action_width))
         losses = partial(self._critic_loss, batch=batch, goal=goal), partial(self._actor_loss, batch=batch)
         return improved(trained, *losses, c, step, self.phase), self.view(trained, now, batch.code)
@@ -171,6 +179,7 @@ class FactoredTD3:
     def _goal(self, trained: ActorCritic, batch: ContextBatch, normals: Array) -> Float[Array, "rows contexts"]:
         c = self.config
         noise = jnp.clip(normals * c.target_noise, -c.noise_clip, c.noise_clip)
+        # Here each context has an action of its own, so the critics' trunk is paid for once per context.
         actions = jnp.clip(self._actions(trained.actor.target, batch.following, batch.later) + noise, -1.0, 1.0)
         value = self._judge(trained.critics.target, batch.following, actions, batch.later).min(axis=0)
         return batch.reward + batch.discount * value
@@ -181,6 +190,7 @@ class FactoredTD3:
         return weighted(batch.weight, jnp.square(q - goal))
 
     def _actor_loss(self, layers: Layers, critic: Layers, batch: ContextBatch) -> Float[Array, ""]:
+        # `critic` is the first one alone, still with its axis in front.
         actions = self._actions(layers, batch.observations, batch.codes)
         q = self._judge(critic, batch.observations, actions, batch.codes)
         return -weighted(batch.weight, q)

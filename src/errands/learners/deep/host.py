@@ -47,6 +47,7 @@ def choose(
     agent: DeepAgent, trained: Any, high: Any, positions: Position, step: Array, uniforms: Array, normals: Array
 ) -> tuple[Any, Array]:
     """The next action of every seed."""
+    # uniforms and normals are those of a whole chunk, [chunk, seeds, count]: sliced here, on the device.
     i = step % device.CHUNK
     pick = jax.vmap(agent.choose, in_axes=(0, 0, None, 0, 0))
     agent_states, actions = pick(AgentState(trained, high), positions, step, uniforms[i], normals[i])
@@ -77,6 +78,7 @@ def turn(
     agent: DeepAgent, trained: Any, turn_state: TurnState, answer: Array, uniforms: Array, normals: Array
 ) -> TurnState:
     """Take note of what the environments answered, and choose anew; `answer` is a packed HostStep."""
+    # Donated: the buffer is written in place. The weights are not part of it, because they are only read here.
     high, positions, actions, buffer, step = turn_state
     outcome, fresh = _unpacked(agent, answer)
     after = jax.vmap(agent.record, in_axes=(0, 0, 0, 0, None))
@@ -89,6 +91,7 @@ def turn(
 
 def packed(seen: HostStep) -> NDArray[np.float32]:
     """What the environments answered as one array, since each array that travels costs time."""
+    # [seeds, 2 * inputs + 3 + signals]; `_unpacked` reads the same layout. Labels are exact in float32 up to 2^24.
     flags = np.stack([seen.label, seen.ends, seen.truncated], axis=1)
     return np.concatenate([seen.observation, seen.fresh, flags, seen.signals], axis=1, dtype=np.float32)
 
@@ -116,6 +119,7 @@ def _randoms(agent: DeepAgent, keys: Array, chunk: Array) -> tuple[Array, Array]
 @lru_cache(maxsize=16)
 def phased(agent: DeepAgent) -> tuple[DeepAgent, ...]:
     """The agent at each of the steps from one update of TD3's actor to the next: the host knows where it stands."""
+    # One compiled program per phase; which one is due follows from the step, so no branch is left to the device.
     low = agent.low
     if not isinstance(low, TD3 | FactoredTD3):
         return (agent,)
@@ -136,6 +140,8 @@ class HostTeam(Team):
             positions = Position(jnp.asarray(self.host_envs.reset()), *zeros)
             buffer = jnp.zeros((config.capacity, len(seeds), self.agent.shape.width))
             agent_states = _fresh(self.agent, keys)
+            # The step is counted on the host as well: asking the device for it would wait for all that it has still to
+            # do.
             self._count, step = 0, jnp.int32(0)
             high, actions = choose(
                 self.agent, agent_states.trained, agent_states.high, positions, step, *self._random(keys, 0)
@@ -172,16 +178,22 @@ class HostTeam(Team):
         """Take `count` training steps with every seed."""
         with self.on_device():
             for _ in range(count):
+                # The order is what makes this fast: hand the actions over, start the update on the device (the call
+                # returns at once), and only then wait for the environments. Reading now.actions waits for the turn
+                # before.
                 now = self._state
                 self.host_envs.send(np.asarray(now.actions))
                 randoms = self._random(now.keys, self._count)
                 phases = phased(self.agent)
                 agent = phases[self._count % len(phases)]
+                # Donates the agent states; positions and buffer are still needed by `turn`, which donates those.
                 agent_states = learn(agent, now.agent_states, now.positions, now.buffer, now.step, *randoms)
                 answer = packed(self.host_envs.receive())
+                # From here on the numbers are those of the next step, whose action `turn` chooses.
                 self._count += 1
                 turn_state = (agent_states.high, now.positions, now.actions, now.buffer, now.step)
                 randoms = self._random(now.keys, self._count)
+                # Without Adam's moments and targets: handing fewer arrays over makes the call cheaper.
                 acting = self.agent.acting(agent_states.trained)
                 high, positions, acts, buffer, step = turn(self.agent, acting, turn_state, answer, *randoms)
                 self._state = HostTeamState(
@@ -190,6 +202,7 @@ class HostTeam(Team):
 
     def greedy_episodes(self, number: int = 0) -> device.GreedyEpisode:
         """One greedy episode of every seed, in environments of their own that start from the seed."""
+        # Environments of their own: an evaluation must leave those of training where they are.
         if self._evaluation_envs is None:
             self._evaluation_envs = host_envs_of(self.agent.machine, self.seeds)
         envs, counter = self._evaluation_envs, EpisodeCounter(self.agent.machine, len(self.seeds))
@@ -198,6 +211,7 @@ class HostTeam(Team):
         with self.on_device():
             while not counter.over.all():
                 actions, heads = _decide(self.agent, self.agent_states, rows, counter.state, held, counter.since)
+                # Seeds that are over go on stepping until all are; the counter ignores them.
                 counter.since = np.where(np.asarray(heads) == held, counter.since, 0)
                 held = np.asarray(heads)
                 step = envs.step(np.asarray(actions))

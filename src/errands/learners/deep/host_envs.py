@@ -77,6 +77,8 @@ class HostEnvs:
         self.envs = [world.env() for _ in seeds]
         self.senses = senses_of(self.envs[0], len(self.signals))
         self.seeds = seeds
+        # Machine state and time are kept here too, besides those on the device: whether an episode is over must be
+        # known before the device is told, since the first observation of the next one travels with the answer.
         self.sent = np.zeros((len(seeds), 0), np.float32)
         self.state = np.zeros(len(seeds), np.int32)
         self.time = np.zeros(len(seeds), np.int32)
@@ -86,6 +88,7 @@ class HostEnvs:
     def reset(self, number: int = 0) -> NDArray[np.float32]:
         """Begin the first episode of every seed, or that of another number."""
         self.state[:], self.time[:] = 0, 0
+        # Another number, another start. The product keeps neighbouring seeds from meeting in each other's episodes.
         seeds = [(seed + 1_000_003 * number) % 2**31 for seed in self.seeds]
         rows = [self.senses.see(env.reset(seed=s)[0]) for env, s in zip(self.envs, seeds, strict=True)]
         return np.stack(rows)
@@ -105,8 +108,10 @@ class HostEnvs:
         self.state = table.next[self.state, answer.label]
         self.time += 1
         over = answer.ends | answer.truncated | (table.status[self.state] != RUNNING) | (self.time >= self.limit)
+        # `observation` stays what the step led to, which is what is learnt from; only `fresh` is of the new episode.
         fresh = answer.observation.copy()
         for i in np.flatnonzero(over):
+            # Without a seed: the environment goes on with its own generator, seeded by the first reset.
             fresh[i] = self.senses.see(self.envs[i].reset()[0])
             self.state[i], self.time[i] = 0, 0
         return answer._replace(fresh=fresh)
@@ -131,6 +136,7 @@ class HostEnvs:
         return row, np.int32(label), np.bool_(ends), np.bool_(truncated), signals
 
     def _label(self, features: Any) -> int:
+        # Features that the machine does not look at cannot change what it does.
         known = frozenset(features) & frozenset(self.machine.task.machine.features)
         try:
             return self.machine.numbers[known]
@@ -189,9 +195,11 @@ class EpisodeCounter:
         """Take one step of those that are not over."""
         table = self.machine.table
         label, here = seen.label, self.state
+        # [seeds, 1 + signals]: the 1 takes the constant part of what is paid, the others are the signals themselves.
         padded = np.concatenate([np.ones((len(here), 1), np.float32), seen.signals], axis=1)
         reward = (self.machine.pays[here, label] * padded).sum(axis=1)
         reached = table.next[here, label]
+        # Episodes of seeds end at different steps; one that is over is not counted further.
         on = ~self.over
         for i, j in np.argwhere(on[:, None] & (self.machine.completed[here, label] >= 0)):
             free = np.flatnonzero(self.order[i] < 0)
@@ -221,6 +229,7 @@ class HalfCheetahEnvs(HostEnvs):
         self.threads = max(1, min(len(seeds) // 2, (cpu_count() or 1) - 1, 3))
         self.pool = ThreadPoolExecutor(self.threads)
         self.under_way: list[Future[None]] = []
+        # Views of MuJoCo's own memory, so they always show the present state.
         self.parts = [(robot.data.qpos, robot.data.qvel) for robot in self.robots]
         self.controls = [robot.data.ctrl for robot in self.robots]
 
@@ -229,8 +238,10 @@ class HalfCheetahEnvs(HostEnvs):
         self.sent = np.asarray(self.senses.do(actions), np.float32)
         going = [robot for robot, rests in zip(self.robots, self.resting, strict=True) if not rests]
         for robot, control, push in zip(self.robots, self.controls, self.sent, strict=True):
+            # This goes around the environment's own step(), so its count of steps has to be kept here.
             control[:] = push
             robot.steps += 1
+        # Robots do not touch each other's data: who steps which changes no number.
         self.under_way = [self.pool.submit(self._push, going[i :: self.threads]) for i in range(self.threads)]
 
     def _push(self, robots: list[Any]) -> None:
@@ -242,6 +253,7 @@ class HalfCheetahEnvs(HostEnvs):
         for share in self.under_way:
             share.result()
         rows = np.array([np.concatenate(parts) for parts in self.parts])
+        # Positions count from where the episode began.
         rows[:, 0] -= [r.origin for r in self.robots]
         # A label is the bit pattern of the features, in the order in which the machine names them.
         holds = self.signs * (rows[:, :1] - self.bounds) > 0

@@ -33,6 +33,7 @@ def _programs() -> list[str]:
     """Grows by an entry whenever JAX compiles something in this process."""
     compiled: list[str] = []
 
+    # One listener for the whole process (by the cache): all stopwatches read the same count.
     def heard(event: str, duration_secs: float, **kwargs: str | int) -> None:
         if event.endswith("backend_compile_duration"):
             compiled.append(event)
@@ -65,8 +66,10 @@ class DeepPolicy:
 
     def act(self, world_state: Any, machine_state: State, memory: Hashable) -> tuple[Any, Hashable]:
         """The greedy action (a number, or an array in [-1, 1]) and the memory to hand back at the next step."""
+        # Anything else than a tuple is the start of an episode, so nothing is carried over a reset.
         before, order, held, since = memory if isinstance(memory, tuple) else (None, (), 0, 0)
         state, order = self._locate(machine_state, before, order)
+        # The same count as in the loops that evaluate: steps for which the head has acted in this machine state.
         if before is not None and before != machine_state:
             since = 0
         action, head = decide(
@@ -79,6 +82,7 @@ class DeepPolicy:
         )
         since = (since if int(head) == held else 0) + 1
         shown = np.asarray(action)
+        # Only TD3 draws normal numbers, so their absence tells that actions are discrete.
         discrete = isinstance(world_state, int) or self.agent.low.normals == 0
         return (int(shown[0]) if discrete else shown), (machine_state, order, int(head), since)
 
@@ -93,6 +97,8 @@ class DeepPolicy:
         rm = self.agent.machine.rm
         if not isinstance(rm, BooleanRM):
             return rm.index[state], ()
+        # A Boolean machine tells completion orders apart, an agenda state does not: the order is pieced together from
+        # masks.
         gone = (rm.stepper.full if before is None else before[1]) & ~state[1]
         order = (*order, *(i for i in range(gone.bit_length()) if gone >> i & 1))
         return rm.index[(state[0], order)], order
@@ -100,6 +106,7 @@ class DeepPolicy:
 
 def policy_of(team: Team, index: int) -> DeepPolicy:
     """The policy of one seed of a team, copied so that later training does not change it."""
+    # A copy is needed: training donates these arrays, after which they cannot be read any more.
     return DeepPolicy(team.agent, jax.tree.map(lambda leaf: jnp.array(leaf[index]), team.agent_states), team.see)
 
 
@@ -127,6 +134,7 @@ class DeepLearner(Learner):
 
     def advance(self, count: int) -> None:
         """Take `count` training steps."""
+        # Seeds of a team share arrays and step together; advancing one would advance all behind their backs.
         self._alone("trained")
         self.team.advance(count)
         self.step = self.team.step
@@ -151,6 +159,7 @@ class DeepLearner(Learner):
     @property
     def order(self) -> tuple[str, ...]:
         """The objectives in the order in which the greedy policy completes them."""
+        # Orders are by-products of an evaluation.
         self.team.evaluate()
         return self.team.orders[self.index]
 
@@ -172,6 +181,7 @@ class DeepLearner(Learner):
     @property
     def checkpoint_bytes(self) -> int:
         """The most bytes that a checkpoint takes, however long the run."""
+        # Arrays of a team have one part per seed; what is shared (the step) is too small to count.
         return self.team.checkpoint_bytes // len(self.team.seeds)
 
     def save(self) -> Saved:
@@ -253,6 +263,7 @@ class DeepTeam:
 
     def restore(self, parts: Sequence[Saved]) -> None:
         """Continue where the members' checkpoints were taken, all at the same step."""
+        # Every part is checked before any is used: a team is restored as a whole or not at all.
         parts = [_complete(part) for part in parts]
         for member, part in zip(self.members, parts, strict=True):
             checked(part, member.form())

@@ -18,6 +18,8 @@ from errands.machines.rewards import linear_pay
 from errands.tables import RUNNING, Flags, Floats, Ints, MachineTable
 from errands.tasks.task import Task
 
+# U machine states, L labels (numbered feature sets), K objectives, C completions of one step. Deep learners list all
+# states, unlike the stepping machine, because their tables are gathered from on the device.
 Kind = Literal["boolean", "agenda"]
 MOST_FEATURES = 10
 MOST_STATES = 70_000
@@ -48,6 +50,7 @@ class MachineArrays:
     def numbers(self) -> dict[frozenset[str], int]:
         """The label of each set of features that the machine looks at."""
         known = frozenset(self.task.machine.features)
+        # Backwards, so that of labels that look the same to the machine the first one wins.
         return {label & known: i for i, label in reversed(list(enumerate(self.labels)))}
 
     @cached_property
@@ -55,6 +58,7 @@ class MachineArrays:
         """[U, U] whether the second state can still be reached from the first, itself included."""
         count = len(self.rm)
         reach = np.eye(count, dtype=np.bool_)
+        # One more step with each round; flags are multiplied as floats, for which numpy has a fast product.
         edges = np.zeros_like(reach)
         edges[np.arange(count)[:, None], self.table.next] = True
         while True:
@@ -90,6 +94,7 @@ def machine_arrays(task: Task, kind: Kind = "agenda") -> MachineArrays:
             f"{len(rm):,} machine states times {len(labels):,} labels are too many for a deep learner; use 'scout'"
         )
     signals = task.signals
+    # States of a Boolean machine hold the order of completions where those of an agenda machine hold a mask.
     masks = [s[1] if isinstance(s[1], int) else mask_of(rm.stepper, s[1]) for s in rm.states]
     numeric = np.array([s[0] for s in rm.states], np.int32)
     table, names = lower(rm, labels, signals), objectives(task.machine)
@@ -122,6 +127,7 @@ def labels_of(task: Task) -> tuple[frozenset[str], ...]:
             f"the machine looks at {len(names)} features; without tables a deep learner takes {MOST_FEATURES} at most"
         )
     sets = chain.from_iterable(combinations(range(len(names)), n) for n in range(len(names) + 1))
+    # The number of a label must be its bit pattern: worlds without tables (Water, HalfCheetah) compute it so.
     ordered = sorted(sets, key=lambda bits: sum(1 << i for i in bits))
     return tuple(frozenset(names[i] for i in bits) for bits in ordered)
 
@@ -136,10 +142,13 @@ def _completed(
     open_: Flags,
 ) -> Ints:
     """Stepper.completed of every step as numbers of objectives: of each variable, of visits that ended, the Boolean one."""
+    # [U, L, columns]: a column per numeric variable, then per visit that can end, and last the Boolean objective that
+    # fired.
     stepping = lower(rm.numeric, labels, signals)
     columns = [v for v, (_, subtasks) in enumerate(rm.numeric.numeric) for _ in subtasks]
     columns += [len(stepping.variable_bits) + k for k in range(len(rm.numeric.rules.apart))]
     done = np.full((*table.next.shape, 2 + max(columns, default=-1)), -1, np.int32)
+    # All agenda states of a numeric state at once: the machine may be large, its numeric states are few.
     for u in range(len(stepping.status)):
         here = np.flatnonzero((numeric == u) & (table.status == RUNNING))
         for label in range(len(labels)):
@@ -149,6 +158,7 @@ def _completed(
                     done[here[low == completed], label, columns[bit]] = stepping.subtask_objective[bit]
             fired = stepping.fired[entry]
             done[here, label, -1] = np.where(open_[here, fired], fired, -1)
+    # An objective counts once per step, in its first column; then what is there moves to the front, in order.
     for later in range(1, done.shape[-1]):
         done[..., later][(done[..., :later] == done[..., later : later + 1]).any(axis=-1)] = -1
     done = np.take_along_axis(done, np.argsort(done < 0, axis=-1, kind="stable"), axis=-1)

@@ -29,9 +29,12 @@ from errands.learners.deep.host_envs import Spaces
 from errands.learners.deep.machine import MachineArrays
 from errands.learners.deep.td3 import TD3
 
+# Heads are columns of the last layer; with three hidden layers of 512 this is a matrix of a hundred million numbers.
 MOST_OUTPUTS = 200_000
 
 
+# Agents are static arguments of compiled functions and compare by identity (so do MachineArrays, cached as well): a
+# second agent with equal settings would compile everything again.
 @lru_cache(maxsize=16)
 def agent_of(learner: str, machine: MachineArrays, config: DeepConfig, spaces: Spaces) -> DeepAgent:
     """The agent of a learner on a machine; asked again it is the same one, so that nothing is compiled twice."""
@@ -42,6 +45,7 @@ def agent_of(learner: str, machine: MachineArrays, config: DeepConfig, spaces: S
     if config.network == "conv" and (spaces.image is None or spaces.continuous):
         what = "actions are choices" if spaces.image else "observations have height, width and channels"
         raise ConfigError(f"network = 'conv' is for worlds whose {what}; leave it out here")
+    # A discrete action is stored as one number, not as one-hot.
     shape = RowShape(spaces.observation, spaces.actions if spaces.continuous else 1, spaces.signals)
     if isinstance(config, DeepPlusConfig):
         return _plus(machine, config, spaces, shape)
@@ -53,6 +57,7 @@ def agent_of(learner: str, machine: MachineArrays, config: DeepConfig, spaces: S
         )
     sizes = (spaces.observation, rule.heads, spaces.actions, config)
     low: ValueLearner = TD3.of(*sizes) if spaces.continuous else DDQN.of(*sizes, spaces.image)
+    # QRM teaches one head per row, so expanding over all of them would be wasted work.
     expansion: Expansion = OverHeads(shape, rule_arrays(rule), rule.stays, learner == "qrm")
     return DeepAgent(machine, low, high, expansion, shape, config)
 
@@ -60,6 +65,7 @@ def agent_of(learner: str, machine: MachineArrays, config: DeepConfig, spaces: S
 def _parts(learner: str, machine: MachineArrays, config: DeepConfig, spaces: Spaces) -> tuple[Rule, HighLevel]:
     if isinstance(config, DeepHRMConfig):
         source, _ = options_of(machine)
+        # [U, options]; heads and options have the same numbers.
         offered = source == np.arange(len(machine.rm))[:, None]
         return by_option(machine, config), Controller(config, spaces.observation, jnp.asarray(offered))
     if isinstance(config, DeepQCoRMConfig):
@@ -77,4 +83,5 @@ def _plus(machine: MachineArrays, config: DeepPlusConfig, spaces: Spaces, shape:
         low = FactoredTD3.of(spaces.observation, codes, spaces.actions, config)
     else:
         low = FactoredDDQN.of(spaces.observation, codes, spaces.actions, config, spaces.image)
+    # The machine state is an input of the network, so there is a single head and nothing to choose.
     return DeepAgent(machine, low, NoHighLevel(single=True), expansion, shape, config)

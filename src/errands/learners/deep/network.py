@@ -49,6 +49,8 @@ def taught(layers: Layers, rows: Float[Array, "rows *more inputs"], count: int) 
     return through(layers, rows)
 
 
+# The forward and backward halves of `taught`. Values of next observations and of the one acted on are needed but have
+# no gradient; JAX would push zeros through all their rows. Only the first `count` inputs of each layer are kept.
 def _forth(layers: Layers, rows: Array, count: int) -> tuple[Array, tuple[Layers, list[Array]]]:
     inputs_of = []
     for weights, bias in layers[:-1]:
@@ -66,6 +68,7 @@ def _back(count: int, saved: tuple[Layers, list[Array]], slope: Array) -> tuple[
         # Written out so that the gradient lies as the weights do: Adam then reads both in order.
         gradient.append((flat.T @ down, down.sum(axis=0)))
         slope = slope @ weights.T
+        # The input of the first layer is an observation, which went through no ReLU.
         if n:
             slope = jnp.where(inputs > 0, slope, 0.0)
     return gradient[::-1], jnp.concatenate([slope, jnp.zeros((rows - count, *slope.shape[1:]))])
@@ -109,6 +112,7 @@ class Convolution:
         self, layers: Layers, rows: Float[Array, "rows pixels"], count: int | None
     ) -> Float[Array, "rows features"]:
         """The features of pictures; with `count` only the first rows teach."""
+        # Two calls: a convolution has no hand-written way back, so the rows that do not teach are split off.
         if count is not None:
             rest = jax.lax.stop_gradient(self.apply(layers, rows[count:], None))
             return jnp.concatenate([self.apply(layers, rows[:count], None), rest])
@@ -156,8 +160,11 @@ class Headed:
         """All heads for each row; with `count` only the first rows teach."""
         layers, rows = self._dense(layers, rows, count)
         stack = through if count is None else partial(taught, count=count)
+        # [B, H * outputs] seen as [B, H, outputs]: head h has the columns from h * outputs on.
         if self.kind == "heads":
             return stack(layers, rows).reshape(len(rows), self.heads, self.outputs)
+        # A one-hot input only selects a row of the first weights, so the observation's share is computed once for all
+        # heads and the head's row is added: [B, 1, width] + [H, width].
         weights, bias = layers[0]
         first = (rows @ weights[: self.inputs])[:, None] + weights[self.inputs :] + bias
         return stack(layers[1:], jax.nn.relu(first))
@@ -188,6 +195,8 @@ class Headed:
     ) -> Float[Array, "rows some outputs"]:
         """For each entry the head of its own place, or the one that `heads` names there."""
         if self.kind == "heads":
+            # r rows, h heads, w width, o outputs. Each entry has its own inputs (TD3: the head's own action), so it
+            # needs one head only, not all of them.
             inner = through(layers[:-1], rows, last=False)
             weights = layers[-1][0].reshape(-1, self.heads, self.outputs)
             bias = layers[-1][1].reshape(self.heads, self.outputs)
@@ -250,6 +259,7 @@ class Factored:
 
     def factor(self, layers: Layers, codes: Float[Array, "*contexts codes"]) -> Float[Array, "*contexts width"]:
         """The factor of contexts, around 1 at the start."""
+        # Around 1, so that at first all contexts see the trunk's features as they are.
         return 1.0 + through(layers[self._code : self._code + 2], codes)
 
     def join(
@@ -265,6 +275,8 @@ class Factored:
         if self.late:
             return self.join(layers, features[:, None], factors)
         weights, bias = layers[-1]
+        # (features * factor) W equals features (factor * W): the factor goes into the weights, [width, contexts *
+        # outputs]. Layers behind the factor forbid this, since a ReLU lies in between.
         heads = (factors[..., None] * weights).swapaxes(0, 1).reshape(self.width, -1)
         return (features @ heads).reshape(len(features), len(factors), self.outputs) + bias
 
@@ -297,7 +309,10 @@ def descend(
     follow: Bool[Array, ""] | bool = True,
 ) -> TrainedWeights:
     """One step of Adam where `go` holds, and one of the target where `follow` does too."""
+    # Where `go` is false all rates are 0 and every array stays as it is: cheaper than a branch, and it works under
+    # vmap.
     updates = trained.updates + go.astype(jnp.int32)
+    # Adam's correction divides by 1 - beta ** count, which must not be 0 before the first update.
     count = jnp.maximum(updates, 1).astype(jnp.float32)
     some = go.astype(jnp.float32)
     first, second = some * (1 - BETA_1), some * (1 - BETA_2)
@@ -307,6 +322,7 @@ def descend(
     mean = jax.tree.map(lambda m, g: m + first * (g - m), trained.mean, gradient)
     square = jax.tree.map(lambda v, g: v + second * (g * g - v), trained.square, gradient)
     weights = jax.tree.map(lambda w, m, v: w - rate * m / (jnp.sqrt(v * scale) + TINY), trained.weights, mean, square)
+    # Known while tracing (TD3's phase): the pass over the target is then left out of the program.
     if follow is False:
         return TrainedWeights(weights, mean, square, trained.target, updates)
     target = jax.tree.map(lambda t, w: t + pull * (w - t), trained.target, weights)
@@ -315,6 +331,7 @@ def descend(
 
 def weighted(weight: Array, loss: Array) -> Float[Array, ""]:
     """The mean of losses by their weights; 0 where all weights are."""
+    # With TD3's critics the loss has an axis more than the weights: the sum of both critics' means.
     return jnp.sum(weight * loss) / jnp.maximum(jnp.sum(weight), 1.0)
 
 

@@ -16,6 +16,8 @@ from errands.learners.deep.agent import DeepAgent
 
 MOST_COUNT = 2**31 - 1
 FINITE = float(np.finfo(np.float32).max)
+# Checkpoints come from strangers and from older versions: names are translated, and every number has bounds, because a
+# compiled gather with an index out of range does not fail but reads something else.
 EARLIER = {"minds": "agent_states", "places": "positions"}
 """Parts of a team's state by the names that they had in version 0.1.0."""
 
@@ -41,6 +43,7 @@ def team_form(agent: DeepAgent, state: Any) -> Form:
     form = {}
     for name, leaf in named(state):
         about, low, high = _bounds(name, agent, int(np.prod(leaf.shape[-1:])))
+        # Only the filled part of the buffer is stored, so its length is the file's to say.
         shape = ("rows", *leaf.shape[1:]) if name == "buffer" else tuple(leaf.shape)
         form[name] = SavedArray(leaf.dtype.name, shape, about, low, high)
     return form
@@ -50,6 +53,7 @@ def seed_form(form: Form) -> Form:
     """The form of one seed's part of a team."""
     parts = {}
     for name, array in form.items():
+        # A seed keeps an axis of length 1: its part has the form of a team of one.
         axis = None if name in ("step", "environments") else int(name == "buffer")
         shape = tuple(1 if n == axis else length for n, length in enumerate(array.shape))
         parts[name] = replace(array, shape=shape)
@@ -84,12 +88,14 @@ def _bounds(name: str, agent: DeepAgent, width: int) -> tuple[str, Any, Any]:
         return "the cell of each seed", 0, machine.task.finite.states - 1
     if name == "buffer":
         low, high = np.full(width, -FINITE), np.full(width, FINITE)
+        # The last three columns are label, machine state and end flag; the first two are used as indices.
         low[-3:], high[-3:] = 0, [labels - 1, states - 1, 1]
         return (
             "replay rows: observation, next one, action, signals, label, machine state, whether the world ended",
             low,
             high,
         )
+    # Layers are lists, so the last part of such a name is a number and tells nothing.
     if ".square." in name:
         return known["square"]
     if last in known:
@@ -102,6 +108,7 @@ def _bounds(name: str, agent: DeepAgent, width: int) -> tuple[str, Any, Any]:
 
 def split(saved: Saved) -> list[Saved]:
     """What a team saved, seed by seed: each part is what a team of that seed alone would save."""
+    # Environments are one JSON document of lists by seed; all else is split along an axis of its array.
     environments: list[Saved] = [{}] * len(saved["keys"])
     if "environments" in saved:
         whole = _read(saved["environments"])
@@ -120,6 +127,7 @@ def _part(name: str, array: Any, index: int) -> Any:
 
 def join(parts: Sequence[Saved]) -> Saved:
     """What a team of several seeds would have saved, from the parts of its seeds."""
+    # One step counts for all seeds of a team.
     steps = sorted({int(part["step"]) for part in parts})
     if len(steps) > 1:
         raise StoreError(

@@ -69,6 +69,7 @@ class TD3:
         heads: Int[Array, "rows heads"] | None = None,
     ) -> Float[Array, "critics rows heads"]:
         """Every critic on each head's own action."""
+        # [B, H, inputs + actions]: every head judges its own action, so nothing of the first layer can be shared.
         wide = jnp.broadcast_to(rows[:, None], (*actions.shape[:2], rows.shape[1]))
         joined = jnp.concatenate([wide, actions], axis=2)
         return jax.vmap(self.critic.own, in_axes=(0, None, None))(critics, joined, heads)[..., 0]
@@ -82,6 +83,7 @@ class TD3:
         step: Int[Array, ""],
     ) -> tuple[ActorCritic, Float[Array, "heads actions"]]:
         """One update of the critics, every `policy_delay` steps one of the actor, and the actions for `now`."""
+        # Normals: the first `action_width` are for acting, then one action's worth per row of the batch.
         acting = self._actions(trained.actor.weights, now[None])[0]
         goal = self._goal(trained, batch, normals[self.action_width :].reshape(self.config.batch, self.action_width))
         losses = partial(self._critic_loss, batch=batch, goal=goal), partial(self._actor_loss, batch=batch)
@@ -92,7 +94,10 @@ class TD3:
     ) -> Float[Array, "rows taught"]:
         c = self.config
         noise = jnp.clip(normals * c.target_noise, -c.noise_clip, c.noise_clip)
+        # Extra rows have no noise of their own: resize repeats the first ones. Their targets are fixed, so it has no
+        # effect. The same noise for all heads of a row.
         noise = jnp.resize(noise, (len(batch.following), self.action_width))[:, None]
+        # As in DDQN: all heads, of which `follow` picks below, or just those that follow.
         ahead = None if batch.heads is None else batch.follow
         actions = jnp.clip(self._actions(trained.actor.target, batch.following, ahead) + noise, -1.0, 1.0)
         value = self._judge(trained.critics.target, batch.following, actions, ahead).min(axis=0)
@@ -102,11 +107,14 @@ class TD3:
 
     def _critic_loss(self, critics: Layers, batch: Batch, goal: Float[Array, "rows taught"]) -> Float[Array, ""]:
         rows = jnp.concatenate([batch.observations, batch.actions], axis=1)
+        # The stored action is the same for all heads, so unlike in `_judge` the trunk is computed once per row: [2, B,
+        # H].
         q = jax.vmap(self.critic.some, in_axes=(0, None, None))(critics, rows, batch.heads)[..., 0]
         return weighted(batch.weight, jnp.square(q - goal))
 
     def _actor_loss(self, layers: Layers, critic: Layers, batch: Batch) -> Float[Array, ""]:
         actions = self._actions(layers, batch.observations, batch.heads)
+        # `critic` has the axis of critics too, of length 1.
         q = self._judge(critic, batch.observations, actions, batch.heads)[0]
         return -weighted(batch.weight, q)
 
@@ -144,8 +152,10 @@ def improved(
 ) -> ActorCritic:
     """One update of the critics, and every `policy_delay` steps one of the actor, whose loss is by the first critic."""
     go = step >= config.warmup
+    # Actor and both targets move together, every policy_delay steps, as in Stable-Baselines3 (the paper is silent).
     both = step % config.policy_delay == 0 if phase is None else phase == 0
     gradient = jax.grad(critic_loss)(trained.critics.weights)
+    # Critics first: the actor climbs the updated ones.
     critics = descend(trained.critics, gradient, config.alpha, config.polyak, go, both)
 
     def improve(actor: TrainedWeights) -> TrainedWeights:
@@ -153,6 +163,7 @@ def improved(
         first = jax.tree.map(lambda part: part[:1], critics.weights)
         return descend(actor, jax.grad(actor_loss)(actor.weights, first), config.alpha, config.polyak, go)
 
+    # With a known phase there is no condition left in the program.
     if isinstance(both, bool):
         return ActorCritic(improve(trained.actor) if both else trained.actor, critics)
     return ActorCritic(jax.lax.cond(both, improve, lambda actor: actor, trained.actor), critics)
@@ -160,6 +171,7 @@ def improved(
 
 def noisy(acting: Float[Array, " actions"], normals: Array, size: float, go: Array) -> Float[Array, " actions"]:
     """An action with normal noise; a uniform one before the first update."""
+    # erf(x / sqrt 2) turns a normal number into a uniform one between -1 and 1, so no other numbers are needed.
     own = normals[: len(acting)]
     return jnp.where(go, jnp.clip(acting + size * own, -1.0, 1.0), jax.lax.erf(own * 0.5**0.5))
 

@@ -78,6 +78,7 @@ class Team(ABC):
 
     def evaluate(self, number: int = 0) -> list[Evaluation]:
         """One greedy episode of every seed, without touching what training depends on; chance depends on its number."""
+        # float32 sums on the device: rounding hides digits that mean nothing.
         episodes = jax.tree.map(np.asarray, self.greedy_episodes(number))
         names = self.agent.machine.objectives
         self.orders = [tuple(names[k] for k in row if k >= 0) for row in episodes.order]
@@ -120,6 +121,7 @@ class Team(ABC):
 
     def save(self) -> Saved:
         """The arrays by name; of the buffer only what is filled."""
+        # Slicing by the step is right for a full buffer too: it then takes all of it.
         saved = {name: np.asarray(leaf) for name, leaf in named(self.state)}
         saved["buffer"] = saved["buffer"][: self.step]
         return saved
@@ -128,6 +130,7 @@ class Team(ABC):
         """Continue where `saved` was taken; a StoreError where its arrays are not those of this team."""
         saved = present(saved)
         form = self.form()
+        # Form first, then what only the numbers together can tell; nothing is put on the device before both hold.
         lengths = checked(saved, form)
         refuse(
             lengths["rows"] == min(int(saved["step"]), self.agent.config.capacity),
@@ -136,6 +139,7 @@ class Team(ABC):
         wanted = dict(named(self.state))
         rows = np.zeros(wanted["buffer"].shape, np.float32)
         rows[: len(saved["buffer"])] = saved["buffer"]
+        # In the order of the present state's leaves, which is the order that unflatten expects.
         leaves = [rows if name == "buffer" else saved[name] for name in wanted]
         with self.on_device():
             self.put(jax.tree.unflatten(jax.tree.structure(self.state), [jnp.asarray(x) for x in leaves]))
@@ -173,6 +177,8 @@ class DeviceTeam(Team):
         step = self.step
         end = step + count
         while step < end:
+            # A call never crosses the border of a chunk: random numbers are drawn per chunk. Whole chunks run in a
+            # program of their own, whose number of turns is known.
             stop = min(end, (step // device.CHUNK + 1) * device.CHUNK)
             whole = stop - step == device.CHUNK
             self._state = device.advance(self.agent, self.world, self._state, None if whole else jnp.int32(stop))
@@ -180,6 +186,7 @@ class DeviceTeam(Team):
 
     def greedy_episodes(self, number: int = 0) -> device.GreedyEpisode:
         """One greedy episode of every seed."""
+        # Keys of their own, apart from those of any chunk of training steps.
         keys = jax.vmap(lambda key: jax.random.fold_in(jax.random.fold_in(key, 2**31 - 2 - number), self._state.step))(
             self._state.keys
         )
@@ -204,9 +211,11 @@ def team_of(
     task: Task, learner: str, config: DeepConfig, seeds: Sequence[int], machine: Kind = "agenda", host: bool = False
 ) -> Team:
     """The team of a learner on a task: on the device where the world lives there, else (or with `host`) stepped on the host."""
+    # QCoRM and QCoRM+ are about agendas; a Boolean machine would tell apart what they treat as one.
     arrays: MachineArrays = machine_arrays(task, "agenda" if learner.startswith("qcorm") else machine)
     world = None if host else device_world(arrays)
     if world is None:
+        # Here, because that module imports this one.
         from errands.learners.deep.host import HostTeam
 
         return HostTeam(learner, arrays, config, tuple(seeds))

@@ -77,6 +77,8 @@ class Asked(Tables):
         self.signals = task.signals
         self.limit = task.world.limit
         shape = (int(self.env.observation_space.n), int(self.env.action_space.n), 1)
+        # [S, A, 1]: one outcome per pair, UNKNOWN until asked. The kernels stop there and the host asks the
+        # environment, so the same compiled loops serve worlds without tables. One start, written anew by each reset.
         self.table = WorldTable(
             starts=np.zeros(1, np.int32),
             start_cumulative=np.ones(1),
@@ -87,6 +89,8 @@ class Asked(Tables):
             ends=np.zeros(shape, np.bool_),
             signal=np.zeros((max(1, len(self.signals)), *shape)),
         )
+        # At most one row is known at a time: what an environment answers may be random, and must not be taken for a
+        # table.
         self.asked: tuple[int, int] | None = None
         self.truncated = False
         self.reset(seed)
@@ -106,6 +110,7 @@ class Asked(Tables):
         try:
             state = json.loads(saved.tobytes()) if saved is not None and len(saved) else None
             if state is not None:
+                # Many environments refuse to be used before a first reset; what it sets is overwritten by the restore.
                 env.reset(seed=0)
                 env.restore(rich(state["env"]))
                 start = int(state["start"])
@@ -138,6 +143,7 @@ class Asked(Tables):
 
     def ask(self, s: int, a: int) -> bool:
         """Take action a in state s and write its outcome into the table; True when it showed a new label."""
+        # The learner must never see more of the world than the step it has just taken.
         self.forget()
         observation, _, terminated, self.truncated, info = self.env.step(a + self.first)
         features = frozenset(info.get("features", ()))
@@ -170,6 +176,7 @@ def world_of(task: Task, seed: int) -> Tables:
 MOST_STEPS = 50_000
 """Steps of one call of a compiled loop: Ctrl-C waits for its end, and each step of a large task may take 10 us."""
 
+# Handed to kernels that want a generator and will not draw from it.
 _SPARE = np.random.Generator(np.random.PCG64(0))
 
 
@@ -207,11 +214,14 @@ class TabularLearner(Learner):
         end = self.step + count
         asked = self.world if isinstance(self.world, Asked) else None
         while self.step < end:
+            # An environment is asked for one step at a time: after it the row is forgotten again.
             wanted = 1 if asked else min(end - self.step, MOST_STEPS)
             done = self.loop(wanted)
             self.step += done
             if asked and done:
                 asked.forget()
+                # The kernel has begun a new episode in the table's old start; the environment decides where it really
+                # begins.
                 if self.where[TIME] == 0:
                     self.where[STATE] = asked.reset()
             elif done < wanted:
@@ -223,6 +233,7 @@ class TabularLearner(Learner):
             if asked.ask(s, a):
                 self.relabel()
             if asked.truncated:
+                # A truncation by the environment becomes the time limit of the kernel, which bootstraps through it.
                 self.where[TIME] = self.world.limit - 1
         else:
             self.supply()
@@ -287,10 +298,12 @@ class TabularLearner(Learner):
     def restore(self, saved: Saved) -> None:
         """Continue where `saved` was taken; an environment without tables goes on where it was, if it can."""
         if isinstance(self.world, Asked):
+            # Labels come first: the shapes that `form` asks for depend on how many there are.
             saved = {"env": np.zeros(0, np.uint8), **saved}  # of a run that did not store it yet
             labels = _labels(saved.get("labels"))
             self.world.labels[:] = labels
             self.relabel()
+        # `take` may still refuse; only after it are position and generator changed.
         self.take(saved, checked(saved, self.form()))
         self.step, self.evaluation_steps = (int(x) for x in saved["counts"])
         self.where[:] = saved["where"]
@@ -329,6 +342,7 @@ def _labels(array: np.ndarray | None) -> list[frozenset[str]]:
 
 def room(what: str, *shape: int) -> tuple[int, ...]:
     """The shape itself, when a table of this many 8-byte numbers fits into memory; else a refusal with its size."""
+    # Floats, since whole numbers of numpy would overflow silently for a Boolean machine.
     needed = 8 * int(np.prod([float(n) for n in shape]))
     if needed > 0.8 * memory():
         raise TaskError(

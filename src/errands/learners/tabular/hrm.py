@@ -66,12 +66,16 @@ class HRM(CounterfactualLearner):
 
     def __init__(self, task: Task, config: HRMConfig, seed: int, machine: Kind = "agenda") -> None:
         super().__init__(task, config, seed, machine, FIELDS)
+        # S world states, A actions, E options (edges of the machine). E comes last, so that all options of a step,
+        # which learn together, lie side by side in memory.
         states, edges = self.world.states, len(self.options.target)
         room("the tables of HRM", states, self.world.actions + 2, edges)
         self.values = OptionValues(
             q=np.full((states, self.world.actions, edges), config.q_init),
             v=np.full((states, edges), config.q_init),
             controller=np.full((states, edges), config.q_init),
+            # Of the option in hand: discounted reward so far, and gamma to the number of its steps, for the
+            # controller's SMDP update.
             gain=np.array([0.0, 1.0]),
         )
         self.settled, self.rates = self.unsettled(), self._rates()
@@ -85,7 +89,10 @@ class HRM(CounterfactualLearner):
     def relabel(self) -> None:
         """Lower the machine and list its options: one per transition between two states, none into a failure."""
         super().relabel()
+        # Options come from the machine, not from labels: new labels must not renumber them, or the tables would be
+        # wrong.
         if not hasattr(self, "options"):
+            # The options of machine state i are first[i] to first[i + 1], in one row for all states.
             first, target = [0], []
             stepper = self.enumerated.stepper
             for i, outgoing in enumerate(self._outgoing()):
@@ -95,8 +102,11 @@ class HRM(CounterfactualLearner):
 
     def _in_runs(self, first: Ints, target: Ints) -> Options:
         """The options, with the unbroken runs of those that learn together listed for each group of machine states."""
+        # One machine state speaks for its group. Runs instead of single options: a kernel then loops over unbroken
+        # stretches.
         _, states = np.unique(self.alive.group, return_index=True)
         none = np.zeros((0, 2), np.uint32)
+        # Counted first, with no rows to write to, then written: compiled code makes no arrays that grow.
         counts = [count_runs(self.alive, first, i, none, 0) for i in states]
         begin = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
         run = np.zeros((int(begin[-1]), 2), np.uint32)
@@ -132,6 +142,7 @@ class HRM(CounterfactualLearner):
 
     def begin(self) -> None:
         """Put the agent at the start of an episode."""
+        # No option is carried over a reset.
         self.where[OPTION] = -1
         begin(self.world.table, self.machine, self.where, self.rng)
 
@@ -153,12 +164,14 @@ class HRM(CounterfactualLearner):
     def policy(self) -> OptionPolicy:
         """The greedy policy learnt so far."""
         first, states = self.options.first, self.world.states
+        # Options of other machine states are never compared: the argmax runs within a state's own stretch.
         controller = np.zeros((states, len(self.enumerated)), np.int32)
         for i, (low, high) in enumerate(pairwise(first.tolist())):
             if high > low:
                 controller[:, i] = low + self.values.controller[:, low:high].argmax(axis=1)
         actions = self.values.q.argmax(axis=1).astype(np.int8)
         return OptionPolicy(
+            # Only its index of machine states is used, hence no actions in it.
             self.policy_over(actions[:0].T), first.copy(), controller, actions, self.config.option_limit
         )
 
@@ -184,4 +197,5 @@ class HRM(CounterfactualLearner):
     def take(self, saved: Saved, lengths: Mapping[str, int]) -> None:
         """Take the tables back; nothing is known to be settled."""
         super().take(saved, lengths)
+        # A record of what needs no work again; leaving it empty costs time but changes no value.
         self.settled.at.fill(-1)

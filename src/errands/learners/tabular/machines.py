@@ -25,6 +25,8 @@ UNBORN = -1
 Kind = Literal["boolean", "agenda"]
 
 
+# QRM needs only the states it meets, so even a Boolean machine, which grows like N!, can be stepped. CRM and HRM replay
+# a step in all states and have to list them.
 class LazyMachine:
     """A Boolean machine (states tell completion orders apart) or an agenda machine, unfolded on demand."""
 
@@ -36,6 +38,8 @@ class LazyMachine:
         self.index = {self._key(*self.states[0]): 0}
         self.table = self._blank(64)
 
+    # States of both kinds are kept as (numeric state, order of completions); for an agenda machine, orders with the
+    # same subtasks are one state, and the first order met stands for it.
     def _key(self, u: int, order: tuple[int, ...]) -> tuple[int, object]:
         return (u, order if self.kind == "boolean" else mask_of(self.stepper, order))
 
@@ -63,12 +67,14 @@ class LazyMachine:
 
     def birth(self, i: int, label: int) -> int:
         """Fill in the transition of state i on a label, with a new state if it leads to one; returns that state."""
+        # No matching transition means that the machine stays, with reward 0: `chosen` is then None.
         u, order = self.states[i]
         (target, _), chosen, completed = self.stepper.step((u, mask_of(self.stepper, order)), self.labels[label])
         state = extend(self.stepper, target, order, completed)
         key = self._key(*state)
         if key not in self.index:
             if len(self.states) == self.capacity:
+                # Twice as large each time; the learner's own table follows (`supply`).
                 self._grow(2 * self.capacity)
             self.index[key] = len(self.states)
             self.states.append(state)
@@ -98,6 +104,7 @@ class LazyMachine:
         for u, length in heads.tolist():
             self.states.append((u, tuple(orders[at : at + length].tolist())))
             at += length
+        # States before transitions: numbers must be those of the tables that were saved, not the order of a new search.
         self.index = {self._key(*state): i for i, state in enumerate(self.states)}
         self.table = self._blank(max(64, 1 << (len(self.states) - 1).bit_length()))
         for i, (u, _) in enumerate(self.states):
@@ -106,6 +113,7 @@ class LazyMachine:
             self.birth(i, label)
 
 
+# Entries of four bytes, 0.8 GB in all.
 MAX_ALIVE = 200_000_000
 
 
@@ -114,6 +122,8 @@ class CounterfactualLearner(TabularLearner):
 
     def __init__(self, task: Task, config: LearnerConfig, seed: int, kind: Kind, fields: int) -> None:
         super().__init__(task, config, seed, fields)
+        # Sizes are computed by counting, before anything is unfolded: refusing must not take the memory that it is
+        # about.
         predicted = size(task.machine)
         states = predicted.boolean if kind == "boolean" else predicted.agenda
         self.check_size(states)
@@ -132,10 +142,14 @@ class CounterfactualLearner(TabularLearner):
         self.alive = self._alive(bool(self.task.vanishing))
 
     def _alive(self, vanishing: bool) -> Alive:
+        # [L, U] instead of [U, L]: a step has one label and goes through all machine states, so these should lie side
+        # by side.
         following, status = np.ascontiguousarray(self.machine.next.T), self.machine.status
         reward, signal = np.ascontiguousarray(self.machine.reward.T), np.ascontiguousarray(self.machine.signal.T)
         still = (self.machine.next == np.arange(len(status))[:, None]) & (self.machine.reward == 0)
         quiet = (still | (status != RUNNING)[:, None]).all(axis=0)
+        # One list of all running states, shared by every state. Where boxes vanish each state has its own list: a state
+        # in which a removed box still waits must not learn from a world without it.
         if not vanishing:
             running = np.flatnonzero(status == RUNNING).astype(np.uint32)
             everywhere = np.tile(np.array([0, len(running)], np.int64), (len(status), 1))
@@ -150,6 +164,7 @@ class CounterfactualLearner(TabularLearner):
 
     def unsettled(self) -> Settled:
         """A record in which no step is known to change nothing."""
+        # Only where a pair always gives the same can a step that changed nothing be known to change nothing again.
         certain = self.world.table.next.shape[2] == 1 and not isinstance(self.world, Asked)
         groups, states, actions = len(np.unique(self.alive.group)), self.world.states, self.world.actions
         return Settled(

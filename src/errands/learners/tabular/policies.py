@@ -17,6 +17,8 @@ from errands.kernels.stepping import TIME, advance, outcome, reward, start
 from errands.machines.stepping import State, Stepper
 from errands.tables import RUNNING, SUCCESS, AgendaTable, Ints, WorldTable
 
+# U machine states, S world states, K objectives, E options. A policy is a value: tables are copied, training goes on
+# without it, and what it has to remember within an episode is handed in and out as `memory`.
 Actions = NDArray[np.int8]
 
 
@@ -47,6 +49,7 @@ class MachinePolicy:
         u, mask = machine_state
         if not self.ordered:
             return self.index.get((u, mask)), None
+        # Anything else than a tuple is the start of an episode.
         order, before = memory if isinstance(memory, tuple) else ((), self.full)
         order = (*order, *changed(before, mask))
         return self.index.get((u, order)), (order, mask)
@@ -68,8 +71,10 @@ class OptionPolicy:
         """The action of the option in hand, or of a new one when it has ended."""
         option, since, begun, inner = memory if isinstance(memory, tuple) else (-1, 0, None, None)
         i, inner = self.machine.locate(machine_state, inner)
+        # A machine state that was never met, or that offers no option.
         if i is None or self.first[i] == self.first[i + 1]:
             return 0, (-1, 0, None, inner)
+        # The same three ends as in training: by the machine, by the option's own limit, and by the episode.
         if option < 0 or begun != i or since >= self.option_limit:
             option, since = int(self.controller[world_state, i]), 0
         return int(self.actions[world_state, option]), (option, since + 1, i, inner)
@@ -89,6 +94,7 @@ class ObjectivePolicy:
     def choice(self, machine_state: State) -> str | None:
         """The objective chosen in an agenda state; the first open one where nothing is known."""
         open_ = self.stepper.alternatives(machine_state)
+        # While evaluating, unknown steps to go count as infinite: what has reached the goal before is preferred.
         known = [k for k in open_ if (*machine_state, k) in self.steps_to_go]
         if not open_:
             return None
@@ -106,8 +112,11 @@ def settled(
     agenda: Agenda, machine: AgendaTable, memory: Memory, settings: Settings, first: int, whole: bool = False
 ) -> Memory:
     """A copy that training does not touch and that needs no more planning; `whole` copies what is only read as well."""
+    # What planning writes to. Values are large and only read, so they are shared with training unless the copy has to
+    # last.
     written = ("where", "weight", "open", "worth", "choice", "order", "mask")
     fresh = {name: getattr(memory, name).copy() for name in written}
+    # Untried pairs have optimistic values, which are for exploring; a greedy policy must not trust them.
     if memory.where[UNTRIED] > 0:
         fresh["q"] = np.where(memory.last[:, :, None] < 0, 0.0, memory.q)
         fresh["v"] = fresh["q"].max(axis=1)
@@ -118,10 +127,12 @@ def settled(
         fresh.update({name: getattr(memory, name).copy() for name in ("keys", "values", "flagged")})
     copy = memory._replace(**fresh)
     copy.where[TIME], copy.where[NODE], copy.where[NUMERIC], copy.mask[0] = 0, 0, machine.initial, machine.full
+    # Before any step, so that a plan is due.
     copy.where[PLANNED] = -(1 << 60)
     if agenda.listed:
         decide(agenda, copy, 0, first)
     else:
+        # A generator of its own with a fixed seed: the local search is then repeatable and leaves training alone.
         take_aim(machine, copy, settings, first, np.random.Generator(np.random.PCG64(0)))
     return copy
 
@@ -165,6 +176,8 @@ def episode(
 ) -> tuple[int, float, bool]:
     """Length, total reward and success of one greedy episode in a world of tables."""
     policy = LandmarkPolicy(agenda, machine, frozen)
+    # In Python, unlike other learners' episodes: the actions of all cells of an agenda state are computed at once
+    # anyway.
     s, u, mask, total = int(start(world, rng)), machine.initial, machine.full, 0.0
     for t in range(limit):
         a, _ = policy.act(s, (int(u), int(mask)), None)

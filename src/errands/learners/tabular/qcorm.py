@@ -20,6 +20,8 @@ from errands.machines.lower import lower
 from errands.tables import SUCCESS
 from errands.tasks.task import Task
 
+# The paper is silent on which grounding transitions are replayed; those whose own choice exploited worked. The printed
+# delta K punishes a fast leg even in the best episode so far; the proof needs that only where K > K_mi.
 REPLAYS = {"all": kernel.EVERY, "exploited_choices": kernel.CHOSEN, "exploited_episodes": kernel.WHOLE}
 DELTAS = {"episode": kernel.EPISODE, "gated": kernel.GATED, "printed": kernel.PRINTED}
 
@@ -91,11 +93,15 @@ class QCoRM(TabularLearner):
         self.quotient = Quotient(task.machine)
         self.objectives = self.quotient.objectives
         states, count, rows = self.world.states, len(self.objectives), min(self.world.limit, 1_000_000)
+        # S world states, A actions, K objectives. q is [S, A, K] and v [S, K]: K is last because all open objectives
+        # learn from each step. Nothing has an axis for the 2^N agendas; their steps to go are a hash table of those
+        # met.
         self.relabel()
         self.table = kernel.empty(1024)
         self.values = kernel.CoupledValues(
             q=np.full(room("the table of QCoRM", states, self.world.actions, count), config.q_init),
             v=np.full((states, count), config.q_init),
+            # Infinite until known: K_mi and K_op are set whole by the first episode that counts.
             shortest_episode=np.array([np.inf]),
             best_duration=np.full(count, np.inf),
             where=self.where,
@@ -106,10 +112,12 @@ class QCoRM(TabularLearner):
             passed_mask=np.zeros(rows, np.uint64),
         )
         self.rates = self._rates()
+        # Shares q and v with training, but not the position: an evaluation may come in the middle of an episode.
         self.twin = self.values._replace(
             where=np.zeros_like(self.where), mask=np.zeros(1, np.uint64), open=np.zeros(count, np.int32)
         )
         """The values, with a position of its own for greedy episodes."""
+        # Called again and again with the very same objects, whose types need not be found out each time.
         self.train_loop, self.play = Repeated(kernel.qcorm_loop), Repeated(kernel.coupled_episode)
         self.begin()
 
@@ -138,6 +146,7 @@ class QCoRM(TabularLearner):
 
     def supply(self) -> None:
         """Make the steps-to-go table larger."""
+        # The loop stops before the table is more than half full, so that looking something up stays short.
         larger = kernel.empty(4 * len(self.table.key))
         kernel.refill(self.table, larger)
         self.table = larger
@@ -151,6 +160,7 @@ class QCoRM(TabularLearner):
     def known(self) -> dict[tuple[int, int, str], float]:
         """The steps to go by numeric state, remaining mask and objective, where an episode has reached the goal."""
         width = len(self.objectives)
+        # A key is numeric state * objectives + objective.
         slots = np.flatnonzero((self.table.key >= 0) & np.isfinite(self.table.eta))
         return {
             (int(self.table.key[i]) // width, int(self.table.mask[i]), self.objectives[int(self.table.key[i]) % width]):
@@ -162,6 +172,7 @@ class QCoRM(TabularLearner):
     def steps_to_go(self) -> Mapping[str, float]:
         """The learnt steps to go of every coupled state that an episode has passed on its way to the goal."""
         stepper = self.quotient.stepper
+        # The goal has no steps to go and is in no table; it is added where anything at all is known.
         done = [(u, 0) for u, counts in self.quotient.nodes if stepper.status[u] == SUCCESS and not any(counts)]
         found = {
             str(self.quotient.label((u, mask), name)): eta for (u, mask, name), eta in sorted(self.known().items())
@@ -188,6 +199,7 @@ class QCoRM(TabularLearner):
         states, actions, count = self.values.q.shape
         rows, limit, full = len(self.values.ground), self.world.limit, self.machine.full
         keys = len(self.machine.status) * count
+        # Columns of a grounding transition: world state, action, objective, its duration, whether its choice exploited.
         grounded = np.array([states, actions, count, limit + 1, 2]) - 1
         return {
             "values_q": SavedArray("float64", (states, actions, count), "values of each objective", -FINITE, FINITE),
@@ -214,11 +226,13 @@ class QCoRM(TabularLearner):
     def take(self, saved: Saved, lengths: Mapping[str, int]) -> None:
         """Take the tables back; the hash table may be larger than a new one's."""
         slots, full, count = lengths["slots"], np.uint64(self.machine.full), int(saved["where"][kernel.OPEN])
+        # A table that is full, or of another size than a power of two, could make the kernel's search run for ever.
         taken = int((saved["eta_key"] >= 0).sum())
         refuse(slots >= 4 and slots & (slots - 1) == 0, "the hash table's size is no power of two")
         refuse(taken == saved["eta_size"][0] and 2 * taken <= slots, "the hash table is fuller than it says, or than half")
         refuse(len(set(saved["values_open"][:count].tolist())) == count, "an objective is open twice")
         for name in ("values_mask", "values_passed_mask", "eta_mask"):
             refuse(not (saved[name] & ~full).any(), f"'{name}' has subtasks that the machine lacks")
+        # Replaced first: `super().take` writes into arrays, which must have the saved size by then.
         self.table = self.table._replace(**{name: saved[f"eta_{name}"].copy() for name in self.table._fields})
         super().take(saved, lengths)

@@ -49,6 +49,8 @@ from errands.oracle.episode import Policy, walk
 from errands.tables import RUNNING, SUCCESS, AgendaTable, Floats
 from errands.tasks.task import Task
 
+# Two modes. Up to MOST_LISTED agenda states they are nodes of a graph, and the order is planned exactly over (node,
+# landmark). Above, only (numeric state, mask) is kept, and a local search orders the subtasks.
 MOST_LISTED = 1 << 19
 """Agenda states that are listed: 18 subtasks with a phase between them."""
 MOST_VALUES = 1 << 25
@@ -102,16 +104,21 @@ class QCoRMPlus(TabularLearner):
         super().__init__(task, config, seed, FIELDS)
         states, actions = self.world.states, self.world.actions
         self.machine, self.agenda = self._listed()
+        # S world states, A actions, K landmarks. A landmark is a cell with a label that matters; q[s, a, k] is gamma to
+        # the number of steps to it, so durations are logarithms of values. All start one step away: optimistic, hence
+        # lower bounds.
         room("the tables of QCoRM+", states, actions, len(self.world.labels) + 1)
         recent = config.recent
         nodes, subtasks = len(self.agenda.status), len(task.machine.subtasks)
         self.memory = new_memory(states, actions, nodes, subtasks, recent, config.gamma)
+        # The position is part of the memory, one array under two names; both must be replaced together (see `take`).
         self.where = self.memory.where
         self.begin()
 
     def _listed(self) -> tuple[AgendaTable, Agenda]:
         machine = lower(self.task.machine, self.world.labels, self.world.signals)
         sizes = predicted(self.task.machine)
+        # Counted before it is tried: listing half a million states only to give up takes long.
         most = 0 if sizes is not None and sizes.agenda > MOST_LISTED else MOST_LISTED
         return machine, list_agenda(machine, self.config.gamma, most, not isinstance(self.world, Asked))
 
@@ -144,12 +151,14 @@ class QCoRMPlus(TabularLearner):
 
     def supply(self) -> None:
         """Give the loop larger tables where they are full, and something to go for where it cannot plan."""
+        # Only tables that are full grow, so it need not be known what the loop stopped for.
         self.memory = grown(self.memory, self.config.gamma)
         if not self.agenda.listed:
             self._decide()
 
     def relabel(self) -> None:
         """List the agenda again, with the new label; what was learnt about cells stays."""
+        # Nodes get new numbers; the present one is found again by its numeric state and mask.
         old, n = self.agenda, int(self.where[NODE])
         n = n if n < len(old.numeric) else 0
         self.machine, self.agenda = self._listed()
@@ -189,6 +198,8 @@ class QCoRMPlus(TabularLearner):
     def form(self) -> Form:
         """All arrays; the time of the last plan lies before the first step where none was made."""
         form = dict(super().form())
+        # `where` is saved twice, as the position of every tabular learner and as a part of the memory; `take` compares
+        # them.
         low = np.array(form["where"].low)
         low[PLANNED] = -(1 << 60)
         where = replace(form["where"], low=low)
@@ -198,6 +209,7 @@ class QCoRMPlus(TabularLearner):
         """What is saved besides the position: the memory, whose arrays have room for more than is in use."""
         states, actions, nodes = self.world.states, self.world.actions, len(self.agenda.status)
         subtasks, labels = len(self.task.machine.subtasks), len(self.world.labels)
+        # Columns of the trace: state, action, next state, landmark reached, whether it was fatal.
         least, most = np.array([0, 0, 0, 0, 0]), np.array([states - 1, actions - 1, states - 1, MOST_VALUES, 1])
         form = {
             "q": SavedArray("float64", (states, actions, "landmarks"), "value of each landmark for each pair", 0.0, 1.0),
@@ -229,6 +241,8 @@ class QCoRMPlus(TabularLearner):
     def arrays(self) -> Saved:
         """The memory itself, and of the ring of recent steps as much as is filled."""
         arrays = {f"memory.{name}": array for name, array in self.memory._asdict().items()}
+        # A ring written at STEP modulo its size: what is filled lies at the front until it is full, and then it is all
+        # of it.
         arrays["memory.trace"] = arrays["memory.trace"][: int(self.where[STEP])]
         return arrays
 
@@ -240,6 +254,8 @@ class QCoRMPlus(TabularLearner):
         refuse(1 <= where[LANDMARKS] <= count and where[MARKS] <= marks, "more landmarks or marks than there is room for")
         refuse(where[OPEN] <= count and where[GOAL] < count, "more landmarks are open than there are")
         used = int(where[MARKS])  # the rest of the arrays is room
+        # Marks of a cell are a linked list; leading only to older ones is what keeps the kernel from running round in
+        # it.
         refuse(bool((arrays["mark_next"][:used] < np.arange(used)).all()), "a mark leads to a newer one")
         for name in ("head", "mark_next"):
             refuse(bool((arrays[name] < max(int(where[MARKS]), 1)).all()), f"'{name}' names a mark that is not in use")
@@ -279,6 +295,7 @@ def learnt_steps_to_go(
             values = _by_objective(stepper, agenda, labels, memory, n, entered[n])
         for j in group:
             if (value := values.get(coupled.states[j][1], 0.0)) > 0.0:
+                # A value is gamma to the number of steps.
                 steps = float(round(abs(np.log(value) / np.log(gamma)), 6))
                 label = str(coupled.labels[j])
                 found[label] = min(steps, found.get(label, np.inf))
@@ -308,6 +325,8 @@ def _entered(agenda: Agenda, memory: Memory, first: int) -> dict[int, int]:
     reach, cell = _reached(memory)
     count = len(cell)
     best = np.zeros((len(agenda.status), count))
+    # Relaxation along the graph; where it is layered every node comes after all that lead to it, and one round is
+    # enough.
     changed = True
     while changed:
         changed = False
@@ -318,6 +337,7 @@ def _entered(agenda: Agenda, memory: Memory, first: int) -> dict[int, int]:
             better = here[open_] > best[targets, open_]
             best[targets[better], open_[better]] = here[open_[better]]
             changed = changed or (bool(better.any()) and not agenda.layered)
+    # The way to a node and the way on from it: a node is entered where both together are best.
     whole = best * np.maximum(memory.worth[:, :count], 0.0)
     return {0: first} | {int(n): cell[int(whole[n].argmax())] for n in np.flatnonzero(whole.max(axis=1) > 0.0) if n}
 

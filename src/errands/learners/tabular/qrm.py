@@ -46,6 +46,9 @@ class QRM(TabularLearner):
     def __init__(self, task: Task, config: QRMConfig, seed: int, machine: Kind = "agenda") -> None:
         super().__init__(task, config, seed, FIELDS)
         self.machine = LazyMachine(task.machine, machine, self.world.labels, self.world.signals)
+        # [U, S, A] machine states, world states, actions: states are born one by one, and growing the first axis is a
+        # plain copy. Initial values of exactly 0 matter under the printed learning rate; ties are then broken at random
+        # while training.
         self.q = np.full(self._shape(), config.q_init)
         self.begin()
 
@@ -55,6 +58,7 @@ class QRM(TabularLearner):
     @property
     def _by_state(self) -> np.ndarray:
         """The table as [world state, action, machine state], the order in which kernels index it."""
+        # A view: kernels write into the same memory.
         return self.q.transpose(1, 2, 0)
 
     def begin(self) -> None:
@@ -68,14 +72,18 @@ class QRM(TabularLearner):
 
     def supply(self) -> None:
         """Give birth to the machine state that was met."""
+        # The loop has stopped in the middle of a step: action and outcome are drawn, and stay drawn when it is called
+        # again.
         s, a, o = (int(self.where[field]) for field in (STATE, ACTION, OUTCOME))
         self.machine.birth(int(self.where[MACHINE]), int(self.world.table.label[s, a, o]))
         if self.machine.capacity > len(self.q):
+            # The machine doubles its capacity, so this copy is rare.
             old, self.q = self.q, np.full(self._shape(), self.config.q_init)
             self.q[: len(old)] = old
 
     def relabel(self) -> None:
         """Widen the machine's tables."""
+        # Values do not depend on labels; only the machine's transitions have a column for each.
         self.machine.widen()
 
     def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
@@ -88,6 +96,7 @@ class QRM(TabularLearner):
     @property
     def policy(self) -> MachinePolicy:
         """The greedy policy learnt so far."""
+        # Rows behind the last state are room. The index is copied, since later births must not change the policy.
         actions = self.q[: len(self.machine)].argmax(axis=2).astype(np.int8)
         machine = self.machine
         return MachinePolicy(actions, dict(machine.index), machine.stepper.full, machine.kind == "boolean")
@@ -120,6 +129,7 @@ class QRM(TabularLearner):
         heads, orders = saved["heads"], saved["orders"]
         refuse(len(orders) == heads[:, 1].sum(), "'orders' is not as long as 'heads' says")
         refuse(0 <= saved["where"][MACHINE] < len(heads), "'where' names a machine state that 'heads' lacks")
+        # Built aside and put in place when everything holds: a refused checkpoint leaves the tables as they were.
         fresh = LazyMachine(self.task.machine, self.machine.kind, self.world.labels, self.world.signals)
         first = fresh.states[0]
         fresh.unpack(heads, orders, saved["born"])
@@ -137,6 +147,7 @@ class CRM(CounterfactualLearner):
 
     def __init__(self, task: Task, config: QRMConfig, seed: int, machine: Kind = "agenda") -> None:
         super().__init__(task, config, seed, machine, FIELDS)
+        # [S, A, U]: every machine state learns from each step, so these lie side by side in memory.
         shape = (self.world.states, self.world.actions, len(self.enumerated))
         self.q = np.full(shape, config.q_init)
         self.settled = self.unsettled()
@@ -144,6 +155,7 @@ class CRM(CounterfactualLearner):
 
     def check_size(self, states: int) -> None:
         """Refuse a machine whose tables would not fit."""
+        # Where things vanish the record of settled steps is as large as the table, in numbers of half the size.
         actions = self.world.actions
         room("the tables of CRM", self.world.states, actions + actions // 2 if self.task.vanishing else actions, states)
 
@@ -185,4 +197,5 @@ class CRM(CounterfactualLearner):
     def take(self, saved: Saved, lengths: Mapping[str, int]) -> None:
         """Take the table back; nothing is known to be settled."""
         super().take(saved, lengths)
+        # A record of what needs no work again; leaving it empty costs time but changes no value.
         self.settled.at.fill(-1)
