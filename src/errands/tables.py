@@ -8,26 +8,32 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+# Compiled loops take NamedTuples of arrays as they are; each element type is part of a kernel's signature.
 Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
+# One word for a set of subtasks, bit k for subtask k: so at most 64 subtasks in compiled loops.
 Masks = NDArray[np.uint64]
 Flags = NDArray[np.bool_]
 Codes = NDArray[np.int8]
 
+# RUNNING is 0, so that a table of zeros is one of running states.
 RUNNING, SUCCESS, FAILURE = 0, 1, 2
 
 
 class WorldTable(NamedTuple):
     """A finite world: outcome o of action a in world state s; one outcome where moves are certain."""
 
+    # S world states, A actions, O outcomes, L labels (feature sets), K signals; U machine states below.
     starts: Ints
     """[n] the states an episode can start in."""
     start_cumulative: Floats
     """[n] cumulative probability of the starts; the last entry is 1."""
     start_label: Ints
     """[n] the label (index of a feature set) of each start; reported, never consumed by a machine."""
+    # Worlds asked step by step fill these rows as they are met; -1 is an outcome not yet known.
     next: Ints
     """[S, A, O] the state reached."""
+    # Cumulative, so that one uniform draw and a short walk find the outcome (stepping.outcome).
     cumulative: Floats
     """[S, A, O] cumulative probability over outcomes; padding outcomes repeat 1."""
     label: Ints
@@ -41,6 +47,7 @@ class WorldTable(NamedTuple):
 class MachineTable(NamedTuple):
     """An enumerated machine (Boolean or agenda) lowered against a world's labels."""
 
+    # Rows are machine states here; learners that replay a step in all states keep a transposed copy (Alive).
     initial: int
     next: Ints
     """[U, L] the machine state after a step with label l."""
@@ -60,6 +67,7 @@ class OrderTable(NamedTuple):
     """[N] what must not remain for each subtask bit to be open."""
     ends: np.uint64
     """the bits that say that a visit has yet to end: no variable counts them, and all that hold are completed."""
+    # Choices first, an inner one before the outer one that it is a part of; then capacities. Both use `part`.
     enough: Ints
     """[C] how many parts of choice c are enough; its parts are part[part_first[c] : part_first[c + 1]]."""
     room: Ints
@@ -84,6 +92,8 @@ class AgendaTable(NamedTuple):
     first: Ints
     """[U + 1] slice of `variables` that u's guards mention."""
     variables: Ints
+    # A digit of q is 0 for unchanged, 1 for decreased, 2 for reached; the first variable mentioned is the lowest.
+    # The blocks of the machine's states lie behind one another, so that states with few variables take little room.
     offset: Ints
     """[U] where u's block of entries begins; entry = offset[u] + l * 3**n_u + q, q the mentioned values in base 3."""
     width: Ints
@@ -100,6 +110,7 @@ class AgendaTable(NamedTuple):
     """[U] RUNNING, SUCCESS or FAILURE."""
     subtask_objective: Ints
     """[N] the objective (low-level policy) of each subtask bit."""
+    # No label here: what is open depends on the state and on which variables are at their bound, not on a step.
     alternative_first: Ints
     """[sum of widths + 1] slice of `alternatives` open in (u, q), at row_of_u + q."""
     alternative_row: Ints
@@ -110,6 +121,7 @@ class AgendaTable(NamedTuple):
     """The rules between the subtasks."""
 
 
+# A policy's length and the optimum come from two different solvers, whose last bits need not agree.
 ROUNDING = 1e-9
 """Relative differences of expected lengths below this are rounding."""
 

@@ -46,6 +46,7 @@ def cache_folder() -> Path:
 @cache
 def sources_of(file: Path) -> tuple[Path, ...]:
     """The files of errands that a kernel file is made of, in order: itself, this one, and whatever they import."""
+    # This file counts for every kernel: the compiler's options stand in it.
     seen, waiting = set[Path](), [file.resolve(), Path(__file__).resolve()]
     while waiting:
         source = waiting.pop()
@@ -61,6 +62,7 @@ def _imports(source: Path) -> tuple[Path, ...]:
     names = set[str]()
     for node in ast.walk(ast.parse(source.read_bytes())):
         if isinstance(node, ast.ImportFrom):
+            # What follows `import` may be a module or a name in one; both are tried, only files are kept.
             names |= {f"{node.module}", *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
@@ -73,6 +75,7 @@ def digest(file: Path) -> str:
     """A name for the present state of all sources of a kernel file."""
     text = hashlib.sha256()
     for source in sources_of(file):
+        # Zero bytes keep name and text apart, so that moving text from one file to the next changes the digest.
         text.update(f"{source.relative_to(_SOURCES)}\0".encode() + source.read_bytes() + b"\0")
     return text.hexdigest()[:16]
 
@@ -87,8 +90,10 @@ class KernelCache(FunctionCache):
     """The compiled code of one kernel, a file for each signature; what cannot be read or written is compiled again."""
 
     def __init__(self, function: Callable[..., Any], role: str) -> None:
+        # The parent's constructor is left out: it would choose a folder and an index file of numba's own.
         self._py_func, self._role = function, role
         self._name = f"{function.__qualname__}-{role}"
+        # Only its `reduce` and `rebuild` are used, and these need nothing that its constructor sets.
         self._impl = object.__new__(CompileResultCacheImpl)
         self._cache_path = str(cache_folder() / digest(Path(function.__code__.co_filename)))
         self._enabled = True
@@ -99,6 +104,7 @@ class KernelCache(FunctionCache):
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         known: tuple[Any, ...] = super()._index_key(sig, codegen)  # type: ignore[no-untyped-call]
+        # Numba's key does not tell apart what is compiled with and without checks of bounds.
         return (*known, self._role, bool(_config.BOUNDSCHECK))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -106,6 +112,7 @@ class KernelCache(FunctionCache):
         target_context.refresh()
         key = self._index_key(sig, target_context.codegen())
         try:
+            # The whole key is stored and compared: a file's name holds only the first digits of its hash.
             stored, code = pickle.loads(self._file(key).read_bytes())  # noqa: S301  # numba's own form, from the user's cache
             return self._impl.rebuild(target_context, code) if stored == key else None
         except Exception:  # noqa: BLE001  # a damaged file can raise anything while it is unpacked
@@ -115,6 +122,7 @@ class KernelCache(FunctionCache):
         """Write the compiled code beside its place, then rename it; a full disk only means compiling again."""
         key = self._index_key(sig, data.codegen)
         file = self._file(key)
+        # Renaming is atomic: processes that compile the same kernel at once never read half a file.
         beside = file.with_name(f"{file.name}.{os.getpid()}")
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -142,12 +150,14 @@ class _Signals:
 
     def call(self, kernel: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """Call a kernel, with interrupts held back."""
+        # Only the main thread may set handlers; one that Python did not set (None) could not be put back.
         if threading.get_ident() != _MAIN or _signal.getsignal(signal.SIGINT) is None:
             return kernel(*arguments)
         before = _signal.signal(signal.SIGINT, self.note)
         try:
             return kernel(*arguments)
         finally:
+            # First the old handler, then the interrupt that was held back: it is raised for that handler to see.
             _signal.signal(signal.SIGINT, before)
             if self.came:
                 self.came = False
@@ -173,6 +183,7 @@ class Repeated:
         """Call the kernel."""
         if self.code is not None and len(arguments) == len(self.last):
             for now, before in zip(arguments, self.last, strict=True):
+                # Plain ints all have one type: a new count of steps is no reason to ask again.
                 if now is not before and (type(now) is not int or type(before) is not int):
                     break
             else:
@@ -189,6 +200,7 @@ class _Whole(CPUDispatcher):
     """Code with reference counts, called from Python with interrupts held back; compiling can be interrupted."""
 
     def __call__(self, *arguments: Any) -> Any:
+        # The first signature is compiled, for seconds, before interrupts are held back: Ctrl-C still works.
         if not self.overloads:
             self.compile(tuple(self.typeof_pyval(argument) for argument in arguments))
         return _signals.call(super().__call__, arguments)
@@ -209,7 +221,9 @@ class _Inner(CPUDispatcher):
         return self.entry(*arguments)
 
 
+# The numpy error model divides without asking for zero; None leaves checks of bounds to NUMBA_BOUNDSCHECK.
 _OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "boundscheck": None}
+# Without _nrt nothing can be allocated; without wrappers the compiler saves most of its time for inner code.
 _INNER = {**_OPTIONS, "forceinline": True, "_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _ENTRIES: dict[int, Callable[[Any], Any]] = {
     1: lambda f: lambda a: f(a),
@@ -228,6 +242,7 @@ _ENTRIES: dict[int, Callable[[Any], Any]] = {
 
 def _compiled(dispatcher: type, options: dict[str, Any], role: str) -> Callable[[Kernel], Kernel]:
     def decorate(function: Kernel) -> Kernel:
+        # The same tests run without the compiler, and expect the same bits.
         if _config.DISABLE_JIT:
             return function
         kernel = dispatcher(py_func=function, targetoptions=options)
@@ -249,6 +264,7 @@ class _Watch(event.Listener):
         self.tell: Callable[[str], None] | None = tell
 
     def on_start(self, event: Any) -> None:
+        # Numba reports every helper that it compiles; only the first report counts.
         tell, self.tell = self.tell, None
         if tell is not None:
             tell(event.data["dispatcher"].py_func.__name__)

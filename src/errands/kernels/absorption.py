@@ -18,6 +18,7 @@ def strong_groups(first: Ints, target: Ints) -> tuple[Ints, Ints]:
     Group k is nodes[begin[k]:begin[k + 1]], the nodes that were met last first.
     """
     size = len(first) - 1
+    # index is the order in which nodes were met; low the smallest number known to be reached from a node.
     index = np.full(size, -1, np.int32)
     low = np.zeros(size, np.int32)
     edge = first[:-1].copy()  # the next edge of each node to be looked at
@@ -26,6 +27,7 @@ def strong_groups(first: Ints, target: Ints) -> tuple[Ints, Ints]:
     nodes = np.empty(size, np.int32)
     begin = np.zeros(size + 1, np.int32)
     count, depth, held, done, closed = 0, 0, 0, 0, 0
+    # No recursion: `path` is the call stack and `edge` where each call goes on: chains can have millions of nodes.
     for root in range(size):
         if index[root] >= 0:
             continue
@@ -44,10 +46,12 @@ def strong_groups(first: Ints, target: Ints) -> tuple[Ints, Ints]:
                     if index[there] < 0:
                         path[depth] = there
                         depth += 1
+                    # Tarjan takes index[there]; low serves as well: all that is asked is whether it is below index.
                     elif low[there] < size:
                         low[node] = min(low[node], low[there])
                 continue
             depth -= 1
+            # The head of a group: what was met since and still waits, on top of `waiting`, is the rest of it.
             if low[node] == index[node]:
                 while True:
                     held -= 1
@@ -80,6 +84,7 @@ def pass_singles(
 
     The columns of values are success, failure, never ending, steps and discounted return; target -1 is success.
     """
+    # Groups come after all that they lead to, so every value read here is already final.
     while k < len(begin) - 1 and begin[k + 1] - begin[k] == 1:
         node = nodes[begin[k]]
         total = np.zeros(5)
@@ -87,6 +92,7 @@ def pass_singles(
         for e in range(first[node], first[node + 1]):
             paid += chance[e] * reward[e]
             there = target[e]
+            # Staying is left out and made good by dividing by `away`: the chances are then those of leaving.
             if there == node:
                 continue
             away += chance[e]
@@ -94,11 +100,13 @@ def pass_singles(
                 total[:4] += chance[e] * values[there, :4]
                 paid += gamma * chance[e] * values[there, 4]
             else:
+                # Ends -1 and -2 are the columns 0 and 1: success and failure.
                 total[-1 - there] += chance[e]
         total[3] += 1.0
         if away > 0.0:
             values[node, :4] = total[:4] / away
         else:
+            # Never left; its steps stay 0, and the caller calls the length infinite where this column is positive.
             values[node, 2] = 1.0
         # Summed, not subtracted: 1 - gamma * (chance of staying).
         values[node, 4] = paid / (1.0 - gamma + gamma * away)
@@ -114,6 +122,7 @@ def narrow_order(first: Ints, target: Ints, members: Ints, place: Ints) -> tuple
     Elimination costs the square of the reach, and on a grid the reach is about two sides.
     """
     size = len(members)
+    # First the number of edges of each node, then where they begin, then the edges: rows without lists.
     begin = np.zeros(size + 1, np.int64)  # edges within the group, in both directions
     for node in members:
         for e in range(first[node], first[node + 1]):
@@ -130,6 +139,7 @@ def narrow_order(first: Ints, target: Ints, members: Ints, place: Ints) -> tuple
                 near[fill[i]], near[fill[j]] = j, i
                 fill[i] += 1
                 fill[j] += 1
+    # The group is strongly connected, so each search meets all of it and order[size - 1] is a node furthest away.
     order = np.zeros(size, np.int32)
     for _ in range(3):  # from anywhere, from the far end of that, and once more
         seen = np.zeros(size, np.bool_)
@@ -147,6 +157,7 @@ def narrow_order(first: Ints, target: Ints, members: Ints, place: Ints) -> tuple
     moved = np.empty(size, np.int32)
     for n in range(size):
         moved[order[n]] = n
+    # An edge joins nodes of one breadth-first layer or of two neighbouring ones, which keeps the reach small.
     reach = 0
     for i in range(size):
         for e in range(begin[i], begin[i + 1]):
@@ -164,6 +175,7 @@ def eliminate(inner: Floats, leaving: Floats, right: Floats) -> Floats:
     """
     size, columns = right.shape
     reach = inner.shape[1] // 2
+    # Take the states out from the last to the first: what went through n goes straight on to lower numbers.
     for n in range(size - 1, -1, -1):
         low = max(0, n - reach)
         away = leaving[n]
@@ -174,6 +186,7 @@ def eliminate(inner: Floats, leaving: Floats, right: Floats) -> Floats:
             inner[n, reach + j - n] /= away
         for c in range(columns):
             right[n, c] /= away
+        # i and j both lie within `reach` below n, so their distance fits the band. Self loops are written, never read.
         for i in range(low, n):
             share = inner[i, reach + n - i]
             if share > 0.0:
@@ -182,6 +195,7 @@ def eliminate(inner: Floats, leaving: Floats, right: Floats) -> Floats:
                     inner[i, reach + j - i] += share * inner[n, reach + j - n]
                 for c in range(columns):
                     right[i, c] += share * right[n, c]
+    # Now each state depends on lower numbers only: put them in, from the first on.
     for n in range(size):
         for j in range(max(0, n - reach), n):
             for c in range(columns):
@@ -216,6 +230,7 @@ def sweep(
     for _ in range(2_000_000_000 // (edges * columns) + 1):
         grown[:] = 0.0
         largest = 0.0
+        # Values are replaced at once (Gauss-Seidel): later nodes of the same sweep already see them.
         for i in range(len(group)):
             node = group[i]
             for c in range(columns):
@@ -226,6 +241,7 @@ def sweep(
                 grown[c] = max(grown[c], abs(total - values[node, c]))
                 largest = max(largest, abs(total))
                 values[node, c] = total
+        # Below 1e-15 of the largest value a sweep moves rounding errors only, and might do so for ever.
         if grown.max() <= max(aim, 1e-15 * largest):
             return True, grown
     return False, grown

@@ -18,6 +18,7 @@ class Agenda(NamedTuple):
     Where there are too many to list, four nodes stand for them: two running ones that take turns, success, failure.
     """
 
+    # Node 0 is the start. Where nodes are not listed: 0 and 1 running, 2 success, 3 failure (qcorm_plus.loop.leap).
     listed: bool
     numeric: Ints
     """[n] the numeric state."""
@@ -46,24 +47,29 @@ def list_nodes(machine: AgendaTable, most: int) -> tuple[Ints, Masks, Ints, Ints
     numeric, mask = np.zeros(most, np.int32), np.zeros(most, np.uint64)
     following = np.zeros((most, labels), np.int32)
     size = 4
+    # At least twice as many slots as nodes: the hash table is never more than half full.
     while size < 2 * most:
         size *= 2
     slots = np.full(size, -1, np.int32)
     numeric[0], mask[0] = machine.initial, machine.full
     slots[node_slot(numeric, mask, slots, machine.initial, machine.full)] = 0
     count, n = 1, 0
+    # The arrays are their own queue: nodes before n are done, those from n to count wait.
     while n < count:
         for label in range(labels):
+            # Terminal nodes keep this: they lead to themselves.
             following[n, label] = n
             if machine.status[numeric[n]] != RUNNING:
                 continue
             entry, left, _ = advance(machine, numeric[n], mask[n], label)
             u = machine.next[entry]
             if machine.status[u] == FAILURE:
+                # What remains after a failure does not matter: one node for all failures in the same numeric state.
                 left = ZERO
             slot = node_slot(numeric, mask, slots, u, left)
             if slots[slot] < 0:
                 if count == most:
+                    # Empty arrays, not None: a compiled function has one type of result.
                     return numeric[:0], mask[:0], slots[:0], following[:0]
                 numeric[count], mask[count], slots[slot] = u, left, count
                 count += 1
@@ -81,10 +87,12 @@ def fewest_steps(following: Ints, status: Codes) -> tuple[Ints, bool]:
     changed = True
     while changed:
         changed = False
+        # Machines mostly lead on to higher numbers, so that going backwards one pass finds nearly everything.
         for n in range(count - 1, -1, -1):
             best = 0 if status[n] == SUCCESS else -1
             for label in range(labels):
                 m = following[n, label]
+                # Staying does not break the layers, nor does an end, whose value is known without a plan.
                 layered = layered and (m >= n or status[m] != RUNNING)
                 if m != n and steps[m] >= 0 and (best < 0 or steps[m] + 1 < best):
                     best = steps[m] + 1
@@ -104,8 +112,10 @@ def list_agenda(machine: AgendaTable, gamma: float, most: int, whole: bool = Tru
     status = machine.status[numeric]
     steps, layered = fewest_steps(following, status)
     # A label still unknown may lead to success at once, so nothing below 1 bounds what an untried pair can give.
+    # One step less: the untried pair may itself make the first of the machine's steps.
     bound = np.where(steps > 0, gamma ** (steps - 1.0), 0.0) if whole else np.where(status == RUNNING, 1.0, 0.0)
     running = np.flatnonzero(status == RUNNING)
+    # [running nodes, L], both of them.
     moved = following[running] != running[:, None]
     failed = status[following[running]] == FAILURE
     useful, fatal = (moved & ~failed).any(0), failed.all(0)
@@ -115,7 +125,9 @@ def list_agenda(machine: AgendaTable, gamma: float, most: int, whole: bool = Tru
 def _unlisted(machine: AgendaTable) -> Agenda:
     labels = machine.label_bits.shape[0]
     useful, fatal = np.zeros(labels, np.bool_), np.ones(labels, np.bool_)
+    # By numeric state, over all masks at once: useful if it may be for some mask, fatal if it is for all.
     for u in np.flatnonzero(machine.status == RUNNING):
+        # [L, 3**n_u] the entries of u, label by label.
         block = machine.next[machine.offset[u] :][: labels * machine.width[u]].reshape(labels, -1)
         failed = machine.status[block] == FAILURE
         useful |= ((block != u) & ~failed).any(1) | (machine.label_bits & machine.active[u] != 0)

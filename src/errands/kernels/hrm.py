@@ -49,9 +49,11 @@ class Options(NamedTuple):
 @jit
 def count_runs(alive: Alive, first: Ints, i: int, run: NDArray[np.uint32], at: int) -> int:
     """The unbroken runs of options of all states alive in i; written from run[at] on, where `run` has rows."""
+    # Called twice: with an empty `run` to learn how many there are, then with room to write them.
     count, end = 0, -1
     for k in range(alive.slice[i, 0], alive.slice[i, 1]):
         state = alive.running[k]
+        # A state without options adds nothing, and does not break a run: edge numbers go on behind it.
         if first[state] == first[state + np.uint32(1)]:
             continue
         if first[state] != end:
@@ -80,6 +82,7 @@ class OptionRates(NamedTuple):
 class OptionValues(NamedTuple):
     """What HRM learns."""
 
+    # Options come last, so that a loop over a run of them walks through memory one number at a time.
     q: Floats
     """[S, A, E] low-level values of each option."""
     v: Floats
@@ -97,6 +100,7 @@ def quiet_options(
     """A step on which no machine state moves or is paid, replayed for all options of a group; True when one changed."""
     q, v, moved = values.q, values.v, False
     for r in range(options.run_first[group], options.run_first[group + 1]):
+        # Two loops, as each becomes vector instructions; an option reads its own v only, so this is safe where s2 is s.
         for e in range(np.uint64(options.run[r, 0]), np.uint64(options.run[r, 1])):
             old = q[s, a, e]
             new = old + alpha * (gamma * v[s2, e] - old)
@@ -126,12 +130,14 @@ def hrm_learn(
     another transition ends it, only a loss counts: a gain there would teach it to make that transition instead.
     """
     s2, group = world.next[s, a, o], alive.group[i]
+    # Read before anything is written: it is the version that the replay below sees.
     version = settled.version[s2]
     if settled.at[s, a, group] == version:
         return
     label, ends, moved = world.label[s, a, o], world.ends[s, a, o], False
     if alive.quiet[label] and not ends:
         moved = quiet_options(options, values, s, a, s2, group, rates.alpha, rates.gamma)
+        # An empty range: the loop below is then skipped.
         stop = alive.slice[i, 0]
     else:
         stop = alive.slice[i, 1]
@@ -140,6 +146,7 @@ def hrm_learn(
         j = alive.next[label, k]
         r = reward(world, alive.reward[label, k], alive.signal[label, k], s, a, o)
         for e in range(options.first[k], options.first[k + 1]):
+            # Its own transition ends an option: nothing is added for what follows, as the controller values that.
             if j == options.target[e]:
                 target = r + rates.full_reward
             elif j == k:
@@ -166,10 +173,12 @@ def foremost(controller: Floats, s: int, first: int, last: int) -> int:
 @hot
 def pick(controller: Floats, s: int, first: int, last: int, epsilon: float, rng: np.random.Generator) -> int:
     """A random option with probability epsilon, else one of highest value, ties broken at random."""
+    # One draw for both questions: below epsilon x / epsilon is uniform again, above it the rest is.
     x = rng.random()
     if x < epsilon:
         return first + min(int(x / epsilon * (last - first)), last - first - 1)
     best, ties = foremost(controller, s, first, last), 0
+    # `best` is the first of the highest, so that no tie stands before it.
     for e in range(best, last):
         ties += controller[s, e] == controller[s, best]
     rank = min(int((x - epsilon) / (1.0 - epsilon) * ties), ties - 1)
@@ -186,7 +195,9 @@ def settle(
     options: Options, values: OptionValues, rates: OptionRates, where: NDArray[np.int64], s2: int, j: int, over: bool
 ) -> None:
     """End the option in hand: one SMDP update of the controller."""
+    # gain[1] is gamma ** SINCE: the discount of an option that took SINCE steps.
     target = values.gain[0]
+    # A time limit is not an end: the value of what would have followed is added all the same.
     if not over:
         first, last = options.first[j], options.first[j + 1]
         if last > first:
@@ -213,6 +224,7 @@ def hrm_loop(
     for done in range(count):
         s, i = where[STATE], where[MACHINE]
         first, last = options.first[i], options.first[i + 1]
+        # The draws are option, action, outcome, in this order; a stop in between finds them in `where`.
         if where[OPTION] < 0 and last > first:
             where[OPTION] = pick(values.controller, s, first, last, rates.epsilon_controller, rng)
             where[FROM], where[SINCE] = s, 0
@@ -225,9 +237,11 @@ def hrm_loop(
             where[OUTCOME] = outcome(world, s, where[ACTION], rng)
         a, o = where[ACTION], where[OUTCOME]
         label, s2, ends = world.label[s, a, o], world.next[s, a, o], world.ends[s, a, o]
+        # Nothing is learnt yet and ACTION stays: the host fills in the outcome and calls again.
         if s2 == UNKNOWN:
             return done
         where[ACTION] = -1
+        # All options learn from the step, whichever was in hand; only the controller asks which it was.
         hrm_learn(world, alive, options, values, settled, rates, s, a, o, i)
         j = machine.next[i, label]
         values.gain[0] += values.gain[1] * reward(world, machine.reward[i, label], machine.signal[i, label], s, a, o)
@@ -239,6 +253,7 @@ def hrm_loop(
         if where[OPTION] >= 0 and (over or late or j != i or where[SINCE] >= rates.option_limit):
             settle(options, values, rates, where, s2, j, over)
         where[STATE], where[MACHINE] = s2, j
+        # OPTION is -1 by now: what ends an episode also ends the option in hand.
         if over or late:
             begin(world, machine, where, rng)
     return count

@@ -28,6 +28,7 @@ def nearest(cost: Floats) -> Ints:
     path = np.zeros(size, np.int32)
     used = np.zeros(size, np.bool_)
     for i in range(1, size - 1):
+        # Items are 1..n; 0 and n + 1 are the ends, never chosen.
         best = -1
         for j in range(1, size - 1):
             if not used[j] and (best < 0 or cost[path[i - 1], j] < cost[path[i - 1], best]):
@@ -45,9 +46,11 @@ def neighbours(cost: Floats) -> Ints:
     count = min(NEAR, size - 3)
     near = np.zeros((size, count + 2), np.int32)
     for i in range(1, size - 1):
+        # The ends are always tried: the first and last items of a good path need not be near them.
         near[i, count], near[i, count + 1] = 0, size - 1
         way = np.minimum(cost[i], cost[:, i])
         way[0], way[i], way[size - 1] = np.inf, np.inf, np.inf
+        # A stable sort, so that ties fall alike with and without the compiler.
         order = np.argsort(way, kind="mergesort")
         for k in range(count):
             near[i, k] = order[k]
@@ -76,6 +79,7 @@ def reverse(path: Ints, i: int, j: int) -> None:
 @jit
 def swap(path: Ints, i: int, j: int, k: int) -> None:
     """Exchange the neighbouring segments i..j and j+1..k."""
+    # Turning both parts and then the whole exchanges them in place, each the right way round again.
     reverse(path, i, j)
     reverse(path, j + 1, k)
     reverse(path, i, k)
@@ -95,6 +99,7 @@ def try_reversal(cost: Floats, path: Ints, where: Ints, near: Ints, ahead: Float
             if i < 1 or j > last or i >= j:
                 continue
             before, after = path[i - 1], path[j + 1]
+            # The two edges at the rim; what the inside costs when it is read the other way comes from the prefix sums.
             gain = cost[before, path[i]] + cost[path[j], after] - cost[before, path[j]] - cost[path[i], after]
             if gain + (ahead[j] - ahead[i]) - (back[j] - back[i]) > SLACK:
                 reverse(path, i, j)
@@ -107,11 +112,13 @@ def try_shift(cost: Floats, path: Ints, where: Ints, near: Ints, ahead: Floats, 
     """Apply a move of up to three items from p on to a neighbour of p, either way round, that shortens the path."""
     last = path.shape[0] - 2
     for length in range(1, LONGEST + 1):
+        # Only segments with p at one of their ends: p is to be joined to its neighbour, a middle item could not be.
         for i in range(p - length + 1, p + 1, max(length - 1, 1)):
             j = i + length - 1
             if i < 1 or j > last:
                 continue
             first, final = path[i], path[j]
+            # What taking the segment out saves; then each gap q, q + 1 on either side of c is tried.
             freed = cost[path[i - 1], first] + cost[final, path[j + 1]] - cost[path[i - 1], path[j + 1]]
             turned = (back[j] - back[i]) - (ahead[j] - ahead[i])
             for c in near[path[p]]:
@@ -124,6 +131,7 @@ def try_shift(cost: Floats, path: Ints, where: Ints, near: Ints, ahead: Floats, 
                     if straight > SLACK or flipped > SLACK:
                         if flipped > straight:
                             reverse(path, i, j)
+                        # Moving a segment is exchanging it with all that lies between it and the gap.
                         if q < i:
                             swap(path, q + 1, i - 1, j)
                         else:
@@ -147,6 +155,7 @@ def improve(
     while again:
         again = False
         for p in range(1, size - 1):
+            # A move can put another item at p, so the position is tried until the item there is clean.
             while dirty[path[p]]:
                 item = path[p]
                 dirty[item] = False
@@ -156,6 +165,7 @@ def improve(
                 if other >= 0:
                     prefix(cost, path, where, ahead, back)
                     dirty[item] = True
+                    # Edges changed at p and at `other`; moves that touch them begin at most LONGEST items away.
                     for q in range(max(1, p - LONGEST), min(size - 1, p + LONGEST + 1)):
                         dirty[path[q]] = True
                     for q in range(max(1, other - LONGEST), min(size - 1, other + LONGEST + 1)):
@@ -171,6 +181,7 @@ def tour(first: Floats, between: Floats, last: Floats, kicks: int, rng: np.rando
     """
     n = first.shape[0]
     cost = np.zeros((n + 2, n + 2))
+    # Ways into the start and out of the end stay 0; no gain counts them, as the ends are fixed.
     cost[0, 1:-1], cost[1:-1, 1:-1], cost[1:-1, -1] = first, between, last
     path = nearest(cost)
     if n < 2:
@@ -180,6 +191,7 @@ def tour(first: Floats, between: Floats, last: Floats, kicks: int, rng: np.rando
     improve(cost, path, where, near, ahead, back, dirty)
     best, length = path.copy(), ahead[n + 1]
     for _ in range(kicks if n > 2 else 0):
+        # Positions 1 <= i <= j < k <= n: two segments that are not empty, WINDOW items at most.
         i = 1 + int(rng.random() * (n - 1))
         width = min(WINDOW, n + 1 - i)
         k = i + 1 + int(rng.random() * (width - 1))
@@ -187,11 +199,13 @@ def tour(first: Floats, between: Floats, last: Floats, kicks: int, rng: np.rando
         swap(path, i, j, k)
         # The six items beside the three edges that the kick has changed.
         for p in (i - 1, i, i + k - j - 1, i + k - j, k, k + 1):
+            # The fixed ends may be marked too; they are never looked at.
             dirty[path[min(p, n + 1)]] = True
         improve(cost, path, where, near, ahead, back, dirty)
         if ahead[n + 1] <= length + SLACK:
             length = ahead[n + 1]
             best[:] = path
         else:
+            # The path is enough: `improve` leaves no item dirty and begins with the prefix sums.
             path[:] = best
     return best[1:-1] - np.int32(1)

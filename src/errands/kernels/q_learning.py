@@ -25,6 +25,7 @@ from errands.kernels.stepping import (
 )
 from errands.tables import RUNNING, SUCCESS, Codes, Flags, Floats, Ints, MachineTable, WorldTable
 
+# A machine state not yet unfolded (LazyMachine): the host adds its row and calls again.
 UNBORN = -1
 FIELDS = SHARED
 """Q-learning needs no more of a position than all loops do (see stepping)."""
@@ -60,6 +61,7 @@ def qrm_loop(
     """Train for `count` steps, or until a machine state or an outcome is missing; returns the steps taken."""
     for done in range(count):
         s, i = where[STATE], where[MACHINE]
+        # Drawn once, even if the loop stops below to ask the host: random numbers do not depend on stops.
         if where[ACTION] < 0:
             where[ACTION] = explore(q, s, i, rates.epsilon, rng)
             where[OUTCOME] = outcome(world, s, where[ACTION], rng)
@@ -71,9 +73,11 @@ def qrm_loop(
         j = machine.next[i, label]
         if j == UNBORN:
             return done
+        # From here on the step is taken: nothing may stop it half done.
         where[ACTION] = -1
         r = reward(world, machine.reward[i, label], machine.signal[i, label], s, a, o)
         over = machine.status[j] != RUNNING or world.ends[s, a, o]
+        # The time limit is not in `over`: it cuts an episode short, and the value of what follows still counts.
         target = r if over else r + rates.gamma * best_value(q, s2, j)
         q[s, a, i] += rates.alpha * (target - q[s, a, i])
         where[STATE], where[MACHINE] = s2, j
@@ -107,6 +111,7 @@ def greedy_episode(
 class Alive(NamedTuple):
     """Which machine states learn counterfactually while the machine is in state i: running[slice[i, 0]:slice[i, 1]]."""
 
+    # Transposed: the loops below hold the label and run over machine states.
     next: Ints
     """[L, U] the machine's transitions, label by label."""
     reward: Floats
@@ -144,6 +149,7 @@ class Settled(NamedTuple):
 @hot
 def count_reachable(following: Ints, status: Codes, seen: NDArray[np.int32], stack: Ints, source: int) -> int:
     """How many running states can be reached from `source`, itself included; they are left in stack[:count]."""
+    # `seen` is stamped with the number of the source and never cleared, so a call costs what it finds.
     count = 0
     if status[source] != RUNNING:
         return 0
@@ -179,6 +185,7 @@ def reachable_lists(following: Ints, status: Codes, first: NDArray[np.int64], ru
     count = following.shape[0]
     seen, stack = np.zeros(count, np.int32), np.zeros(count, np.int32)
     for i in range(count):
+        # Ascending, so that states numbered without gaps can be run through as a range (quiet_learn).
         found = count_reachable(following, status, seen, stack, i)
         running[first[i] : first[i] + found] = np.sort(stack[:found])
 
@@ -191,10 +198,12 @@ def pull(q: Floats, v: Floats, s: int, a: int, k: int, target: float, alpha: flo
         return False
     new = old + alpha * (target - old)
     q[s, a, k] = new
+    # v is kept without looking at all actions, unless what has just fallen was the maximum.
     if new >= v[s, k]:
         v[s, k] = new
     elif old == v[s, k]:
         v[s, k] = best_value(q, s, k)
+    # A small alpha can be lost in rounding: then the replay has changed nothing, and says so.
     return new != old
 
 
@@ -203,6 +212,7 @@ def top(q: Floats, s: int, k: int) -> float:
     """The highest value in q[s, :, k]; four actions are compared without a loop."""
     if q.shape[1] != 4:
         return best_value(q, s, k)
+    # A tree of comparisons without a branch, which vector instructions can do; grids have four moves.
     first = q[s, 0, k] if q[s, 0, k] > q[s, 1, k] else q[s, 1, k]
     last = q[s, 2, k] if q[s, 2, k] > q[s, 3, k] else q[s, 3, k]
     return first if first > last else last
@@ -215,6 +225,7 @@ def quiet_learn(alive: Alive, q: Floats, s: int, a: int, s2: int, i: int, alpha:
     moved = 0
     if begin == end:
         return moved
+    # Sorted and distinct: if the ends are as far apart as the list is long, there are no gaps.
     first, last = np.uint64(alive.running[begin]), np.uint64(alive.running[end - 1])
     if last - first == np.uint64(end - begin - 1):
         # A range instead of the list, so that the compiler makes vector instructions of it.
@@ -240,12 +251,14 @@ def crm_learn(
     """One world step replayed in every machine state alive in i, unless it is settled."""
     s2, group = world.next[s, a, o], alive.group[i]
     version = settled.version[s2]
+    # Versions begin at 0 and none is -1, so a pair never settled cannot pass here.
     if settled.at[s, a, group] == version:
         return
     label, ends = world.label[s, a, o], world.ends[s, a, o]
     if alive.quiet[label] and not ends:
         moved = quiet_learn(alive, q, s, a, s2, i, rates.alpha, rates.gamma)
     else:
+        # Written one after the other: where s2 is s, later states see what earlier ones learnt, always in this order.
         moved = 0
         for at in range(alive.slice[i, 0], alive.slice[i, 1]):
             k = alive.running[at]
@@ -286,6 +299,7 @@ def crm_loop(
         if s2 == UNKNOWN:
             return done
         where[ACTION] = -1
+        # Who learns is decided by i, before the machine moves: where boxes vanish, states left behind must not.
         crm_learn(world, alive, q, settled, s, a, o, i, rates)
         j = machine.next[i, world.label[s, a, o]]
         where[STATE], where[MACHINE] = s2, j
@@ -317,6 +331,7 @@ def attempt_edge(
         s, i = start(world, rng), machine.initial
         t = 0
         while machine.status[i] == RUNNING and t < limit:
+            # Asked before each step, so that the budget is kept to the step.
             if steps == most:
                 return k, steps
             a = actions[s]

@@ -45,6 +45,7 @@ from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Floats, Ints,
 class StepsToGo(NamedTuple):
     """Capacity is a power of two; key -1 marks an empty slot."""
 
+    # A coupled state is (mask, key). Only those met are stored: N subtasks have up to N 2**(N - 1) for each u.
     mask: Masks
     key: NDArray[np.int64]
     """u * objectives + objective."""
@@ -78,6 +79,7 @@ def insert(table: StepsToGo, mask: np.uint64, key: int) -> int:
 @hot
 def refill(old: StepsToGo, new: StepsToGo) -> None:
     """Copy every slot into a larger table."""
+    # Places depend on the capacity, so each key is hashed again.
     for i in range(old.key.shape[0]):
         if old.key[i] >= 0:
             at = insert(new, old.mask[i], old.key[i])
@@ -106,6 +108,7 @@ GROUNDED   rows of `ground` in use                                  PASSED     r
 CLEAN      whether every choice of the episode was greedy           CHOICES    choices so far, which xi falls with
 STEP       training steps so far, for annealing
 """
+# Values of Coefficients.replay, then of Coefficients.delta.
 EVERY, CHOSEN, WHOLE = 0, 1, 2
 EPISODE, GATED, PRINTED = 0, 1, 2
 
@@ -155,6 +158,7 @@ class CoupledValues(NamedTuple):
     """[1] remaining subtasks."""
     open: Ints
     """[K] the objectives of the coupled states occupied now: the first where[OPEN]."""
+    # `ground` and `passed` grow together, a row of each for every completion.
     ground: NDArray[np.int64]
     """[limit, 5] grounding transitions of the episode: s, a, objective, duration, exploited."""
     passed: NDArray[np.int64]
@@ -173,6 +177,7 @@ def annealed(value: float, step: int, from_: int, to: int) -> float:
 @hot
 def enlist(values: CoupledValues, k: int, count: int) -> int:
     """Put an objective behind the first `count` of the list unless it is among them; returns the length of the list."""
+    # Several subtasks may share an objective (the same feature twice); it learns once a step.
     known = False
     for i in range(count):
         known = known or values.open[i] == k
@@ -197,6 +202,7 @@ def occupy(machine: AgendaTable, values: CoupledValues) -> None:
     """List the objectives of all coupled states of the current agenda state."""
     where = values.where
     u, mask = where[NUMERIC], values.mask[0]
+    # Subtasks by bit, then Boolean objectives: where nothing is known evaluations take the first of them.
     count = enlist_bits(machine, values, open_subtasks(machine, u, mask), 0)
     row = standing(machine, u, mask)
     for at in range(machine.alternative_first[row], machine.alternative_first[row + 1]):
@@ -225,6 +231,7 @@ def lowest(table: StepsToGo, values: CoupledValues) -> int:
     best, fewest = -1, np.inf
     for i in range(where[OPEN]):
         at = slot(table, mask, where[NUMERIC] * width + values.open[i])
+        # A free slot is a state never passed; infinite steps to go are never below `fewest`, so these are left out too.
         if table.key[at] >= 0 and table.eta[at] < fewest:
             best, fewest = i, table.eta[at]
     return best
@@ -236,6 +243,7 @@ def choose(table: StepsToGo, values: CoupledValues, rates: Coefficients, rng: np
     where, mask, width = values.where, values.mask[0], values.best_duration.shape[0]
     count = where[OPEN]
     pick, where[EXPLOITED] = 0, 1
+    # A single objective is no choice: nothing is drawn, xi does not fall, and the episode stays clean.
     if count > 1:
         xi = max(rates.xi_end, rates.xi_start - rates.xi_step * where[CHOICES])
         xi = annealed(xi, where[STEP], rates.xi_from, rates.xi_to)
@@ -248,6 +256,7 @@ def choose(table: StepsToGo, values: CoupledValues, rates: Coefficients, rng: np
                 at = slot(table, mask, where[NUMERIC] * width + values.open[i])
                 unused += table.key[at] < 0 or table.used[at] == 0
             among = unused if rates.bias and unused > 0 else count
+            # x / xi is uniform again; `pick` counts among the unused ones first and is then made a place in `open`.
             pick = min(int(x / xi * among), among - 1)
             if among < count:
                 for i in range(count):
@@ -259,6 +268,7 @@ def choose(table: StepsToGo, values: CoupledValues, rates: Coefficients, rng: np
                         pick -= 1
         else:
             pick = lowest(table, values)
+            # No open state has led to the goal yet. Any will do, and it still counts as exploitation.
             if pick < 0:
                 pick = min(int((x - xi) / (1.0 - xi) * count), count - 1)
     where[CHOICE] = values.open[pick]
@@ -270,6 +280,7 @@ def act(values: CoupledValues, table: StepsToGo, rates: Coefficients, rng: np.ra
     """The next training action: epsilon-greedy in the low-level policy of the chosen objective."""
     where = values.where
     epsilon = annealed(rates.epsilon, where[STEP], rates.epsilon_from, rates.epsilon_to)
+    # No objective is open here, so there is no policy to follow.
     if where[OPEN] == 0:
         return min(int(rng.random() * values.q.shape[1]), values.q.shape[1] - 1)
     if where[CHOICE] < 0:
@@ -285,12 +296,15 @@ def final_reward(values: CoupledValues, rates: Coefficients, k: int, duration: i
     """
     if not rates.joint:
         return rates.full_reward
+    # late is K - K_mi, early K_op - K^tau. Unknown estimates are infinite: late is then minus infinity,
+    # early plus infinity, and neither lies strictly between 0 and infinity.
     late, early = length - values.shortest_episode[0], values.best_duration[k] - duration
     excess = late if rates.delta == EPISODE else max(early, late)
     if not (0.0 < excess < np.inf) or (rates.delta == GATED and late <= 0.0):
         return rates.full_reward
     r = rates.gamma ** (excess + 1.0) * rates.full_reward
     if rates.min_step_reward != 0.0 and rates.gamma < 1.0 and early > 0.0:
+        # gamma ** (1 - K^tau) overflows for thousands of steps (K > 6737 at 0.9), hence the bound below.
         scale = rates.gamma ** min(1.0 - duration, 0.0) - rates.gamma**excess
         r += min(scale, 1e12) / (1.0 - rates.gamma) * rates.min_step_reward
     return r
@@ -300,14 +314,18 @@ def final_reward(values: CoupledValues, rates: Coefficients, k: int, duration: i
 def finish(values: CoupledValues, table: StepsToGo, rates: Coefficients, success: bool) -> None:
     """The end of an episode: steps to go, the running estimates, and the replay of grounding transitions."""
     where, length = values.where, values.where[TIME]
+    # The order matters: K_mi hears of this episode before its transitions are rewarded against it,
+    # K_op of each objective only after its own transition has been.
     if success:
         for i in range(where[PASSED]):
             at = insert(table, values.passed_mask[i], values.passed[i, 0])
             togo = float(length - values.passed[i, 1])
+            # The first estimate is taken whole: there is no average with infinity.
             if table.eta[at] == np.inf:
                 table.eta[at] = togo
             else:
                 table.eta[at] += rates.alpha_eta * (togo - table.eta[at])
+        # K_mi only falls, and only by episodes without exploration of the order (proof of Theorem 1, part 2).
         if where[CLEAN] == 1 and length <= values.shortest_episode[0]:
             if values.shortest_episode[0] == np.inf:
                 values.shortest_episode[0] = length
@@ -318,6 +336,7 @@ def finish(values: CoupledValues, table: StepsToGo, rates: Coefficients, success
     for i in range(where[GROUNDED]):
         s, a, k = values.ground[i, 0], values.ground[i, 1], values.ground[i, 2]
         duration, exploited = values.ground[i, 3], values.ground[i, 4]
+        # EXPLOITED is of the choice in hand, also for an objective that was completed by accident on the way.
         gate = rates.replay == EVERY or (exploited == 1 and (rates.replay == CHOSEN or where[CLEAN] == 1))
         if gate:
             pull(values.q, values.v, s, a, k, final_reward(values, rates, k, duration, length), rates.alpha)
@@ -331,6 +350,7 @@ def finish(values: CoupledValues, table: StepsToGo, rates: Coefficients, success
 @hot
 def remaining(machine: AgendaTable, values: CoupledValues) -> int:
     """List the other remaining subtasks behind the open objectives; returns the length of the list."""
+    # Written behind where[OPEN], which stays: they learn in this step but are not occupied.
     others = values.mask[0] & ~machine.active[values.where[NUMERIC]]
     return enlist_bits(machine, values, others, values.where[OPEN])
 
@@ -341,6 +361,7 @@ def ground(values: CoupledValues, s: int, a: int, k: int) -> None:
     where, at = values.where, values.where[GROUNDED]
     if at >= values.ground.shape[0]:
         return
+    # TIME already counts this step; NUMERIC and mask are still those of the coupled state that is left.
     values.ground[at, 0], values.ground[at, 1], values.ground[at, 2] = s, a, k
     values.ground[at, 3], values.ground[at, 4] = where[TIME] - where[ENTERED], where[EXPLOITED]
     where[GROUNDED] += 1
@@ -370,17 +391,21 @@ def learn(
     moved = u2 != u or mask2 != mask
     finished = moved and (completed != ZERO or machine.fired[entry] >= 0)
     r = 0.0
+    # A transition's own reward is not learnt from: final_reward takes its place at the end of the episode.
     if not moved and machine.reward[entry] != 0.0:
         r = reward(world, machine.reward[entry], machine.signal[entry], s, a, o)
+    # After a failure nothing follows: every target is then the step's reward alone.
     q, v, gamma = values.q, values.v, 0.0 if failed else rates.gamma
     where[TIME] += 1
     where[STEP] += 1
+    # Lifted update (paper, Section 4): all that were not completed learn at once. The time limit is no end for them.
     lifted = remaining(machine, values) if rates.lift_remaining else where[OPEN]
     if finished and not failed:
         for i in range(lifted):
             k = values.open[i]
             if not completes(machine, entry, completed, k):
                 pull(q, v, s, a, k, r + gamma * v[s2, k], rates.alpha)
+            # The objectives behind OPEN are not coupled states of this agenda state, so they have nothing to ground.
             elif i < where[OPEN]:
                 ground(values, s, a, k)
     else:
@@ -409,6 +434,8 @@ def qcorm_loop(
     """Train for `count` steps, or until the table is too full or an outcome missing; returns the steps taken."""
     where = values.where
     for done in range(count):
+        # Half full at most, counting what `finish` may insert (PASSED), what `choose` may, and what this step may pass.
+        # Asked before anything is drawn, so that a stop for a larger table changes no random number.
         if 2 * (table.size[0] + where[PASSED] + 2) > table.key.shape[0]:
             return done
         s = where[STATE]
@@ -441,6 +468,7 @@ def coupled_episode(
     for t in range(limit):
         if where[OPEN] == 0:
             return limit, total, False
+        # No draw: evaluations of one policy are the same each time, but for the world's chance.
         if where[CHOICE] < 0:
             where[CHOICE] = values.open[max(lowest(table, values), 0)]
         s = where[STATE]

@@ -38,8 +38,10 @@ def breadth_first(world: WorldTable, following: Ints, origin: int, level: Ints, 
     the steps to each state where it is not empty.
     """
     count, actions = world.next.shape[0], world.next.shape[1]
+    # Also the set of states seen; the origin comes from itself, which ends a walk back along it.
     origin_of = np.full(following.shape[0] * count, -1, np.int32)
     origin_of[origin] = origin
+    # Two buffers that take turns: the layer being left and the one being filled, which grows as needed.
     layer = np.empty(1024, np.int32)
     layer[0] = origin
     waiting, size, depth, last = np.empty(1024, np.int32), 1, 0, -1
@@ -51,7 +53,9 @@ def breadth_first(world: WorldTable, following: Ints, origin: int, level: Ints, 
             if level.shape[0] > 0:
                 level[here] = depth
             for a in range(actions):
+                # Outcome 0 is the only one, as moves are certain.
                 target = following[m, world.label[s, a, 0]]
+                # Success is asked before `ends`: a world may end the episode with the very step that succeeds.
                 if target == DONE:
                     if last < 0:
                         last = here
@@ -95,6 +99,7 @@ def within(world: WorldTable, chance: Floats, row: Ints, s: int, a: int, inside:
     """Whether no outcome of an action fails or leaves the set `inside`; `row` is one agenda state's `following`."""
     count = world.next.shape[0]
     for o in range(world.next.shape[2]):
+        # Padding outcomes have chance 0 and are no outcomes.
         if chance[s, a, o] > 0.0:
             target = row[world.label[s, a, o]]
             if target == DONE:
@@ -129,12 +134,14 @@ def surely(world: WorldTable, chance: Floats, following: Ints) -> Flags:
     count, actions = world.next.shape[0], world.next.shape[1]
     inside = np.ones(following.shape[0] * count, np.bool_)
     shrinking = True
+    # Each round starts `near` anew: a way on that led through a state now outside must be proved again.
     while shrinking:
         near = np.zeros(inside.shape[0], np.bool_)
         growing = True
         while growing:
             growing = False
             for m in range(following.shape[0] - 1, -1, -1):
+                # A world's states come in no useful order, so each agenda state is swept until it stands still.
                 again = True
                 while again:
                     again = False
@@ -161,6 +168,7 @@ def worth(
 ) -> float:
     """What an action is worth: its expected payment and the discounted value of what follows."""
     count = world.next.shape[0]
+    # An episode that the world ends, or a failure, is worth nothing beyond what the step pays.
     total = pay.each
     for o in range(world.next.shape[2]):
         p = chance[s, a, o]
@@ -190,6 +198,7 @@ def iterate(
     value = np.zeros(following.shape[0] * count)
     best = np.full(value.shape[0], -1, np.int32)
     limited = inside.shape[0] > 0
+    # Pass over all agenda states until a pass changes none: two passes where they lead to higher numbers only.
     passing = True
     while passing:
         passing = False
@@ -200,6 +209,7 @@ def iterate(
                 change = 0.0
                 back = not back
                 for i in range(count):
+                    # To and fro, so that values travel far in one sweep whichever way the world's states are numbered.
                     s = count - 1 - i if back else i
                     here = m * count + s
                     if limited and not inside[here]:
@@ -209,6 +219,7 @@ def iterate(
                         if limited and not within(world, chance, following[m], s, a, inside):
                             continue
                         q = worth(world, chance, following, pay, value, m, s, a)
+                        # The first of equal actions: no tie is left to chance.
                         if q > high:
                             high = q
                             best[here] = a

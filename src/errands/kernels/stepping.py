@@ -7,6 +7,7 @@ import numpy as np
 from errands.kernels import hot
 from errands.tables import AgendaTable, Floats, OrderTable, WorldTable
 
+# Typed, as adding a plain int to a uint64 makes a float64 in compiled code.
 ONE, ZERO = np.uint64(1), np.uint64(0)
 UNKNOWN = -1
 STATE, MACHINE, TIME, ACTION, OUTCOME, SHARED = range(6)
@@ -31,6 +32,7 @@ def lowest_bit(mask: np.uint64) -> int:
     if mask == ZERO:
         return -1
     count = 0
+    # Halving: drop the lower half where it is empty. Six tests, the same in plain Python.
     for shift in (32, 16, 8, 4, 2, 1):
         low = (ONE << np.uint64(shift)) - ONE
         if mask & low == ZERO:
@@ -47,6 +49,7 @@ def outcome(world: WorldTable, s: int, a: int, rng: np.random.Generator) -> int:
         return 0
     x = rng.random()
     o = 0
+    # The last outcome is never compared: a sum of chances may end a little below 1.
     while o < count - 1 and x >= world.cumulative[s, a, o]:
         o += 1
     return o
@@ -69,6 +72,7 @@ def start(world: WorldTable, rng: np.random.Generator) -> int:
 def unheld(order: OrderTable, mask: np.uint64, wanted: np.uint64) -> np.uint64:
     """Those of the wanted subtasks that no rule holds back while `mask` remains."""
     rest = wanted
+    # `mask` is what remains before the step: what one step completes together does not open each other.
     while rest != ZERO:
         bit = lowest_bit(rest)
         rest &= ~(ONE << np.uint64(bit))
@@ -78,9 +82,11 @@ def unheld(order: OrderTable, mask: np.uint64, wanted: np.uint64) -> np.uint64:
         first, last = order.part_first[order.enough.shape[0] + d], order.part_first[order.enough.shape[0] + d + 1]
         begun = 0
         for i in range(first, last):
+            # Begun and not done: some of its subtasks remain, but not all.
             begun += mask & order.part[i] != ZERO and mask & order.part[i] != order.part[i]
         if begun >= order.room[d]:
             for i in range(first, last):
+                # There is no room for another part, so those not begun are held back; those under way go on.
                 if mask & order.part[i] == order.part[i]:
                     wanted &= ~order.part[i]
     return wanted
@@ -90,6 +96,7 @@ def unheld(order: OrderTable, mask: np.uint64, wanted: np.uint64) -> np.uint64:
 def settled(order: OrderTable, mask: np.uint64) -> np.uint64:
     """What remains of a mask once every choice of which enough is done has been closed; inner choices come first."""
     for c in range(order.enough.shape[0]):
+        # Inner first, since closing an inner choice can be what finishes a part of the outer one.
         done, every = 0, ZERO
         for i in range(order.part_first[c], order.part_first[c + 1]):
             done += mask & order.part[i] == ZERO
@@ -114,6 +121,7 @@ def advance(machine: AgendaTable, u: int, mask: np.uint64, label: int) -> tuple[
     if hit != ZERO and machine.order.ruled:
         hit = unheld(machine.order, mask, hit)
     if hit != ZERO:
+        # x & (~x + 1) leaves the lowest set bit of x. One bit is the common case, and needs no loop over variables.
         low = hit & (~hit + ONE)
         if low != hit:
             # Several are true: the first of each numeric variable is completed, the others wait (Assumption 5).
@@ -121,10 +129,13 @@ def advance(machine: AgendaTable, u: int, mask: np.uint64, label: int) -> tuple[
                 own = hit & machine.variable_bits[v]
                 if own != ZERO:
                     low |= own & (~own + ONE)
+            # Bits that wait for the end of a visit belong to no variable: all of them that hold are done.
             low |= hit & machine.order.ends
         mask &= ~low
         if machine.order.ruled:
             mask = settled(machine.order, mask)
+    # What the guards see is how each variable stands after the step. Nothing left reads as reached,
+    # also in later steps, so this is asked first; then whether this step took something away.
     q = 0
     scale = 1
     for i in range(machine.first[u], machine.first[u + 1]):
@@ -140,6 +151,7 @@ def advance(machine: AgendaTable, u: int, mask: np.uint64, label: int) -> tuple[
 @hot
 def completes(machine: AgendaTable, entry: int, completed: np.uint64, k: int) -> bool:
     """Whether a step that read this entry and completed these subtasks has completed the open objective k."""
+    # An objective is completed by the transition itself (Boolean) or by one of the subtasks that it took.
     if machine.fired[entry] == k:
         return True
     while completed != ZERO:
@@ -153,6 +165,7 @@ def completes(machine: AgendaTable, entry: int, completed: np.uint64, k: int) ->
 @hot
 def standing(machine: AgendaTable, u: int, mask: np.uint64) -> int:
     """The row of Boolean alternatives open in (u, mask)."""
+    # No step has been taken, so no digit is 1: a variable is at its bound (2) or not (0).
     q = 0
     scale = 1
     for i in range(machine.first[u], machine.first[u + 1]):
@@ -192,10 +205,12 @@ def best_value(q: Floats, i: int, j: int) -> float:
 def explore(q: Floats, i: int, j: int, epsilon: float, rng: np.random.Generator) -> int:
     """A random action with probability epsilon, else a highest one in q[i, :, j], ties broken at random."""
     count = q.shape[1]
+    # One draw for both questions: below epsilon x / epsilon is uniform again, above it the rest is.
     x = rng.random()
     if x < epsilon:
         return min(int(x / epsilon * count), count - 1)
     best, pick, ties = q[i, 0, j], 0, 1
+    # Ties matter: values that start at 0 all tie, and learning then needs them broken at random.
     for a in range(1, count):
         if q[i, a, j] > best:
             best, pick, ties = q[i, a, j], a, 1
@@ -203,6 +218,7 @@ def explore(q: Floats, i: int, j: int, epsilon: float, rng: np.random.Generator)
             ties += 1
     if ties > 1:
         rank = min(int((x - epsilon) / (1.0 - epsilon) * ties), ties - 1)
+        # `pick` is the first of the highest, so that no tie stands before it.
         for a in range(pick, count):
             if q[i, a, j] == best:
                 if rank == 0:

@@ -47,6 +47,7 @@ def greedy(q: Floats, v: Floats, weight: Floats, open_: Ints, count: int, s: int
     a = -1
     if goal >= 0:
         a = 0
+        # v is a copy of the highest q, bit for bit (see lift), so that this finds an action and ends.
         while q[s, a, goal] != v[s, goal]:
             a += 1
     return best, a
@@ -56,6 +57,7 @@ def greedy(q: Floats, v: Floats, weight: Floats, open_: Ints, count: int, s: int
 def decide(agenda: Agenda, memory: Memory, n: int, s: int) -> float:
     """Weigh what to go for in node n from cell s, planning anew where that is due; what it promises."""
     best = look(agenda, memory, n, s)
+    # Look first: `due` follows the plan from the goal that `look` has written.
     if due(agenda, memory, n):
         plan(agenda, memory)
         best = look(agenda, memory, n, s)
@@ -66,12 +68,15 @@ def decide(agenda: Agenda, memory: Memory, n: int, s: int) -> float:
 def notice(memory: Memory, s: int, a: int, s2: int) -> None:
     """Note that a pair led to a state for the first time, and whether that shows the world to be random."""
     where = memory.where
+    # Called only where last[s, a] is not s2: the pair is new, or it has led elsewhere before.
     if memory.last[s, a] < 0:
         where[UNTRIED] -= 1
         if where[UNTRIED] == 0:
+            # Nothing is left to be tried: plans that counted on STAR are void, and it must not be gone for.
             where[STALE] = 1
             memory.weight[STAR] = 0.0
     elif where[RANDOM] == 0:
+        # For good. Values are no upper bounds any more: no least value, no corrections from here on.
         where[RANDOM] = where[STALE] = 1
         where[CORRECTED] = 0
         memory.numbers[LEAST] = 0.0
@@ -98,6 +103,7 @@ def pick(agenda: Agenda, memory: Memory, settings: Settings, s: int, n: int, rng
     if not memory.seen[s]:
         memory.seen[s] = True
         where[UNTRIED] += actions
+    # While moves look certain nothing is drawn here: optimistic values alone make the agent try everything.
     x = rng.random() if where[RANDOM] == 1 else 1.0
     if x < settings.epsilon:
         a = min(int(x / settings.epsilon * actions), actions - 1)
@@ -115,6 +121,7 @@ def absorb(
 ) -> None:
     """Learn from one step: what the pair leads to, a landmark perhaps, and the values of all of them."""
     where, horizon, trace = memory.where, settings.horizon, memory.trace
+    # From a dead end no action can be tried, so it adds nothing to UNTRIED.
     dead = ended or agenda.fatal[label]
     if not dead and not memory.seen[s2]:
         memory.seen[s2] = True
@@ -123,17 +130,21 @@ def absorb(
         notice(memory, s, a, s2)
     reached = 0
     if agenda.useful[label]:
+        # The code of a mark: the same cell can be entered with several labels, and with the world's end or without.
         code = 2 * label + int(ended)
         reached = int(arrival(memory.head, memory.mark_code, memory.mark_next, memory.mark_landmark, s2, code))
         if reached == 0:
             reached = sight(memory, settings.most, s2, code)
     memory.updates[s, a] += 1
     rate = (horizon + 1.0) / (horizon + memory.updates[s, a]) if where[RANDOM] == 1 else 1.0
+    # After `sight`, so that a new landmark already learns from the step that found it.
     count, least = where[LANDMARKS], memory.numbers[LEAST]
     if lift(memory.q, memory.v, count, s, a, s2, reached, dead, settings.gamma, rate, least):
         where[CHANGED] = 1
+        # s is the cell of a landmark, and the legs of plans begin there.
         if memory.head[s] >= 0:
             where[TOUCHED] = 1
+    # The ring's size is a power of two; its oldest step is overwritten.
     t = where[STEP] & (trace.shape[0] - 1)
     trace[t, 0], trace[t, 1], trace[t, 2], trace[t, 3], trace[t, 4] = s, a, s2, reached, int(dead)
     where[STEP] += 1
@@ -151,6 +162,7 @@ def doubtful(agenda: Agenda, memory: Memory, n: int, m: int, given: float) -> bo
     where = memory.where
     if not agenda.listed or where[RANDOM] == 1:
         return False
+    # If values have changed in this episode, these may explain the loss, and no correction is needed yet.
     short = where[CHANGED] == 0 and given < memory.numbers[PROMISED] * (1.0 - TINY)
     return short or memory.flagged[n] or memory.flagged[m]
 
@@ -172,6 +184,7 @@ def run(
     """Train for `count` steps, or until the host must make room, aim or tell an outcome; returns the steps taken."""
     where, status, gamma = memory.where, agenda.status, settings.gamma
     for done in range(count):
+        # The host clears FULL when it has made room, or has aimed (where nodes are not listed).
         if where[FULL] == 1:
             return done
         s, n = where[STATE], where[NODE]
@@ -186,17 +199,21 @@ def run(
         absorb(agenda, memory, settings, s, a, s2, label, ended, rng)
         m = int(agenda.next[n, label]) if agenda.listed else int(leap(machine, memory, n, label))
         over = ended or status[m] != RUNNING
+        # Nothing to plan anew: looking is enough, and is inlined.
         settled = agenda.listed and where[STALE] + where[TOUCHED] + where[RANDOM] == 0
+        # Within a node the promise counts as given; else it is this step's gamma times what the new place promises.
         given = memory.numbers[PROMISED]
         if over:
             given = gamma if status[m] == SUCCESS else 0.0
         elif m != n:
             given = gamma * (look(agenda, memory, m, s2) if settled else turn(agenda, memory, m, s2))
+        # Before `close`, which may learn: promise and gain are to be compared on the same values.
         if settings.correct and doubtful(agenda, memory, n, m, given):
             settle(agenda, memory, gamma, n, s, a, m, s2, ended)
         if over or where[TIME] >= settings.limit:
             if where[CHANGED] + where[TOUCHED] > 0:
                 close(memory, settings)
+            # Node 0 is the start, listed or not.
             m, s2, where[TIME] = 0, int(start(world, rng)), 0
             where[NUMERIC], memory.mask[0] = machine.initial, machine.full
             if settled and where[STALE] + where[TOUCHED] == 0:
@@ -235,4 +252,5 @@ def leap(machine: AgendaTable, memory: Memory, n: int, label: int) -> int:
         return 2
     if machine.status[target] == FAILURE:
         return 3
+    # The running nodes 0 and 1 take turns, so that the loop sees m != n whenever the machine moves.
     return n if target == u and left == mask else 1 - n

@@ -14,6 +14,7 @@ from errands.tables import Flags, Floats, Ints, Masks
 Longs = NDArray[np.int64]
 
 NODE = MACHINE
+# `where` is saved with a run: to move a field is to change the format of checkpoints. 9 is SHARED + 4.
 STEP, NUMERIC, OPEN, GOAL = range(SHARED, SHARED + 4)
 LANDMARKS, MARKS, CORRECTED, UNTRIED, RANDOM, STALE, TOUCHED, CHANGED, PLANNED, FULL, FIELDS = range(9, 20)
 """Behind the shared fields of `where`, of which MACHINE is the agenda's node:
@@ -26,7 +27,10 @@ RANDOM     whether a pair has led to two states: values are then averages, corre
 STALE      the plan must be made anew; TOUCHED: a leg between landmarks has changed; CHANGED: some value has
 PLANNED    STEP at the last plan;  FULL: the host must make room (or aim) before the next step
 """
+# Places in `numbers`. LEAST: in a certain world a shortest way takes no more steps than there are states,
+# so that lower values mean `unreachable` and are made 0, where they would else go on falling for very long.
 PROMISED, LEAST, NUMBERS = range(3)
+# A power of two, as `keys` must be one; every table grows by doubling.
 FIRST = 16
 """Room for landmarks, marks and corrections in a new memory."""
 STAR = 0
@@ -59,6 +63,7 @@ class Settings(NamedTuple):
 class Memory(NamedTuple):
     """The learner's state: arrays that kernels write to, and that the host replaces by larger ones when full."""
 
+    # Landmarks come last in q and v: one step teaches all of them, in one loop over neighbours in memory.
     q: Floats
     """[S, A, K] what reaching landmark k is worth by starting with a in s: gamma ** steps, 0 where it cannot be."""
     v: Floats
@@ -69,6 +74,7 @@ class Memory(NamedTuple):
     """[S, A] how often the pair was learnt from."""
     seen: Flags
     """[S] whether actions can be tried in the state."""
+    # Marks are linked lists, one for each cell: head[s], then mark_next. A landmark may have several marks.
     head: Ints
     """[S] the first mark of a cell, -1 for none; a mark is a cell with a useful label."""
     mark_cell: Ints
@@ -83,6 +89,7 @@ class Memory(NamedTuple):
     """[K] the label of each landmark."""
     ends: Flags
     """[K] whether the world ends the episode there."""
+    # The plan's states are (node, landmark just reached): where one is follows from the landmark.
     worth: Floats
     """[n, K] planned value after arriving at landmark k in node n; -1 where that cannot be."""
     choice: Ints
@@ -112,6 +119,7 @@ class Memory(NamedTuple):
 def new_memory(states: int, actions: int, nodes: int, subtasks: int, trace: int, gamma: float) -> Memory:
     """A memory in which everything is one step away; `trace` is a power of two."""
     return Memory(
+        # Optimistic: where moves are certain values only fall, so they are upper bounds of what can be had.
         q=np.full((states, actions, FIRST), gamma),
         v=np.full((states, FIRST), gamma),
         last=np.full((states, actions), -1, np.int32),
@@ -141,6 +149,7 @@ def new_memory(states: int, actions: int, nodes: int, subtasks: int, trace: int,
 
 def _where() -> Longs:
     where = np.zeros(FIELDS, np.int64)
+    # No action in hand, the landmark STAR, and no plan yet.
     where[ACTION], where[LANDMARKS], where[STALE] = -1, 1, 1
     return where
 
@@ -148,6 +157,7 @@ def _where() -> Longs:
 def on_agenda(memory: Memory, nodes: int) -> Memory:
     """The memory for another list of nodes: the plan is to be made again, corrections are forgotten."""
     memory.where[STALE], memory.where[CORRECTED] = 1, 0
+    # Keys contain node numbers, which mean something else in the new list.
     memory.keys[:] = -1
     width = memory.label.shape[0]
     worth, choice = np.full((nodes, width), -1.0), np.zeros((nodes, width), np.int32)
@@ -158,8 +168,10 @@ def grown(memory: Memory, gamma: float) -> Memory:
     """The memory with twice the room in each table that is full."""
     where = memory.where
     where[FULL] = 0
+    # Kernels write first and say FULL when the last place is taken: until then there is room for one more.
     if where[LANDMARKS] == memory.label.shape[0]:
         memory = memory._replace(
+            # New landmarks begin as optimistic as the first ones.
             q=_wider(memory.q, gamma), v=_wider(memory.v, gamma), label=_wider(memory.label, 0),
             ends=_wider(memory.ends, False), worth=_wider(memory.worth, -1.0), choice=_wider(memory.choice, 0),
             weight=_wider(memory.weight, 0.0), open=_wider(memory.open, 0),
@@ -167,6 +179,7 @@ def grown(memory: Memory, gamma: float) -> Memory:
     if where[MARKS] == memory.mark_cell.shape[0]:
         marks = ("mark_cell", "mark_code", "mark_next", "mark_landmark")
         memory = memory._replace(**{name: _wider(getattr(memory, name), 0) for name in marks})
+    # The hash table stays at most half full.
     if 2 * where[CORRECTED] + 2 > memory.keys.shape[0]:
         memory = _rehashed(memory)
     return memory

@@ -26,6 +26,7 @@ from errands.kernels.qcorm_plus.memory import (
 from errands.kernels.stepping import ONE, TIME, ZERO, advance, lowest_bit, open_subtasks, unheld
 from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Codes, Flags, Floats, Ints
 
+# Relative differences of values below TINY are rounding. WORK: see `due`.
 TINY = 1e-12
 WORK = 16
 
@@ -38,6 +39,7 @@ def after(following: Ints, status: Codes, label: Ints, ends: Flags, worth: Float
         return 0.0
     if status[m] == SUCCESS:
         return 1.0
+    # An end of the world that is not a success leads nowhere; worth -1 is a pair that no plan has met.
     return 0.0 if ends[k] else max(worth[m, k], 0.0)
 
 
@@ -49,6 +51,7 @@ def legs(memory: Memory) -> Floats:
     for m in range(memory.where[MARKS]):
         x = memory.mark_landmark[m]
         for k in range(count):
+            # The best cell of a shared landmark: too high for the others, which is what corrections mend.
             reach[x, k] = max(reach[x, k], memory.v[memory.mark_cell[m], k])
     return reach
 
@@ -60,6 +63,7 @@ def plan(agenda: Agenda, memory: Memory) -> None:
     following, status = agenda.next, agenda.status
     count, nodes = where[LANDMARKS], following.shape[0]
     reach = legs(memory)
+    # First which pairs (node, landmark just reached) can occur, 0 for -1; only these are planned.
     worth[:, :count] = -1.0
     for n in range(nodes):
         if status[n] == RUNNING:
@@ -71,9 +75,11 @@ def plan(agenda: Agenda, memory: Memory) -> None:
     changed = True
     while changed:
         changed = False
+        # Backwards: in layers every node that n leads to is final by now, and one pass is enough.
         for n in range(nodes - 1, -1, -1):
             if status[n] != RUNNING:
                 continue
+            # Place 0 is STAR's while pairs are untried (open_[0] is then 0); else the first landmark overwrites it.
             weight[0], some = agenda.bound[n], int(where[UNTRIED] > 0)
             for k in range(1, count):
                 w = after(following, status, label, ends, worth, n, k)
@@ -86,6 +92,7 @@ def plan(agenda: Agenda, memory: Memory) -> None:
                 best, chosen, old = 0.0, 0, choice[n, x]
                 for i in range(some):
                     value = weight[i] * reach[x, open_[i]]
+                    # Ties keep the old choice, so that the agent does not change its mind without a reason.
                     if value > best or (value == best and open_[i] == old):
                         best, chosen = value, open_[i]
                 if best != worth[n, x]:
@@ -101,6 +108,7 @@ def look(agenda: Agenda, memory: Memory, n: int, s: int) -> float:
     following, status, label, ends, worth = agenda.next, agenda.status, memory.label, memory.ends, memory.worth
     where, weight, open_, v = memory.where, memory.weight, memory.open, memory.v
     some, best, goal = 0, 0.0, STAR
+    # Every weight is written, zeros too, as they are left over from another node.
     for k in range(where[LANDMARKS]):
         w = after(following, status, label, ends, worth, n, k) if k != STAR else 0.0
         if k == STAR and where[UNTRIED] > 0:
@@ -119,7 +127,9 @@ def look(agenda: Agenda, memory: Memory, n: int, s: int) -> float:
 def kept(agenda: Agenda, memory: Memory, n: int) -> bool:
     """Whether the planned way on is still worth what it was: then, as values only fall, no other order is better."""
     where, label, k = memory.where, memory.label, memory.where[GOAL]
+    # As many marks as landmarks (STAR has none): then mark k - 1 is landmark k's, as they were made together.
     unshared = where[MARKS] == where[LANDMARKS] - 1
+    # Multiply the legs along the plan as they are now, until success or STAR, and compare with what was planned.
     planned, now = memory.weight[k], 1.0
     while k != STAR and now >= planned * (1.0 - TINY):
         n = agenda.next[n, label[k]]
@@ -141,10 +151,13 @@ def due(agenda: Agenda, memory: Memory, n: int) -> bool:
     """Whether the order must be planned anew before going on from node n."""
     where = memory.where
     if where[RANDOM] == 1:
+        # Values of a random world never stand still: plan so rarely that its cost is spread over the steps between.
         return where[STEP] - where[PLANNED] >= agenda.next.shape[0] * where[LANDMARKS] // WORK
     return where[STALE] == 1 or not kept(agenda, memory, n)
 
 
+# ANY: no particular subtask. FAR: steps of a leg not known yet, finite so that sums can be compared.
+# GRAIN: parts of a step to which lengths are rounded.
 ANY = -1
 FAR = 1e6
 GRAIN = 1e6
@@ -177,6 +190,8 @@ def ways(machine: AgendaTable, memory: Memory, reach: Floats, mask: np.uint64, w
     count, label = memory.where[LANDMARKS], memory.label
     states = machine.status.shape[0]
     value = np.zeros((states, count))
+    # Values rise from 0 and no leg is above 1, so that going round in a circle gains nothing, and this ends.
+    # The mask stands still, as only steps that complete no subtask are chained.
     changed = True
     while changed:
         changed = False
@@ -200,6 +215,7 @@ def arriving(machine: AgendaTable, value: Floats, label: Ints, u: int, mask: np.
     target, completed = gates(machine, label, u, mask, k)
     if target < 0:
         return 0.0
+    # Completing another subtask is worth nothing: it would change the mask that this table is made for.
     if completed != ZERO:
         return 1.0 if wanted == ANY or completed & (ONE << np.uint64(wanted)) != ZERO else 0.0
     if wanted == ANY and (machine.status[target] == SUCCESS or open_subtasks(machine, target, mask) != ZERO):
@@ -223,12 +239,14 @@ def aim(machine: AgendaTable, memory: Memory, s: int) -> float:
     where, mask = memory.where, memory.mask[0]
     reach = legs(memory)
     best = 0.0
+    # If no known way leads to the planned subtask, anything that gets the machine on will do.
     for wanted in (next_subtask(machine, memory), ANY):
         value = ways(machine, memory, reach, mask, wanted)
         some, where[GOAL] = 0, STAR
         for k in range(where[LANDMARKS]):
             w = arriving(machine, value, memory.label, where[NUMERIC], mask, wanted, k) if k != STAR else 0.0
             if k == STAR and where[UNTRIED] > 0:
+                # No bound is known without a list of nodes: an untried pair may give everything.
                 w = 1.0
             memory.weight[k] = w
             if w > 0.0:
@@ -250,6 +268,7 @@ def plan_tour(
     where, label, mask = memory.where, memory.label, memory.mask[0]
     count, total = where[LANDMARKS], memory.order.shape[0]
     reach = legs(memory)
+    # For each subtask the first landmark that completes it, and the numeric state in which that leaves the machine.
     place, after = np.full(total, -1, np.int64), np.zeros(total, np.int64)
     for u in range(machine.status.shape[0]):
         for k in range(1, count):
@@ -261,6 +280,7 @@ def plan_tour(
                     place[bit], after[bit] = k, target
     items = np.flatnonzero(place >= 0)
     first, between = np.full(items.shape[0], FAR), np.full((items.shape[0], items.shape[0]), FAR)
+    # Values are gamma ** steps; the search adds up steps, and need not end anywhere, so its last costs are 0.
     for j in range(items.shape[0]):
         value = ways(machine, memory, reach, mask, items[j])
         for k in range(1, count):
@@ -272,6 +292,7 @@ def plan_tour(
             if i != j and x > 0.0:
                 between[i, j] = steps(x, settings.gamma)
     memory.order[:] = -1
+    # While pairs are untried legs still change: a rough order is enough.
     kicks = settings.kicks if where[UNTRIED] == 0 else 0
     path = tour(first, between, np.zeros(items.shape[0]), kicks, rng)
     for i in range(path.shape[0]):
@@ -286,6 +307,7 @@ def take_aim(
 ) -> float:
     """Aim from cell s, ordering the subtasks anew at the start of an episode where something has changed."""
     where = memory.where
+    # Only at the start of an episode: an order made on the way would leave out what is already done.
     rest = LEISURE if where[RANDOM] == 1 else 0
     if where[TIME] == 0 and where[STALE] + where[TOUCHED] > 0 and where[STEP] - where[PLANNED] >= rest:
         plan_tour(machine, memory, settings, s, rng)

@@ -27,6 +27,7 @@ from errands.tables import RUNNING, SUCCESS, Floats, Ints
 @hot
 def arrival(head: Ints, mark_code: Ints, mark_next: Ints, mark_landmark: Ints, s: int, code: int) -> int:
     """The landmark reached by entering a cell with this label code; 0 where none is known."""
+    # A cell has few marks, so its list is short. 0 is STAR, which is no place, hence `none`.
     m = head[s]
     while m >= 0 and mark_code[m] != code:
         m = mark_next[m]
@@ -41,6 +42,7 @@ def sight(memory: Memory, most: int, s: int, code: int) -> int:
     for j in range(1, where[LANDMARKS]):
         if memory.label[j] == label and memory.ends[j] == ended:
             k = j
+    # A label seen for the first time gets a landmark even beyond `most`: plans could not go there otherwise.
     if k == 0 or where[LANDMARKS] < most:
         k = where[LANDMARKS]
         where[LANDMARKS] += 1
@@ -48,9 +50,11 @@ def sight(memory: Memory, most: int, s: int, code: int) -> int:
     m = where[MARKS]
     where[MARKS] += 1
     memory.mark_cell[m], memory.mark_code[m], memory.mark_landmark[m] = s, code, k
+    # Put before the cell's other marks.
     memory.mark_next[m] = memory.head[s]
     memory.head[s] = m
     where[STALE] = 1
+    # Said when the last place is taken, so that the step in hand can be finished before the host makes room.
     if where[LANDMARKS] == memory.label.shape[0] or where[MARKS] == memory.mark_cell.shape[0]:
         where[FULL] = 1
     return k
@@ -63,18 +67,23 @@ def lift(
 ) -> bool:
     """Pull the pair's values of all landmarks to what the step showed; True where one of them changed."""
     changed = False
+    # STAR needs no rule of its own: an untried pair keeps the value it began with, gamma, and trying it
+    # brings in the next cell's, so that STAR's value is gamma ** (steps to the nearest untried pair).
     factor = 0.0 if fatal else gamma
     for k in range(count):
         target = factor * v[s2, k]
+        # Reached counts even where the step is fatal: success may lie there.
         if k == reached and k > 0:
             target = gamma
         old = q[s, a, k]
+        # Taken whole, not as old + (target - old), whose last bit may differ: replays are to come to rest.
         new = target if rate == 1.0 else old + rate * (target - old)
         if new < least:
             new = 0.0
         if new != old:
             q[s, a, k] = new
             changed = True
+    # Once for all landmarks, after q: where s2 is s, all targets above are from before the step.
     if changed:
         for k in range(count):
             best = q[s, 0, k]
@@ -92,6 +101,7 @@ def replay_backwards(memory: Memory, settings: Settings) -> None:
     steps = min(where[STEP], size, settings.backwards)
     for _ in range(settings.passes):
         changed = False
+        # Last step first: one pass carries a value back along the whole way that led to it.
         for i in range(1, steps + 1):
             t = (where[STEP] - i) & (size - 1)
             s, a, s2 = int(trace[t, 0]), int(trace[t, 1]), int(trace[t, 2])
@@ -99,6 +109,7 @@ def replay_backwards(memory: Memory, settings: Settings) -> None:
                 changed = True
         if not changed:
             break
+        # Some leg may have changed; which one is not kept track of here.
         where[TOUCHED] = 1
 
 
@@ -113,6 +124,7 @@ def replay_some(
         s, a, s2 = int(trace[t, 0]), int(trace[t, 1]), int(trace[t, 2])
         updates[s, a] += 1
         rate = (horizon + 1.0) / (horizon + updates[s, a])
+        # No least value: averages over chance may be as small as they like.
         lift(q, v, count, s, a, s2, trace[t, 3], trace[t, 4] != 0, gamma, rate, 0.0)
 
 
@@ -123,8 +135,10 @@ def believed(agenda: Agenda, memory: Memory, n: int, s: int, a: int) -> float:
     q = memory.q
     best = q[s, a, 0] * agenda.bound[n] if memory.where[UNTRIED] > 0 else 0.0
     for k in range(1, memory.where[LANDMARKS]):
+        # `after` is 1 at most, so that a lower q cannot win: most landmarks are passed over without a look at the plan.
         if q[s, a, k] > best:
             best = max(best, q[s, a, k] * after(following, status, label, ends, worth, n, k))
+    # Both are upper bounds where moves are certain, so the lower one holds. Most nodes are spared the hash table.
     if memory.flagged[n]:
         slot = slot_of(memory.keys, (n * q.shape[0] + s) * q.shape[1] + a)
         if memory.keys[slot] >= 0:
@@ -151,6 +165,7 @@ def settle(agenda: Agenda, memory: Memory, gamma: float, n: int, s: int, a: int,
         given = gamma
     elif agenda.status[m] == RUNNING and not ended:
         given = gamma * best_believed(agenda, memory, m, s2)[0]
+    # Beliefs are compared and not values of landmarks: a correction in m may bring one about in n.
     if given < believed(agenda, memory, n, s, a) * (1.0 - TINY):
         key = (n * memory.q.shape[0] + s) * memory.q.shape[1] + a
         slot = slot_of(memory.keys, key)
