@@ -48,7 +48,9 @@ def situation(machine: ScoutMachine, u: int, open_: np.uint64, number: int, coun
     Binary digits for the visits that can end follow. Mostly all that is open belongs to one variable, and `count`, the
     number of situations, is one more than its bits.
     """
+    # Two bit tricks: x & (x - 1) drops the lowest set bit of x, x & (~x + 1) keeps only it.
     low = ZERO
+    # Two sources of choice multiply, and (1 + a)(1 + b) > 1 + a + b: equality means that there is only one.
     if count == 1 + bits_in(open_):
         for _ in range(number - 1):
             open_ &= open_ - ONE
@@ -103,6 +105,7 @@ def enumerate_states(
     every move then leads to a higher number, and bounds need one sweep from the last state to the first.
     option_to[option_first[e] : option_first[e + 1]] are the numeric states that entry e can lead to under some features.
     """
+    # At least two slots for each state: the hash table is never full, and probing always meets a free slot.
     size = 64
     while size < 2 * most:
         size *= 2
@@ -115,6 +118,7 @@ def enumerate_states(
     while x < count:
         u, mask = us[x], masks[x]
         x += 1
+        # Ended states are numbered too, but nothing leads on from them.
         if machine.status[u] != RUNNING:
             continue
         open_, ways = open_of(machine, u, mask), situations(machine, u, mask)
@@ -124,9 +128,11 @@ def enumerate_states(
             entry = entry_of(machine, u, after, low)
             for j in range(option_first[entry], option_first[entry + 1]):
                 v = option_to[j]
+                # A failed task is one state for each v, whatever remained of it.
                 left = ZERO if machine.status[v] == FAILURE else after
                 slot = node_slot(us, masks, slots, v, left)
                 if slots[slot] < 0:
+                    # Bounds on some of the states would prove nothing; the caller may ask for more.
                     if count == most:
                         return False, us[:0], masks[:0], slots
                     us[count], masks[count], slots[slot] = v, left, count
@@ -153,7 +159,9 @@ def moves(
             for j in range(option_first[entry], option_first[entry + 1]):
                 v = option_to[j]
                 y = slots[node_slot(us, masks, slots, v, ZERO if machine.status[v] == FAILURE else after)]
+                # Moves feed lower bounds on the way to success, to which neither standing still nor failing leads.
                 if y != x and machine.status[v] != FAILURE:
+                    # Appending an array to itself doubles its room; the copied half is overwritten before it is read.
                     if k == to.shape[0]:
                         to, done, entries = np.append(to, to), np.append(done, done), np.append(entries, entries)
                     to[k], done[k], entries[k] = y, low, entry
@@ -167,9 +175,11 @@ def follow(machine: ScoutMachine, us: Ints, masks: Masks, slots: Ints) -> Ints:
     """[L, X] the state after a step with each label."""
     labels, count = machine.next.shape[0], us.shape[0]
     delta = np.empty((labels, count), np.int32)
+    # `advance` reads masks as arrays of words; agenda states are numbered only where one word is enough.
     mask, after = np.zeros(1, np.uint64), np.zeros(1, np.uint64)
     for label in range(labels):
         for x in range(count):
+            # Ended states stay where they are.
             delta[label, x] = x
             if machine.status[us[x]] == RUNNING:
                 mask[0] = masks[x]

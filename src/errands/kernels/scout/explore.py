@@ -39,11 +39,14 @@ moves are random also an episode that ended and a machine that changed, for then
 @jit
 def scarce(known: Known, agent: Explorer, s: int) -> int:
     """The least tried action of a cell that is below the level; those that end the episode less often; -1 for none."""
+    # Among equally tried actions the first one wins; `glide` chooses by the same rule.
     best, fewest = -1, agent.at[LEVEL]
     for a in range(known.tried.shape[1]):
         n = known.tried[s, a]
         if n < fewest:
             o = known.mode[s, a]
+            # A step that ends the episode costs the way back, so it is tried less often. An untried pair (n is 0)
+            # always passes the first test: its outcome, still unset, decides nothing.
             if n < 2 + agent.at[LEVEL] // 4 or not (known.ends[s, a, o] or agent.effect[known.label[s, a, o]] == FINAL):
                 best, fewest = a, n
     return best
@@ -71,6 +74,7 @@ def plan_path(known: Known, agent: Explorer) -> bool:
         for a in range(tried.shape[1]):
             o = mode[cell, a]
             there = target[cell, a, o]
+            # `there` of an untried pair is only a placeholder (0); the first test keeps it out.
             if tried[cell, a] == 0 or seen[there] == stamp or ends[cell, a, o] or effect[labels[cell, a, o]] == FINAL:
                 continue
             seen[there], agent.parent[there], agent.via[there] = stamp, cell, a
@@ -89,6 +93,7 @@ def plan_path(known: Known, agent: Explorer) -> bool:
     while cell != s:
         length += 1
         cell = agent.parent[cell]
+    # Not GUIDED: the search knew the labels' effects in this machine state only, so a change makes the path void.
     at[AT], at[END], at[GUIDED] = 0, length, 0
     cell = goal
     for i in range(length - 1, -1, -1):
@@ -112,6 +117,7 @@ def scarce_from(known: Known, agent: Explorer, starts: Ints) -> bool:
     here = agent.at[CELL]
     reachable = False
     for start in starts:
+        # The search reads its origin from at[CELL]: it is lent each start, and the agent's own cell put back after.
         agent.at[CELL] = start
         reachable = reachable or scarce(known, agent, start) >= 0 or plan_path(known, agent)
     agent.at[CELL], agent.at[END] = here, 0
@@ -122,6 +128,7 @@ def scarce_from(known: Known, agent: Explorer, starts: Ints) -> bool:
 def choose(known: Known, agent: Explorer, route: Ints) -> int:
     """The next action: along the path, by the route, or towards what is scarce; -1 when nothing scarce is in reach."""
     at = agent.at
+    # The order matters: first finish the path under way, then what is scarce here, and search only when both fail.
     if at[AT] < at[END]:
         return agent.path[at[AT]]
     a = -1 if at[FOLLOWING] == GREEDY else scarce(known, agent, at[CELL])
@@ -174,6 +181,7 @@ def glide(
     actions = tried.shape[1]
     s, clock, ahead, end, fresh = at[CELL], at[CLOCK], at[AT], at[END], at[FRESH]
     taken = 0
+    # The step that brings the clock to the limit ends the episode, and is left to the caller.
     while taken < count and fresh < due and clock + 1 < limit:
         a = -1
         if ahead < end:
@@ -186,6 +194,7 @@ def glide(
         if a < 0:
             break
         there, shown = reached[s, a, 0], label[s, a, 0]
+        # A cell with another label than before is left to the caller too: `observe` notes that labels are events.
         if effect[shown] != IDLE or ends[s, a, 0] or (cell_label[there] >= 0 and cell_label[there] != shown):
             break
         if tried[s, a] == 0:
@@ -226,6 +235,7 @@ def explore_table(
     while step < count:
         if at[CLOCK] < 0:
             start_table(known, machine, agent, world, rng)
+            # Zero steps, yet CHANGED: the new episode needs a route before its first action.
             if pauses:
                 return step, CHANGED
         if certain and at[LEVEL] == 1 and at[FOLLOWING] == 0:
@@ -254,6 +264,7 @@ def explore_table(
         if a < 0:
             return step, DRY
         s = at[CELL]
+        # Asked before the world moves, because an outcome once drawn could not be given back.
         if not certain and not has_room(known, s, a):
             return step, FULL
         o = outcome(world, s, a, rng)

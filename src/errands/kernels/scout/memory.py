@@ -11,6 +11,8 @@ from errands.kernels import jit
 from errands.kernels.stepping import outcome, settled, unheld
 from errands.tables import FAILURE, RUNNING, SUCCESS, Codes, Flags, Floats, Ints, Masks, OrderTable, WorldTable
 
+# Typed constants: compiled arithmetic of a uint64 with a signed number would become a float and lose bits.
+# Throughout, x & (~x + ONE) is the lowest set bit of x: the subtask that was declared first.
 ONE, ZERO = np.uint64(1), np.uint64(0)
 
 
@@ -55,6 +57,7 @@ def entry_of(machine: ScoutMachine, u: int, mask: np.uint64, low: np.uint64) -> 
     scale = 1
     for i in range(machine.first[u], machine.first[u + 1]):
         bits = machine.variable_bits[machine.variables[i], 0]
+        # The bound comes first: completing a variable's last subtask reads as digit 2, not as a decrease.
         if mask & bits == ZERO:
             q += 2 * scale
         elif low & bits != ZERO:
@@ -67,6 +70,7 @@ def entry_of(machine: ScoutMachine, u: int, mask: np.uint64, low: np.uint64) -> 
 def advance_ruled(machine: ScoutMachine, u: int, mask: Masks, label: int, after: Masks) -> int:
     """The same step as `advance` where rules hold subtasks back."""
     hit = unheld(machine.order, mask[0], machine.label_bits[label, 0] & machine.active[u, 0] & mask[0])
+    # All visits that can end do so in one step; of each variable only one subtask is completed.
     low = hit & machine.order.ends
     for v in range(machine.variable_bits.shape[0]):
         own = hit & machine.variable_bits[v, 0]
@@ -176,6 +180,7 @@ def refresh(machine: ScoutMachine, agent: Explorer) -> None:
             if machine.status[reached] != RUNNING:
                 effect[label] = FINAL
             continue
+        # The loop of `advance` again, without writing the mask after the step, which nobody needs here.
         q, scale, some = 0, 1, False
         for i in range(first, last):
             v = variables[i]
@@ -202,6 +207,7 @@ def refresh(machine: ScoutMachine, agent: Explorer) -> None:
 def begin(known: Known, machine: ScoutMachine, agent: Explorer, s: int, label: int) -> None:
     """A new episode in cell s, whose label is seen and not consumed."""
     at = agent.at
+    # LEVEL, FRESH and FOLLOWING stay: they belong to the run and not to one episode.
     at[CELL], at[STATE], at[CLOCK], at[AT], at[END] = s, machine.initial, 0, 0, 0
     agent.mask[:] = machine.full
     known.started[s] += 1
@@ -235,9 +241,11 @@ def observe(known: Known, s: int, a: int, there: int, label: int, ends: bool) ->
         known.facts[RANDOM] = 1
     if known.hits[s, a, o] == 0:
         known.target[s, a, o], known.label[s, a, o], known.ends[s, a, o] = there, label, ends
+        # Places fill from the front, so using a second one means that the pair has shown two outcomes.
         if o > 0:
             known.facts[RANDOM] = 1
     known.hits[s, a, o] += 1
+    # Strictly more often: at a tie the earlier mode stays, and plans that rest on it do not flip.
     if known.hits[s, a, o] > known.hits[s, a, known.mode[s, a]]:
         known.mode[s, a] = o
     known.tried[s, a] += 1
@@ -263,15 +271,19 @@ def absorb(known: Known, machine: ScoutMachine, agent: Explorer, a: int, there: 
     for w in range(agent.mask.shape[0]):
         changed = changed or agent.after[w] != agent.mask[w]
         agent.mask[w] = agent.after[w]
+    # Who is SEEKING needs a new route after each step, since each try can change what is scarce.
     at[STATE], at[CELL], at[MOVED] = u, there, changed or at[FOLLOWING] == SEEKING
     at[CLOCK] += 1
     if at[AT] < at[END]:
         expected = agent.expect[at[AT]]
         at[AT] += 1
+        # A surprise empties the path. A planner's path (GUIDED) foresaw the machine's changes and survives them.
         if (expected >= 0 and expected != there) or (changed and not at[GUIDED]):
             at[END] = 0
+    # The machine's verdict comes before the world's: an episode may end with the very step that succeeds.
     if machine.status[u] != RUNNING:
         return int(machine.status[u])
+    # An episode that is over needs no effects; `begin` finds those of the next.
     if changed and not ends:
         refresh(machine, agent)
     return FAILURE if ends else RUNNING

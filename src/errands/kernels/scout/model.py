@@ -33,6 +33,7 @@ def oddness(known: Known) -> float:
     usual, total = 0, 0
     for s in range(known.tried.shape[0]):
         for a in range(known.tried.shape[1]):
+            # Of one or two tries the usual outcome is little more than the first one seen.
             if known.tried[s, a] >= 3:
                 usual += known.hits[s, a, known.mode[s, a]]
                 total += known.tried[s, a]
@@ -53,6 +54,7 @@ def confusion(known: Known) -> Floats:
         for a in range(actions):
             plain = plain and known.tried[s, a] > 0
             for b in range(a):
+                # Where two actions usually lead to the same cell, a slip from one to the other cannot be seen.
                 plain = plain and known.target[s, a, known.mode[s, a]] != known.target[s, b, known.mode[s, b]]
         if not plain:
             continue
@@ -64,6 +66,7 @@ def confusion(known: Known) -> Floats:
                     if known.hits[s, a, o] > 0 and known.target[s, a, o] == known.target[s, b, known.mode[s, b]]:
                         table[a, b] += known.hits[s, a, o]
     for a in range(actions):
+        # Each row becomes a distribution: the counts, and ten imagined tries that slip as the whole world does.
         weight = table[a].sum()
         for b in range(actions):
             spread = 1.0 - odd if a == b else odd / max(actions - 1, 1)
@@ -77,6 +80,7 @@ def expectation(known: Known, table: Floats, s: int, a: int, expected: Floats) -
     room, actions = known.hits.shape[2], table.shape[0]
     total = 0.0
     for b in range(actions):
+        # What an untried action would do here is unknown; its share goes to the others in proportion.
         total += table[a, b] if known.tried[s, b] > 0 else 0.0
     for o in range(room):
         expected[o] = 0.0
@@ -105,12 +109,16 @@ def weight(known: Known, table: Floats, base: float) -> float:
         score = 0.0
         for s in range(cells):
             for a in range(actions):
+                # A single try is equally likely under every weight, and tells nothing about it.
                 if known.tried[s, a] < 2:
                     continue
                 expectation(known, table, s, a, expected)
+                # The log likelihood of a pair's counts when its shares are Dirichlet with mean `expected` and weight
+                # `prior`; a term that is the same for all weights is left out.
                 score += math.lgamma(prior) - math.lgamma(prior + known.tried[s, a])
                 for o in range(room):
                     if known.hits[s, a, o] > 0:
+                        # A floor for outcomes that the table does not foresee: a share of 0 would make them impossible.
                         share = prior * max(expected[o], 0.01)
                         score += math.lgamma(share + known.hits[s, a, o]) - math.lgamma(share)
         if score > best:
@@ -202,6 +210,7 @@ def product_values(model: Model, status: Codes, delta: Ints, gamma: float, layer
                 change = 0.0
                 for i in range(cells):
                     s = i if sweep & 1 == 0 else cells - 1 - i
+                    # Below every value, so that an action without hope still beats none.
                     best, choice = -1.0, -1
                     for a in range(actions):
                         if model.outcomes[s, a] == 0:
@@ -209,6 +218,7 @@ def product_values(model: Model, status: Codes, delta: Ints, gamma: float, layer
                         total = 0.0
                         for o in range(model.outcomes[s, a]):
                             y = delta[model.label[s, a, o], x]
+                            # Success counts even if the world ends with the step: v is 1 there in every cell.
                             if status[y] == SUCCESS or (status[y] == RUNNING and not model.ends[s, a, o]):
                                 total += model.share[s, a, o] * v[y, model.target[s, a, o]]
                         if total > best:
@@ -216,6 +226,7 @@ def product_values(model: Model, status: Codes, delta: Ints, gamma: float, layer
                     if choice >= 0:
                         change = max(change, abs(gamma * best - v[x, s]))
                         v[x, s], policy[x, s] = gamma * best, choice
+                # The first sweep shows whether other states have changed since this one was settled.
                 outer = max(outer, change) if sweep == 0 else outer
                 if change < TOLERANCE:
                     break
@@ -250,6 +261,7 @@ def stage_values(
                     total = 0.0
                     for o in range(model.outcomes[s, a]):
                         there = model.target[s, a, o]
+                        # The border of the stage: the payoff holds all that follows, so the machine is not stepped on.
                         if u == chooser and payoff[there] >= 0.0:
                             total += model.share[s, a, o] * payoff[there]
                             continue
@@ -284,6 +296,7 @@ def seek_values(model: Model, effect: Codes, wanted: Flags, start: int, gamma: f
                 for o in range(model.outcomes[s, a]):
                     ended = model.ends[s, a, o] or effect[model.label[s, a, o]] == FINAL
                     there = start if ended else model.target[s, a, o]
+                    # Entering a wanted cell pays 1; its own v is about going on from there and is not used.
                     total += model.share[s, a, o] * (1.0 if wanted[there] else v[there])
                 if model.outcomes[s, a] > 0 and total > best:
                     best, choice = total, a

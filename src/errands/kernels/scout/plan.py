@@ -41,6 +41,7 @@ def find_landmarks(known: Known, useful: Flags, most: int) -> tuple[Ints, Ints]:
         for a in range(known.tried.shape[1]):
             if known.tried[s, a] == 0:
                 continue
+            # This module plans for certain moves: the only outcome of a pair is in place 0.
             there, label = known.target[s, a, 0], known.label[s, a, 0]
             if not useful[label]:
                 continue
@@ -50,6 +51,7 @@ def find_landmarks(known: Known, useful: Flags, most: int) -> tuple[Ints, Ints]:
                 while g >= 0 and cells[g] != there:
                     g -= 1
             if g < 0:
+                # None rather than some: with a landmark missing, the bounds would be too high and prove wrong things.
                 if count == most:
                     return cells[:0], labels[:0]
                 cells[count], labels[count], last[there] = there, label, count
@@ -68,6 +70,7 @@ def incoming(known: Known, fatal: Flags) -> tuple[Ints, Ints]:
                 first[known.target[s, a, 0] + 1] += 1
     for s in range(count):
         first[s + 1] += first[s]
+    # A counting sort: sizes were summed up into slices, `at` now fills each slice from its front.
     at = first[:-1].copy()
     steps = np.empty(first[count], np.int32)
     for s in range(count):
@@ -108,6 +111,8 @@ def measure(known: Known, fatal: Flags, cells: Ints, labels: Ints, hopeful: bool
         tail = 0
         for i in range(first[cells[g]], first[cells[g] + 1]):
             s, a = steps[i] // actions, steps[i] % actions
+            # The search starts one step away, never at 0: standing on a landmark completes nothing, entering it does.
+            # The entering step may end the episode, as a success can; steps before it may not (`spread`).
             if known.label[s, a, 0] == labels[g] and distance[g, s] == FAR:
                 distance[g, s] = 1
                 queue[tail] = s
@@ -117,6 +122,7 @@ def measure(known: Known, fatal: Flags, cells: Ints, labels: Ints, hopeful: bool
     if hopeful:
         tail = 0
         for s in range(count):
+            # Cells never seen have untried actions too, but no known way leads there.
             if known.cell_label[s] >= 0:
                 for a in range(actions):
                     if known.tried[s, a] == 0 and away[s] == FAR:
@@ -146,6 +152,8 @@ def bound(states: AgendaStates, delta: Ints, marks: Landmarks, allowed: Flags, o
         for x in range(count - 1, -1, -1):
             if states.status[x] != RUNNING:
                 continue
+            # `star` is the bound from an unseen cell: the next step may complete whatever could still be there, or
+            # enter any known landmark. It must never be too high, for the certificate rests on it.
             star = FAR
             for i in range(states.first[x], states.first[x + 1]):
                 y = states.to[i]
@@ -170,6 +178,7 @@ def bound(states: AgendaStates, delta: Ints, marks: Landmarks, allowed: Flags, o
                     best = min(best, marks.steps[enabled[i], s] + cost[i])
                 changed = changed or best != w[x, g]
                 w[x, g] = best
+        # Layered: from the last state to the first, every successor was final when it was read. One sweep is enough.
         changed = changed and not layered
     return w
 
@@ -194,6 +203,7 @@ def estimate(delta: Ints, marks: Landmarks, w: Ints, x: int, s: int) -> int:
 @jit
 def push(keys: Longs, items: Ints, size: int, key: int, item: int) -> None:
     """Put an item into the binary heap of `size` items."""
+    # A hole moves up from the end to where the key belongs; the item is written once.
     i = size
     while i > 0 and keys[(i - 1) >> 1] > key:
         keys[i], items[i] = keys[(i - 1) >> 1], items[(i - 1) >> 1]
@@ -205,6 +215,7 @@ def push(keys: Longs, items: Ints, size: int, key: int, item: int) -> None:
 def pop(keys: Longs, items: Ints, size: int) -> int:
     """Take the first item out of the heap of `size` items."""
     first = items[0]
+    # The last item fills the hole at the top, which moves down to where its key belongs.
     key, item = keys[size - 1], items[size - 1]
     i = 0
     while 2 * i + 1 < size - 1:
@@ -278,6 +289,7 @@ def search(
     named, nodes = rehashed(names, 1, 1024)
     count, size = 1, 0
     if h[0] < ceiling:
+        # The key of the first node does not matter: it is alone in the heap.
         push(keys, items, 0, 0, 0)
         size = 1
     while size > 0:
@@ -288,6 +300,7 @@ def search(
             n = -1 - n
         x, s = names[n] // cells, names[n] % cells
         if leaves:
+            # One exit stands for all untried actions of its cell; the first of them is taken.
             last = 0
             while known.tried[s, last] > 0:
                 last += 1
@@ -299,13 +312,16 @@ def search(
         closed[n] = True
         if count > MOST_NODES:
             return LOST, FAR, np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int32)
+        # Room for all that one node can push, an exit and a node for each action, is made before.
         if size + actions + 1 > keys.shape[0]:
             keys, items = np.append(keys, keys), np.append(items, items)
         if count + actions > names.shape[0]:
             names, g, h = np.append(names, names), np.append(g, g), np.append(h, h)
             parent, via, closed = np.append(parent, parent), np.append(via, via), np.append(closed, closed)
+            # np.append has copied the old flags into the new half.
             closed[count:] = False
             named, nodes = rehashed(names, count, 2 * named.shape[0])
+        # One exit a node is enough: the bound is the same for all its untried actions.
         exits = hopeful
         for a in range(actions):
             if known.tried[s, a] == 0:

@@ -9,6 +9,7 @@ from errands.kernels.scout.memory import Known, ScoutMachine
 from errands.kernels.scout.plan import FAR
 from errands.tables import FAILURE, SUCCESS, Flags, Floats, Ints
 
+# Goals of a search that are no cells; cells are numbered from 0.
 SUCCEED = -1
 NOWHERE = -2
 
@@ -23,6 +24,7 @@ def stage_search(
     of `stops`, SUCCEED, or NOWHERE for none.
     """
     cells, actions = known.tried.shape
+    # A node is u * S + s: numeric state, then cell.
     count = machine.status.shape[0] * cells
     distance = np.full(count, FAR, np.int32)
     parent, via, queue = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.int32)
@@ -42,6 +44,8 @@ def stage_search(
                 continue
             o = known.mode[s, a]
             there = known.target[s, a, o]
+            # Arrival is noted, and the search also goes on through the cell as if nothing was completed there: costs
+            # between two items do not depend on which others are left.
             if u == chooser and stops[there] and arrive[there] == FAR:
                 arrive[there] = distance[n] + 1
                 if there == goal:
@@ -63,6 +67,7 @@ def stage_search(
     if node < 0:
         return arrive, won, np.empty(0, np.int32)
     way = np.empty(distance[node] + 1, np.int32)
+    # The step that reaches the goal has no node of its own; a node at distance d is entered by action d - 1.
     way[-1] = step
     while node != origin:
         way[distance[node] - 1] = via[node]
@@ -74,6 +79,7 @@ def stage_search(
 def lightest(first: Floats, weight: Floats, price: Floats, degree: Ints) -> float:
     """The weight of the lightest tree on the root and all items under these prices; `degree` receives its degrees."""
     n = first.shape[0]
+    # Prim's algorithm, O(n^2). near[j] is -1 while the root is nearest to j; the root has no price.
     reach, near, joined = first + price, np.full(n, -1, np.int32), np.zeros(n, np.bool_)
     degree[:] = 0
     total = 0.0
@@ -110,16 +116,19 @@ def tree_bound(first: Floats, between: Floats, last: Floats, upper: float, round
     subgradient step, its scale halved when five rounds bring nothing). Any prices give a bound, so rounding cannot hurt.
     """
     n = first.shape[0]
+    # A tree has no directions; the cheaper one of each pair keeps the bound a lower one.
     weight = np.minimum(between, between.T)
     price, degree = np.zeros(n), np.zeros(n, np.int32)
     for i in range(n):
         least = first[i]
         for j in range(n):
             least = min(least, weight[i, j]) if i != j else least
+        # Only a good start: half of the cheapest edge at each item. All prices give a bound.
         price[i] = -0.5 * least
     best, scale, stale = 0.0, 1.0, 0
     for _ in range(rounds):
         bound = lightest(first, weight, price, degree) - 2.0 * price.sum() + (price + last).min()
+        # The bound may fall from round to round; the best one so far is as valid as the last.
         if bound > best + 1e-6:
             best, stale = bound, 0
         else:
@@ -129,7 +138,9 @@ def tree_bound(first: Floats, between: Floats, last: Floats, upper: float, round
         norm = 0.0
         for i in range(n):
             norm += (degree[i] - 2) ** 2
+        # A bound that has met the length of a known way cannot be raised any more.
         if norm == 0.0 or best >= upper - 1e-6:
             break
+        # Polyak's step: as long as would close the gap to `upper` if the bound grew steadily.
         price += scale * (upper - bound) / norm * (degree - 2)
     return min(best, upper)

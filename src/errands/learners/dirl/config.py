@@ -19,6 +19,7 @@ class SearchConfig(LearnerConfig):
     """Training steps for each edge; None shares the total of interactions equally among the edges still to come."""
     rollouts: int = 30
     """Attempts by which the success probability of a learnt edge is estimated."""
+    # An attempt's limit is not the episode's: an edge is a small part of a task.
     edge_limit: int = 100
     """Steps after which an attempt at an edge is given up."""
     training_share: float = 0.9
@@ -70,11 +71,13 @@ def deep_dirl_preset(preset: str, task: Task) -> DeepDiRLConfig:
     """`paper` has the printed rates and published code's rollouts; `tuned` lets chance fade within an edge's share."""
     if preset not in ("tuned", "paper"):
         raise UnknownName("preset", preset, ("tuned", "paper"))
+    # Published code spends about 62 % of all interactions on rollouts, which its own counts leave out.
     paper = {"rollouts": 300, "training_share": 0.38}
     if continuous_actions(task):
         rates = {"gamma": 0.99, "alpha": 3e-4, "polyak": 0.005, "batch": 256, "capacity": 1_000_000, "edge_limit": 500}
         if preset == "paper":
             return DeepDiRLConfig(**rates, **paper, full_reward=1000.0)  # type: ignore[arg-type]
+        # The same reward at another scale: 1000 at the goal times 0.01 is 10, and signals on the way are scaled alike.
         return DeepDiRLConfig(**rates, full_reward=10.0, reward_scale=0.01, warmup=10_000)  # type: ignore[arg-type]
     if preset == "paper":
         return DeepDiRLConfig(alpha=1e-5, polyak=0.1, epsilon_step=0.01, epsilon_per="episode", **paper)  # type: ignore[arg-type]

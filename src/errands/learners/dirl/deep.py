@@ -39,8 +39,10 @@ from errands.oracle.episode import play, walk
 from errands.tables import FAILURE, RUNNING, SUCCESS, Evaluation, Ints, MachineTable
 from errands.tasks.task import Task
 
+# The numbers of the three states of an edge's machine, and of the three labels that lead to them.
 AWAY, THERE, ELSEWHERE = range(3)
 MOST_AGENTS = 16
+# Compiled code belongs to an agent object, so agents are shared; only the latest few are kept.
 _AGENTS: dict[Any, DeepAgent] = {}
 
 
@@ -58,9 +60,13 @@ def meaning(task: Task, graph: AbstractGraph, edge: AbstractEdge) -> Meaning:
     machine = machine_arrays(task)
     index, table = machine.rm.index, machine.table
     source, target = (index[graph.vertices[v]] for v in (edge.source, edge.target))  # type: ignore[index]
+    # [labels] the agenda state after one step with each label. An attempt ends when it leaves the source, so that every
+    # step of it starts there and one step of the task's machine is all that an edge needs to know.
     reached = table.next[source]
     fate = np.where(reached == target, THERE, np.where(reached == source, AWAY, ELSEWHERE))
+    # Where the world ends with the step, only the end of the whole task is a success: nothing could follow.
     ended = np.where((fate == THERE) & graph.final(edge.target), THERE, ELSEWHERE)
+    # Column 0 is the constant reward of the task, which edges do not get.
     pay = machine.pays[source][:, 1:].astype(np.float32)
     return Meaning(np.concatenate([fate, ended]).astype(np.int32), pay)
 
@@ -85,6 +91,7 @@ def _agent(task: Task, config: DeepDiRLConfig, spaces: Spaces) -> DeepAgent:
 
 def _rule(config: DeepDiRLConfig, signals: int) -> Rule:
     """The goal pays, the way pays what the machine pays for signals there; both ends are final."""
+    # By state and head, and there is one head.
     away = np.array([[True], [False], [False]])
     reward = np.array([[0.0], [config.full_reward], [0.0]])
     pay = np.broadcast_to(away[..., None] * config.reward_scale, (3, 1, signals))
@@ -94,6 +101,7 @@ def _rule(config: DeepDiRLConfig, signals: int) -> Rule:
 
 def _machine(task: Task) -> MachineArrays:
     """Three states over three labels of the same names."""
+    # The world's labels are turned into these three by `Meaning.fate`: edges differ in data only, not in compiled code.
     following = np.array([[AWAY, THERE, ELSEWHERE], [THERE] * 3, [ELSEWHERE] * 3], np.int32)
     reward = np.zeros((3, 3))
     reward[AWAY, THERE] = 1.0
@@ -164,6 +172,7 @@ class LanePool(ABC):
 def weights_of(agent: DeepAgent, trained: Any, lane: int) -> Learnt:
     """The weights with which a lane acts greedily, as one row."""
     acting: TrainedWeights = trained.actor if isinstance(trained, ActorCritic) else trained
+    # Every leaf has the lane as its first axis.
     layers = acting.target if agent.config.greedy == "target" else acting.weights
     row: Learnt = np.asarray(ravel_pytree(jax.tree.map(lambda leaf: leaf[lane], layers))[0])
     return row
@@ -185,10 +194,13 @@ class DeviceLanes(LanePool):
         """Give a free lane a job."""
         meant, known = self.meaning(job), len(job.starts.rows)
         rows = np.zeros((self.rows, self.states.numbers), self.states.dtype)
+        # Unused places hold 2, which no random number reaches. A first entry of -1: attempts begin as episodes do.
+        # The rows are enough, since each rollout of the edge before has left one at most.
         cumulative = np.full(self.rows, 2.0 if known else -1.0, np.float32)
         if known:
             rows[:known], cumulative[:known] = job.starts.rows, job.starts.cumulative
         with self.place():
+            # job[3:6] are training, rollouts and most, in the order of LaneOrder.
             order = lanes.LaneOrder(*map(jnp.asarray, (*meant, rows, cumulative)), *map(jnp.int32, job[3:6]))
             args = (jnp.int32(lane), self.key(job), order)
             self.lanes = lanes.begin(self.agent, self.world, self.states, self.lanes, *args)
@@ -197,6 +209,7 @@ class DeviceLanes(LanePool):
     def advance(self) -> None:
         """A chunk of steps of every job."""
         step, jobs = np.asarray(self.lanes.step), self.jobs
+        # Not traced: a chunk of rollouts alone is compiled without updates.
         learning = any(job is not None and int(step[i]) < job.training for i, job in enumerate(jobs))
         with self.place():
             self.lanes = lanes.advance(self.agent, self.world, self.states, self.lanes, learning)
@@ -223,6 +236,7 @@ def lane_pool(task: Task, graph: AbstractGraph, config: DeepDiRLConfig, count: i
     world = device_world(machine_arrays(task))
     if world is not None:
         return DeviceLanes(task, graph, config, world, count)
+    # Imported late, because that module imports this one.
     from errands.learners.dirl.host import HostLanes
 
     return HostLanes(task, graph, config, count)
@@ -280,6 +294,7 @@ class DeepEdges:
 
 def roomy(config: DeepDiRLConfig, steps: int | None) -> DeepDiRLConfig:
     """The settings of a lane: a buffer no larger than `steps` of training can fill, and nothing that a job tells."""
+    # Settings are part of what is compiled: those that each job tells anyway are set to one value for all.
     room = config.capacity if steps is None else min(config.capacity, steps)
     return dataclasses.replace(config, capacity=room, edge_steps=None, training_share=0.5)
 
@@ -351,6 +366,7 @@ class WayPolicy:
 
 @partial(jax.jit, static_argnums=0)
 def _greedy(agent: DeepAgent, layers: Any, seen: Array) -> Array:
+    # Acting reads the weights alone; the optimiser's parts stay empty.
     trained = TrainedWeights(layers, [], [], [], jnp.int32(0))
     held: Any = ActorCritic(trained, trained) if isinstance(agent.low, TD3) else trained
     return agent.low.greedy(agent.low.view(held, seen, jnp.zeros(0))[0])
@@ -373,6 +389,7 @@ class _Search:
 
     def take(self, job: EdgeJob, done: Done) -> bool:
         """Note what became of an edge; True when all that were asked for are learnt, and settled in their order."""
+        # Lanes end in any order. Settled as they were asked for, edges give the same run with any number of lanes.
         self.done[job.number] = done
         if len(self.done) < len(self.asked):
             return False
@@ -394,6 +411,7 @@ def train_many(
     whose search has ended. Returns whether all have.
     """
     first = learners[0]
+    # One buffer size for all lanes: the largest that an edge of any learner can fill.
     room = max(learner.config.edge_steps or learner.config.capacity for learner in learners)
     ground = lane_pool(first.task, first.graph, roomy(first.config, room), lanes)
     waiting: list[tuple[_Search, EdgeJob]] = []

@@ -78,10 +78,12 @@ def abstract_graph(machine: NumericRM, budget: int = MOST_VERTICES) -> AbstractG
 
 
 def _edges(stepper: Stepper, source: int, state: State, number: dict[State, int]) -> list[AbstractEdge]:
+    # Dictionaries as sets that keep their order, which is that of the machine's subtasks.
     goals: dict[int, dict[str, None]] = {}
     avoided: dict[str, None] = {}
     for move in stepper.moves(state):
         if stepper.status[move.target[0]] == FAILURE:
+            # A guard that is always true says nothing; then it is the completed subtask that fails the task.
             avoided[_wanted(stepper, move) if move.guard == TRUE else str(move.guard)] = None
         elif move.target != state:
             goals.setdefault(number[move.target], {})[_wanted(stepper, move)] = None
@@ -115,8 +117,11 @@ class Search:
         """Edges that may still have to be learnt: not yet tried, and out of a vertex to which a way may still lead."""
         self.goal: int | None = None
         """The final vertex that was reached, once one was."""
+        # A heap of (cost, vertex, edge of arrival). Costs are -log of probabilities: never negative, as Dijkstra needs.
         self._queue: list[tuple[float, int, int]] = [(0.0, 0, -1)]
         self._pending: list[int] = []
+        # Vertices that an edge has reached, which are never lost; then, for each vertex, the edges into it that have
+        # not failed.
         self._queued = {0}
         self._ways_in = [0] * len(graph.vertices)
         for edge in graph.edges:
@@ -139,6 +144,7 @@ class Search:
         edge = self.graph.edges[number]
         self.left -= 1
         if probability > 0.0:
+            # The sum of -log is -log of the product: the cheapest way is the likeliest. Length plays no part.
             cost = self.cost[edge.source] - math.log(probability)
             heapq.heappush(self._queue, (cost, edge.target, number))
             self._queued.add(edge.target)
@@ -151,6 +157,7 @@ class Search:
         """Take vertices from the queue until one has edges to learn, or the task is done in it."""
         while self._queue and not self._pending and self.goal is None:
             cost, vertex, arrival = heapq.heappop(self._queue)
+            # A dearer entry for a vertex that was explored by a cheaper one.
             if vertex in self.cost:
                 continue
             self.cost[vertex], self.arrival[vertex] = cost, arrival
@@ -158,6 +165,7 @@ class Search:
                 self.goal = vertex
                 return
             leaving = self.graph.leaving[vertex]
+            # Explored vertices have their final cost: edges into them are never learnt, and no budget is kept for them.
             self._pending = [e for e in leaving if self.graph.edges[e].target not in self.cost]
             self.left -= len(leaving) - len(self._pending)
 
@@ -167,6 +175,7 @@ class Search:
         while lost:
             vertex = lost.pop()
             self._ways_in[vertex] -= 1
+            # Vertices out of reach free the shares of their edges, in turn; budgets are shared among `left` edges.
             if self._ways_in[vertex] == 0 and vertex not in self._queued:
                 self.left -= len(self.graph.leaving[vertex])
                 lost.extend(self.graph.edges[e].target for e in self.graph.leaving[vertex])
@@ -175,6 +184,7 @@ class Search:
         """The edges from the start to the goal; without one, to the vertex most edges away, the likeliest of those."""
         if self.goal is not None:
             return self._back(self.goal)
+        # A failure is an answer too: the policy then does what it can.
         return max((self._back(v) for v in self.cost), key=lambda w: (len(w), -self._cost_of(w)))
 
     def _cost_of(self, way: tuple[int, ...]) -> float:

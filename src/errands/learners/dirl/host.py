@@ -26,6 +26,7 @@ from errands.learners.dirl.learner import Attempts, Done, EdgeJob, Starts
 from errands.learners.dirl.stepped import put, stacked, taken
 from errands.tasks.task import Task
 
+# No training and no rollouts: such a lane is never live.
 NOTHING = EdgeJob(-1, AbstractEdge(0, 0, "", ""), Starts(np.zeros((0, 0), np.uint8), np.zeros(0)), 0, 0, 0, 0)
 """The job of a lane that has none."""
 
@@ -49,6 +50,7 @@ def _idle(agent: DeepAgent, seen: Array) -> HostState:
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
 def _begin(agent: DeepAgent, crew: HostState, lane: Array, key: Array, seen: Array) -> HostState:
     fresh = (agent.init(key), Position(seen, *(jnp.int32(0) for _ in range(3))))
+    # The buffer is not cleared: rows are drawn only from places that the job's own steps have filled.
     minds, places = jax.tree.map(lambda old, new: old.at[lane].set(new), (crew.minds, crew.places), fresh)
     return HostState(minds, places, crew.buffer)
 
@@ -81,15 +83,20 @@ def _turn(
     agent: DeepAgent, crew: HostState, actions: Array, answer: Array, now: Array, i: Array, uniforms: Array, normals: Array
 ) -> tuple[HostState, Array]:
     """Take note of what the environments answered at step i of the chunk, and choose anew."""
+    # The columns of `answer` (see `_answer`): observation, the one to go on from, fate, over, signals. One array,
+    # because each transfer to the device has a price of its own.
     n = agent.shape.observation
     seen, fresh, fate, over, signals = jnp.split(answer, (n, 2 * n, 2 * n + 1, 2 * n + 2), axis=1)
+    # That the world ended is already part of the fate.
     never = jnp.zeros(len(answer), jnp.bool_)
     outcome = WorldStep(seen, fate[:, 0].astype(jnp.int32), never, over[:, 0] > 0, signals)
+    # `now` was read after the step; its row belongs at the number before.
     step = now[:, 0] - 1
     _, rows, machine_step = jax.vmap(agent.record)(crew.minds, crew.places, actions, outcome, step)
     places = jax.vmap(agent.next_position)(crew.places, machine_step, seen, fresh)
     buffer = crew.buffer.at[step % agent.config.capacity, jnp.arange(len(step))].set(rows)
     crew = HostState(crew.minds, places, buffer)
+    # The action chosen after a chunk's last step is not used: the next chunk begins by choosing with its own numbers.
     return crew, _choose(agent, crew, now, jnp.minimum(i + 1, CHUNK - 1), uniforms, normals)
 
 
@@ -98,6 +105,7 @@ class Lane:
 
     def __init__(self, job: EdgeJob, meaning: Meaning) -> None:
         self.job, self.meaning = job, meaning
+        # The 1 sets these numbers apart from those of job.rng(), which seeds the device.
         self.rng = np.random.Generator(np.random.PCG64([job.seed, max(job.number, 0), 1]))
         """Where attempts begin; all else is drawn on the device."""
         self.step, self.time, self.attempts = 0, 0, 0
@@ -175,6 +183,7 @@ class HostLanes(LanePool):
             for i in range(CHUNK):
                 if self.outside.resting.all():
                     break
+                # Sent first and asked last: environments step while the device learns.
                 self.outside.send(np.asarray(actions))
                 at = jnp.int32(i)
                 if now[:, 1].any():
@@ -195,9 +204,11 @@ class HostLanes(LanePool):
         signals = heard.signals.copy()
         for lane in map(int, np.flatnonzero(~rests)):
             own, label = self.lanes[lane], int(heard.label[lane])
+            # The second half of `fate` is for steps with which the world ends.
             fate = int(own.meaning.fate[label + len(own.meaning.pay) * bool(heard.ends[lane])])
             signals[lane] *= own.meaning.pay[label]
             over, won = own.take(fate, self.limit)
+            # Taken now, before `_restart` moves the environment.
             if won:
                 own.ends.append(taken(self.outside.envs[lane], heard.observation[lane]))
             flags[lane] = fate, over

@@ -107,6 +107,7 @@ def think(agent: DeepAgent, minds: AgentState, places: Position, buffer: Array, 
 
     What the present observation is acted on with comes for nothing, from before the update.
     """
+    # Rows are drawn from the job's own steps; what an earlier job left in the buffer is never read.
     warmup = agent.config.warmup
     drawn, index, extra = jax.vmap(agent.draw)(minds, now.step, now.uniforms)
     rows = buffer[index, jnp.arange(index.shape[0])[:, None]]
@@ -134,6 +135,7 @@ def view(agent: DeepAgent, minds: AgentState, places: Position) -> Array:
 
 def choose(agent: DeepAgent, minds: AgentState, places: Position, acting: Array, now: LaneStep) -> Array:
     """The action of every lane: exploring in training, greedy in rollouts."""
+    # Rollouts may act with other weights (the target's) than training does.
     settled = acting if agent.config.greedy == "online" else view(agent, jax.vmap(agent.evaluated)(minds), places)
 
     def of(
@@ -154,6 +156,7 @@ def randoms(agent: DeepAgent, keys: Array, step: Array) -> tuple[Array, Array]:
         first, second = jax.random.split(jax.random.fold_in(key, chunk))
         return jax.random.uniform(first, (CHUNK, agent.uniforms)), jax.random.normal(second, (CHUNK, agent.low.normals))
 
+    # By the number of the chunk in its job. Jobs begin between chunks, so random numbers depend on the job alone.
     uniforms, normals = jax.vmap(of, out_axes=1)(keys, step // CHUNK)
     return uniforms, normals
 
@@ -179,11 +182,13 @@ def begin(
     agent: DeepAgent, world: DeviceWorld, states: StateRows, lanes: Lanes, lane: Array, key: Array, order: LaneOrder
 ) -> Lanes:
     """Give a lane a new job; what it had learnt is forgotten."""
+    # No job has so many chunks: this key is none of those that `randoms` makes.
     state = _start(world, states, order, jax.random.uniform(jax.random.fold_in(key, 2**31 - 1)))
     place = Position(world.observe(state), *(jnp.int32(0) for _ in range(3)))
     zero = jnp.int32(0)
     tally = Tally(zero, zero, jnp.zeros_like(order.rows))
     fresh = Lanes(agent.init(key), place, state, zero, key, zero, order, tally)
+    # `step` stands in for the buffer, whose lane axis is the second and which is left as it is.
     changed: Lanes = jax.tree.map(lambda old, new: old.at[lane].set(new), lanes._replace(buffer=lanes.step), fresh)
     return changed._replace(buffer=lanes.buffer)
 
@@ -191,6 +196,7 @@ def begin(
 def _start(world: DeviceWorld, states: StateRows, order: LaneOrder, uniform: Array) -> Any:
     """The world state in which an attempt begins."""
     place = jnp.minimum(jnp.searchsorted(order.cumulative, uniform, side="right"), len(order.cumulative) - 1)
+    # Lanes run under vmap: both starts are computed and one is selected.
     drawn = states.state(order.rows[place])
     return jax.tree.map(lambda a, b: jnp.where(order.cumulative[0] < 0, a, b), world.start(uniform), drawn)
 
@@ -199,6 +205,8 @@ def _start(world: DeviceWorld, states: StateRows, order: LaneOrder, uniform: Arr
 def advance(agent: DeepAgent, world: DeviceWorld, states: StateRows, lanes: Lanes, learning: bool) -> Lanes:
     """A chunk of steps of every lane that has not ended; without `learning` none may be in training."""
     uniforms, normals = randoms(agent, lanes.keys, lanes.step)
+    # A step's uniforms: one for each row of the batch, two to choose the action, two for the world (its chance, and
+    # where the next attempt begins).
     chance = agent.config.batch + 2
 
     def body(i: Array, now: Lanes) -> Lanes:
@@ -207,6 +215,7 @@ def advance(agent: DeepAgent, world: DeviceWorld, states: StateRows, lanes: Lane
             minds, acting = think(agent, now.minds, now.places, now.buffer, moment)
         else:
             minds, acting = now.minds, view(agent, now.minds, now.places)
+        # With the weights from before the update, as `acting` is.
         actions = choose(agent, now.minds, now.places, acting, moment)
         bare = now._replace(minds=minds, buffer=now.step)  # the buffer's lane axis is not the first
         moved, rows = jax.vmap(partial(_move, agent, world, states))(bare, actions, uniforms[i][:, chance : chance + 2])
@@ -235,6 +244,7 @@ def _move(
     _, row, machine_step = agent.record(lane.minds, place, action, outcome, step)
     tried = going & ~on & machine_step.over
     won = tried & machine_step.success
+    # A write that only happens on success: else the place lies past the end and is dropped.
     ended = tally.ends.at[jnp.where(won, tally.won, len(tally.ends))].set(states.row(state), mode="drop")
     # The attempt under way when training ends is given up: rollouts begin where attempts begin.
     machine_step = machine_step._replace(over=machine_step.over | (step + 1 == order.training))
@@ -242,4 +252,5 @@ def _move(
     state = jax.tree.map(lambda a, b: jnp.where(machine_step.over, a, b), fresh, state)
     place = agent.next_position(place, machine_step, observation, world.observe(fresh))
     tally = Tally(tally.attempts + tried, tally.won + won, ended)
+    # A job that has ended is stepped with the others, but its counters stand still.
     return lane._replace(places=place, worlds=state, step=step + going, tally=tally), row

@@ -133,6 +133,7 @@ def gathered(ends: Rows) -> Starts:
     """The states in which attempts ended as starts of the next ones, each as likely as it was frequent."""
     rows, counts = np.unique(ends, axis=0, return_counts=True)
     cumulative = np.cumsum(counts) / counts.sum()
+    # Rounding must leave no gap above the last one.
     cumulative[-1] = 1.0
     return Starts(rows, cumulative)
 
@@ -142,6 +143,7 @@ def joined(groups: Sequence[Rows]) -> tuple[Rows, NDArray[np.int64]]:
     lengths = np.array([len(group) for group in groups], np.int64)
     if not groups:
         return np.zeros(0), lengths
+    # Rows of bytes are JSON, which ignores blanks at its end.
     if groups[0].dtype == np.uint8:
         width = max(group.shape[1] for group in groups)
         groups = [np.pad(g, ((0, 0), (0, width - g.shape[1])), constant_values=ord(" ")) for g in groups]
@@ -220,6 +222,7 @@ class TabularEdges:
         self, edge: AbstractEdge, learnt: Learnt, starts: Starts, count: int, most: int, rng: np.random.Generator
     ) -> Attempts:
         """Greedy attempts at the edge."""
+        # One place an attempt; failed ones keep MISSED and are left out below.
         ends = np.full(count, MISSED, np.int32)
         limit = self.config.edge_limit
         count, steps = attempt_edge(self._from(starts), self.machine(edge), learnt, limit, most, ends, rng)
@@ -233,6 +236,7 @@ class TabularEdges:
         reached = self._targets(edge.source)
         fate = np.where(reached == edge.target, THERE, np.where(reached == edge.source, AWAY, ELSEWHERE))
         ended = np.where((fate == THERE) & self.graph.final(edge.target), THERE, ELSEWHERE)
+        # [3, 2 labels]: the second half is for steps with which the world ends. Goal and elsewhere are never left.
         following = np.array([np.concatenate([fate, ended])] * 3, np.int32)
         following[THERE:] = np.array([[THERE], [ELSEWHERE]])
         reward = np.zeros(following.shape)
@@ -294,6 +298,7 @@ class CompositionalLearner(Learner):
 
     def stages(self, steps: int) -> Iterator[Evaluation | None]:
         """One complete run within `steps` interactions; only its end is evaluated, since half a way leads nowhere."""
+        # The stopwatch runs only while an edge is learnt, not while the caller looks at a stage.
         work, more = self.explore(steps), True
         while more:
             began = self.stopwatch.start(self)
@@ -330,25 +335,30 @@ class CompositionalLearner(Learner):
         if left <= 0 or not self.search.pending:
             return []
         if config.edge_steps is None:
+            # An equal share of what is left now: what edges before did not use goes to those to come.
             share = left // self.search.left
             training = int(share * config.training_share)
             return [self._job(self.search.pending[0], training, share - training)]
         rollouts = config.rollouts * config.edge_limit
+        # So many edges are paid for in full, even if all their rollouts last: these need not wait for each other.
         whole = left // (config.edge_steps + rollouts)
         if whole:
             return [self._job(number, config.edge_steps, rollouts) for number in self.search.pending[:whole]]
+        # The last edge gets what remains, training first.
         training = min(config.edge_steps, left)
         return [self._job(self.search.pending[0], training, left - training)]
 
     def _job(self, number: int, training: int, most: int) -> EdgeJob:
         edge = self.graph.edges[number]
         arrival = self.search.arrival[edge.source]
+        # Attempts begin where the edge before has succeeded: DiRL needs a world that can be put into a state.
         starts = self.edges.starts() if arrival < 0 else self.ends[arrival]
         return EdgeJob(number, edge, starts, training, self.config.rollouts, most, self.seed)
 
     def settle(self, job: EdgeJob, done: Done) -> EdgeResult:
         """Take note of an edge that was learnt; edges are settled in the order in which the search asks for them."""
         tried = done.attempts
+        # An edge that never succeeded is on no way; nothing of it is kept but what it cost.
         if len(tried.ends):
             self.learnt[job.number], self.ends[job.number] = done.learnt, gathered(tried.ends)
         result = EdgeResult(job.number, job.training, tried.steps, tried.number, len(tried.ends))
@@ -381,6 +391,7 @@ class CompositionalLearner(Learner):
         """What was learnt, edge by edge; the search is run again from it."""
         good = list(self.learnt)
         fields = ("edge", "training_steps", "rollout_steps", "attempts", "successes")
+        # Starts of all good edges end to end; `lengths` cuts them apart again.
         rows, lengths = joined([self.ends[e].rows for e in good])
         saved: Saved = {
             "counts": np.array([self.step, self.evaluation_steps, self.evaluated], np.int64),
@@ -410,6 +421,7 @@ class CompositionalLearner(Learner):
         checked(saved, self.form())
         results = [EdgeResult(*map(int, row)) for row in saved["results"]]
         good, lengths = [int(e) for e in saved["good"]], saved["lengths"]
+        # The search is not saved but run again: told the same probabilities, it asks for the same edges.
         search = Search(self.graph)
         for result in results:
             refuse(search.edge == result.edge, "'results' has edges that the search did not ask for")
@@ -423,6 +435,7 @@ class CompositionalLearner(Learner):
             self.edges.restore(saved)
         except Exception as fault:  # noqa: BLE001 (an environment may raise anything about a state that is not its own)
             raise StoreError(f"the saved array 'rows' holds no states of this world ({type(fault).__name__})") from None
+        # Only here, after all checks, the learner itself is changed.
         self.step, self.evaluation_steps, self.evaluated = (int(x) for x in saved["counts"])
         self.results, self.search = results, search
         self.learnt = dict(zip(good, saved["learnt"], strict=True))

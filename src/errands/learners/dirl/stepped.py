@@ -64,6 +64,7 @@ def check_restorable(task: Task) -> None:
     try:
         if isinstance(env, Restorable):
             env.reset(seed=0)
+            # There and back once: methods may exist and yet refuse, or give what cannot be written as JSON.
             put(env, taken(env, 0))
             return
     except (ErrandsError, TypeError, ValueError, AttributeError) as fault:
@@ -144,6 +145,7 @@ class SteppedEdges:
         """Put the environment where attempts begin; the state there."""
         if not len(starts.rows):
             return int(self.env.reset()[0]) - self.first_state
+        # The recorded number already counts from 0, see `_attempt`; an observation of `reset` does not.
         place = int(np.searchsorted(starts.cumulative, rng.random(), side="right"))
         return int(put(self.inside, starts.rows[min(place, len(starts.rows) - 1)]))
 
@@ -151,9 +153,11 @@ class SteppedEdges:
         """One step: the state then, and whether the attempt is away, there or elsewhere."""
         observation, _, ends, truncated, info = self.env.step(action + self.first_action)
         stepper, graph = self.graph.stepper, self.graph
+        # Always from the edge's source: an attempt is over as soon as the machine leaves it.
         after = stepper.step(graph.vertices[edge.source], info["features"]).state
         vertex = graph.number.get(after, -1)
         fate = THERE if vertex == edge.target else AWAY if vertex == edge.source else ELSEWHERE
+        # After its end an environment cannot go on, so that only the end of the whole task is a success.
         over = ends or truncated
         if over and not (fate == THERE and graph.final(edge.target)):
             fate = ELSEWHERE
@@ -167,6 +171,7 @@ class SteppedEdges:
             if rng.random() < config.epsilon:
                 a = int(rng.integers(self.actions))
             else:
+                # Ties are broken by chance: at first all values are equal.
                 a = int(rng.choice(np.flatnonzero(q[s] == q[s].max())))
             there, fate = self._step(job.edge, a)
             time += 1
@@ -186,10 +191,12 @@ class SteppedEdges:
         for attempt in range(job.rollouts):
             s, fate, time = self._begin(job.starts, rng), AWAY, 0
             while fate == AWAY and time < self.config.edge_limit:
+                # An attempt that is cut short counts for nothing, but its steps were taken and are counted.
                 if steps == job.most:
                     return Attempts(attempt, steps, stacked(ends))
                 s, fate = self._step(job.edge, int(learnt[s]))
                 time, steps = time + 1, steps + 1
             if fate == THERE:
+                # The state of the environment, and with it the number that the learnt table is indexed by.
                 ends.append(taken(self.inside, s))
         return Attempts(job.rollouts, steps, stacked(ends))

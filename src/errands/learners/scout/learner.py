@@ -84,6 +84,7 @@ def roomier(known: Known) -> Known:
 def larger(known: Known, states: int) -> Known:
     """The same knowledge with room for so many states."""
     more = states - len(known.tried)
+    # The first axis of all arrays but `facts` is the cell. A new cell is unseen: label -1, and zeros elsewhere.
     return known._replace(
         **{
             name: np.concatenate(
@@ -108,6 +109,7 @@ def new_agent(states: int, limit: int, words: int, labels: int) -> Explorer:
     """An agent about to start its first episode, exploring."""
     at = np.zeros(11, np.int64)
     at[me.CLOCK], at[me.LEVEL] = -1, 1
+    # A path that is searched meets no cell twice; one that a planner wrote may fill an episode.
     room = max(states, limit) + 1
     path, expect = np.zeros(room, np.int32), np.zeros(room, np.int32)
     mask, after = np.zeros(words, np.uint64), np.zeros(words, np.uint64)
@@ -115,6 +117,8 @@ def new_agent(states: int, limit: int, words: int, labels: int) -> Explorer:
     return Explorer(at, mask, after, path, expect, np.zeros(labels, np.int8), *scratch)
 
 
+# NEVER: no number of new pairs is due. MOST_LABELS: agenda states that `steps_to_go` unfolds. WILD: the share of
+# unusual outcomes above which ways are planned by values, for usual outcomes lead nowhere.
 NEVER = 1 << 60
 MOST_LABELS = 5_000
 WILD = 0.3
@@ -135,9 +139,11 @@ class Scout(Learner):
         labels, signals = (world.labels, world.signals) if world else ((), task.signals)
         self.lowering = Lowering(task.machine, labels, signals)
         self.planners = Planners(self.lowering, config, seed, self.planner_type)
+        # Unless the world promises certain moves there is room for four outcomes; `advance` doubles it when it is full.
         self.known = new_known(self.sampler.states, self.sampler.actions, 1 if self.sampler.certain else 4)
         self.agent = new_agent(self.sampler.states, task.world.limit, self.lowering.words, len(self.lowering.labels))
         self.route: Ints = np.zeros(self.sampler.states, np.int32)
+        # In a random world plans rest on this copy, so that the policy does not change with every step.
         self.frozen = snapshot(self.known)
         self.frozen_step = 0
         self.settled = False
@@ -164,10 +170,12 @@ class Scout(Learner):
         """Take up to `count` steps: none more once all is proved or explored."""
         goal = self.step + count
         while self.step < goal and self.proof is None:
+            # A random world has no certificate, so that there is nothing to look for.
             due = NEVER if self.random else self.planners.due or NEVER
             along = (self.known, self.lowering, self.agent, self.route)
             taken, why = self.sampler.explore(Outing(*along, goal - self.step, due, self.random, self.rng))
             self.step += taken
+            # FULL, NEWS and BEYOND only make room; the step that lacked it was not taken or waits in the sampler.
             if why == ex.FULL:
                 self.known = roomier(self.known)
             elif why == NEWS:
@@ -190,6 +198,7 @@ class Scout(Learner):
         fresh = new_agent(states, self.task.world.limit, self.lowering.words, len(self.lowering.labels))
         ahead = self.agent.at[me.END]
         fresh.path[:ahead], fresh.expect[:ahead] = self.agent.path[:ahead], self.agent.expect[:ahead]
+        # `seen` restarts at zeros while STAMP (in `at`) goes on: stamps only grow, so no cell looks met.
         carried = {name: getattr(self.agent, name) for name in ("at", "mask", "after", "effect")}
         self.agent = fresh._replace(**carried)
         self.route = np.concatenate((self.route, np.zeros(states - len(self.route), np.int32)))
@@ -201,6 +210,7 @@ class Scout(Learner):
         if news is not None:
             self.lowering.add([news.features])
             self.agent = self.agent._replace(effect=np.zeros(len(self.lowering.labels), np.int8))
+            # Between two episodes nothing has to be found: `begin` does it.
             if self.agent.at[me.CLOCK] >= 0:
                 me.refresh(self.lowering.machine, self.agent)
 
@@ -211,6 +221,7 @@ class Scout(Learner):
             # Ways that change the machine can keep the frontier out of reach; then every way follows the hopeful plan.
             at[me.LEVEL] = at[me.FRESH] > 0
         at[me.FRESH] = 0
+        # A proof is about one start, and needs cells that always show the same label.
         if len(self.starts) == 1 and not self.known.facts[me.EVENTS]:
             self.proof = self._settled(self.starts[0])
         if self.proof is None and why == ex.DRY:
@@ -228,6 +239,7 @@ class Scout(Learner):
         if isinstance(planner, ExactPlanner):
             plan = planner.certified(planner.agenda.number(first), start)
             return None if plan is None else proof(plan, self.step, self.sampler.certain)
+        # Too many agenda states for a search. Still, with no untried action in reach of the start, all is known.
         marks = measure(self.known, self.planners.fatal, np.zeros(0, np.int32), np.zeros(0, np.int32), True)
         self.settled = bool(marks.exit[start] >= FAR)
         return self._bounds() if self.settled else None
@@ -237,14 +249,17 @@ class Scout(Learner):
         agent, limit = self.agent, self.task.world.limit
         way = np.zeros(limit, np.int32) if actions is None else actions
         length = min(len(way), limit - int(agent.at[me.CLOCK]), len(agent.path))
+        # No cell is expected (-1): where the untried action at the end of a hopeful plan leads is not known.
         agent.path[:length], agent.expect[:length] = way[:length], -1
         agent.at[me.AT], agent.at[me.END], agent.at[me.GUIDED] = 0, length, 1
 
     def _venture(self, why: int) -> None:
         """Random moves: renew the plan as experience grows, and share episodes between exploring and following it."""
         at = self.agent.at
+        # Steps grow by a tenth between renewals: the number of plans grows with their logarithm.
         if self.step >= 1.1 * self.frozen_step + 20:
             self.frozen, self.frozen_step = snapshot(self.known), self.step
+        # Chosen at the start and for a whole episode; only `_rest` turns it greedy before its end.
         if at[me.CLOCK] == 0:
             greedy = at[me.LEVEL] > self.config.level and self.known.started.sum() % 2 == 0
             at[me.FOLLOWING] = me.GREEDY if greedy else me.SEEKING if oddness(self.frozen) > WILD else 0
@@ -261,7 +276,9 @@ class Scout(Learner):
         if scarce_from(self.known, self.agent, np.array(self.starts, np.int32)):
             at[me.FOLLOWING] = me.GREEDY
             return
+        # Levels 1, 2, 3, 4, 6, 9, 13: every pair is tried about equally often, and each round costs half more.
         at[me.LEVEL] = max(at[me.LEVEL] + 1, at[me.LEVEL] * 3 // 2)
+        # The level has run away from all counts: what is scarce is out of reach at every level.
         if at[me.LEVEL] > 2 * self.known.tried.max() + 2:
             at[me.FOLLOWING] = me.GREEDY
 
@@ -282,6 +299,7 @@ class Scout(Learner):
 
     def _greedy(self) -> tuple[Planner | RandomPlanner, Policy]:
         """The planner on what is known now (random moves: when the plan was last renewed), and its policy."""
+        # In a certain world what a plan reads changes only with a new pair, so their number is enough of a key.
         key = (1, self.frozen_step) if self.random else (0, int(self.known.facts[me.PAIRS]), self.settled)
         if self._cached is None or self._cached[0] != key:
             if self.random:
@@ -312,6 +330,7 @@ class Scout(Learner):
         policy, sampler, chance = self.policy, self.sampler, np.random.PCG64((self.seed, self.step))
         if not isinstance(policy, PlannedPolicy) or not isinstance(sampler, TableSampler):
             return Evaluation(self.step, *play(policy, self.task, int(chance.random_raw() >> 33)))
+        # A planned walk in tables is replayed by compiled code; all else is played step by step.
         table = sampler.world.table
         cell = int(table.starts[draw(table.start_cumulative, np.random.Generator(chance))])
         walk = policy.walk(self.lowering.stepper.start, cell)

@@ -27,6 +27,7 @@ class Lowering:
     def __init__(self, machine: NumericRM, labels: Iterable[Set[str]], signals: Sequence[str]) -> None:
         self.stepper = Stepper(machine)
         self.signals = signals
+        # 64 subtasks a word, rounded up.
         self.words = max(1, -(-len(machine.subtasks) // 64))
         if machine.rules and self.words > 1:
             raise TaskError(
@@ -35,6 +36,7 @@ class Lowering:
         self.number: dict[frozenset[str], int] = {}
         self.labels: list[frozenset[str]] = []
         self.entries = entry_values(self.stepper)
+        # A state that mentions k variables has 3^k entries, one for each way to read their digits.
         widths = [3 ** len(mentioned) for mentioned in self.stepper.mentioned]
         self.row = np.cumsum([0, *widths[:-1]]).astype(np.int32)
         self.add(labels)
@@ -42,12 +44,14 @@ class Lowering:
     def add(self, labels: Iterable[Set[str]]) -> None:
         """Lower the machine against more feature sets, numbered on from those known."""
         for label in map(frozenset, labels):
+            # A table may list a feature set twice: both keep their places, and `number` finds the first.
             self.number.setdefault(label, len(self.labels))
             self.labels.append(label)
         self.machine = self._lowered()
 
     def _lowered(self) -> ScoutMachine:
         stepper = self.stepper
+        # None on the first call. Later only new labels are read, which is slow Python; old rows are kept.
         old: ScoutMachine | None = getattr(self, "machine", None)
         fresh = self.labels[0 if old is None else len(old.next) :]
         rows = [
@@ -82,6 +86,7 @@ class Lowering:
         return self.stepper.bits(label)
 
     def _masks(self, numbers: Sequence[int]) -> Masks:
+        # The lowest word first.
         word = (1 << 64) - 1
         split = [[number >> 64 * w & word for w in range(self.words)] for number in numbers]
         return np.array(split, np.uint64).reshape(len(numbers), self.words)
@@ -94,6 +99,7 @@ class Lowering:
         """What an unseen cell could do: the numeric states that each entry can lead to, and a table [entry, state] of
         those that remain possible when the features of `absent` are false there."""
         stepper = self.stepper
+        # Sorted, here and below: sets of names have no fixed order, and runs must not depend on it.
         forced: Forced = tuple((name, False) for name in sorted(absent))
         allowed = np.zeros((len(self.entries), len(stepper.status)), np.bool_)
         reached: list[list[int]] = []
@@ -120,6 +126,7 @@ class Lowering:
         return self.stepper.step(state, self.labels[label]).state
 
 
+# Counting needs room for all that it may find: first a little, which is enough for most tasks, then a lot.
 FEW_STATES, MOST_STATES = 2_000, 150_000
 
 
@@ -139,6 +146,7 @@ class NumberedAgenda:
 
     def number(self, state: State) -> int:
         """The number of an agenda state, -1 for one that the task cannot be in."""
+        # A free slot holds -1, which is then the answer.
         parts = self.states
         return int(parts.slots[node_slot(parts.u, parts.mask, parts.slots, state[0], np.uint64(state[1]))])
 
@@ -150,6 +158,7 @@ class NumberedAgenda:
 def number_states(lowering: Lowering) -> NumberedAgenda | None:
     """The agenda states of a machine; None where they are too many."""
     machine = lowering.machine
+    # Agenda kernels hold what remains in one word.
     if lowering.words > 1:
         return None
     option_first, option_to, _ = lowering.options()
@@ -160,6 +169,7 @@ def number_states(lowering: Lowering) -> NumberedAgenda | None:
         return None
     status = machine.status[us]
     states = AgendaStates(us, masks, status, slots, *moves(machine, us, masks, slots, option_first, option_to))
+    # The state that each move leaves, to see whether all moves lead to higher numbers.
     sources = np.repeat(np.arange(len(us)), np.diff(states.first))
     return with_labels(lowering, states, bool((states.to > sources).all()))
 
@@ -169,5 +179,6 @@ def with_labels(lowering: Lowering, states: AgendaStates, layered: bool) -> Numb
     delta = follow(lowering.machine, states.u, states.mask, states.slots)
     fails = states.status[delta] == FAILURE
     moved = delta != np.arange(len(states.u), dtype=np.int32)
+    # Only running states count for `fatal`: ended ones lead to themselves under every label.
     running = states.status == RUNNING
     return NumberedAgenda(states, delta, (moved & ~fails).any(axis=1), fails[:, running].all(axis=1), layered)

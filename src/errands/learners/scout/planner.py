@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from errands.learners.scout.learner import ScoutConfig
 
 
+# With X agenda states, G landmarks and S cells, bounds cost X * G^2 and distances G * S; neither may cost more.
 MOST_WORK = 60_000_000
 MOST_LANDMARKS = 4_096
 
@@ -67,6 +68,8 @@ class ExactPlanner:
         """The landmarks, and whether they are too many to be used."""
         count, states = len(self.known.tried), len(self.agenda.states.u)
         most = min(MOST_LANDMARKS, int((MOST_WORK / states) ** 0.5), MOST_WORK // count)
+        # One more than allowed is asked for, to tell too many from just enough. Even more are answered by none at all,
+        # which is told from a world without landmarks by the labels seen.
         cells, labels = find_landmarks(self.known, self.agenda.useful, most + 1)
         blind = len(cells) > most or (len(cells) == 0 and bool(self.agenda.useful[self._seen].any()))
         return (cells[:0], labels[:0], True) if blind else (cells, labels, False)
@@ -80,6 +83,7 @@ class ExactPlanner:
         cells, labels, blind = self.marked
         if blind:
             count = len(self.known.tried)
+            # Exit 0 in every cell: anything might be one step away. A weak bound, but a true one.
             return Landmarks(cells, labels, np.zeros((0, count), np.int32), np.zeros(count, np.int32))
         marks: Landmarks = measure(self.known, self.agenda.fatal, cells, labels, hopeful)
         return marks
@@ -88,6 +92,7 @@ class ExactPlanner:
         """[X, G + 1] lower bounds on the steps to success, by machine state and landmark, then elsewhere."""
         absent: set[str] = set()
         if self.unique and not self.marked[2]:
+            # The promise `unique`: a feature that was seen is on its known cell, hence on no cell still unseen.
             absent = {name for label in self._seen for name in self.lowering.labels[label]}
         allowed = self.lowering.options(absent)[2]
         closed = self.lowering.stepper.about(absent) & ~self.lowering.stepper.order.ends
@@ -95,6 +100,8 @@ class ExactPlanner:
         w: Ints = bound(self.agenda.states, self.agenda.delta, marks, allowed, open_bits, self.agenda.layered)
         return w
 
+    # Two sets of bounds: hopeful ones hold whatever untried actions do; sure ones, over known steps only, are higher
+    # and make the search for a plan shorter. Each is computed when it is first needed.
     @cached_property
     def _hopeful(self) -> tuple[Landmarks, Ints]:
         marks = self.landmarks(True)
@@ -125,6 +132,7 @@ class ExactPlanner:
 
     def certified(self, x: int, s: int) -> SearchResult | None:
         """The plan that no untried action can beat, or NONE if no run succeeds; None while an untried action could."""
+        # The plan comes first because its cost is the ceiling: only a strictly shorter way is a reason to go on.
         plan = self.plan(x, s)
         return plan if plan.kind != LOST and self.hope(x, s, plan.cost).kind == NONE else None
 
@@ -186,6 +194,7 @@ def _bounds(planner: Planner, state: State, cell: int) -> tuple[float, float]:
         x = planner.agenda.number(state)
         plan = planner.plan(x, cell)
         hope = planner.hope(x, cell, plan.cost)
+        # A search that was LOST proves nothing; then the bound at the start has to do.
         return min(plan.cost, hope.cost if hope.kind == EXIT else planner.lower(x, cell)), plan.cost
     walk = planner.walk(state, cell)
     upper = math.inf if walk is None else float(len(walk.actions))
@@ -227,6 +236,7 @@ class NearestPlanner:
         known, status = self.known, self.lowering.stepper.status
         came: dict[int, tuple[int, int]] = {}
         queue = deque([cell])
+        # What each label does from this one state, found once: the machine is stepped in slow Python.
         follows = {
             int(label): self.lowering.step(state, int(label)) for label in set(known.label[known.hits > 0].tolist())
         }
@@ -238,12 +248,14 @@ class NearestPlanner:
                 if after[0] < 0 or status[after[0]] == FAILURE or (known.ends[s, a, o] and status[after[0]] != SUCCESS):
                     continue
                 there = int(known.target[s, a, o])
+                # The leg ends with the step that moves the machine on.
                 if after not in met:
                     way = [a]
                     while s != cell:
                         s, back = came[s]
                         way.append(back)
                     return way[::-1], after
+                # Steps that move the machine back to a state met before are no way.
                 if after == state and there not in came and there != cell:
                     came[there] = (s, a)
                     queue.append(there)
@@ -263,6 +275,7 @@ class Planners:
     @property
     def agenda(self) -> NumberedAgenda | None:
         """The numbered agenda states under all labels met so far; None where there are too many."""
+        # The states do not depend on labels, so that a new label renews the table of successors only.
         old = self._agenda
         if old is not None and len(old.delta) < len(self.lowering.labels):
             self._agenda = with_labels(self.lowering, old.states, old.layered)
@@ -279,6 +292,7 @@ class Planners:
         agenda = self.agenda
         if agenda is None:
             return None
+        # Bounds cost about X * G^2; the labels met stand in for the G landmarks.
         return max(self.config.replan_every, len(agenda.states.u) * len(self.lowering.labels) ** 2 // 200_000)
 
     @property
@@ -287,12 +301,14 @@ class Planners:
         if self.agenda is not None:
             return self.agenda.fatal
         machine = self.lowering.machine
+        # No agenda: a label that fails from every entry of a running state fails always.
         running = np.array([machine.status[u] == RUNNING for u, _ in self.lowering.entries])
         fatal: Flags = (machine.status[machine.next[:, running]] == FAILURE).all(axis=1)
         return fatal
 
     def certain(self, known: Known, settled: bool) -> Planner:
         """A planner for certain moves; before all is settled an order of many subtasks is not worth many kicks."""
+        # Exact where the agenda is small enough, then an order of items, then whatever is nearest; `chance` likewise.
         if self.agenda is not None:
             return self.exact(known, self.agenda, self.lowering, self.config.unique)
         if self.stages is not None:

@@ -36,6 +36,7 @@ class PlannedPolicy:
     def __init__(self, planner: Planner, cells: int) -> None:
         self.planner = planner
         self.cells = cells
+        # Walks by where they begin (None where there is none), and the action of every place on any of them.
         self.walks: dict[tuple[int, State], KnownWay | None] = {}
         self.planned: dict[tuple[int, State], int] = {}
 
@@ -51,10 +52,13 @@ class PlannedPolicy:
         if here not in self.planned:
             walk = self.walk(here[1], here[0])
             actions = zip(zip(walk.cells, walk.states, strict=True), walk.actions, strict=True) if walk else ()
+            # Later entries win: an action planned before stays, so that walks of equal length cannot send the agent
+            # to and fro, and 0 is left only where the planner knows no way.
             self.planned = {here: 0, **dict(actions), **self.planned}
         return self.planned[here], None
 
 
+# Values (agenda states times cells) that are iterated exactly; above this planning goes stage by stage.
 MOST_VALUES = 400_000
 
 
@@ -82,6 +86,7 @@ class ExactValues:
     """Value iteration over all agenda states and cells."""
 
     def __init__(self, known: Known, agenda: NumberedAgenda, prior: float, gamma: float) -> None:
+        # All is computed here, once: a policy is a value that later training does not change.
         model = learn_model(known, prior)
         self.agenda = agenda
         self.values: Floats

@@ -20,7 +20,9 @@ from errands.tables import RUNNING
 if TYPE_CHECKING:
     from errands.learners.scout.learner import Scout
 
+# What of the agent is saved; `after`, `effect` and the scratch space of searches are found again.
 AGENT = ("at", "mask", "path", "expect")
+# Counts have 32 bits; a saved one leaves half of the range for going on.
 COUNT = 2**30
 
 
@@ -28,6 +30,8 @@ def form_of(scout: Scout, labels: int) -> Form:
     """The arrays of a saved Scout whose machine was lowered against so many labels."""
     states, actions, limit = len(scout.known.tried), scout.sampler.actions, scout.task.world.limit
     room = max(states, limit) + 1
+    # Bounds of Explorer.at, field by field. They matter: compiled code takes these numbers as places in arrays and does
+    # not test them. STAMP has to be 0, and CLOCK below the limit, at which the episode would be over.
     low, high = np.zeros(11, np.int64), np.zeros(11, np.int64)
     low[me.CLOCK], high[me.CLOCK], high[me.LEVEL] = -1, limit - 1, COUNT
     high[me.CELL], high[me.STATE] = states - 1, len(scout.lowering.stepper.status) - 1
@@ -96,6 +100,7 @@ def save_scout(scout: Scout) -> Saved:
 
 def load_scout(scout: Scout, saved: Saved) -> None:
     """Continue where `saved` was taken; a StoreError of one sentence where it has another form."""
+    # The order matters: the number of labels and of states gives the form that all other arrays are checked against.
     proof, labels = _notes(saved, scout.lowering)
     tried = saved.get("known.tried")
     states = len(tried) if tried is not None and tried.ndim else 0
@@ -111,6 +116,7 @@ def load_scout(scout: Scout, saved: Saved) -> None:
     )
     _check_agent(scout, agent)
     scout.known, scout.frozen, scout.agent, scout.route = known, frozen, agent, saved["route"].copy()
+    # `effect` was not saved; between two episodes `begin` will find it.
     if agent.at[me.CLOCK] >= 0:
         me.refresh(scout.lowering.machine, agent)
     scout.step, scout.evaluation_steps, scout.frozen_step = (int(n) for n in saved["counters"])
@@ -134,12 +140,14 @@ def _notes(saved: Saved, lowering: Lowering) -> tuple[Bounds | None, list[frozen
         raise StoreError("the saved array 'told' holds no proof and labels of Scout's") from None
     features = set(lowering.stepper.machine.features)
     known = lowering.labels
+    # Labels that were met one by one differ; only the list of a world with tables may repeat itself.
     apart = len(set(labels)) == len(labels) or labels == known
     refuse(apart and labels[: len(known)] == known, "'told' has other labels than this world")
     refuse(
         all(label <= features for label in labels[len(known) :]), "'told' has features that the machine does not know"
     )
     numbers = () if proof is None else (proof.lower, proof.upper, proof.step)
+    # Booleans are numbers to Python, but no bounds.
     plain = all(isinstance(n, int | float) and not isinstance(n, bool) and n >= 0 for n in numbers)
     refuse(plain and (proof is None or isinstance(proof.reason, str)), "'told' holds a proof of another form")
     return proof, labels
@@ -147,9 +155,11 @@ def _notes(saved: Saved, lowering: Lowering) -> tuple[Bounds | None, list[frozen
 
 def _check(known: Known, name: str) -> None:
     """The invariants of Known, which plans rely on."""
+    # Between Booleans <= reads "only if": a place is taken only if the one before it is.
     front = (known.hits[:, :, 1:] > 0) <= (known.hits[:, :, :-1] > 0)
     usual = np.take_along_axis(known.hits, known.mode[:, :, None].astype(np.int64), 2)[:, :, 0]
     refuse(
+        # Summed in 64 bits: numbers of a broken file could overflow 32 and look right.
         (known.hits.sum(axis=2, dtype=np.int64) == known.tried).all(), f"'{name}.hits' does not sum to '{name}.tried'"
     )
     refuse(front.all(), f"'{name}.hits' has gaps between outcomes")
@@ -168,6 +178,7 @@ def _check_agent(scout: Scout, agent: Explorer) -> None:
     at, lowering = agent.at, scout.lowering
     # A surprise empties the path (END is 0) wherever the agent was on it, so AT may lie beyond END; then it is not looked at.
     refuse(at[me.END] <= len(agent.path), "'agent.at' is beyond the end of its path")
+    # The next episode overwrites machine state and mask before they are read.
     if at[me.CLOCK] < 0:
         return
     state = int(at[me.STATE]), lowering.mask_of(agent.mask)

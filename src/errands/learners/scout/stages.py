@@ -41,6 +41,8 @@ def find_stages(lowering: Lowering) -> tuple[Stage, ...] | None:
     stepper = lowering.stepper
     if stepper.machine.rules:
         return None
+    # Follow the machine as if one group after the other were completed. Where it leaves a choice between groups, or
+    # could succeed without all items, the task is no chain, and an order of items would not describe it.
     done: set[int] = set()
     stages: list[Stage] = []
     u = stepper.start[0]
@@ -56,13 +58,16 @@ def find_stages(lowering: Lowering) -> tuple[Stage, ...] | None:
         if len(choosers) > 1 or len(open_) > 1:
             return None
         chooser, variable = choosers[0], open_[0]
+        # The digit of the variable in an entry is 0 here (unchanged); 1 is decreased, 2 is at its bound.
         scale = 3 ** stepper.mentioned[chooser].index(variable)
         lesser, final = int(entry[chooser]) + scale, int(entry[chooser]) + 2 * scale
+        # Success with items left would make skipping them a shorter way than any order.
         early = {t for e in (*(int(entry[c]) for c in ways), lesser) for t in lowering.reached(e)}
         if any(stepper.status[t] == SUCCESS for t in early):
             return None
         stages.append(Stage(stepper.variable_bits[variable], chooser, entry, lesser, final))
         done.add(variable)
+        # Failing is never meant, so that it is no second way on.
         following = {v for v in lowering.reached(final) if stepper.status[v] != FAILURE}
         if len(following) != 1:
             return None
@@ -100,6 +105,7 @@ class StageCells:
         self.known, self.lowering, self.stage = known, lowering, stage
         label = known.cell_label
         items = [lowering.bits(features) & stage.bits for features in lowering.labels]
+        # The label of a start is seen but completes nothing: an item counts only in cells that a step has entered.
         entered = np.zeros(len(label), np.bool_)
         entered[known.target[known.hits > 0]] = True
         self.cells: Ints = np.array([s for s in np.flatnonzero(entered) if items[label[s]]], np.int32)
@@ -160,6 +166,7 @@ class TourPlanner:
                 cost = 0
                 if self.lowering.stepper.status[u] == RUNNING and k + 1 < len(self.grounds):
                     arrive, won, _ = self.grounds[k + 1].from_here(u, int(s))
+                    # A guess that looks one item ahead; the order of the next stage is found when it is reached.
                     cost = int(arrive.min()) if len(arrive) else won
                 rest.append(cost)
             tails.append(np.array(rest, np.int32))
@@ -177,6 +184,7 @@ class TourPlanner:
         if all(len(c) == 1 for c in cells):
             at = np.array([c[0] for c in cells], np.int64)
             return Costs(items, _steps_cost(arrive[at]), _steps_cost(between[np.ix_(at, at)]), _steps_cost(tail[at]))
+        # Items on several cells: each cost takes the best cells for itself, so that an order may cost more, never less.
         first, last = (np.array([row[c].min() for c in cells]) for row in (arrive, tail))
         pairs = np.array([[between[np.ix_(a, b)].min() for b in cells] for a in cells])
         return Costs(items, _steps_cost(first), _steps_cost(pairs), _steps_cost(last))
@@ -186,6 +194,7 @@ class TourPlanner:
         costs = self.costs(k, u, s, mask)
         if costs is None or not costs.items:
             return None if costs is None else []
+        # Random numbers of its own: the same question gets the same order, and training draws the same as without it.
         rng = np.random.Generator(np.random.PCG64((self.seed, len(costs.items))))
         return [costs.items[i] for i in tour(costs.first, costs.between, costs.last, self.kicks, rng)]
 
@@ -214,8 +223,10 @@ class TourPlanner:
                 known = self.grounds[k].known
                 state = self.lowering.step(state, int(known.label[cell, a, known.mode[cell, a]]))
                 cell = int(known.target[cell, a, known.mode[cell, a]])
+                # An item was completed, the one aimed at or another on the way: the next leg is planned from here.
                 if state[1] != before or status[state[0]] != RUNNING:
                     break
+            # No way on, or the same cell and machine state twice: the walk would never end.
             if len(way) == 0 or len(set(zip(cells, states, strict=True))) < len(cells):
                 return None
         return KnownWay(tuple(actions), tuple(cells), tuple(states)) if status[state[0]] == SUCCESS else None
@@ -240,6 +251,8 @@ class TourPlanner:
         for k in range(now, len(self.stages)):
             costs = self.costs(k, state[0], cell, state[1])
             if costs is not None and costs.items:
+                # Where a later stage begins is not known: one step to its first item at least. This counts what
+                # leads from one group to the next, which `last` then leaves out.
                 first = costs.first if k == now else np.ones_like(costs.first)
                 last = (
                     costs.last
@@ -247,6 +260,7 @@ class TourPlanner:
                     else np.zeros_like(costs.last)
                 )
                 total += float(tree_bound(first, costs.between, last, upper, ROUNDS))
+        # Steps are whole numbers; the margin is for rounding errors below.
         return float(math.ceil(total - 1e-6))
 
 
@@ -255,6 +269,7 @@ def _steps_cost(steps: Ints) -> Floats:
     return np.where(steps >= FAR, 1e7, steps).astype(np.float64)
 
 
+# The cost of what never succeeds: exp(-700) is still a positive float.
 DULL = 700.0
 
 
@@ -278,6 +293,7 @@ class StageValues:
         self.kicks, self.seed = kicks, seed
         self.model = learn_model(known, prior)
         self.items = [[lowering.bits(f) & stage.bits for f in lowering.labels] for stage in stages]
+        # By mask: [U, S] actions. By stage: costs, and the order of all its items.
         self.routes: dict[int, Ints] = {}
         self.known_costs: dict[int, tuple[list[int], Floats, Floats]] = {}
         self.orders: dict[int, list[int]] = {}
@@ -348,11 +364,13 @@ class StageValues:
             left = [n for n, i in enumerate(items) if mask >> i & 1]
             order = self._order(k, left)
             for n in left:
+                # Item n first, the others in their order: one order serves all n, none is searched again.
                 rest = [m for m in order if m != n]
                 cost = (
                     sum(between[a, b] for a, b in zip([n, *rest], rest, strict=False)) + last[rest[-1] if rest else n]
                 )
                 cells = self._cells(k, items[n])
+                # A cell can hold several items; the most promising one counts.
                 payoff[cells] = np.maximum(payoff[cells], np.exp(-min(cost, DULL)))
         return self._values(k, payoff)[1]
 
@@ -360,6 +378,7 @@ class StageValues:
         """The order found once for all items, without those that are done."""
         if k not in self.orders:
             items, between, last = self._costs(k)
+            # Only the first stage has a known beginning; a later one may be entered anywhere.
             first = np.zeros(len(items))
             if k == 0:
                 u, s = self.lowering.stepper.start[0], int(np.argmax(self.known.started))

@@ -19,6 +19,7 @@ from errands.tasks.task import Task
 from errands.worlds.base import FiniteWorld, numbered
 from errands.worlds.saving import Restorable, plain, rich
 
+# The numbers go on from those of kernels.scout.explore, 0 to 5.
 NEWS, BEYOND = 6, 7
 """Why exploring stopped: the environment showed a feature set that the machine has not been lowered against, or a state
 for which there is no room yet."""
@@ -121,16 +122,21 @@ class EnvSampler:
                 "number its states (Task.from_env(..., state=function)) or use 'qcorm-plus'"
             )
         self.space = seen
+        # A Discrete space may begin at any number; Scout's cells and actions begin at 0.
         self.first_state, self.first_action = int(seen.start), int(done.start)
         self.most, self.actions = int(seen.n), int(done.n)
         self.states = min(self.most, FIRST_STATES)
+        # Features that the machine does not read would only make more labels that mean the same.
         self.looked_at = frozenset(task.machine.features)
+        # Given to the first reset only; later episodes go on with the environment's own random numbers.
         self.seed: int | None = seed
+        # An answer that cannot be taken in yet waits here, for an environment cannot be asked twice.
         self.news: EnvAnswer | None = None
 
     def explore(self, outing: Outing) -> tuple[int, int]:
         """Up to `outing.steps` steps: how many were taken, and why it stopped."""
         known, lowering, agent, route, count, due, pauses, _ = outing
+        # The order of tests is that of explore_table: both loops have to take the same steps.
         at = agent.at
         for step in range(count):
             if at[me.CLOCK] < 0:
@@ -138,6 +144,7 @@ class EnvSampler:
                     return step, why
                 if pauses:
                     return step, ex.CHANGED
+            # With an answer waiting, the step was already taken before the last stop.
             if self.news is None:
                 a = int(choose(known, agent, route))
                 if a < 0:
@@ -146,11 +153,13 @@ class EnvSampler:
                     return step, ex.FULL
                 observation, _, ends, truncated, info = self.env.step(a + self.first_action)
                 self.news = self._seen(observation, info, bool(ends), bool(truncated), a)
+            # A step counts when it is taken in, so that one which waits is not counted twice.
             if (why := self._strange(known, lowering)) is not None:
                 return step, why
             there, features, ends, truncated, a = self.news
             self.news = None
             ended = absorb(known, lowering.machine, agent, a, there, lowering.number[features], ends)
+            # A truncation ends the episode, but is no outcome of the pair and is not remembered as one.
             if ended != RUNNING or truncated or at[me.CLOCK] >= self.limit:
                 at[me.CLOCK] = -1
             if (why := _pause(at, due, pauses)) is not None:
