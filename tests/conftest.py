@@ -26,14 +26,23 @@ if importlib.util.find_spec("jax") is not None:
 
 @pytest.fixture(autouse=True)
 def _what_one_test_lets_in_is_not_let_into_the_next() -> Iterator[None]:
-    """Modules allowed with --import are known to a whole process, and to those that it starts."""
+    """Modules allowed with --import and environments that they register are known to a whole process."""
+    gym = sys.modules.get("gymnasium")
+    before = set(gym.registry) if gym else set()
     yield
-    imports = sys.modules.get("errands.worlds.imports")
-    if imports is None:
-        return
-    for name in imports.allowed():
-        place = str(getattr(sys.modules.get(name), "__file__", "") or "")
+    imports, gym = sys.modules.get("errands.worlds.imports"), sys.modules.get("gymnasium")
+    strangers = {*imports.allowed()} if imports else set()
+    for name in set(gym.registry) - before if gym else ():
+        entry = gym.registry[name].entry_point
+        module = entry.partition(":")[0] if isinstance(entry, str) else str(getattr(entry, "__module__", ""))
+        place = vars(sys.modules[module]).get("__file__") or "" if module in sys.modules else ""
+        if "pytest-of-" in place:
+            strangers.add(module)
+            del gym.registry[name]
+    for module in strangers:
+        place = vars(sys.modules[module]).get("__file__") or "" if module in sys.modules else ""
         if "site-packages" not in place:
-            sys.modules.pop(name, None)
-    imports._allowed.clear()
-    os.environ.pop(imports.INHERITED, None)
+            sys.modules.pop(module, None)
+    if imports:
+        imports._allowed.clear()
+        os.environ.pop(imports.INHERITED, None)

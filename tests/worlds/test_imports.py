@@ -63,6 +63,8 @@ phrase = "any_order(stove, table)"
 
 @pytest.fixture
 def kitchen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    gym.registry.pop("Kitchen-v0", None)
+    sys.modules.pop("kitchen", None)
     (tmp_path / "kitchen.py").write_text(KITCHEN)
     (tmp_path / "breakfast.toml").write_text(BREAKFAST)
     monkeypatch.chdir(tmp_path)
