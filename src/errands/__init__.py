@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from errands.ids import register_with_gymnasium
+
 if TYPE_CHECKING:
     from errands.errors import ConfigError, ErrandsError, SpecError, StoreError, TaskError, UnknownName
     from errands.features import Change
@@ -105,3 +107,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return [*__all__, "__version__"]
+
+
+register_with_gymnasium()

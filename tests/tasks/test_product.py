@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import subprocess
+import sys
 import warnings
 from typing import Any
 
@@ -12,11 +14,11 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from errands.errors import TaskError, UnknownName
+from errands.ids import TASKS
 from errands.machines import NumericRM, couple, unfold_agenda, unfold_boolean
 from errands.tasks import any_order, avoid, load, sequence
 from errands.tasks.catalogue import CATALOGUE
 from errands.tasks.product import Crossing, ProductEnv, Walker, product, task_env
-from errands.worlds.base import TASKS
 
 GOAL = avoid("hole", "goal")
 UP, RIGHT, DOWN, LEFT = range(4)
@@ -243,16 +245,53 @@ def test_step_before_reset_is_refused() -> None:
         product(frozen_lake(), sequence("goal"), holes).step(0)
 
 
-@pytest.mark.parametrize("name", TASKS)
-def test_every_registered_task_is_in_the_catalogue(name: str) -> None:
-    assert gym.spec(f"errands/{name}").kwargs == {"task": name}
-    assert load(name).name == name
+def test_every_name_of_the_catalogue_is_a_gymnasium_id() -> None:
+    every = {e.named(n) for e in CATALOGUE for n in range(e.low, e.high + 1)}
+    assert set(TASKS) == every
+    assert all(gym.spec(f"errands/{name}").kwargs == {"task": name} for name in TASKS)
 
 
-def test_families_of_the_catalogue_are_gymnasium_ids() -> None:
-    assert {e.shown for e in CATALOGUE} == {
-        e.shown for e in CATALOGUE for name in TASKS if e.number(name) or e.name == name
-    }
+@pytest.mark.parametrize("imports", ["import errands, gymnasium", "import gymnasium, errands", "import errands.cli, gymnasium"])
+def test_importing_errands_alone_makes_its_tasks_known_to_gymnasium(imports: str) -> None:
+    script = f"""{imports}, sys
+assert not {{"numba", "jax", "errands.worlds"}} & set(sys.modules)
+env = gymnasium.make("errands/office-6")
+print(env.reset(seed=0)[1]["label"], gymnasium.make_vec("errands/figure-1", num_envs=3).reset(seed=0)[0].shape)"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "0{o1,o2,o3,o4,o5,o6}coffee (3,)"
+    assert "warn" not in done.stderr.lower()
+
+
+@pytest.mark.parametrize("name", ["figure-1", "office-2-one-coffee", "delivery-8", "pickup-2-one-at-a-time", "taxi-2",
+                                  "water-3", "cheetah-bcde", "visit-1000"])  # fmt: skip
+def test_the_environment_of_an_id_passes_gymnasiums_checker(name: str) -> None:
+    env = gym.make(f"errands/{name}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # Joints and velocities of the robot have no bounds.
+        warnings.filterwarnings("ignore", message=".*A Box observation space m(in|ax)imum value is -?infinity")
+        check_env(env.unwrapped, skip_render_check=True)
+    env.close()
+
+
+def test_an_id_whose_machine_is_too_large_to_be_listed_steps_the_same_states() -> None:
+    large, small = load("delivery-300"), load("delivery-13")  # 13 boxes: 16,383 agenda states, more than MOST_CODES
+    space = gym.make("errands/delivery-300").observation_space
+    assert isinstance(space, gym.spaces.Dict)
+    assert space["machine"] == gym.spaces.MultiBinary(300 + len(large.machine))
+    listed, coded = small.env(), ProductEnv(small.world.env(), small.machine)
+    assert (listed.unwrapped.walker.count, coded.walker.count) == (16_383, None)
+    rng = np.random.default_rng(0)
+    for env in (listed, coded):
+        env.reset(seed=0)
+    for action in rng.integers(4, size=200).tolist():
+        first, second = listed.step(action), coded.step(action)
+        assert (first[1:4], first[4]["remaining"]) == (second[1:4], second[4]["remaining"])
+        if first[2] or first[3]:
+            break
+
+
+def test_an_id_takes_the_machine_and_the_map_as_settings() -> None:
     env = gym.make("errands/office-6", render_mode="ansi")
     assert env.observation_space == load("office-6").env().observation_space
     _, info = env.reset(seed=0)

@@ -14,10 +14,11 @@ from gymnasium.utils.env_checker import check_env
 
 import errands.worlds
 from errands.errors import SpecError, UnknownName
+from errands.ids import WORLDS, register_all
 from errands.tables import WorldTable
 from errands.tasks import load
 from errands.worlds import Delivery, GymnasiumWorld, make_world
-from errands.worlds.base import IDS, FiniteWorld, World, register_all
+from errands.worlds.base import FiniteWorld, World
 
 NAMES = ["figure-1", "delivery-2", "office-3", "visit-4", "water-2", "cheetah-bcd"]
 
@@ -113,7 +114,7 @@ def test_registering_twice_is_silent() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         register_all()
-    assert set(IDS) <= set(gym.registry)
+    assert set(WORLDS) <= set(gym.registry)
 
 
 def test_make_takes_the_settings_of_the_world() -> None:

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from errands.errors import ErrandsError, TaskError
+from errands.ids import WORLDS
 from errands.worlds import Restorable
-from errands.worlds.base import IDS
 from errands.worlds.saving import choose_gl, plain, restore_foreign, rich, save_foreign
 
 
-@pytest.mark.parametrize("name", sorted(IDS))
+@pytest.mark.parametrize("name", sorted(WORLDS))
 def test_a_saved_state_survives_json_and_continues(name: str) -> None:
     if "Cheetah" in name:
         pytest.importorskip("mujoco")

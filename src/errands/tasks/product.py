@@ -42,6 +42,8 @@ MACHINES: Mapping[str, Callable[[Task], Machine]] = {
 Observation = Literal["auto", "flat", "dict", "index"]
 MOST_CODES = 4_096
 """A numeric machine with more agenda states than this is coded by numeric state and remaining subtasks."""
+MOST_NUMBERED = 65_536
+"""States of a listed agenda machine behind a Gymnasium id: half a second's work."""
 Position = State | Ordered
 Code = NDArray[np.int8]
 
@@ -186,10 +188,21 @@ def task_env(task: Task, machine: str = "agenda", render_mode: str | None = None
 def registered_task(
     task: str, machine: str = "agenda", map_seed: int = 0, render_mode: str | None = None
 ) -> gym.Env[Any, Any]:
-    """The entry point of ids such as `errands/office-6`: the product of a catalogue task."""
+    """The entry point of ids such as `errands/office-6`: the product of a catalogue task.
+
+    An agenda machine of more than MOST_NUMBERED states is not listed: the product steps the same states, and observes
+    each as its numeric state and a bit for every remaining subtask instead of by number.
+    """
     from errands.tasks.catalogue import load
 
-    return load(task, map_seed).env(machine, render_mode)
+    chosen = load(task, map_seed)
+    if machine == "agenda":
+        try:
+            agenda: Machine = unfold_agenda(chosen.machine, MOST_NUMBERED)
+        except TaskError:
+            agenda = chosen.machine
+        return ProductEnv(chosen.world.env(render_mode), agenda, removed=chosen.removed)
+    return task_env(chosen, machine, render_mode)
 
 
 def read_features(features: Features | None, observation: Any, action: Any, following: Any, info: Info) -> set[str]:

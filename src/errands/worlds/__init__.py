@@ -1,11 +1,11 @@
-"""Worlds: Gymnasium environments around pure rules; importing this package registers them. None knows a machine."""
+"""Worlds: Gymnasium environments around pure rules. None knows a machine; errands/ids.py registers them."""
 
 from __future__ import annotations
 
 import importlib
 from typing import Any
 
-from errands.worlds.base import KINDS, FiniteWorld, World, make_world, register_all
+from errands.worlds.base import KINDS, FiniteWorld, World, make_world
 
 _HOMES = {
     **{name: module for module, name in KINDS.values()},
@@ -26,6 +26,3 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'errands.worlds' has no attribute '{name}'")
     return getattr(importlib.import_module(_HOMES[name]), name)
-
-
-register_all()

@@ -88,33 +88,6 @@ KINDS: Mapping[str, tuple[str, str]] = {
 }
 """Module and class behind each kind of world."""
 
-IDS: Mapping[str, Mapping[str, Any]] = {
-    "errands/Grid-v0": {
-        "kind": "grid",
-        "rows": ("1s.", "..A", "...", "2.."),
-        "legend": {"1": "b1", "2": "b2", "s": "s"},
-    },
-    "errands/Delivery-v0": {"kind": "delivery"},
-    "errands/Office-v0": {"kind": "office"},
-    "errands/Visit-v0": {"kind": "visit"},
-    "errands/Pickup-v0": {"kind": "pickup"},
-    "errands/Taxi-v0": {"kind": "taxi"},
-    "errands/Water-v0": {"kind": "water"},
-    "errands/HalfCheetah-v0": {"kind": "cheetah"},
-}
-"""The settings behind each registered id; `gymnasium.make(id, boxes=8)` replaces some of them."""
-
-TASKS: tuple[str, ...] = (
-    *("figure-1", "corridor", "cheetah-b", "cheetah-bc", "cheetah-bcd", "cheetah-bcde"),
-    *(f"{family}-{n}" for family in ("office", "water") for n in range(1, 7)),
-    *(f"office-{n}-one-coffee" for n in range(1, 7)),
-    *(f"{family}-{n}" for family in ("delivery", "visit") for n in range(1, 21)),
-    *(f"{family}-{n}" for family in ("pickup", "taxi") for n in range(1, 7)),
-    *(f"pickup-{n}-one-at-a-time" for n in range(1, 7)),
-)
-"""Catalogue tasks that are ids too: `gymnasium.make("errands/office-6")` is the product with the agenda machine."""
-
-
 def numbered(world: World, render_mode: str | None = None) -> gym.Env[Any, Any]:
     """The environment as tabular methods see it: where a function numbers the world's states, it observes the number."""
     make = getattr(world, "numbered", None)
@@ -152,13 +125,3 @@ def _has_factory(built: type[Any], name: str) -> bool:
 def make_env(kind: str, render_mode: str | None = None, **settings: Any) -> gym.Env[Any, Any]:
     """The entry point of the registered ids: the environment of a world."""
     return make_world(kind, settings).env(render_mode)
-
-
-def register_all() -> None:
-    """Register every id with Gymnasium, once; what is behind them is loaded when one is made."""
-    for task in TASKS:
-        if f"errands/{task}" not in gym.registry:
-            gym.register(f"errands/{task}", "errands.tasks.product:registered_task", kwargs={"task": task})
-    for name, settings in IDS.items():
-        if name not in gym.registry:
-            gym.register(id=name, entry_point="errands.worlds.base:make_env", kwargs=dict(settings))
