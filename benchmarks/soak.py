@@ -1,29 +1,45 @@
-"""The viewer under load: many clients for a while, their requests' times, and the server's memory before and after.
+"""Hours of use in minutes: each command prints one line of JSON with what it did, how long that took and how much memory.
 
-python benchmarks/soak.py --clients 50 --seconds 600 --runs 40     one line of JSON
+python benchmarks/soak.py viewer --clients 50 --minutes 10     a page's questions, asked by many clients at once
+python benchmarks/soak.py sweep --cells 500                     a sweep of many small cells, then a resume that finds all done
+python benchmarks/soak.py compare --runs 200                    runs in one table
+python benchmarks/soak.py evaluations --count 10000             memory per evaluation of every tabular learner
+python benchmarks/soak.py ray --kills 2                         a cluster whose nodes are killed; bytes equal to the local engine's
+
+Without a command all of them, the viewer for one minute.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import http.client
 import json
 import os
 import random
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 QUESTIONS = ("runs", "replay?run={run}", "curves?run={run}", "progress?run={run}", "sizes?family=delivery", "tasks")
+ERRANDS = [sys.executable, "-m", "errands"]
 
 
-def trained(folder: Path, count: int) -> list[str]:
-    """Run folders to be looked at, each of two seeds of QCoRM on an office task."""
+def resident(process: int | str = "self") -> float:
+    """Resident megabytes of a process."""
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def trained(folder: Path, count: int, steps: int) -> list[str]:
+    """Run folders, each of two seeds of QCoRM or CRM on an office task."""
     from errands.runs.folder import create
     from errands.runs.request import prepare
     from errands.runs.sweep import train_run
@@ -31,64 +47,201 @@ def trained(folder: Path, count: int) -> list[str]:
 
     task = load("office-3")
     for i in range(count):
-        document = prepare(task, "qcorm", None, "tuned", ["eval_every=1000"], 20_000, range(2), 60.0, {})
+        learner = ("qcorm", "crm")[i % 2]
+        document = prepare(task, learner, None, "tuned", [f"eval_every={steps // 20}"], steps, (2 * i, 2 * i + 1), 60.0, {})
         train_run(create(folder / f"run-{i}", document, task), 1, quiet=True)
     return [f"run-{i}" for i in range(count)]
 
 
-def memory(process: int) -> float:
-    """Resident megabytes of a process."""
-    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-
-def client(link: str, runs: list[str], until: float, seed: int, times: list[float], answers: Counter[int]) -> None:
-    """Ask one thing after another until the time is over."""
+def client(link: str, runs: list[str], until: float, seed: int, times: dict[str, list[float]], answers: Counter[str]) -> None:
+    """Ask one thing after another until the time is over, with pauses of a quarter of a second on average."""
     host, _, token = link.removeprefix("http://").rstrip("/").partition("/")
     draw = random.Random(seed)
     while time.monotonic() < until:
-        path = draw.choice(QUESTIONS).format(run=draw.choice(runs))
-        connection = http.client.HTTPConnection(host, timeout=60)
+        question = draw.choice(QUESTIONS)
         began = time.perf_counter()
-        connection.request("GET", f"/{token}/api/{path}")
-        answer = connection.getresponse()
-        answer.read()
-        times.append(time.perf_counter() - began)
-        answers[answer.status] += 1
-        connection.close()
+        try:
+            connection = http.client.HTTPConnection(host, timeout=60)
+            connection.request("GET", f"/{token}/api/{question.format(run=draw.choice(runs))}")
+            answer = connection.getresponse()
+            answer.read()
+            status = str(answer.status)
+            connection.close()
+        except OSError as fault:
+            status = type(fault).__name__
+        times[question.partition("?")[0]].append(time.perf_counter() - began)
+        answers[status] += 1
         time.sleep(draw.random() * 0.5)
 
 
-def main() -> None:
-    """Serve, ask, report."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--clients", type=int, default=50)
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--runs", type=int, default=40)
-    args = parser.parse_args()
+def viewer(clients: int, minutes: float, runs: int) -> dict[str, Any]:
+    """The viewer under load: times of requests, and the server's memory at the start, after a minute, at the end."""
     with tempfile.TemporaryDirectory() as folder:
-        runs = trained(Path(folder) / "runs", args.runs)
-        command = [sys.executable, "-m", "errands", "view", "--port", "0", "--no-open"]
+        names = trained(Path(folder) / "runs", runs, 20_000)
+        command = [*ERRANDS, "view", "--port", "0", "--no-open"]
         server = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
         assert server.stderr is not None
         link = server.stderr.readline().split()[-1]
-        times: list[float] = []
-        answers: Counter[int] = Counter()
-        before, until = memory(server.pid), time.monotonic() + args.seconds
-        asked = (link, runs, until)
-        threads = [threading.Thread(target=client, args=(*asked, i, times, answers)) for i in range(args.clients)]
+        times: dict[str, list[float]] = defaultdict(list)
+        answers: Counter[str] = Counter()
+        memory = [resident(server.pid)]
+        asked = (link, names, time.monotonic() + 60 * minutes)
+        threads = [threading.Thread(target=client, args=(*asked, i, times, answers)) for i in range(clients)]
         for thread in threads:
             thread.start()
-        time.sleep(min(10.0, args.seconds / 2))
-        warm = memory(server.pid)
+        time.sleep(min(60.0, 30 * minutes))
+        memory.append(resident(server.pid))
         for thread in threads:
             thread.join()
-        report = {
-            "clients": args.clients, "seconds": args.seconds, "requests": len(times), "answers": dict(answers),
-            "median_s": round(statistics.median(times), 3), "p99_s": round(sorted(times)[int(0.99 * len(times))], 3),
-            "max_s": round(max(times), 3), "memory_mb": [round(m, 1) for m in (before, warm, memory(server.pid))],
-        }  # fmt: skip
+        memory.append(resident(server.pid))
         server.terminate()
-        print(json.dumps(report))
+        server.wait()
+    every = sorted(t for spent in times.values() for t in spent)
+    return {
+        "clients": clients, "minutes": minutes, "runs": runs, "requests": len(every), "answers": dict(answers),
+        "median_s": round(statistics.median(every), 4), "p99_s": round(every[int(0.99 * len(every))], 3),
+        "max_s": round(every[-1], 3), "memory_mb": [round(m, 1) for m in memory],
+        "median_and_max_s": {k: [round(statistics.median(v), 4), round(max(v), 3)] for k, v in sorted(times.items())},
+    }  # fmt: skip
+
+
+def timed(words: list[str], folder: Path) -> tuple[float, Any]:
+    """Seconds and JSON document of an errands command."""
+    began = time.perf_counter()
+    done = subprocess.run([*ERRANDS, *words, "--json"], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return round(time.perf_counter() - began, 2), json.loads(done.stdout)
+
+
+def largest() -> float:
+    """Megabytes of the largest process that was started and has ended."""
+    return round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e3, 1)
+
+
+def sweep(cells: int) -> dict[str, Any]:
+    """A sweep of so many cells (maps of Delivery-2 with two learners), resumed when done, and looked through for damage."""
+    from errands.runs.folder import faults
+
+    with tempfile.TemporaryDirectory() as folder:
+        plan = ["--task", "delivery-2", "--learner", "qcorm,crm", "--map-seed", f"0..{cells // 2 - 1}", "--seeds", "1"]
+        spent, document = timed(["sweep", *plan, "--steps", "5000", "--name", "soak", "--quiet"], Path(folder))
+        again, _ = timed(["resume", "soak", "--quiet"], Path(folder))
+        began = time.perf_counter()
+        damaged = list(faults(Path(folder) / "runs" / "soak"))
+        looked = time.perf_counter() - began
+    return {"cells": len(document["runs"]), "seconds": spent, "resumed_s": again, "looked_through_s": round(looked, 2),
+            "faults": damaged, "largest_process_mb": largest()}  # fmt: skip
+
+
+def compare(runs: int) -> dict[str, Any]:
+    """So many runs of two seeds in one table."""
+    with tempfile.TemporaryDirectory() as folder:
+        names = trained(Path(folder) / "runs", runs, 5_000)
+        spent, document = timed(["compare", *names], Path(folder))
+    return {"runs": len(document["runs"]), "seconds": spent, "largest_process_mb": largest()}
+
+
+def evaluations(count: int) -> dict[str, Any]:
+    """Bytes that stay behind per evaluation, over the last three quarters of `count`, for certain and for random moves."""
+    from errands.learners import make_learner
+    from errands.tasks import Task, load
+
+    slippery = Task.from_toml(load("figure-1").to_toml().replace("[world]", "[world]\nslip = 0.1", 1))
+    found = {}
+    for name in ("qrm", "crm", "hrm", "qcorm", "qcorm-0", "qcorm-plus", "scout", "dirl"):
+        for world, task in (("certain", load("figure-1")), ("slippery", slippery)):
+            learner = make_learner(task, name, 0, settings={"edge_steps": 200, "rollouts": 5} if name == "dirl" else {})
+            learner.advance(2_000)
+            for i in range(count):
+                learner.measure()
+                if i == count // 4:
+                    gc.collect()
+                    before = resident()
+            gc.collect()
+            found[f"{name}, {world}"] = round((resident() - before) * 1e6 / (count - count // 4), 1)
+            print(f"{name}, {world}: {found[f'{name}, {world}']} bytes per evaluation", file=sys.stderr, flush=True)
+    return {"evaluations": count, "bytes_per_evaluation": found, "largest": max(found.values())}
+
+
+def on_ray(kills: int) -> dict[str, Any]:
+    """A sweep on a Ray of two nodes; its worker node is killed again and again, a new one joins each time."""
+    import ray
+    from ray.cluster_utils import Cluster
+
+    from errands.runs import sweep as sweeping
+    from errands.runs.folder import faults
+    from errands.runs.plan import make_block
+    from errands.runs.progress import Progress
+
+    plan = {"task": "figure-1,delivery-2", "learner": "qcorm,crm", "seeds": 6, "steps": 100_000, "eval_every": 1000}
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    nodes = [cluster.add_node(num_cpus=1)]
+    ray.init(address=cluster.address, log_to_driver=False)
+    cluster.wait_for_nodes()
+    ended = 0
+    finish: Callable[..., None] = Progress.end
+
+    def end(self: Progress, job: Any, results: Any) -> None:
+        nonlocal ended
+        ended += 1
+        if len(nodes) <= kills and ended == 24 * len(nodes) // (kills + 1):
+            cluster.remove_node(nodes[-1], allow_graceful=False)
+            nodes.append(cluster.add_node(num_cpus=1))
+        finish(self, job, results)
+
+    Progress.end = end  # type: ignore[method-assign]
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        away = sweeping.begin([make_block(plan)], Path(folder) / "away")
+        sweeping.train_sweep(away, 2, quiet=True, engine="ray")
+        spent = time.perf_counter() - began
+        ray.shutdown()
+        cluster.shutdown()
+        Progress.end = finish  # type: ignore[method-assign]
+        here = sweeping.begin([make_block(plan)], Path(folder) / "here")
+        sweeping.train_sweep(here, 1, quiet=True)
+        equal = sum(stored(a) == stored(b) for a, b in zip(seeds(away.path), seeds(here.path), strict=True))
+        return {"seeds": ended, "kills": len(nodes) - 1, "seconds": round(spent, 1), "equal_to_local": equal,
+                "faults": list(faults(away.path))}  # fmt: skip
+
+
+def seeds(folder: Path) -> list[Path]:
+    """The seed folders of a sweep."""
+    return sorted(folder.glob("*/seed-*"))
+
+
+def stored(place: Path) -> dict[str, bytes]:
+    """What a seed must have in common with the same seed trained elsewhere: its evaluations and its last arrays."""
+    from errands.runs.checkpoint import steps
+
+    names = ("evaluations.csv", f"checkpoint-{steps(place)[0]}.safetensors")
+    return {name: (place / name).read_bytes() for name in names}
+
+
+def main() -> None:
+    """Run one command or all, each in a process of its own."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command")
+    one = commands.add_parser("viewer", help=viewer.__doc__)
+    one.add_argument("--clients", type=int, default=50)
+    one.add_argument("--minutes", type=float, default=1.0)
+    one.add_argument("--runs", type=int, default=40)
+    commands.add_parser("sweep", help=sweep.__doc__).add_argument("--cells", type=int, default=500)
+    commands.add_parser("compare", help=compare.__doc__).add_argument("--runs", type=int, default=200)
+    commands.add_parser("evaluations", help=evaluations.__doc__).add_argument("--count", type=int, default=10_000)
+    commands.add_parser("ray", help=on_ray.__doc__).add_argument("--kills", type=int, default=2)
+    given = vars(parser.parse_args())
+    work: dict[str, Callable[..., dict[str, Any]]] = {
+        "viewer": viewer, "sweep": sweep, "compare": compare, "evaluations": evaluations, "ray": on_ray,
+    }  # fmt: skip
+    command = given.pop("command")
+    if command is None:
+        for name in work:
+            subprocess.run([sys.executable, __file__, name], check=True)
+        return
+    load = [round(x, 1) for x in os.getloadavg()]
+    report = work[command](**given)
+    print(json.dumps({"command": command, **report, "cores": os.cpu_count(), "load_before": load}), flush=True)
 
 
 if __name__ == "__main__":

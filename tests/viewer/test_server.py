@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
 import shutil
 import socket
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -16,8 +18,9 @@ import pytest
 
 from errands.errors import ConfigError
 from errands.viewer import server
+from errands.viewer.api import Question
 from errands.viewer.gate import Gate
-from errands.viewer.server import listen, names_of
+from errands.viewer.server import Answers, listen, names_of
 
 from .conftest import TOKEN
 
@@ -92,3 +95,47 @@ def test_pipes_in_a_run_folder_do_not_hold_up_the_server(served: Any, runs: Path
         assert served.ask(f"/{TOKEN}/api/progress?run=fig")[0] == 200
     finally:
         shutil.rmtree(folder)
+
+
+def test_an_answer_is_computed_once_for_all_who_ask_and_faults_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "MOST_KEPT", 30)
+    computed: list[str] = []
+
+    def answer(key: str) -> list[str]:
+        computed.append(key)
+        time.sleep(0.05)
+        if key == "bad":
+            raise ConfigError("no such thing")
+        return [key * 10]
+
+    def question(key: str) -> Question:
+        return Question(key, lambda: answer(key), slow=True)
+
+    async def ask() -> None:
+        answers = Answers()
+        assert await asyncio.gather(*(answers.to(question("a")) for _ in range(20))) == [b'["aaaaaaaaaa"]'] * 20
+        assert computed == ["a"]
+        for _ in range(2):
+            told = await asyncio.gather(*(answers.to(question("bad")) for _ in range(3)), return_exceptions=True)
+            assert [str(fault) for fault in told] == ["no such thing"] * 3
+        assert computed == ["a", "bad", "bad"]
+        # Two answers of 14 bytes have room, the third takes the place of the one that was asked for longest ago.
+        for key in ("b", "c", "b", "a"):
+            await answers.to(question(key))
+        assert computed[3:] == ["b", "c", "a"]
+
+    asyncio.run(ask())
+
+
+def test_slow_answers_hold_up_only_each_other() -> None:
+    gate = threading.Event()
+
+    async def ask() -> None:
+        answers = Answers()
+        slow = [asyncio.create_task(answers.to(Question(i, gate.wait, slow=True))) for i in range(60)]
+        await asyncio.sleep(0.05)
+        assert await asyncio.wait_for(answers.to(Question("quick", lambda: 1)), 5) == b"1"
+        gate.set()
+        assert set(await asyncio.gather(*slow)) == {b"true"}
+
+    asyncio.run(ask())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
@@ -50,11 +51,11 @@ def stored_config(learner: str, preset: str, task: Task, document: Mapping[str, 
 
 def with_settings(base: LearnerConfig, settings: Settings) -> LearnerConfig:
     """The settings with some fields replaced, each read as its field's type."""
-    hints, names, changed = get_type_hints(type(base)), list(as_document(base)), dict[str, Any]()
+    readers, names, changed = _readers(type(base)), list(as_document(base)), dict[str, Any]()
     for name, value in (settings if isinstance(settings, Mapping) else _words(settings)).items():
         if name not in names:
             raise UnknownName(f"setting of {type(base).__name__}", str(name)[:100], names)
-        changed[name] = _read(name, value, hints[name])
+        changed[name] = _read(name, value, *readers[name])
     return dataclasses.replace(base, **changed)
 
 
@@ -74,13 +75,20 @@ def _words(words: Iterable[str]) -> dict[str, str]:
     return values
 
 
-def _read(name: str, value: Any, hint: Any) -> Any:
+@cache
+def _readers(kind: type[Any]) -> dict[str, tuple[Any, TypeAdapter[Any]]]:
+    """The type of each field and what reads it; a viewer builds a learner for every moment that it shows."""
+    hints = get_type_hints(kind)
+    return {f.name: (hints[f.name], TypeAdapter(hints[f.name])) for f in dataclasses.fields(kind) if f.init}
+
+
+def _read(name: str, value: Any, hint: Any, reader: TypeAdapter[Any]) -> Any:
     if isinstance(value, str) and get_origin(hint) is tuple:
         value = [part for part in value.strip("()[] ").split(",") if part.strip()]
     if isinstance(value, str) and hint is not str and value.lower() in ("none", "null"):
         value = None
     try:
-        return TypeAdapter(hint).validate_python(value)
+        return reader.validate_python(value)
     except ValidationError as fault:
         said = fault.errors(include_url=False, include_context=False)[0]["msg"]
         raise ConfigError(f"{name} was given {str(value)[:60]!r}; {said[:1].lower()}{said[1:]}") from None

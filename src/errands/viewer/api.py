@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-import threading
+import os
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from errands.errors import ConfigError, ErrandsError, StoreError, UnknownName
 from errands.learners import LEARNERS
 from errands.machines.counting import size
 from errands.runs.documents import RunDocument, read_document
-from errands.runs.folder import HEAD, SWEEP, RunFolder, SeedFolder, folders, open_run
+from errands.runs.folder import HEAD, SWEEP, TASK, RunFolder, SeedFolder, folders, open_run
 from errands.tasks.catalogue import load
 from errands.tasks.phrases import any_order, avoid
 from errands.viewer.drafts import check, try_trace
@@ -23,7 +22,8 @@ from errands.viewer.sources import curves_of, name_of, progress_of, replay_store
 from errands.viewer.training import Trainer, asked
 
 MOST_RUNS = 300
-MOST_KEPT = 24
+MOST_OPEN = 64
+"""Runs whose task is kept in memory."""
 MOST_COMPARED = 8
 LISTING_SECONDS = 0.5
 SIZES = range(1, 31)
@@ -44,14 +44,38 @@ phrase = "any_order(b1, b2, after=s)"
 """What the editor begins with: a drawn grid and a phrase."""
 
 
+class Question(NamedTuple):
+    """A question whose answer must be computed; it is the same as long as the key is."""
+
+    key: Hashable
+    answer: Callable[[], Any]
+    slow: bool = False
+    """Whether it takes so long that others should not wait behind it."""
+
+
+def signature(*paths: Path) -> tuple[tuple[int, int, int] | None, ...]:
+    """What changes when one of these files is written or replaced; None for one that is not there."""
+    found: list[tuple[int, int, int] | None] = []
+    for path in paths:
+        try:
+            seen = os.lstat(path)
+        except OSError:
+            found.append(None)
+        else:
+            found.append((seen.st_mtime_ns, seen.st_size, seen.st_ino))
+    return tuple(found)
+
+
 class Api:
     """Answers questions about one folder of runs; a name is looked up in a listing, never joined to a path."""
 
     def __init__(self, runs: Path, chosen: str | None = None) -> None:
         self.root, self.chosen = runs, chosen
         self.trainer = Trainer(runs)
-        self.answers: OrderedDict[tuple[object, ...], Future[Any]] = OrderedDict()
-        self.lock = threading.Lock()
+        self.opened: OrderedDict[Path, tuple[Hashable, RunFolder]] = OrderedDict()
+        """Runs that were asked for lately, each with the signature of the files that it was read from."""
+        self.rows: dict[Path, tuple[Hashable, dict[str, Any]]] = {}
+        """The rows of `runs`, likewise."""
         self.listed: tuple[float, dict[str, Path]] = (-math.inf, {})
         """When the folder was last looked through, and what was in it."""
 
@@ -86,53 +110,77 @@ class Api:
             path = (runs := self.listing(fresh=True)).get(name)
             if path is None:
                 raise UnknownName("run", name[:200], runs or ["none yet"])
-        return open_run(path)
+        seen = signature(path / HEAD, path / TASK)
+        known = self.opened.get(path)
+        # Two threads may both read a run: each gets a good one, and the later is kept.
+        if known is None or known[0] != seen:
+            known = self.opened[path] = (seen, open_run(path))
+            while len(self.opened) > MOST_OPEN:
+                self.opened.popitem(last=False)
+        return known[1]
 
     def runs(self) -> dict[str, Any]:
         """All runs with what they are about."""
         rows = []
-        for name, path in self.listing().items():
+        listing = self.listing()
+        for name, path in listing.items():
             try:
-                known = read_document(path / HEAD, RunDocument)
-                ended = all(SeedFolder(path / f"seed-{seed}", seed).finish.is_file() for seed in known.seeds)
-                rows.append({
-                    "name": name, "task": known.task, "learner": name_of(known), "steps": known.steps,
-                    "seeds": known.seeds, "created": known.created, "finished": ended,
-                })  # fmt: skip
+                row = self._row(path)
+                ended = all(SeedFolder(path / f"seed-{seed}", seed).finish.is_file() for seed in row["seeds"])
+                rows.append({"name": name, **row, "finished": ended})
             except ErrandsError as fault:
                 rows.append({"name": name, "error": str(fault)})
+        if len(self.rows) > 2 * MOST_RUNS:
+            self.rows = {path: self.rows[path] for path in listing.values() if path in self.rows}
         learners = {name: entry.about for name, entry in LEARNERS.items() if entry.tabular}
         return {"runs": rows, "chosen": self.chosen, "learners": learners, "preferred": "scout"}
 
-    def replay(self, name: str, seed: int | None) -> dict[str, Any]:
+    def _row(self, path: Path) -> dict[str, Any]:
+        """What a run is about; run.json is written once, so it is read once."""
+        seen = signature(path / HEAD)
+        known = self.rows.get(path)
+        if known is None or known[0] != seen:
+            document = read_document(path / HEAD, RunDocument)
+            row = {name: getattr(document, name) for name in ("task", "steps", "seeds", "created")}
+            known = self.rows[path] = (seen, {**row, "learner": name_of(document)})
+        return known[1]
+
+    def replay(self, name: str, seed: int | None) -> Question:
         """The replay of a seed."""
         run = self.run(name)
         # Where every seed stands is part of the key, so a new checkpoint makes a new answer.
         marks = [(s["seed"], s["checkpoint"], s["ended"]) for s in progress_of(run)["seeds"]]
-        found: dict[str, Any] = self._once(("replay", name, seed, *marks), lambda: replay_stored(run, seed).as_json())
-        return found
+        return Question(("replay", run.identity, name, seed, *marks), lambda: replay_stored(run, seed), slow=True)
 
-    def curves(self, names: list[str]) -> dict[str, Any]:
+    def curves(self, names: list[str]) -> Question:
         """The learning curves of some runs on one task."""
         if not 1 <= len(names) <= MOST_COMPARED:
             raise ConfigError(f"{len(names)} runs were asked for; compare 1 to {MOST_COMPARED}")
         runs = [self.run(name) for name in names]
         if len({run.document.task for run in runs}) > 1:
             raise ConfigError("these runs are on different tasks; compare runs on one task")
-        found = curves_of(runs)
-        if found is None:
-            raise StoreError("nothing was evaluated yet; wait a few seconds")
-        return found
+        files = [path for run in runs for place in run.seeds() for path in (place.table, place.finish)]
+
+        def answer() -> dict[str, Any]:
+            found = curves_of(runs)
+            if found is None:
+                raise StoreError("nothing was evaluated yet; wait a few seconds")
+            return found
+
+        return Question(("curves", *((run.name, run.identity) for run in runs), signature(*files)), answer)
 
     def progress(self, name: str) -> dict[str, Any]:
         """How far a run has come."""
         found = progress_of(self.run(name))
         return {**found, "state": "done" if found["finished"] else self.trainer.state(name)}
 
-    def sizes(self, family: str) -> dict[str, Any]:
+    def sizes(self, family: str) -> Question:
         """The sizes of the four machines against the number of subtasks; exact numbers as text."""
         if family not in FAMILIES:
             raise UnknownName("family", family[:100], FAMILIES)
+        return Question(("sizes", family), lambda: self._sizes(family))
+
+    def _sizes(self, family: str) -> dict[str, Any]:
         rows = []
         for n in SIZES:
             machine = FAMILIES[family](n)
@@ -141,9 +189,9 @@ class Api:
             rows.append({"n": n, "numeric": str(len(machine.states)), **{k: str(getattr(counted, k)) for k in names}})
         return {"family": family, "families": list(FAMILIES), "rows": rows}
 
-    def tasks(self) -> dict[str, str]:
+    def tasks(self) -> Question:
         """Task files to begin with."""
-        return {"two boxes": STARTER, **{name: load(name).to_toml() for name in TASKS}}
+        return Question("tasks", lambda: {"two boxes": STARTER, **{name: load(name).to_toml() for name in TASKS}})
 
     def check(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """A typed task, checked and drawn."""
@@ -163,25 +211,6 @@ class Api:
     def cancel(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Stop training a run."""
         return {"state": self.trainer.cancel(str(body.get("run")))}
-
-    def _once(self, key: tuple[object, ...], make: Callable[[], Any]) -> Any:
-        """The same answer while nothing has changed; whoever asks first computes it, the others wait for that."""
-        with self.lock:
-            first = key not in self.answers
-            answer = self.answers.setdefault(key, Future())
-            self.answers.move_to_end(key)
-            while len(self.answers) > MOST_KEPT:
-                self.answers.popitem(last=False)
-        # Outside the lock, which guards the table of answers only: a slow replay must not hold up other questions.
-        if first:
-            try:
-                answer.set_result(make())
-            except BaseException as fault:  # noqa: BLE001 (those who wait must not wait for ever)
-                with self.lock:
-                    self.answers.pop(key, None)
-                # Taken out of the table before: those who wait now get the fault, whoever asks next tries again.
-                answer.set_exception(fault)
-        return answer.result()
 
 
 def _text(body: Mapping[str, Any]) -> str:

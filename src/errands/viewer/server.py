@@ -8,10 +8,13 @@ import json
 import secrets
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Hashable
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+import anyio.to_thread
 import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -21,7 +24,7 @@ from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from errands.errors import ConfigError, ErrandsError, UnknownName
-from errands.viewer.api import Api
+from errands.viewer.api import Api, Question
 from errands.viewer.export import static
 from errands.viewer.gate import Gate
 
@@ -33,6 +36,10 @@ FILES = (
 """All that is ever served as a file; nothing is looked up on the disk by a name from outside."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MOST_STREAMS = 16
+MOST_SLOW = 2
+"""Slow answers that are computed at the same time; Python runs one thread at a time: with more, all would be later."""
+MOST_KEPT = 64_000_000
+"""Bytes of answers that are kept for those who ask again."""
 BEAT = 0.4
 REQUEST_SECONDS = 10.0
 """How long a client may take to send a whole request; a connection on which nothing comes is closed then."""
@@ -59,11 +66,60 @@ class Impatient(H11Protocol):
         super().connection_lost(exc)
 
 
+class Answers:
+    """Computed answers as the bytes that are sent; who asks for one that is being computed waits for it.
+
+    All of it runs on the server's one event loop: waiting takes no thread, so that short questions are answered meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self.kept: OrderedDict[Hashable, asyncio.Task[bytes]] = OrderedDict()
+        self.turns = anyio.CapacityLimiter(MOST_SLOW)
+
+    async def to(self, question: Question) -> bytes:
+        """The JSON of a question's answer."""
+        task = self.kept.get(question.key)
+        if task is None:
+            task = asyncio.create_task(self._computed(question))
+            self.kept[question.key] = task
+        self.kept.move_to_end(question.key)
+        # A reader who goes away must not take the answer from the others.
+        return await asyncio.shield(task)
+
+    async def _computed(self, question: Question) -> bytes:
+        try:
+            turns = self.turns if question.slow else None
+            found = await anyio.to_thread.run_sync(lambda: encoded(question.answer()), limiter=turns)
+        except BaseException:
+            # Those who wait get the fault, whoever asks next tries again.
+            self.kept.pop(question.key, None)
+            raise
+        room = MOST_KEPT - len(found)
+        for key, task in reversed(list(self.kept.items())):
+            if key != question.key and task.done():
+                room -= len(task.result())
+                if room < 0:
+                    del self.kept[key]
+        return found
+
+
+def encoded(answer: Any) -> bytes:
+    """An answer as JSON; dataclasses within it become objects of their fields."""
+    return json.dumps(answer, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_fields).encode()
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    if not is_dataclass(value):
+        raise TypeError(f"a {type(value).__name__} cannot be sent")
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
 def application(api: Api, token: str, hosts: frozenset[str], any_ip: int | None = None) -> Gate:
     """The whole server as one ASGI application."""
     texts = {name: static(name) for name in FILES}
     index = static("index.html")
     streams = asyncio.Semaphore(MOST_STREAMS)
+    answers = Answers()
 
     async def page(request: Request) -> Response:
         return Response(index, media_type="text/html")
@@ -93,12 +149,15 @@ def application(api: Api, token: str, hosts: frozenset[str], any_ip: int | None 
     }
     tell = {"check": api.check, "trace": api.trace, "train": api.train, "cancel": api.cancel}
     routes = [Route("/", page), Route("/static/{name}", file), Route("/api/events", _guard(events))]
-    routes += [Route(f"/api/{name}", _guard(_asked(act))) for name, act in ask.items()]
+    routes += [Route(f"/api/{name}", _guard(_asked(act, answers))) for name, act in ask.items()]
     routes += [Route(f"/api/{name}", _guard(_told(act)), methods=["POST"]) for name, act in tell.items()]
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        # The page opens with this run; meanwhile the browser starts, and compiled code is loaded.
+        first = asyncio.create_task(_first(api, answers))
         yield
+        first.cancel()
         api.trainer.close()
 
     return Gate(Starlette(routes=routes, lifespan=lifespan), token, hosts, any_ip)
@@ -107,9 +166,12 @@ def application(api: Api, token: str, hosts: frozenset[str], any_ip: int | None 
 Handler = Callable[[Request], Any]
 
 
-def _asked(act: Callable[[Any], Any]) -> Handler:
+def _asked(act: Callable[[Any], Any], answers: Answers) -> Handler:
     async def answer(request: Request) -> Response:
-        return JSONResponse(await run_in_threadpool(act, request.query_params))
+        found = await run_in_threadpool(act, request.query_params)
+        if isinstance(found, Question):
+            return Response(await answers.to(found), media_type="application/json")
+        return JSONResponse(found)
 
     return answer
 
@@ -144,6 +206,15 @@ def _guard(handler: Handler) -> Handler:
             return JSONResponse({"error": f"{type(fault).__name__}: {str(fault)[:300]}"}, 500)
 
     return answer
+
+
+async def _first(api: Api, answers: Answers) -> None:
+    """Compute what is shown first before anyone asks for it; whatever is wrong is told to who asks."""
+    listed = await run_in_threadpool(api.listing)
+    name = api.chosen or next(iter(listed), None)
+    if name is not None:
+        with contextlib.suppress(Exception):
+            await answers.to(await run_in_threadpool(api.replay, name, None))
 
 
 async def _watch(api: Api, name: str, first: Any, streams: asyncio.Semaphore) -> AsyncIterator[bytes]:

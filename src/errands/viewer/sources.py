@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from errands.analysis.curve import Curve, curve_of
 from errands.errors import ErrandsError, StoreError, TaskError
+from errands.learners import make_learner
 from errands.learners.base import Learner
 from errands.machines.counting import Quotient
 from errands.machines.stepping import State
@@ -76,6 +78,7 @@ def _plain(values: Sequence[float], dead: Collection[int]) -> list[float | None]
 EARLY_FRAMES = 150
 """Frames kept of an episode before the last that did not succeed."""
 MOST_EXACT = 400_000
+MOST_TASKS = 32
 Shown = tuple[int, Recording, Mapping[str, float], Sequence[dict[str, Any]]]
 
 
@@ -105,9 +108,11 @@ def moments_of(run: RunFolder, place: SeedFolder) -> Iterator[Shown]:
     """A seed before it learnt anything, and at the moments that were stored while it trained."""
     if run.task.finite is None:
         return
-    yield look(learner_of(run.document, run.task, place.seed), final=False)
+    learner = learner_of(run.document, run.task, place.seed)
+    yield look(learner, final=False)
     for _, arrays in checkpoints.moments(place.path):
-        learner = learner_of(run.document, run.task, place.seed)
+        # Another learner each time: what the one before had looked up about its policy would still be in it.
+        learner = make_learner(run.task, run.document.learner, place.seed, run.document.machine, learner.config)
         learner.restore(arrays)
         yield look(learner, final=False)
 
@@ -184,9 +189,20 @@ def replay_stored(run: RunFolder, seed: int | None = None) -> Replay:
         "run": run.name, "seed": place.seed, "seeds": known.seeds, "steps": known.steps, "optimum": best.length,
         "certificate": ended.certificate if ended else None, "finished": ended is not None,
     }  # fmt: skip
-    curves = curves_of([run])
-    optimal = optimal_of(run.task, best)
-    return replay_of(run.task, name_of(known), shown, optimal, exact_of(run.task), facts, curves)
+    return replay_of(run.task, name_of(known), shown, *_best_of(run.task, best), facts, curves_of([run]))
+
+
+_BEST: OrderedDict[str, tuple[Recording | None, dict[str, float]]] = OrderedDict()
+
+
+def _best_of(task: Task, best: Optimum) -> tuple[Recording | None, dict[str, float]]:
+    """The optimal episode and the exact steps to go, computed once for all runs on a task."""
+    text = task.to_toml()
+    if text not in _BEST:
+        _BEST[text] = (optimal_of(task, best), exact_of(task))
+        while len(_BEST) > MOST_TASKS:
+            _BEST.popitem(last=False)
+    return _BEST[text]
 
 
 def _place(run: RunFolder, seed: int | None) -> SeedFolder:
