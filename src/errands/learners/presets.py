@@ -51,7 +51,8 @@ def stored_config(learner: str, preset: str, task: Task, document: Mapping[str, 
 
 def with_settings(base: LearnerConfig, settings: Settings) -> LearnerConfig:
     """The settings with some fields replaced, each read as its field's type."""
-    readers, names, changed = _readers(type(base)), list(as_document(base)), dict[str, Any]()
+    kind: type[Any] = type(base)
+    readers, names, changed = _readers(kind), list(as_document(base)), dict[str, Any]()
     for name, value in (settings if isinstance(settings, Mapping) else _words(settings)).items():
         if name not in names:
             raise UnknownName(f"setting of {type(base).__name__}", str(name)[:100], names)
