@@ -51,7 +51,7 @@ def stored_config(learner: str, preset: str, task: Task, document: Mapping[str, 
 
 def with_settings(base: LearnerConfig, settings: Settings) -> LearnerConfig:
     """The settings with some fields replaced, each read as its field's type."""
-    kind: type[Any] = type(base)
+    kind: Any = type(base)  # mypy does not take the class of a protocol for hashable
     readers, names, changed = _readers(kind), list(as_document(base)), dict[str, Any]()
     for name, value in (settings if isinstance(settings, Mapping) else _words(settings)).items():
         if name not in names:
