@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from errands.runs.checkpoint import steps
-from errands.runs.folder import SWEEP, faults, open_run, open_sweep
+from errands.runs.folder import SWEEP, open_run, open_sweep
+from errands.runs.verify import faults
 
 INTERVAL = 0.1
 COMMON = ["--quiet", "--checkpoint-every", str(INTERVAL), "--eval-every", "20"]

@@ -120,7 +120,7 @@ def largest() -> float:
 
 def sweep(cells: int) -> dict[str, Any]:
     """A sweep of so many cells (maps of Delivery-2 with two learners), resumed when done, and looked through for damage."""
-    from errands.runs.folder import faults
+    from errands.runs.verify import faults
 
     with tempfile.TemporaryDirectory() as folder:
         plan = ["--task", "delivery-2", "--learner", "qcorm,crm", "--map-seed", f"0..{cells // 2 - 1}", "--seeds", "1"]
@@ -169,9 +169,9 @@ def on_ray(kills: int) -> dict[str, Any]:
     from ray.cluster_utils import Cluster
 
     from errands.runs import sweep as sweeping
-    from errands.runs.folder import faults
     from errands.runs.plan import make_block
     from errands.runs.progress import Progress
+    from errands.runs.verify import faults
 
     plan = {"task": "figure-1,delivery-2", "learner": "qcorm,crm", "seeds": 6, "steps": 100_000, "eval_every": 1000}
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})

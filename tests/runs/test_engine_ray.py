@@ -12,10 +12,11 @@ pytest.importorskip("ray")
 
 from errands.runs import sweep as sweeping
 from errands.runs.engine_ray import train_away
-from errands.runs.folder import SweepFolder, faults
+from errands.runs.folder import SweepFolder
 from errands.runs.plan import make_block
 from errands.runs.progress import Progress
 from errands.runs.train import Job
+from errands.runs.verify import faults
 
 PLAN = {"task": "figure-1,delivery-2", "learner": "qcorm,crm", "seeds": 6, "steps": 20_000, "eval_every": 500}
 
@@ -60,6 +61,8 @@ def test_a_node_that_dies_changes_nothing(
 def test_what_goes_wrong_far_away_is_brought_back_as_words(tmp_path: Path) -> None:
     sweep: SweepFolder = sweeping.begin([make_block(PLAN)], tmp_path / "sweep")
     run = sweeping.opened(sweep, sweep.document.cells[0])
-    files, error = train_away(run.document.model_dump_json(), "name = 1", 0)
+    head, text = ((run.path / name).read_bytes() for name in ("run.json", "task.toml"))
+    files, error = train_away(head, text + b"# other", [0])
     assert files == {}
-    assert error.startswith("SpecError: ")
+    assert error.startswith("StoreError: ")
+    assert "task.toml is damaged" in error

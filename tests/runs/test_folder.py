@@ -10,9 +10,10 @@ import pytest
 from errands.errors import StoreError
 from errands.runs.documents import _render
 from errands.runs.files import digest, write_file
-from errands.runs.folder import RunFolder, create, faults, open_run
+from errands.runs.folder import RunFolder, create, open_run
 from errands.runs.request import prepare
 from errands.runs.train import train_seed
+from errands.runs.verify import faults
 from errands.tasks import load
 
 

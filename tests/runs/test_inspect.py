@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from errands.runs.folder import faults
 from errands.runs.plan import make_block
 from errands.runs.sweep import begin, train_sweep
+from errands.runs.verify import faults
 
 
 @pytest.fixture(scope="module")

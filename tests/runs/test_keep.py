@@ -9,8 +9,8 @@ import pytest
 import errands
 from errands.errors import ConfigError, StoreError
 from errands.oracle.episode import walk
-from errands.runs.folder import faults, open_run
-from errands.runs.verify import verify_seed
+from errands.runs.folder import open_run
+from errands.runs.verify import faults, verify_seed
 from errands.tables import Evaluation
 
 

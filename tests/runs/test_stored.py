@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import errands
-from errands.runs.folder import faults, open_run
+from errands.runs.folder import open_run
 from errands.runs.sweep import train_run
+from errands.runs.verify import faults
 from errands.viewer.sources import replay_stored
 
 STORED = Path(__file__).parent / "stored"

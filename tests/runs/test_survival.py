@@ -15,13 +15,14 @@ import errands
 from errands.errors import ConfigError, ErrandsError, StoreError
 from errands.runs.documents import RunDocument, read_document
 from errands.runs.engine_local import train_apart
-from errands.runs.folder import HEAD, RunFolder, create, faults, open_run
+from errands.runs.folder import HEAD, RunFolder, create, open_run
 from errands.runs.plan import expand, make_block, read_plan
 from errands.runs.progress import progress
 from errands.runs.provenance import git_state
 from errands.runs.request import for_steps, prepare
 from errands.runs.sweep import train_run
 from errands.runs.train import jobs_of, train_seed
+from errands.runs.verify import faults
 from errands.tasks import load
 
 

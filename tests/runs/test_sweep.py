@@ -10,10 +10,11 @@ import pytest
 
 from errands.errors import StoreError, UnknownName
 from errands.runs import sweep as sweeping
-from errands.runs.folder import SweepFolder, faults, open_sweep
+from errands.runs.folder import SweepFolder, open_sweep
 from errands.runs.plan import make_block
 from errands.runs.progress import Progress
 from errands.runs.sweep import begin, extend, rows, train_sweep, unfinished, write_table
+from errands.runs.verify import faults
 from errands.tasks import load
 
 PLAN = {"task": "figure-1,delivery-2", "learner": "qcorm", "seeds": 2, "steps": 2000, "eval_every": 500}

@@ -12,11 +12,11 @@ import errands
 from errands.errors import StoreError
 from errands.runs import train as training
 from errands.runs.checkpoint import steps
-from errands.runs.folder import RunFolder, create, faults, open_run
+from errands.runs.folder import RunFolder, create, open_run
 from errands.runs.request import prepare
 from errands.runs.sweep import train_run
 from errands.runs.train import Beat, jobs_of, train_job
-from errands.runs.verify import verify_seed
+from errands.runs.verify import faults, verify_seed
 from errands.tasks import load
 
 SMALL = ["width=8", "depth=1", "capacity=2000", "warmup=50", "platform=cpu", "eval_every=200"]

@@ -12,9 +12,10 @@ from errands.errors import StoreError
 from errands.learners import LEARNERS
 from errands.runs import train as job
 from errands.runs.checkpoint import steps
-from errands.runs.folder import RunFolder, create, faults
+from errands.runs.folder import RunFolder, create
 from errands.runs.request import prepare
 from errands.runs.train import Beat, ended_well, train_seed
+from errands.runs.verify import faults
 from errands.tasks import Task, load
 
 LEARNT = [(name, machine) for name, entry in LEARNERS.items() if entry.tabular for machine in entry.machines or (None,)]

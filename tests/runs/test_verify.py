@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from errands.errors import StoreError
-from errands.runs.documents import CheckpointDocument, ResultDocument, read_document, write_document
-from errands.runs.folder import RunFolder, create
+from errands.runs import train
+from errands.runs.checkpoint import steps
+from errands.runs.documents import CheckpointDocument, ResultDocument, RunDocument, read_document
+from errands.runs.files import digest
+from errands.runs.folder import RunFolder, create, open_run
+from errands.runs.keep import opened_run
 from errands.runs.request import prepare
+from errands.runs.sweep import train_run
 from errands.runs.train import train_seed
-from errands.runs.verify import changed_versions, verify_seed
+from errands.runs.verify import changed_versions, faults, verify_seed
 from errands.tasks import load
+from errands.viewer.sources import replay_stored
 
 
 def begun(path: Path, steps: int = 1000, alpha: float = 0.5) -> RunFolder:
     task = load("figure-1")
     settings = ["eval_every=100", f"alpha={alpha}"]
     return create(path, prepare(task, "crm", settings=settings, steps=steps, seeds=[1], checkpoint_seconds=1e-9, git={}), task)
+
+
+def as_before_identities(path: Path) -> None:
+    """Write a run as older versions did, in which run.json knew no teams and other files did not say whose they are."""
+    for file in path.rglob("*.json"):
+        kind = {"run.json": RunDocument, "result.json": ResultDocument, "newest.json": None}.get(file.name, CheckpointDocument)
+        if kind is None:
+            file.unlink()
+            continue
+        body = read_document(file, kind).model_dump(exclude={"run_sha256", "team"})
+        plain = json.dumps(body, indent=1).encode() + b"\n"
+        file.write_bytes(plain.removesuffix(b"\n}\n") + f',\n "sha256": "{digest(plain)}"\n}}\n'.encode())
 
 
 def test_a_run_repeats_itself_to_its_first_checkpoint_and_beyond(tmp_path: Path) -> None:
@@ -39,9 +59,8 @@ def test_a_run_of_other_settings_differs_and_the_tables_are_named(tmp_path: Path
         (run.seed(1).path / path.name).write_bytes(path.read_bytes())
     with pytest.raises(StoreError, match="belongs to another run"):
         verify_seed(run, 1)
-    for path in run.seed(1).path.glob("*.json"):  # as older versions wrote them, which did not say whose they are
-        kind = ResultDocument if path.name == "result.json" else CheckpointDocument
-        write_document(path, read_document(path, kind).model_copy(update={"run_sha256": None}))
+    as_before_identities(run.path)
+    run = open_run(run.path)
     found = verify_seed(run, 1).differences
     assert any("tables after 100 steps" in text or "line" in text for text in found)
     (run.seed(1).path / "checkpoint-900.json").unlink()
@@ -52,3 +71,70 @@ def test_a_run_of_other_settings_differs_and_the_tables_are_named(tmp_path: Path
 def test_a_run_that_was_not_begun_cannot_be_verified(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="nothing to compare with yet"):
         verify_seed(begun(tmp_path / "run"), 1)
+
+
+def half_trained(path: Path) -> RunFolder:
+    """A run that was stopped after some checkpoints."""
+    task = load("figure-1")
+    document = prepare(task, "crm", settings=["eval_every=100"], steps=1000, seeds=[1], checkpoint_seconds=1e-9, git={})
+    run = create(path, document, task)
+
+    def stop(beat: object) -> None:
+        if steps(run.seed(1).path)[:1] >= [500]:
+            raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(train, "BEAT", 0.0)
+        with pytest.raises(KeyboardInterrupt):
+            train_seed(run, 1, stop)
+    return run
+
+
+def test_the_newest_checkpoint_is_missed_in_a_run_that_has_not_ended(tmp_path: Path) -> None:
+    run, whole = half_trained(tmp_path / "run"), begun(tmp_path / "whole")
+    train_seed(whole, 1, lambda beat: None)
+    place = run.seed(1)
+    last, reserve = steps(place.path)
+    assert list(faults(run.path)) == []
+    for path in place.path.glob(f"checkpoint-{last}.*"):
+        path.unlink()
+    (missing,) = faults(run.path)
+    assert f"checkpoint-{last}.json is missing, though it was the newest" in missing
+    notes: list[str] = []
+    train_seed(run, 1, lambda beat: notes.append(beat.note))
+    assert any(f"checkpoint-{last}.json is missing; going on from step {reserve:,} instead" in note for note in notes)
+    assert list(faults(run.path)) == []
+    assert place.table.read_bytes() == whole.seed(1).table.read_bytes()
+
+
+def test_a_seed_from_another_run_is_neither_read_nor_overwritten(tmp_path: Path) -> None:
+    run, other = begun(tmp_path / "run"), begun(tmp_path / "other", alpha=0.4)
+    for each in (run, other):
+        train_seed(each, 1, lambda beat: None)
+    shutil.rmtree(run.seed(1).path)
+    shutil.copytree(other.seed(1).path, run.seed(1).path)
+    before = {path: path.read_bytes() for path in run.seed(1).path.iterdir()}
+    for act in (train_run, RunFolder.results, replay_stored, lambda run: opened_run(str(run.path), 1)):
+        with pytest.raises(StoreError, match="belongs to another run: it was not written for this"):
+            act(run)
+    # Nor without their result: then their checkpoints would be gone on from.
+    (run.seed(1).path / "result.json").unlink()
+    del before[run.seed(1).path / "result.json"]
+    with pytest.raises(StoreError, match="belongs to another run"):
+        train_run(run)
+    assert {path: path.read_bytes() for path in run.seed(1).path.iterdir()} == before
+
+
+def test_in_folders_of_older_versions_a_seed_that_cannot_be_the_runs_is_refused(tmp_path: Path) -> None:
+    run, longer = begun(tmp_path / "run"), begun(tmp_path / "longer", steps=2000)
+    visits = load("visit-2")
+    elsewhere = create(tmp_path / "visits", prepare(visits, "scout", steps=1000, seeds=[1], git={}), visits)
+    for each in (run, longer, elsewhere):
+        train_seed(each, 1, lambda beat: None)
+        as_before_identities(each.path)
+    assert open_run(run.path).finished
+    for other, said in ((longer, "it has 2,000 steps, and this run has 1,000"), (elsewhere, "this task does not know")):
+        shutil.rmtree(run.seed(1).path)
+        shutil.copytree(other.seed(1).path, run.seed(1).path)
+        with pytest.raises(StoreError, match=f"belongs to another run: .*{said}"):
+            open_run(run.path).results()

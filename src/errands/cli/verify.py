@@ -34,8 +34,8 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Repeat, compare, and tell."""
-    from errands.runs.folder import SWEEP, faults, find, open_run
-    from errands.runs.verify import changed_versions, first_step, verify_seed
+    from errands.runs.folder import SWEEP, find, open_run
+    from errands.runs.verify import changed_versions, faults, first_step, verify_seed
 
     path = find(arguments.run)
     # Damage first: a difference from damaged files would say nothing about the training.

@@ -14,13 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.errors import StoreError
-from errands.runs.documents import CheckpointDocument, ResultDocument, damaged, read_document, write_document
+from errands.runs.documents import (
+    CheckpointDocument,
+    NewestDocument,
+    ResultDocument,
+    RunDocument,
+    damaged,
+    read_document,
+    write_document,
+)
 from errands.runs.files import Arrays, digest, pack, read_file, unpack, write_file
 from errands.tables import Evaluation
 
 MAX_ARRAYS = 1 << 38
 _NAME = re.compile(r"checkpoint-(0|[1-9][0-9]{0,15})\.json")
 _MOMENT = re.compile(r"moment-(0|[1-9][0-9]{0,15})-([0-9a-f]{16})\.safetensors")
+_NEWEST = "newest.json"
 MAX_MOMENT = 2_000_000
 """Bytes of the largest moment that is kept."""
 _ROWS = "evaluations"
@@ -54,7 +63,7 @@ def write_checkpoint(
     seconds: float,
     before: CheckpointDocument | None,
     training_seconds: float = 0.0,
-    owner: str | None = None,
+    owner: Owner | None = None,
 ) -> CheckpointDocument:
     """Store a checkpoint and drop those before the one that it follows."""
     data, table = packed(arrays, evaluations), render(evaluations)
@@ -71,12 +80,14 @@ def write_checkpoint(
         first_sha256=before.first_sha256 if before else mark,
         seconds=seconds,
         training_seconds=training_seconds,
-        run_sha256=owner,
+        run_sha256=owner.identity if owner else None,
     )
-    # Arrays, then the document that names them, then the dropping: a kill at any point leaves a good checkpoint.
-    # The one before stays in reserve, in case a byte of the newest is damaged later.
+    # Arrays, then the document that names them, then the note that it is the newest, then the dropping: a kill at any
+    # point leaves a good checkpoint, and the one that is noted is there. The one before stays in reserve, in case a byte
+    # of the newest is damaged later.
     write_file(_arrays(folder, step), data)
     write_document(_document(folder, step), document)
+    note_newest(folder, document)
     drop(folder, lambda other: other != step and (before is None or other != before.step))
     return document
 
@@ -94,12 +105,35 @@ def _stored(value: float | None) -> float:
     return np.nan if value is None else value
 
 
-def newest(folder: Path, seed: int, owner: str | None = None) -> Checkpoint | None:
+def note_newest(folder: Path, document: CheckpointDocument) -> None:
+    """Write down which checkpoint is the newest, where that is not what is written."""
+    note = NewestDocument(step=document.step, arrays_sha256=document.arrays_sha256)
+    if _noted(folder) != note:
+        write_document(folder / _NEWEST, note)
+
+
+def _noted(folder: Path) -> NewestDocument | None:
+    """What `note_newest` wrote; None before the first checkpoint, and in folders of older versions."""
+    path = folder / _NEWEST
+    return read_document(path, NewestDocument) if path.exists() or path.is_symlink() else None
+
+
+def lost(folder: Path) -> Path | None:
+    """The newest checkpoint that was stored, where it is gone and no later one is there."""
+    noted = _noted(folder)
+    if noted is None or any(d.arrays_sha256 == noted.arrays_sha256 or d.step > noted.step for d in documents(folder)):
+        return None
+    return _document(folder, noted.step)
+
+
+def newest(folder: Path, seed: int, owner: Owner | None = None) -> Checkpoint | None:
     """The newest checkpoint whose bytes are those that were written; None where none was begun."""
     faults: list[str] = []
     for step in steps(folder):
         try:
             return replace(read_checkpoint(folder, seed, step, owner), notes=tuple(faults))
+        except OtherRun:
+            raise
         except StoreError as fault:
             faults.append(str(fault))
     if faults:
@@ -136,14 +170,45 @@ def drop(folder: Path, unwanted: Callable[[int], bool]) -> None:
             path.unlink(missing_ok=True)
 
 
-def check_owner(path: Path, document: CheckpointDocument | ResultDocument, owner: str | None) -> None:
+class OtherRun(StoreError):
+    """A file was written for another run, and may be all that is left of it: it is neither read nor overwritten."""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The run that the files of a seed must have been written for, as far as that can be known."""
+
+    identity: str
+    """The checksum of its run.json, which files of its seeds repeat."""
+    document: RunDocument
+    features: frozenset[str] | None = None
+    """The features of its task, where that was read."""
+
+    def contradiction(self, document: CheckpointDocument | ResultDocument) -> str | None:
+        """Why a document cannot have been written for this run; None where nothing speaks against it."""
+        # run.json has had a team for as long as other documents have had the identity of their run.
+        if document.run_sha256 is not None or "team" in self.document.model_fields_set:
+            return None if document.run_sha256 == self.identity else "it was not written for this folder's run.json"
+        # Older versions stored no identity: only what cannot be so is told, the rest may be from a run alike.
+        most = self.document.steps
+        if isinstance(document, CheckpointDocument):
+            return f"it was stored after {document.step:,} steps, and this run has {most:,}" if document.step > most else None
+        if document.steps > most:
+            return f"it has {document.steps:,} steps, and this run has {most:,}"
+        strange = [name for name in document.order if name.isidentifier() and name not in (self.features or {name})]
+        return f"it has done '{strange[0]}', which this task does not know" if strange else None
+
+
+def check_owner(path: Path, document: CheckpointDocument | ResultDocument, owner: Owner | None) -> None:
     """Refuse a file that was written for another run, as when a seed's folder was copied in from elsewhere."""
-    # Older versions stored no owner; their files cannot be told apart and are let through.
-    if owner is not None and document.run_sha256 is not None and document.run_sha256 != owner:
-        raise StoreError(f"{path} belongs to another run: it was not written for this folder's run.json; put it back there")
+    # A seed that was refused before its run was begun has nothing but an error to tell, and knows no run.
+    if owner is None or (isinstance(document, ResultDocument) and document.error is not None):
+        return
+    if why := owner.contradiction(document):
+        raise OtherRun(f"{path} belongs to another run: {why}; put it back there")
 
 
-def read_checkpoint(folder: Path, seed: int, step: int, owner: str | None = None) -> Checkpoint:
+def read_checkpoint(folder: Path, seed: int, step: int, owner: Owner | None = None) -> Checkpoint:
     """The checkpoint of one step; a StoreError when a byte of it is not as it was written."""
     path = _arrays(folder, step)
     document = read_document(_document(folder, step), CheckpointDocument)

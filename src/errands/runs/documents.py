@@ -76,6 +76,15 @@ class CheckpointDocument(Document):
     """The checksum of the run.json that it belongs to; none in folders of older versions."""
 
 
+class NewestDocument(Document):
+    """newest.json: which checkpoint was stored last, so that its loss is noticed."""
+
+    kind: Literal["errands newest checkpoint"] = "errands newest checkpoint"
+    format: Literal[1] = 1
+    step: Count
+    arrays_sha256: Hash
+
+
 _SOMETIMES = (
     "training_steps", "rollout_steps", "final_length_low", "final_length_high", "final_success_low", "final_success_high"
 )  # fmt: skip

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from errands.errors import ConfigError, ErrandsError, install
-from errands.runs.documents import RunDocument
+from errands.runs.documents import MAX_DOCUMENT
 from errands.runs.engine_local import record
-from errands.runs.files import write_file
-from errands.runs.folder import RunFolder, create, open_run
+from errands.runs.files import read_file, write_file
+from errands.runs.folder import HEAD, TASK, RunFolder, open_run
 from errands.runs.progress import Progress
 from errands.runs.train import Job, jobs_of, train_job
-from errands.tasks.task import Task
+from errands.tasks.spec import MAX_BYTES
 from errands.worlds.imports import allow, allowed
 
 RETRIES = 8
@@ -32,8 +32,8 @@ def train_on_ray(jobs: Iterable[Job], address: str | None, told: Progress) -> No
     room = max(2, AHEAD * int(ray.cluster_resources().get("CPU", 1)))
     while True:
         while len(under_way) < room and (job := next(waiting, None)) is not None:
-            run = open_run(job.path)
-            under_way[train.remote(run.document.model_dump_json(), run.task.to_toml(), job.seeds, allowed())] = job
+            head, text = read_file(job.path / HEAD, MAX_DOCUMENT), read_file(job.path / TASK, MAX_BYTES)
+            under_way[train.remote(head, text, job.seeds, allowed())] = job
         if not under_way:
             return
         for done in ray.wait(list(under_way), num_returns=1)[0]:
@@ -59,15 +59,17 @@ def _store(run: RunFolder, job: Job, files: dict[str, bytes], error: str) -> Non
         record(run, job, ErrandsError(error))
 
 
-def train_away(
-    document: str, text: str, seeds: Sequence[int], imports: Sequence[str] = ()
-) -> tuple[dict[str, bytes], str]:
-    """What a worker does: train a job in a folder of its own and bring back the files, or say what went wrong."""
+def train_away(head: bytes, text: bytes, seeds: Sequence[int], imports: Sequence[str] = ()) -> tuple[dict[str, bytes], str]:
+    """What a worker does: train a job in a folder of its own and bring back the files, or say what went wrong.
+
+    `head` and `text` are the very bytes of run.json and task.toml: files of seeds repeat the checksum of their run.json.
+    """
     with tempfile.TemporaryDirectory(prefix="errands-") as folder:
         try:
             allow(imports)
-            task = Task.from_toml(text)
-            run = create(Path(folder) / "run", RunDocument.model_validate_json(document), task)
+            write_file(Path(folder) / TASK, text)
+            write_file(Path(folder) / HEAD, head)
+            run = open_run(Path(folder))
             (job,) = jobs_of(run, seeds)
             train_job(run, job, lambda beat: None)
         except Exception as fault:  # noqa: BLE001 (whatever a learner runs into is recorded by the driver)

@@ -17,9 +17,10 @@ from pydantic import Field, field_validator
 
 from errands.errors import SpecError, StoreError
 from errands.runs import checkpoint as checkpoints
-from errands.runs.checkpoint import HEADER, MAX_TABLE, line, parse, read_checkpoint, render, steps, wide
+from errands.runs.checkpoint import HEADER, MAX_TABLE, line, parse, render, wide
 from errands.runs.documents import (
     MAX_DOCUMENT,
+    CheckpointDocument,
     Document,
     Name,
     ResultDocument,
@@ -57,22 +58,32 @@ class RunFolder:
         """The name to be typed after `errands resume`."""
         return self.path.name
 
-    @cached_property
+    @property
     def identity(self) -> str:
-        """The checksum of run.json, which the files of its seeds repeat: those of another run are told by it."""
-        return identity_of(self.path)
+        """The checksum of run.json."""
+        return self.owner.identity
+
+    @cached_property
+    def owner(self) -> checkpoints.Owner:
+        """What the files of its seeds are told from those of other runs by."""
+        return checkpoints.Owner(identity_of(self.path), self.document, frozenset(self.task.machine.features))
 
     def seed(self, seed: int) -> SeedFolder:
         """The folder of one seed."""
-        return SeedFolder(self.path / f"seed-{seed}", seed, self.identity)
+        return SeedFolder(self.path / f"seed-{seed}", seed, self.owner)
 
     def seeds(self) -> Iterator[SeedFolder]:
         """The folders of all seeds."""
         return (self.seed(seed) for seed in self.document.seeds)
 
     def results(self) -> list[ResultDocument]:
-        """The results of the seeds that have ended."""
-        return [found for folder in self.seeds() if (found := folder.result()) is not None]
+        """The results of the seeds that have ended; those of one task have one optimum."""
+        ended = [found for folder in self.seeds() if (found := folder.result()) is not None]
+        optima = {found.optimum: found.seed for found in ended if found.optimum is not None}
+        if len(optima) > 1:
+            seeds = " and ".join(str(seed) for seed in sorted(optima.values())[:2])
+            raise StoreError(f"the results of seeds {seeds} in {self.path} are of different tasks; put them back into their runs")
+        return ended
 
     @property
     def finished(self) -> bool:
@@ -149,8 +160,8 @@ class SeedFolder:
 
     path: Path
     seed: int
-    owner: str | None = None
-    """The identity of its run, where that is known; files that were written for another run are refused."""
+    owner: checkpoints.Owner | None = None
+    """Its run, where that is known; files that were written for another run are refused."""
 
     @property
     def table(self) -> Path:
@@ -224,9 +235,13 @@ class SeedFolder:
         """The newest good checkpoint; newer ones, which are damaged, are removed."""
         found = checkpoints.newest(self.path, self.seed, self.owner)
         if found is not None:
-            kept = found.document.step
-            checkpoints.drop(self.path, lambda step: step > kept)
+            self.go_on_from(found.document)
         return found
+
+    def go_on_from(self, document: CheckpointDocument) -> None:
+        """Let a checkpoint be the newest; later ones are removed."""
+        checkpoints.drop(self.path, lambda step: step > document.step)
+        checkpoints.note_newest(self.path, document)
 
     @contextmanager
     def table_from(self, evaluations: list[Evaluation]) -> Iterator[Table]:
@@ -363,12 +378,16 @@ class SweepFolder:
             path = self.cell(cell)
             if path.is_symlink():
                 raise StoreError(f"{path} is a link; a sweep keeps its runs in its own folder: put the real one there")
-            head = self.head(cell)
-            owner = identity_of(path) if head else None
-            for seed in range(cell.seeds):
-                found = SeedFolder(path / f"seed-{seed}", seed, owner).result()
+            for place in self.seeds(cell):
+                found = place.result()
                 if found is not None:
                     yield cell, found
+
+    def seeds(self, cell: CellDocument) -> Iterator[SeedFolder]:
+        """The seed folders of a cell, begun or not; its task is not read."""
+        path, head = self.cell(cell), self.head(cell)
+        owner = checkpoints.Owner(identity_of(path), head) if head else None
+        return (SeedFolder(path / f"seed-{seed}", seed, owner) for seed in range(cell.seeds))
 
     def head(self, cell: CellDocument) -> RunDocument | None:
         """What was stored about a cell when it was begun; None before that."""
@@ -433,49 +452,3 @@ def _time(path: Path) -> int:
     # run.json is written once: its time is that of the run's beginning, however often its seeds were resumed.
     head = path / HEAD if (path / HEAD).is_file() else path / SWEEP
     return head.stat().st_mtime_ns
-
-
-def faults(path: Path) -> Iterator[str]:
-    """What is wrong with the files of a run or sweep; nothing, when it can be trusted."""
-    try:
-        if (path / SWEEP).exists():
-            sweep = open_sweep(path)
-            begun = [sweep.cell(cell) for cell in sweep.document.cells if sweep.cell(cell).exists()]
-            for folder in begun:
-                yield from faults(folder)
-            return
-        run = open_run(path)
-    except StoreError as fault:
-        yield str(fault)
-        return
-    for place in run.seeds():
-        yield from _of_seed(place, run.document.steps)
-
-
-def _of_seed(place: SeedFolder, last: int) -> Iterator[str]:
-    """What is damaged by name; what is missing only where nothing is damaged, since damage explains it."""
-    try:
-        if not place.begun:
-            return
-        place.evaluations()
-        result, sound = place.result(), True
-    except StoreError as fault:
-        result, sound = None, False
-        yield str(fault)
-    for step in steps(place.path):
-        try:
-            read_checkpoint(place.path, place.seed, step, place.owner)
-        except StoreError as fault:
-            sound = False
-            yield str(fault)
-    try:
-        yield from (str(damaged(path)) for path in checkpoints.damaged_moments(place.path))
-    except StoreError as fault:
-        yield str(fault)
-    if not sound:
-        return
-    stored = checkpoints.documents(place.path)
-    if result is not None and result.checkpoint_sha256 not in (None, *(d.arrays_sha256 for d in stored)):
-        yield f"{place.path} lacks the checkpoint that result.json names; restore it from a copy, or remove the folder"
-    if result is None and stored and stored[0].step >= last:
-        yield f"{place.finish} is missing, though training has ended; type 'errands resume' to write it again"

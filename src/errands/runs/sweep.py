@@ -132,7 +132,7 @@ def opened(sweep: SweepFolder, cell: CellDocument) -> RunFolder:
 def unfinished(sweep: SweepFolder) -> Iterator[tuple[CellDocument, list[int]]]:
     """The cells and seeds that have not ended well."""
     for cell in sweep.document.cells:
-        seeds = [k for k in range(cell.seeds) if ended_well(SeedFolder(sweep.cell(cell) / f"seed-{k}", k)) is None]
+        seeds = [place.seed for place in sweep.seeds(cell) if ended_well(place) is None]
         if seeds:
             yield cell, seeds
 

@@ -18,7 +18,17 @@ from errands.learners import make_learner
 from errands.learners.base import Learner, Saved
 from errands.learners.presets import stored_config
 from errands.oracle.optimum import Optimum
-from errands.runs.checkpoint import Checkpoint, drop, read_checkpoint, render, steps, write_checkpoint, write_moment
+from errands.runs.checkpoint import (
+    Checkpoint,
+    OtherRun,
+    drop,
+    lost,
+    read_checkpoint,
+    render,
+    steps,
+    write_checkpoint,
+    write_moment,
+)
 from errands.runs.documents import CheckpointDocument, ResultDocument, RunDocument
 from errands.runs.files import WriteError, digest, write_file
 from errands.runs.folder import RunFolder, SeedFolder, Table
@@ -154,12 +164,12 @@ def ended_well(place: SeedFolder) -> ResultDocument | None:
     """The result of a seed that needs no more work: it ended without an error and its files are good."""
     try:
         result = place.result()
-        if result is None or result.error is not None:
-            return None
         place.evaluations()
+    except OtherRun:
+        raise
     except StoreError:
         return None
-    return result
+    return None if result is None or result.error is not None else result
 
 
 class _Alone:
@@ -384,9 +394,11 @@ def _outside(fault: Exception) -> bool:
 
 
 def _newest(place: SeedFolder) -> tuple[list[Checkpoint], Sequence[str]]:
-    """The newest good checkpoint of a seed that trains alone, and what was damaged."""
+    """The newest good checkpoint of a seed that trains alone, and what was damaged or is gone."""
+    gone = lost(place.path)
+    notes = () if gone is None else (f"{gone} is missing",)
     found = place.newest()
-    return ([found], found.notes) if found else ([], ())
+    return ([found], (*notes, *found.notes)) if found else ([], notes)
 
 
 def newest_common(places: Sequence[SeedFolder]) -> tuple[list[Checkpoint], Sequence[str]]:
@@ -394,16 +406,18 @@ def newest_common(places: Sequence[SeedFolder]) -> tuple[list[Checkpoint], Seque
     # A kill between the checkpoints of two members leaves one of them ahead. Each keeps the one before, so
     # there is a step that all have, and the team goes on from there.
     common = set.intersection(*(set(steps(place.path)) for place in places))
-    notes: list[str] = []
+    notes = [f"{gone} is missing" for place in places if (gone := lost(place.path)) is not None]
     for step in sorted(common, reverse=True):
         try:
             found = [read_checkpoint(place.path, place.seed, step, place.owner) for place in places]
+        except OtherRun:
+            raise
         except StoreError as fault:
             notes.append(str(fault))
             continue
-        for place in places:
+        for place, checkpoint in zip(places, found, strict=True):
             if ended_well(place) is None:
-                drop(place.path, step.__lt__)
+                place.go_on_from(checkpoint.document)
         return found, notes
     for place in places:
         if ended_well(place) is None:

@@ -1,14 +1,17 @@
-"""Verifying a stored run: a part of it is trained again from the start and compared byte for byte."""
+"""Verifying a stored run: its files are looked through for damage, a part of it is trained again and compared byte for byte."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from errands.errors import StoreError
+from errands.runs import checkpoint as checkpoints
 from errands.runs.checkpoint import documents, line, newest, packed
+from errands.runs.documents import damaged
 from errands.runs.files import Arrays, digest
-from errands.runs.folder import RunFolder
+from errands.runs.folder import SWEEP, RunFolder, SeedFolder, open_run, open_sweep
 from errands.runs.provenance import versions
 from errands.runs.train import jobs_of, students_of
 from errands.tables import Evaluation
@@ -108,3 +111,56 @@ def changed_versions(run: RunFolder) -> list[str]:
     then, now = run.document.versions, versions(run.task.world.kind, "jax" in run.document.versions)
     return [f"{name} {then.get(name, 'absent')} then, {now.get(name, 'absent')} now"
             for name in sorted(then.keys() | now.keys()) if then.get(name) != now.get(name)]  # fmt: skip
+
+
+def faults(path: Path) -> Iterator[str]:
+    """What is wrong with the files of a run or sweep; nothing, when it can be trusted."""
+    try:
+        if (path / SWEEP).exists():
+            sweep = open_sweep(path)
+            begun = [sweep.cell(cell) for cell in sweep.document.cells if sweep.cell(cell).exists()]
+            for folder in begun:
+                yield from faults(folder)
+            return
+        run = open_run(path)
+    except StoreError as fault:
+        yield str(fault)
+        return
+    for place in run.seeds():
+        yield from _of_seed(place, run.document.steps)
+
+
+def _of_seed(place: SeedFolder, last: int) -> Iterator[str]:
+    """What is damaged by name; what is missing only where nothing is damaged, since damage explains it."""
+    try:
+        if not place.begun:
+            return
+        place.evaluations()
+        result, sound = place.result(), True
+    except StoreError as fault:
+        result, sound = None, False
+        yield str(fault)
+    for step in checkpoints.steps(place.path):
+        try:
+            checkpoints.read_checkpoint(place.path, place.seed, step, place.owner)
+        except StoreError as fault:
+            sound = False
+            yield str(fault)
+    try:
+        yield from (str(damaged(path)) for path in checkpoints.damaged_moments(place.path))
+    except StoreError as fault:
+        yield str(fault)
+    if not sound:
+        return
+    stored = checkpoints.documents(place.path)
+    try:
+        gone = None if result else checkpoints.lost(place.path)
+    except StoreError as fault:
+        yield str(fault)
+        return
+    if gone is not None:
+        yield f"{gone} is missing, though it was the newest; restore it, or type 'errands resume' to train those steps again"
+    if result is not None and result.checkpoint_sha256 not in (None, *(d.arrays_sha256 for d in stored)):
+        yield f"{place.path} lacks the checkpoint that result.json names; restore it from a copy, or remove the folder"
+    if result is None and stored and stored[0].step >= last:
+        yield f"{place.finish} is missing, though training has ended; type 'errands resume' to write it again"

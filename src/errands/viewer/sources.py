@@ -216,7 +216,7 @@ def _place(run: RunFolder, seed: int | None) -> SeedFolder:
 
 
 def _newest(run: RunFolder, place: SeedFolder) -> Shown:
-    found = checkpoints.newest(place.path, place.seed) if place.begun else None
+    found = checkpoints.newest(place.path, place.seed, place.owner) if place.begun else None
     if found is None:
         raise StoreError(f"seed {place.seed} of {run.name} has no checkpoint yet; wait a few seconds")
     learner = learner_of(run.document, run.task, place.seed)
