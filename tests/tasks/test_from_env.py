@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -12,6 +13,7 @@ import errands
 from errands.errors import SpecError, TaskError
 from errands.oracle.certificate import expected
 from errands.oracle.episode import walk
+from errands.runs.policy_file import FileAgent, read_policy
 from errands.tasks import Task, any_order
 from errands.worlds.foreign_env import frame
 
@@ -264,7 +266,7 @@ def _door_key() -> Task:
     )
 
 
-def test_scout_proves_minigrids_door_key_optimal() -> None:
+def test_scout_proves_minigrids_door_key_optimal(tmp_path: Path) -> None:
     task = _door_key()
     best = errands.optimum(task)
     run = errands.train(task, "scout", steps=20_000)
@@ -273,6 +275,32 @@ def test_scout_proves_minigrids_door_key_optimal() -> None:
     assert run.certificate.claim.proved
     assert run.certificate.claim.upper == run.certificate.length == best.length == _by_search(task)
     assert run.order == ("key", "door", "goal")
+    _act_in_minigrid(run, read_policy(run.export(tmp_path / "policy")))
+
+
+def _act_in_minigrid(run: errands.Run, robot: FileAgent) -> None:
+    """Features and state look at the environment itself: the agent needs it, the file's agent is given what they say."""
+    world: Any = run.task.world
+    env = world.make(None)
+    agent = run.agent(env)
+    observation, info = env.reset()
+    agent.reset(observation, info)
+    robot.reset(None)
+    with pytest.raises(TaskError, match=r"looks at the environment itself; give it to the agent: run\.agent\(env\)"):
+        run.agent().act(observation)
+    while not agent.done:
+        action = agent.act(observation)
+        assert robot.act(world.state_of(env, None, {})) == action
+        observation, _, _, _, info = env.step(action)
+        agent.see(observation, info)
+        robot.see(None, {"features": world.function(env.unwrapped)})
+    assert agent.success
+    assert robot.success
+
+
+def test_a_state_function_needs_numbered_actions() -> None:
+    with pytest.raises(SpecError, match=r"actions of 'Pendulum-v1' are Box\(.*\), not Discrete; leave it out and train a deep"):
+        Task.from_env("Pendulum-v1", {"up": {"index": 0, "above": 0.9}}, "up", state=lambda observation: observation.tobytes())
 
 
 def _by_search(task: Task) -> int:

@@ -69,8 +69,8 @@ class TaskAgent(Follower):
     """Acts greedily and follows the machine: `reset`, then `act` and `see` in turn until it is `done`.
 
     The environment is the one that the task is about, without errands around it. Features are read as the task says,
-    or from `info["features"]` where the environment reports them. `env` is needed only where the task's `state`
-    function looks at the environment itself.
+    or from `info["features"]` where the environment reports them. `env` is needed only where the task's `features` or
+    `state` function looks at the environment itself.
 
     >>> import errands
     >>> task = errands.load("figure-1")
@@ -112,7 +112,9 @@ class TaskAgent(Follower):
                 f"info has no 'features', and the world '{self.task.world.kind}' reads none off observations; act in "
                 "task.world.env(), which reports them"
             )
-        return set(read(observation, self._observation, self._action, info))
+        if getattr(self.task.world, "function_of_env", False):
+            self._needs_env("features")
+        return set(read(observation, self._observation, self._action, info, self.env))
 
     def _signals(self, observation: Any, info: dict[str, Any]) -> Mapping[str, float]:
         if not self.task.machine.signals:
@@ -121,6 +123,10 @@ class TaskAgent(Follower):
         if "features" in info or read is None:
             return dict(info.get("signals", {}))
         return dict(read(self._observation, self._action, observation, info))
+
+    def _needs_env(self, function: str) -> None:
+        if self.env is None:
+            raise TaskError(f"the task's {function} function looks at the environment itself; give it to the agent: run.agent(env)")
 
     def _spaces(self) -> Any:
         """The environment's spaces; asked once, of an environment that is closed again."""
@@ -134,6 +140,8 @@ class TaskAgent(Follower):
         """The observation as policies see it: the number of a state, or the observation itself."""
         world: Any = self.task.world
         if getattr(world, "numbers", None) is not None:  # states that a function of the user's numbers
+            if world.state_of_env:
+                self._needs_env("state")
             return int(world.numbers.of(world.read_state(getattr(self.env, "unwrapped", None), observation, self._info)))
         if isinstance(observation, Mapping) and "cell" in observation and self.task.layout is not None:
             cell, cells = int(observation["cell"]), self.task.layout.cells  # Delivery's boxes and hands

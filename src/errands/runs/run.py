@@ -107,7 +107,7 @@ class Run:
 
     def export(self, path: str | Path) -> Path:
         """The policy as one safetensors file for numpy alone; `errands.runs.policy_file.read_policy` reads it."""
-        from errands.runs.policy_file import write_policy
+        from errands.runs.policy_export import write_policy
 
         return write_policy(self.task, self.policy, Path(path))
 

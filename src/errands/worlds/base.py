@@ -7,12 +7,13 @@ import importlib
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
-
-import gymnasium as gym
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from errands.errors import SpecError, UnknownName
 from errands.tables import WorldTable
+
+if TYPE_CHECKING:
+    import gymnasium as gym
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,7 @@ class GymnasiumWorld:
     function: Features | None = field(repr=False)
     function_of_env: bool = field(repr=False)
     read_state: Callable[[Any, Any, Info], Hashable] | None = field(repr=False)
+    state_of_env: bool = field(repr=False)
     reports: Mapping[str, Signal] = field(repr=False)
     numbers: StateNumbers | None = field(repr=False)
 
@@ -100,6 +101,12 @@ class GymnasiumWorld:
         reported = {name: name for name in signals} if not isinstance(signals, Mapping) else signals
         own = _own_limit(base)
         numbered = isinstance(base.observation_space, gym.spaces.Discrete) or state is not None
+        if state is not None and not isinstance(base.action_space, gym.spaces.Discrete):
+            raise SpecError(
+                f"a state function makes the world finite, but the actions of '{_name(id)}' are {base.action_space}, not Discrete; "
+                "leave it out and train a deep learner, or wrap the environment so that its actions are numbered"
+            )
+        read_state = function_of(state) if isinstance(state, str) else state
         values: dict[str, Any] = {
             "id": _name(id),
             "features": tuple(names),
@@ -114,7 +121,8 @@ class GymnasiumWorld:
             "space": base.observation_space,
             "function": function,
             "function_of_env": function is not None and _asks_env(function),
-            "read_state": _state_function(function_of(state) if isinstance(state, str) else state),
+            "read_state": _state_function(read_state),
+            "state_of_env": read_state is not None and _asks_env(read_state),
             "reports": {
                 name: function_of(value) if isinstance(value, str) and ":" in value else value
                 for name, value in reported.items()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
 from errands.errors import SpecError
+
+if TYPE_CHECKING:
+    import gymnasium as gym
 
 _BOUNDS, _DISC = {"index", "above", "below"}, {"index", "centre", "radius"}
 _FORMS = (
@@ -73,6 +75,8 @@ Rule = InStates | Between | InBox | InDisc
 
 def numbers_of(space: gym.Space[Any], observation: Any) -> NDArray[Any]:
     """An observation as one row of numbers, in the order of gymnasium.spaces.flatten; a Box as it is."""
+    import gymnasium as gym
+
     if isinstance(space, gym.spaces.Box):
         return np.ravel(observation)
     return np.asarray(gym.spaces.flatten(space, observation))
@@ -80,6 +84,8 @@ def numbers_of(space: gym.Space[Any], observation: Any) -> NDArray[Any]:
 
 def entries_of(space: gym.Space[Any]) -> int:
     """How many numbers a flattened observation has; 0 where it cannot be flattened."""
+    import gymnasium as gym
+
     return int(gym.spaces.flatdim(space)) if space.is_np_flattenable else 0
 
 
@@ -93,6 +99,8 @@ def read_rule(name: str, spec: Any, space: gym.Space[Any]) -> Rule:
 
 
 def _read_states(name: str, spec: Sequence[Any], space: gym.Space[Any]) -> InStates:
+    import gymnasium as gym
+
     if not isinstance(space, gym.spaces.Discrete):
         raise SpecError(f"feature '{name}' lists states, but observations are {_shown(space)}; {_advice(space)}")
     for state in spec:
@@ -110,6 +118,8 @@ def _shown(space: gym.Space[Any]) -> str:
 
 def _advice(space: gym.Space[Any]) -> str:
     """What features of such observations can be: regions of the flattened numbers where there are any, else code."""
+    import gymnasium as gym
+
     code = 'a features function: features = "MODULE:FUNCTION", or Task.from_env(env, function, ...)'
     size = entries_of(space)
     if not size:
@@ -128,6 +138,8 @@ def _advice(space: gym.Space[Any]) -> str:
 
 
 def _read_region(name: str, spec: Mapping[str, Any], space: gym.Space[Any]) -> Rule:
+    import gymnasium as gym
+
     if isinstance(space, gym.spaces.Discrete):
         raise SpecError(f"feature '{name}' bounds an entry, but observations are {space}; give a list of states")
     size = entries_of(space)

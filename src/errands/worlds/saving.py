@@ -7,12 +7,14 @@ import copy
 import ctypes.util
 import os
 import sys
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-import gymnasium as gym
 import numpy as np
 
 from errands.errors import ErrandsError, TaskError
+
+if TYPE_CHECKING:
+    import gymnasium as gym
 
 Saved = dict[str, Any]
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.ndarray)

@@ -352,9 +352,13 @@ class WayPolicy:
         edge = self.index.get(machine_state)
         if edge is None:
             return (np.zeros(self.agent.shape.action, np.float32) if continuous else 0), None
-        seen = jnp.asarray(self.see(world_state))
-        action = np.asarray(_greedy(self.agent, self._layers[edge], seen))
+        action = np.asarray(self.choose(edge, jnp.asarray(self.see(world_state))))
         return (action if continuous else int(action[0])), None
+
+    def choose(self, edge: int, seen: Array) -> Array:
+        """What the network of an edge does where this row is seen."""
+        action: Array = _greedy(self.agent, self._layers[edge], seen)
+        return action
 
     @cached_property
     def _layers(self) -> list[Any]:

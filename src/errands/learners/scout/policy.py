@@ -52,9 +52,10 @@ class PlannedPolicy:
         if here not in self.planned:
             walk = self.walk(here[1], here[0])
             actions = zip(zip(walk.cells, walk.states, strict=True), walk.actions, strict=True) if walk else ()
-            # Later entries win: an action planned before stays, so that walks of equal length cannot send the agent
-            # to and fro, and 0 is left only where the planner knows no way.
-            self.planned = {here: 0, **dict(actions), **self.planned}
+            # An action planned before stays, so that walks of equal length cannot send the agent to and fro; 0 is left
+            # only where the planner knows no way.
+            for place, action in {here: 0, **dict(actions)}.items():
+                self.planned.setdefault(place, action)
         return self.planned[here], None
 
 
