@@ -1,4 +1,4 @@
-"""What every test shares: one hypothesis profile that repeats itself exactly, figures drawn without a screen, shapes enforced."""
+"""What every test shares: a hypothesis profile that repeats itself exactly, figures without a screen, quick compiling, shapes enforced."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+# Networks in tests are small and trained briefly: compiling them is most of the time. XLA is asked for plain code, which does the
+# same in half the time, and what took it long is kept for the other worker and the next run (JAX_DISABLE_MOST_OPTIMIZATIONS=0
+# tests what users run).
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "jax"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 
 settings.register_profile("ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("explore", deadline=None, max_examples=2_000)

@@ -54,6 +54,7 @@ class Quotient:
         self.total: Counts = tuple(
             len(names) - slack for (_, names), slack in zip(machine.numeric, self.slack, strict=True)
         )
+        self._targets: dict[tuple[int, Word, tuple[bool, ...]], list[int]] = {}
         start: Node = (self.stepper.start[0], self.total)
         self.nodes: dict[Node, int] = {start: 0}
         """Every node that can be reached, with its depth: that of all agenda states which it stands for."""
@@ -86,11 +87,14 @@ class Quotient:
             )
         for completed in chain.from_iterable(combinations(open_, k) for k in range(len(open_) + 1)):
             if not self.leaps or not completed:
-                yield completed, tuple(left - (v in completed) for v, left in enumerate(counts))
+                after = list(counts)
+                for v in completed:
+                    after[v] -= 1
+                yield completed, tuple(after)
                 continue
             # A choice that is not one among all subtasks of a variable closes any number of them, of any variable.
-            after = (range(left + (v not in completed)) for v, left in enumerate(counts))
-            yield from ((completed, left) for left in product(*after))
+            ranges = (range(left + (v not in completed)) for v, left in enumerate(counts))
+            yield from ((completed, left) for left in product(*ranges))
 
     @cached_property
     def leaps(self) -> bool:
@@ -103,8 +107,12 @@ class Quotient:
         if self.stepper.status[u] != RUNNING:
             return
         for completed, after in self.situations(node):
-            for chosen, _ in self.stepper.options(u, self.values(u, after, completed)):
-                target = self.stepper.index[chosen.target] if chosen else u
+            # Targets depend on which counts are 0, not on the others: few questions, asked for every node.
+            key = (u, completed, tuple(map(bool, after)))
+            if key not in self._targets:
+                options = self.stepper.options(u, self.values(u, after, completed))
+                self._targets[key] = [self.stepper.index[chosen.target] if chosen else u for chosen, _ in options]
+            for target in self._targets[key]:
                 failed = self.stepper.status[target] == FAILURE
                 yield completed, (target, tuple(0 for _ in after) if failed else after)
 
