@@ -1,4 +1,4 @@
-"""What every test shares: a hypothesis profile that repeats itself exactly, figures without a screen, quick compiling, shapes enforced."""
+"""What every test shares: a hypothesis profile that repeats itself exactly, figures without a screen, quick compilers, shapes."""
 
 from __future__ import annotations
 

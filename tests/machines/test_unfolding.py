@@ -1,7 +1,9 @@
-"""Figure 2 of the paper, the closed forms of facts.md, and what must be refused."""
+"""Figure 2 of the paper, the closed forms of facts.md; agenda machines against a walk that knows nothing of masks."""
 
 from __future__ import annotations
 
+import random
+from itertools import permutations
 from math import factorial
 
 import pytest
@@ -9,9 +11,10 @@ import pytest
 from errands.errors import TaskError
 from errands.machines import NumericRM, Stepper, couple, size, unfold_agenda, unfold_boolean
 from errands.machines.counting import Quotient
-from errands.tasks import sequence
+from errands.machines.unfolding import AgendaRM, extend, mask_of
+from errands.tasks import any_order, sequence
 
-from .examples import boxes
+from .examples import boxes, random_machine, random_trace
 
 AGENDA = {"0{b1,b2}{b1,b2}", "1{b1}s", "1{b2}s", "2{b1}b1", "2{b2}b2", "3{}s", "4{}"}
 COUPLED = (AGENDA - {"0{b1,b2}{b1,b2}"}) | {"0{b1,b2}b1", "0{b1,b2}b2"}
@@ -95,3 +98,141 @@ def test_two_variables_open_at_once_share_one_objective_set() -> None:
     agenda = unfold_agenda(machine)
     assert str(agenda.labels[0]) == "0{x,y,z}{x,y,z}"
     assert len(agenda) == 2 * 4
+
+
+def test_the_agenda_of_two_boxes_is_figure_2b() -> None:
+    agenda = unfold_agenda(boxes(2))
+    found = {(agenda.numeric.states[u], agenda.remaining((u, mask))) for u, mask in agenda.states}
+    assert found == {
+        ("u0", ("b1", "b2")), ("u1", ("b2",)), ("u1", ("b1",)), ("u0", ("b2",)), ("u0", ("b1",)), ("u1", ()), ("u2", ()),
+    }  # fmt: skip
+    assert agenda.depths == (0, 1, 1, 2, 2, 3, 4)
+
+
+def test_states_are_found_in_the_order_of_their_depth_and_looked_up_by_position() -> None:
+    agenda = unfold_agenda(boxes(4))
+    assert list(agenda.depths) == sorted(agenda.depths)
+    assert [agenda.index[state] for state in agenda.states] == list(range(31))
+    assert [label.depth for label in agenda.labels] == list(agenda.depths)
+
+
+def test_a_machine_without_subtasks_has_one_agenda_state_for_each_of_its_own() -> None:
+    agenda = unfold_agenda(NumericRM.of("u0", ["u2"], ["u0 -> u1 : a ; 0", "u1 -> u2 : b ; 1"]))
+    assert [str(label) for label in agenda.labels] == ["0{}a", "1{}b", "2{}"]
+
+
+def walked(agenda: AgendaRM, trace: list[set[str]]) -> set[tuple[int, int]]:
+    """The states that a trace passes, by stepping one set of features at a time."""
+    state, passed = agenda.stepper.start, {agenda.stepper.start}
+    for true in trace:
+        if agenda.stepper.status[state[0]]:
+            break
+        state, _, _ = agenda.stepper.step(state, true)
+        passed.add(state)
+    return passed
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_random_walk_leaves_the_states_that_were_found(seed: int) -> None:
+    chance = random.Random(seed)
+    agenda = unfold_agenda(random_machine(chance))
+    for _ in range(20):
+        assert walked(agenda, random_trace(chance, agenda.numeric, 30)) <= agenda.index.keys()
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_every_state_that_was_found_is_met_by_long_random_walks(seed: int) -> None:
+    chance = random.Random(100 + seed)
+    agenda = unfold_agenda(random_machine(chance))
+    met: set[tuple[int, int]] = set()
+    for _ in range(4_000):
+        met |= walked(agenda, random_trace(chance, agenda.numeric, 12))
+        if len(met) == len(agenda):
+            break
+    assert met == set(agenda.states)
+
+
+def test_a_machine_larger_than_the_budget_is_refused_before_it_is_built() -> None:
+    assert len(unfold_agenda(boxes(3), budget=15)) == 15
+    with pytest.raises(TaskError, match="would have 15 states, more than the budget of 14"):
+        unfold_agenda(boxes(3), budget=14)
+
+
+def test_the_states_of_three_boxes_are_all_ordered_choices() -> None:
+    machine = unfold_boolean(boxes(3))
+    carrying = {order for k in (1, 2, 3) for order in permutations(range(3), k)}
+    expected = {(0, ()), *((0, order) for order in carrying if len(order) < 3), *((1, order) for order in carrying)}
+    expected |= {(2, order) for order in permutations(range(3), 3)}
+    assert [machine.numeric.states[u] for u in range(3)] == ["u0", "u1", "u2"]
+    assert set(machine.states) == expected
+    assert machine.states[0] == (0, ())
+    assert machine.index[machine.states[17]] == 17
+
+
+def test_a_mask_holds_what_an_order_leaves() -> None:
+    stepper = Stepper(boxes(3))
+    assert mask_of(stepper, ()) == 0b111
+    assert mask_of(stepper, (1,)) == 0b101
+    assert mask_of(stepper, (2, 0)) == mask_of(stepper, (0, 2)) == 0b010
+
+
+def test_an_order_grows_by_what_is_completed_and_a_failure_forgets_it() -> None:
+    lines = ["u0 -> u0 : n↓ & ~d ; 0", "u0 -> won : n⤓ & ~d ; 1", "u0 -> lost : d ; 0"]
+    stepper = Stepper(NumericRM.of("u0", ["won"], lines, failure=["lost"], numeric={"n": ["x", "y"]}))
+    lost = stepper.index["lost"]
+    assert extend(stepper, 0, (1,), 0b01) == (0, (1, 0))
+    assert extend(stepper, 0, (1,), 0) == (0, (1,))
+    assert extend(stepper, lost, (1,), 0b01) == (lost, ())
+
+
+def test_its_own_walk_pays_signals_and_stops_at_the_end() -> None:
+    machine = unfold_boolean(NumericRM.of("u0", ["u1"], ["u0 -> u0 : ~g ; -cost", "u0 -> u1 : g ; 1"]))
+    outcome = machine.run([set(), set(), {"g"}, {"g"}], [{"cost": 2.0}, {"cost": 3.0}, {}, {}])
+    assert outcome.rewards == (-2.0, -3.0, 1.0)
+    assert outcome.success
+
+
+def test_a_boolean_machine_larger_than_the_budget_is_refused() -> None:
+    assert len(unfold_boolean(boxes(3), budget=31)) == 31
+    with pytest.raises(TaskError, match="Boolean machine would have 31 states, more than the budget of 30"):
+        unfold_boolean(boxes(3), budget=30)
+
+
+def test_an_agenda_state_is_split_by_its_open_objectives() -> None:
+    coupled = couple(unfold_agenda(boxes(2)))
+    assert [[str(coupled.labels[j]) for j in group] for group in coupled.groups] == [
+        ["0{b1,b2}b1", "0{b1,b2}b2"], ["1{b2}s"], ["1{b1}s"], ["2{b2}b2"], ["2{b1}b1"], ["3{}s"], ["4{}"],
+    ]  # fmt: skip
+
+
+def test_the_groups_divide_all_states() -> None:
+    coupled = couple(unfold_agenda(boxes(5)))
+    assert sorted(j for group in coupled.groups for j in group) == list(range(len(coupled)))
+    assert len(coupled) == 5 * 2**4 + 2**5
+
+
+def test_an_end_has_one_state_without_objective() -> None:
+    coupled = couple(unfold_agenda(sequence("a", "b")))
+    assert coupled.states[-1] == (2, None)
+    assert str(coupled.labels[-1]) == "2{}"
+
+
+def test_objectives_are_the_subtasks_first_and_each_once() -> None:
+    assert couple(unfold_agenda(boxes(3))).objectives == ("b1", "b2", "b3", "s")
+    assert couple(unfold_agenda(any_order("p", "q", after="h"))).objectives == ("p", "q", "h")
+    assert couple(unfold_agenda(sequence("a", "b", "a", "b"))).objectives == ("a", "b")
+
+
+def test_two_boolean_objectives_open_at_once_are_two_states() -> None:
+    lines = ["u0 -> u1 : a & ~b ; 0", "u0 -> u2 : b & ~a ; 0", "u1 -> win : c ; 1", "u2 -> win : c ; 1"]
+    coupled = couple(unfold_agenda(NumericRM.of("u0", ["win"], lines)))
+    assert len(coupled.groups[0]) == 2
+    assert len(coupled.agenda) == 4
+    assert len(coupled) == 5
+
+
+def test_a_trace_may_leave_by_any_of_the_occupied_states() -> None:
+    coupled = couple(unfold_agenda(boxes(2)))
+    for first, second in (("b1", "b2"), ("b2", "b1")):
+        assert coupled.run([{first}, {"s"}, {second}, {"s"}]).success
+    assert not coupled.run([{"b1"}, {"b2"}, {"s"}]).terminal

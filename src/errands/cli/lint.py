@@ -7,7 +7,6 @@ from pathlib import Path
 
 import tyro
 
-from errands.cli.size import allow_digits
 from errands.cli.tell import Answer
 from errands.errors import ConfigError, SpecError
 
@@ -47,6 +46,7 @@ def run(arguments: Arguments) -> Answer:
 
 
 def _report(name: str, text: str) -> Answer:
+    from errands.cli.options import allow_digits
     from errands.tasks.lint import lint, lint_machine
 
     if name.endswith(".txt"):

@@ -1,9 +1,10 @@
-"""Options that several verbs share: counts as people write them, times that are numbers, and the name of a task."""
+"""What several verbs share: counts as people write them, times that are numbers, the name of a task, long numbers."""
 
 from __future__ import annotations
 
 import math
 import re
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from errands.tasks.catalogue import load
 
 MOST = 2**53
 """Counts stay below this: run.json is JSON, whose numbers are exact up to here."""
+MOST_DIGITS = 20_000
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
@@ -93,3 +95,8 @@ def read_text(path: Path, most: int = 1_000_000) -> str:
         raise SpecError(f"there is no file '{path}'; check the path") from None
     except (OSError, UnicodeDecodeError) as fault:
         raise SpecError(f"'{path}' cannot be read as text: {fault}") from None
+
+
+def allow_digits() -> None:
+    """Let exact sizes be printed: 4,096 subtasks have more orders than Python prints digits of by default."""
+    sys.set_int_max_str_digits(MOST_DIGITS)

@@ -118,7 +118,7 @@ def _sizes(arguments: Arguments) -> Drawn:
 
 
 def _route(arguments: Arguments) -> Drawn:
-    from errands.plots.routes import draw_routes, routes
+    from errands.plots.maps import draw_routes, routes
 
     task, learner, name = _learnt(arguments)
     from errands.runs.run import best_length
@@ -129,7 +129,7 @@ def _route(arguments: Arguments) -> Drawn:
 
 def _policy(arguments: Arguments) -> Drawn:
     from errands.errors import ConfigError
-    from errands.plots.policies import draw_policies, policy_maps
+    from errands.plots.maps import draw_policies, policy_maps
 
     task, learner, _ = _learnt(arguments)
     if learner is None:

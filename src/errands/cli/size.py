@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict, dataclass
 
 import tyro
 
 from errands.cli.tell import Answer
-
-MOST_DIGITS = 20_000
 
 
 @dataclass(frozen=True)
@@ -20,14 +17,9 @@ class Arguments:
     """A catalogue name or the path of a task file."""
 
 
-def allow_digits() -> None:
-    """Let exact sizes be printed: 4,096 subtasks have more orders than Python prints digits of by default."""
-    sys.set_int_max_str_digits(MOST_DIGITS)
-
-
 def run(arguments: Arguments) -> Answer:
     """Count them."""
-    from errands.cli.options import machine_named
+    from errands.cli.options import allow_digits, machine_named
     from errands.machines import size
 
     machine = machine_named(arguments.task)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from errands.machines.agenda import AgendaRM, unfold_agenda
-from errands.machines.boolean import BooleanRM, unfold_boolean
 from errands.machines.counting import Sizes, size
-from errands.machines.coupled import CoupledRM, couple
 from errands.machines.numeric import Label, NumericRM, Outcome, Transition
 from errands.machines.rewards import Reward
 from errands.machines.stepping import Stepper
+from errands.machines.unfolding import AgendaRM, BooleanRM, CoupledRM, couple, unfold_agenda, unfold_boolean
 
 Machine = NumericRM | BooleanRM | AgendaRM | CoupledRM
 

@@ -130,7 +130,7 @@ class Quotient:
     @cached_property
     def depths(self) -> dict[State, int]:
         """The depth of each agenda state where rules make counting too coarse and there are few enough to walk them."""
-        from errands.machines.agenda import unfold_agenda
+        from errands.machines.unfolding import unfold_agenda
 
         machine = self.stepper.machine
         if not machine.rules.apart and not self.leaps:
@@ -368,7 +368,7 @@ def _size_by_walking(machine: NumericRM) -> Sizes:
 
     Orders are counted by a subset construction, as in `_orders`, over words of subtasks instead of variables.
     """
-    from errands.machines.agenda import unfold_agenda
+    from errands.machines.unfolding import unfold_agenda
 
     agenda = unfold_agenda(machine, MOST_WALKED)
     stepper = agenda.stepper

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from errands.features import Guard, conjunction, literal, negation, parse_guard
-from errands.machines.agenda import AgendaRM
-from errands.machines.boolean import BooleanRM, extend, mask_of
-from errands.machines.coupled import CoupledRM
 from errands.machines.numeric import NumericRM
 from errands.machines.rules import rule_sentences
 from errands.machines.stepping import Move, State, Stepper, objective_of
+from errands.machines.unfolding import AgendaRM, BooleanRM, CoupledRM, extend, mask_of
 from errands.tables import FAILURE
 
 

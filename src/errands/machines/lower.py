@@ -10,12 +10,10 @@ import numpy as np
 
 from errands.errors import TaskError
 from errands.features import Change, holds
-from errands.machines.agenda import AgendaRM
-from errands.machines.boolean import BooleanRM, extend, mask_of
 from errands.machines.counting import objectives
-from errands.machines.coupled import CoupledRM
 from errands.machines.numeric import NumericRM, Transition
 from errands.machines.stepping import OrderMasks, Stepper, Values
+from errands.machines.unfolding import AgendaRM, BooleanRM, CoupledRM, extend, mask_of
 from errands.tables import AgendaTable, Ints, MachineTable, Masks, OrderTable
 
 # The digits 0, 1, 2 by which entries are numbered.

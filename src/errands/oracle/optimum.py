@@ -11,9 +11,8 @@ import numpy as np
 from errands.errors import ConfigError, TaskError
 from errands.kernels.search import DEAD, DONE, Payment, breadth_first, iterate, surely
 from errands.kernels.stepping import advance
-from errands.machines.agenda import unfold_agenda
-from errands.machines.coupled import couple
 from errands.machines.stepping import State
+from errands.machines.unfolding import couple, unfold_agenda
 from errands.oracle.episode import Landing, Pair, Policy
 from errands.oracle.product import BUDGET, RANDOM_BYTES, Product, product
 from errands.tables import RUNNING, SUCCESS, Floats, Ints

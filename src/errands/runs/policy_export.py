@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from errands.errors import TaskError
 from errands.learners.tabular.policies import MachinePolicy, OptionPolicy
-from errands.machines.boolean import BooleanRM
 from errands.machines.rules import write_rules
 from errands.machines.stepping import State, Stepper
+from errands.machines.unfolding import BooleanRM
 from errands.oracle.episode import Pair, Policy
 from errands.runs.files import pack_with, write_file
 from errands.runs.policy_file import KIND

@@ -21,8 +21,8 @@ from errands.machines import (
     unfold_agenda,
     unfold_boolean,
 )
-from errands.machines.boolean import Ordered, extend, mask_of
 from errands.machines.stepping import State
+from errands.machines.unfolding import Ordered, extend, mask_of
 from errands.tables import RUNNING, SUCCESS
 from errands.tasks.task import Task
 from errands.worlds.grid_world import GridEnv

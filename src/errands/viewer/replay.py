@@ -8,14 +8,26 @@ from functools import lru_cache
 from typing import Any
 
 from errands.machines import AgendaRM, BooleanRM, CoupledRM, NumericRM
-from errands.machines.boolean import Ordered, extend
 from errands.machines.counting import Quotient, size
 from errands.machines.stepping import State, Step
+from errands.machines.unfolding import Ordered, extend
 from errands.oracle.episode import Moved, Policy, episode
 from errands.tables import RUNNING, SUCCESS
 from errands.tasks.task import Task
-from errands.viewer.diagram import Diagram, Machine, part, small_machines, whole
-from errands.viewer.scene import Scene, action_name, cell_of, is_picture, posture, scene, stage
+from errands.viewer.scene import (
+    Diagram,
+    Machine,
+    Scene,
+    action_name,
+    cell_of,
+    is_picture,
+    part,
+    posture,
+    scene,
+    small_machines,
+    stage,
+    whole,
+)
 
 MOST_FRAMES = 1_200
 

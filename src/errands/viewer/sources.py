@@ -17,7 +17,7 @@ from errands.machines.counting import Quotient
 from errands.machines.stepping import State
 from errands.oracle.episode import Pair, Policy
 from errands.oracle.optimum import Optimum, steps_to_go
-from errands.plots.policies import PolicyMap, policy_maps
+from errands.plots.maps import PolicyMap, policy_maps
 from errands.runs import checkpoint as checkpoints
 from errands.runs.checkpoint import HEADER, WIDE_HEADER, parse
 from errands.runs.documents import RunDocument

@@ -21,9 +21,9 @@ from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.machine import Kind
 from errands.learners.deep.saving import join, present, seed_form, split
 from errands.learners.deep.team import Team, team_of
-from errands.machines.boolean import BooleanRM
 from errands.machines.counting import Quotient
 from errands.machines.stepping import State
+from errands.machines.unfolding import BooleanRM
 from errands.tables import Evaluation
 from errands.tasks.task import Task
 

@@ -10,11 +10,10 @@ from typing import Literal
 import numpy as np
 
 from errands.errors import TaskError
-from errands.machines.agenda import AgendaRM, unfold_agenda
-from errands.machines.boolean import BooleanRM, mask_of, unfold_boolean
 from errands.machines.counting import objectives
 from errands.machines.lower import entries, lower
 from errands.machines.rewards import linear_pay
+from errands.machines.unfolding import AgendaRM, BooleanRM, mask_of, unfold_agenda, unfold_boolean
 from errands.tables import RUNNING, Flags, Floats, Ints, MachineTable
 from errands.tasks.task import Task
 

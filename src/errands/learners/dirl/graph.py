@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from errands.features import TRUE, conjunction, literal
-from errands.machines.agenda import AgendaRM, unfold_agenda
 from errands.machines.graph import Edge, MachineGraph, Node
 from errands.machines.numeric import NumericRM
 from errands.machines.stepping import Move, State, Stepper, objective_of
+from errands.machines.unfolding import AgendaRM, unfold_agenda
 from errands.tables import FAILURE, RUNNING, SUCCESS
 
 MOST_VERTICES = 200_000

@@ -22,9 +22,9 @@ from errands.learners.scout.planner import ExactPlanner, Planners, bounds_so_far
 from errands.learners.scout.policy import KnownWay, PlannedPolicy, Planner, RandomPlanner, RoutedPolicy
 from errands.learners.scout.saving import form_of, load_scout, save_scout
 from errands.learners.scout.world import BEYOND, NEWS, Outing, TableSampler, make_sampler
-from errands.machines.agenda import unfold_agenda
 from errands.machines.counting import size
 from errands.machines.stepping import State
+from errands.machines.unfolding import unfold_agenda
 from errands.oracle.certificate import Bounds
 from errands.oracle.episode import Policy, draw, play
 from errands.tables import Evaluation, Floats, Ints

@@ -116,7 +116,7 @@ class HRM(CounterfactualLearner):
 
     def _outgoing(self) -> list[list[int]]:
         """The states one move away from each, by the machine itself rather than by the labels seen so far."""
-        from errands.machines.boolean import BooleanRM, extend, mask_of
+        from errands.machines.unfolding import BooleanRM, extend, mask_of
 
         machine, stepper = self.enumerated, self.enumerated.stepper
         if isinstance(machine, BooleanRM):

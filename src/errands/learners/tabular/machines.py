@@ -12,12 +12,11 @@ from errands.kernels.q_learning import Alive, Settled, reachable_counts, reachab
 from errands.learners.base import LearnerConfig
 from errands.learners.tabular.base import Asked, TabularLearner
 from errands.learners.tabular.policies import MachinePolicy
-from errands.machines.agenda import AgendaRM, unfold_agenda
-from errands.machines.boolean import BooleanRM, extend, mask_of, unfold_boolean
 from errands.machines.counting import size, still_to_come
 from errands.machines.lower import lower
 from errands.machines.numeric import NumericRM
 from errands.machines.stepping import Stepper
+from errands.machines.unfolding import AgendaRM, BooleanRM, extend, mask_of, unfold_agenda, unfold_boolean
 from errands.tables import RUNNING, MachineTable
 from errands.tasks.task import Task
 

@@ -39,12 +39,11 @@ from errands.kernels.stepping import ACTION, STATE, TIME, start
 from errands.learners.base import Form, LearnerConfig, Saved, SavedArray, refuse
 from errands.learners.tabular.base import Asked, TabularLearner, room
 from errands.learners.tabular.policies import LandmarkPolicy, episode, settled
-from errands.machines.agenda import unfold_agenda
 from errands.machines.counting import predicted
-from errands.machines.coupled import couple
 from errands.machines.lower import lower
 from errands.machines.numeric import Label
 from errands.machines.stepping import Stepper
+from errands.machines.unfolding import couple, unfold_agenda
 from errands.oracle.episode import Policy, walk
 from errands.tables import RUNNING, SUCCESS, AgendaTable, Floats
 from errands.tasks.task import Task

@@ -1,0 +1,287 @@
+"""What a numeric machine unfolds to: Boolean machines of completion orders, agenda machines of what remains, coupled ones.
+
+An agenda machine is stepped, not built, wherever that is enough (`stepping.Stepper`); these are for looking at, for
+methods with one row of a table per state, and for tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from errands.machines.counting import objectives, predicted
+from errands.machines.numeric import Label, NumericRM, Outcome, Signals, Trace
+from errands.machines.stepping import BUDGET, State, Stepper, refuse
+from errands.tables import FAILURE, RUNNING, SUCCESS
+
+Ordered = tuple[int, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class BooleanRM:
+    """Definition 1, Figure 2a: completion orders are told apart; it has no labels, its states are numbered as they are found.
+
+    >>> import errands
+    >>> machine = errands.unfold_boolean(errands.any_order("a", "b", "c"))
+    >>> len(machine)  # one state per order in which something was completed: 1 + 3 + 6 + 6
+    16
+    >>> machine.run([{"c"}, {"a"}, {"b"}]).rewards
+    (0.0, 0.0, 1.0)
+    """
+
+    numeric: NumericRM
+    states: tuple[Ordered, ...]
+    """(index of the numeric state, subtasks completed in order), the initial state first."""
+    stepper: Stepper = field(repr=False, compare=False)
+
+    @cached_property
+    def index(self) -> Mapping[Ordered, int]:
+        """The position of each state."""
+        return {state: i for i, state in enumerate(self.states)}
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def run(self, trace: Trace, signals: Signals | None = None) -> Outcome:
+        """What the machine pays for a trace, walking its own states."""
+        at, rewards = 0, []
+        for i, true in enumerate(trace):
+            u, order = self.states[at]
+            (target, _), chosen, completed = self.stepper.step((u, mask_of(self.stepper, order)), true)
+            at = self.index[extend(self.stepper, target, order, completed)]
+            rewards.append(chosen.reward.paid(signals[i] if signals is not None else None) if chosen else 0.0)
+            if (status := self.stepper.status[self.states[at][0]]) != RUNNING:
+                return Outcome(tuple(rewards), True, status == SUCCESS)
+        return Outcome(tuple(rewards), False, False)
+
+
+def mask_of(stepper: Stepper, order: tuple[int, ...]) -> int:
+    """The mask of what remains after these completions."""
+    mask = stepper.full
+    for bit in order:
+        mask &= ~(1 << bit)
+    # Subtasks that a closed choice has removed stand in no order.
+    return stepper.order.settled(mask)
+
+
+def extend(stepper: Stepper, u: int, order: tuple[int, ...], completed: int) -> Ordered:
+    """The state reached in numeric state u when the subtasks of a mask follow an order; failures keep none.
+
+    Subtasks of different variables that one step completes follow each other in declared order.
+    """
+    if stepper.status[u] == FAILURE:
+        return (u, ())
+    while completed:
+        order = (*order, (completed & -completed).bit_length() - 1)
+        completed &= completed - 1
+    return (u, order)
+
+
+def unfold_boolean(machine: NumericRM, budget: int = BUDGET) -> BooleanRM:
+    """The Boolean machine; refused at once when its predicted size exceeds the budget.
+
+    Parameters:
+        machine: what is unfolded.
+        budget: the most states that may be built; its size is known before, in closed form.
+
+    >>> import errands
+    >>> len(unfold_boolean(errands.load("delivery-2").machine))
+    9
+    """
+    stepper = Stepper(machine)
+    if (sizes := predicted(machine)) is not None and sizes.boolean > budget:
+        raise refuse("Boolean", sizes.boolean, budget)
+    start: Ordered = (stepper.start[0], ())
+    found: dict[Ordered, None] = {start: None}
+    layer = [start]
+    while layer:
+        following: list[Ordered] = []
+        for u, order in layer:
+            for move in stepper.moves((u, mask_of(stepper, order))):
+                target = extend(stepper, move.target[0], order, move.completed)
+                if target not in found:
+                    found[target] = None
+                    following.append(target)
+        if len(found) > budget:
+            raise refuse("Boolean", len(found), budget)
+        layer = following
+    return BooleanRM(machine, tuple(found), stepper)
+
+
+@dataclass(frozen=True)
+class AgendaRM:
+    """Definition 3: a Boolean machine of (numeric state, remaining subtasks), labelled by depth, agenda and objective.
+
+    >>> import errands
+    >>> machine = errands.unfold_agenda(errands.any_order("a", "b"))
+    >>> print(*machine.labels)
+    0{a,b}{a,b} 1{b}b 1{a}a 2{}
+    >>> machine.run([{"b"}, {"a"}]).success
+    True
+    """
+
+    numeric: NumericRM
+    states: tuple[State, ...]
+    """(index of the numeric state, mask of remaining subtasks), the initial state first."""
+    depths: tuple[int, ...]
+    """The shortest distance of each state from the initial one."""
+    stepper: Stepper = field(repr=False, compare=False)
+
+    @cached_property
+    def index(self) -> Mapping[State, int]:
+        """The position of each state."""
+        return {state: i for i, state in enumerate(self.states)}
+
+    @cached_property
+    def labels(self) -> tuple[Label, ...]:
+        """The label of each state; two states can share one (lint reports it)."""
+        return tuple(
+            Label(depth, self.remaining(state), self.stepper.shown(state))
+            for state, depth in zip(self.states, self.depths, strict=True)
+        )
+
+    def remaining(self, state: State) -> tuple[str, ...]:
+        """The names of the subtasks that remain in a state."""
+        return self.stepper.named(state[1])
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def run(self, trace: Trace, signals: Signals | None = None) -> Outcome:
+        """What the machine pays for a trace."""
+        return self.stepper.run(trace, signals)
+
+
+def unfold_agenda(machine: NumericRM, budget: int = BUDGET) -> AgendaRM:
+    """The agenda machine, built directly by breadth-first search; refused when it would exceed the budget.
+
+    Parameters:
+        machine: what is unfolded.
+        budget: the most states that may be built; more are refused with a TaskError.
+
+    >>> import errands
+    >>> len(unfold_agenda(errands.load("delivery-2").machine))
+    7
+    """
+    stepper = Stepper(machine)
+    if (sizes := predicted(machine)) is not None and sizes.agenda > budget:
+        raise refuse("agenda", sizes.agenda, budget)
+    depth: dict[State, int] = {stepper.start: 0}
+    layer = [stepper.start]
+    while layer:
+        following: list[State] = []
+        for state in layer:
+            for target in _targets(stepper, state):
+                if target not in depth:
+                    depth[target] = depth[state] + 1
+                    following.append(target)
+        if len(depth) > budget:
+            raise refuse("agenda", len(depth), budget)
+        layer = following
+    # Breadth first, so the depth is the d of Definition 3. States are pairs and not labels: Proposition 2, that labels
+    # tell states apart, does not hold for every machine.
+    return AgendaRM(machine, tuple(depth), tuple(depth.values()), stepper)
+
+
+def _targets(stepper: Stepper, state: State) -> list[State]:
+    """The states one move away; equal moves of interchangeable subtasks are looked up once."""
+    u, mask = state
+    groups = [left for bits in stepper.variable_bits if (left := mask & bits & stepper.active[u])]
+    if not stepper.symmetric or len(groups) > 1:  # rules, too, tell subtasks apart
+        return [move.target for move in stepper.moves(state)]
+    found: list[State] = []
+    if stepper.status[u]:
+        return found
+    # Every subtask of the variable gives the same values, so the transitions are looked up once, for the lowest bit.
+    # Where none fires the machine stays in u, with one subtask less.
+    for left in groups:
+        low = left & -left
+        options = stepper.options(u, stepper.values(u, mask & ~low, low))
+        for target in {stepper.index[t.target] if t else u for t, _ in options}:
+            if stepper.status[target] == FAILURE:
+                found.append((target, 0))
+                continue
+            rest = left
+            while rest:
+                low = rest & -rest
+                found.append((target, mask & ~low))
+                rest &= rest - 1
+    for chosen, _ in stepper.options(u, stepper.values(u, mask)):
+        if chosen:
+            target = stepper.index[chosen.target]
+            found.append((target, 0 if stepper.status[target] == FAILURE else mask))
+    return found
+
+
+@dataclass(frozen=True)
+class CoupledRM:
+    """Definition 4: the agent occupies one state per open objective at once and may leave by any of them.
+
+    >>> import errands
+    >>> machine = errands.couple(errands.unfold_agenda(errands.any_order("a", "b")))
+    >>> print(*machine.labels)
+    0{a,b}a 0{a,b}b 1{b}b 1{a}a 2{}
+    >>> machine.objectives
+    ('a', 'b')
+    """
+
+    agenda: AgendaRM
+    states: tuple[tuple[int, str | None], ...]
+    """(index of the agenda state, its objective), coupled states side by side."""
+
+    @cached_property
+    def labels(self) -> tuple[Label, ...]:
+        """The label of each state."""
+        split = []
+        for i, objective in self.states:
+            whole = self.agenda.labels[i]
+            split.append(Label(whole.depth, whole.remaining, whole.objective if objective is None else (objective,)))
+        return tuple(split)
+
+    @cached_property
+    def objectives(self) -> tuple[str, ...]:
+        """U': all subtasks, then all Boolean objectives; one low-level policy each."""
+        return objectives(self.agenda.numeric)
+
+    @cached_property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The coupled states of each agenda state: those that the agent occupies at once."""
+        groups: list[list[int]] = [[] for _ in self.agenda.states]
+        for j, (i, _) in enumerate(self.states):
+            groups[i].append(j)
+        return tuple(map(tuple, groups))
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def run(self, trace: Trace, signals: Signals | None = None) -> Outcome:
+        """What the machine pays for a trace: every occupied state may be the one that is left."""
+        occupied, rewards = self.groups[0], []
+        stepper = self.agenda.stepper
+        for i, true in enumerate(trace):
+            # All occupied states belong to one agenda state, so any of them says which.
+            here = self.agenda.states[self.states[occupied[0]][0]]
+            target, chosen, _ = stepper.step(here, true)
+            occupied = self.groups[self.agenda.index[target]]
+            rewards.append(chosen.reward.paid(signals[i] if signals is not None else None) if chosen else 0.0)
+            if (status := stepper.status[target[0]]) != RUNNING:
+                return Outcome(tuple(rewards), True, status == SUCCESS)
+        return Outcome(tuple(rewards), False, False)
+
+
+def couple(agenda: AgendaRM) -> CoupledRM:
+    """The coupled machine of an agenda machine: one state per open objective.
+
+    Parameters:
+        agenda: the machine whose states are split.
+
+    >>> import errands
+    >>> len(couple(errands.unfold_agenda(errands.load("delivery-2").machine)))
+    8
+    """
+    states: list[tuple[int, str | None]] = []
+    for i, state in enumerate(agenda.states):
+        # Definition 4. A state without an open objective (a terminal, say) is not split.
+        states.extend((i, objective) for objective in agenda.stepper.alternatives(state) or (None,))
+    return CoupledRM(agenda, tuple(states))
