@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
 
 import errands
-from errands.errors import ConfigError, ErrandsError, StoreError
+from errands.errors import ConfigError, ErrandsError, StoreError, TaskError
 from errands.runs.documents import RunDocument, read_document
 from errands.runs.engine_local import train_apart
 from errands.runs.folder import HEAD, RunFolder, create, open_run
@@ -133,51 +134,75 @@ def test_numbers_without_sense_are_refused_in_a_sentence(tmp_path: Path) -> None
         for_steps(2**53)
 
 
-class Moody(gym.Env[int, int]):
+class Moody(gym.Env[Any, int]):
     """Five cells in a row; it raises after some steps, once."""
 
     observation_space, action_space = gym.spaces.Discrete(5), gym.spaces.Discrete(2)
     steps_until_fault = 10**9
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         self.cell = 0
-        return 0, {}
+        return self.seen(), {}
 
-    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         Moody.steps_until_fault -= 1
         if Moody.steps_until_fault <= 0:
             raise RuntimeError("the motor is hot")
         self.cell = max(0, min(4, self.cell + (1 if action else -1)))
-        return self.cell, 0.0, False, False, {}
+        return self.seen(), 0.0, False, False, {}
+
+    def seen(self) -> Any:
+        return self.cell
 
 
+class MoodyNumbers(Moody):
+    """The same, seen as a number that deep learners learn from."""
+
+    observation_space = gym.spaces.Box(0, 4, (1,), np.float32)
+
+    def seen(self) -> Any:
+        return np.array([self.cell], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("env", "features", "settings"),
+    [
+        (Moody, "[4]", []),
+        pytest.param(
+            MoodyNumbers, "{ index = 0, above = 3.5 }", ["width=8", "depth=1", "batch=8", "eval_episodes=1"],
+            marks=pytest.mark.slow,  # ten seconds of compiling
+        ),
+    ],
+)
 def test_an_environment_that_raises_costs_no_more_than_the_steps_since_the_last_checkpoint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, env: type[Moody], features: str, settings: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    gym.register("errands-test/Moody-v0", Moody)
+    gym.register("errands-test/Moody-v0", env)
     try:
-        text = """
+        text = f"""
 name = "moody"
 [world]
 kind = "gymnasium"
 id = "errands-test/Moody-v0"
-features = { end = [4] }
+features = {{ end = {features} }}
 limit = 50
 [machine]
 phrase = "end"
 """
         task = errands.Task.from_toml(text)
-        document = prepare(task, "crm", steps=600, settings=["eval_every=100"], checkpoint_seconds=1e-9, git={})
+        document = prepare(task, "crm", steps=600, settings=["eval_every=100", *settings], checkpoint_seconds=1e-9, git={})
         run = create(tmp_path / "run", document, task)
-        Moody.steps_until_fault = 450
-        with pytest.raises(ErrandsError, match="the motor is hot"):
+        monkeypatch.setattr(Moody, "steps_until_fault", 450)
+        told = r"'errands-test/Moody-v0' in step \d+ of an episode raised RuntimeError: the motor is hot; .* Seed 0 stopped at "
+        with pytest.raises(TaskError, match=told + r"step \d+; its checkpoint of step \d+ is kept, .*traceback\.txt says where"):
             train_seed(run, 0, lambda beat: None)
         place = run.seed(0)
         assert place.newest() is not None
         assert place.newest().document.step >= 100
-        Moody.steps_until_fault = 10**9
+        assert "the motor is hot" in (place.path / "traceback.txt").read_text()
+        monkeypatch.setattr(Moody, "steps_until_fault", 10**9)
         assert train_seed(open_run(run.path), 0, lambda beat: None).steps == 600
     finally:
         gym.registry.pop("errands-test/Moody-v0")

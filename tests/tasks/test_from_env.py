@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -358,8 +358,18 @@ class Faulty(Corridor):
                 import time
 
                 time.sleep(30)
+            if self.fault == "exit":
+                raise SystemExit(3)
             if self.fault == "reward":
                 reward = float("nan")
+            if self.fault == "no reward":
+                reward = None
+            if self.fault == "old":
+                return seen, reward, False, {}
+            if self.fault == "nothing":
+                return None
+            if self.fault == "info":
+                rest[2] = None
         return seen, reward, *rest
 
 
@@ -369,6 +379,11 @@ class Faulty(Corridor):
         ("raise", "the environment 'Faulty' in step 3 of an episode raised RuntimeError: gears stuck; .* resume"),
         ("hang", r"the environment 'Faulty' in step 3 of an episode took longer than 0\.2 seconds; .* step_seconds"),
         ("reward", "the environment 'Faulty' in step 3 of an episode paid nan; mend its reward"),
+        ("exit", "the environment 'Faulty' in step 3 of an episode raised SystemExit: 3; mend"),
+        ("no reward", "in step 3 of an episode answered .* NoneType None, .*; give .observation, reward, terminated"),
+        ("old", "in step 3 of an episode answered .* bool False, dict .*; give .observation, reward, terminated"),
+        ("nothing", r"in step 3 of an episode answered \(None\); give .observation, reward, terminated"),
+        ("info", "in step 3 of an episode gave a NoneType as info; give a dict"),
     ],
 )
 def test_a_fault_names_the_environment_and_the_step(monkeypatch: pytest.MonkeyPatch, fault: str, sentence: str) -> None:
@@ -418,4 +433,33 @@ def test_numbers_that_are_none_and_other_shapes_are_told_and_prints_do_not_reach
     with pytest.raises(
         TaskError, match=r"in step 2 of an episode observed something of shape \(3,\), and its space has"
     ):
+        env.step(0)
+
+
+class Parts(Numbers):
+    """Observes several things at once."""
+
+    observation_space = gym.spaces.Dict({"at": Numbers.observation_space, "of": gym.spaces.MultiDiscrete([2, 3])})
+    good: ClassVar = {"at": np.zeros(2, np.float32), "of": np.array([0, 0])}
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        return self.good, {}
+
+
+@pytest.mark.parametrize(
+    ("seen", "sentence"),
+    [
+        ({"at": Parts.good["at"]}, "observed nothing as part 'of' of its Dict"),
+        (None, "observed nothing as part 'at' of its Dict"),
+        ({**Parts.good, "at": np.array([0.0, np.inf])}, "observed inf as entry 1, in part 'at'"),
+        ({**Parts.good, "of": np.array([0, 3])}, "observed .*, which is not in its MultiDiscrete.*, in part 'of'"),
+        ({**Parts.good, "at": np.array(["a", "b"])}, "observed .*, which are no numbers, in part 'at'"),
+    ],
+)
+def test_a_wrong_part_of_an_observation_is_named(monkeypatch: pytest.MonkeyPatch, seen: Any, sentence: str) -> None:
+    monkeypatch.setattr(Parts, "seen", seen)
+    env = Task.from_env(Parts, lambda before, action, after, info: {"up"}, "up").world.env()
+    env.reset(seed=0)
+    with pytest.raises(TaskError, match=f"'Parts' in step 1 of an episode {sentence}"):
         env.step(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -75,7 +76,8 @@ def _verb(name: str, words: list[str], as_json: bool) -> int:
     # Only the module of this verb: the others would make every start slower.
     module = import_module(f"errands.cli.{verb.module}")
     arguments = parse(module.Arguments, name, verb, words)
-    with _compiling() if name in COMPILING and "--quiet" not in words else nullcontext():
+    quiet = _one_document() if as_json else nullcontext()
+    with quiet, _compiling() if name in COMPILING and "--quiet" not in words else nullcontext():
         answer = module.run(arguments)
     if as_json:
         _print_json(answer.document)
@@ -112,6 +114,24 @@ def _compiling() -> Iterator[None]:
 
     with when_compiling(tell):
         yield
+
+
+@contextmanager
+def _one_document() -> Iterator[None]:
+    """Nothing but the answer goes to standard output: what environments and C libraries print meanwhile goes to the errors."""
+    try:
+        sys.stdout.flush()
+        aside = os.dup(1)
+        os.dup2(2, 1)
+    except (OSError, ValueError):  # one of the two is closed
+        yield
+        return
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(aside, 1)
+        os.close(aside)
 
 
 def _print_json(document: Any) -> None:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from errands.errors import ErrandsError, StoreError
+from errands.errors import ErrandsError, StoreError, TaskError
 from errands.learners import make_learner
 from errands.learners.base import Learner, Saved
 from errands.learners.presets import stored_config
@@ -154,6 +154,8 @@ def train_job(
         training = _Training(run, places, ended, report, student, watch)
         try:
             return training.finish(job.until)
+        except TaskError as fault:
+            raise training.stopped(fault) from fault
         except (ErrandsError, KeyboardInterrupt, MemoryError):
             raise
         except Exception as fault:
@@ -369,21 +371,29 @@ class _Training:
 
     def broken(self, fault: Exception) -> ErrandsError:
         """What to say of a fault that nobody foresaw; its traceback lies in the folder, beside the last checkpoint."""
-        place, step = self.members[0].place, self.lead.step
-        path = place.path / TRACEBACK
-        lines = "".join(traceback.format_exception(fault))
-        try:
-            write_file(path, lines[-1_000_000:].encode(errors="replace"))
-        except WriteError:
-            return ErrandsError(f"seed {place.seed} stopped at step {step:,}: {type(fault).__name__}: {fault}")
-        stored = self.members[0].stored
-        kept = f"its checkpoint of step {stored.step:,} is kept" if stored else "it had no checkpoint yet"
         foreign = self.run.task.world.kind == "gymnasium" and _outside(fault)
         whose = f" in the environment of '{self.run.task.name}'" if foreign else ""
-        return ErrandsError(
-            f"seed {place.seed} stopped at step {step:,}{whose}: {type(fault).__name__}: {str(fault)[:200]}; {kept}, "
-            f"{path} says where it happened: mend that, then type 'errands resume {self.run.name}'"
-        )
+        said = " ".join(str(fault).split())[:200]
+        return ErrandsError(f"{self._where}{whose}: {type(fault).__name__}: {said}; {self._left(fault)}")
+
+    def stopped(self, fault: TaskError) -> TaskError:
+        """What to say of a fault of the task, which most often is one of its environment."""
+        return TaskError(f"{fault}. {self._where[:1].upper()}{self._where[1:]}; {self._left(fault)}")
+
+    @property
+    def _where(self) -> str:
+        return f"seed {self.members[0].place.seed} stopped at step {self.lead.step:,}"
+
+    def _left(self, fault: Exception) -> str:
+        """Write the traceback down, and say what is left of the seed and what to do."""
+        stored = self.members[0].stored
+        kept = f"its checkpoint of step {stored.step:,} is kept" if stored else "it had no checkpoint yet"
+        path = self.members[0].place.path / TRACEBACK
+        try:
+            write_file(path, "".join(traceback.format_exception(fault))[-1_000_000:].encode(errors="replace"))
+        except WriteError:
+            return kept
+        return f"{kept}, {path} says where it happened: mend that, then type 'errands resume {self.run.name}'"
 
 
 def _outside(fault: Exception) -> bool:

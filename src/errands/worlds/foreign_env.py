@@ -95,9 +95,13 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         elif self._replays:
             # An own seed for every episode: with it and the actions the state can be reached again.
             seed = int(self._stream.integers(2**31))
-        observation, info = self._asked(lambda: self.env.reset(seed=seed, options=options), "reset")
+        answer = self._asked(lambda: self.env.reset(seed=seed, options=options), "reset")
         self.steps = 0
-        self._check(observation, 0.0)
+        try:
+            observation, info = answer
+        except (TypeError, ValueError):
+            raise self._odd(answer, "reset", "observation, info") from None
+        self._check(observation, 0.0, info)
         # Seed and actions are all that is kept of an environment whose state cannot be stored.
         self._episode = {"seed": seed, "options": options, "actions": []}
         if self._replays is None:
@@ -111,11 +115,16 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         if self._replays:
             self._episode["actions"].append(np.copy(action) if isinstance(action, np.ndarray) else action)
         self.steps += 1
-        observation, reward, terminated, truncated, info = self._asked(lambda: self.env.step(action), "step")
-        self._check(observation, reward)
-        info = self._report(self._before, action, observation, info, float(reward))
+        answer = self._asked(lambda: self.env.step(action), "step")
+        try:
+            observation, reward, terminated, truncated, info = answer
+            pay, over, cut = float(reward), bool(terminated), bool(truncated)
+        except (TypeError, ValueError):
+            raise self._odd(answer, "step", "observation, reward, terminated, truncated, info") from None
+        self._check(observation, pay, info)
+        info = self._report(self._before, action, observation, info, pay)
         self._before = observation
-        return observation, reward, bool(terminated), bool(truncated) or self.steps >= self.world.limit, info
+        return observation, reward, over, cut or self.steps >= self.world.limit, info
 
     def _asked(self, call: Callable[[], Any], verb: str) -> Any:
         out, sys.stdout = sys.stdout, sys.stderr  # by hand: a context manager costs as much as many a step
@@ -128,36 +137,31 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
                 f"{self._place(verb)} took longer than {self.world.step_seconds:g} seconds; mend the environment, or allow "
                 "more with step_seconds, then resume the run"
             ) from None
-        except Exception as fault:
+        except (Exception, SystemExit) as fault:  # one that exits would take the run's last words with it
             raise TaskError(
-                f"{self._place(verb)} raised {type(fault).__name__}: {str(fault)[:200]}; mend the environment, then resume "
-                "the run"
+                f"{self._place(verb)} raised {type(fault).__name__}: {' '.join(str(fault).split())[:200]}; mend the "
+                "environment, then resume the run"
             ) from fault
         finally:
             sys.stdout = out
+
+    def _odd(self, answer: Any, verb: str, wanted: str) -> TaskError:
+        shown = ", ".join(f"{type(part).__name__} {part!s:.40}" for part in answer) if isinstance(answer, tuple) else repr(answer)
+        return TaskError(f"{self._place(verb)} answered ({' '.join(shown.split())[:200]}); give ({wanted})")
 
     def _place(self, verb: str) -> str:
         where = "at the start of an episode" if verb == "reset" else f"in step {self.steps:,} of an episode"
         return f"the environment '{self.world.id}' {where}"
 
-    def _check(self, observation: Any, reward: Any) -> None:
+    def _check(self, observation: Any, reward: float, info: Any) -> None:
         """Refuse what would poison tables and networks: numbers that are none, and observations of another shape."""
-        space, verb = self._space, "step" if self.steps else "reset"
-        if isinstance(space, gym.spaces.Box):
-            row = np.asarray(observation)
-            if row.shape != space.shape:
-                raise TaskError(
-                    f"{self._place(verb)} observed something of shape {row.shape}, and its space has {space.shape}; mend it"
-                )
-            if row.dtype.kind == "f" and not np.isfinite(row).all():
-                entry = int(np.flatnonzero(~np.isfinite(row))[0])
-                raise TaskError(f"{self._place(verb)} observed {np.ravel(row)[entry]} as entry {entry}; mend it")
-        elif isinstance(space, gym.spaces.Discrete) and observation not in space:
-            raise TaskError(
-                f"{self._place(verb)} observed {str(observation)[:60]}, which is not in its {space}; mend it"
-            )
+        verb = "step" if self.steps else "reset"
+        if said := _stranger(self._space, observation):
+            raise TaskError(f"{self._place(verb)} observed {said}; mend it")
         if not math.isfinite(reward):
             raise TaskError(f"{self._place(verb)} paid {reward}; mend its reward")
+        if not isinstance(info, dict):
+            raise TaskError(f"{self._place(verb)} gave a {type(info).__name__} as info; give a dict")
 
     def _report(self, before: Any, action: Any, observation: Any, info: Info, reward: float) -> Info:
         try:
@@ -214,6 +218,31 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
                 f"the environment '{self.world.id}' went elsewhere when the same actions were taken again, so it cannot be "
                 "put back to where it was; let reset(seed=...) seed all of its randomness"
             )
+
+
+def _stranger(space: gym.Space[Any], observation: Any) -> str | None:
+    """What is wrong with an observation of a space, as the rest of a sentence; bounds of a Box are not looked at."""
+    if isinstance(space, gym.spaces.Box):
+        row = np.asarray(observation)
+        if row.shape != space.shape:
+            return f"something of shape {row.shape}, and its space has {space.shape}"
+        if row.dtype.kind not in "fiub":
+            return f"{str(observation)[:60]}, which are no numbers"
+        if row.dtype.kind == "f" and not np.isfinite(row).all():
+            entry = int(np.flatnonzero(~np.isfinite(row))[0])
+            return f"{np.ravel(row)[entry]} as entry {entry}"
+        return None
+    if isinstance(space, gym.spaces.Dict | gym.spaces.Tuple):
+        parts = space.spaces.items() if isinstance(space, gym.spaces.Dict) else enumerate(space.spaces)
+        for name, part in parts:
+            try:
+                inner = observation[name]
+            except (LookupError, TypeError):
+                return f"nothing as part {name!r} of its {type(space).__name__}"
+            if said := _stranger(part, inner):
+                return f"{said}, in part {name!r}"
+        return None
+    return None if observation in space else f"{str(observation)[:60]}, which is not in its {space}"
 
 
 class NumberedEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
