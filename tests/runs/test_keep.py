@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import gymnasium as gym
 import pytest
 
 import errands
 from errands.errors import ConfigError, StoreError
+from errands.features import parse_guard
+from errands.machines.numeric import Transition
+from errands.machines.rewards import Reward
 from errands.oracle.episode import walk
 from errands.runs.folder import open_run
+from errands.runs.request import imports_of
 from errands.runs.verify import faults, verify_seed
 from errands.tables import Evaluation
 
@@ -34,6 +40,52 @@ def test_a_named_run_is_stored_as_the_command_stores_it_and_opens_again() -> Non
     assert verify_seed(folder, 0).differences == ()
     with pytest.raises(StoreError, match="never overwritten"):
         errands.train("figure-1", "qcorm", steps=5_000, name="mine")
+
+
+def test_a_task_of_python_objects_is_stored_and_opened_with_the_task_itself() -> None:
+    def task(holes: int = 5) -> errands.Task:
+        return errands.Task.from_env(
+            gym.make("FrozenLake-v1", is_slippery=False),
+            lambda before, action, after, info: {"goal"} if after == 15 else {"hole"} if after == holes else set(),
+            "avoid(hole, goal)", signals={"cost": lambda before, action, after: 1.0},
+        )  # fmt: skip
+
+    with pytest.warns(UserWarning, match=r"no file can name TimeLimit, <lambda>, .* errands\.open\('runs/mine', task=task\)"):
+        run = errands.train(task(), "crm", steps=3_000, name="mine")
+    again = errands.open("mine", task=task())
+    assert (again.evaluations, again.order, again.certificate) == (run.evaluations, ("goal",), run.certificate)
+    assert again.evaluate(5).success.mean == 1
+    with pytest.raises(StoreError, match=r"open it in Python and give the task: errands\.open\('runs/mine', task=task\)"):
+        errands.open("mine")
+    with pytest.raises(StoreError, match=r"was trained on another task than 'figure-1'; runs/mine/task\.toml says"):
+        errands.open("mine", task=errands.load("figure-1"))
+    with pytest.warns(UserWarning, match="commands cannot open kept"):
+        assert errands.open(errands.train(task(), "crm", steps=50).save("kept"), task=task()).steps == 50
+
+
+def test_a_reward_that_is_a_function_is_stored_with_its_name_alone() -> None:
+    paid = Reward.of(lambda signals: 1.0 + signals["reward"], "reward")
+    machine = errands.NumericRM("u0", ("u1",), (), (), (Transition("u0", "u1", parse_guard("goal"), paid),))
+    task = errands.Task.from_env("FrozenLake-v1", {"goal": [15]}, machine, kwargs={"is_slippery": False})
+    with pytest.warns(UserWarning, match="no file can name"):
+        errands.train(task, "crm", steps=2_000, name="paid")
+    assert errands.open("paid", task=task).evaluations[-1].total_reward == 2.0
+
+
+def test_a_run_names_the_package_that_registers_its_environment() -> None:
+    import minigrid
+
+    task = errands.Task.from_env("MiniGrid-Empty-5x5-v0", far, "far", state=where)
+    assert minigrid
+    assert imports_of(task) == ["minigrid", __name__]
+
+
+def far(env: Any) -> set[str]:
+    return {"far"} if env.agent_pos[0] == 3 else set()
+
+
+def where(env: Any) -> tuple[int, ...]:
+    return (*map(int, env.agent_pos), int(env.agent_dir))
 
 
 def test_several_seeds_give_several_runs() -> None:

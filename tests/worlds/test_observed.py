@@ -48,3 +48,9 @@ def test_bounds_are_exclusive_and_may_come_in_pairs() -> None:
 def test_each_fault_is_one_sentence(spec: Any, space: gym.Space[Any], sentence: str) -> None:
     with pytest.raises(SpecError, match=sentence):
         read_rule("f", spec, space)
+
+
+def test_numpys_numbers_and_arrays_are_as_good_as_pythons() -> None:
+    assert read_rule("f", np.array([3, 5]), CELLS) == read_rule("f", {np.int64(3), 5}, CELLS) == read_rule("f", [3, 5], CELLS)
+    disc = {"index": np.arange(2), "centre": np.zeros(2), "radius": np.float32(0.5)}
+    assert read_rule("f", disc, BOX) == read_rule("f", {"index": [0, 1], "centre": [0.0, 0.0], "radius": 0.5}, BOX)

@@ -8,7 +8,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, BinaryIO, Literal
@@ -33,10 +33,12 @@ from errands.runs.files import NEW, digest, make_folder, read_file, refusal, wri
 from errands.tables import Evaluation
 from errands.tasks.spec import MAX_BYTES
 from errands.tasks.task import Task
-from errands.worlds.imports import allowed
+from errands.worlds.imports import NAMELESS, allowed
 
 RUNS = Path("runs")
 HEAD, TASK = "run.json", "task.toml"
+_MARK = f'"{NAMELESS}:'.encode()
+"""What task.toml has in place of a Python object."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -94,7 +96,7 @@ class RunFolder:
 def create(path: Path, document: RunDocument, task: Task) -> RunFolder:
     """A new run folder; an existing one is never overwritten."""
     check_name(path.name)
-    text = task.to_toml().encode()
+    text = task.stored_text().encode()
     with _alone_in(path.parent):
         try:
             make_folder(path)
@@ -106,7 +108,7 @@ def create(path: Path, document: RunDocument, task: Task) -> RunFolder:
         # run.json comes last: it holds the checksum of task.toml, and a folder counts as a run only once it is there.
         write_file(path / TASK, text)
         write_document(path / HEAD, document.model_copy(update={"task_sha256": digest(text)}))
-    return open_run(path)
+    return open_run(path, task if _MARK in text else None)
 
 
 @contextmanager
@@ -129,12 +131,22 @@ def _leftover(name: str) -> bool:
     return name in (TASK, f".{TASK}{NEW}", f".{HEAD}{NEW}") or name.startswith("seed-")
 
 
-def open_run(path: Path) -> RunFolder:
-    """The run of a folder; a StoreError says which file is wrong."""
+def open_run(path: Path, task: Task | None = None) -> RunFolder:
+    """The run of a folder; a StoreError says which file is wrong. `task` is needed where no file can hold it."""
     document = read_document(path / HEAD, RunDocument)
     text = read_file(path / TASK, MAX_BYTES)
     if digest(text) != document.task_sha256:
         raise damaged(path / TASK)
+    if task is not None:
+        if digest(task.stored_text().encode()) != document.task_sha256:
+            raise StoreError(f"{path} was trained on another task than '{task.name}'; {path / TASK} says what it was")
+        fresh = getattr(task.world, "fresh", None)
+        return RunFolder(path, document, task if fresh is None else replace(task, world=fresh()))
+    if _MARK in text:
+        raise StoreError(
+            f"{path} was trained on a task of Python objects that no file can name ({path / TASK} marks them); open it in "
+            f"Python and give the task: errands.open('{path}', task=task)"
+        )
     try:
         return RunFolder(path, document, Task.from_toml(text.decode()))
     except (SpecError, UnicodeDecodeError) as fault:

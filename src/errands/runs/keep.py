@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +13,13 @@ from errands.errors import ConfigError, StoreError
 from errands.learners.base import LearnerConfig
 from errands.learners.presets import Settings
 from errands.runs import checkpoint as checkpoints
+from errands.runs.documents import RunDocument
 from errands.runs.folder import HEAD, RUNS, RunFolder, check_name, create, find, open_run
 from errands.runs.request import prepare
 from errands.runs.run import Run, Watcher, best_length, judge
 from errands.runs.train import end_seed, jobs_of, known_optimum, learner_of, train_job
 from errands.tasks.task import Task
+from errands.worlds.imports import NAMELESS
 
 
 def train_stored(
@@ -34,19 +38,31 @@ def train_stored(
     document = prepare(task, learner, machine, preset, settings, steps, seeds, config=config)
     # A single learner is built before its folder: what it refuses leaves no folder behind.
     student = learner_of(document, task, seeds[0]) if len(seeds) == 1 else None
-    folder = create(RUNS / check_name(name), document, task)
+    folder = _created(RUNS / check_name(name), document, task)
     watch = None if watcher is None else (lambda seed, evaluation: watcher(evaluation))
     for job in jobs_of(folder):
         train_job(folder, job, lambda beat: None, student, watch)
     return [stored_run(folder, seed) for seed in seeds]
 
 
-def opened_run(name: str, seed: int | None) -> Run:
-    """The run of a folder's seed."""
+def _created(path: Path, document: RunDocument, task: Task) -> RunFolder:
+    """A new folder; a warning where its task is made of things that no file can name."""
+    folder = create(path, document, task)
+    if marks := list(dict.fromkeys(re.findall(f"{NAMELESS}:([^\"]*)", task.stored_text()))):
+        warnings.warn(
+            f"no file can name {', '.join(marks)}, so commands cannot open {path}; in Python it is opened with its task: "
+            f"errands.open('{path}', task=task)",
+            stacklevel=4,
+        )
+    return folder
+
+
+def opened_run(name: str, seed: int | None, task: Task | None = None) -> Run:
+    """The run of a folder's seed; with `task` where no file can hold it."""
     path = find(name)
     if not (path / HEAD).is_file():
         raise StoreError(f"{path} is a sweep of several runs; open one of its folders, such as {path}/<cell>")
-    folder = open_run(path)
+    folder = open_run(path, task)
     chosen = folder.document.seeds[0] if seed is None else seed
     if chosen not in folder.document.seeds:
         raise ConfigError(f"{path} has no seed {chosen}; it has {', '.join(map(str, folder.document.seeds[:20]))}")
@@ -95,6 +111,6 @@ def store_run(run: Run, target: Path) -> Path:
         run.task, run.learner, run.machine, settings=(), steps=max(run.steps, 1), seeds=(run.seed,), config=run.config
     )
     document = document.model_copy(update={"preset": run.preset})
-    folder = create(target, document, run.task)
+    folder = _created(target, document, run.task)
     end_seed(folder, run, student, best_length(run.task))
     return folder.path

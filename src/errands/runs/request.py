@@ -15,7 +15,7 @@ from errands.runs.documents import RunDocument
 from errands.runs.files import digest
 from errands.runs.provenance import computer, git_state, versions
 from errands.tasks.task import Task
-from errands.worlds.imports import allowed
+from errands.worlds.imports import NAMELESS, allowed
 
 CHECKPOINT_SECONDS = 10.0
 SCOUT_STEPS, STEPS = 20_000, 1_000_000
@@ -51,7 +51,7 @@ def prepare(
     chosen, label = configured(task, name, preset, settings, config)
     return RunDocument(
         task=task.name,
-        task_sha256=digest(task.to_toml().encode()),
+        task_sha256=digest(task.stored_text().encode()),
         learner=name,
         machine=machine_of(name, machine),
         preset=label,
@@ -70,10 +70,21 @@ def prepare(
 
 def imports_of(task: Task) -> list[str]:
     """The modules to be imported before the task can be read again: those allowed, and those whose functions it names."""
-    given = getattr(task.world, "given", {})
-    values = [value for item in given.values() for value in (item.values() if isinstance(item, Mapping) else [item])]
+    own = getattr(task.world, "settings", None)
+    keys = own(strict=False) if own else {}
+    values = [value for item in keys.values() for value in (item.values() if isinstance(item, Mapping) else [item])]
     named = {value.partition(":")[0] for value in values if isinstance(value, str) and ":" in value}
-    return sorted(named | set(allowed()))
+    return sorted((named | _registrar(str(keys.get("id", "")))) - {NAMELESS} | set(allowed()))
+
+
+def _registrar(name: str) -> set[str]:
+    """The package whose import registers an id, where that is neither Gymnasium nor errands: that of its entry point."""
+    import gymnasium as gym
+
+    spec = gym.registry.get(name)
+    entry = spec.entry_point if spec is not None else None
+    module = entry if isinstance(entry, str) else str(getattr(entry, "__module__", ""))
+    return {module.partition(":")[0].partition(".")[0]} - {"", "__main__", "builtins", "errands", "gymnasium"}
 
 
 def _team(task: Task, learner: str, config: LearnerConfig, seeds: int) -> int:

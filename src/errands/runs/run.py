@@ -287,12 +287,13 @@ def training(
     yield from make_learner(task, method, seed, machine, chosen).train(for_steps(steps))
 
 
-def open(path: str | Path, seed: int | None = None) -> Run:  # noqa: A001 (errands.open)
+def open(path: str | Path, seed: int | None = None, task: Task | None = None) -> Run:  # noqa: A001 (errands.open)
     """A stored run: its newest checkpoint, whether it has ended or not; of several seeds the first, or the one asked for.
 
     Parameters:
         path: a folder, a name under runs/, or "latest".
         seed: one of the run's seeds.
+        task: the task itself, where it is made of Python objects that no file can name: lambdas, inner functions, environments.
 
     >>> import errands, tempfile
     >>> folder = errands.train("figure-1", "qcorm", steps=5_000).save(tempfile.mkdtemp() + "/mine")
@@ -301,7 +302,7 @@ def open(path: str | Path, seed: int | None = None) -> Run:  # noqa: A001 (erran
     """
     from errands.runs.keep import opened_run
 
-    return opened_run(str(path), seed)
+    return opened_run(str(path), seed, task)
 
 
 def judge(

@@ -17,6 +17,7 @@ from errands.tasks.ltlf import from_ltlf
 from errands.tasks.phrases import parse_phrase
 from errands.tasks.task import Task
 from errands.worlds.base import World
+from errands.worlds.imports import NAMELESS
 
 MAX_BYTES = 1_000_000
 MAX_DOTS = 64
@@ -304,8 +305,8 @@ def json_schema() -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TaskSpec.model_json_schema()}
 
 
-def write_task(task: Task) -> str:
-    """A task file for a task that was made in Python."""
+def write_task(task: Task, strict: bool = True) -> str:
+    """A task file for a task that was made in Python; what none can hold is refused, or marked where not `strict`."""
     from dataclasses import fields
     from json import dumps
 
@@ -317,17 +318,19 @@ def write_task(task: Task) -> str:
         return dumps(value, ensure_ascii=False)
 
     machine = task.machine
-    if functions := [str(reward) for reward in machine.compounds if reward.function is not None]:
+    functions = [str(reward) for reward in machine.compounds if reward.function is not None]
+    if functions and strict:
         raise SpecError(f"a task file cannot hold the function {functions[0]} as a reward; write a sum of signals")
     lines = [f"name = {toml(task.name)}", "", "[world]", f"kind = {toml(task.world.kind)}"]
     own = getattr(task.world, "settings", None)
-    keys = own() if own else {field.name: getattr(task.world, field.name) for field in fields(task.world)}  # type: ignore[arg-type]
+    keys = own(strict) if own else {field.name: getattr(task.world, field.name) for field in fields(task.world)}  # type: ignore[arg-type]
     lines += [f"{key} = {toml(value)}" for key, value in keys.items() if value is not None]
     if task.removed:
         lines.append(f"removed = {toml(task.removed)}")
     if machine.phrase is not None:
         return "\n".join([*lines, "", "[machine]", f"phrase = {toml(str(machine.phrase))}", ""])
     lines += ["", "[machine]", f"initial = {toml(machine.initial)}", f"success = {toml(machine.success)}"]
+    lines += [f"# a reward is {toml(f'{NAMELESS}:{function}')}" for function in functions]
     lines += [f"failure = {toml(machine.failure)}", f"numeric = {toml(dict(machine.numeric))}", "transitions = ["]
     lines += [f"  {toml(str(t))}," for t in machine.transitions]
     rules = write_rules(machine.counted, machine.rules)

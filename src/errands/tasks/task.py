@@ -145,6 +145,12 @@ class Task:
 
         return self.text or write_task(self)
 
+    def stored_text(self) -> str:
+        """The task file as runs keep it: a Python object that no file can name (a lambda, an environment) is only marked."""
+        from errands.tasks.spec import write_task
+
+        return self.text or write_task(self, strict=False)
+
     @cached_property
     def layout(self) -> GridLayout | None:
         """The plan of a grid world; None for other worlds."""

@@ -16,7 +16,7 @@ from errands.tables import Floats, WorldTable
 from errands.worlds.base import FiniteWorld
 from errands.worlds.foreign_env import FeatureWrapper, NumberedEnv, StateNumbers
 from errands.worlds.grid import positive
-from errands.worlds.imports import function_of, module_of, reference_to
+from errands.worlds.imports import function_of, module_of, nameless, reference_to
 from errands.worlds.observed import Rule, numbers_of, read_rule
 from errands.worlds.saving import choose_gl
 
@@ -149,13 +149,17 @@ class GymnasiumWorld:
         """The word of task files: gymnasium."""
         return "gymnasium"
 
-    def settings(self) -> dict[str, Any]:
-        """The keys of the [world] table; a SpecError where something has no name that a file could hold."""
+    def settings(self, strict: bool = True) -> dict[str, Any]:
+        """The keys of the [world] table; where something has no name that a file could hold a SpecError, or a mark in its place."""
         keys: dict[str, Any] = {}
         for key, value in self.given.items():
-            if value is not None and (value or key == "features"):
-                keys[key] = _named(key, value)
+            if value is not None and (callable(value) or isinstance(value, gym.Env) or value or key == "features"):
+                keys[key] = _named(key, value, strict)
         return keys
+
+    def fresh(self) -> GymnasiumWorld:
+        """The same world with no state numbered yet."""
+        return GymnasiumWorld(**{**self.given, "names": self.features})
 
     def features_of(
         self,
@@ -254,19 +258,23 @@ def _name(source: Source) -> str:
     return getattr(source, "__name__", type(source).__name__)
 
 
-def _named(key: str, value: Any) -> Any:
-    """A setting as a task file can hold it: functions by `module:name`."""
+def _named(key: str, value: Any, strict: bool) -> Any:
+    """A setting as a task file can hold it: functions by `module:name`; marks for objects without one, unless `strict`."""
     if isinstance(value, Mapping):
-        return {name: _named(f"{key}.{name}", item) for name, item in value.items()}
-    if isinstance(value, gym.Env) or callable(value):
-        reference = None if isinstance(value, gym.Env) else reference_to(value)
-        if reference is None:
-            raise SpecError(
-                f"{key} is a Python object without a name that a task file could hold; put it into a module of its own "
-                "as a function, and import that"
-            )
-        return reference
-    return list(value) if isinstance(value, tuple) else value
+        return {str(name): _named(f"{key}.{name}", item, strict) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_named(key, item, strict) for item in value]
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    reference = reference_to(value) if callable(value) and not isinstance(value, gym.Env) else None
+    if reference is None and strict:
+        raise SpecError(
+            f"{key} is a Python object without a name that a task file could hold; put it into a module of its own "
+            "as a function, and import that"
+        )
+    return reference or nameless(value)
 
 
 def _plainly(value: Any) -> Any:

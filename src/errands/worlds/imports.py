@@ -18,6 +18,8 @@ _OWN = frozenset(
 """Libraries that errands itself loads: that they are there says nothing about what the user wants run."""
 INHERITED = "ERRANDS_IMPORT"
 """The variable that hands the names on to worker processes."""
+NAMELESS = "<python>"
+"""What stands for the module of a Python object that no file can name: a lambda, an inner function, an environment."""
 _allowed: set[str] = set()
 
 
@@ -63,6 +65,8 @@ def allowed() -> tuple[str, ...]:
 def module_of(reference: str) -> ModuleType:
     """The module of a reference `module:name`, if the user has imported it or allowed that; else nothing is imported."""
     name = reference.partition(":")[0]
+    if name == NAMELESS:
+        raise SpecError(f"'{reference[:80]}' stands for a Python object that no file can name; give the task itself in Python")
     if name not in _allowed and name in os.environ.get(INHERITED, "").split(","):
         allow([name])
     top = name.partition(".")[0]
@@ -94,3 +98,8 @@ def reference_to(value: Callable[..., Any]) -> str | None:
     if not module or module == "__main__" or not name.isidentifier():
         return None
     return f"{module}:{name}" if getattr(sys.modules.get(module), name, None) is value else None
+
+
+def nameless(value: Any) -> str:
+    """What stands for a Python object without a name where a run is stored."""
+    return f"{NAMELESS}:{getattr(value, '__name__', type(value).__name__)}"

@@ -86,16 +86,31 @@ def entries_of(space: gym.Space[Any]) -> int:
     """How many numbers a flattened observation has; 0 where it cannot be flattened."""
     import gymnasium as gym
 
-    return int(gym.spaces.flatdim(space)) if space.is_np_flattenable else 0
+    try:
+        return int(gym.spaces.flatdim(space)) if space.is_np_flattenable else 0
+    except NotImplementedError:  # a space of somebody's own, such as MiniGrid's missions
+        return 0
 
 
 def read_rule(name: str, spec: Any, space: gym.Space[Any]) -> Rule:
     """The rule that a task file gives for a feature: `goal = [15]` or `C = { index = 0, above = 2.0 }`."""
+    spec = _plainly(spec)
     if isinstance(spec, Mapping):
         return _read_region(name, spec, space)
     if isinstance(spec, Sequence) and not isinstance(spec, str):
         return _read_states(name, spec, space)
     raise SpecError(f"feature '{name}' is {spec!r}; give a list of states such as [15], or a region: {_FORMS}")
+
+
+def _plainly(spec: Any) -> Any:
+    """A rule of Python's own numbers and lists, where numpy's were given."""
+    if isinstance(spec, Mapping):
+        return {key: _plainly(value) for key, value in spec.items()}
+    if isinstance(spec, set | frozenset | range):
+        return sorted(_plainly(value) for value in spec)
+    if isinstance(spec, list | tuple):
+        return [_plainly(value) for value in spec]
+    return spec.tolist() if isinstance(spec, np.generic | np.ndarray) else spec
 
 
 def _read_states(name: str, spec: Sequence[Any], space: gym.Space[Any]) -> InStates:

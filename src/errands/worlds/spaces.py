@@ -39,8 +39,8 @@ class Doing:
     """The action behind the number of a choice, or behind numbers between -1 and 1."""
 
 
-def seeing(space: gym.Space[Any]) -> Seeing:
-    """How observations of a space are seen; a sentence where they cannot be."""
+def seeing(space: gym.Space[Any], whole: str = "observations are") -> Seeing:
+    """How observations of a space are seen; a sentence where they cannot be, in which `whole` says what part it is."""
     if isinstance(space, gym.spaces.Discrete):
         return _choices(np.array([space.n]), np.array([space.start]))
     if isinstance(space, gym.spaces.MultiDiscrete):
@@ -52,11 +52,11 @@ def seeing(space: gym.Space[Any]) -> Seeing:
         image = tuple(map(int, space.shape)) if len(space.shape) == 3 else None
         return Seeing(int(np.prod(space.shape)), lambda seen: finite(seen).ravel() * scale, image)  # type: ignore[arg-type]
     if isinstance(space, gym.spaces.Dict):
-        return _parts([(name, seeing(part)) for name, part in space.spaces.items()])
+        return _parts([(n, seeing(part, f"the part '{n}' of observations is a")) for n, part in space.spaces.items()])
     if isinstance(space, gym.spaces.Tuple):
-        return _parts([(number, seeing(part)) for number, part in enumerate(space.spaces)])
+        return _parts([(n, seeing(part, f"the part {n} of observations is a")) for n, part in enumerate(space.spaces)])
     raise TaskError(
-        f"observations are {space}, and a deep learner sees Box, Discrete, MultiDiscrete, MultiBinary, and Dict and Tuple "
+        f"{whole} {type(space).__name__}, and a deep learner sees Box, Discrete, MultiDiscrete, MultiBinary, and Dict and Tuple "
         "of those; wrap the environment so that it shows one of these"
     )
 
