@@ -30,6 +30,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 STRIDE = 500
 """Steps between two looks at the clock: one chunk of the compiled loop."""
+START = 45.0
+"""Seconds that a job needs to start and compile; nearer to the end none is begun."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,6 +103,8 @@ def train(job: Job, keep: Path, out: Path, until: float) -> None:
     save_file(team.save(), partial)
     partial.rename(checkpoint)
     clock.write_text(str(time.perf_counter() - before))
+    if team.step >= job.steps:
+        (keep / f"{job.name}.done").touch()
     print(f"{job.name}: step {team.step:,} of {job.steps:,}", flush=True)
 
 
@@ -147,9 +151,11 @@ def sharing(keep: Path) -> Iterator[None]:
 
 def run_all(jobs: list[str], keep: Path, out: Path, seconds: float, width: int) -> bool:
     """Every job in a process of its own, `width` at a time; whether all of them ended well."""
-    until, waiting, going, failed = time.time() + seconds, list(jobs), {}, []
-    while waiting or going:
-        while waiting and len(going) < width:
+    # A job that ended in an earlier call would only load its checkpoint and stop.
+    waiting = [job for job in jobs if not (keep / f"{Job.of(job).name}.done").exists()]
+    until, going, failed = time.time() + seconds, dict[str, subprocess.Popen[bytes]](), list[str]()
+    while going or (waiting and time.time() < until - START):
+        while waiting and len(going) < width and time.time() < until - START:
             job = waiting.pop(0)
             log = (keep / f"{Job.of(job).name}.log").open("ab")
             words = [

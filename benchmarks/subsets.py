@@ -1,17 +1,21 @@
 """The paper's learners on many tasks, 10^6 steps: how many end exactly optimal, seed by seed.
 
 python benchmarks/subsets.py [offices] [delivery-4] [delivery-8] [visit-8] [seeds=10]
-python benchmarks/subsets.py readings    the three readings of Theorem 1's reward and QCoRM-0, alpha 1e-6 to 1; rows
-                                         go to paper/rows/readings.csv, docs/concepts/qcorm.md has the table
+python benchmarks/subsets.py readings [jobs=N] [to=FILE]
+    the three readings of Theorem 1's reward and QCoRM-0, alpha 1e-6 to 1, on all 257 tasks; a row for every run goes to
+    paper/rows/readings.csv, and what is there already is not run again
+python benchmarks/subsets.py table    the counts of those rows, as docs/concepts/qcorm.md has them
 """
 
 from __future__ import annotations
 
 import csv
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
+from functools import cache
 from itertools import combinations, repeat
+from multiprocessing import get_context
 from pathlib import Path
 
 from errands.learners import make_learner
@@ -50,36 +54,78 @@ def ends_optimal(variant: str, task: Task, best: int, seed: int) -> bool:
     return last.success and last.episode_length == best
 
 
-def with_reading(task: Task, best: float, alpha: float, delta: str) -> tuple[bool, bool]:
-    """Whether a run ends optimal and in success, with all but alpha and the reading as tuned; `none` is QCoRM-0."""
+KINDS = ("offices", "delivery-4", "delivery-8", "visit-8")
+ALPHAS = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+DELTAS = ("episode", "gated", "printed", "none")
+"""The readings of Theorem 1's reward; `none` is QCoRM-0."""
+COLUMNS = ("tasks", "task", "alpha", "delta", "optimum", "length", "success")
+
+
+@cache
+def solved(kind: str) -> list[tuple[Task, float]]:
+    """The tasks of a kind, each with its optimum."""
+    return [(task, optimum(task, orders=False).length) for task in tasks_of(kind)]
+
+
+def with_reading(kind: str, place: int, alpha: float, delta: str) -> tuple[object, ...]:
+    """The row of one run: seed 0, all but alpha and the reading as tuned."""
+    task, best = solved(kind)[place]
     joint = {"joint": True, "delta": delta} if delta != "none" else {"joint": False}
     learner = make_learner(task, "qcorm", 0, settings={"alpha": alpha, **joint})
     learner.advance(STEPS)
     last = learner.evaluate()
-    return bool(last.success) and last.episode_length == best, bool(last.success)
+    return kind, place, f"{alpha:g}", delta, best, last.episode_length, int(last.success)
 
 
-def readings() -> None:
-    """57 office subsets, 57 maps of delivery-4 and 20 of visit-8: who succeeds, who ends optimal, by alpha and reading."""
-    with READINGS.open("w", newline="") as file:
+def readings(jobs: int, path: Path) -> None:
+    """Every task with every alpha and reading, in `jobs` processes; rows are written as they come."""
+    path.touch()
+    with path.open(newline="") as file:
+        stored = {tuple(row[:4]) for row in csv.reader(file)}
+    with path.open("a", newline="") as file, ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["tasks", "alpha", "delta", "runs", "optimal", "succeed"])
-        for kind, count in (("offices", 57), ("delivery-4", 57), ("visit-8", 20)):
-            tasks = tasks_of(kind)[:count]
-            best = [optimum(task, orders=False).length for task in tasks]
-            for alpha in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0):
-                for delta in ("episode", "gated", "printed", "none"):
-                    ends = [with_reading(*cell, alpha, delta) for cell in zip(tasks, best, strict=True)]
-                    row = [kind, f"{alpha:g}", delta, len(ends), *(sum(column) for column in zip(*ends, strict=True))]
-                    rows.writerow(row)
+        if not stored:
+            rows.writerow(COLUMNS)
+        for kind in KINDS:
+            cells = [
+                (kind, place, alpha, delta)
+                for alpha in ALPHAS
+                for delta in DELTAS
+                for place in range(len(tasks_of(kind)))
+            ]
+            left = [cell for cell in cells if (kind, str(cell[1]), f"{cell[2]:g}", cell[3]) not in stored]
+            for number, row in enumerate(pool.map(with_reading, *zip(*left, strict=True)) if left else (), 1):
+                rows.writerow(row)
+                if number % 50 == 0 or number == len(left):
                     file.flush()
-                    print(*row, flush=True)
+                    print(f"{kind}: {number} of {len(left)}", flush=True)
+
+
+def table(path: Path) -> None:
+    """How many runs end exactly optimal with each reading, and in brackets how many succeed where not all do."""
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    sizes = {kind: len({row["task"] for row in rows if row["tasks"] == kind}) for kind in KINDS}
+    print("| alpha | " + " | ".join(f"{size} {kind}" for kind, size in sizes.items()) + " |\n" + "|---" * 5 + "|")
+    for alpha in (f"{alpha:g}" for alpha in ALPHAS):
+        columns = []
+        for kind in KINDS:
+            counts = []
+            for delta in DELTAS:
+                mine = [row for row in rows if (row["tasks"], row["alpha"], row["delta"]) == (kind, alpha, delta)]
+                well = [row for row in mine if row["success"] == "1"]
+                best = sum(float(row["length"]) == float(row["optimum"]) for row in well)
+                counts.append(f"{best}" if len(well) == len(mine) else f"{best} ({len(well)})")
+            columns.append(" · ".join(counts))
+        print(f"| {alpha} | " + " | ".join(columns) + " |")
 
 
 def main() -> None:
     words = sys.argv[1:]
-    if words == ["readings"]:
-        readings()
+    if words and words[0] in ("readings", "table"):
+        options = dict(word.split("=", 1) for word in words[1:])
+        path = Path(options.get("to", READINGS))
+        table(path) if words[0] == "table" else readings(int(options.get("jobs", 2)), path)
         return
     seeds = next((int(word.removeprefix("seeds=")) for word in words if word.startswith("seeds=")), 1)
     kinds = [word for word in words if not word.startswith("seeds=")]

@@ -9,6 +9,7 @@ from errands.paper.panels import (
     PANELS,
     PROFILES,
     TABULAR,
+    Choice,
     chosen,
     evaluation_interval,
     is_pace,
@@ -130,3 +131,14 @@ def test_a_short_run_has_a_short_buffer_and_with_small_networks_a_short_warm_up(
     run, _ = cells(["cheetah-bcd"])
     (qcorm,) = [c for c in run if key_of(c)[1:] == ("qcorm", "tuned")]
     assert set(qcorm.settings) == {"eval_every=100", "capacity=2000", "width=128", "warmup=200"}
+
+
+def test_only_chosen_methods_and_presets_are_planned_and_the_others_are_named():
+    choice = Choice(("qcorm", "crm agenda"), ("paper",))
+    blocks, left = plan([PANELS["water-2"]], PROFILES["full"], choice=choice)
+    assert [(cell.learner, cell.preset) for cell in expand(blocks)] == [("qcorm", "paper"), ("crm", "paper")]
+    assert {each.method for each in left} == {m.name for m in DEEP} - {"qcorm", "crm agenda"}
+    # What is run is the same cell as without a choice: a folder can be completed later.
+    assert set(expand(blocks)) < set(expand(plan([PANELS["water-2"]], PROFILES["full"])[0]))
+    with pytest.raises(UnknownName, match="crm agenda"):
+        Choice(("crm agend",))

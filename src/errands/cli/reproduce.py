@@ -24,6 +24,10 @@ class Arguments:
     """Panels (delivery-8, office-runtime, water-3, cheetah-bcd, ...) or groups: delivery and office (default), water, cheetah."""
     profile: Literal["quick", "full"] = "quick"
     """quick: 3 seeds of 100,000 steps (with networks: 2 short runs); full: 10 seeds of 1,000,000 steps, as in the paper."""
+    methods: tuple[str, ...] = ()
+    """Only these methods, by the names of the report: qcorm, "crm agenda", ..."""
+    presets: tuple[Literal["tuned", "paper"], ...] = ()
+    """Only these presets; both unless said otherwise."""
     boolean_large: bool = False
     """Also run CRM and HRM on Boolean machines of seven and eight boxes: about four hours of one core with ten seeds."""
     seeds: int | None = None
@@ -52,7 +56,7 @@ def run(arguments: Arguments) -> Answer:
     """Plan, predict, train, judge, draw and write the report."""
     from errands.cli.verbs import typed
     from errands.learners.base import cores
-    from errands.paper.panels import chosen
+    from errands.paper.panels import Choice, chosen
     from errands.paper.report import write
     from errands.paper.reproduction import prepare, report
     from errands.runs.sweep import look_ahead, train_sweep
@@ -60,7 +64,8 @@ def run(arguments: Arguments) -> Answer:
     profile = _profile(arguments)
     panels, left = chosen(arguments.figures, arguments.profile == "quick")
     output = arguments.output or Path(f"reproduction-{profile.name}")
-    wanted = prepare(panels, profile, output, arguments.boolean_large, left, arguments.dry_run)
+    choice = Choice(arguments.methods, arguments.presets)
+    wanted = prepare(panels, profile, output, arguments.boolean_large, left, arguments.dry_run, choice)
     for each in wanted.skipped:
         _say(arguments, f"not run: {each.method} on {each.task}: {each.reason}")
     cells = len(wanted.sweep.document.cells)
@@ -72,7 +77,9 @@ def run(arguments: Arguments) -> Answer:
         return Answer(document, f"{cells} cells, {ahead.words()}")
     train_sweep(wanted.sweep, ahead.workers, arguments.quiet, arguments.engine, arguments.address, arguments.seconds)
     # The command in the report has only what changes its numbers, not where or in how many sittings they were made.
-    again = dataclasses.replace(arguments, output=None, jobs=None, quiet=False, seconds=None, engine="local", address=None)
+    again = dataclasses.replace(
+        arguments, output=None, jobs=None, quiet=False, seconds=None, engine="local", address=None
+    )
     outcome = report(wanted, typed("reproduce", again))
     page = write(outcome, output)
     document |= {"report": str(page), "claims": {claim.name: claim.verdict for claim in outcome.claims}}

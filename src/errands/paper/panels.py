@@ -194,7 +194,32 @@ def chosen(names: Sequence[str], quick: bool) -> tuple[list[Panel], list[Skipped
     return list(wanted.values()), left
 
 
-def plan(panels: Sequence[Panel], profile: Profile, large: bool = False) -> tuple[list[Block], list[Skipped]]:
+@dataclass(frozen=True)
+class Choice:
+    """Which methods and presets of the panels are run; an empty choice is all of them."""
+
+    methods: tuple[str, ...] = ()
+    """By the names that figures and tables use."""
+    presets: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        known = tuple(dict.fromkeys(method.name for method in (*TABULAR, *DEEP)))
+        for name in self.methods:
+            if name not in known:
+                raise UnknownName("method", name, known)
+
+    def presets_of(self, method: Method) -> list[str]:
+        """The presets that a method is run under; none where it was not chosen."""
+        chosen = not self.methods or method.name in self.methods
+        return [preset for preset in method.presets if chosen and (not self.presets or preset in self.presets)]
+
+
+EVERYTHING = Choice()
+
+
+def plan(
+    panels: Sequence[Panel], profile: Profile, large: bool = False, choice: Choice = EVERYTHING
+) -> tuple[list[Block], list[Skipped]]:
     """The blocks of runs that some panels stand for, learning before paces, and what is left out; nothing is there twice."""
     # Tabular runtimes come from the same runs as the curves; only networks have runs for their pace alone.
     learnt = dict.fromkeys((t, m) for p in panels if not p.runtime or not p.deep for t in p.tasks for m in p.maps)
@@ -203,40 +228,43 @@ def plan(panels: Sequence[Panel], profile: Profile, large: bool = False) -> tupl
     for task, map_seed in learnt:
         deep = PANELS[f"{task.split('-')[0]}-runtime"].deep
         for method in DEEP if deep else TABULAR:
-            if not large and (why := _large(task, method, profile)):
+            if not (presets := choice.presets_of(method)):
+                left.append(Skipped(task_name(task, map_seed), method.name, "it was not chosen"))
+            elif not large and (why := _large(task, method, profile)):
                 left.append(Skipped(task, method.name, why))
+            elif deep:
+                blocks += (_deep(task, map_seed, method, preset, profile) for preset in presets)
             else:
-                blocks += _deep(task, map_seed, method, profile) if deep else [_tabular(task, method, profile)]
-    return blocks + [block for task in paced for block in _paces(task, profile)], left
+                blocks.append(_tabular(task, method, presets, profile))
+    return blocks + [block for task in paced for block in _paces(task, profile, choice)], left
 
 
-def _tabular(task: str, method: Method, profile: Profile) -> Block:
+def _tabular(task: str, method: Method, presets: list[str], profile: Profile) -> Block:
     steps: Any = profile.steps
     if method.learner == "scout":
         steps = profile.scout_steps
     if method.learner == "dirl":
         steps = _budgets(steps, profile.budgets)
-    return _block(task, method, list(method.presets), profile.seeds, steps, method.settings)
+    return _block(task, method, presets, profile.seeds, steps, method.settings)
 
 
-def _deep(task: str, map_seed: int, method: Method, profile: Profile) -> Iterator[Block]:
-    """A block for each preset: only what differs from the preset's settings is set."""
+def _deep(task: str, map_seed: int, method: Method, preset: str, profile: Profile) -> Block:
+    """A block of one preset: only what differs from the preset's settings is set."""
     steps = profile.steps_of(task, map_seed)
-    for preset in method.presets:
-        config = as_document(config_of(method.learner, preset, load(task, map_seed)))
-        # A replay memory larger than the run would never be filled, and would only take memory.
-        wanted = {"eval_every": evaluation_interval(steps), "capacity": min(config["capacity"], steps)}
-        if profile.width is not None:
-            wanted |= {"width": profile.width, "warmup": min(config["warmup"], max(1, steps // 10))}
-        words = [f"{name}={value}" for name, value in wanted.items() if config[name] != value]
-        budgets: Any = _budgets(steps, profile.deep_budgets) if method.learner == "dirl" else steps
-        yield _block(task, method, [preset], profile.deep_seeds, budgets, (*method.settings, *words), map_seed)
+    config = as_document(config_of(method.learner, preset, load(task, map_seed)))
+    # A replay memory larger than the run would never be filled, and would only take memory.
+    wanted = {"eval_every": evaluation_interval(steps), "capacity": min(config["capacity"], steps)}
+    if profile.width is not None:
+        wanted |= {"width": profile.width, "warmup": min(config["warmup"], max(1, steps // 10))}
+    words = [f"{name}={value}" for name, value in wanted.items() if config[name] != value]
+    budgets: Any = _budgets(steps, profile.deep_budgets) if method.learner == "dirl" else steps
+    return _block(task, method, [preset], profile.deep_seeds, budgets, (*method.settings, *words), map_seed)
 
 
-def _paces(task: str, profile: Profile) -> Iterator[Block]:
+def _paces(task: str, profile: Profile, choice: Choice) -> Iterator[Block]:
     """The pace of every timed learner with both networks, as a short run; QCoRM+ has one network only."""
     steps = profile.pace_steps
-    for method in (m for m in DEEP if m.learner in TIMED and not m.settings):
+    for method in (m for m in DEEP if m.learner in TIMED and not m.settings and choice.presets_of(m)):
         # Learning from the first step on is what is timed; is_pace knows these cells by the same two settings.
         words = ["warmup=1", f"capacity={max(steps, 1_000)}", f"eval_every={_pace_interval(steps)}"]
         words += [] if profile.width is None else [f"width={profile.width}"]

@@ -10,7 +10,7 @@ from errands.errors import StoreError
 from errands.learners.presets import as_document, config_of
 from errands.paper.claims import ALL, CLAIMS, WITH_OPTIMUM, WITHOUT_OPTIMUM, Judged, judge_all
 from errands.paper.evidence import OTHER_WINDOWS, WINDOW, Evidence, gather
-from errands.paper.panels import Panel, Profile, Skipped, plan
+from errands.paper.panels import EVERYTHING, Choice, Panel, Profile, Skipped, plan
 from errands.paper.report import Report, figures, runtime_rows, summaries
 from errands.runs.folder import SWEEP, CellDocument, SweepFolder, open_sweep
 from errands.runs.plan import Block, expand
@@ -40,9 +40,10 @@ def prepare(
     large: bool = False,
     skipped: Sequence[Skipped] = (),
     dry: bool = False,
+    choice: Choice = EVERYTHING,
 ) -> Reproduction:
     """The sweep folder of some panels: a new one, or an old one with the cells that it lacks; `dry` writes nothing."""
-    blocks, left = plan(panels, profile, large)
+    blocks, left = plan(panels, profile, large, choice)
     sweep = _sweep(blocks, output, dry)
     wanted = set(expand(blocks))
     # The folder may hold cells of other panels from before; they are neither trained nor judged now.
