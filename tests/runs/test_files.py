@@ -1,4 +1,4 @@
-"""Files are replaced in one move, read within bounds, and every refusal says what to do."""
+"""Files are replaced in one move, read within bounds, refused with what to do; the same arrays give the same bytes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import resource
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from errands.errors import StoreError
-from errands.runs.files import WriteError, make_folder, read_file, refusal, write_file
+from errands.runs.files import WriteError, make_folder, pack, read_file, refusal, unpack, write_file
 
 
 @pytest.fixture
@@ -82,3 +83,17 @@ def test_a_file_in_place_of_the_runs_folder_is_a_refusal(tmp_path: Path) -> None
 def test_a_read_only_folder_is_told_as_such() -> None:
     assert "you may not write there" in str(refusal(Path("x"), OSError(30, "Read-only file system")))
     assert "mend that" in str(refusal(Path("x"), OSError(5, "Input/output error")))
+
+
+def test_bytes_depend_on_names_and_numbers_only() -> None:
+    table = np.arange(6.0).reshape(2, 3)
+    first = pack({"a": table, "b": np.array(3)})
+    second = pack({"b": np.array(3), "a": np.asfortranarray(table)})
+    assert first == second
+    assert unpack(first, Path("x"))["b"].shape == ()
+
+
+@pytest.mark.parametrize("data", [b"", b"\xff" * 8, b"\x02\0\0\0\0\0\0\0{}junk", (2**62).to_bytes(8, "little") + b"{}"])
+def test_what_is_no_safetensors_file_is_refused(data: bytes) -> None:
+    with pytest.raises(StoreError, match="not a safetensors file"):
+        unpack(data, Path("x"))

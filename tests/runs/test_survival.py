@@ -15,7 +15,7 @@ import pytest
 import errands
 from errands.errors import ConfigError, ErrandsError, StoreError, TaskError
 from errands.runs.documents import RunDocument, read_document
-from errands.runs.engine_local import train_apart
+from errands.runs.engines import train_apart
 from errands.runs.folder import HEAD, RunFolder, create, open_run
 from errands.runs.plan import expand, make_block, read_plan
 from errands.runs.progress import progress

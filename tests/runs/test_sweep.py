@@ -1,19 +1,38 @@
-"""Sweeps: stored with their plan, continued where they were, summarised from small files."""
+"""Sweeps: stored with their plan, priced before, continued where they were, ended by a clock, summarised from small files."""
 
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from errands.errors import StoreError, UnknownName
+from errands.cli import main
+from errands.errors import ErrandsError, StoreError, UnknownName
+from errands.learners.base import memory
+from errands.runs import sweep as outlook
 from errands.runs import sweep as sweeping
-from errands.runs.folder import SweepFolder, open_sweep
+from errands.runs.cost import Cost, cost
+from errands.runs.folder import CellDocument, RunFolder, SweepFolder, create, open_sweep
 from errands.runs.plan import make_block
 from errands.runs.progress import Progress
-from errands.runs.sweep import begin, extend, rows, train_sweep, unfinished, write_table
+from errands.runs.request import prepare
+from errands.runs.sweep import (
+    SHOWN,
+    Outlook,
+    begin,
+    extend,
+    look_ahead,
+    rows,
+    train_run,
+    train_sweep,
+    unfinished,
+    write_table,
+)
 from errands.runs.verify import faults
 from errands.tasks import load
 
@@ -120,3 +139,185 @@ def test_a_sweep_takes_in_more_cells_and_keeps_those_it_has(tmp_path: Path) -> N
     assert [cell.learner for cell, _ in unfinished(wider)] == ["crm"]
     assert (wider.cell(wider.document.cells[0]) / "seed-0" / "result.json").read_bytes() == before
     assert extend(wider, [more, small]) is wider
+
+
+TASK = load("figure-1")
+
+
+def made(path: Path, seeds: list[int]) -> RunFolder:
+    return create(path, prepare(TASK, "crm", steps=2_000, seeds=seeds, git={}), TASK)
+
+
+def test_every_seed_ends_and_what_has_ended_is_left_alone(tmp_path: Path) -> None:
+    run = made(tmp_path / "a", [0, 3])
+    assert not run.finished
+    train_run(run, jobs=1, quiet=True)
+    assert run.finished
+    assert [(r.seed, r.steps) for r in run.results()] == [(0, 2_000), (3, 2_000)]
+    before = {p: p.stat().st_mtime_ns for p in run.path.rglob("*") if p.is_file()}
+    train_run(run, jobs=1, quiet=True)
+    assert {p: p.stat().st_mtime_ns for p in run.path.rglob("*") if p.is_file()} == before
+
+
+def test_a_seed_that_was_lost_is_trained_again_to_the_same_bytes(tmp_path: Path) -> None:
+    run = made(tmp_path / "a", [0, 1])
+    train_run(run, quiet=True)
+    table = run.seed(1).table
+    kept, other = table.read_bytes(), run.seed(0).finish.stat().st_mtime_ns
+    for path in run.seed(1).path.iterdir():
+        path.unlink()
+    train_run(run, quiet=True)
+    assert table.read_bytes() == kept
+    assert run.seed(0).finish.stat().st_mtime_ns == other
+
+
+def test_what_is_told_goes_to_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train_run(made(tmp_path / "a", [0]), jobs=1, quiet=True)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_first_fault_is_raised(tmp_path: Path) -> None:
+    """The Boolean machine of fourteen boxes would take millions of gigabytes."""
+    task = load("delivery-14")
+    run = create(tmp_path / "a", prepare(task, "crm", "boolean", steps=10, git={}), task)
+    with pytest.raises(ErrandsError, match="the tables of CRM would take"):
+        train_run(run, jobs=1, quiet=True)
+
+
+def cell(folder: str, seeds: int = 2) -> CellDocument:
+    return CellDocument(task="figure-1", map_seed=0, learner="crm", machine="agenda", preset="tuned", settings=[],
+                        steps=10, seeds=seeds, folder=folder)  # fmt: skip
+
+
+A, B = cell("a", 3), cell("b", 1)
+COSTS = {"a": Cost(2.0, 1_000_000, True), "b": Cost(9.0, 5_000_000, False)}
+
+
+def test_work_is_shared_but_no_seed_is_split() -> None:
+    """3 x 2 + 9 = 15 seconds of work: 15 on one process; on two the 9-second seed and the others side by side."""
+    waiting = [(A, [0, 1, 2]), (B, [0])]
+    assert Outlook(waiting, COSTS, 1).runs == 4
+    assert Outlook(waiting, COSTS, 1).seconds == 15.0
+    assert Outlook(waiting, COSTS, 2).seconds == 9.0
+    assert Outlook([(A, [0, 1, 2])], COSTS, 2).seconds == 3.0
+
+
+def test_memory_is_that_of_the_largest_seeds_that_run_together() -> None:
+    waiting = [(A, [0, 1, 2]), (B, [0])]
+    assert [Outlook(waiting, COSTS, n).bytes for n in (1, 2, 3, 8)] == [5_000_000, 6_000_000, 7_000_000, 8_000_000]
+
+
+def test_nothing_left_costs_nothing() -> None:
+    done = Outlook([], {}, 4)
+    assert (done.runs, done.bytes) == (0, 0)
+    assert done.seconds == 0
+
+
+def test_it_is_told_in_one_line_and_in_one_document() -> None:
+    ahead = Outlook([(A, [0, 1, 2]), (B, [0])], COSTS, 2)
+    assert ahead.document() == {"runs": 4, "seconds": 9.0, "bytes": 6_000_000, "workers": 2}
+    assert ahead.words().startswith("4 runs on 2 processes: about ")
+    assert ahead.words().endswith("6 MB of tables")
+
+
+def test_a_long_plan_is_shown_by_its_first_cells() -> None:
+    many = [(cell(f"c{i}"), [0]) for i in range(SHOWN + 5)]
+    console = Console(record=True, width=120, file=StringIO())
+    console.print(Outlook(many, {c.folder: COSTS["b"] for c, _ in many}, 2).table())
+    text = console.export_text()
+    assert text.count("figure-1") == SHOWN
+    assert "and 5 more" in text
+    assert "~9.00" in text
+
+
+def test_what_is_left_of_a_sweep_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    block = make_block({"task": "figure-1", "learner": "qcorm,crm", "seeds": 2, "steps": 1000})
+    sweep = begin([block], tmp_path / "s")
+    ahead = look_ahead(sweep, 2)
+    assert (ahead.runs, ahead.workers) == (4, 2)
+    assert all(c.measured and c.bytes > 0 for c in ahead.costs.values())
+    monkeypatch.setattr(outlook, "memory", lambda: 10)
+    assert look_ahead(sweep, 8).workers == 1
+    train_sweep(sweep, 1, quiet=True)
+    assert look_ahead(sweep, 2).runs == 0
+
+
+SITTINGS = ["--task", "figure-1,corridor", "--learner", "crm", "--seeds", "2", "--steps", "30000", "--jobs", "1",
+            "--quiet", "--json"]  # fmt: skip
+
+
+def printed_rows(text: str) -> list[dict[str, object]]:
+    clocks = ("wall_seconds", "training_seconds")
+    return [{k: v for k, v in row.items() if k not in clocks} for row in json.loads(text)["runs"]]
+
+
+def test_sittings_give_what_one_sweep_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["sweep", *SITTINGS, "--name", "whole"]) == 0
+    whole = printed_rows(capsys.readouterr().out)
+    assert main(["sweep", *SITTINGS, "--name", "parts", "--seconds", "0.001"]) == 0
+    first = printed_rows(capsys.readouterr().out)
+    assert len(first) < len(whole) == 4
+    assert main(["resume", "parts", "--seconds", "600", "--quiet", "--json", "--jobs", "1"]) == 0
+    assert printed_rows(capsys.readouterr().out) == whole
+    tables = [p.read_bytes() for name in ("whole", "parts") for p in sorted(Path(f"runs/{name}").rglob("evaluations.csv"))]
+    assert tables[:4] == tables[4:]
+
+
+def test_a_run_is_not_ended_by_a_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["train", "figure-1", "crm", "--steps", "1000", "--name", "one", "--quiet"]) == 0
+    assert main(["resume", "one", "--seconds", "5"]) == 2
+    assert "--seconds is for sweeps" in capsys.readouterr().err
+
+
+def test_more_steps_cost_more_and_tables_have_their_size() -> None:
+    task = load("delivery-4")
+    few, many = (cost(prepare(task, "crm", steps=n, git={}), task) for n in (10_000, 100_000_000))
+    assert few.measured
+    assert many.seconds > 100 * few.seconds
+    # 31 agenda states, 100 cells, 4 actions, 8 bytes each
+    assert 31 * 100 * 4 * 8 <= many.bytes < 2 * 31 * 100 * 4 * 8
+
+
+def test_a_machine_of_219201_states_is_reckoned_and_not_built() -> None:
+    task = load("delivery-8")
+    found = cost(prepare(task, "crm", "boolean", steps=1_000_000, git={}), task)
+    assert not found.measured
+    # facts: 222,000 ns a step and 219,201 states; 100 cells, 4 actions and the best of them
+    assert found.seconds == pytest.approx(222, rel=0.3)
+    assert found.bytes == 219_201 * 100 * 5 * 8
+
+
+def test_the_outlook_of_a_sweep_counts_what_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = [make_block({"task": "figure-1,delivery-2", "learner": "qcorm", "seeds": 3, "steps": 2000})]
+    sweep = begin(plan, tmp_path / "sweep")
+    ahead = look_ahead(sweep, 2)
+    assert (ahead.runs, ahead.workers) == (6, 2)
+    assert 0 < ahead.seconds < 60
+    assert "6 runs on 2 processes: about" in ahead.words()
+    assert ahead.table().row_count == 2
+    monkeypatch.setattr(outlook, "CALIBRATION", -1.0)
+    train_sweep(sweep, 1, quiet=True)
+    assert look_ahead(sweep, 2).runs == 0
+
+
+def test_what_would_not_fit_into_memory_is_trained_by_fewer_processes(tmp_path: Path) -> None:
+    plan = [make_block({"task": "delivery-8", "learner": "crm", "machine": "boolean", "seeds": 1000, "steps": 10})]
+    workers = look_ahead(begin(plan, tmp_path / "sweep"), 1000).workers
+    assert 1 <= workers < 1000
+    assert workers == 1 or workers * 219_201 * 100 * 5 * 8 <= 0.8 * memory()
+
+
+def test_long_plans_are_measured_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = iter([0.0, 0.0, 0.0, *[9.0] * 100])
+    plan = [make_block({"task": "figure-1", "learner": "qcorm", "map_seed": "0..9", "seeds": 1, "steps": 1000})]
+    sweep = begin(plan, tmp_path / "sweep")
+    monkeypatch.setattr("errands.runs.sweep.time.perf_counter", lambda: next(ticks))
+    monkeypatch.setattr("errands.runs.sweep.cost", lambda document, task: outlook.Cost(2.0, 100, True))
+    ahead = look_ahead(sweep, 1)
+    assert ahead.seconds == 20.0
+    assert [ahead.costs[cell.folder].measured for cell, _ in ahead.waiting] == [True] * 2 + [False] * 8

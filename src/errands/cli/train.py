@@ -56,7 +56,7 @@ def run(arguments: Arguments) -> Answer:
     """Create the folder, train, and tell what came out."""
     from errands.errors import ConfigError
     from errands.runs.folder import RUNS, check_name, create
-    from errands.runs.log import writer_of
+    from errands.runs.progress import writer_of
     from errands.runs.request import fresh_name, prepare
     from errands.runs.train import learner_of
     from errands.tasks.catalogue import load
@@ -87,7 +87,7 @@ def finish(
     folder: RunFolder, jobs: int | None, quiet: bool, student: Learner | None = None, log: str | None = None
 ) -> Answer:
     """Train what is left of a run and tell what came out; when interrupted, say how to go on."""
-    from errands.runs.log import logged
+    from errands.runs.progress import logged
     from errands.runs.sweep import train_run
 
     try:

@@ -17,7 +17,7 @@ from errands.learners.base import Learner, cores, memory
 from errands.learners.presets import config_of
 from errands.runs.cost import Cost, cost, quick
 from errands.runs.documents import RunDocument, neat, write_document
-from errands.runs.engine_local import train_apart, train_here
+from errands.runs.engines import train_apart, train_here
 from errands.runs.files import WriteError, write_file
 from errands.runs.folder import (
     HEAD,
@@ -151,21 +151,21 @@ def train_sweep(
     """
     waiting = list(unfinished(sweep))
     total = sum(len(seeds) for _, seeds in waiting)
-    with progress(total, quiet) as told:
-        jobs = _jobs(sweep, waiting, told)
+    with progress(total, quiet) as telling:
+        jobs = _jobs(sweep, waiting, telling)
         if seconds is not None:
             jobs = _sittings(jobs, total, min(workers, total), time.time() + seconds)
         if engine == "ray":
-            from errands.runs.engine_ray import train_on_ray
+            from errands.runs.engines import train_on_ray
 
-            train_on_ray(jobs, address, told)
+            train_on_ray(jobs, address, telling)
         elif min(workers, total) > 1:
-            train_apart(jobs, min(workers, total), told, strict=False)
+            train_apart(jobs, min(workers, total), telling, strict=False)
         else:
-            train_here(jobs, told, strict=False)
+            train_here(jobs, telling, strict=False)
 
 
-def _jobs(sweep: SweepFolder, waiting: Sequence[tuple[CellDocument, list[int]]], told: Progress) -> Iterator[Job]:
+def _jobs(sweep: SweepFolder, waiting: Sequence[tuple[CellDocument, list[int]]], telling: Progress) -> Iterator[Job]:
     """The jobs of a sweep; the folder of a cell is created when its turn comes."""
     for cell, seeds in waiting:
         try:
@@ -177,7 +177,7 @@ def _jobs(sweep: SweepFolder, waiting: Sequence[tuple[CellDocument, list[int]]],
             for seed in seeds:
                 result = failed(seed, fault)
                 SeedFolder(sweep.cell(cell) / f"seed-{seed}", seed).end(result)
-                told.end(Job(sweep.cell(cell), (seed,), cell.task, cell.learner), [result])
+                telling.end(Job(sweep.cell(cell), (seed,), cell.task, cell.learner), [result])
             continue
         yield from jobs
 
@@ -322,10 +322,10 @@ def train_run(run: RunFolder, jobs: int | None = None, quiet: bool = False, stud
     left = [seed for seed in run.document.seeds if ended_well(run.seed(seed)) is None]
     waiting = jobs_of(run, left)
     workers = min(jobs or cores(), len(waiting))
-    with progress(len(left), quiet) as told:
+    with progress(len(left), quiet) as telling:
         if len(waiting) == 1:
-            told.end(waiting[0], train_job(run, waiting[0], partial(told.beat, waiting[0]), student))
+            telling.end(waiting[0], train_job(run, waiting[0], partial(telling.beat, waiting[0]), student))
         elif workers > 1 and not quick(run.document, run.task, len(waiting)):
-            train_apart(waiting, workers, told, strict=True)
+            train_apart(waiting, workers, telling, strict=True)
         else:
-            train_here(waiting, told, strict=True)
+            train_here(waiting, telling, strict=True)

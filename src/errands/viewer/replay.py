@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from errands.machines import AgendaRM, BooleanRM, CoupledRM, NumericRM
+from errands.machines import AgendaRM, BooleanRM, CoupledRM, Machine, NumericRM
 from errands.machines.counting import Quotient, size
 from errands.machines.stepping import State, Step
 from errands.machines.unfolding import Ordered, extend
@@ -16,7 +16,6 @@ from errands.tables import RUNNING, SUCCESS
 from errands.tasks.task import Task
 from errands.viewer.scene import (
     Diagram,
-    Machine,
     Scene,
     action_name,
     cell_of,

@@ -129,7 +129,7 @@ def main(path: str, seconds: int) -> int:
     bell = threading.Timer(seconds, lambda: os._exit(3))
     bell.daemon = True
     bell.start()
-    from errands.runs.engine_local import attempt
+    from errands.runs.engines import attempt
     from errands.runs.folder import open_run
     from errands.runs.train import jobs_of
 

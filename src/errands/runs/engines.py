@@ -1,32 +1,36 @@
-"""The local engine: seeds trained in this process, or in fresh processes that end when this one does."""
+"""Where seeds are trained: in this process, in fresh processes that end when this one does, or by the workers of a Ray cluster."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
 import signal
+import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
 
-from errands.errors import ErrandsError, StoreError
-from errands.runs.documents import ResultDocument
-from errands.runs.files import WriteError
-from errands.runs.folder import RunFolder, open_run
+from errands.errors import ConfigError, ErrandsError, StoreError, install
+from errands.runs.documents import MAX_DOCUMENT, ResultDocument
+from errands.runs.files import WriteError, read_file, write_file
+from errands.runs.folder import HEAD, TASK, RunFolder, open_run
 from errands.runs.progress import Progress
-from errands.runs.train import Beat, Job, Report, ended_well, failed, train_job
+from errands.runs.train import Beat, Job, Report, ended_well, failed, jobs_of, train_job
+from errands.tasks.spec import MAX_BYTES
 from errands.worlds.imports import allow, allowed
 
 
-def train_here(jobs: Iterable[Job], told: Progress, strict: bool) -> None:
+def train_here(jobs: Iterable[Job], progress: Progress, strict: bool) -> None:
     """Train jobs one after the other in this process; `strict` raises the first fault instead of recording it."""
     for job in jobs:
-        told.end(job, attempt(job, partial(told.beat, job), strict))
+        progress.end(job, attempt(job, partial(progress.beat, job), strict))
 
 
 def attempt(job: Job, report: Report, strict: bool) -> list[ResultDocument]:
@@ -63,7 +67,7 @@ class _Worker:
     job: Job | None = None
 
 
-def train_apart(jobs: Iterable[Job], count: int, told: Progress, strict: bool) -> None:
+def train_apart(jobs: Iterable[Job], count: int, progress: Progress, strict: bool) -> None:
     """Train seeds in `count` processes; a process that dies is replaced and its seed recorded as failed."""
     waiting = iter(jobs)
     workers = [_start() for _ in range(count)]
@@ -72,7 +76,7 @@ def train_apart(jobs: Iterable[Job], count: int, told: Progress, strict: bool) -
         while busy:
             for connection in wait([worker.connection for worker in busy], timeout=1.0):
                 worker = next(w for w in busy if w.connection is connection)
-                if _listen(worker, told, strict):
+                if _listen(worker, progress, strict):
                     busy.remove(worker)
                     # The seed of a dead worker was recorded by _listen; the other seeds still want as many workers.
                     if not worker.process.is_alive():
@@ -123,7 +127,7 @@ def _hand(worker: _Worker, waiting: Iterator[Job], strict: bool) -> bool:
     return worker.job is not None
 
 
-def _listen(worker: _Worker, told: Progress, strict: bool) -> bool:
+def _listen(worker: _Worker, progress: Progress, strict: bool) -> bool:
     """Hear one message of a worker; True when its seed has ended."""
     job = worker.job
     if job is None:
@@ -139,10 +143,10 @@ def _listen(worker: _Worker, told: Progress, strict: bool) -> bool:
             raise fault from None
         message = record(open_run(job.path), job, fault)
     if isinstance(message, Beat):
-        told.beat(job, message)
+        progress.beat(job, message)
         return False
     if isinstance(message, list):
-        told.end(job, message)
+        progress.end(job, message)
         return True
     raise message
 
@@ -158,10 +162,10 @@ def _work(connection: Connection, imports: tuple[str, ...]) -> None:
             job, strict = connection.recv()
             try:
                 message: object = attempt(job, connection.send, strict)
-            # Faults are told as plain ones: a library's exception may not survive the way through a pipe.
+            # Faults are progress as plain ones: a library's exception may not survive the way through a pipe.
             except StoreError as fault:
                 message = StoreError(str(fault))
-            except Exception as fault:  # noqa: BLE001 (it is told by the parent)
+            except Exception as fault:  # noqa: BLE001 (it is progress by the parent)
                 known = isinstance(fault, ErrandsError)
                 message = ErrandsError(str(fault) if known else f"{type(fault).__name__}: {fault}")
             connection.send(message)
@@ -176,3 +180,82 @@ def _die_with_parent() -> None:
         # os._exit, since a thread cannot end a main thread that is busy training in any other way.
         wait([parent.sentinel])
         os._exit(1)
+
+
+RETRIES = 8
+AHEAD = 2
+"""Seeds handed to the cluster for each of its cores."""
+RESULT = "result.json"
+
+
+def train_on_ray(jobs: Iterable[Job], address: str | None, progress: Progress) -> None:
+    """Train seeds on a cluster ('auto' or host:port), or on a Ray of this machine when there is no address."""
+    ray = _connected(address)
+    train = ray.remote(num_cpus=1, max_retries=RETRIES)(train_away)
+    waiting, under_way = iter(jobs), dict[Any, Job]()
+    # A bounded number is handed over: jobs are made lazily, and a sweep's folders come into being one by one.
+    room = max(2, AHEAD * int(ray.cluster_resources().get("CPU", 1)))
+    while True:
+        while len(under_way) < room and (job := next(waiting, None)) is not None:
+            head, text = read_file(job.path / HEAD, MAX_DOCUMENT), read_file(job.path / TASK, MAX_BYTES)
+            under_way[train.remote(head, text, job.seeds, allowed())] = job
+        if not under_way:
+            return
+        for done in ray.wait(list(under_way), num_returns=1)[0]:
+            job = under_way.pop(done)
+            run = open_run(job.path)
+            try:
+                files, error = ray.get(done)
+            except ray.exceptions.RayError as fault:
+                files, error = {}, f"{type(fault).__name__}: {str(fault).splitlines()[0]}"
+            _store(run, job, files, error)
+            progress.end(job, [result for place in map(run.seed, job.seeds) if (result := place.result()) is not None])
+
+
+def _store(run: RunFolder, job: Job, files: dict[str, bytes], error: str) -> None:
+    """Write what a worker brought back, the result of each seed last: it says that the seed has ended."""
+    for place in map(run.seed, job.seeds):
+        with place.locked():
+            # Only the last part of a worker's names is used, so that nothing lands outside the seed's folder.
+            mine = {Path(name).name: data for name, data in files.items() if Path(name).parent.name == place.path.name}
+            for name in sorted(mine, key=lambda name: (name == RESULT, name)):
+                write_file(place.path / name, mine[name])
+    if error:
+        record(run, job, ErrandsError(error))
+
+
+def train_away(head: bytes, text: bytes, seeds: Sequence[int], imports: Sequence[str] = ()) -> tuple[dict[str, bytes], str]:
+    """What a worker does: train a job in a folder of its own and bring back the files, or say what went wrong.
+
+    `head` and `text` are the very bytes of run.json and task.toml: files of seeds repeat the checksum of their run.json.
+    """
+    with tempfile.TemporaryDirectory(prefix="errands-") as folder:
+        try:
+            allow(imports)
+            write_file(Path(folder) / TASK, text)
+            write_file(Path(folder) / HEAD, head)
+            run = open_run(Path(folder))
+            (job,) = jobs_of(run, seeds)
+            train_job(run, job, lambda beat: None)
+        except Exception as fault:  # noqa: BLE001 (whatever a learner runs into is recorded by the driver)
+            return {}, f"{type(fault).__name__}: {fault}"
+        places = [run.seed(seed).path for seed in seeds]
+        return {
+            f"{place.name}/{path.name}": path.read_bytes()
+            for place in places for path in place.iterdir() if path.is_file()
+        }, ""  # fmt: skip
+
+
+def _connected(address: str | None) -> Any:
+    try:
+        import ray
+    except ImportError:
+        raise ConfigError(f"the engine 'ray' is not installed; type: {install('ray')}") from None
+    if not ray.is_initialized():
+        try:
+            ray.init(address=address, log_to_driver=False, include_dashboard=False if address is None else None)
+        except (ConnectionError, ValueError, RuntimeError) as fault:
+            said = str(fault).splitlines()[0][:200]
+            hint = "start one with 'ray start --head'"
+            raise ConfigError(f"no Ray cluster answers at '{address}' ({said}); {hint}") from None
+    return ray
