@@ -20,7 +20,7 @@ from errands.oracle.certificate import certificate
 from errands.oracle.optimum import optimum
 from errands.tasks import Task, any_order, avoid, load
 from errands.worlds.grid import grid_table
-from errands.worlds.office import office_layout
+from errands.worlds.places import office_layout
 
 TESTS = Path(__file__).parents[1] / "tests" / "learners"
 MAPS, RANDOM = 200, 2_000

@@ -1,4 +1,8 @@
-from errands.runs.bench import REFERENCE, Benched, compile_seconds, speeds
+"""The speed of this machine: every learner beside its reference, its memory, its compiler."""
+
+from __future__ import annotations
+
+from errands.runs.cost import REFERENCE, Benched, compile_seconds, speeds
 
 
 def test_every_learner_is_measured_beside_its_reference():

@@ -8,7 +8,7 @@ import pytest
 
 from errands.errors import SpecError
 from errands.worlds import Office, World, distances
-from errands.worlds.office import WIDTH
+from errands.worlds.places import OFFICE_WIDTH as WIDTH
 
 LAYOUT = Office().layout
 

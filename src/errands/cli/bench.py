@@ -40,7 +40,7 @@ def run(arguments: Arguments) -> Answer:
     from rich.console import Group
 
     from errands.errors import ConfigError
-    from errands.runs.bench import peak_megabytes
+    from errands.runs.cost import peak_megabytes
     from errands.runs.provenance import computer, versions
 
     if not 0 < arguments.seconds <= MOST_SECONDS or any(not 1 <= n <= 60 for n in arguments.sizes):
@@ -60,7 +60,7 @@ def run(arguments: Arguments) -> Answer:
 
 
 def _measured(arguments: Arguments) -> list[dict[str, Any]]:
-    from errands.runs.bench import speeds
+    from errands.runs.cost import speeds
 
     rows = []
     for speed in speeds(arguments.seconds, arguments.sizes, arguments.large):
@@ -71,7 +71,7 @@ def _measured(arguments: Arguments) -> list[dict[str, Any]]:
 
 def _compiled(arguments: Arguments) -> list[dict[str, Any]]:
     """Compile times; the Boolean machine has the kernels of the agenda machine."""
-    from errands.runs.bench import BENCHED, compile_seconds
+    from errands.runs.cost import BENCHED, compile_seconds
 
     rows = []
     for method in BENCHED:

@@ -79,7 +79,7 @@ class World(Protocol):
 KINDS: Mapping[str, tuple[str, str]] = {
     "grid": ("errands.worlds.grid_world", "GridWorld"),
     "delivery": ("errands.worlds.delivery", "Delivery"),
-    "office": ("errands.worlds.office", "Office"),
+    "office": ("errands.worlds.places", "Office"),
     "visit": ("errands.worlds.places", "Visit"),
     "pickup": ("errands.worlds.places", "Pickup"),
     "taxi": ("errands.worlds.places", "Taxi"),

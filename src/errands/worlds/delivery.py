@@ -12,18 +12,20 @@ import numpy as np
 from errands.errors import TaskError
 from errands.tables import WorldTable
 from errands.worlds.base import FiniteWorld
-from errands.worlds.grid import GridLayout, distinct_cells, grid_limit, grid_size, grid_table, outcomes, positive
-from errands.worlds.grid_world import GridEnv, Info, OnGrid
+from errands.worlds.grid import GridLayout, distinct_cells, outcomes
+from errands.worlds.grid_world import GridEnv, Info
+from errands.worlds.places import Scattered
 from errands.worlds.saving import Saved
 
 MOST_STATES = 5_000_000
 
 
 @dataclass(frozen=True, init=False)
-class Delivery(OnGrid):
+class Delivery(Scattered):
     """Station `s`, boxes `b1`..`bN` and the start on distinct random cells; more boxes on a map only add to it.
 
-    The grid has 10 x 10 cells up to 30 boxes, then the smallest size with four cells to a box (64 boxes: 16 x 16).
+    The grid has 10 x 10 cells up to 30 boxes, then the smallest size with four cells to a box (64 boxes: 16 x 16). The
+    compact table of `finite()` has every box in place: the task layer removes what the machine completed.
     """
 
     boxes: int
@@ -33,18 +35,9 @@ class Delivery(OnGrid):
     limit: int
 
     def __init__(
-        self,
-        boxes: int = 2,
-        map_seed: int = 0,
-        size: int | None = None,
-        slip: float = 0.0,
-        limit: int | None = None,
+        self, boxes: int = 2, map_seed: int = 0, size: int | None = None, slip: float = 0.0, limit: int | None = None
     ) -> None:
-        positive("boxes", boxes)
-        side = grid_size(boxes, size)
-        steps = grid_limit(boxes, side, limit)
-        vars(self).update(boxes=boxes, map_seed=map_seed, size=side, slip=slip, limit=steps)
-        _ = self.layout
+        self.settle({"boxes": boxes}, 1, map_seed, size, slip, limit)
 
     @property
     def kind(self) -> str:
@@ -66,10 +59,6 @@ class Delivery(OnGrid):
     def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
         """A fresh Gymnasium environment in which boxes are taken and delivered."""
         return DeliveryEnv(self, render_mode)
-
-    def finite(self) -> FiniteWorld:
-        """The compact table over cells with every box in place: the task layer removes what the machine completed."""
-        return grid_table(self.layout)
 
     def expanded(self) -> FiniteWorld:
         """The exact table over (boxes left, carrying, cell), which needs no machine to know what was taken."""

@@ -1,21 +1,59 @@
-"""Random places on a grid (ours): Visit has N in any order, Pickup and Taxi N pairs, from one cell to another."""
+"""Places on a grid: the Office of the paper (Section 6), one map of twelve rooms with 17 doors; and random ones (ours).
+
+Visit has N places in any order, Pickup and Taxi have N pairs, from one cell to another.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from errands.errors import SpecError
 from errands.worlds.grid import GridLayout, distinct_cells, grid_limit, grid_size, positive
 from errands.worlds.grid_world import OnGrid
 
+OFFICE_WIDTH, OFFICE_HEIGHT, ROOM = 12, 9, 3
+OFFICE_START = (2, 1)
+OFFICES = ((4, 4), (7, 4), (1, 7), (10, 7), (10, 1), (1, 1))
+COFFEE = ((3, 6), (8, 2))
+DECORATIONS = ((1, 4), (10, 4), (4, 7), (4, 1), (7, 7), (7, 1))
 TAXI_SIDE = 5
 TAXI_WALLS = frozenset({(1, 2), (6, 7), (15, 16), (20, 21), (17, 18), (22, 23)})
 """Between neighbouring cells, as on the map of Gymnasium's Taxi: in the upper streets one, in the lower ones two each."""
 
 
+class Scattered(OnGrid):
+    """What worlds of random places share: a square grid; its side and limit follow the number of places unless given."""
+
+    map_seed: int
+    size: int
+    slip: float
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the places, in the order in which they are drawn."""
+        raise NotImplementedError
+
+    def settle(
+        self, count: dict[str, int], each: int, map_seed: int, size: int | None, slip: float, limit: int | None
+    ) -> None:
+        """Set all fields: `count` is the field that says how many there are, each of them has so many places."""
+        ((name, number),) = count.items()
+        positive(name, number)
+        side = grid_size(each * number, size)
+        steps = grid_limit(each * number, side, limit)
+        vars(self).update(count, map_seed=map_seed, size=side, slip=slip, limit=steps)
+        _ = self.layout  # drawn at once: a map that cannot be is refused here
+
+    @cached_property
+    def layout(self) -> GridLayout:
+        """The plan that the map seed draws: the start, then the places in order."""
+        start, *cells = distinct_cells(self.map_seed, self.size * self.size, len(self.features) + 1)
+        return GridLayout(self.size, self.size, start, tuple(zip(self.features, cells, strict=True)), slip=self.slip)
+
+
 @dataclass(frozen=True, init=False)
-class Visit(OnGrid):
+class Visit(Scattered):
     """Places `v1`..`vN` and the start on distinct random cells; sizes as in Delivery (100 places: 20 x 20)."""
 
     places: int
@@ -25,18 +63,9 @@ class Visit(OnGrid):
     limit: int
 
     def __init__(
-        self,
-        places: int = 5,
-        map_seed: int = 0,
-        size: int | None = None,
-        slip: float = 0.0,
-        limit: int | None = None,
+        self, places: int = 5, map_seed: int = 0, size: int | None = None, slip: float = 0.0, limit: int | None = None
     ) -> None:
-        positive("places", places)
-        side = grid_size(places, size)
-        steps = grid_limit(places, side, limit)
-        vars(self).update(places=places, map_seed=map_seed, size=side, slip=slip, limit=steps)
-        _ = self.layout
+        self.settle({"places": places}, 1, map_seed, size, slip, limit)
 
     @property
     def kind(self) -> str:
@@ -48,15 +77,9 @@ class Visit(OnGrid):
         """The places v1..vN."""
         return tuple(f"v{i}" for i in range(1, self.places + 1))
 
-    @cached_property
-    def layout(self) -> GridLayout:
-        """The plan that the map seed draws: the start, then the places in order."""
-        start, *cells = distinct_cells(self.map_seed, self.size * self.size, self.places + 1)
-        return GridLayout(self.size, self.size, start, tuple(zip(self.features, cells, strict=True)), slip=self.slip)
-
 
 @dataclass(frozen=True, init=False)
-class Pickup(OnGrid):
+class Pickup(Scattered):
     """Pick-up places `p1`..`pN`, drop-off places `d1`..`dN` and the start on distinct random cells of an open grid."""
 
     pairs: int
@@ -68,11 +91,7 @@ class Pickup(OnGrid):
     def __init__(
         self, pairs: int = 2, map_seed: int = 0, size: int | None = None, slip: float = 0.0, limit: int | None = None
     ) -> None:
-        positive("pairs", pairs)
-        side = grid_size(2 * pairs, size)
-        steps = grid_limit(2 * pairs, side, limit)
-        vars(self).update(pairs=pairs, map_seed=map_seed, size=side, slip=slip, limit=steps)
-        _ = self.layout
+        self.settle({"pairs": pairs}, 2, map_seed, size, slip, limit)
 
     @property
     def kind(self) -> str:
@@ -83,12 +102,6 @@ class Pickup(OnGrid):
     def features(self) -> tuple[str, ...]:
         """p1, d1, p2, d2 and so on."""
         return paired(self.pairs)
-
-    @cached_property
-    def layout(self) -> GridLayout:
-        """The plan that the map seed draws: the start, then the places pair by pair."""
-        start, *cells = distinct_cells(self.map_seed, self.size * self.size, 2 * self.pairs + 1)
-        return GridLayout(self.size, self.size, start, tuple(zip(self.features, cells, strict=True)), slip=self.slip)
 
 
 @dataclass(frozen=True)
@@ -128,3 +141,72 @@ class Taxi(OnGrid):
 def paired(count: int) -> tuple[str, ...]:
     """The names of `count` pairs: p1, d1, p2, d2 and so on."""
     return tuple(f"{letter}{i}" for i in range(1, count + 1) for letter in "pd")
+
+
+@dataclass(frozen=True)
+class Office(OnGrid):
+    """The one Office map; all six offices are on it, `offices` says how many of them the catalogue task visits."""
+
+    offices: int = 6
+    slip: float = 0.0
+    limit: int = 1000
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.offices <= len(OFFICES):
+            raise SpecError(f"offices is {self.offices}, and must be from 1 to {len(OFFICES)}")
+        positive("limit", self.limit)
+        _ = self.layout
+
+    @property
+    def kind(self) -> str:
+        """The word of task files: office."""
+        return "office"
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The offices o1..o6, then coffee and decoration; that a decoration is fatal is the machine's affair."""
+        return self.layout.features
+
+    @property
+    def layout(self) -> GridLayout:
+        """The plan of the rooms."""
+        return office_layout(self.slip)
+
+
+@cache
+def office_layout(slip: float = 0.0) -> GridLayout:
+    """The plan of the paper's figure, from coordinates (x, y) counted from the bottom left."""
+    offices = ((f"o{i}", place) for i, place in enumerate(OFFICES, 1))
+    places = (*offices, *(("coffee", place) for place in COFFEE), *(("decoration", place) for place in DECORATIONS))
+    return GridLayout(
+        width=OFFICE_WIDTH,
+        height=OFFICE_HEIGHT,
+        start=_cell(*OFFICE_START),
+        places=tuple((name, _cell(*place)) for name, place in places),
+        walls=frozenset(_walls()),
+        slip=slip,
+        signs=(("coffee", "f"), ("decoration", "*")),
+    )
+
+
+def _cell(x: int, y: int) -> int:
+    # The figure counts y upwards, layouts number rows from the top.
+    return (OFFICE_HEIGHT - 1 - y) * OFFICE_WIDTH + x
+
+
+def _walls() -> list[tuple[int, int]]:
+    """The walls around every room, open in the middle, where the doors are."""
+    upright = [
+        (_cell(x - 1, y), _cell(x, y))
+        for x in range(ROOM, OFFICE_WIDTH, ROOM)
+        for y in range(OFFICE_HEIGHT)
+        if y % ROOM != ROOM // 2
+    ]
+    # Lower cell number first, which is the upper cell.
+    level = [
+        (_cell(x, y), _cell(x, y - 1))
+        for y in range(ROOM, OFFICE_HEIGHT, ROOM)
+        for x in range(OFFICE_WIDTH)
+        if x % ROOM != ROOM // 2
+    ]
+    return upright + level
