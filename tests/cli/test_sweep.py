@@ -69,7 +69,7 @@ def test_a_run_that_fails_is_told_by_the_exit_code(capsys: pytest.CaptureFixture
     [
         ([], "needs a plan file"),
         (["--task", "figure-1"], "--learner is missing"),
-        (["missing.toml"], "cannot be read"),
+        (["missing.toml"], "there is no file 'missing.toml'; give the path of a plan"),
         ([*FLAGS, "--vary", "alpha"], "varies nothing"),
         ([*FLAGS, "--set", "alhpa=1"], "did you mean 'alpha'"),
         ([*FLAGS, "--name", "a/b"], "cannot name a run"),

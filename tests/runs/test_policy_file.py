@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -267,3 +269,31 @@ def test_situations_that_cannot_be_are_told_and_other_files_are_refused(tmp_path
     (tmp_path / "other").write_bytes(b"x" * 100)
     with pytest.raises(StoreError, match="no policy file"):
         read_policy(tmp_path / "other")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(StoreError, match="no plain file"):
+        read_policy(tmp_path / "pipe")
+
+
+def test_a_strangers_policy_file_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    good = errands.train("figure-1", "qcorm", steps=2_000).export(tmp_path / "p.safetensors").read_bytes()
+    length = int.from_bytes(good[:8], "little")
+    header, body = json.loads(good[8 : 8 + length]), good[8 + length :]
+    about = json.loads(header["__metadata__"]["errands"])
+
+    def file(words: Any, length: int | None = None) -> bytes:
+        text = words if isinstance(words, bytes) else json.dumps(words).encode()
+        return (len(text) if length is None else length).to_bytes(8, "little") + text + body
+
+    def told(about: Any) -> bytes:
+        return file({**header, "__metadata__": {"errands": about if isinstance(about, str) else json.dumps(about)}})
+
+    odd = (None, -1, 2**70, "x", [], {}, [[]], float("nan"))
+    bad = [b"", file(header, 2**63), file(header, 2**64 - 1), file(b"[" * 200_000), file([]), told("[" * 200_000), told("{}")]
+    bad += [told({**about, key: value}) for key in ("machine", "observation", "action", "kind") for value in odd]
+    bad += [file({**header, name: {**header[name], "data_offsets": [0, 2**70]}}) for name in header if name != "__metadata__"]
+    bad += [file({**header, name: value}) for name in header for value in odd]
+    bad += [told({**about, "machine": {**about["machine"], key: value}}) for key in about["machine"] for value in (None, 7, [7])]
+    for data in bad:
+        (tmp_path / "bad").write_bytes(data)
+        with contextlib.suppress(StoreError):  # anything else would be raised
+            read_policy(tmp_path / "bad").reset(0)

@@ -31,8 +31,7 @@ def run(arguments: Arguments) -> Answer:
         return Answer(json_schema(), json.dumps(json_schema(), indent=1))
     if arguments.file is None:
         raise ConfigError("errands lint needs the path of a task file, or --schema")
-    from errands.cli.options import read_text
-    from errands.tasks.catalogue import task_text
+    from errands.tasks.catalogue import read_text, task_text
 
     name = arguments.file
     is_file = name.endswith((".toml", ".txt")) or "/" in name

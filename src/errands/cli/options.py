@@ -10,9 +10,9 @@ from typing import Annotated
 
 from tyro.constructors import PrimitiveConstructorSpec
 
-from errands.errors import ConfigError, SpecError
+from errands.errors import ConfigError
 from errands.machines.numeric import NumericRM
-from errands.tasks.catalogue import load
+from errands.tasks.catalogue import load, read_text
 
 MOST = 2**53
 """Counts stay below this: run.json is JSON, whose numbers are exact up to here."""
@@ -83,18 +83,6 @@ def machine_named(name: str, map_seed: int = 0) -> NumericRM:
 
         return parse_text2022(read_text(Path(name)))
     return load(name, map_seed).machine
-
-
-def read_text(path: Path, most: int = 1_000_000) -> str:
-    """The text of a user's file, when it is one and not too large."""
-    try:
-        if path.stat().st_size > most:
-            raise SpecError(f"{path} is larger than {most:,} bytes; a task file is smaller")
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise SpecError(f"there is no file '{path}'; check the path") from None
-    except (OSError, UnicodeDecodeError) as fault:
-        raise SpecError(f"'{path}' cannot be read as text: {fault}") from None
 
 
 def allow_digits() -> None:

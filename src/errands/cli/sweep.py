@@ -98,6 +98,7 @@ def _blocks(arguments: Arguments) -> list[Any]:
     """The blocks of the plan file, or one, with what was given as options."""
     from errands.errors import ConfigError
     from errands.runs.plan import Block, make_block, read_plan, spread
+    from errands.tasks.catalogue import read_text
 
     names = ("task", "learner", "machine", "preset", "map_seed", "seeds", "steps", "eval_every")
     given: dict[str, Any] = {name: value for name in names if (value := getattr(arguments, name)) is not None}
@@ -112,22 +113,8 @@ def _blocks(arguments: Arguments) -> list[Any]:
         if missing := [f"--{name}" for name in ("task", "learner") if name not in given]:
             raise ConfigError(f"a sweep needs a plan file, or --task and --learner; {' and '.join(missing)} is missing")
         return [make_block(given)]
-    blocks: list[Block] = read_plan(_text(Path(arguments.plan)))
+    blocks: list[Block] = read_plan(read_text(Path(arguments.plan), "a plan"))
     return [make_block({**block.model_dump(), **given}) for block in blocks]
-
-
-def _text(path: Path) -> str:
-    from errands.errors import ConfigError
-    from errands.runs.plan import MAX_BYTES
-
-    try:
-        if path.exists() and not path.is_file():
-            raise ConfigError(f"the plan '{path}' is not a plain file; give the path of a TOML file")
-        if path.stat().st_size > MAX_BYTES:
-            raise ConfigError(f"'{path}' is larger than {MAX_BYTES:,} bytes; a plan is smaller")
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as fault:
-        raise ConfigError(f"the plan '{path}' cannot be read: {fault}") from None
 
 
 def finish(

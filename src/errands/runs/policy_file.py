@@ -21,6 +21,7 @@ from errands.worlds.saving import rich
 
 Array = NDArray[Any]
 KIND = "errands policy 1"
+MOST_BYTES = 1 << 32
 _DTYPES = {
     "F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "I8": "|i1", "U64": "<u8", "U32": "<u4", "U8": "|u1", "BOOL": "|b1",
 }  # fmt: skip
@@ -38,7 +39,7 @@ def read_policy(
             task file are in the policy file; without either `info["features"]` must tell what is true.
         state: the task's `state` function of an observation, where it has one; without it `act` is given the state itself.
     """
-    data = Path(path).read_bytes()
+    data = _read(Path(path))
     try:
         # A safetensors file: the header's length in 8 bytes, a header in JSON, then all arrays. It is read by hand here
         # so that a policy needs numpy and nothing else.
@@ -52,9 +53,20 @@ def read_policy(
         }
         if about["kind"] != KIND:
             raise KeyError(about["kind"])
-    except (KeyError, ValueError, TypeError, struct.error) as fault:
-        raise StoreError(f"{path} is no policy file of errands ({type(fault).__name__}); write one with 'errands export'") from None
-    return FileAgent(about, arrays, features, state)
+        return FileAgent(about, arrays, features, state)
+    except Exception as fault:  # noqa: BLE001 (a stranger's file can be wrong in as many ways as there are lines below)
+        said = f"{type(fault).__name__}: {' '.join(str(fault).split())[:100]}"
+        raise StoreError(f"{path} is no policy file of errands ({said}); write one with 'errands export'") from None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.is_file() and path.stat().st_size <= MOST_BYTES:
+            return path.read_bytes()
+    except OSError as fault:
+        raise StoreError(f"{path} cannot be read ({(fault.strerror or 'error').lower()})") from None
+    what = f"larger than {MOST_BYTES:,} bytes" if path.is_file() else "no plain file"
+    raise StoreError(f"{path} is {what}; give a file that 'errands export --as policy' wrote")
 
 
 class FileAgent(Follower):
@@ -67,6 +79,8 @@ class FileAgent(Follower):
         features: Callable[..., Any] | None = None,
         state: Callable[[Any], Hashable] | None = None,
     ) -> None:
+        if not isinstance(about["action"], dict) or not isinstance(about["observation"], dict):
+            raise TypeError("its spaces are not described")
         machine = dict(about["machine"])
         vanishing = tuple(machine.pop("vanishing"))
         rules = {key: [(g["number"], g["of"]) for g in machine.pop(key, [])] for key in ("choose", "capacity")}

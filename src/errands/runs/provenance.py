@@ -15,6 +15,8 @@ from pathlib import Path
 CORE = ("numpy", "numba", "llvmlite", "gymnasium", "safetensors")
 BY_WORLD = {"cheetah": ("mujoco",), "gymnasium": ("mujoco",)}
 DEEP = ("jax", "jaxlib")
+MOST_COMPARED = 200_000_000
+"""Bytes of tracked files that are read to see whether they differ from git's index."""
 
 
 def versions(world: str, deep: bool) -> dict[str, str]:
@@ -91,7 +93,8 @@ def _commit(store: Path) -> str:
 
 def _changed(tree: Path, store: Path) -> bool:
     """Whether a tracked file is not as the index has it: by size and time, by content where the time differs."""
-    data = (store / "index").read_bytes() if (store / "index").stat().st_size < 50_000_000 else b""
+    index, left = store / "index", MOST_COMPARED
+    data = index.read_bytes() if index.is_file() and index.stat().st_size < 50_000_000 else b""
     kind, version, count = struct.unpack(">4sLL", data[:12])
     if kind != b"DIRC" or version not in (2, 3):
         raise ValueError("an index of another kind")
@@ -118,6 +121,10 @@ def _changed(tree: Path, store: Path) -> bool:
         if there.st_size & 0xFFFFFFFF != size:
             return True
         if not same_time and stat.S_ISREG(there.st_mode):
+            left -= there.st_size
+            # The folder may be anybody's, and so may what its index names: then nothing is said.
+            if left < 0 or not (tree / name).resolve().is_relative_to(tree):
+                raise ValueError(name)
             # Git's name for a file's content: the SHA-1 of a short header and the bytes.
             content = (tree / name).read_bytes()
             if hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).digest() != blob:

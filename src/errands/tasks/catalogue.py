@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -191,24 +192,25 @@ def load(name: str | Path, map_seed: int = 0) -> Task:
 
 def load_file(path: Path) -> Task:
     """The task of a task file."""
-    from errands.tasks.spec import MAX_BYTES
+    return Task.from_toml(read_text(path))
 
+
+def read_text(path: Path, kind: str = "a task file", most: int = 1_000_000) -> str:
+    """The text of a file that a user named, when it is a plain one of at most so many bytes."""
+    # Not waited for when opened, and read only where it is a plain file: a pipe would block, a device would never end.
     try:
-        # Never opened unless it is a plain file: a pipe would block, a device would never end.
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise SpecError(f"'{path}' cannot be read as a task file: it is no plain file")
-        with path.open("rb") as file:
-            raw = file.read(MAX_BYTES + 1)
-        if len(raw) > MAX_BYTES:
-            raise SpecError(f"{path} is larger than {MAX_BYTES:,} bytes; a task file is smaller")
-        text = raw.decode()
+        with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise SpecError(f"'{path}' cannot be read as {kind}: it is no plain file")
+            raw = file.read(most + 1)
+        if len(raw) > most:
+            raise SpecError(f"{path} is larger than {most:,} bytes; {kind} is smaller")
+        return raw.decode("utf-8-sig")  # some editors begin a file with a mark of its encoding
     except FileNotFoundError:
-        raise SpecError(
-            f"there is no file '{path}'; give the path of a task file or a name from 'errands tasks'"
-        ) from None
-    except (OSError, UnicodeDecodeError) as fault:
-        raise SpecError(f"'{path}' cannot be read as a task file: {fault}") from None
-    return Task.from_toml(text)
+        other = " or a name from 'errands tasks'" if kind == "a task file" else ""
+        raise SpecError(f"there is no file '{path}'; give the path of {kind}{other}") from None
+    except (OSError, ValueError) as fault:
+        raise SpecError(f"'{path}' cannot be read as {kind}: {fault}") from None
 
 
 def task_text(name: str, map_seed: int = 0) -> str:
