@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from errands.oracle.episode import Pair, walk
+from typing import Any
+
+import pytest
+
+from errands.learners import make_learner
+from errands.oracle.episode import LANES, Pair, play, play_many, walk
 from errands.oracle.optimum import optimum
 from errands.tables import FAILURE, RUNNING, SUCCESS
 from errands.tasks import Task, load
@@ -75,3 +80,15 @@ transitions = ["u0 -> u0 : goal & ~never ; -reward", "u0 -> u1 : never & ~goal ;
     pair = Pair(Task.from_toml(text))
     landing = pair.step(14, pair.stepper.start, 2)
     assert (landing.world_state, landing.reward, landing.status) == (15, -1.0, FAILURE)
+
+
+@pytest.mark.parametrize("env", ["CartPole-v1", "Pendulum-v1"])
+def test_episodes_played_side_by_side_are_those_played_one_by_one(env: str) -> None:
+    """More episodes than environments, of different lengths; the network's weights are random."""
+    rules = {"a": {"index": 0, "above": 0.03}, "b": {"index": 0, "below": -0.03}}
+    task = Task.from_env(env, rules, "any_order(a, b)", limit=40)
+    small = {"width": 16, "depth": 1, "capacity": 500, "warmup": 20, "platform": "cpu"}
+    policy: Any = make_learner(task, "hrm", settings=small).policy
+    one_by_one = [play(policy, task, seed) for seed in range(LANES + 8)]
+    assert play_many(policy, task, range(LANES + 8)) == one_by_one
+    assert len({length for length, _, _ in one_by_one}) > 3

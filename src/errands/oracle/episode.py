@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Generator, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from itertools import islice
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
@@ -87,6 +88,8 @@ class Moved(NamedTuple):
     """The subtasks and Boolean objectives completed by the step."""
     reward: float = 0.0
     machine_step: Step | None = None
+    over: bool = False
+    """Whether it was the last step."""
 
 
 def episode(policy: Policy, task: Task, seed: int = 0, env: gym.Env[Any, Any] | None = None) -> Iterator[Moved]:
@@ -106,39 +109,49 @@ def _in_tables(policy: Policy, task: Task, seed: int) -> Iterator[Moved]:
     memory: Hashable = None
     # Features of the start are shown, but the machine reads features from the first step on.
     yield Moved(s, state, RUNNING, features=pair.world.labels[int(table.start_label[start])])
-    for _ in range(task.world.limit):
+    for left in reversed(range(task.world.limit)):
         action, memory = policy.act(s, state, memory)
         outcome = draw(table.cumulative[s, action], rng)
         features = pair.world.labels[int(table.label[s, action, outcome])]
         s, state, reward, status, completed, step = pair.step(s, state, action, outcome)
-        yield Moved(s, state, status, action, features, completed, reward, step)
-        if status != RUNNING:
+        over = status != RUNNING or left == 0
+        yield Moved(s, state, status, action, features, completed, reward, step, over)
+        if over:
             return
 
 
 def _in_env(policy: Policy, task: Task, seed: int, given: gym.Env[Any, Any] | None) -> Iterator[Moved]:
     env = numbered(task.world) if given is None else given
-    stepper = Stepper(task.machine)
     try:
-        observation, info = env.reset(seed=seed)
-        state, memory = stepper.start, None
-        yield Moved(_seen(env, observation), state, RUNNING, features=frozenset(info.get("features", ())))
-        for _ in range(task.world.limit):
-            action, memory = policy.act(_seen(env, observation), state, memory)
-            observation, _, terminated, truncated, info = env.step(_done(env, action))
-            features = frozenset(info.get("features", ()))
-            step = stepper.step(state, features)
-            completed = stepper.completed(state, step)
-            reward = step.transition.reward.paid(info.get("signals")) if step.transition else 0.0
-            state, status = step.state, stepper.status[step.state[0]]
-            if status == RUNNING and terminated:
-                status = FAILURE
-            yield Moved(_seen(env, observation), state, status, action, features, completed, reward, step)
-            if status != RUNNING or truncated:
-                return
+        steps = _stepped(task, seed, env)
+        moved, memory = next(steps), None
+        yield moved
+        while not moved.over:
+            action, memory = policy.act(moved.world_state, moved.machine_state, memory)
+            moved = steps.send(action)
+            yield moved
     finally:
         if given is None:
             env.close()
+
+
+def _stepped(task: Task, seed: int, env: gym.Env[Any, Any]) -> Generator[Moved, Any, None]:
+    """An episode in an environment, which is sent the action of each step, until `over`."""
+    stepper = Stepper(task.machine)
+    observation, info = env.reset(seed=seed)
+    state = stepper.start
+    action = yield Moved(_seen(env, observation), state, RUNNING, features=frozenset(info.get("features", ())))
+    for left in reversed(range(task.world.limit)):
+        observation, _, terminated, truncated, info = env.step(_done(env, action))
+        features = frozenset(info.get("features", ()))
+        step = stepper.step(state, features)
+        completed = stepper.completed(state, step)
+        reward = step.transition.reward.paid(info.get("signals")) if step.transition else 0.0
+        state, status = step.state, stepper.status[step.state[0]]
+        if status == RUNNING and terminated:
+            status = FAILURE
+        over = status != RUNNING or truncated or left == 0
+        action = yield Moved(_seen(env, observation), state, status, action, features, completed, reward, step, over)
 
 
 def _seen(env: gym.Env[Any, Any], observation: Any) -> Any:
@@ -198,3 +211,64 @@ def play(policy: Policy, task: Task, seed: int) -> tuple[int, float, bool]:
     for step in episode(policy, task, seed):
         length, total, status = length + 1, total + step.reward, step.status
     return length, total, status == SUCCESS
+
+
+LANES = 32
+"""Environments in which episodes of a policy that acts in many at once are played side by side."""
+
+
+@runtime_checkable
+class ManyPolicy(Protocol):
+    """A policy whose actions in many episodes cost little more than in one: a network."""
+
+    def act_many(
+        self, world_states: Sequence[Any], machine_states: Sequence[State], memories: Sequence[Hashable]
+    ) -> list[tuple[Any, Hashable]]:
+        """What `Policy.act` answers in each of these situations."""
+        ...
+
+
+@dataclass
+class _Lane:
+    """One environment and the episode that is under way in it."""
+
+    env: gym.Env[Any, Any]
+    number: int
+    steps: Generator[Moved, Any, None]
+    moved: Moved
+    memory: Hashable = None
+    length: int = 0
+    total: float = 0.0
+
+
+def play_many(policy: ManyPolicy, task: Task, seeds: Sequence[int]) -> list[tuple[int, float, bool]]:
+    """Length, total reward and success of an episode for each seed, LANES of them at a time."""
+    results: dict[int, tuple[int, float, bool]] = {}
+    waiting = iter(enumerate(seeds))
+    envs = [numbered(task.world) for _ in range(min(LANES, len(seeds)))]
+
+    def begun(env: gym.Env[Any, Any]) -> Iterator[_Lane]:
+        for number, seed in islice(waiting, 1):
+            steps = _stepped(task, seed, env)
+            yield _Lane(env, number, steps, next(steps))
+
+    try:
+        lanes = [lane for env in envs for lane in begun(env)]
+        while lanes:
+            answers = policy.act_many(
+                [lane.moved.world_state for lane in lanes],
+                [lane.moved.machine_state for lane in lanes],
+                [lane.memory for lane in lanes],
+            )
+            following: list[_Lane] = []
+            for lane, (action, memory) in zip(lanes, answers, strict=True):
+                lane.moved, lane.memory = lane.steps.send(action), memory
+                lane.length, lane.total = lane.length + 1, lane.total + lane.moved.reward
+                if lane.moved.over:
+                    results[lane.number] = lane.length, lane.total, lane.moved.status == SUCCESS
+                following += begun(lane.env) if lane.moved.over else (lane,)
+            lanes = following
+    finally:
+        for env in envs:
+            env.close()
+    return [results[number] for number in range(len(seeds))]

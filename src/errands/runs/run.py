@@ -92,11 +92,14 @@ class Run:
     def evaluate(self, episodes: int = 100, seed: int = 0) -> Sample:
         """Success and length of the learnt policy over some episodes, each with its mean and a 95 % interval (.low, .high)."""
         from errands.oracle.certificate import sampled
-        from errands.oracle.episode import play
+        from errands.oracle.episode import ManyPolicy, play, play_many
 
         if self.task.certain:  # every episode is the same one
             first = play(self.policy, self.task, seed)
             return sampled(lambda drawn: first, episodes, seed)
+        if isinstance(self.policy, ManyPolicy) and self.task.finite is None:
+            many = play_many(self.policy, self.task, range(seed, seed + episodes))
+            return sampled(lambda drawn: many[drawn - seed], episodes, seed)
         return sampled(lambda drawn: play(self.policy, self.task, drawn), episodes, seed)
 
     def save(self, path: str | Path) -> Path:

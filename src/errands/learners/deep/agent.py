@@ -417,3 +417,12 @@ def decide(
     worth = agent.low.worth(agent_state.trained, observation, acting)
     head = agent.high.best(agent_state.high, held, since, state, observation, worth)
     return agent.low.greedy(acting[head]), head
+
+
+@partial(jax.jit, static_argnums=0)
+def decide_many(
+    agent: DeepAgent, agent_state: AgentState, observations: Array, states: Array, helds: Array, sinces: Array
+) -> tuple[Array, Array]:
+    """`decide` for many situations at once: [rows, observation] and [rows] each."""
+    chosen: tuple[Array, Array] = jax.vmap(partial(decide, agent, agent_state))(observations, states, helds, sinces)
+    return chosen

@@ -11,11 +11,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from numpy.typing import NDArray
 
 from errands.errors import ConfigError
 from errands.learners.base import MOST, Form, Learner, Saved, SavedArray, Stopwatch, checked
-from errands.learners.deep.agent import AgentState, DeepAgent, decide
+from errands.learners.deep.agent import AgentState, DeepAgent, decide, decide_many
 from errands.learners.deep.bandit import BanditMemory
 from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.machine import Kind
@@ -24,6 +24,7 @@ from errands.learners.deep.team import Team, team_of
 from errands.machines.counting import Quotient
 from errands.machines.stepping import State
 from errands.machines.unfolding import BooleanRM
+from errands.oracle.episode import LANES
 from errands.tables import Evaluation
 from errands.tasks.task import Task
 
@@ -76,9 +77,9 @@ class DeepPolicy:
             self.agent,
             self.agent_state,
             self._observation(world_state),
-            jnp.int32(state),
-            jnp.int32(held),
-            jnp.int32(since),
+            np.int32(state),
+            np.int32(held),
+            np.int32(since),
         )
         since = (since if int(head) == held else 0) + 1
         shown = np.asarray(action)
@@ -86,12 +87,34 @@ class DeepPolicy:
         discrete = isinstance(world_state, int) or self.agent.low.normals == 0
         return (int(shown[0]) if discrete else shown), (machine_state, order, int(head), since)
 
-    def _observation(self, world_state: Any) -> Array:
+    def act_many(
+        self, world_states: Sequence[Any], machine_states: Sequence[State], memories: Sequence[Hashable]
+    ) -> list[tuple[Any, Hashable]]:
+        """What `act` answers in each of these situations, by one pass through the network."""
+        rows, places = [], []
+        for world_state, state, memory in zip(world_states, machine_states, memories, strict=True):
+            before, order, held, since = memory if isinstance(memory, tuple) else (None, (), 0, 0)
+            number, order = self._locate(state, before, order)
+            rows.append(self._observation(world_state))
+            places.append((number, held, 0 if before is not None and before != state else since, order))
+        numbers = np.array([place[:3] for place in places], np.int32)
+        # Always so many rows: else every count of episodes still under way would be compiled anew.
+        spare = max(LANES, len(rows)) - len(rows)
+        padded = np.pad(np.stack(rows), ((0, spare), (0, 0))), *np.pad(numbers, ((0, spare), (0, 0))).T
+        actions, heads = (np.asarray(part) for part in decide_many(self.agent, self.agent_state, *padded))
+        discrete = isinstance(world_states[0], int) or self.agent.low.normals == 0
+        return [
+            (int(action[0]) if discrete else action, (state, order, int(head), (since if head == held else 0) + 1))
+            for action, head, state, (_, held, since, order) in zip(actions, heads, machine_states, places, strict=False)
+        ]
+
+    def _observation(self, world_state: Any) -> NDArray[np.float32]:
         size = self.agent.shape.observation
         if isinstance(world_state, int | np.integer):
-            return (jnp.arange(size) == int(world_state)).astype(jnp.float32)
-        row = world_state if self.see is None else self.see(world_state)
-        return jnp.asarray(row, jnp.float32).reshape(size)
+            row: Any = np.arange(size) == int(world_state)
+        else:
+            row = world_state if self.see is None else self.see(world_state)
+        return np.array(row, np.float32).reshape(size)
 
     def _locate(self, state: State, before: State | None, order: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
         rm = self.agent.machine.rm
