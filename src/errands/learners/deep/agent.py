@@ -287,8 +287,14 @@ class DeepAgent:
         """The buffer rows of the next update."""
         # At the first step the buffer is empty and row 0, all zeros, is drawn; nothing is learnt before `warmup`, which
         # is 1 or more.
-        size = jnp.minimum(step, self.config.capacity)
-        index = jnp.minimum(jnp.floor(uniforms[: self.config.batch] * size).astype(jnp.int32), jnp.maximum(size - 1, 0))
+        c = self.config
+        held = jnp.minimum(step, c.capacity)
+        # Rows from which fewer than `n_steps` lead to the newest one are not drawn yet.
+        size = jnp.maximum(held - (c.n_steps - 1), 0)
+        index = jnp.minimum(jnp.floor(uniforms[: c.batch] * size).astype(jnp.int32), jnp.maximum(size - 1, 0))
+        if c.n_steps > 1:
+            # Counted from the oldest row, which lies where the next one will; the rows of a stretch stand side by side.
+            index = ((step - held + index)[:, None] + jnp.arange(c.n_steps)).ravel() % c.capacity
         high, extra = self.high.replay(agent_state.high, step, uniforms[self.config.batch + 4 :][: self.high.uniforms])
         # Extra rows come last: `with_extra` finds them by counting from the end. A row that was overwritten since has
         # weight 0.
@@ -391,7 +397,9 @@ class DeepAgent:
         # Neither the machine's reward nor its status is stored: the same label is judged anew for every head when it is
         # sampled. The end of an episode by time is not stored either, which is what makes the targets bootstrap through
         # it.
-        tail = (outcome.label, position.state, outcome.ends)
+        # With several steps to a target it must be known where a stretch is cut off: 2 is an end that is not the world's.
+        cut = jnp.where(progress.over & ~outcome.ends, 2, outcome.ends) if self.config.n_steps > 1 else outcome.ends
+        tail = (outcome.label, position.state, cut)
         row = self.shape.pack(position.observation, outcome.observation, action, outcome.signals, tail)
         return agent_state._replace(high=self.high.note(agent_state.high, note)), row, progress
 

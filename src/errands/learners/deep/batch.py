@@ -231,6 +231,33 @@ def expand(shape: RowShape, rule: RuleArrays, stays: bool, rows: Float[Array, "r
     )
 
 
+def expand_far(
+    shape: RowShape, rule: RuleArrays, stays: bool, gamma: float, stretches: Float[Array, "rows steps row"]
+) -> Batch:
+    """What stretches of rows teach every head: rewards until the episode is over or the rows are, and what follows then."""
+    count, steps = stretches.shape[:2]
+    head = jnp.broadcast_to(jnp.arange(rule.table.shape[1]), (count, rule.table.shape[1]))
+    # [B, H]: what is paid; gamma to the power of the steps taken less one, and 0 behind an end, since the update
+    # multiplies what follows with gamma once more; the weight. [B]: whether the stretch goes on.
+    paid, factor, weight = jnp.zeros(head.shape), jnp.ones(head.shape), rule.alive[stretches[:, 0, -2].astype(jnp.int32)]
+    on, following = jnp.ones(count, jnp.bool_), shape.following(stretches[:, 0])
+    for k in range(steps):
+        row = stretches[:, k]
+        terms = jnp.take_along_axis(rule.table[row[:, -3].astype(jnp.int32)], head[..., None], axis=1)
+        reward = terms[..., 0] + jnp.einsum("bhs,bs->bh", terms[..., 4:], shape.signals_of(row))
+        live = on[:, None] & (factor > 0)
+        paid = paid + jnp.where(live, factor * reward * (gamma if k else 1.0), 0.0)
+        weight = weight * jnp.where(live, terms[..., 2], 1.0)
+        further = terms[..., 1] * (row[:, -1] != 1.0)[:, None] * (gamma if k else 1.0)
+        factor = jnp.where(on[:, None], factor * further, factor)
+        head = jnp.where(on[:, None], terms[..., 3].astype(jnp.int32), head)
+        following = jnp.where(on[:, None], shape.following(row), following)
+        on = on & (row[:, -1] == 0.0)
+    first = stretches[:, 0]
+    follow = None if stays else head
+    return Batch(shape.observations(first), following, shape.actions(first), paid, factor, follow, weight)
+
+
 class Extra(NamedTuple):
     """Rows that join an update with a fixed target for one head."""
 
@@ -248,12 +275,25 @@ class OverHeads:
     rule: RuleArrays
     stays: bool
     single: bool = False
+    steps: int = 1
+    """Rows that stand side by side for a step and those after it; the rows that were added to the batch stand alone."""
+    count: int = 0
+    """Rows of the batch, without those that were added to it."""
+    gamma: float = 1.0
     uniforms: int = 0
 
     def batch(self, rows: Array, state: Array, uniforms: Array) -> Batch:
         """The batch of sampled rows."""
-        batch = expand(self.shape, self.rule, self.stays, rows)
-        return batch.only(rows[:, -2:-1].astype(jnp.int32)) if self.single else batch
+        if self.steps == 1:
+            batch, first = expand(self.shape, self.rule, self.stays, rows), rows
+        else:
+            stretches, alone = jnp.split(rows, [self.count * self.steps])
+            stretches = stretches.reshape(self.count, self.steps, -1)
+            batch, first = expand_far(self.shape, self.rule, self.stays, self.gamma, stretches), stretches[:, 0]
+            if len(alone):
+                added = expand(self.shape, self.rule, self.stays, alone)
+                batch = jax.tree.map(lambda *parts: jnp.concatenate(parts), batch, added)
+        return batch.only(first[:, -2:-1].astype(jnp.int32)) if self.single else batch
 
     def with_extra(self, batch: Batch, extra: Extra) -> Batch:
         """The last rows get the fixed target of one head and teach no other."""

@@ -43,6 +43,10 @@ class DeepConfig(LearnerConfig):
     """How far the target network follows in each update."""
     batch: int = 32
     """Environment steps sampled for an update; each is expanded over all heads."""
+    learn_every: int = 1
+    """Environment steps to one update, where environments are stepped on the host."""
+    n_steps: int = 1
+    """Steps whose rewards are added up before the value of what follows counts; fewer where the episode is over."""
     capacity: int = 50_000
     """Environment steps that the replay buffer holds."""
     warmup: int = 100
@@ -53,6 +57,8 @@ class DeepConfig(LearnerConfig):
     """Hidden layers."""
     network: Literal["heads", "one-hot", "conv"] = "heads"
     """A trunk with a head per objective or machine state, the paper's one-hot input, or heads behind a convolution (pictures)."""
+    standardise: bool = False
+    """Whether observations are shifted and scaled by mean and deviation of those learnt from; pictures channel by channel."""
     epsilon_start: float = 1.0
     """Probability of a random action at the first step (DDQN)."""
     epsilon_step: float = 3e-5
@@ -62,9 +68,13 @@ class DeepConfig(LearnerConfig):
     epsilon_per: Literal["step", "episode"] = "step"
     """Whether it falls with every step or with every episode."""
     explore_steps: int = 1
-    """Steps for which a random action is kept, so that exploring gets somewhere (DDQN)."""
+    """Steps for which a random action (DDQN) or the noise on actions (TD3) is kept, so that exploring gets somewhere."""
     action_noise: float = 0.1
     """Standard deviation of the noise on actions while training, for actions in [-1, 1] (TD3)."""
+    random_actions: float = 0.0
+    """Probability of a random action instead of a noisy one (TD3)."""
+    action_cost: float = 0.0
+    """What the actor pays for the square of its outputs before they are bent into [-1, 1], lest all end at a bound (TD3)."""
     target_noise: float = 0.2
     """Standard deviation of the noise on target actions (TD3)."""
     noise_clip: float = 0.5
@@ -83,7 +93,7 @@ class DeepConfig(LearnerConfig):
         for name in ("alpha", "polyak", "epsilon_start", "epsilon_step", "epsilon_end"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
-        for name in ("batch", "capacity", "width", "depth", "policy_delay", "warmup", "explore_steps", "eval_episodes"):
+        for name in ("batch", "capacity", "width", "depth", "policy_delay", "warmup", "explore_steps", "n_steps", "learn_every", "eval_episodes"):
             # None passes: eval_episodes has it as a default.
             if (getattr(self, name) or 1) < 1 or getattr(self, name) == 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")

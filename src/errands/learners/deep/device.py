@@ -130,6 +130,9 @@ def randoms(agent: DeepAgent, keys: Array, chunk: Array) -> tuple[Array, Array]:
         first = jnp.arange(CHUNK) // agent.config.explore_steps * agent.config.explore_steps
         acting = slice(agent.config.batch, agent.config.batch + 2)
         uniforms = uniforms.at[..., acting].set(uniforms[first][..., acting])
+        if agent.low.normals:
+            # Those of the action come first; the others are noise on targets.
+            normals = normals.at[..., : agent.shape.action].set(normals[first][..., : agent.shape.action])
     return uniforms, normals
 
 

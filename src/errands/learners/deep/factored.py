@@ -202,8 +202,8 @@ class FactoredTD3:
     def act(
         self, acting: Float[Array, " actions"], uniforms: Array, normals: Array, epsilon: Array, go: Bool[Array, ""]
     ) -> Float[Array, " actions"]:
-        """The actor's action with noise; uniform before the first update."""
-        return noisy(acting, normals, self.config.action_noise, go)
+        """The actor's action with noise; uniform before the first update, and now and then."""
+        return noisy(acting, uniforms, normals, self.config, go)
 
     def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, " actions"]:
         """The actor's action."""

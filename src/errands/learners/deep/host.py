@@ -23,6 +23,7 @@ from errands.learners.deep.factored import FactoredTD3
 from errands.learners.deep.host_envs import EpisodeCounter, HostEnvs, HostStep, host_envs_of
 from errands.learners.deep.machine import MachineArrays
 from errands.learners.deep.methods import agent_of
+from errands.learners.deep.standardised import Standardised
 from errands.learners.deep.td3 import TD3
 from errands.learners.deep.team import Team
 
@@ -120,10 +121,12 @@ def _randoms(agent: DeepAgent, keys: Array, chunk: Array) -> tuple[Array, Array]
 def phased(agent: DeepAgent) -> tuple[DeepAgent, ...]:
     """The agent at each of the steps from one update of TD3's actor to the next: the host knows where it stands."""
     # One compiled program per phase; which one is due follows from the step, so no branch is left to the device.
-    low = agent.low
+    outer = agent.low
+    low = outer.low if isinstance(outer, Standardised) else outer
     if not isinstance(low, TD3 | FactoredTD3):
         return (agent,)
-    return tuple(replace(agent, low=replace(low, phase=k)) for k in range(agent.config.policy_delay))
+    lows = [replace(low, phase=k) for k in range(agent.config.policy_delay)]
+    return tuple(replace(agent, low=replace(outer, low=one) if isinstance(outer, Standardised) else one) for one in lows)
 
 
 class HostTeam(Team):
@@ -184,10 +187,12 @@ class HostTeam(Team):
                 now = self._state
                 self.host_envs.send(np.asarray(now.actions))
                 randoms = self._random(now.keys, self._count)
-                phases = phased(self.agent)
-                agent = phases[self._count % len(phases)]
-                # Donates the agent states; positions and buffer are still needed by `turn`, which donates those.
-                agent_states = learn(agent, now.agent_states, now.positions, now.buffer, now.step, *randoms)
+                agent_states, (update, between) = now.agent_states, divmod(self._count, self.agent.config.learn_every)
+                if not between:
+                    phases = phased(self.agent)
+                    agent = phases[update % len(phases)]
+                    # Donates the agent states; positions and buffer are still needed by `turn`, which donates those.
+                    agent_states = learn(agent, agent_states, now.positions, now.buffer, now.step, *randoms)
                 answer = packed(self.host_envs.receive())
                 # From here on the numbers are those of the next step, whose action `turn` chooses.
                 self._count += 1

@@ -27,6 +27,7 @@ from errands.learners.deep.ddqn import DDQN
 from errands.learners.deep.factored import FactoredDDQN, FactoredTD3
 from errands.learners.deep.host_envs import Spaces
 from errands.learners.deep.machine import MachineArrays
+from errands.learners.deep.standardised import Standardised
 from errands.learners.deep.td3 import TD3
 
 # Heads are columns of the last layer; with three hidden layers of 512 this is a matrix of a hundred million numbers.
@@ -58,8 +59,15 @@ def agent_of(learner: str, machine: MachineArrays, config: DeepConfig, spaces: S
     sizes = (spaces.observation, rule.heads, spaces.actions, config)
     low: ValueLearner = TD3.of(*sizes) if spaces.continuous else DDQN.of(*sizes, spaces.image)
     # QRM teaches one head per row, so expanding over all of them would be wasted work.
-    expansion: Expansion = OverHeads(shape, rule_arrays(rule), rule.stays, learner == "qrm")
-    return DeepAgent(machine, low, high, expansion, shape, config)
+    stretch = {"steps": config.n_steps, "count": config.batch, "gamma": config.gamma}
+    expansion: Expansion = OverHeads(shape, rule_arrays(rule), rule.stays, learner == "qrm", **stretch)  # type: ignore[arg-type]
+    return DeepAgent(machine, _scaled(low, config, spaces), high, expansion, shape, config)
+
+
+def _scaled(low: ValueLearner, config: DeepConfig, spaces: Spaces) -> ValueLearner:
+    """The value learner, behind a scale where the settings say so."""
+    pictures = spaces.image if config.network == "conv" else None
+    return Standardised(low, pictures[2] if pictures else spaces.observation, config.warmup) if config.standardise else low
 
 
 def _parts(learner: str, machine: MachineArrays, config: DeepConfig, spaces: Spaces) -> tuple[Rule, HighLevel]:
@@ -84,4 +92,4 @@ def _plus(machine: MachineArrays, config: DeepPlusConfig, spaces: Spaces, shape:
     else:
         low = FactoredDDQN.of(spaces.observation, codes, spaces.actions, config, spaces.image)
     # The machine state is an input of the network, so there is a single head and nothing to choose.
-    return DeepAgent(machine, low, NoHighLevel(single=True), expansion, shape, config)
+    return DeepAgent(machine, _scaled(low, config, spaces), NoHighLevel(single=True), expansion, shape, config)

@@ -80,6 +80,8 @@ def _bounds(name: str, agent: DeepAgent, width: int) -> tuple[str, Any, Any]:
                    np.array([0, 0, -FINITE, 0, 0, 0]), np.array([FINITE, heads - 1, FINITE, 1, FINITE, FINITE])),
         "waiting": ("how many grounding transitions the episode has", 0, 4 * heads + 4),
         "time": ("steps of the episode so far", 0, machine.task.world.limit),
+        "variance": ("the variance of observations by entry", 0.0, FINITE),
+        "batches": ("batches that mean and variance of observations are taken of", 0, MOST_COUNT),
         "square": ("Adam's mean of squared gradients", 0.0, FINITE),
     }  # fmt: skip
     if name == "positions.state":

@@ -113,10 +113,10 @@ class TD3:
         return weighted(batch.weight, jnp.square(q - goal))
 
     def _actor_loss(self, layers: Layers, critic: Layers, batch: Batch) -> Float[Array, ""]:
-        actions = self._actions(layers, batch.observations, batch.heads)
+        raw = self.actor.some(layers, batch.observations, batch.heads)
         # `critic` has the axis of critics too, of length 1.
-        q = self._judge(critic, batch.observations, actions, batch.heads)[0]
-        return -weighted(batch.weight, q)
+        q = self._judge(critic, batch.observations, jnp.tanh(raw), batch.heads)[0]
+        return weighted(batch.weight, self.config.action_cost * jnp.square(raw).sum(axis=-1) - q)
 
     def act(
         self,
@@ -126,8 +126,8 @@ class TD3:
         epsilon: Float[Array, ""],
         go: Bool[Array, ""],
     ) -> Float[Array, " actions"]:
-        """The actor's action with noise; uniform before the first update."""
-        return noisy(acting, normals, self.config.action_noise, go)
+        """The actor's action with noise; uniform before the first update, and now and then."""
+        return noisy(acting, uniforms, normals, self.config, go)
 
     def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, " actions"]:
         """The actor's action."""
@@ -153,7 +153,7 @@ def improved(
     """One update of the critics, and every `policy_delay` steps one of the actor, whose loss is by the first critic."""
     go = step >= config.warmup
     # Actor and both targets move together, every policy_delay steps, as in Stable-Baselines3 (the paper is silent).
-    both = step % config.policy_delay == 0 if phase is None else phase == 0
+    both = step // config.learn_every % config.policy_delay == 0 if phase is None else phase == 0
     gradient = jax.grad(critic_loss)(trained.critics.weights)
     # Critics first: the actor climbs the updated ones.
     critics = descend(trained.critics, gradient, config.alpha, config.polyak, go, both)
@@ -169,11 +169,14 @@ def improved(
     return ActorCritic(jax.lax.cond(both, improve, lambda actor: actor, trained.actor), critics)
 
 
-def noisy(acting: Float[Array, " actions"], normals: Array, size: float, go: Array) -> Float[Array, " actions"]:
-    """An action with normal noise; a uniform one before the first update."""
+def noisy(
+    acting: Float[Array, " actions"], uniforms: Array, normals: Array, config: DeepConfig, go: Array
+) -> Float[Array, " actions"]:
+    """An action with normal noise; a uniform one before the first update and with the probability of a random one."""
     # erf(x / sqrt 2) turns a normal number into a uniform one between -1 and 1, so no other numbers are needed.
     own = normals[: len(acting)]
-    return jnp.where(go, jnp.clip(acting + size * own, -1.0, 1.0), jax.lax.erf(own * 0.5**0.5))
+    noise = jnp.clip(acting + config.action_noise * own, -1.0, 1.0)
+    return jnp.where(go & (uniforms[0] >= config.random_actions), noise, jax.lax.erf(own * 0.5**0.5))
 
 
 def actor_critic(key: Array, actor: Sizes, critic: Sizes) -> ActorCritic:
