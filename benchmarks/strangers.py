@@ -18,9 +18,10 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 import types
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -169,12 +170,12 @@ def task_of(name: str) -> Any:
     return Task.from_env(known["env"], known["features"], known["machine"], limit=known["limit"], name=name)
 
 
-Score = tuple[int, float, float]
-"""The step, the share of successes, the mean length."""
+Tell = Callable[[int, float, float], None]
+"""Told the step, the share of successes, the mean length."""
 
 
-def ours(name: str, run: str, seed: int, steps: int, every: int) -> Iterator[Score]:
-    """Evaluations of one of our learners, with settings behind slashes."""
+def ours(name: str, run: str, seed: int, steps: int, every: int, tell: Tell) -> None:
+    """Train one of our learners, with settings behind slashes, and tell its scores."""
     from errands.learners.deep.learner import DeepTeam
     from errands.learners.presets import config_of
 
@@ -183,53 +184,39 @@ def ours(name: str, run: str, seed: int, steps: int, every: int) -> Iterator[Sco
     words += [f"eval_every={every}", f"eval_episodes={EPISODES}"]
     team = DeepTeam(task, config_of(learner, "tuned", task, words), [seed], learner)  # type: ignore[arg-type]
     for (evaluation,) in team.train(steps):
-        yield team.step, float(evaluation.success), float(evaluation.episode_length)
+        tell(team.step, float(evaluation.success), float(evaluation.episode_length))
 
 
-def theirs(name: str, run: str, seed: int, steps: int, every: int) -> Iterator[Score]:
-    """Evaluations of Stable-Baselines3 on the product of world and agenda machine."""
+def theirs(name: str, run: str, seed: int, steps: int, every: int, tell: Tell) -> None:
+    """Train Stable-Baselines3 on the product of world and agenda machine, and tell its scores."""
     import gymnasium as gym
     import numpy as np
     import torch
     from stable_baselines3 import DQN, TD3
+    from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.noise import NormalActionNoise
 
-    torch.set_num_threads(1)
-    env, test = task_of(name).env("agenda"), task_of(name).env("agenda")
-    continuous = isinstance(env.action_space, gym.spaces.Box)
-    settings = dict(ZOO[name]) if run == "sb3-zoo" else {}
-    noise = settings.pop("noise", None)
-    if noise is not None:
-        count = int(np.prod(env.action_space.shape))
-        settings["action_noise"] = NormalActionNoise(np.zeros(count), np.full(count, noise))
-    policy = "MlpPolicy"
-    if name == "minigrid":
-        policy = "MultiInputPolicy"
-        settings["policy_kwargs"] = {"features_extractor_class": window_extractor()}
-    if not continuous:
-        settings.setdefault("exploration_fraction", 0.1)
-    method: Any = TD3 if continuous else DQN
-    model = method(policy, env, seed=seed, device="cpu", **settings)
-    # One call of `learn` with all steps, so that exploration falls over them as it does for their users.
-    from stable_baselines3.common.callbacks import BaseCallback
-
-    scores: list[Score] = []
-
     class Watch(BaseCallback):  # type: ignore[misc]
-        """Scores the model on the way, and writes each score down at once."""
+        """Scores the model on the way."""
 
         def _on_step(self) -> bool:
             if self.num_timesteps % every == 0:
-                scores.append((self.num_timesteps, *score(test, self.model, seed)))
-                HEARD(scores[-1])
+                tell(self.num_timesteps, *score(test, self.model, seed))
             return True
 
+    torch.set_num_threads(1)
+    env, test = task_of(name).env("agenda"), task_of(name).env("agenda")
+    settings = dict(ZOO[name]) if run == "sb3-zoo" else {}
+    noise = settings.pop("noise", None)
+    if noise is not None:
+        count = int(np.prod(env.action_space.shape or ()))
+        settings["action_noise"] = NormalActionNoise(np.zeros(count), np.full(count, noise))
+    if pictures := name == "minigrid":
+        settings["policy_kwargs"] = {"features_extractor_class": window_extractor()}
+    method: Any = TD3 if isinstance(env.action_space, gym.spaces.Box) else DQN
+    model = method("MultiInputPolicy" if pictures else "MlpPolicy", env, seed=seed, device="cpu", **settings)
+    # One call with all steps, so that exploration falls over them as it does for its users.
     model.learn(steps, callback=Watch())
-    return iter(())
-
-
-def HEARD(score: Score) -> None:  # noqa: N802 (replaced by `one`)
-    """What is done with a score of Stable-Baselines3."""
 
 
 def window_extractor() -> Any:
@@ -247,7 +234,11 @@ def window_extractor() -> Any:
             super().__init__(space, 32 * height * width + count)
             conv = torch.nn.Conv2d
             self.conv = torch.nn.Sequential(
-                conv(channels, 32, 3, padding=1), torch.nn.ReLU(), conv(32, 32, 3, padding=1), torch.nn.ReLU(), torch.nn.Flatten()
+                conv(channels, 32, 3, padding=1),
+                torch.nn.ReLU(),
+                conv(32, 32, 3, padding=1),
+                torch.nn.ReLU(),
+                torch.nn.Flatten(),
             )
 
         def forward(self, seen: Any) -> Any:
@@ -287,7 +278,13 @@ def stand_in() -> None:
         import errands
 
         same = lambda function: function  # noqa: E731
-        empty("errands.kernels", __path__=[str(Path(errands.__path__[0]) / "kernels")], hot=same, jit=same, Repeated=object)
+        empty(
+            "errands.kernels",
+            __path__=[str(Path(errands.__path__[0]) / "kernels")],
+            hot=same,
+            jit=same,
+            Repeated=object,
+        )
     if find_spec("matplotlib") is None:
         for name in ("matplotlib", "matplotlib.pyplot", "matplotlib.figure"):
             empty(name, Figure=object)
@@ -301,19 +298,13 @@ def one(job: str, out: Path) -> None:
     name, run, seed, steps, every = job.split(":")
     began = time.perf_counter()
 
-    def write(result: Score) -> None:
-        step, share, length = result
+    def tell(step: int, share: float, length: float) -> None:
         seconds = round(time.perf_counter() - began, 1)
         row = {"task": name, "run": run, "seed": int(seed), "step": step, "success": round(share, 3)}
         write_row(out, row | {"length": round(length, 1), "seconds": seconds})
 
     stand_in()
-    if run.startswith("sb3"):
-        globals()["HEARD"] = write
-        theirs(name, run, int(seed), int(steps), int(every))
-        return
-    for result in ours(name, run, int(seed), int(steps), int(every)):
-        write(result)
+    (theirs if run.startswith("sb3") else ours)(name, run, int(seed), int(steps), int(every), tell)
 
 
 def seeds_of(job: str) -> list[str]:
@@ -329,15 +320,18 @@ def run_all(jobs: list[str], out: Path, width: int, until: float) -> bool:
     while (waiting or going) and time.time() < until:
         while waiting and len(going) < width:
             job = waiting.pop(0)
-            going[job] = subprocess.Popen([sys.executable, __file__, "--one", "--out", str(out), job], stderr=subprocess.PIPE)
+            log = tempfile.TemporaryFile()
+            words = [sys.executable, __file__, "--one", "--out", str(out), job]
+            going[job] = subprocess.Popen(words, stdout=log, stderr=log), log
         time.sleep(0.2)
-        for job, process in list(going.items()):
+        for job, (process, log) in list(going.items()):
             if process.poll() is not None:
                 del going[job]
                 if process.returncode:
                     well = False
-                    print(job, process.stderr.read().decode(errors="replace")[-1500:], flush=True)
-    for job, process in going.items():
+                    log.seek(0)
+                    print(job, log.read().decode(errors="replace")[-1500:], flush=True)
+    for job, (process, _) in going.items():
         process.kill()
         print(f"{job}: out of time", flush=True)
     print(f"{len(waiting)} not begun: {' '.join(waiting)}", flush=True)
@@ -349,13 +343,16 @@ def table(rows: list[dict[str, Any]]) -> str:
     groups: dict[tuple[str, str], dict[int, list[dict[str, Any]]]] = {}
     for row in rows:
         groups.setdefault((row["task"], row["run"]), {}).setdefault(row["seed"], []).append(row)
-    lines = ["| task | run | seeds | steps | last third | at the end | length | first solved at | seconds |", "|---|---|---|---|---|---|---|---|---|"]
+    lines = [
+        "| task | run | seeds | steps | last third | at the end | length | first solved at | seconds |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
     for (name, run), seeds in sorted(groups.items()):
         curves = [sorted(each, key=lambda row: row["step"]) for each in seeds.values()]
         last = [curve[-1] for curve in curves]
         thirds = [sum(r["success"] for r in c[-max(1, len(c) // 3) :]) / max(1, len(c) // 3) for c in curves]
         first = [next((r["step"] for r in c if r["success"] >= SOLVED), None) for c in curves]
-        shown = ", ".join("never" if step is None else f"{step:,}" for step in sorted(first, key=lambda s: (s is None, s)))
+        shown = ", ".join("never" if step is None else f"{step:,}" for step in sorted(first, key=lambda s: s or 10**9))
         mean = lambda values: sum(values) / len(values)  # noqa: E731
         lines.append(
             f"| {name} | {run} | {len(curves)} | {max(r['step'] for r in last):,} | {mean(thirds):.2f} "
@@ -368,7 +365,9 @@ def table(rows: list[dict[str, Any]]) -> str:
 def main() -> None:
     """Start the jobs, be one, or print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("jobs", nargs="*", help="TASK:LEARNER[/field=value...]:SEEDS:STEPS:EVERY, or a file with one per line")
+    parser.add_argument(
+        "jobs", nargs="*", help="TASK:LEARNER[/field=value...]:SEEDS:STEPS:EVERY, or a file with one per line"
+    )
     parser.add_argument("--out", type=Path, default=Path("strangers.jsonl"))
     parser.add_argument("--width", type=int, default=8, help="processes at a time")
     parser.add_argument("--seconds", type=float, default=1e9, help="time for all of them")

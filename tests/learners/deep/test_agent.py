@@ -113,3 +113,27 @@ def test_nothing_is_remembered_drawn_or_added():
     assert (own.uniforms, own.extra, memory) == (0, 0, ())
     _, extra = own.replay(memory, jnp.int32(7), NONE)
     assert [part.shape for part in extra] == [(0,)] * 4
+
+
+@pytest.mark.parametrize("step", [2, 4, 25])
+def test_rows_of_a_stretch_are_steps_in_a_row_up_to_the_newest(agent, step):
+    config = dataclasses.replace(agent.config, n_steps=3, capacity=10, batch=400)
+    several = agent_of("crm", MACHINE, config, Spaces(12, 4, False, 0))
+    uniforms = jax.random.uniform(jax.random.PRNGKey(1), (several.uniforms,))
+    index = several.draw(several.init(jax.random.PRNGKey(0)), jnp.int32(step), uniforms)[1]
+    # The step that lies in each place of the buffer: the last one that was written there.
+    lying = np.array([max((t for t in range(step) if t % 10 == place), default=-1) for place in range(10)])
+    stretches = lying[np.asarray(index).reshape(-1, 3)]
+    if step > 2:
+        assert (np.diff(stretches, axis=1) == 1).all()
+        assert set(stretches[:, 0]) == set(range(max(0, step - 10), step - 2))
+
+
+def test_a_row_tells_where_a_stretch_is_cut_off_only_if_it_is_asked(agent):
+    place = Position(jnp.zeros(12), jnp.int32(0), jnp.int32(4), jnp.int32(2))
+    several = agent_of("crm", MACHINE, dataclasses.replace(agent.config, n_steps=2), Spaces(12, 4, False, 0))
+    ends = {"ends": {"ends": True}, "late": {"truncated": True}, "on": {}}
+    for one, wanted in ((agent, [1, 0, 0]), (several, [1, 2, 0])):
+        state = one.init(jax.random.PRNGKey(0))
+        rows = [one.record(state, place, jnp.zeros(1), outcome(**how), jnp.int32(9))[1] for how in ends.values()]
+        assert [int(row[-1]) for row in rows] == wanted

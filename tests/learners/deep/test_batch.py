@@ -14,6 +14,7 @@ from errands.learners.deep.batch import (
     by_option,
     by_state,
     expand,
+    expand_far,
     options_of,
     rule_arrays,
 )
@@ -239,3 +240,29 @@ def test_extra_rows_teach_one_head_a_fixed_target():
 
 def test_heads_need_no_code():
     assert expansion(single=True).code(jnp.int32(3)).shape == (0,)
+
+
+def test_a_stretch_pays_step_by_step_what_the_machine_pays_until_it_is_over():
+    """Against a walk on the machine's own table, from every state, through labels and ends at random."""
+    draw, steps, gamma, table = np.random.default_rng(3), 4, 0.9, FIGURE.table
+    rule, shape = by_state(FIGURE, DeepConfig(), counterfactual=True), RowShape(1, 1, 0)
+    labels = draw.integers(0, len(FIGURE.labels), (60, steps))
+    ends = draw.choice([0, 0, 0, 1, 2], (60, steps))
+    following = draw.normal(size=(60, steps))
+    # Columns: observation, next one, action, label, machine state, end.
+    columns = [np.zeros((60, steps)), following, np.zeros((60, steps)), labels, np.zeros((60, steps)), ends]
+    rows = jnp.asarray(np.stack(columns, axis=-1), jnp.float32)
+    batch = expand_far(shape, rule_arrays(rule), False, gamma, rows)
+    for row in range(60):
+        for head in np.flatnonzero(FIGURE.running):
+            state, paid, discount, seen = int(head), 0.0, 1.0, 0.0
+            for k in range(steps):
+                paid += discount * table.reward[state, labels[row, k]]
+                state, seen = int(table.next[state, labels[row, k]]), following[row, k]
+                discount *= gamma * bool(FIGURE.running[state]) * (ends[row, k] != 1)
+                if discount == 0 or ends[row, k]:
+                    break
+            assert float(batch.reward[row, head]) == pytest.approx(paid)
+            assert float(gamma * batch.goes_on[row, head]) == pytest.approx(discount)
+            if discount:
+                assert (int(batch.follow[row, head]), float(batch.following[row, 0])) == (state, pytest.approx(seen))

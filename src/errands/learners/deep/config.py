@@ -90,16 +90,19 @@ class DeepConfig(LearnerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("alpha", "polyak", "epsilon_start", "epsilon_step", "epsilon_end"):
+        for name in ("alpha", "polyak", "epsilon_start", "epsilon_step", "epsilon_end", "random_actions"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
-        for name in ("batch", "capacity", "width", "depth", "policy_delay", "warmup", "explore_steps", "n_steps", "learn_every", "eval_episodes"):
+        counts = ("batch", "capacity", "width", "depth", "policy_delay", "warmup", "explore_steps", "n_steps", "learn_every")
+        for name in (*counts, "eval_episodes"):
             # None passes: eval_episodes has it as a default.
             if (getattr(self, name) or 1) < 1 or getattr(self, name) == 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")
-        for name in ("action_noise", "target_noise", "noise_clip"):
+        for name in ("action_noise", "target_noise", "noise_clip", "action_cost"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must not be negative")
+        if self.n_steps > self.capacity:
+            raise ConfigError(f"n_steps is {self.n_steps}; it must not be more than capacity, {self.capacity}")
         if self.reward_scale <= 0:
             raise ConfigError(f"reward_scale is {self.reward_scale}; it must be positive")
         for name, words in _WORDS.items():
@@ -215,6 +218,8 @@ class DeepPlusConfig(DeepConfig):
         super().__post_init__()
         if self.contexts < 1 or self.code_width < 1:
             raise ConfigError("contexts and code_width must be at least 1")
+        if self.n_steps > 1:
+            raise ConfigError(f"n_steps is {self.n_steps}; 'qcorm-plus' learns from single steps, so leave it out")
         if self.leg < 0 or not 0 <= self.visited <= 1:
             raise ConfigError("leg must not be negative, and visited must lie between 0 and 1")
         if not 0 <= self.late < self.depth:

@@ -25,7 +25,7 @@ from errands.learners.deep.network import (
     l1_beyond_one,
     weighted,
 )
-from errands.learners.deep.td3 import ActorCritic, actor_critic, improved, noisy
+from errands.learners.deep.td3 import ActorCritic, actor_critic, actor_loss, improved, noisy
 
 
 def _shape(config: DeepPlusConfig) -> tuple[int, int, int, int]:
@@ -147,10 +147,12 @@ class FactoredTD3:
         """Fresh weights."""
         return actor_critic(key, self.actor.sizes, self.critic.sizes)
 
+    def _raw(self, layers: Layers, rows: Array, codes: Array) -> Float[Array, "rows contexts actions"]:
+        """The actor's outputs, which tanh bends into actions."""
+        return self.actor.join(layers, self.actor.trunk(layers, rows)[:, None], self.actor.factor(layers, codes))
+
     def _actions(self, layers: Layers, rows: Array, codes: Array) -> Float[Array, "rows contexts actions"]:
-        return jnp.tanh(
-            self.actor.join(layers, self.actor.trunk(layers, rows)[:, None], self.actor.factor(layers, codes))
-        )
+        return jnp.tanh(self._raw(layers, rows, codes))
 
     def _judge(
         self, critics: Layers, rows: Array, actions: Array, codes: Array
@@ -191,9 +193,10 @@ class FactoredTD3:
 
     def _actor_loss(self, layers: Layers, critic: Layers, batch: ContextBatch) -> Float[Array, ""]:
         # `critic` is the first one alone, still with its axis in front.
-        actions = self._actions(layers, batch.observations, batch.codes)
-        q = self._judge(critic, batch.observations, actions, batch.codes)
-        return -weighted(batch.weight, q)
+        raw = self._raw(layers, batch.observations, batch.codes)
+        q = self._judge(critic, batch.observations, jnp.tanh(raw), batch.codes)
+        # Without the critic's axis, of which the weights have none.
+        return actor_loss(batch.weight, q, raw, self.config)
 
     def view(self, trained: ActorCritic, now: Float[Array, " inputs"], code: Array) -> Float[Array, "1 actions"]:
         """The action of one observation under one code."""
@@ -203,7 +206,8 @@ class FactoredTD3:
         self, acting: Float[Array, " actions"], uniforms: Array, normals: Array, epsilon: Array, go: Bool[Array, ""]
     ) -> Float[Array, " actions"]:
         """The actor's action with noise; uniform before the first update, and now and then."""
-        return noisy(acting, uniforms, normals, self.config, go)
+        go = go & (uniforms[0] >= self.config.random_actions)
+        return noisy(acting, normals, self.config.action_noise, go)
 
     def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, " actions"]:
         """The actor's action."""

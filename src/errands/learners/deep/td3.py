@@ -116,7 +116,7 @@ class TD3:
         raw = self.actor.some(layers, batch.observations, batch.heads)
         # `critic` has the axis of critics too, of length 1.
         q = self._judge(critic, batch.observations, jnp.tanh(raw), batch.heads)[0]
-        return weighted(batch.weight, self.config.action_cost * jnp.square(raw).sum(axis=-1) - q)
+        return actor_loss(batch.weight, q, raw, self.config)
 
     def act(
         self,
@@ -127,7 +127,8 @@ class TD3:
         go: Bool[Array, ""],
     ) -> Float[Array, " actions"]:
         """The actor's action with noise; uniform before the first update, and now and then."""
-        return noisy(acting, uniforms, normals, self.config, go)
+        go = go & (uniforms[0] >= self.config.random_actions)
+        return noisy(acting, normals, self.config.action_noise, go)
 
     def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, " actions"]:
         """The actor's action."""
@@ -169,14 +170,20 @@ def improved(
     return ActorCritic(jax.lax.cond(both, improve, lambda actor: actor, trained.actor), critics)
 
 
-def noisy(
-    acting: Float[Array, " actions"], uniforms: Array, normals: Array, config: DeepConfig, go: Array
-) -> Float[Array, " actions"]:
-    """An action with normal noise; a uniform one before the first update and with the probability of a random one."""
+def actor_loss(weight: Array, q: Array, raw: Float[Array, "rows taught actions"], config: DeepConfig) -> Float[Array, ""]:
+    """Less what the critic expects, and what the actor's outputs cost before they are bent into [-1, 1]."""
+    # Adam moves as far on noise as on what is worth learning: while nothing is paid yet an actor drifts to the bounds,
+    # where tanh has no slope to bring it back. The cost has one everywhere.
+    loss = -weighted(weight, q)
+    cost = config.action_cost
+    return loss + cost * weighted(weight, jnp.square(raw).sum(axis=-1)) if cost else loss
+
+
+def noisy(acting: Float[Array, " actions"], normals: Array, size: float, go: Array) -> Float[Array, " actions"]:
+    """An action with normal noise; a uniform one before the first update."""
     # erf(x / sqrt 2) turns a normal number into a uniform one between -1 and 1, so no other numbers are needed.
     own = normals[: len(acting)]
-    noise = jnp.clip(acting + config.action_noise * own, -1.0, 1.0)
-    return jnp.where(go & (uniforms[0] >= config.random_actions), noise, jax.lax.erf(own * 0.5**0.5))
+    return jnp.where(go, jnp.clip(acting + size * own, -1.0, 1.0), jax.lax.erf(own * 0.5**0.5))
 
 
 def actor_critic(key: Array, actor: Sizes, critic: Sizes) -> ActorCritic:
