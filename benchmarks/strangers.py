@@ -320,7 +320,7 @@ def run_all(jobs: list[str], out: Path, width: int, until: float) -> bool:
     while (waiting or going) and time.time() < until:
         while waiting and len(going) < width:
             job = waiting.pop(0)
-            log = tempfile.TemporaryFile()
+            log = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
             words = [sys.executable, __file__, "--one", "--out", str(out), job]
             going[job] = subprocess.Popen(words, stdout=log, stderr=log), log
         time.sleep(0.2)

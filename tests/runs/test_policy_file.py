@@ -117,7 +117,7 @@ limit = 50
 [machine]
 phrase = "up"
 """
-    small = {"width": 8, "depth": 1, "capacity": 500, "warmup": 20, "platform": "cpu", "eval_every": 100}
+    small = {"width": 8, "depth": 1, "capacity": 500, "warmup": 20, "platform": "cpu", "eval_every": 100, "standardise": True}
     run = errands.train(errands.Task.from_toml(text), "qcorm", steps=100, settings=small)
     path = run.export(tmp_path / "policy.safetensors")
     shown, actions, _ = steps_of(run, most=20)
