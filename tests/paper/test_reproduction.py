@@ -53,6 +53,21 @@ def test_panels_become_run_folders_that_other_verbs_can_read(tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("two_methods")
+def test_a_report_says_where_its_runs_were_made_not_where_it_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("errands.runs.request.versions", lambda *_, **__: {"python": "3.99"})
+        elsewhere.setattr("errands.runs.request.computer", lambda: {"cores": 64})
+        train_sweep(prepare([PANELS["delivery-2"]], TINY, tmp_path / "runs").sweep, 1, quiet=True)
+    both = prepare([PANELS["delivery-2"], PANELS["office-3"]], TINY, tmp_path / "runs")
+    train_sweep(both.sweep, 1, quiet=True)
+    found = report(both, "errands reproduce delivery-2 office-3")
+    assert found.facts[-2:] == ["Versions: python 3.99.", "Machine: cores 64."]
+    assert any(note.startswith("6 of 12 runs were made elsewhere: python 3.") for note in found.notes)
+
+
+@pytest.mark.usefixtures("two_methods")
 def test_a_folder_is_extended_by_other_panels_and_keeps_what_it_has(tmp_path: Path) -> None:
     output = tmp_path / "reproduction"
     first = prepare([PANELS["delivery-2"]], TINY, output)

@@ -261,7 +261,7 @@ class Learner(ABC):
 
     def average(self, episodes: int) -> Evaluation:
         """The means of several greedy episodes, with their intervals."""
-        from errands.oracle.certificate import sampled
+        from errands.oracle.episode import sampled
 
         found = sampled(self.episode, episodes)
         return Evaluation(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from errands.errors import ConfigError, TaskError
+from errands.errors import TaskError
 from errands.oracle.chain import MOST_NODES, build, solve
-from errands.oracle.episode import Policy, Walk, walk
+from errands.oracle.episode import Estimate, Policy, Sample, Walk, sampled, walk
 from errands.oracle.optimum import Optimum, check_discount, optimum
 from errands.tasks.task import Task, card
 
@@ -27,10 +25,6 @@ __all__ = [
     "walk",
 ]
 
-EPISODES = 1_000
-"""Episodes of a sample that stands in for an exact evaluation."""
-NORMAL = 1.959963984540054
-"""95 % of a normal distribution lie within so many standard deviations."""
 ROUNDING = 1e-9
 """Relative differences below this are rounding: the optimum of a random world has an error of 1e-10."""
 
@@ -80,33 +74,6 @@ class Expectation:
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """A mean with the interval that has it with 95 % confidence."""
-
-    mean: float
-    low: float
-    high: float
-
-    def __float__(self) -> float:
-        return self.mean
-
-    def __str__(self) -> str:
-        return f"{_shown(self.mean)} ({_shown(self.low)} to {_shown(self.high)})"
-
-
-@dataclass(frozen=True)
-class Sample:
-    """What a number of greedy episodes came to, each cut off at the world's limit."""
-
-    episodes: int
-    length: Estimate
-    """Steps of all episodes, successful or not."""
-    success: Estimate
-    """Share of the episodes that succeeded."""
-    total_reward: Estimate
-
-
-@dataclass(frozen=True)
 class Certificate:
     """How good a policy is from the start of an episode, and how far from the optimum.
 
@@ -149,28 +116,6 @@ def expected(policy: Policy, task: Task, gamma: float = 0.99, most: int = MOST_N
     length = float(round(solved.length)) if sure and task.certain else solved.length
     success = 1.0 if sure else solved.success
     return Expectation(length, success, solved.failure, solved.never, solved.discounted, solved.error)
-
-
-def sampled(play: Callable[[int], tuple[int, float, bool]], episodes: int = EPISODES, seed: int = 0) -> Sample:
-    """The means of `episodes` episodes, with intervals: `play` takes a seed and gives length, total reward, success.
-
-    The interval of the success rate is Wilson's; those of the others are normal, cut off at the smallest and greatest
-    values seen. In a world without tables: sampled(lambda seed: play(policy, task, seed)), with episode.play.
-    """
-    if episodes < 2:
-        raise ConfigError(f"episodes is {episodes}; an interval needs at least 2")
-    lengths, totals, successes = map(np.array, zip(*(play(seed + k) for k in range(episodes)), strict=True))
-    rate, z = float(successes.mean()), NORMAL**2 / episodes
-    # Wilson's interval, with z the squared quantile over the number of episodes.
-    middle, half = (rate + z / 2) / (1 + z), math.sqrt(rate * (1 - rate) * z + z * z / 4) / (1 + z)
-    low, high = (0.0 if rate == 0 else middle - half), (1.0 if rate == 1 else middle + half)
-    return Sample(episodes, _estimate(lengths), Estimate(rate, low, high), _estimate(totals))
-
-
-def _estimate(values: np.ndarray) -> Estimate:
-    mean = float(values.mean())
-    half = NORMAL * float(values.std(ddof=1)) / math.sqrt(len(values))
-    return Estimate(mean, max(mean - half, float(values.min())), min(mean + half, float(values.max())))
 
 
 def certificate(

@@ -1,8 +1,9 @@
-"""One greedy episode of a policy, step by step: in a finite world's tables, or in an environment without any."""
+"""Greedy episodes of a policy: one step by step, in tables or in an environment without any; and means of many."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Iterator, Sequence
+import math
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -10,12 +11,17 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import gymnasium as gym
 import numpy as np
 
-from errands.errors import TaskError
+from errands.errors import ConfigError, TaskError
 from errands.machines.stepping import State, Step, Stepper
 from errands.tables import FAILURE, RUNNING, SUCCESS, Floats
 from errands.tasks.task import Task
 from errands.worlds.base import FiniteWorld, numbered
 from errands.worlds.spaces import doing
+
+EPISODES = 1_000
+"""Episodes of a sample that stands in for an exact evaluation."""
+NORMAL = 1.959963984540054
+"""95 % of a normal distribution lie within so many standard deviations."""
 
 
 class Policy(Protocol):
@@ -98,7 +104,9 @@ def episode(policy: Policy, task: Task, seed: int = 0, env: gym.Env[Any, Any] | 
     Played in the tables of a finite world, elsewhere in `env` (a fresh environment of the world if none is given, which
     is closed afterwards): whoever hands one in may look at it between steps.
     """
-    return _in_tables(policy, task, seed) if task.finite is not None and env is None else _in_env(policy, task, seed, env)
+    return (
+        _in_tables(policy, task, seed) if task.finite is not None and env is None else _in_env(policy, task, seed, env)
+    )
 
 
 def _in_tables(policy: Policy, task: Task, seed: int) -> Iterator[Moved]:
@@ -272,3 +280,52 @@ def play_many(policy: ManyPolicy, task: Task, seeds: Sequence[int]) -> list[tupl
         for env in envs:
             env.close()
     return [results[number] for number in range(len(seeds))]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean with the interval that has it with 95 % confidence."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __float__(self) -> float:
+        return self.mean
+
+    def __str__(self) -> str:
+        return f"{self.mean:.6g} ({self.low:.6g} to {self.high:.6g})"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What a number of greedy episodes came to, each cut off at the world's limit."""
+
+    episodes: int
+    length: Estimate
+    """Steps of all episodes, successful or not."""
+    success: Estimate
+    """Share of the episodes that succeeded."""
+    total_reward: Estimate
+
+
+def sampled(play: Callable[[int], tuple[int, float, bool]], episodes: int = EPISODES, seed: int = 0) -> Sample:
+    """The means of `episodes` episodes, with intervals: `play` takes a seed and gives length, total reward, success.
+
+    The interval of the success rate is Wilson's; those of the others are normal, cut off at the smallest and greatest
+    values seen. In a world without tables: sampled(lambda seed: play(policy, task, seed)), with episode.play.
+    """
+    if episodes < 2:
+        raise ConfigError(f"episodes is {episodes}; an interval needs at least 2")
+    lengths, totals, successes = map(np.array, zip(*(play(seed + k) for k in range(episodes)), strict=True))
+    rate, z = float(successes.mean()), NORMAL**2 / episodes
+    # Wilson's interval, with z the squared quantile over the number of episodes.
+    middle, half = (rate + z / 2) / (1 + z), math.sqrt(rate * (1 - rate) * z + z * z / 4) / (1 + z)
+    low, high = (0.0 if rate == 0 else middle - half), (1.0 if rate == 1 else middle + half)
+    return Sample(episodes, _estimate(lengths), Estimate(rate, low, high), _estimate(totals))
+
+
+def _estimate(values: np.ndarray) -> Estimate:
+    mean = float(values.mean())
+    half = NORMAL * float(values.std(ddof=1)) / math.sqrt(len(values))
+    return Estimate(mean, max(mean - half, float(values.min())), min(mean + half, float(values.max())))

@@ -70,7 +70,12 @@ class Optimum:
 
     def _repr_html_(self) -> str:
         rows: dict[str, object] = {"steps": self.length, "order": " ".join(self.order), "optimal orders": self.orders}
-        rows |= {"success": self.success, "discounted return": self.discounted, "why": self.reason, "method": self.method}
+        rows |= {
+            "success": self.success,
+            "discounted return": self.discounted,
+            "why": self.reason,
+            "method": self.method,
+        }
         return card("Optimum", {name: value for name, value in rows.items() if value is not None and value != ""})
 
 
@@ -210,8 +215,6 @@ def _random(crossed: Product, gamma: float) -> Optimum:
     )
 
 
-
-
 def check_discount(gamma: float) -> None:
     """Refuse a discount that leaves endless returns without a value."""
     if not 0.0 < gamma < 1.0:
@@ -249,10 +252,6 @@ def most_success(product: Product) -> Floats:
     """The greatest probability of success of each product state, however long it may take; approached from below."""
     pay = Payment(0.0, _NO_FACTOR, _NO_SIGNAL, 1.0, 1.0)
     return iterate(product.world.table, product.chance, product.following, pay, _EVERYWHERE, TOLERANCE / 100)[0]
-
-
-
-
 
 
 def optimal_steps(product: Product, togo: Floats, here: int) -> Iterator[Place]:

@@ -121,6 +121,16 @@ class Gathered:
     unfinished: tuple[str, ...]
     """Which cells are not at their end, and where they stand."""
     errors: tuple[str, ...]
+    origins: tuple[tuple[Origin, int], ...] = ()
+    """With which versions and on which machines runs were begun, and how many of them, most first."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What numbers of a run depend on beside its settings."""
+
+    versions: Mapping[str, str]
+    computer: Mapping[str, str | int]
 
 
 def gather(sweep: SweepFolder) -> Gathered:
@@ -129,8 +139,10 @@ def gather(sweep: SweepFolder) -> Gathered:
     for cell in sweep.document.cells:
         groups.setdefault(key_of(cell), []).append(cell)
     curves, paces, errors, open_ends, total = dict[Key, Curve](), dict[Key, tuple[float, ...]](), [], [], 0.0
+    origins = list[Origin]()
     for key, mine in groups.items():
         runs = [open_run(sweep.cell(cell)) for cell in mine if sweep.head(cell) is not None]
+        origins += [Origin(run.document.versions, run.document.computer) for run in runs]
         results = [result for run in runs for result in run.results()]
         good = [result for result in results if result.error is None]
         errors += [f"{' '.join(key)}: {error}" for error in dict.fromkeys(r.error for r in results if r.error)]
@@ -145,7 +157,14 @@ def gather(sweep: SweepFolder) -> Gathered:
                 curves[key] = curve_of_runs(key[1], key[0], runs)
             except StoreError:  # nothing was evaluated yet
                 continue
-    return Gathered(Evidence(curves, paces, exact()), total, tuple(open_ends), tuple(errors))
+    counts = [(origin, origins.count(origin)) for k, origin in enumerate(origins) if origin not in origins[:k]]
+    return Gathered(
+        evidence=Evidence(curves, paces, exact()),
+        seconds=total,
+        unfinished=tuple(open_ends),
+        errors=tuple(errors),
+        origins=tuple(sorted(counts, key=lambda pair: -pair[1])),
+    )
 
 
 def per_million(results: Iterable[ResultDocument]) -> tuple[float, ...]:

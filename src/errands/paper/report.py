@@ -151,9 +151,13 @@ class Report:
     @property
     def facts(self) -> list[str]:
         """How these numbers came to be, in sentences."""
-        versions = ", ".join(f"{name} {number}" for name, number in self.versions.items())
-        computer = ", ".join(f"{name} {value}" for name, value in self.computer.items())
-        return [f"Command: {self.command}", *self.notes, f"Versions: {versions}.", f"Machine: {computer}."]
+        where = [f"Versions: {listed(self.versions)}.", f"Machine: {listed(self.computer)}."]
+        return [f"Command: {self.command}", *self.notes, *where]
+
+
+def listed(names: Mapping[str, object]) -> str:
+    """Names with their values in a row, such as versions."""
+    return ", ".join(f"{name} {value}" for name, value in names.items())
 
 
 SUMMARY_COLUMNS = {

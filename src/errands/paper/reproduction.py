@@ -9,9 +9,9 @@ from pathlib import Path
 from errands.errors import StoreError
 from errands.learners.presets import as_document, config_of
 from errands.paper.claims import ALL, CLAIMS, WITH_OPTIMUM, WITHOUT_OPTIMUM, Judged, judge_all
-from errands.paper.evidence import OTHER_WINDOWS, WINDOW, Evidence, gather
+from errands.paper.evidence import OTHER_WINDOWS, WINDOW, Evidence, Origin, gather
 from errands.paper.panels import EVERYTHING, Choice, Panel, Profile, Skipped, plan
-from errands.paper.report import Report, figures, runtime_rows, summaries
+from errands.paper.report import Report, figures, listed, runtime_rows, summaries
 from errands.runs.folder import SWEEP, CellDocument, SweepFolder, open_sweep
 from errands.runs.plan import Block, expand
 from errands.runs.provenance import computer, versions
@@ -84,6 +84,9 @@ def report(reproduction: Reproduction, command: str) -> Report:
         shown, more = gathered.unfinished[:SHOWN], len(gathered.unfinished) - SHOWN
         rest = f", and {more} more" if more > 0 else ""
         notes.append(f"Not at the end yet; the same command continues: {', '.join(shown)}{rest}.")
+    for origin, count in gathered.origins[1:]:
+        kinds = f"{listed(origin.versions)}; {listed(origin.computer)}"
+        notes.append(f"{count} of {sum(n for _, n in gathered.origins)} runs were made elsewhere: {kinds}.")
     return report_of(
         gathered.evidence,
         reproduction.panels,
@@ -92,6 +95,7 @@ def report(reproduction: Reproduction, command: str) -> Report:
         notes,
         reproduction.skipped,
         gathered.errors,
+        gathered.origins[0][0] if gathered.origins else None,
     )
 
 
@@ -103,9 +107,11 @@ def report_of(
     notes: Sequence[str],
     skipped: Sequence[Skipped] = (),
     errors: Sequence[str] = (),
+    origin: Origin | None = None,
 ) -> Report:
-    """The report of some evidence, wherever it was measured."""
+    """The report of some evidence; `origin` says where it was measured, if not here."""
     deep, tabular = any(p.deep for p in panels), any(not p.deep for p in panels)
+    origin = origin or Origin(versions("cheetah" if deep else "", deep=deep), computer())
     claims = [claim for claim in CLAIMS if (deep if claim.deep else tabular)]
     # Claims are judged by the steadied curves; the figures below show what was measured.
     judged = judge_all(evidence.steadied(), claims)
@@ -113,8 +119,8 @@ def report_of(
     return Report(
         name=name,
         command=command,
-        versions=versions("cheetah" if deep else "", deep=deep),
-        computer={**computer(), **(_device() if deep else {})},
+        versions=origin.versions,
+        computer={**origin.computer, **(_device() if deep and origin.computer == computer() else {})},
         notes=(*notes, *(_doubts(evidence, judged) if deep else ())),
         figures=figures(panels, evidence, skipped),
         summaries=summaries(evidence),

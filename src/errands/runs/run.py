@@ -23,7 +23,7 @@ from errands.tasks.catalogue import load
 from errands.tasks.task import Task
 
 if TYPE_CHECKING:
-    from errands.oracle.certificate import Sample
+    from errands.oracle.episode import Sample
     from errands.runs.agent import TaskAgent
 
 Watcher = Callable[[Evaluation], bool | None]
@@ -91,8 +91,7 @@ class Run:
 
     def evaluate(self, episodes: int = 100, seed: int = 0) -> Sample:
         """Success and length of the learnt policy over some episodes, each with its mean and a 95 % interval (.low, .high)."""
-        from errands.oracle.certificate import sampled
-        from errands.oracle.episode import ManyPolicy, play, play_many
+        from errands.oracle.episode import ManyPolicy, play, play_many, sampled
 
         if self.task.certain:  # every episode is the same one
             first = play(self.policy, self.task, seed)

@@ -21,7 +21,7 @@ from errands.learners.deep.host_envs import Spaces
 from errands.learners.deep.machine import Kind, MachineArrays, machine_arrays
 from errands.learners.deep.methods import agent_of
 from errands.learners.deep.saving import named, present, team_form
-from errands.oracle.certificate import sampled
+from errands.oracle.episode import sampled
 from errands.tables import Evaluation
 from errands.tasks.task import Task
 
