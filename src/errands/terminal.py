@@ -29,6 +29,11 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
+def harmless(text: str) -> str:
+    """The text as a cell of a table that no spreadsheet takes for a formula and runs."""
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
 def console(file: TextIO | None = None, stderr: bool = False) -> Console:
     """A console of rich that takes no text for markup and no character for a command."""
     from rich.console import Console

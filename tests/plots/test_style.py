@@ -1,4 +1,5 @@
 import json
+from xml.etree import ElementTree
 
 import pytest
 
@@ -31,6 +32,15 @@ def test_the_same_figure_gives_the_same_svg_and_its_words_stay_text():
     first, second = as_svg(drawn()), as_svg(drawn())
     assert first == second
     assert ">a title</text>" in first
+
+
+def test_names_of_strangers_are_drawn_as_they_are(tmp_path):
+    figure = drawn()
+    figure.axes[0].set_title("a\x1b[31mred\n$\\frac$ & <b>")
+    save(figure, tmp_path / "figure.svg", {}, "errands plot '\x1b'")
+    words = "".join(ElementTree.parse(tmp_path / "figure.svg").getroot().itertext())  # noqa: S314 (our own file)
+    assert "a\ufffd[31mred" in words
+    assert "$\\frac$ & <b>" in words
 
 
 def test_another_ending_is_refused(tmp_path):

@@ -74,6 +74,8 @@ def test_the_rows_say_what_was_run_and_open_in_a_spreadsheet(tmp_path: Path) -> 
     assert len(read) == 8
     assert read[0]["task"] == "figure-1"
     assert read[0]["optimum"] == "10"
+    with open(write_table(sweep, [{**found[0], "task": "=HYPERLINK(1)"}]), newline="") as source:
+        assert next(csv.DictReader(source))["task"] == "'=HYPERLINK(1)"
 
 
 def test_a_task_file_is_kept_inside_the_sweep(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from errands.errors import ConfigError
+from errands.plots.layout import clean
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -99,6 +100,7 @@ def blank(width: float, height: float) -> Figure:
 def as_svg(figure: Figure) -> str:
     """The figure as the text of an SVG file; the same figure always gives the same text."""
     kept = io.StringIO()
+    _as_written(figure)
     with styled():
         figure.savefig(kept, format="svg", metadata={"Date": None})
     return kept.getvalue()
@@ -111,13 +113,25 @@ def save(figure: Figure, path: Path, value: Mapping[str, Any], command: str) -> 
     from errands.runs.provenance import versions
 
     described = {"figure": path.name, "command": command, "versions": versions("", deep=False), "data": value}
+    _as_written(figure)
     try:
         with styled():
-            figure.savefig(path, format=kind, dpi=150, metadata=_metadata(kind, command))
+            figure.savefig(path, format=kind, dpi=150, metadata=_metadata(kind, clean(command)))
         beside.write_text(json.dumps(described, ensure_ascii=False, allow_nan=False, indent=1) + "\n", encoding="utf-8")
     except OSError as fault:
         raise ConfigError(f"'{path}' cannot be written ({fault.strerror}); choose another --output") from None
     return beside
+
+
+def _as_written(figure: Figure) -> None:
+    """Let names, which are a stranger's, be drawn as they are: with a control character an SVG is no XML, and what stands
+    between dollars is no formula unless matplotlib wrote it."""
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        said = text.get_text()
+        text.set_text("\n".join(map(clean, said.split("\n"))))
+        text.set_parse_math("\\mathdefault" in said or "$" not in said)
 
 
 def format_of(path: Path) -> str:

@@ -38,7 +38,7 @@ from errands.runs.request import CHECKPOINT_SECONDS, plain, prepare
 from errands.runs.train import Job, ended_well, failed, jobs_of, train_job
 from errands.tasks.catalogue import load, load_file
 from errands.tasks.task import Task
-from errands.terminal import clock, table
+from errands.terminal import clock, harmless, table
 
 
 def begin(blocks: Sequence[Block], path: Path, checkpoint_seconds: float = CHECKPOINT_SECONDS) -> SweepFolder:
@@ -212,7 +212,8 @@ def write_table(sweep: SweepFolder, found: Sequence[dict[str, Any]]) -> Path:
     for number, row in enumerate(found):
         if not number:
             out.writerow(row)
-        out.writerow(" ".join(map(str, value)) if isinstance(value, list) else value for value in row.values())
+        words = (" ".join(map(str, value)) if isinstance(value, list) else value for value in row.values())
+        out.writerow(harmless(word) if isinstance(word, str) else word for word in words)
     write_file(path, text.getvalue().encode())
     return path
 

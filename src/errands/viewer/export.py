@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from errands.errors import ConfigError
 from errands.runs.run import Run
 from errands.tasks.task import Task
+from errands.terminal import harmless
 from errands.viewer.replay import Episode, Replay
 from errands.viewer.scene import PNG
 from errands.viewer.sources import replay_run
@@ -202,10 +203,6 @@ def as_csv(replay: Replay) -> bytes:
         seen, guard = " ".join(frame["features"]), move["guard"] or ""
         words = [frame["action"] or "", seen, stand["state"], stand["label"], guard]
         at = frame["at"] if isinstance(frame["at"], int) else ""
-        done = _harmless(" ".join(frame["done"]))
-        table.writerow([i, at, *map(_harmless, words), frame["reward"], frame["total"], done])
+        done = harmless(" ".join(frame["done"]))
+        table.writerow([i, at, *map(harmless, words), frame["reward"], frame["total"], done])
     return out.getvalue().encode()
-
-
-def _harmless(text: str) -> str:
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
