@@ -52,4 +52,3 @@ def _what_one_test_lets_in_is_not_let_into_the_next() -> Iterator[None]:
             sys.modules.pop(module, None)
     if imports:
         imports._allowed.clear()
-        os.environ.pop(imports.INHERITED, None)

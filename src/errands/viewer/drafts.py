@@ -11,10 +11,11 @@ from errands import worlds
 from errands.errors import ErrandsError, SpecError, TaskError
 from errands.tables import RUNNING
 from errands.tasks.lint import lint_machine
-from errands.tasks.spec import GridSpec, TaskSpec, read_spec
+from errands.tasks.spec import GridSpec, GymnasiumSpec, TaskSpec, read_spec
 from errands.tasks.task import Task
 from errands.viewer.replay import Moment, Places, Recording, guard_of, shown_episode
 from errands.viewer.scene import scene
+from errands.worlds.imports import allowed
 
 MOST_TEXT = 50_000
 MOST_CELLS = 2_500
@@ -22,7 +23,7 @@ MOST_SUBTASKS = 16
 MOST_TRANSITIONS = 200
 MOST_TRACE = 200
 KINDS = tuple(kind for kind in worlds.KINDS if kind != "gymnasium")
-"""Worlds that a typed task may have: a Gymnasium id would import whatever module it names."""
+"""Worlds that a typed task may always have. Gymnasium ids name code: only that of modules which the server was told to import."""
 
 
 def read_draft(text: str) -> tuple[TaskSpec, Task]:
@@ -43,8 +44,8 @@ def read_draft(text: str) -> tuple[TaskSpec, Task]:
 
 def _too_large(spec: TaskSpec) -> list[str]:
     world, found = spec.world, []
-    if world.kind not in KINDS:
-        found.append(f"world.kind: '{world.kind}' cannot be used in the editor; use {', '.join(KINDS)}")
+    if isinstance(world, GymnasiumSpec):
+        found += _untold(world)
     if isinstance(world, GridSpec) and sum(map(len, world.rows)) > MOST_CELLS:
         found.append(f"world.rows: the editor takes at most {MOST_CELLS:,} cells; use errands train")
     for name in ("boxes", "places", "pairs", "passengers"):
@@ -55,6 +56,23 @@ def _too_large(spec: TaskSpec) -> list[str]:
     if len(spec.machine.transitions) > MOST_TRANSITIONS or len(spec.machine.phrase or "") > 2_000:
         found.append(f"machine.transitions: the editor takes at most {MOST_TRANSITIONS}; use errands train")
     return found
+
+
+def _untold(world: GymnasiumSpec) -> list[str]:
+    """A sentence for each reference to code of a module that the server was not started with."""
+    signals = world.signals.values() if isinstance(world.signals, dict) else ()
+    named = [("features", world.features), ("state", world.state), *(("signals", value) for value in signals)]
+    code = [("id", world.id), *((key, value) for key, value in named if isinstance(value, str) and ":" in value)]
+    problems = []
+    for key, value in code:
+        module, colon, _ = value.partition(":")
+        if not colon or module not in allowed():
+            shown = module[:60] if colon else "MODULE"
+            problems.append(
+                f"world.{key}: '{value[:80]}' is no code of a module that this page may run; start it with 'errands view "
+                f"--import {shown}' and write {shown}:NAME here, or use one of the kinds {', '.join(KINDS)}"
+            )
+    return problems
 
 
 def check(text: str) -> dict[str, Any]:

@@ -16,8 +16,6 @@ _OWN = frozenset(
     {"errands", "gymnasium", "jax", "matplotlib", "mujoco", "numba", "numpy", "pydantic", "ray", "rich", "tyro"}
 )
 """Libraries that errands itself loads: that they are there says nothing about what the user wants run."""
-INHERITED = "ERRANDS_IMPORT"
-"""The variable that hands the names on to worker processes."""
 NAMELESS = "<python>"
 """What stands for the module of a Python object that no file can name: a lambda, an inner function, an environment."""
 _allowed: set[str] = set()
@@ -31,8 +29,6 @@ def allow(names: Iterable[str]) -> None:
         if name not in sys.modules:
             _load(name)
         _allowed.add(name)
-    # Processes that this one starts (seeds of a run) are allowed the same.
-    os.environ[INHERITED] = ",".join(sorted(_allowed))
 
 
 def _load(name: str) -> None:
@@ -67,8 +63,6 @@ def module_of(reference: str) -> ModuleType:
     name = reference.partition(":")[0]
     if name == NAMELESS:
         raise SpecError(f"'{reference[:80]}' stands for a Python object that no file can name; give the task itself in Python")
-    if name not in _allowed and name in os.environ.get(INHERITED, "").split(","):
-        allow([name])
     top = name.partition(".")[0]
     known = name in sys.modules and top not in _OWN and top not in sys.stdlib_module_names and top != "__main__"
     if name in _allowed or known:
