@@ -56,7 +56,10 @@ def test_a_good_task_is_drawn() -> None:
         ("x" * 60_000, "the editor takes 50,000"),
         (FIGURE.replace('"1s.", "..A", "...", "2.."', '"A1s2' + "." * 3000 + '"'), "at most 2,500 cells"),
         (errands.load("delivery-30").to_toml(), "at most 16"),
-        ('name = "x"\n[world]\nkind = "gymnasium"\nid = "os:system"\nfeatures = {}\n[machine]\nphrase = "a"', "cannot be used"),
+        ('name = "x"\n[world]\nkind = "gymnasium"\nid = "os:system"\nfeatures = {}\n[machine]\nphrase = "a"',
+         "world.id: 'os:system' is no code of a module that this page may run; start it with 'errands view --import os'"),
+        ('name = "x"\n[world]\nkind = "gymnasium"\nid = "CartPole-v1"\nfeatures = "os:getcwd"\n[machine]\nphrase = "a"',
+         "world.features: 'os:getcwd' is no code of a module that this page may run"),
     ],
 )
 def test_what_is_too_large_or_not_allowed_is_refused(text: str, said: str) -> None:

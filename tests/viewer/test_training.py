@@ -18,6 +18,7 @@ from errands.tasks import load
 from errands.tasks.catalogue import task_text
 from errands.viewer import training
 from errands.viewer.training import MOST_STEPS, Trainer, asked
+from errands.worlds.imports import allow
 
 FIGURE = task_text("figure-1")
 
@@ -66,6 +67,50 @@ def test_a_run_is_trained_to_its_end_by_a_process_of_its_own(trainer: Trainer) -
     (result,) = open_run(trainer.runs / name).results()
     assert (result.seed, result.steps, result.error) == (3, 2_000, None)
     assert trainer.cancel(name) == "done"
+
+
+HALL = """
+import gymnasium as gym
+
+class Hall(gym.Env):
+    observation_space, action_space = gym.spaces.Discrete(5), gym.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.at = 2
+        return self.at, {}
+
+    def step(self, action):
+        self.at = min(4, max(0, self.at + 2 * int(action) - 1))
+        return self.at, 0.0, False, False, {}
+
+def place(observation):
+    return int(observation)
+"""
+WALK = """name = "walk"
+[world]
+kind = "gymnasium"
+id = "hall:Hall"
+features = { left = [0], right = [4] }
+state = "hall:place"
+limit = 50
+[machine]
+phrase = "any_order(left, right)"
+"""
+
+
+def test_code_of_a_module_is_trained_once_the_server_was_told_to_import_it(
+    trainer: Trainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "hall.py").write_text(HALL)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SpecError, match="start it with 'errands view --import hall'"):
+        trainer.start(WALK, "crm", 2_000, 0)
+    allow(["hall"])
+    name = trainer.start(WALK, "crm", 2_000, 0)
+    assert trainer.known[name].process.wait(120) == 0
+    (result,) = open_run(trainer.runs / name).results()
+    assert (result.final_length, result.optimum, result.error) == (6, 6, None)
 
 
 def test_only_so_many_are_trained_at_once_and_each_can_be_cancelled(

@@ -360,11 +360,11 @@ def _copied(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
 
 
 def _built(factory: Callable[..., Any], kwargs: Mapping[str, Any], mode: str | None) -> gym.Env[Any, Any]:
-    shown = dict(kwargs)
     try:
-        if mode is not None and "render_mode" in inspect.signature(factory).parameters:
-            shown["render_mode"] = mode
-        env = factory(**shown)
+        if mode is not None and "render_mode" in inspect.signature(factory).parameters and _draws(factory, mode):
+            env = factory(**{**kwargs, "render_mode": mode})
+        else:
+            env = factory(**kwargs)
     except Exception as fault:
         raise SpecError(
             f"{_name(factory)} cannot make an environment: {type(fault).__name__}: {str(fault)[:200]}"
@@ -374,12 +374,20 @@ def _built(factory: Callable[..., Any], kwargs: Mapping[str, Any], mode: str | N
     return env
 
 
+def _draws(factory: Callable[..., Any], mode: str) -> bool:
+    """Whether an environment's class says that it draws in this mode; functions that make environments may always be asked."""
+    metadata = getattr(factory, "metadata", None)
+    return not isinstance(metadata, Mapping) or mode in metadata.get("render_modes", ())
+
+
 def _registered(name: str, kwargs: Mapping[str, Any], mode: str | None) -> gym.Env[Any, Any]:
     try:
         spec = gym.spec(name)
         if mode == "rgb_array" and ".mujoco" in str(spec.entry_point):
             choose_gl()
-        shown = {} if mode is None else {"render_mode": mode}
+        entry = spec.entry_point
+        creator: Any = gym.envs.registration.load_env_creator(entry) if isinstance(entry, str) else entry
+        shown = {} if mode is None or not _draws(creator, mode) else {"render_mode": mode}
         # Without Gymnasium's own time limit (-1): our wrapper truncates at the world's.
         env: gym.Env[Any, Any] = gym.make(spec, max_episode_steps=-1, disable_env_checker=True, **shown, **kwargs)
     except Exception as error:  # whatever a foreign constructor raises
