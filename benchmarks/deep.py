@@ -1,6 +1,7 @@
 """Deep learners side by side: microseconds per step, distance to the memory bound, and greedy lengths.
 
 python benchmarks/deep.py speed --runs qcorm:10,qcorm:100      one line of JSON per run (learner[/variant]:seeds)
+python benchmarks/deep.py speed --runs qcorm:10 --paths copying,now,unrolled    the same program built in other ways
 python benchmarks/deep.py parts --task cheetah-bcd --runs qcorm:10
 python benchmarks/deep.py learn --runs crm:15 --steps 300000   greedy lengths on the way
 """
@@ -21,15 +22,31 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 import jax
 
-from errands.learners.deep import host
+from errands.learners.deep import device, host, network
 from errands.learners.deep.config import CONFIGS, deep_preset
 from errands.learners.deep.host import HostTeam
+from errands.learners.deep.methods import agent_of
 from errands.learners.deep.team import Team, team_of
 from errands.tasks import load
 
 BANDWIDTH = 4.3e12
 """Bytes per second that a copy moves on an H200, read and written together."""
 VARIANTS: dict[str, dict[str, Any]] = {"one-hot": {"network": "one-hot"}, "value": {"choice": "value"}}
+
+
+PATHS: dict[str, tuple[Any, int]] = {
+    "now": (network.awaited, device.UNROLL),
+    "copying": (lambda number, gradient: number, 1),
+    "unrolled": (network.awaited, 5),
+}
+"""What may be built in another way: whether new weights wait for the whole way back, and how many steps are written out."""
+
+
+def take(path: str) -> None:
+    """Have everything compiled anew in one of the ways of PATHS."""
+    network.awaited, device.UNROLL = PATHS[path]
+    agent_of.cache_clear()
+    jax.clear_caches()
 
 
 def make(run: str, args: argparse.Namespace) -> Team:
@@ -163,10 +180,12 @@ def main() -> None:
     parser.add_argument("--eval-every", type=int, default=20_000)
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--both", action="store_true", help="evaluate the target weights too")
+    parser.add_argument("--paths", default="now", help=f"of {', '.join(PATHS)}")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()
-    for run in args.runs.split(","):
-        row = json.dumps(MODES[args.what](run, args))
+    for path, run in ((path, run) for run in args.runs.split(",") for path in args.paths.split(",")):
+        take(path)
+        row = json.dumps({"path": path, **MODES[args.what](run, args)})
         print(row, flush=True)
         if args.out:
             with args.out.open("a") as file:

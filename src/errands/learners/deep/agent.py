@@ -64,6 +64,11 @@ class HighLevel(Protocol):
         """Rows that it adds to each update."""
         ...
 
+    @property
+    def episode(self) -> tuple[str, ...]:
+        """The fields of its memory that belong to the episode under way: each of several environments has its own."""
+        ...
+
     def start(self, key: Array) -> Memory:
         """The memory before the first step."""
         ...
@@ -108,6 +113,7 @@ class NoHighLevel:
     """Whether the values are already those of the machine state, so that there is one head only."""
     uniforms: int = 0
     extra: int = 0
+    episode: tuple[str, ...] = ()
 
     def start(self, key: Array) -> Memory:
         """An empty memory."""
@@ -289,12 +295,13 @@ class DeepAgent:
         # is 1 or more.
         c = self.config
         held = jnp.minimum(step, c.capacity)
-        # Rows from which fewer than `n_steps` lead to the newest one are not drawn yet.
-        size = jnp.maximum(held - (c.n_steps - 1), 0)
+        # Rows from which fewer than `n_steps` lead to the newest one are not drawn yet; those of one environment lie
+        # `envs` apart.
+        size = jnp.maximum(held - (c.n_steps - 1) * c.envs, 0)
         index = jnp.minimum(jnp.floor(uniforms[: c.batch] * size).astype(jnp.int32), jnp.maximum(size - 1, 0))
         if c.n_steps > 1:
             # Counted from the oldest row, which lies where the next one will; the rows of a stretch stand side by side.
-            index = ((step - held + index)[:, None] + jnp.arange(c.n_steps)).ravel() % c.capacity
+            index = ((step - held + index)[:, None] + jnp.arange(c.n_steps) * c.envs).ravel() % c.capacity
         high, extra = self.high.replay(agent_state.high, step, uniforms[self.config.batch + 4 :][: self.high.uniforms])
         # Extra rows come last: `with_extra` finds them by counting from the end. A row that was overwritten since has
         # weight 0.

@@ -62,6 +62,7 @@ class Bandit:
     open: Bool[Array, "states objectives"]
     limit: int
     """Steps after which an episode is cut off."""
+    episode: tuple[str, ...] = ("choice", "exploited", "clean", "entered", "pending", "waiting")
 
     @property
     def objectives(self) -> int:

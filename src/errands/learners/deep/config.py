@@ -18,7 +18,10 @@ _WORDS = {
     "epsilon_per": ("step", "episode"),
     "greedy": ("online", "target"),
     "platform": ("any", "cpu", "gpu"),
+    "vector": ("sync", "async"),
 }
+MOST_ENVS = 250
+"""Environments of a seed: no more than half a chunk of random numbers."""
 
 _QCORM_WORDS = {
     "ground_replay": ("always", "once"),
@@ -87,13 +90,27 @@ class DeepConfig(LearnerConfig):
     """What the machine's rewards are multiplied with before they are learnt from."""
     platform: Literal["any", "cpu", "gpu"] = "any"
     """Where the arrays live; `any` takes the GPU where there is one."""
+    envs: int = 1
+    """Environments of a seed that step at once, where the world is a Gymnasium environment; steps count those of all."""
+    vector: Literal["sync", "async"] = "sync"
+    """Whether several environments step one after the other in this process, or each in a process of its own."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("alpha", "polyak", "epsilon_start", "epsilon_step", "epsilon_end", "random_actions"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
-        counts = ("batch", "capacity", "width", "depth", "policy_delay", "warmup", "explore_steps", "n_steps", "learn_every")
+        counts = (
+            "batch",
+            "capacity",
+            "width",
+            "depth",
+            "policy_delay",
+            "warmup",
+            "explore_steps",
+            "n_steps",
+            "learn_every",
+        )
         for name in (*counts, "eval_episodes"):
             # None passes: eval_episodes has it as a default.
             if (getattr(self, name) or 1) < 1 or getattr(self, name) == 0:
@@ -101,13 +118,30 @@ class DeepConfig(LearnerConfig):
         for name in ("action_noise", "target_noise", "noise_clip", "action_cost"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must not be negative")
-        if self.n_steps > self.capacity:
-            raise ConfigError(f"n_steps is {self.n_steps}; it must not be more than capacity, {self.capacity}")
+        if (self.n_steps - 1) * self.envs >= self.capacity:
+            raise ConfigError(
+                f"n_steps is {self.n_steps}; the rows of so many steps do not fit into capacity, {self.capacity}"
+            )
         if self.reward_scale <= 0:
             raise ConfigError(f"reward_scale is {self.reward_scale}; it must be positive")
         for name, words in _WORDS.items():
             if getattr(self, name) not in words:
                 raise ConfigError(f"{name} is '{getattr(self, name)}'; choose from {', '.join(words)}")
+        self._check_envs()
+
+    def _check_envs(self) -> None:
+        most = min(MOST_ENVS, self.capacity)
+        if not 1 <= self.envs <= most:
+            raise ConfigError(f"envs is {self.envs}; it must lie between 1 and {most}")
+        if self.learn_every % self.envs and self.envs % self.learn_every:
+            raise ConfigError(
+                f"learn_every is {self.learn_every} and envs is {self.envs}; let one be a multiple of the other"
+            )
+        if self.eval_every % self.envs:
+            wanted = -(-self.eval_every // self.envs) * self.envs
+            raise ConfigError(
+                f"eval_every is {self.eval_every}, no multiple of envs = {self.envs}; set eval_every={wanted}"
+            )
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ class Controller:
     offered: Bool[Array, "states options"]
     """Which options start in a machine state."""
     extra: int = 0
+    episode: tuple[str, ...] = ("option", "since", "begun", "gain", "discount")
 
     @property
     def uniforms(self) -> int:

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from errands.learners.deep.agent import AgentState, DeepAgent, Position, WorldStep
+from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.machine import MachineArrays
 from errands.worlds import water_jax
 from errands.worlds.water import ACTIONS, COLOURS, OBSERVATION, Water
@@ -82,6 +83,13 @@ def _finite(machine: MachineArrays) -> DeviceWorld:
 
 CHUNK = 500
 """Steps whose random numbers are drawn at once."""
+UNROLL = 1
+"""Steps that are written out one behind the other in the compiled loop; it must divide CHUNK."""
+
+
+def chunk(config: DeepConfig) -> int:
+    """The same in whole rounds, where a seed has several environments."""
+    return CHUNK // config.envs * config.envs
 
 
 # The buffer has steps first and seeds second: what all seeds did in a step is one contiguous block, written at once.
@@ -115,19 +123,22 @@ def _first(agent: DeepAgent, world: DeviceWorld, keys: Array) -> tuple[AgentStat
     return agent_states, positions, worlds
 
 
-def randoms(agent: DeepAgent, keys: Array, chunk: Array) -> tuple[Array, Array]:
+def randoms(agent: DeepAgent, keys: Array, number: Array) -> tuple[Array, Array]:
     """The random numbers of a chunk of steps: uniforms and normals, [chunk, seeds, count]."""
+    count, envs, stretch = chunk(agent.config), agent.config.envs, agent.config.explore_steps
 
     def of(key: Array) -> tuple[Array, Array]:
         # Chance depends on the seed and the step alone, nothing is carried along: stopping anywhere, or resuming,
         # changes nothing.
-        first, second = jax.random.split(jax.random.fold_in(key, chunk))
-        return jax.random.uniform(first, (CHUNK, agent.uniforms)), jax.random.normal(second, (CHUNK, agent.low.normals))
+        first, second = jax.random.split(jax.random.fold_in(key, number))
+        return jax.random.uniform(first, (count, agent.uniforms)), jax.random.normal(second, (count, agent.low.normals))
 
     uniforms, normals = jax.vmap(of, out_axes=1)(keys)
-    if agent.config.explore_steps > 1:
-        # Steps of a stretch share what decides about exploring: a random action is then kept for all of them.
-        first = jnp.arange(CHUNK) // agent.config.explore_steps * agent.config.explore_steps
+    if stretch > 1:
+        # Steps of a stretch share what decides about exploring: a random action is then kept for all of them. Those of
+        # one environment lie `envs` apart.
+        steps = jnp.arange(count)
+        first = steps // envs // stretch * stretch * envs + steps % envs
         acting = slice(agent.config.batch, agent.config.batch + 2)
         uniforms = uniforms.at[..., acting].set(uniforms[first][..., acting])
         if agent.low.normals:
@@ -159,12 +170,12 @@ def advance(agent: DeepAgent, world: DeviceWorld, state: TeamState, stop: Array 
     """Train to step `stop` in the chunk of the next step; without it, through a whole chunk from its beginning."""
     # The state is donated: its buffer is written in place, and the caller must not use the old one again. Learning
     # comes before moving, so step t learns from rows of steps before t, as in the host loop.
-    chunk = state.step // CHUNK
-    uniforms, normals = randoms(agent, state.keys, chunk)
+    number = state.step // CHUNK
+    uniforms, normals = randoms(agent, state.keys, number)
     chance = agent.config.batch + 2
 
     def body(now: TeamState) -> TeamState:
-        i = now.step - chunk * CHUNK
+        i = now.step - number * CHUNK
         u = uniforms[i]
         agent_states, actions = learn_and_act(
             agent, now.agent_states, now.positions, now.buffer, now.step, u, normals[i]
@@ -177,7 +188,7 @@ def advance(agent: DeepAgent, world: DeviceWorld, state: TeamState, stop: Array 
 
     if stop is None:
         # A known number of turns: a GPU then need not ask the host before each whether to go on.
-        whole: TeamState = jax.lax.fori_loop(0, CHUNK, lambda _, now: body(now), state)
+        whole: TeamState = jax.lax.fori_loop(0, CHUNK, lambda _, now: body(now), state, unroll=UNROLL)
         return whole
     part: TeamState = jax.lax.while_loop(lambda now: now.step < stop, body, state)
     return part

@@ -1,4 +1,4 @@
-"""The host loop: environments on the CPU for all seeds side by side, learning meanwhile on the device."""
+"""The host loop: environments on the CPU for all seeds side by side, one or several of each, learning meanwhile on the device."""
 
 # ruff: noqa: F722 (shapes of jaxtyping look like broken code)
 
@@ -15,7 +15,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from numpy.typing import NDArray
 
-from errands.learners.base import Form, Saved, SavedArray
+from errands.errors import ConfigError
+from errands.learners.base import Form, Saved, SavedArray, refuse
 from errands.learners.deep import device
 from errands.learners.deep.agent import AgentState, DeepAgent, Position, WorldStep, decide
 from errands.learners.deep.config import DeepConfig
@@ -28,6 +29,10 @@ from errands.learners.deep.td3 import TD3
 from errands.learners.deep.team import Team
 
 
+# With several environments of a seed (config.envs = E > 1) positions and actions have an axis of E behind that of seeds,
+# and so have the fields of the high level's memory that belong to an episode. A round is one step of each: E rows, E
+# updates from rows before the round, and E actions by the weights after them. All counts are of environment steps, so
+# the step of environment e in a round is step + e, and `step` is always a multiple of E.
 class HostTeamState(NamedTuple):
     """Many seeds side by side, each with the action that it is about to take."""
 
@@ -47,12 +52,56 @@ TurnState = tuple[Any, Position, Array, Array, Array]
 def choose(
     agent: DeepAgent, trained: Any, high: Any, positions: Position, step: Array, uniforms: Array, normals: Array
 ) -> tuple[Any, Array]:
-    """The next action of every seed."""
+    """The next action of every seed, in each of its environments."""
     # uniforms and normals are those of a whole chunk, [chunk, seeds, count]: sliced here, on the device.
-    i = step % device.CHUNK
+    i = step % device.chunk(agent.config)
+    if agent.config.envs > 1:
+        several = jax.vmap(partial(_choose_several, agent), in_axes=(0, 0, 0, None, 1, 1))
+        high, actions = several(trained, high, positions, step, *_round(agent, i, uniforms, normals))
+        return high, actions
     pick = jax.vmap(agent.choose, in_axes=(0, 0, None, 0, 0))
     agent_states, actions = pick(AgentState(trained, high), positions, step, uniforms[i], normals[i])
     return agent_states.high, actions
+
+
+def _round(agent: DeepAgent, i: Array, *randoms: Array) -> list[Array]:
+    """The random numbers of a round, [envs, seeds, count]."""
+    return [jax.lax.dynamic_slice_in_dim(numbers, i, agent.config.envs) for numbers in randoms]
+
+
+def _choose_several(
+    agent: DeepAgent, trained: Any, high: Any, positions: Position, step: Array, uniforms: Array, normals: Array
+) -> tuple[Any, Array]:
+    """One seed's actions: the network sees all environments at once, the high level one after the other."""
+
+    def view(observation: Array, state: Array) -> Array:
+        return agent.low.view(trained, observation, agent.expansion.code(state))
+
+    acting = jax.vmap(view)(positions.observation, positions.state)
+    # Exploration falls with the episodes of the seed, in whichever environment.
+    positions = positions._replace(episodes=jnp.broadcast_to(positions.episodes.sum(), positions.episodes.shape))
+
+    def body(memory: Any, one: tuple[Any, ...]) -> tuple[Any, Array]:
+        number, position, seen, u, z = one
+        state = AgentState(trained, _own(agent, memory, number))
+        state, action = agent.choose(state, position, step + number, u, z, seen)
+        return _with_own(agent, memory, state.high, number), action
+
+    numbers = jnp.arange(agent.config.envs)
+    high, actions = jax.lax.scan(body, high, (numbers, positions, acting, uniforms, normals))
+    return high, actions
+
+
+def _own(agent: DeepAgent, memory: Any, number: Array) -> Any:
+    """The high level's memory as one of the environments has it."""
+    own = {name: getattr(memory, name)[number] for name in agent.high.episode}
+    return memory._replace(**own) if own else memory
+
+
+def _with_own(agent: DeepAgent, memory: Any, own: Any, number: Array) -> Any:
+    """The memory after one of the environments has changed it."""
+    parts = {name: getattr(memory, name).at[number].set(getattr(own, name)) for name in agent.high.episode}
+    return own._replace(**parts) if parts else own
 
 
 @partial(jax.jit, static_argnums=0, donate_argnums=1)
@@ -65,12 +114,26 @@ def learn(
     uniforms: Array,
     normals: Array,
 ) -> AgentState:
-    """One update of every seed; runs while the environments step."""
-    i = step % device.CHUNK
-    agent_states, index, extra = jax.vmap(agent.draw, in_axes=(0, None, 0))(agent_states, step, uniforms[i])
-    rows = buffer[index, jnp.arange(index.shape[0])[:, None]]
-    study = jax.vmap(agent.learn, in_axes=(0, 0, 0, 0, None, 0, 0))
-    studied: AgentState = study(agent_states, positions, rows, extra, step, uniforms[i], normals[i])[0]
+    """One update of every seed for each of its environments; runs while those step."""
+    i = step % device.chunk(agent.config)
+    # Learning looks at a position only to act there, which is not asked of it here.
+    somewhere = positions if agent.config.envs == 1 else jax.tree.map(lambda part: part[:, 0], positions)
+
+    def update(number: Array | int, states: AgentState) -> AgentState:
+        u, z = uniforms[i + number], normals[i + number]
+        states, index, extra = jax.vmap(agent.draw, in_axes=(0, None, 0))(states, step, u)
+        rows = buffer[index, jnp.arange(index.shape[0])[:, None]]
+        study = jax.vmap(agent.learn, in_axes=(0, 0, 0, 0, None, 0, 0))
+        studied: AgentState = study(states, somewhere, rows, extra, step + number, u, z)[0]
+        return studied
+
+    if agent.config.envs == 1:
+        return update(0, agent_states)
+    # Of envs and learn_every one divides the other: there is an update in so many steps of the round, or one in it.
+    every = min(agent.config.learn_every, agent.config.envs)
+    studied: AgentState = jax.lax.fori_loop(
+        0, agent.config.envs // every, lambda turn, states: update(turn * every, states), agent_states
+    )
     return studied
 
 
@@ -81,18 +144,51 @@ def turn(
     """Take note of what the environments answered, and choose anew; `answer` is a packed HostStep."""
     # Donated: the buffer is written in place. The weights are not part of it, because they are only read here.
     high, positions, actions, buffer, step = turn_state
+    envs, capacity = agent.config.envs, agent.config.capacity
     outcome, fresh = _unpacked(agent, answer)
-    after = jax.vmap(agent.record, in_axes=(0, 0, 0, 0, None))
-    agent_states, rows, progress = after(AgentState(trained, high), positions, actions, outcome, step)
-    positions = jax.vmap(agent.next_position)(positions, progress, outcome.observation, fresh)
-    buffer = jax.lax.dynamic_update_slice(buffer, rows[None], (step % agent.config.capacity, 0, 0))
-    high, actions = choose(agent, trained, agent_states.high, positions, step + 1, uniforms, normals)
-    return high, positions, actions, buffer, step + 1
+    if envs > 1:
+        outcome, fresh = jax.tree.map(lambda part: part.reshape(-1, envs, *part.shape[1:]), (outcome, fresh))
+        several = jax.vmap(partial(_record_several, agent), in_axes=(0, 0, 0, 0, 0, 0, None))
+        high, positions, rows = several(trained, high, positions, actions, outcome, fresh, step)
+        # A round need not fit in front of the end of the buffer.
+        buffer = buffer.at[(step + jnp.arange(envs)) % capacity].set(rows.swapaxes(0, 1))
+    else:
+        after = jax.vmap(agent.record, in_axes=(0, 0, 0, 0, None))
+        agent_states, rows, progress = after(AgentState(trained, high), positions, actions, outcome, step)
+        high = agent_states.high
+        positions = jax.vmap(agent.next_position)(positions, progress, outcome.observation, fresh)
+        buffer = jax.lax.dynamic_update_slice(buffer, rows[None], (step % capacity, 0, 0))
+    high, actions = choose(agent, trained, high, positions, step + envs, uniforms, normals)
+    return high, positions, actions, buffer, step + envs
+
+
+def _record_several(
+    agent: DeepAgent,
+    trained: Any,
+    high: Any,
+    positions: Position,
+    actions: Array,
+    outcomes: WorldStep,
+    fresh: Array,
+    step: Array,
+) -> tuple[Any, Position, Array]:
+    """One seed's round: what the high level notes, one environment after the other, where they are next, and the rows."""
+
+    def body(memory: Any, one: tuple[Any, ...]) -> tuple[Any, tuple[Position, Array]]:
+        number, position, action, outcome, start = one
+        state = AgentState(trained, _own(agent, memory, number))
+        state, row, progress = agent.record(state, position, action, outcome, step + number)
+        following = agent.next_position(position, progress, outcome.observation, start)
+        return _with_own(agent, memory, state.high, number), (following, row)
+
+    numbers = jnp.arange(agent.config.envs)
+    high, (positions, rows) = jax.lax.scan(body, high, (numbers, positions, actions, outcomes, fresh))
+    return high, positions, rows
 
 
 def packed(seen: HostStep) -> NDArray[np.float32]:
     """What the environments answered as one array, since each array that travels costs time."""
-    # [seeds, 2 * inputs + 3 + signals]; `_unpacked` reads the same layout. Labels are exact in float32 up to 2^24.
+    # [seeds * envs, 2 * inputs + 3 + signals]; `_unpacked` reads the same layout. Labels are exact in float32 up to 2^24.
     flags = np.stack([seen.label, seen.ends, seen.truncated], axis=1)
     return np.concatenate([seen.observation, seen.fresh, flags, seen.signals], axis=1, dtype=np.float32)
 
@@ -108,7 +204,12 @@ def _unpacked(agent: DeepAgent, answer: Array) -> tuple[WorldStep, Array]:
 @partial(jax.jit, static_argnums=0)
 def _fresh(agent: DeepAgent, keys: Array) -> AgentState:
     agent_states: AgentState = jax.vmap(agent.init)(keys)
-    return agent_states
+    high, envs = agent_states.high, agent.config.envs
+    if envs == 1 or not agent.high.episode:
+        return agent_states
+    # Nothing is under way in any of the environments.
+    own = {name: jnp.repeat(getattr(high, name)[:, None], envs, axis=1) for name in agent.high.episode}
+    return agent_states._replace(high=high._replace(**own))
 
 
 @partial(jax.jit, static_argnums=0)
@@ -123,24 +224,27 @@ def phased(agent: DeepAgent) -> tuple[DeepAgent, ...]:
     # One compiled program per phase; which one is due follows from the step, so no branch is left to the device.
     outer = agent.low
     low = outer.low if isinstance(outer, Standardised) else outer
-    if not isinstance(low, TD3 | FactoredTD3):
+    if not isinstance(low, TD3 | FactoredTD3) or agent.config.envs > 1:
         return (agent,)
     lows = [replace(low, phase=k) for k in range(agent.config.policy_delay)]
-    return tuple(replace(agent, low=replace(outer, low=one) if isinstance(outer, Standardised) else one) for one in lows)
+    return tuple(
+        replace(agent, low=replace(outer, low=one) if isinstance(outer, Standardised) else one) for one in lows
+    )
 
 
 class HostTeam(Team):
     """A team in environments that are stepped on the host."""
 
     def __init__(self, learner: str, machine: MachineArrays, config: DeepConfig, seeds: tuple[int, ...]) -> None:
-        self.host_envs = host_envs_of(machine, seeds)
+        self.host_envs = host_envs_of(machine, seeds, config.envs, config.vector == "async")
         super().__init__(agent_of(learner, machine, config, self.host_envs.senses.spaces), seeds)
         self._evaluation_envs: HostEnvs | None = None
         self._drawn: tuple[int, tuple[Array, Array]] | None = None
         with self.on_device():
             keys = jnp.stack([jax.random.PRNGKey(seed) for seed in seeds])
-            zeros = [jnp.zeros(len(seeds), jnp.int32) for _ in range(3)]
-            positions = Position(jnp.asarray(self.host_envs.reset()), *zeros)
+            lanes = (len(seeds),) if config.envs == 1 else (len(seeds), config.envs)
+            zeros = [jnp.zeros(lanes, jnp.int32) for _ in range(3)]
+            positions = Position(jnp.asarray(self.host_envs.reset()).reshape(*lanes, -1), *zeros)
             buffer = jnp.zeros((config.capacity, len(seeds), self.agent.shape.width))
             agent_states = _fresh(self.agent, keys)
             # The step is counted on the host as well: asking the device for it would wait for all that it has still to
@@ -153,7 +257,7 @@ class HostTeam(Team):
 
     def _random(self, keys: Array, step: int) -> tuple[Array, Array]:
         """The random numbers of the chunk of a step."""
-        chunk = step // device.CHUNK
+        chunk = step // device.chunk(self.agent.config)
         if self._drawn is None or self._drawn[0] != chunk:
             self._drawn = (chunk, _randoms(self.agent, keys, jnp.int32(chunk)))
         return self._drawn[1]
@@ -178,14 +282,20 @@ class HostTeam(Team):
         self._state, self._count, self._drawn = state, int(state.step), None
 
     def advance(self, count: int) -> None:
-        """Take `count` training steps with every seed."""
+        """Take `count` training steps with every seed, in rounds of one step of each environment."""
+        envs = self.agent.config.envs
+        if count % envs:
+            raise ConfigError(
+                f"{count} steps cannot be shared by {envs} environments; let steps be a multiple of envs, such as "
+                f"{self.step + count + -count % envs}"
+            )
         with self.on_device():
-            for _ in range(count):
+            for _ in range(count // envs):
                 # The order is what makes this fast: hand the actions over, start the update on the device (the call
                 # returns at once), and only then wait for the environments. Reading now.actions waits for the turn
                 # before.
                 now = self._state
-                self.host_envs.send(np.asarray(now.actions))
+                self.host_envs.send(np.asarray(now.actions).reshape(-1, now.actions.shape[-1]))
                 randoms = self._random(now.keys, self._count)
                 agent_states, (update, between) = now.agent_states, divmod(self._count, self.agent.config.learn_every)
                 if not between:
@@ -195,7 +305,7 @@ class HostTeam(Team):
                     agent_states = learn(agent, agent_states, now.positions, now.buffer, now.step, *randoms)
                 answer = packed(self.host_envs.receive())
                 # From here on the numbers are those of the next step, whose action `turn` chooses.
-                self._count += 1
+                self._count += envs
                 turn_state = (agent_states.high, now.positions, now.actions, now.buffer, now.step)
                 randoms = self._random(now.keys, self._count)
                 # Without Adam's moments and targets: handing fewer arrays over makes the call cheaper.
@@ -237,6 +347,7 @@ class HostTeam(Team):
 
     def restore(self, saved: Saved) -> None:
         """Continue where `saved` was taken."""
+        refuse(int(saved["step"]) % self.agent.config.envs == 0, "every environment has taken as many steps")
         super().restore(saved)
         self.host_envs.restore(saved["environments"])
 

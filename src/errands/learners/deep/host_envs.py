@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from os import cpu_count
@@ -66,32 +66,80 @@ class HostStep(NamedTuple):
     """The first observation of a new episode where this one is over, else the same observation."""
 
 
-class HostEnvs:
-    """One environment per seed; it knows the machine state only to tell when an episode is over."""
+@dataclass(frozen=True)
+class Reader:
+    """Reads what an environment reports; it goes along to other processes, so it knows only what it needs."""
 
-    def __init__(self, machine: MachineArrays, seeds: tuple[int, ...]) -> None:
+    numbers: Mapping[frozenset[str], int]
+    """The label of each set of features that the machine looks at."""
+    features: frozenset[str]
+    signals: tuple[str, ...]
+
+    def senses(self, env: gym.Env[Any, Any]) -> Senses:
+        """The senses for an environment."""
+        return senses_of(env, len(self.signals))
+
+    def step(self, env: gym.Env[Any, Any], senses: Senses, action: NDArray[np.float32]) -> tuple[Any, ...]:
+        """One step: row, label, whether the world ends, whether it was cut off, signals."""
+        observation, _, ends, truncated, info = env.step(senses.do(action))
+        row = senses.see(observation)
+        label = self.label(info.get("features", frozenset()))
+        signals = np.array([info["signals"][name] for name in self.signals], np.float32)
+        if not np.isfinite(signals).all():
+            raise TaskError("a signal that the machine pays is not a finite number; mend the environment")
+        return row, np.int32(label), np.bool_(ends), np.bool_(truncated), signals
+
+    def label(self, features: Any) -> int:
+        """The number of a set of features."""
+        # Features that the machine does not look at cannot change what it does.
+        known = frozenset(features) & self.features
+        try:
+            return self.numbers[known]
+        except KeyError:
+            shown = ", ".join(sorted(known))
+            raise TaskError(f"the world reports {{{shown}}} at once, which its own tables do not list") from None
+
+
+APART = 15_485_863
+"""What lies between the seeds of two environments of one seed; a prime far from those of neighbouring seeds."""
+
+
+class HostEnvs:
+    """`each` environments per seed, seed by seed; they know the machine state only to tell when an episode is over."""
+
+    def __init__(self, machine: MachineArrays, seeds: tuple[int, ...], each: int = 1) -> None:
         self.machine = machine
         world = machine.task.world
-        self.signals = world.signals
         self.limit = world.limit
-        self.envs = [world.env() for _ in seeds]
-        self.senses = senses_of(self.envs[0], len(self.signals))
-        self.seeds = seeds
+        self.reader = Reader(machine.numbers, frozenset(machine.task.machine.features), world.signals)
+        self.each = each
+        self.seeds = tuple(seed + APART * number for seed in seeds for number in range(each))
+        self.envs = self._made()
         # Machine state and time are kept here too, besides those on the device: whether an episode is over must be
         # known before the device is told, since the first observation of the next one travels with the answer.
-        self.sent = np.zeros((len(seeds), 0), np.float32)
-        self.state = np.zeros(len(seeds), np.int32)
-        self.time = np.zeros(len(seeds), np.int32)
-        self.resting = np.zeros(len(seeds), np.bool_)
+        count = len(self.seeds)
+        self.sent = np.zeros((count, 0), np.float32)
+        self.state = np.zeros(count, np.int32)
+        self.time = np.zeros(count, np.int32)
+        self.resting = np.zeros(count, np.bool_)
         """The environments that are not stepped."""
+
+    def _made(self) -> list[gym.Env[Any, Any]]:
+        """The environments, and `senses` for them."""
+        envs = [self.machine.task.world.env() for _ in self.seeds]
+        self.senses = self.reader.senses(envs[0])
+        return envs
 
     def reset(self, number: int = 0) -> NDArray[np.float32]:
         """Begin the first episode of every seed, or that of another number."""
         self.state[:], self.time[:] = 0, 0
         # Another number, another start. The product keeps neighbouring seeds from meeting in each other's episodes.
         seeds = [(seed + 1_000_003 * number) % 2**31 for seed in self.seeds]
-        rows = [self.senses.see(env.reset(seed=s)[0]) for env, s in zip(self.envs, seeds, strict=True)]
-        return np.stack(rows)
+        return self._start(seeds)
+
+    def _start(self, seeds: list[int]) -> NDArray[np.float32]:
+        """Reset all environments by seeds."""
+        return np.stack([self.senses.see(env.reset(seed=s)[0]) for env, s in zip(self.envs, seeds, strict=True)])
 
     def step(self, actions: NDArray[np.float32]) -> HostStep:
         """One step of every environment; episodes that are over begin anew."""
@@ -109,12 +157,16 @@ class HostEnvs:
         self.time += 1
         over = answer.ends | answer.truncated | (table.status[self.state] != RUNNING) | (self.time >= self.limit)
         # `observation` stays what the step led to, which is what is learnt from; only `fresh` is of the new episode.
-        fresh = answer.observation.copy()
+        self.state[over], self.time[over] = 0, 0
+        return answer._replace(fresh=self._renewed(answer.observation, over))
+
+    def _renewed(self, rows: NDArray[np.float32], over: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """The rows, with the first observations of new episodes where the old ones are over."""
+        rows = rows.copy()
         for i in np.flatnonzero(over):
             # Without a seed: the environment goes on with its own generator, seeded by the first reset.
-            fresh[i] = self.senses.see(self.envs[i].reset()[0])
-            self.state[i], self.time[i] = 0, 0
-        return answer._replace(fresh=fresh)
+            rows[i] = self.senses.see(self.envs[i].reset()[0])
+        return rows
 
     def answers(self) -> HostStep:
         """What the environments answered, whatever the machine makes of it; those at rest answer nothing."""
@@ -127,55 +179,62 @@ class HostEnvs:
             spaces = self.senses.spaces
             row, signals = (np.zeros(n, np.float32) for n in (spaces.observation, spaces.signals))
             return row, np.int32(0), np.False_, np.False_, signals
-        observation, _, ends, truncated, info = self.envs[i].step(self.senses.do(action))
-        row = self.senses.see(observation)
-        label = self._label(info.get("features", frozenset()))
-        signals = np.array([info["signals"][name] for name in self.signals], np.float32)
-        if not np.isfinite(signals).all():
-            raise TaskError("a signal that the machine pays is not a finite number; mend the environment")
-        return row, np.int32(label), np.bool_(ends), np.bool_(truncated), signals
-
-    def _label(self, features: Any) -> int:
-        # Features that the machine does not look at cannot change what it does.
-        known = frozenset(features) & frozenset(self.machine.task.machine.features)
-        try:
-            return self.machine.numbers[known]
-        except KeyError:
-            shown = ", ".join(sorted(known))
-            raise TaskError(f"the world reports {{{shown}}} at once, which its own tables do not list") from None
+        return self.reader.step(self.envs[i], self.senses, action)
 
     def save(self) -> NDArray[np.uint8]:
-        """All environments as JSON."""
+        """All environments as JSON: lists by seed, each entry a list where a seed has several environments."""
+        lists = {"envs": self._saved(), "state": self.state.tolist(), "time": self.time.tolist()}
+        if self.each > 1:
+            lists = {
+                name: [part[i : i + self.each] for i in range(0, len(part), self.each)] for name, part in lists.items()
+            }
+        return np.frombuffer(json.dumps(lists).encode(), np.uint8)
+
+    def _saved(self) -> list[Any]:
+        """The environments as plain data."""
         parts = []
         for env in self.envs:
             if not isinstance(env, Restorable):
-                raise StoreError(
-                    "this environment cannot save its state; give it save() and restore() to make runs resumable"
-                )
+                raise StoreError(UNSAVED)
             parts.append(plain(env.save()))
-        text = json.dumps({"envs": parts, "state": self.state.tolist(), "time": self.time.tolist()})
-        return np.frombuffer(text.encode(), np.uint8)
+        return parts
 
     def restore(self, saved: NDArray[np.uint8]) -> None:
         """Continue from what `save` gave."""
         try:
-            parts = json.loads(bytes(saved))
-            state, time = np.array(parts["state"], np.int32), np.array(parts["time"], np.int32)
+            lists = json.loads(bytes(saved))
+            if self.each > 1:
+                lists = {name: [one for seed in part for one in seed] for name, part in lists.items()}
+            state, time = np.array(lists["state"], np.int32), np.array(lists["time"], np.int32)
             if not ((state >= 0) & (state < len(self.machine.rm)) & (time >= 0)).all():
                 raise ValueError("a machine state or a time is out of range")
-            for env, part in zip(self.envs, parts["envs"], strict=True):
-                env.restore(rich(part))  # type: ignore[attr-defined]
+            if len(lists["envs"]) != len(self.seeds):
+                raise ValueError(f"{len(lists['envs'])} environments instead of {len(self.seeds)}")
+            self._put(lists["envs"])
             self.state[:], self.time[:] = state, time
         except Exception as fault:  # noqa: BLE001 (whatever an environment raises when it is handed nonsense)
             raise StoreError(
                 f"the saved environments cannot be taken back ({type(fault).__name__}: {str(fault)[:100]})"
             ) from None
 
+    def _put(self, parts: list[Any]) -> None:
+        """Bring every environment to its saved state."""
+        for env, part in zip(self.envs, parts, strict=True):
+            env.restore(rich(part))  # type: ignore[attr-defined]
 
-def host_envs_of(machine: MachineArrays, seeds: tuple[int, ...]) -> HostEnvs:
-    """The environments of a task."""
-    if machine.task.world.kind == "cheetah":
-        return HalfCheetahEnvs(machine, seeds)
+
+UNSAVED = "this environment cannot save its state; give it save() and restore() to make runs resumable"
+
+
+def host_envs_of(machine: MachineArrays, seeds: tuple[int, ...], each: int = 1, apart: bool = False) -> HostEnvs:
+    """The environments of a task, `each` per seed; `apart` gives every one of several a process of its own."""
+    if machine.task.world.kind == "cheetah" and not (apart and each > 1):
+        return HalfCheetahEnvs(machine, seeds, each)
+    if each > 1:
+        # Here, because that module imports this one.
+        from errands.learners.deep.vector_envs import VectorEnvs
+
+        return VectorEnvs(machine, seeds, each, apart)
     return HostEnvs(machine, seeds)
 
 
@@ -215,8 +274,8 @@ class EpisodeCounter:
 class HalfCheetahEnvs(HostEnvs):
     """MuJoCo's own step runs outside of Python's lock, so a few threads share the robots."""
 
-    def __init__(self, machine: MachineArrays, seeds: tuple[int, ...]) -> None:
-        super().__init__(machine, seeds)
+    def __init__(self, machine: MachineArrays, seeds: tuple[int, ...], each: int = 1) -> None:
+        super().__init__(machine, seeds, each)
         import mujoco
 
         self.push: Any = mujoco.mj_step
@@ -226,7 +285,7 @@ class HalfCheetahEnvs(HostEnvs):
         self.bounds = np.array([bounds[name] for name in names])
         self.signs = np.array([-1.0 if name in dict(BACKWARD) else 1.0 for name in names])
         # More than a few make the robots no faster, and slow down the thread that talks to the GPU.
-        self.threads = max(1, min(len(seeds) // 2, (cpu_count() or 1) - 1, 3))
+        self.threads = max(1, min(len(self.seeds) // 2, (cpu_count() or 1) - 1, 3))
         self.pool = ThreadPoolExecutor(self.threads)
         self.under_way: list[Future[None]] = []
         # Views of MuJoCo's own memory, so they always show the present state.

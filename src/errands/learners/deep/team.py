@@ -219,10 +219,14 @@ def team_of(
         from errands.learners.deep.host import HostTeam
 
         return HostTeam(learner, arrays, config, tuple(seeds))
-    if config.learn_every > 1:
-        raise ConfigError(
-            f"learn_every is {config.learn_every}, but the world of '{task.name}' lives on the device, which learns from every "
-            "step; leave it out"
-        )
+    for name, why in (
+        ("learn_every", "learns from every step"),
+        ("envs", "steps all seeds at once, at next to no cost"),
+    ):
+        if getattr(config, name) > 1:
+            raise ConfigError(
+                f"{name} is {getattr(config, name)}, but the world of '{task.name}' lives on the device, which {why}; leave it "
+                "out"
+            )
     spaces = Spaces(world.observation, world.actions, world.continuous, world.signals)
     return DeviceTeam(agent_of(learner, arrays, config, spaces), world, tuple(seeds))
