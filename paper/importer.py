@@ -1,4 +1,6 @@
-"""Rows of the GPU sessions: files with one JSON object per line, written before every measurement was a run folder.
+"""Rows of the GPU sessions: files with one JSON object per line, since run folders of networks are too large to be stored here.
+
+python paper/importer.py SOURCE...    prints run folders (`errands reproduce`) and lines of benchmarks/dirl_deep.py as such rows
 
 Two generations of evaluations are read. The first (no field `success`) tells a failed episode by a negative length; its QCoRM
 paid Theorem 1's reward as printed, and its HRM taught the controller at every step. The second (`benchmarks/gpu.py`) has lengths
@@ -10,16 +12,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from errands.analysis.compare import seeds_of
 from errands.analysis.curve import Curve, curve_of
 from errands.errors import StoreError
 from errands.learners import entry_of
 from errands.learners.presets import as_document, config_of
 from errands.paper.evidence import Evidence
 from errands.paper.panels import DEEP, Key, Method, task_name
+from errands.runs.folder import open_run, open_sweep
 from errands.tables import Evaluation
 from errands.tasks.catalogue import load
 
@@ -120,3 +125,43 @@ def _curve(key: Key, steps: Mapping[int, list[Evaluation]]) -> Curve:
     return curve_of(
         name, task, [[row[i] for row in ordered] for i in range(count)], apart=entry_of(name.split()[0]).apart
     )
+
+
+def rows_of_runs(folder: Path) -> Iterator[Row]:
+    """The evaluations of a folder of runs as rows: what was set, and one entry per seed in each step that all of them reached."""
+    sweep = open_sweep(folder)
+    for cell in sweep.document.cells:
+        if sweep.head(cell) is None:
+            continue
+        seeds = seeds_of([open_run(sweep.cell(cell))])
+        # Where and how often it was evaluated, and how large the memory was, are no settings of the method.
+        words = [word for word in cell.settings if word.split("=")[0] not in ("eval_every", "capacity")]
+        shared = {
+            "task": cell.task,
+            "run": "/".join((cell.learner, *words)),
+            "preset": cell.preset,
+            "map_seed": cell.map_seed,
+        }
+        for evaluations in zip(*(seeds[seed] for seed in sorted(seeds)), strict=False):
+            lengths, successes = [e.episode_length for e in evaluations], [bool(e.success) for e in evaluations]
+            yield {**shared, "step": evaluations[0].step, "lengths": lengths, "success": successes}
+
+
+def rows_of_dirl(path: Path) -> Iterator[Row]:
+    """The lines of benchmarks/dirl_deep.py whose searches have all ended, as rows at the step of their whole budget."""
+    for line in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+        if all(line["ended"]):
+            same = {name: line[name] for name in ("task", "preset", "map_seed", "lengths", "success", "seconds")}
+            orders = ["".join(name[0] for name in order) for order in line["orders"]]
+            yield {**same, "run": "dirl", "step": line["budget"], "orders": orders}
+
+
+def main() -> None:
+    """Print every source as rows."""
+    for source in map(Path, sys.argv[1:]):
+        for row in rows_of_runs(source) if source.is_dir() else rows_of_dirl(source):
+            print(json.dumps(row))
+
+
+if __name__ == "__main__":
+    main()

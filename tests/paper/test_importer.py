@@ -2,14 +2,18 @@
 
 import csv
 import importlib.util
+import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from errands.errors import StoreError
-from errands.paper.panels import PRINTED
+from errands.paper.panels import PANELS, PRINTED, PROFILES, Choice
+from errands.paper.reproduction import prepare
+from errands.runs.sweep import train_sweep
 
 PAPER = Path(__file__).parents[2] / "paper"
 spec = importlib.util.spec_from_file_location("importer", PAPER / "importer.py")
@@ -18,6 +22,7 @@ sys.modules["importer"] = importer
 spec.loader.exec_module(importer)
 evidence_of, read_rows = importer.evidence_of, importer.read_rows
 
+TINY = replace(PROFILES["quick"], seeds=2, steps=1_000)
 OLD = [
     {"task": "water-3", "run": "crm", "preset": "tuned", "map_seed": 0, "step": 200, "lengths": [20, 30]},
     {"task": "water-3", "run": "crm", "preset": "tuned", "map_seed": 0, "step": 100, "lengths": [-600, 40]},
@@ -89,3 +94,20 @@ def test_a_line_that_is_no_row_is_told_with_its_number(tmp_path):
 
 def test_every_file_that_is_judged_can_be_read():
     assert all(read_rows(path) for path in importer.judged_files())
+
+
+def test_run_folders_and_searches_of_dirl_become_rows(tmp_path):
+    wanted = prepare([PANELS["delivery-2"]], TINY, tmp_path / "runs", choice=Choice(("crm agenda",), ("paper",)))
+    train_sweep(wanted.sweep, 1, quiet=True)
+    rows = list(importer.rows_of_runs(tmp_path / "runs"))
+    assert [(row["run"], row["preset"], row["step"], len(row["lengths"])) for row in rows] == [
+        ("crm", "paper", 1_000, 2)
+    ]
+    line = {"task": "water-3", "preset": "paper", "map_seed": 0, "budget": 500, "seconds": 1.0, "lengths": [60, 600],
+            "success": [True, False], "orders": [["red", "blue"], []]}  # fmt: skip
+    lines = [{**line, "ended": [True, True]}, {**line, "ended": [True, False]}]
+    (tmp_path / "dirl.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    (row,) = importer.rows_of_dirl(tmp_path / "dirl.jsonl")
+    assert (row["run"], row["step"], row["orders"]) == ("dirl", 500, ["rb", ""])
+    (curve,) = evidence_of([row]).curves.values()
+    assert curve.lengths.tolist() == [[60.0], [np.inf]]
