@@ -13,8 +13,19 @@ spec.loader.exec_module(page_writer)
 PAGE = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
 
 
-def test_the_verdicts_and_readings_of_the_page_are_the_programs():
-    assert page_writer.filled(PAGE, page_writer.verdicts()) == PAGE
+def test_the_verdicts_readings_and_figures_of_the_page_are_the_programs():
+    assert page_writer.filled(PAGE, page_writer.verdicts(), page_writer.outcomes()) == PAGE
+
+
+def test_a_figure_says_how_many_seeds_end_optimal_when_they_first_were_and_where_they_end_if_not_there():
+    row = {"seeds": "10", "optimal": "0.4", "success": "1.0", "first_optimal_median": "21500.0", "optimum": "81.0"}
+    assert page_writer.figure({**row, "final_median": "90.0"}) == "4, 21.5k, ends at 90"
+    assert page_writer.figure({**row, "final_median": "81.0"}) == "4, 21.5k"
+    never = {**row, "first_optimal_median": ""}
+    assert page_writer.figure({**never, "final_median": "92.0"}) == "4, ends at 92"
+    assert page_writer.figure({**never, "optimal": "0.0", "success": "0.2", "final_median": ""}) == "0, 2 solved"
+    assert page_writer.figure({**never, "optimal": "0.0", "success": "0.0", "final_median": ""}) == "0 solved"
+    assert page_writer.figure(None) == "not run"
 
 
 def test_every_claim_that_is_judged_has_one_row():
