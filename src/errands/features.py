@@ -275,19 +275,19 @@ class _Parser:
         self.tokens: list[tuple[str, Guard | None, int]] = []
         position, end = 0, len(text.rstrip())
         while position < end:
-            found = _TOKEN.match(text, position)
-            if not found:
+            token = _TOKEN.match(text, position)
+            if not token:
                 position += len(text[position:]) - len(text[position:].lstrip())
                 raise SpecError(f"column {position + 1}: '{text[position]}' cannot stand in the guard '{_short(text)}'")
-            self.tokens.append((*self._token(found), found.start(found.lastgroup or 0) + 1))
-            position = found.end()
+            self.tokens.append((*self._token(token), token.start(token.lastgroup or 0) + 1))
+            position = token.end()
         self.tokens.append(("", None, len(text) + 1))
         self.at = 0
 
-    def _token(self, found: re.Match[str]) -> tuple[str, Guard | None]:
-        name, change, sign = found.group("name", "change", "sign")
+    def _token(self, token: re.Match[str]) -> tuple[str, Guard | None]:
+        name, change, sign = token.group("name", "change", "sign")
         if change and name in RESERVED:
-            raise SpecError(f"column {found.start('change') + 1}: '{name}' is a reserved word, not a numeric feature")
+            raise SpecError(f"column {token.start('change') + 1}: '{name}' is a reserved word, not a numeric feature")
         if sign or name in _WORDS:
             return _WORDS.get(sign or name, sign or name), None
         if name in RESERVED:
@@ -309,9 +309,9 @@ class _Parser:
         return SpecError(f"column {column}: the guard '{text}' ends where {wanted} was wanted")
 
     def _take(self, sign: str) -> bool:
-        found = self.tokens[self.at][:2] == (sign, None)
-        self.at += found
-        return found
+        matches = self.tokens[self.at][:2] == (sign, None)
+        self.at += matches
+        return matches
 
     def _or(self, depth: int) -> Guard:
         parts = [self._and(depth)]

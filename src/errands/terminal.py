@@ -45,6 +45,12 @@ def console(file: TextIO | None = None, stderr: bool = False) -> Console:
     return Plain(file=file, stderr=stderr, markup=False, emoji=False)
 
 
+def say(line: str, quiet: bool = False) -> None:
+    """One line on standard error, unless nothing is wanted there."""
+    if not quiet:
+        print(printable(line), file=sys.stderr, flush=True)
+
+
 def clock(seconds: float) -> str:
     """A time to be read: 8 s, 3 min 20 s, 2 h 5 min."""
     whole = round(seconds)
@@ -76,11 +82,11 @@ def counting(title: str, total: int, quiet: bool = False, out: TextIO | None = N
     if quiet:
         yield lambda done: None
     elif not stream.isatty():
-        told = [began]
+        last_line = [began]
 
         def line(done: int) -> None:
-            if time.monotonic() - told[0] >= EVERY:
-                told[0] = time.monotonic()
+            if time.monotonic() - last_line[0] >= EVERY:
+                last_line[0] = time.monotonic()
                 print(printable(f"{title}: {words(done)}"), file=stream, flush=True)
 
         yield line

@@ -10,7 +10,6 @@ from errands.analysis.statistics import (
     improvement_interval,
     interquartile_mean,
     iqm_interval,
-    mean_improvement,
     probability_of_improvement,
     quantile,
     resampled,
@@ -61,7 +60,7 @@ def test_two_failures_are_a_tie_and_any_success_beats_a_failure():
 
 
 def test_improvement_over_tasks_is_the_mean_of_theirs():
-    assert mean_improvement([[1, 2], [0]], [[0, 0], [1]]) == 0.5
+    assert improvement_interval([[1, 2], [0]], [[0, 0], [1]]).value == 0.5
 
 
 def draws(seed, *sizes):

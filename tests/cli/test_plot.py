@@ -63,7 +63,7 @@ def test_the_sizes_of_a_family_go_up_to_the_named_task(run, capsys):
         (["policy", "corridor", "--output", "p.svg"], "add --learner"),
         (["route", "nothing-there", "--output", "p.svg"], "is no run or sweep"),
         (["sizes", "delivery-3", "visit-3", "--output", "p.svg"], "one family"),
-        (["policy", "one", "--seed", "7", "--output", "p.svg"], "has no checkpoint"),
+        (["policy", "one", "--seed", "7", "--output", "p.svg"], "has no seed 7; it has 0"),
     ],
 )
 def test_what_cannot_be_drawn_is_told_in_one_sentence(run, capsys, words, said):

@@ -8,7 +8,7 @@ import pytest
 
 import errands
 from errands.analysis.curve import curve_of
-from errands.errors import StoreError
+from errands.errors import ConfigError, StoreError
 from errands.machines.stepping import Stepper
 from errands.runs.folder import create, open_run
 from errands.runs.request import prepare
@@ -114,7 +114,7 @@ def test_a_run_under_way_shows_its_newest_checkpoint(runs: Path, tmp_path: Path)
 
 
 def test_a_seed_that_does_not_exist_is_told(runs: Path) -> None:
-    with pytest.raises(StoreError, match="has no seed 7; it has 0, 1, 2"):
+    with pytest.raises(ConfigError, match="has no seed 7; it has 0, 1, 2"):
         replay_stored(open_run(runs / "fig"), 7)
 
 

@@ -16,8 +16,6 @@ from errands.tables import ROUNDING, Evaluation, Floats
 Steps = NDArray[np.int64]
 NEAR = 0.1
 """How far above the optimum a policy may be to count as near it."""
-APART = ("dirl",)
-"""Learners that are evaluated at their end only: each value is a run of its own, and a line between two tells of nothing."""
 STAYS = 0.95
 """The share of later evaluations that must be near for a curve to have settled: one bad evaluation undoes nothing."""
 

@@ -67,12 +67,6 @@ def probability_of_improvement(first: ArrayLike, second: ArrayLike) -> float:
     return float((smaller + not_larger).sum() / (2 * len(x) * len(y)))
 
 
-def mean_improvement(first: Sequence[ArrayLike], second: Sequence[ArrayLike]) -> float:
-    """The probability of improvement averaged over tasks."""
-    pairs = zip(first, second, strict=True)
-    return float(np.mean([probability_of_improvement(x, y) for x, y in pairs]))
-
-
 @dataclass(frozen=True)
 class Interval:
     """A number and the interval in which resampled seeds put it."""

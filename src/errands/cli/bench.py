@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from errands.cli.options import Count, Seconds
 from errands.cli.tell import Answer
-from errands.terminal import table
+from errands.terminal import say, table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -65,7 +64,7 @@ def _measured(arguments: Arguments) -> list[dict[str, Any]]:
     rows = []
     for speed in speeds(arguments.seconds, arguments.sizes, arguments.large):
         rows.append(asdict(speed))
-        _say(arguments, f"{speed.method}, {speed.subtasks} boxes")
+        say(f"{speed.method}, {speed.subtasks} boxes", arguments.quiet)
     return rows
 
 
@@ -78,13 +77,8 @@ def _compiled(arguments: Arguments) -> list[dict[str, Any]]:
         if method.machine != "boolean":
             first, again = compile_seconds(method)
             rows.append({"method": method.name, "first_seconds": round(first, 2), "cached_seconds": round(again, 2)})
-            _say(arguments, f"{method.name}: compiled in {first:.1f} s")
+            say(f"{method.name}: compiled in {first:.1f} s", arguments.quiet)
     return rows
-
-
-def _say(arguments: Arguments, line: str) -> None:
-    if not arguments.quiet:
-        print(line, file=sys.stderr, flush=True)
 
 
 def _table(title: str, rows: list[dict[str, Any]], sizes: tuple[int, ...], cell: Callable[[dict[str, Any]], str]) -> Table:

@@ -37,14 +37,14 @@ def run(arguments: Arguments) -> Answer:
 
     if not arguments.runs:
         raise ConfigError("no run was named; type for example: errands compare latest")
-    found = compared(arguments.runs)
-    curves = [c.curve for c in found]
-    rows, differ = summarise_all(curves), differences(_settings(found))
+    runs = compared(arguments.runs)
+    curves = [c.curve for c in runs]
+    rows, differ = summarise_all(curves), differences(_settings(runs))
     scores, chances = _across(curves)
     document = {"runs": [row.row() for row in rows], **scores, **chances, "differences": differ}
     parts = [*_tables(rows), *_sentences(scores, chances), *_differences(differ)]
     if arguments.plot is not None:
-        _plot(arguments, found)
+        _plot(arguments, runs)
         document["plot"] = str(arguments.plot)
         parts.append(f"wrote {arguments.plot}")
     return Answer(document, Group(*parts))
@@ -132,24 +132,24 @@ def _setting(key: str, value: Any) -> str:
     return "its own" if key == "machine" and value is None else str(value)
 
 
-def _settings(found: list[Compared]) -> dict[str, dict[str, Any]]:
+def _settings(runs: list[Compared]) -> dict[str, dict[str, Any]]:
     """The settings by method where a method has the same on all its tasks, else by task and method."""
-    without = {id(c): {k: v for k, v in c.settings.items() if k != "task"} for c in found}
+    without = {id(c): {k: v for k, v in c.settings.items() if k != "task"} for c in runs}
     alike = {
-        c.curve.name: all(without[id(c)] == without[id(o)] for o in found if o.curve.name == c.curve.name)
-        for c in found
+        c.curve.name: all(without[id(c)] == without[id(o)] for o in runs if o.curve.name == c.curve.name)
+        for c in runs
     }
-    return {c.curve.name if alike[c.curve.name] else f"{c.curve.task} {c.curve.name}": without[id(c)] for c in found}
+    return {c.curve.name if alike[c.curve.name] else f"{c.curve.task} {c.curve.name}": without[id(c)] for c in runs}
 
 
-def _plot(arguments: Arguments, found: list[Compared]) -> None:
+def _plot(arguments: Arguments, runs: list[Compared]) -> None:
     from errands.cli.verbs import typed
     from errands.errors import ConfigError
     from errands.plots.curves import draw_curves, learning_curves
     from errands.plots.style import save
 
-    tasks = {c.curve.task for c in found}
+    tasks = {c.curve.task for c in runs}
     if arguments.plot is None or len(tasks) > 1:
         raise ConfigError(f"a figure of curves is drawn for one task; these runs are on {', '.join(sorted(tasks))}")
-    value = learning_curves([c.curve for c in found])
+    value = learning_curves([c.curve for c in runs])
     save(draw_curves(value), arguments.plot, value.as_json(), typed("compare", arguments))

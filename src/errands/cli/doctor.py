@@ -65,17 +65,17 @@ def _version(name: str) -> str | None:
 
 def _gpu() -> dict[str, Any]:
     """What the driver says, and what jax would use; jax is asked only where it is installed."""
-    found: dict[str, Any] = {"driver": None, "jax": None}
+    gpu: dict[str, Any] = {"driver": None, "jax": None}
     tool = shutil.which("nvidia-smi")
     if tool:
         asked = [tool, "--query-gpu=name,driver_version", "--format=csv,noheader"]
         done = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=20)  # noqa: S603 (a fixed command)
-        found["driver"] = done.stdout.strip() or None
+        gpu["driver"] = done.stdout.strip() or None
     if importlib.util.find_spec("jax"):
         import jax
 
-        found["jax"] = sorted({device.platform for device in jax.devices()})
-    return found
+        gpu["jax"] = sorted({device.platform for device in jax.devices()})
+    return gpu
 
 
 def _rendering() -> dict[str, Any]:
@@ -99,16 +99,16 @@ def _cache() -> dict[str, Any]:
     return {"folder": str(folder), "kernels": len(files), "megabytes": size, "writable": os.access(place, os.W_OK)}
 
 
-def _faults(found: dict[str, Any]) -> Iterator[str]:
+def _faults(machine: dict[str, Any]) -> Iterator[str]:
     """Combinations that are known not to work, each with what to do."""
-    for name, version in found["versions"].items():
+    for name, version in machine["versions"].items():
         if version is None:
             yield f"{name} is missing; type: {install()}"
-    if not found["cache"]["writable"]:
+    if not machine["cache"]["writable"]:
         yield "compiled kernels cannot be kept and every start takes 20 s; set ERRANDS_CACHE to a folder that can be written"
-    if found["gpu"]["driver"] and found["gpu"]["jax"] == ["cpu"]:
+    if machine["gpu"]["driver"] and machine["gpu"]["jax"] == ["cpu"]:
         yield "there is a GPU but this jax uses the CPU only; type: pip install jax[cuda13]"
-    if _version("mujoco") and not any(found["rendering"][k] for k in ("screen", "egl", "osmesa")):
+    if _version("mujoco") and not any(machine["rendering"][k] for k in ("screen", "egl", "osmesa")):
         yield "MuJoCo has nothing to draw with (no screen, EGL or OSMesa); install libegl1 to render HalfCheetah"
     if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         yield "NUMBA_DISABLE_JIT is set: every learner runs in plain Python, some hundred times slower; unset it"
@@ -116,18 +116,18 @@ def _faults(found: dict[str, Any]) -> Iterator[str]:
         yield "the current folder cannot be written, and runs are stored in it; change to another"
 
 
-def _lines(found: dict[str, Any]) -> Iterator[str]:
-    yield f"errands {found['errands']}, Python {found['python']}, {found['system']}"
-    yield f"{found['cores']} cores, {found['memory_gb']} GB"
-    yield "core     " + ", ".join(f"{name} {version}" for name, version in found["versions"].items())
-    for extra, versions in found["extras"].items():
+def _lines(machine: dict[str, Any]) -> Iterator[str]:
+    yield f"errands {machine['errands']}, Python {machine['python']}, {machine['system']}"
+    yield f"{machine['cores']} cores, {machine['memory_gb']} GB"
+    yield "core     " + ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    for extra, versions in machine["extras"].items():
         have = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
         yield f"{extra:8} " + (have if all(versions.values()) else f"not installed; type: {install(extra)}")
-    gpu = found["gpu"]
+    gpu = machine["gpu"]
     yield f"gpu      {gpu['driver'] or 'none'}; jax uses {', '.join(gpu['jax']) if gpu['jax'] else 'nothing'}"
-    drawn = [k for k in ("screen", "egl", "osmesa") if found["rendering"][k]]
+    drawn = [k for k in ("screen", "egl", "osmesa") if machine["rendering"][k]]
     yield f"drawing  {', '.join(drawn) or 'nothing to draw MuJoCo with'}"
-    cache = found["cache"]
+    cache = machine["cache"]
     yield f"cache    {cache['kernels']} files, {cache['megabytes']} MB in {cache['folder']}"
     yield ""
-    yield from (f"fault: {fault}" for fault in found["faults"]) if found["faults"] else ["No known faults."]
+    yield from (f"fault: {fault}" for fault in machine["faults"]) if machine["faults"] else ["No known faults."]

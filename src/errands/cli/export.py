@@ -35,6 +35,7 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Write the files that were asked for."""
+    from errands.cli.options import a_run_of
     from errands.errors import ConfigError
     from errands.runs.folder import HEAD, find, open_run
     from errands.viewer.export import as_csv, as_gif, as_png, page, write_bytes
@@ -45,7 +46,7 @@ def run(arguments: Arguments) -> Answer:
         raise ConfigError(f"nothing was asked for; type for example: errands export {arguments.run} --html run.html")
     path = find(arguments.run)
     if not (path / HEAD).is_file():
-        raise ConfigError(f"'{arguments.run}' is a sweep; export one of its runs, such as {_first(path)}")
+        raise ConfigError(f"'{arguments.run}' is a sweep; export one of its runs, such as {a_run_of(path)}")
     folder = open_run(path)
     files: dict[str, str] = {}
     seed = folder.document.seeds[0] if arguments.seed is None else arguments.seed
@@ -67,7 +68,3 @@ def run(arguments: Arguments) -> Answer:
         seed = replay.facts["seed"]
     shown = "\n".join(f"wrote {file} ({Path(file).stat().st_size:,} bytes)" for file in files.values())
     return Answer({"run": folder.name, "seed": seed, "files": files}, shown)
-
-
-def _first(sweep: Path) -> str:
-    return next((str(p) for p in sorted(sweep.iterdir()) if p.is_dir()), str(sweep))

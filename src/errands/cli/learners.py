@@ -60,7 +60,7 @@ def _settings(name: str, task_name: str) -> Answer:
 
 def sentences(kind: type) -> dict[str, str]:
     """The sentence under each field of a config, its parents' included: the one place where it is written."""
-    found: dict[str, str] = {}
+    by_field: dict[str, str] = {}
     for parent in reversed(kind.__mro__[:-1]):
         tree = ast.parse(textwrap.dedent(inspect.getsource(parent))).body[0]
         body = tree.body if isinstance(tree, ast.ClassDef) else []
@@ -68,5 +68,5 @@ def sentences(kind: type) -> dict[str, str]:
             if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
                 said = after.value if isinstance(after, ast.Expr) else None
                 if isinstance(said, ast.Constant):
-                    found[line.target.id] = str(said.value)
-    return found
+                    by_field[line.target.id] = str(said.value)
+    return by_field

@@ -39,9 +39,9 @@ def run(arguments: Arguments) -> Answer:
     try:
         return _report(name, text)
     except SpecError as fault:
-        found = list(fault.problems)
-        heading = "1 problem:" if len(found) == 1 else f"{len(found)} problems:"
-        return Answer({"file": name, "ok": False, "problems": found}, "\n  - ".join([heading, *found]), 2)
+        problems = list(fault.problems)
+        heading = "1 problem:" if len(problems) == 1 else f"{len(problems)} problems:"
+        return Answer({"file": name, "ok": False, "problems": problems}, "\n  - ".join([heading, *problems]), 2)
 
 
 def _report(name: str, text: str) -> Answer:

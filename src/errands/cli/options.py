@@ -88,3 +88,8 @@ def machine_named(name: str, map_seed: int = 0) -> NumericRM:
 def allow_digits() -> None:
     """Let exact sizes be printed: 4,096 subtasks have more orders than Python prints digits of by default."""
     sys.set_int_max_str_digits(MOST_DIGITS)
+
+
+def a_run_of(sweep: Path) -> Path:
+    """A run of a sweep, for sentences that name one."""
+    return next((path for path in sorted(sweep.iterdir()) if path.is_dir()), sweep)

@@ -95,9 +95,9 @@ def _runtimes(arguments: Arguments) -> Drawn:
     from errands.analysis.compare import compared
     from errands.plots.charts import draw_runtimes, runtimes
 
-    found = compared(arguments.subjects)
-    title = ", ".join(dict.fromkeys(c.curve.task.rsplit("-", 1)[0] for c in found))
-    value = runtimes(title, [(c.curve.name, c.subtasks, s) for c in found for s in c.seconds])
+    runs = compared(arguments.subjects)
+    title = ", ".join(dict.fromkeys(c.curve.task.rsplit("-", 1)[0] for c in runs))
+    value = runtimes(title, [(c.curve.name, c.subtasks, s) for c in runs for s in c.seconds])
     return draw_runtimes(value), value.as_json()
 
 
@@ -142,9 +142,8 @@ def _learnt(arguments: Arguments) -> tuple[Task, Learner | None, str]:
     """The task and the trained learner of a run, or of a task with --learner; no learner for a task alone."""
     from errands.errors import StoreError, UnknownName
     from errands.learners import make_learner
-    from errands.runs.checkpoint import newest
     from errands.runs.folder import find, open_run
-    from errands.runs.train import learner_of
+    from errands.runs.keep import stored_learner
     from errands.tasks.catalogue import load
 
     name = arguments.subjects[0]
@@ -157,21 +156,14 @@ def _learnt(arguments: Arguments) -> tuple[Task, Learner | None, str]:
             raise no_run from None
         if arguments.learner is None:
             return task, None, ""
-        made = make_learner(task, arguments.learner, arguments.seed or 0)
+        student = make_learner(task, arguments.learner, arguments.seed or 0)
         with counting(f"{task.name}, {arguments.learner}", arguments.steps, arguments.quiet) as report:
-            for evaluation in made.train(arguments.steps):
+            for evaluation in student.train(arguments.steps):
                 report(evaluation.step)
-        return task, made, arguments.learner
+        return task, student, arguments.learner
     folder = open_run(path)
-    seed = folder.document.seeds[0] if arguments.seed is None else arguments.seed
-    # Read only: `SeedFolder.newest` clears away as well, which is for whoever holds the seed's lock.
-    place = folder.seed(seed)
-    kept = newest(place.path, seed, place.owner) if seed in folder.document.seeds else None
-    if kept is None:
-        raise StoreError(f"seed {seed} of {folder.name} has no checkpoint; it has the seeds {folder.document.seeds[:20]}")
-    made = learner_of(folder.document, folder.task, seed)
-    made.restore(kept.arrays)
-    return folder.task, made, f"{folder.document.learner}, seed {seed}"
+    seed = folder.known_seed(arguments.seed)
+    return folder.task, stored_learner(folder, seed)[0], f"{folder.document.learner}, seed {seed}"
 
 
 _KINDS: dict[str, Callable[[Arguments], Drawn]] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import tyro
 
 from errands.cli.tell import Answer
+from errands.terminal import say
 
 if TYPE_CHECKING:
     from errands.paper.panels import Profile
@@ -67,11 +67,11 @@ def run(arguments: Arguments) -> Answer:
     choice = Choice(arguments.methods, arguments.presets)
     wanted = prepare(panels, profile, output, arguments.boolean_large, left, arguments.dry_run, choice)
     for each in wanted.skipped:
-        _say(arguments, f"not run: {each.method} on {each.task}: {each.reason}")
+        say(f"not run: {each.method} on {each.task}: {each.reason}", arguments.quiet)
     cells = len(wanted.sweep.document.cells)
-    _say(arguments, f"{cells} cells; what {output} holds is not measured again; predicting")
+    say(f"{cells} cells; what {output} holds is not measured again; predicting", arguments.quiet)
     ahead = look_ahead(wanted.sweep, arguments.jobs or cores())
-    _say(arguments, ahead.words())
+    say(ahead.words(), arguments.quiet)
     document: dict[str, Any] = {"profile": profile.name, "cells": cells, "forecast_seconds": round(ahead.seconds, 1)}
     if arguments.dry_run:
         return Answer(document, f"{cells} cells, {ahead.words()}")
@@ -109,8 +109,3 @@ def _profile(arguments: Arguments) -> Profile:
 
 def _reading(reading: str) -> str:
     return f" [{reading}]" if reading else ""
-
-
-def _say(arguments: Arguments, line: str) -> None:
-    if not arguments.quiet:
-        print(line, file=sys.stderr, flush=True)

@@ -64,10 +64,6 @@ def _how_many(orders: int | None) -> str:
 
 
 def _length(length: float | None, reason: str) -> str:
-    return (
-        reason
-        if length is None
-        else f"{length:g} steps"
-        if float(length).is_integer()
-        else f"{length:.4f} expected steps"
-    )
+    if length is None:
+        return reason
+    return f"{length:g} steps" if float(length).is_integer() else f"{length:.4f} expected steps"

@@ -133,6 +133,6 @@ def finish(
     except KeyboardInterrupt:
         print(f"errands: stopped; type 'errands resume {sweep.path.name}' to go on", file=sys.stderr)
         raise
-    found = rows(sweep)
-    write_table(sweep, found)
-    return tell_sweep(sweep, found, ahead.document())
+    results = rows(sweep)
+    write_table(sweep, results)
+    return tell_sweep(sweep, results, ahead.document())

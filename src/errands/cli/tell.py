@@ -111,32 +111,32 @@ def words(result: ResultDocument) -> str:
     return result.certificate or f"{result.final_length} steps, {'success' if result.final_success else 'no success'}"
 
 
-def tell_sweep(sweep: SweepFolder, found: list[dict[str, Any]], predicted: dict[str, Any]) -> Answer:
+def tell_sweep(sweep: SweepFolder, rows: list[dict[str, Any]], predicted: dict[str, Any]) -> Answer:
     """The document and the table of a sweep; exit code 1 when a run failed."""
-    faults = sum(row["error"] is not None for row in found)
+    faults = sum(row["error"] is not None for row in rows)
     document = {
         "sweep": sweep.path.name,
         "folder": str(sweep.path),
-        "finished": len(found) - faults,
+        "finished": len(rows) - faults,
         "failed": faults,
         "predicted": predicted,
-        "runs": found,
+        "runs": rows,
     }
-    return Answer(document, _sweep_table(sweep, found, faults), int(faults > 0))
+    return Answer(document, _sweep_table(sweep, rows, faults), int(faults > 0))
 
 
-def _sweep_table(sweep: SweepFolder, found: list[dict[str, Any]], faults: int) -> Any:
+def _sweep_table(sweep: SweepFolder, rows: list[dict[str, Any]], faults: int) -> Any:
     """One line for each cell, and two sentences."""
     from rich.console import Group
 
     numbers = ("seeds", "optimum", "length", "optimal", "first optimal", "seconds")
     shown = table(sweep.path.name, ("task",), numbers, words=("learner",))
     cells: dict[str, list[dict[str, Any]]] = {}
-    for row in found:
+    for row in rows:
         cells.setdefault(row["folder"], []).append(row)
     for some in cells.values():
         shown.add_row(*_line(some))
-    ended = f"{len(found) - faults:,} runs ended, {faults:,} failed; stored in {sweep.path}"
+    ended = f"{len(rows) - faults:,} runs ended, {faults:,} failed; stored in {sweep.path}"
     return Group(shown, "Length, first optimal step and seconds are medians over seeds.", ended)
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import tyro
 
-from errands.cli.options import Count
+from errands.cli.options import Count, a_run_of
 from errands.cli.tell import Answer
 from errands.errors import ConfigError
 from errands.terminal import counting
 
 if TYPE_CHECKING:
-    from errands.runs.folder import RunFolder
     from errands.runs.verify import Verdict
 
 
@@ -43,11 +41,9 @@ def run(arguments: Arguments) -> Answer:
     if damaged:
         return Answer({"run": path.name, "same": False, "damaged": damaged, "seeds": []}, "\n".join(damaged), 1)
     if (path / SWEEP).is_file():
-        raise ConfigError(
-            f"{path.name} is a sweep, and its files are good; verify one of its runs, such as {_example(path)}"
-        )
+        raise ConfigError(f"{path.name} is a sweep, and its files are good; verify one of its runs, such as {a_run_of(path)}")
     folder = open_run(path)
-    seeds = _seeds(folder, arguments.seed)
+    seeds = folder.document.seeds if arguments.seed is None else [folder.known_seed(arguments.seed)]
     if arguments.steps is not None and arguments.steps < 1:
         raise ConfigError(f"--steps is {arguments.steps}; repeat at least 1 step")
     verdicts = []
@@ -69,19 +65,6 @@ def run(arguments: Arguments) -> Answer:
     return Answer(document, "\n".join(lines), 0 if same else 1)
 
 
-def _seeds(folder: RunFolder, seed: int | None) -> list[int]:
-    """The seeds to repeat."""
-    known = folder.document.seeds
-    if seed is not None and seed not in known:
-        listed = ", ".join(map(str, known[:10])) + (" and others" if len(known) > 10 else "")
-        raise ConfigError(f"{folder.name} has no seed {seed}; it has {listed}")
-    return known if seed is None else [seed]
-
-
 def _words(verdict: Verdict) -> str:
     compared = f"{verdict.evaluations} evaluations" + (" and the tables" if verdict.tables else "")
     return f"the same for {verdict.steps:,} steps ({compared})"
-
-
-def _example(sweep: Path) -> Path:
-    return next((p for p in sorted(sweep.iterdir()) if p.is_dir()), sweep)

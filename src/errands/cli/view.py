@@ -41,7 +41,7 @@ def run(arguments: Arguments) -> Answer:
         raise ConfigError(f"--port is {arguments.port}; ports are 0 (any free one) to 65535")
     runs, name = Path(RUNS), None
     if arguments.run is not None:
-        found = find(arguments.run)
-        runs, name = found.parent, found.name
+        path = find(arguments.run)
+        runs, name = path.parent, path.name
     link = serve(runs, name, arguments.host, arguments.port, arguments.open)
     return Answer({"link": link}, "the page is closed")

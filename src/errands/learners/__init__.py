@@ -135,9 +135,9 @@ def make_learner(
     wanted = config_of(name, preset if config is None else "tuned", task, settings or {})
     if config is not None and not isinstance(config, type(wanted)):
         raise ConfigError(f"learner '{name}' takes a {type(wanted).__name__}, and was given a {type(config).__name__}")
-    module, made = home.split(":")
+    module, class_name = home.split(":")
     keywords: dict[str, Any] = {} if kind is None else {"machine": kind}
     if home == _DEEP:
         keywords["learner"] = name
-    learner: Learner = getattr(importlib.import_module(module), made)(task, config or wanted, seed, **keywords)
+    learner: Learner = getattr(importlib.import_module(module), class_name)(task, config or wanted, seed, **keywords)
     return learner

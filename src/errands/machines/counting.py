@@ -144,11 +144,11 @@ class Quotient:
     @cached_property
     def objectives(self) -> tuple[str, ...]:
         """U': all subtasks, then the Boolean objectives in the order in which they come up."""
-        found = dict.fromkeys(self.stepper.machine.subtasks)
+        names = dict.fromkeys(self.stepper.machine.subtasks)
         for u, counts in self.nodes:
             if self.stepper.status[u] == RUNNING:
-                found.update(dict.fromkeys(self.stepper.boolean_objectives(u, self.values(u, counts))))
-        return tuple(found)
+                names.update(dict.fromkeys(self.stepper.boolean_objectives(u, self.values(u, counts))))
+        return tuple(names)
 
 
 def objectives(machine: NumericRM) -> tuple[str, ...]:
@@ -246,8 +246,8 @@ def _counted_apart(quotient: Quotient) -> list[Counted] | None:
         return None
     if any((bits >> i ^ bits >> j) & 1 for bits in stepper.variable_bits for i, j in rules.before):
         return None
-    found = [_ordered(stepper, bits, slack) for bits, slack in zip(stepper.variable_bits, quotient.slack, strict=True)]
-    return [counted for counted in found if counted is not None] if None not in found else None
+    variables = [_ordered(stepper, bits, slack) for bits, slack in zip(stepper.variable_bits, quotient.slack, strict=True)]
+    return [counted for counted in variables if counted is not None] if None not in variables else None
 
 
 def _unordered(count: int) -> Counted:
@@ -293,13 +293,13 @@ def _components(stepper: Stepper, bits: int) -> Iterator[int]:
     seen: set[int] = set()
     for i in near:
         if i not in seen:
-            found = [i]
+            component = [i]
             seen.add(i)
-            for here in found:
+            for here in component:
                 fresh = [j for j in near[here] if j not in seen]
                 seen.update(fresh)
-                found += dict.fromkeys(fresh)
-            yield sum(1 << k for k in found)
+                component += dict.fromkeys(fresh)
+            yield sum(1 << k for k in component)
 
 
 def _component(before: list[int], bits: int) -> Counted | None:
@@ -429,7 +429,7 @@ def overlaps(machine: NumericRM) -> Iterator[Overlap]:
     quotient = Quotient(machine)
     stepper = quotient.stepper
     seen: set[tuple[int, Values]] = set()
-    told: set[tuple[int, int]] = set()
+    reported: set[tuple[int, int]] = set()
     work = 0
     for node in quotient.nodes:
         u = node[0]
@@ -439,7 +439,7 @@ def overlaps(machine: NumericRM) -> Iterator[Overlap]:
                 continue
             seen.add((u, values))
             for (t1, g1), (t2, g2) in combinations([(t, g) for t, g in stepper.options(u, values) if t], 2):
-                if (id(t1), id(t2)) in told or apart(g1, g2):
+                if (id(t1), id(t2)) in reported or apart(g1, g2):
                     continue
                 work += _work(g1) + _work(g2)
                 if work > MAX_WORK:
@@ -447,7 +447,7 @@ def overlaps(machine: NumericRM) -> Iterator[Overlap]:
                         "the guards out of one state are too many and too long to be compared; split the state"
                     )
                 if (witness := together(g1, g2)) is not None:
-                    told.add((id(t1), id(t2)))
+                    reported.add((id(t1), id(t2)))
                     changes = zip(stepper.mentioned[u], values, strict=True)
                     yield Overlap(t1, t2, (*sorted(witness), *(stepper.variables[m] + c.value for m, c in changes)))
 
@@ -467,9 +467,9 @@ def apart(first: Guard, second: Guard) -> bool:
 
 
 def _work(guard: Guard) -> int:
-    found = [a.name for a in atoms(guard)]
+    names = [a.name for a in atoms(guard)]
     # Atoms times the 64-bit words of a truth table over the distinct names.
-    return (len(found) << len(set(found))) >> 6
+    return (len(names) << len(set(names))) >> 6
 
 
 def together(first: Guard, second: Guard) -> frozenset[str] | None:
@@ -488,5 +488,5 @@ def together(first: Guard, second: Guard) -> frozenset[str] | None:
         return None
     row = (table & -table).bit_length() - 1
     given = {n: bool(row >> i & 1) for i, n in enumerate(shared)}
-    found = [satisfying(substitute(g, given, {})) or frozenset() for g in (first, second)]
-    return found[0] | found[1] | {n for n, true in given.items() if true}
+    witnesses = [satisfying(substitute(g, given, {})) or frozenset() for g in (first, second)]
+    return witnesses[0] | witnesses[1] | {n for n, true in given.items() if true}

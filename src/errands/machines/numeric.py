@@ -190,10 +190,10 @@ class NumericRM:
     @cached_property
     def leaving(self) -> dict[str, tuple[Transition, ...]]:
         """The transitions out of each state, in declared order."""
-        found: dict[str, list[Transition]] = {s: [] for s in self.states}
+        by_state: dict[str, list[Transition]] = {s: [] for s in self.states}
         for t in self.transitions:
-            found[t.source].append(t)
-        return {s: tuple(ts) for s, ts in found.items()}
+            by_state[t.source].append(t)
+        return {s: tuple(ts) for s, ts in by_state.items()}
 
     @cached_property
     def completing(self) -> dict[str, frozenset[str]]:

@@ -57,11 +57,11 @@ class Rules:
     def placed(self, at: Callable[[int], int]) -> Rules:
         """The same rules with every position i called at(i)."""
 
-        def pairs(found: tuple[Pair, ...]) -> tuple[Pair, ...]:
-            return tuple((at(i), at(j)) for i, j in found)
+        def pairs(given: tuple[Pair, ...]) -> tuple[Pair, ...]:
+            return tuple((at(i), at(j)) for i, j in given)
 
-        def groups(found: tuple[Group, ...]) -> tuple[Group, ...]:
-            return tuple(Group(g.number, tuple(tuple(at(i) for i in part) for part in g.parts)) for g in found)
+        def groups(given: tuple[Group, ...]) -> tuple[Group, ...]:
+            return tuple(Group(g.number, tuple(tuple(at(i) for i in part) for part in g.parts)) for g in given)
 
         return Rules(pairs(self.before), pairs(self.apart), groups(self.choices), groups(self.capacities))
 
@@ -129,17 +129,17 @@ def read_rules(
             problems[f"{where} names '{name[:40]}', which is not a subtask; subtasks are {_shown(index)}"] = None
         return index.get(name, 0)
 
-    def pairs(found: Iterable[Sequence[str]], where: str) -> tuple[Pair, ...]:
+    def pairs(given: Iterable[Sequence[str]], where: str) -> tuple[Pair, ...]:
         read = []
-        for pair in found:
+        for pair in given:
             if len(pair) != 2:
                 problems[f"{where} holds pairs of subtasks, [first, second]; {len(pair)} names came"] = None
                 continue
             read.append((at(pair[0], where), at(pair[1], where)))
         return tuple(read)
 
-    def groups(found: Iterable[tuple[int, Sequence[Sequence[str]]]], where: str) -> tuple[Group, ...]:
-        return tuple(Group(n, tuple(tuple(at(name, where) for name in part) for part in parts)) for n, parts in found)
+    def groups(given: Iterable[tuple[int, Sequence[Sequence[str]]]], where: str) -> tuple[Group, ...]:
+        return tuple(Group(n, tuple(tuple(at(name, where) for name in part) for part in parts)) for n, parts in given)
 
     rules = Rules(
         pairs(before, "before"), pairs(apart, "apart"), groups(choose, "choose"), groups(capacity, "capacity")
@@ -153,8 +153,8 @@ def write_rules(subtasks: Sequence[str], rules: Rules) -> dict[str, object]:
     """The keys of a task file that mean these rules; only those that say something."""
     names = reference_names(subtasks)
 
-    def groups(found: tuple[Group, ...]) -> list[Mapping[str, object]]:
-        return [{"number": g.number, "of": [[names[i] for i in part] for part in g.parts]} for g in found]
+    def groups(given: tuple[Group, ...]) -> list[Mapping[str, object]]:
+        return [{"number": g.number, "of": [[names[i] for i in part] for part in g.parts]} for g in given]
 
     written: dict[str, object] = {
         "before": [[names[i], names[j]] for i, j in rules.before],

@@ -162,18 +162,18 @@ class Stepper:
 
     def bits(self, features: Set[str]) -> int:
         """The mask of the subtasks that hold when exactly these features are true."""
-        found = self.about(features) & ~self.order.ends
+        mask = self.about(features) & ~self.order.ends
         for feature, bit in self.order.visits:
             if feature not in features:
-                found |= bit
-        return found
+                mask |= bit
+        return mask
 
     def about(self, features: Set[str]) -> int:
         """The mask of the subtasks that are about these features."""
-        found = 0
+        mask = 0
         for name in features:
-            found |= self.bits_of.get(name, 0) | self.bits_of.get(f"~{name}", 0)
-        return found
+            mask |= self.bits_of.get(name, 0) | self.bits_of.get(f"~{name}", 0)
+        return mask
 
     def named(self, mask: int) -> tuple[str, ...]:
         """The subtasks whose bits are in a mask, in declared order."""
@@ -324,8 +324,8 @@ class Stepper:
     def shown(self, state: State) -> tuple[str, ...]:
         """The objectives that a label names: the open ones, or in a doomed state what leads to its failure."""
         u, mask = state
-        if (found := self.alternatives(state)) or self.status[u] != RUNNING:
-            return found
+        if (open_ := self.alternatives(state)) or self.status[u] != RUNNING:
+            return open_
         doom = (objective_of(g) for t, g in self.options(u, self.values(u, mask)) if t and self.index[t.target] != u)
         return tuple(dict.fromkeys(doom))
 

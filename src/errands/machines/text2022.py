@@ -49,11 +49,11 @@ class _Line:
 
     def take(self, pattern: str, wanted: str) -> str:
         """The next word, which must have this form."""
-        found = re.compile(rf"\s*({pattern})").match(self.text, self.at)
-        if not found:
+        match = re.compile(rf"\s*({pattern})").match(self.text, self.at)
+        if not match:
             raise self.fault(wanted)
-        self.at = found.end()
-        return found[1]
+        self.at = match.end()
+        return match[1]
 
     def sees(self, pattern: str) -> bool:
         """Whether the next word has this form; it is not taken."""
@@ -85,14 +85,14 @@ def _initial(line: _Line) -> str:
 
 def _terminals(line: _Line) -> list[str]:
     line.take(r"\[", "a list of terminals such as [2, 3]")
-    found: list[str] = []
+    numbers: list[str] = []
     while not line.sees(r"\]"):
-        if found:
+        if numbers:
             line.take(",", "',' or ']'")
-        found.append(_state(line))
+        numbers.append(_state(line))
     line.take(r"\]", "']'")
     line.end()
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(numbers))
 
 
 def _edge(line: _Line) -> Transition:

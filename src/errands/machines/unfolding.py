@@ -93,20 +93,20 @@ def unfold_boolean(machine: NumericRM, budget: int = BUDGET) -> BooleanRM:
     if (sizes := predicted(machine)) is not None and sizes.boolean > budget:
         raise refuse("Boolean", sizes.boolean, budget)
     start: Ordered = (stepper.start[0], ())
-    found: dict[Ordered, None] = {start: None}
+    states: dict[Ordered, None] = {start: None}
     layer = [start]
     while layer:
         following: list[Ordered] = []
         for u, order in layer:
             for move in stepper.moves((u, mask_of(stepper, order))):
                 target = extend(stepper, move.target[0], order, move.completed)
-                if target not in found:
-                    found[target] = None
+                if target not in states:
+                    states[target] = None
                     following.append(target)
-        if len(found) > budget:
-            raise refuse("Boolean", len(found), budget)
+        if len(states) > budget:
+            raise refuse("Boolean", len(states), budget)
         layer = following
-    return BooleanRM(machine, tuple(found), stepper)
+    return BooleanRM(machine, tuple(states), stepper)
 
 
 @dataclass(frozen=True)
@@ -190,9 +190,9 @@ def _targets(stepper: Stepper, state: State) -> list[State]:
     groups = [left for bits in stepper.variable_bits if (left := mask & bits & stepper.active[u])]
     if not stepper.symmetric or len(groups) > 1:  # rules, too, tell subtasks apart
         return [move.target for move in stepper.moves(state)]
-    found: list[State] = []
+    targets: list[State] = []
     if stepper.status[u]:
-        return found
+        return targets
     # Every subtask of the variable gives the same values, so the transitions are looked up once, for the lowest bit.
     # Where none fires the machine stays in u, with one subtask less.
     for left in groups:
@@ -200,18 +200,18 @@ def _targets(stepper: Stepper, state: State) -> list[State]:
         options = stepper.options(u, stepper.values(u, mask & ~low, low))
         for target in {stepper.index[t.target] if t else u for t, _ in options}:
             if stepper.status[target] == FAILURE:
-                found.append((target, 0))
+                targets.append((target, 0))
                 continue
             rest = left
             while rest:
                 low = rest & -rest
-                found.append((target, mask & ~low))
+                targets.append((target, mask & ~low))
                 rest &= rest - 1
     for chosen, _ in stepper.options(u, stepper.values(u, mask)):
         if chosen:
             target = stepper.index[chosen.target]
-            found.append((target, 0 if stepper.status[target] == FAILURE else mask))
-    return found
+            targets.append((target, 0 if stepper.status[target] == FAILURE else mask))
+    return targets
 
 
 @dataclass(frozen=True)

@@ -57,8 +57,8 @@ class Bars:
 def bars(summaries: Sequence[Summary], title: str | None = None, missing: Sequence[str] = ()) -> Bars:
     """What is drawn of the summaries of several methods on one task, the fastest first, and which others were not run."""
     ordered = sorted(summaries, key=lambda s: (s.first_optimal.median, -s.ever_optimal))
-    found = tuple(Bar(s.name, *s.first_optimal.values, round(s.ever_optimal * s.seeds), s.seeds) for s in ordered)
-    return Bars(title or summaries[0].task, max(s.steps for s in summaries), found, tuple(missing))
+    drawn = tuple(Bar(s.name, *s.first_optimal.values, round(s.ever_optimal * s.seeds), s.seeds) for s in ordered)
+    return Bars(title or summaries[0].task, max(s.steps for s in summaries), drawn, tuple(missing))
 
 
 def draw_bars(value: Bars) -> Figure:

@@ -126,13 +126,13 @@ def route(title: str, task: Task, path: Sequence[int], actions: Sequence[int]) -
 def routes(task: Task, best: Optimum | None, policy: Policy | None = None, name: str = "learnt") -> Routes:
     """What is drawn: the route of a policy where there is one, and the optimal route where that is known."""
     layout_of(task)
-    found = []
+    drawn = []
     if policy is not None:
         way = walk(policy, task)
-        found.append(route(name, task, way.path, way.actions))
+        drawn.append(route(name, task, way.path, way.actions))
     if best is not None and best.path:
-        found.append(route("optimal", task, best.path, best.actions))
-    return Routes(task.name, tuple(found))
+        drawn.append(route("optimal", task, best.path, best.actions))
+    return Routes(task.name, tuple(drawn))
 
 
 def draw_routes(value: Routes, task: Task) -> Figure:
@@ -226,13 +226,13 @@ def policy_maps(task: Task, policy: Policy, learner: Learner | None = None) -> P
     layout = layout_of(task)
     if isinstance(policy, ObjectivePolicy):
         v = getattr(getattr(learner, "values", None), "v", None)
-        found = [
+        maps = [
             PolicyMap(name, tuple(policy.actions[:, k].tolist()), None if v is None else tuple(v[:, k].tolist()))
             for k, name in enumerate(policy.objectives)
         ]
     else:
-        found = _stages(task, policy, learner, layout)
-    return PolicyMaps(task.name, tuple(found[:MOST_MAPS]), _deadly(task), max(0, len(found) - MOST_MAPS))
+        maps = _stages(task, policy, learner, layout)
+    return PolicyMaps(task.name, tuple(maps[:MOST_MAPS]), _deadly(task), max(0, len(maps) - MOST_MAPS))
 
 
 def _deadly(task: Task) -> tuple[int, ...]:
@@ -247,20 +247,20 @@ def _stages(task: Task, policy: Policy, learner: Learner | None, layout: GridLay
     """The greedy episode, and in each agenda state that it passes what the policy would do in every cell."""
     pair, quotient = Pair(task), Quotient(task.machine)
     cell, state, memory, status = layout.start, pair.stepper.start, None, RUNNING
-    found: dict[str, PolicyMap] = {}
+    maps: dict[str, PolicyMap] = {}
     for _ in range(task.world.limit):
         name = str(quotient.label(state))
-        if name not in found:
+        if name not in maps:
             actions = tuple(policy.act(c, state, memory)[0] for c in range(layout.cells))
             values = _values(learner, policy, state, memory)
-            found[name] = PolicyMap(name, actions, None if values is None else tuple(values.tolist()))
+            maps[name] = PolicyMap(name, actions, None if values is None else tuple(values.tolist()))
         # What was asked of the other cells above left the memory as it was: the episode itself goes on from here.
         action, memory = policy.act(cell, state, memory)
         landing = pair.step(cell, state, action)
         cell, state, status = landing.world_state, landing.machine_state, landing.status
         if status != RUNNING:
             break
-    return list(found.values())
+    return list(maps.values())
 
 
 def _values(learner: Learner | None, policy: Policy, state: tuple[int, int], memory: Any) -> Floats | None:

@@ -99,11 +99,11 @@ def blank(width: float, height: float) -> Figure:
 
 def as_svg(figure: Figure) -> str:
     """The figure as the text of an SVG file; the same figure always gives the same text."""
-    kept = io.StringIO()
+    text = io.StringIO()
     _as_written(figure)
     with styled():
-        figure.savefig(kept, format="svg", metadata={"Date": None})
-    return kept.getvalue()
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    return text.getvalue()
 
 
 def save(figure: Figure, path: Path, value: Mapping[str, Any], command: str) -> Path:

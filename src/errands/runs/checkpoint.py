@@ -143,19 +143,19 @@ def newest(folder: Path, seed: int, owner: Owner | None = None) -> Checkpoint | 
 
 def documents(folder: Path) -> list[CheckpointDocument]:
     """The documents of all checkpoints that have a good one, the newest first; arrays are not looked at."""
-    found = []
+    readable = []
     for step in steps(folder):
         try:
-            found.append(read_document(_document(folder, step), CheckpointDocument))
+            readable.append(read_document(_document(folder, step), CheckpointDocument))
         except StoreError:
             continue
-    return found
+    return readable
 
 
 def steps(folder: Path) -> list[int]:
     """The steps at which a folder has checkpoints, the latest first."""
     names = (_NAME.fullmatch(p.name) for p in folder.iterdir()) if folder.is_dir() else ()
-    return sorted((int(found[1]) for found in names if found), reverse=True)
+    return sorted((int(match[1]) for match in names if match), reverse=True)
 
 
 def drop(folder: Path, unwanted: Callable[[int], bool]) -> None:
@@ -164,9 +164,9 @@ def drop(folder: Path, unwanted: Callable[[int], bool]) -> None:
         if unwanted(step):
             _document(folder, step).unlink(missing_ok=True)
     # Arrays without a document are mere leftovers; a document without its arrays would look like damage.
-    kept = {_arrays(folder, step).name for step in steps(folder)}
+    wanted = {_arrays(folder, step).name for step in steps(folder)}
     for path in folder.glob("checkpoint-*.safetensors"):
-        if path.name not in kept:
+        if path.name not in wanted:
             path.unlink(missing_ok=True)
 
 
@@ -307,10 +307,10 @@ def parse(data: bytes, path: Path) -> list[Evaluation]:
         raise StoreError(f"{path} is not a table of evaluations: its first line is not '{HEADER.decode().strip()}'")
     lines = data[len(WIDE_HEADER if every else HEADER) :].splitlines(keepends=True)
     read = _parsed_wide if every else _parsed
-    found = [read(text, number, path) for number, text in enumerate(lines, 2)]
-    if any(later.step <= earlier.step for earlier, later in pairwise(found)):
+    rows = [read(text, number, path) for number, text in enumerate(lines, 2)]
+    if any(later.step <= earlier.step for earlier, later in pairwise(rows)):
         raise StoreError(f"{path} is damaged: its steps do not grow; type 'errands resume' to write it again")
-    return found
+    return rows
 
 
 def _parsed(text: bytes, number: int, path: Path) -> Evaluation:

@@ -144,9 +144,9 @@ class ResultDocument(Document):
 
     def row(self) -> dict[str, Any]:
         """The row of `errands train --json`."""
-        kept = {"evaluations_bytes", "evaluations_sha256", "checkpoint_sha256", "run_sha256", "kind", "format", "optimum"}
+        internal = {"evaluations_bytes", "evaluations_sha256", "checkpoint_sha256", "run_sha256", "kind", "format", "optimum"}
         absent = {name for name in _SOMETIMES if getattr(self, name) is None}
-        return {**self.model_dump(exclude=kept | absent), "final_gap": self.gap}
+        return {**self.model_dump(exclude=internal | absent), "final_gap": self.gap}
 
 
 def neat(number: float | None) -> float | int | None:
@@ -166,15 +166,15 @@ def read_document(path: Path, kind: type[D], limit: int = MAX_DOCUMENT) -> D:
     """The document of a file of at most `limit` bytes; a StoreError says what is wrong with it."""
     data = read_file(path, limit)
     try:
-        found = json.loads(data)
+        values = json.loads(data)
     except (ValueError, RecursionError):
         raise damaged(path) from None
     # To write it again and compare every byte checks the checksum, the order of keys and the spacing in one go.
     # It comes before the schema, so that damage is never reported as a file of another version.
-    if not isinstance(found, dict) or found.pop("sha256", None) is None or _render(found) != data:
+    if not isinstance(values, dict) or values.pop("sha256", None) is None or _render(values) != data:
         raise damaged(path)
     try:
-        return kind.model_validate(found)
+        return kind.model_validate(values)
     except ValidationError as fault:
         first = fault.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(p)[:60] for p in first["loc"]) or "the file"

@@ -79,17 +79,17 @@ def read_file(path: Path, limit: int) -> bytes:
         why = "it is a link" if fault.errno == errno.ELOOP else (fault.strerror or "error")
         raise StoreError(f"{path} cannot be read ({why.lower()}); restore it or remove its folder") from None
     # The open file is asked, not its path: what lies at a path can be exchanged in between.
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode):
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
         raise StoreError(f"{path} is not a plain file; restore it from a copy or remove its folder")
     with os.fdopen(descriptor, "rb") as source:
-        if found.st_size > limit:
-            sizes = f"{found.st_size:,} bytes, and at most {limit:,} were expected"
+        if status.st_size > limit:
+            sizes = f"{status.st_size:,} bytes, and at most {limit:,} were expected"
             raise StoreError(f"{path} has {sizes}; restore it from a copy or remove its folder")
         # One byte more than there should be: a file that has grown meanwhile shows itself.
-        data = source.read(found.st_size + 1)
-    if len(data) != found.st_size:
+        data = source.read(status.st_size + 1)
+    if len(data) != status.st_size:
         raise StoreError(f"{path} changed while it was read; try again")
     return data
 

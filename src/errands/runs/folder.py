@@ -15,7 +15,7 @@ from typing import Annotated, BinaryIO, Literal
 
 from pydantic import Field, field_validator
 
-from errands.errors import SpecError, StoreError
+from errands.errors import ConfigError, SpecError, StoreError
 from errands.runs import checkpoint as checkpoints
 from errands.runs.checkpoint import HEADER, MAX_TABLE, line, parse, render, wide
 from errands.runs.documents import (
@@ -70,6 +70,14 @@ class RunFolder:
         """What the files of its seeds are told from those of other runs by."""
         return checkpoints.Owner(identity_of(self.path), self.document, frozenset(self.task.machine.features))
 
+    def known_seed(self, seed: int | None) -> int:
+        """The seed that was asked for when the run has it, or its first."""
+        known = self.document.seeds
+        if seed is not None and seed not in known:
+            listed = ", ".join(map(str, known[:10])) + (" and others" if len(known) > 10 else "")
+            raise ConfigError(f"{self.name} has no seed {seed}; it has {listed}")
+        return known[0] if seed is None else seed
+
     def seed(self, seed: int) -> SeedFolder:
         """The folder of one seed."""
         return SeedFolder(self.path / f"seed-{seed}", seed, self.owner)
@@ -80,8 +88,8 @@ class RunFolder:
 
     def results(self) -> list[ResultDocument]:
         """The results of the seeds that have ended; those of one task have one optimum."""
-        ended = [found for folder in self.seeds() if (found := folder.result()) is not None]
-        optima = {found.optimum: found.seed for found in ended if found.optimum is not None}
+        ended = [result for folder in self.seeds() if (result := folder.result()) is not None]
+        optima = {result.optimum: result.seed for result in ended if result.optimum is not None}
         if len(optima) > 1:
             seeds = " and ".join(str(seed) for seed in sorted(optima.values())[:2])
             raise StoreError(f"the results of seeds {seeds} in {self.path} are of different tasks; put them back into their runs")
@@ -90,7 +98,7 @@ class RunFolder:
     @property
     def finished(self) -> bool:
         """Whether every seed has ended without an error."""
-        return all((found := folder.result()) is not None and found.error is None for folder in self.seeds())
+        return all((result := folder.result()) is not None and result.error is None for folder in self.seeds())
 
 
 def create(path: Path, document: RunDocument, task: Task) -> RunFolder:
@@ -219,11 +227,11 @@ class SeedFolder:
         # A link to nothing does not exist, yet must be refused by the reading, not be taken for a seed under way.
         if not self.begun or not (self.finish.exists() or self.finish.is_symlink()):
             return None
-        found = read_document(self.finish, ResultDocument)
-        if found.seed != self.seed:
-            raise StoreError(f"{self.finish} belongs to seed {found.seed}; put it back into its own folder")
-        checkpoints.check_owner(self.finish, found, self.owner)
-        return found
+        document = read_document(self.finish, ResultDocument)
+        if document.seed != self.seed:
+            raise StoreError(f"{self.finish} belongs to seed {document.seed}; put it back into its own folder")
+        checkpoints.check_owner(self.finish, document, self.owner)
+        return document
 
     def evaluations(self) -> list[Evaluation]:
         """The evaluations that are certain: all of a finished seed, else those up to its newest checkpoint."""
@@ -245,10 +253,10 @@ class SeedFolder:
 
     def newest(self) -> checkpoints.Checkpoint | None:
         """The newest good checkpoint; newer ones, which are damaged, are removed."""
-        found = checkpoints.newest(self.path, self.seed, self.owner)
-        if found is not None:
-            self.go_on_from(found.document)
-        return found
+        checkpoint = checkpoints.newest(self.path, self.seed, self.owner)
+        if checkpoint is not None:
+            self.go_on_from(checkpoint.document)
+        return checkpoint
 
     def go_on_from(self, document: CheckpointDocument) -> None:
         """Let a checkpoint be the newest; later ones are removed."""
@@ -391,9 +399,9 @@ class SweepFolder:
             if path.is_symlink():
                 raise StoreError(f"{path} is a link; a sweep keeps its runs in its own folder: put the real one there")
             for place in self.seeds(cell):
-                found = place.result()
-                if found is not None:
-                    yield cell, found
+                result = place.result()
+                if result is not None:
+                    yield cell, result
 
     def seeds(self, cell: CellDocument) -> Iterator[SeedFolder]:
         """The seed folders of a cell, begun or not; its task is not read."""

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from errands.errors import ConfigError, StoreError
-from errands.learners.base import LearnerConfig
+from errands.errors import StoreError
+from errands.learners.base import Learner, LearnerConfig
 from errands.learners.presets import Settings
-from errands.runs import checkpoint as checkpoints
+from errands.runs.checkpoint import Checkpoint, newest
 from errands.runs.documents import RunDocument
 from errands.runs.folder import HEAD, RUNS, RunFolder, check_name, create, find, open_run
 from errands.runs.request import prepare
@@ -63,27 +63,30 @@ def opened_run(name: str, seed: int | None, task: Task | None = None) -> Run:
     if not (path / HEAD).is_file():
         raise StoreError(f"{path} is a sweep of several runs; open one of its folders, such as {path}/<cell>")
     folder = open_run(path, task)
-    chosen = folder.document.seeds[0] if seed is None else seed
-    if chosen not in folder.document.seeds:
-        raise ConfigError(f"{path} has no seed {chosen}; it has {', '.join(map(str, folder.document.seeds[:20]))}")
-    return stored_run(folder, chosen)
+    return stored_run(folder, folder.known_seed(seed))
+
+
+def stored_learner(folder: RunFolder, seed: int) -> tuple[Learner, Checkpoint]:
+    """The learner of a seed as its newest checkpoint has it, and that checkpoint; read only, as the seed may be training."""
+    place = folder.seed(seed)
+    checkpoint = newest(place.path, seed, place.owner) if place.begun else None
+    if checkpoint is None:
+        raise StoreError(f"{place.path} has no checkpoint yet; type 'errands resume {folder.name}' to train it")
+    student = learner_of(folder.document, folder.task, seed)
+    try:
+        student.restore(checkpoint.arrays)
+    except (KeyError, ValueError, IndexError, TypeError, OverflowError) as fault:
+        raise StoreError(f"the checkpoint in {place.path} does not fit the settings ({type(fault).__name__})") from None
+    return student, checkpoint
 
 
 def stored_run(folder: RunFolder, seed: int) -> Run:
     """What the newest checkpoint of a seed holds, as a run."""
-    place, known = folder.seed(seed), folder.document
-    found = checkpoints.newest(place.path, seed, place.owner)
-    if found is None:
-        raise StoreError(f"{place.path} has no checkpoint yet; type 'errands resume {folder.name}' to train it")
-    student = learner_of(known, folder.task, seed)
-    try:
-        student.restore(found.arrays)
-    except (KeyError, ValueError, IndexError, TypeError, OverflowError) as fault:
-        raise StoreError(f"the checkpoint in {place.path} does not fit the settings ({type(fault).__name__})") from None
-    result = place.result()
-    seconds = result.wall_seconds if result is not None else found.document.seconds
+    known, result = folder.document, folder.seed(seed).result()
+    student, checkpoint = stored_learner(folder, seed)
+    seconds = result.wall_seconds if result is not None else checkpoint.document.seconds
     best = known_optimum(folder.task)
-    run = judge(student, known.learner, known.machine, known.preset, found.evaluations, seconds, best)
+    run = judge(student, known.learner, known.machine, known.preset, checkpoint.evaluations, seconds, best)
     return replace(run, folder=folder.path)
 
 

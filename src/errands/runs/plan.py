@@ -29,14 +29,14 @@ def spread(text: str) -> list[str]:
     """The words of a list with ranges: 'delivery-2..4,office-3' gives four names, '0..9' ten numbers."""
     words: list[str] = []
     for word in (part.strip() for part in text.split(",")):
-        found = _RANGE.fullmatch(word)
-        if found is None:
+        match = _RANGE.fullmatch(word)
+        if match is None:
             words += [word] if word else []
             continue
-        low, high = int(found[2]), int(found[3])
+        low, high = int(match[2]), int(match[3])
         if high < low or high - low >= MAX_RANGE:
             raise ConfigError(f"the range '{word}' cannot be swept; it must go up, over at most {MAX_RANGE:,} numbers")
-        words += [f"{found[1]}{number}" for number in range(low, high + 1)]
+        words += [f"{match[1]}{number}" for number in range(low, high + 1)]
     return words
 
 

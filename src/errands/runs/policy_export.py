@@ -231,8 +231,8 @@ def _rules(task: Task, space: gym.Space[Any]) -> dict[str, Any]:
     rules: tuple[Rule, ...] = getattr(task.world, "rules", ())
     if not rules:
         return {}
-    told = {name: _write_rule(rule) for name, rule in zip(task.world.features, rules, strict=True)}
-    return {"rules": told, "observed": {"start": 0} if isinstance(space, Discrete) else _seen_as_row(space)}
+    written = {name: _write_rule(rule) for name, rule in zip(task.world.features, rules, strict=True)}
+    return {"rules": written, "observed": {"start": 0} if isinstance(space, Discrete) else _seen_as_row(space)}
 
 
 def _write_rule(rule: Rule) -> dict[str, Any]:

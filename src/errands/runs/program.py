@@ -72,12 +72,12 @@ def _known(name: str, parameters: Mapping[str, Any]) -> bool:
 
 
 def _plain(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    kept: dict[str, Any] = {}
+    plain: dict[str, Any] = {}
     for key in _PARAMETERS:
         value = parameters.get(key)
         if value is not None:
-            kept[key] = np.dtype(value).str if key.endswith("dtype") else json.loads(json.dumps(value, default=int))
-    return kept
+            plain[key] = np.dtype(value).str if key.endswith("dtype") else json.loads(json.dumps(value, default=int))
+    return plain
 
 
 class Program:
@@ -128,8 +128,8 @@ def _convolve(p: Mapping[str, Any], pictures: Array, filters: Array) -> Array:
     windows = windows[(slice(None), slice(None), *(slice(None, None, stride) for stride in p["window_strides"]))]
     inner = tuple(range(x.ndim, 2 * x.ndim - 2))
     # [batch, places..., outputs]: channels and the window's own axes are summed up.
-    found = np.moveaxis(np.tensordot(windows, w, ((1, *inner), (1, *axes))), -1, 1)
-    return found.transpose(np.argsort(shown))
+    result = np.moveaxis(np.tensordot(windows, w, ((1, *inner), (1, *axes))), -1, 1)
+    return result.transpose(np.argsort(shown))
 
 
 def _cut(p: Mapping[str, Any], x: Array, *starts: Array) -> Array:

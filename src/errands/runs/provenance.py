@@ -21,13 +21,13 @@ MOST_COMPARED = 200_000_000
 
 def versions(world: str, deep: bool) -> dict[str, str]:
     """The versions on which the numbers of a run in this kind of world depend."""
-    found = {"python": platform.python_version()}
+    by_name = {"python": platform.python_version()}
     for name in ("errands", *CORE, *BY_WORLD.get(world, ()), *(DEEP if deep else ())):
         try:
-            found[name] = version(name)
+            by_name[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return by_name
 
 
 def computer() -> dict[str, str | int]:
@@ -45,13 +45,13 @@ def git_state(folder: Path) -> dict[str, str]:
 
     Git's files are read; git is not run, since a folder's own settings can make it start other programs.
     """
-    found = {}
+    state = {}
     for name, place in (("errands", Path(__file__).parent), ("here", folder)):
         with suppress(OSError, ValueError, UnicodeDecodeError, struct.error):
             tree, store = _repository(place)
-            found[f"{name}_commit"] = _commit(store)
-            found[f"{name}_changed"] = "yes" if _changed(tree, store) else "no"
-    return found
+            state[f"{name}_commit"] = _commit(store)
+            state[f"{name}_changed"] = "yes" if _changed(tree, store) else "no"
+    return state
 
 
 def _repository(folder: Path) -> tuple[Path, Path]:

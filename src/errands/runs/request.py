@@ -124,5 +124,5 @@ def fresh_name(document: RunDocument, runs: Path) -> str:
 
 def plain(text: str) -> str:
     """A text as part of a folder's name."""
-    kept = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in text)
-    return kept.strip("-.")[:50] or "task"
+    safe = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in text)
+    return safe.strip("-.")[:50] or "task"

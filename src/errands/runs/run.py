@@ -308,7 +308,7 @@ def open(path: str | Path, seed: int | None = None, task: Task | None = None) ->
 
 
 def judge(
-    made: Learner,
+    student: Learner,
     name: str,
     machine: str | None,
     preset: str,
@@ -319,27 +319,27 @@ def judge(
     """The run of a trained learner, with its certificate."""
     from errands.oracle.certificate import certificate
 
-    policy = made.policy
-    finite = made.task.finite is not None
-    claim = getattr(made, "claim", None)
-    judged = certificate(policy, made.task, best=best, claim=claim) if finite else claimed(claim, evaluations)
+    policy = student.policy
+    finite = student.task.finite is not None
+    claim = getattr(student, "claim", None)
+    judged = certificate(policy, student.task, best=best, claim=claim) if finite else claimed(claim, evaluations)
     return Run(
-        task=made.task,
+        task=student.task,
         learner=name,
         machine=machine_of(name, machine),
         preset=preset,
-        config=made.config,
-        seed=made.seed,
-        steps=made.step,
+        config=student.config,
+        seed=student.seed,
+        steps=student.step,
         evaluations=evaluations,
-        order=made.order,
-        steps_to_go=dict(made.steps_to_go),
+        order=student.order,
+        steps_to_go=dict(student.steps_to_go),
         policy=policy,
         certificate=judged,
-        evaluation_steps=made.evaluation_steps,
+        evaluation_steps=student.evaluation_steps,
         wall_seconds=seconds,
-        counts=dict(made.counts),
-        student=made,
+        counts=dict(student.counts),
+        student=student,
     )
 
 

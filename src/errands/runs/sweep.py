@@ -204,12 +204,12 @@ def _named(cell: CellDocument) -> dict[str, Any]:
     return cell.model_dump(exclude={"steps", "seeds"})
 
 
-def write_table(sweep: SweepFolder, found: Sequence[dict[str, Any]]) -> Path:
+def write_table(sweep: SweepFolder, results: Sequence[dict[str, Any]]) -> Path:
     """results.csv: the rows of a sweep as a spreadsheet opens them."""
     path = sweep.path / "results.csv"
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")
-    for number, row in enumerate(found):
+    for number, row in enumerate(results):
         if not number:
             out.writerow(row)
         words = (" ".join(map(str, value)) if isinstance(value, list) else value for value in row.values())
@@ -286,7 +286,7 @@ def look_ahead(sweep: SweepFolder, workers: int) -> Outlook:
 
 def _costs(sweep: SweepFolder, waiting: Waiting) -> dict[str, Cost]:
     """Measured while there is time, else the mean of those with the same learner and machine."""
-    found: dict[str, Cost] = {}
+    costs: dict[str, Cost] = {}
     alike: dict[tuple[str, str | None], list[Cost]] = {}
     began = time.perf_counter()
     for cell, _ in waiting:
@@ -294,15 +294,15 @@ def _costs(sweep: SweepFolder, waiting: Waiting) -> dict[str, Cost]:
             break
         try:
             task = task_of(sweep, cell)
-            found[cell.folder] = cost(document_of(sweep, cell, task), task)
+            costs[cell.folder] = cost(document_of(sweep, cell, task), task)
         except ErrandsError:
-            found[cell.folder] = Cost(0.0, 0, False)  # its fault is recorded when its turn comes
-        alike.setdefault((cell.learner, cell.machine), []).append(found[cell.folder])
+            costs[cell.folder] = Cost(0.0, 0, False)  # its fault is recorded when its turn comes
+        alike.setdefault((cell.learner, cell.machine), []).append(costs[cell.folder])
     for cell, _ in waiting:
-        if cell.folder not in found:
+        if cell.folder not in costs:
             everything = [each for some in alike.values() for each in some]
-            found[cell.folder] = _mean(alike.get((cell.learner, cell.machine)) or everything)
-    return found
+            costs[cell.folder] = _mean(alike.get((cell.learner, cell.machine)) or everything)
+    return costs
 
 
 def _mean(some: Sequence[Cost]) -> Cost:

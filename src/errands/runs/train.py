@@ -259,14 +259,14 @@ class _Training:
         self.first = self.lead.step
         self._tell(notes)
 
-    def _restore(self, found: list[Checkpoint]) -> None:
-        for member, checkpoint in zip(self.members, found, strict=True):
+    def _restore(self, checkpoints: list[Checkpoint]) -> None:
+        for member, checkpoint in zip(self.members, checkpoints, strict=True):
             member.evaluations = list(checkpoint.evaluations)
             member.stored, member.stored_evaluations = checkpoint.document, len(member.evaluations)
-        self.before = found[0].document.seconds
-        self.trained_before = found[0].document.training_seconds
+        self.before = checkpoints[0].document.seconds
+        self.trained_before = checkpoints[0].document.training_seconds
         try:
-            self.students.restore([checkpoint.arrays for checkpoint in found])
+            self.students.restore([checkpoint.arrays for checkpoint in checkpoints])
         except (StoreError, KeyError, ValueError, IndexError, TypeError, OverflowError) as fault:
             said = str(fault) if isinstance(fault, StoreError) else f"{type(fault).__name__}: {fault}"
             raise StoreError(
@@ -390,13 +390,13 @@ class _Training:
     def _left(self, fault: Exception) -> str:
         """Write the traceback down, and say what is left of the seed and what to do."""
         stored = self.members[0].stored
-        kept = f"its checkpoint of step {stored.step:,} is kept" if stored else "it had no checkpoint yet"
+        checkpoint = f"its checkpoint of step {stored.step:,} is kept" if stored else "it had no checkpoint yet"
         path = self.members[0].place.path / TRACEBACK
         try:
             write_file(path, "".join(traceback.format_exception(fault))[-1_000_000:].encode(errors="replace"))
         except WriteError:
-            return kept
-        return f"{kept}, {path} says where it happened: mend that, then type 'errands resume {self.run.name}'"
+            return checkpoint
+        return f"{checkpoint}, {path} says where it happened: mend that, then type 'errands resume {self.run.name}'"
 
 
 def _outside(fault: Exception) -> bool:
@@ -410,8 +410,8 @@ def _newest(place: SeedFolder) -> tuple[list[Checkpoint], Sequence[str]]:
     """The newest good checkpoint of a seed that trains alone, and what was damaged or is gone."""
     gone = lost(place.path)
     notes = () if gone is None else (f"{gone} is missing",)
-    found = place.newest()
-    return ([found], (*notes, *found.notes)) if found else ([], notes)
+    checkpoint = place.newest()
+    return ([checkpoint], (*notes, *checkpoint.notes)) if checkpoint else ([], notes)
 
 
 def newest_common(places: Sequence[SeedFolder]) -> tuple[list[Checkpoint], Sequence[str]]:
@@ -422,16 +422,16 @@ def newest_common(places: Sequence[SeedFolder]) -> tuple[list[Checkpoint], Seque
     notes = [f"{gone} is missing" for place in places if (gone := lost(place.path)) is not None]
     for step in sorted(common, reverse=True):
         try:
-            found = [read_checkpoint(place.path, place.seed, step, place.owner) for place in places]
+            checkpoints = [read_checkpoint(place.path, place.seed, step, place.owner) for place in places]
         except OtherRun:
             raise
         except StoreError as fault:
             notes.append(str(fault))
             continue
-        for place, checkpoint in zip(places, found, strict=True):
+        for place, checkpoint in zip(places, checkpoints, strict=True):
             if ended_well(place) is None:
                 place.go_on_from(checkpoint.document)
-        return found, notes
+        return checkpoints, notes
     for place in places:
         if ended_well(place) is None:
             drop(place.path, lambda other: True)

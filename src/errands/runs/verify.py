@@ -53,7 +53,7 @@ def verify_seed(
     (job,) = jobs_of(run, [seed])
     students, at = students_of(run, job.seeds), job.seeds.index(seed)
     again: list[Evaluation] = []
-    found: list[str] = []
+    differences: list[str] = []
     tables, step = False, 0
     for evaluations in students.train(run.document.steps):
         if evaluations is None:
@@ -61,14 +61,14 @@ def verify_seed(
         again.append(evaluations[at])
         step = students.members[at].step
         report(step)
-        found += _unlike(stored, again[-1], len(again) - 1)
+        differences += _unlike(stored, again[-1], len(again) - 1)
         if step in marks:
             tables = True
-            found += _tables(run, seed, step, students.save()[at], again)
+            differences += _tables(run, seed, step, students.save()[at], again)
         # After the first difference everything that follows differs, too.
-        if step >= target or found:
+        if step >= target or differences:
             break
-    return Verdict(seed, step, len(again), tables, tuple(found))
+    return Verdict(seed, step, len(again), tables, tuple(differences))
 
 
 def first_step(run: RunFolder, seed: int) -> int:
@@ -100,10 +100,10 @@ def _tables(run: RunFolder, seed: int, step: int, arrays: Arrays, evaluations: l
         yield f"the tables after {first.first_step:,} steps are not those of the first checkpoint"
 
 
-def _names(stored: Arrays, found: Arrays) -> list[str]:
+def _names(stored: Arrays, again: Arrays) -> list[str]:
     """The arrays that differ."""
-    every = sorted(stored.keys() | found.keys())
-    return [n for n in every if n not in stored or n not in found or stored[n].tobytes() != found[n].tobytes()]
+    every = sorted(stored.keys() | again.keys())
+    return [n for n in every if n not in stored or n not in again or stored[n].tobytes() != again[n].tobytes()]
 
 
 def changed_versions(run: RunFolder) -> list[str]:

@@ -92,8 +92,8 @@ def _plain(text: str) -> str:
 def _crash(fault: Exception) -> tuple[str, str]:
     if isinstance(fault, TaskError):
         return "features", str(fault)
-    told = f"{type(fault).__name__}: {fault}"
-    return "crash", f"the environment or the features function raised {told}; it must survive random actions"
+    words = f"{type(fault).__name__}: {fault}"
+    return "crash", f"the environment or the features function raised {words}; it must survive random actions"
 
 
 def _observations(episodes: Sequence[RandomWalk]) -> Iterator[Finding]:

@@ -75,9 +75,9 @@ def lint_machine(machine: NumericRM) -> LintReport:
 
 def _told(warnings: Iterable[str]) -> list[str]:
     """The first few of one kind of warning, and how many more there are."""
-    found = list(warnings)
-    more = len(found) - MOST_TOLD
-    return found if more <= 1 else [*found[:MOST_TOLD], f"and {more} more warnings like the last one"]
+    sentences = list(warnings)
+    more = len(sentences) - MOST_TOLD
+    return sentences if more <= 1 else [*sentences[:MOST_TOLD], f"and {more} more warnings like the last one"]
 
 
 def _unused_states(machine: NumericRM) -> Iterator[str]:
@@ -353,11 +353,11 @@ def _joined(asked: str, ends: Sequence[tuple[str, str]]) -> str:
 
 
 def _breadth_first(machine: NumericRM) -> list[str]:
-    found = {machine.initial: None}
+    states = {machine.initial: None}
     queue = [machine.initial]
     for state in queue:
         for t in machine.leaving[state]:
-            if t.target not in found:
-                found[t.target] = None
+            if t.target not in states:
+                states[t.target] = None
                 queue.append(t.target)
-    return list(found)
+    return list(states)

@@ -360,9 +360,9 @@ def _numbered(
     said: Said | None,
 ) -> NumericRM:
     """The machine with its states called u0, u1, ... in the order in which they come up, the success last."""
-    found = dict.fromkeys((initial, *(s for t in transitions for s in (t.source, t.target) if s not in ("won", LOST))))
-    names = {state: f"u{i}" for i, state in enumerate(found)}
-    names["won"] = f"u{len(found)}"
+    states = dict.fromkeys((initial, *(s for t in transitions for s in (t.source, t.target) if s not in ("won", LOST))))
+    names = {state: f"u{i}" for i, state in enumerate(states)}
+    names["won"] = f"u{len(states)}"
     names[LOST] = LOST
     failure = (LOST,) if any(t.target == LOST for t in transitions) else ()
     features = {a.name for t in transitions for a in atoms(t.guard) if isinstance(a, Boolean)}
@@ -399,12 +399,12 @@ class _Reader:
         self.tokens: list[tuple[str, int]] = []
         position, end = 0, len(text.rstrip())
         while position < end:
-            found = _TOKEN.match(text, position)
-            if not found:
+            token = _TOKEN.match(text, position)
+            if not token:
                 position += len(text[position:]) - len(text[position:].lstrip())
                 raise SpecError(f"column {position + 1}: '{text[position]}' cannot stand in a phrase")
-            self.tokens.append((found[1], found.start(1) + 1))
-            position = found.end()
+            self.tokens.append((token[1], token.start(1) + 1))
+            position = token.end()
         self.tokens.append(("the end", end + 1))
         self.at = 0
 

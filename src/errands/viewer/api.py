@@ -55,15 +55,15 @@ class Question(NamedTuple):
 
 def signature(*paths: Path) -> tuple[tuple[int, int, int] | None, ...]:
     """What changes when one of these files is written or replaced; None for one that is not there."""
-    found: list[tuple[int, int, int] | None] = []
+    marks: list[tuple[int, int, int] | None] = []
     for path in paths:
         try:
             seen = os.lstat(path)
         except OSError:
-            found.append(None)
+            marks.append(None)
         else:
-            found.append((seen.st_mtime_ns, seen.st_size, seen.st_ino))
-    return tuple(found)
+            marks.append((seen.st_mtime_ns, seen.st_size, seen.st_ino))
+    return tuple(marks)
 
 
 class Api:
@@ -162,17 +162,17 @@ class Api:
         files = [path for run in runs for place in run.seeds() for path in (place.table, place.finish)]
 
         def answer() -> dict[str, Any]:
-            found = curves_of(runs)
-            if found is None:
+            curves = curves_of(runs)
+            if curves is None:
                 raise StoreError("nothing was evaluated yet; wait a few seconds")
-            return found
+            return curves
 
         return Question(("curves", *((run.name, run.identity) for run in runs), signature(*files)), answer)
 
     def progress(self, name: str) -> dict[str, Any]:
         """How far a run has come."""
-        found = progress_of(self.run(name))
-        return {**found, "state": "done" if found["finished"] else self.trainer.state(name)}
+        progress = progress_of(self.run(name))
+        return {**progress, "state": "done" if progress["finished"] else self.trainer.state(name)}
 
     def sizes(self, family: str) -> Question:
         """The sizes of the four machines against the number of subtasks; exact numbers as text."""

@@ -43,19 +43,19 @@ def read_draft(text: str) -> tuple[TaskSpec, Task]:
 
 
 def _too_large(spec: TaskSpec) -> list[str]:
-    world, found = spec.world, []
+    world, problems = spec.world, []
     if isinstance(world, GymnasiumSpec):
-        found += _untold(world)
+        problems += _untold(world)
     if isinstance(world, GridSpec) and sum(map(len, world.rows)) > MOST_CELLS:
-        found.append(f"world.rows: the editor takes at most {MOST_CELLS:,} cells; use errands train")
+        problems.append(f"world.rows: the editor takes at most {MOST_CELLS:,} cells; use errands train")
     for name in ("boxes", "places", "pairs", "passengers"):
         if getattr(world, name, 0) > MOST_SUBTASKS:
-            found.append(f"world.{name}: the editor takes at most {MOST_SUBTASKS}; use errands train")
+            problems.append(f"world.{name}: the editor takes at most {MOST_SUBTASKS}; use errands train")
     if (getattr(world, "size", None) or 0) ** 2 > MOST_CELLS:
-        found.append(f"world.size: the editor takes at most {MOST_CELLS:,} cells; use errands train")
+        problems.append(f"world.size: the editor takes at most {MOST_CELLS:,} cells; use errands train")
     if len(spec.machine.transitions) > MOST_TRANSITIONS or len(spec.machine.phrase or "") > 2_000:
-        found.append(f"machine.transitions: the editor takes at most {MOST_TRANSITIONS}; use errands train")
-    return found
+        problems.append(f"machine.transitions: the editor takes at most {MOST_TRANSITIONS}; use errands train")
+    return problems
 
 
 def _untold(world: GymnasiumSpec) -> list[str]:
@@ -138,14 +138,14 @@ def try_trace(text: str, trace: Sequence[Sequence[str]]) -> dict[str, Any]:
 def line_of(problem: str, text: str) -> int:
     """The line of a task file that a problem speaks of: named in it, quoted in it, or where its key stands."""
     lines = text.splitlines() or [""]
-    if told := re.search(r"at line (\d+)", problem):
-        return min(int(told[1]), len(lines))
+    if named := re.search(r"at line (\d+)", problem):
+        return min(int(named[1]), len(lines))
     if "end of document" in problem:
         return len(lines)
     for quoted in sorted(re.findall(r"'([^']{1,200})'", problem), key=len, reverse=True):
-        found = [i for i, line in enumerate(lines, 1) if quoted in line]
-        if found and len(quoted) > 1:
-            return found[-1] if " -> " in quoted or len(found) == 1 else found[0]
+        places = [i for i, line in enumerate(lines, 1) if quoted in line]
+        if places and len(quoted) > 1:
+            return places[-1] if " -> " in quoted or len(places) == 1 else places[0]
     path = re.match(r"([\w.]+):", problem)
     return _key_line(path[1].split("."), lines) if path else 1
 

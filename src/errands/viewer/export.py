@@ -62,14 +62,14 @@ def page(replay: Replay) -> str:
         f"default-src 'none'; script-src '{_mark(script)}'; style-src '{_mark(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
-    told = html.escape(str(replay.facts["headline"]))
+    headline = html.escape(str(replay.facts["headline"]))
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy, quote=True)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n'
         f"<title>{html.escape(replay.title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-        f'<header><h1>{html.escape(replay.title)}</h1><p class="quiet">{told}</p></header>\n'
+        f'<header><h1>{html.escape(replay.title)}</h1><p class="quiet">{headline}</p></header>\n'
         '<main id="main"></main>\n'
         '<footer>space plays, ← → step, [ ] moments of training, m changes the machine; made by errands</footer>\n'
         f'<script type="application/json" id="replay">{embedded(replay.as_json())}</script>\n'
@@ -112,7 +112,7 @@ def frame_drawing(task: Task, replay: Replay, episode: Episode, index: int) -> D
     at = episode.frames[index]["at"]
     if task.layout is not None:
         left = replay.stands[episode.frames[index]["stand"]]["remaining"]
-        gone = {n for n, kept in zip(replay.subtasks, left, strict=True) if not kept and n in replay.scene["removed"]}
+        gone = {n for n, remains in zip(replay.subtasks, left, strict=True) if not remains and n in replay.scene["removed"]}
         path = [frame["at"] for frame in episode.frames[: index + 1]]
         drawn = grid_drawing(task.layout, at, path, gone)
     elif replay.scene["kind"] == "water":

@@ -135,8 +135,8 @@ def _guarded(send: Send) -> Send:
     async def inner(message: Message) -> None:
         if message["type"] == "http.response.start":
             # Nothing may allow other origins to read an answer.
-            kept = [(n, v) for n, v in message.get("headers", []) if not n.lower().startswith(b"access-control-")]
-            message = {**message, "headers": [*kept, *HEADERS]}
+            headers = [(n, v) for n, v in message.get("headers", []) if not n.lower().startswith(b"access-control-")]
+            message = {**message, "headers": [*headers, *HEADERS]}
         await send(message)
 
     return inner

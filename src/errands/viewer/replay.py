@@ -226,17 +226,17 @@ class Places:
 
     def lit(self, state: State, ordered: Ordered) -> dict[str, list[int]]:
         """The occupied states by kind of machine; several of a coupled one."""
-        found = {kind: list(place[state]) for kind, place in self.parts.items()}
+        occupied = {kind: list(place[state]) for kind, place in self.parts.items()}
         for kind, machine in self.machines.items():
             if isinstance(machine, NumericRM):
-                found[kind] = [state[0]]
+                occupied[kind] = [state[0]]
             elif isinstance(machine, BooleanRM):
-                found[kind] = [machine.index[ordered]]
+                occupied[kind] = [machine.index[ordered]]
             elif isinstance(machine, AgendaRM):
-                found[kind] = [machine.index[state]]
+                occupied[kind] = [machine.index[state]]
             elif isinstance(machine, CoupledRM):
-                found[kind] = list(machine.groups[machine.agenda.index[state]])
-        return found
+                occupied[kind] = list(machine.groups[machine.agenda.index[state]])
+        return occupied
 
     def taken(
         self, before: Mapping[str, list[int]], after: Mapping[str, list[int]], state: State, done: Sequence[str]
@@ -302,8 +302,8 @@ def shown_episode(
         chosen[places.stands.items[frame["stand"]]["label"]] = following
         following = frame["done"][0] if frame["done"] else following
     groups = {label: _bars(places, state, chosen[label], learnt, exact) for label, state in passed.items()}
-    kept = (recording.length, recording.success, recording.cut, recording.order)
-    return Episode(title, step, *kept, tuple(frames), groups, tuple(maps))
+    outcome = (recording.length, recording.success, recording.cut, recording.order)
+    return Episode(title, step, *outcome, tuple(frames), groups, tuple(maps))
 
 
 def _bars(

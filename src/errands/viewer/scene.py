@@ -117,7 +117,7 @@ def is_picture(at: Any) -> bool:
 
 def _stick(env: Any) -> list[list[float]]:
     """The capsules of a MuJoCo robot seen from its side: both ends and the radius of each, the start at x = 0."""
-    model, data, found = env.model, env.data, []
+    model, data, capsules = env.model, env.data, []
     origin = float(getattr(env, "origin", 0.0))
     for g in range(model.ngeom):
         if int(model.geom_type[g]) != 3:  # mjGEOM_CAPSULE
@@ -127,8 +127,8 @@ def _stick(env: Any) -> list[list[float]]:
         radius, half = model.geom_size[g][:2]
         right, up = half * axis[0], half * axis[2]
         ends = (x - right - origin, z - up, x + right - origin, z + up, radius)
-        found.append([round(float(v), 3) for v in ends])
-    return found
+        capsules.append([round(float(v), 3) for v in ends])
+    return capsules
 
 
 def action_name(task: Task, action: Any) -> str:
@@ -181,19 +181,19 @@ def diagram(graph: MachineGraph, objectives: Sequence[str | None] = ()) -> Diagr
 
 def small_machines(numeric: NumericRM, most: int = MOST_STATES) -> dict[str, Machine]:
     """Those of the four machines that have few enough states to be drawn whole, by kind."""
-    found: dict[str, Machine] = {"numeric": numeric}
+    machines: dict[str, Machine] = {"numeric": numeric}
     try:
         sizes = size(numeric)
         if sizes.boolean <= most:
-            found["boolean"] = unfold_boolean(numeric, most)
+            machines["boolean"] = unfold_boolean(numeric, most)
         if sizes.agenda <= most:
             agenda = unfold_agenda(numeric, most)
-            found["agenda"] = agenda
+            machines["agenda"] = agenda
             if sizes.coupled <= most:
-                found["coupled"] = couple(agenda)
+                machines["coupled"] = couple(agenda)
     except TaskError:
         pass
-    return found
+    return machines
 
 
 def whole(machine: Machine) -> Diagram:

@@ -89,18 +89,18 @@ class Answers:
     async def _computed(self, question: Question) -> bytes:
         try:
             turns = self.turns if question.slow else None
-            found = await anyio.to_thread.run_sync(lambda: encoded(question.answer()), limiter=turns)
+            data = await anyio.to_thread.run_sync(lambda: encoded(question.answer()), limiter=turns)
         except BaseException:
             # Those who wait get the fault, whoever asks next tries again.
             self.kept.pop(question.key, None)
             raise
-        room = MOST_KEPT - len(found)
+        room = MOST_KEPT - len(data)
         for key, task in reversed(list(self.kept.items())):
             if key != question.key and task.done():
                 room -= len(task.result())
                 if room < 0:
                     del self.kept[key]
-        return found
+        return data
 
 
 def encoded(answer: Any) -> bytes:
@@ -168,10 +168,10 @@ Handler = Callable[[Request], Any]
 
 def _asked(act: Callable[[Any], Any], answers: Answers) -> Handler:
     async def answer(request: Request) -> Response:
-        found = await run_in_threadpool(act, request.query_params)
-        if isinstance(found, Question):
-            return Response(await answers.to(found), media_type="application/json")
-        return JSONResponse(found)
+        reply = await run_in_threadpool(act, request.query_params)
+        if isinstance(reply, Question):
+            return Response(await answers.to(reply), media_type="application/json")
+        return JSONResponse(reply)
 
     return answer
 
@@ -196,8 +196,8 @@ def _guard(handler: Handler) -> Handler:
 
     async def answer(request: Request) -> Response:
         try:
-            found: Response = await handler(request)
-            return found
+            reply: Response = await handler(request)
+            return reply
         except ErrandsError as fault:
             return JSONResponse({"error": str(fault)}, 400)
         except ClientDisconnect:
@@ -249,20 +249,20 @@ def _whole(text: str | None) -> int | None:
 def listen(host: str, port: int) -> socket.socket:
     """A socket that listens; a ConfigError says why it cannot."""
     kind = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(kind, socket.SOCK_STREAM)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    listening = socket.socket(kind, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in KEEPALIVE.items():
         if hasattr(socket, name):
-            found.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+            listening.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
     try:
-        found.bind((host, port))
+        listening.bind((host, port))
     except (OSError, OverflowError) as fault:
-        found.close()
+        listening.close()
         why = getattr(fault, "strerror", None) or str(fault)
         raise ConfigError(f"{host}:{port} cannot be listened on ({why.lower()}); choose another --port or --host") from None
-    found.listen(128)
-    return found
+    listening.listen(128)
+    return listening
 
 
 def names_of(host: str, port: int) -> tuple[frozenset[str], int | None]:

@@ -23,6 +23,7 @@ from errands.runs.checkpoint import HEADER, WIDE_HEADER, parse
 from errands.runs.documents import RunDocument
 from errands.runs.files import read_end
 from errands.runs.folder import RunFolder, SeedFolder, live
+from errands.runs.keep import stored_learner
 from errands.runs.run import Run, best_length
 from errands.runs.train import known_optimum, learner_of
 from errands.tables import Evaluation, Floats
@@ -37,13 +38,13 @@ def maps_of(task: Task, policy: Policy, learner: Learner | None, recording: Reco
     if task.layout is None or task.finite is None or task.finite.states != task.layout.cells:
         return []
     try:
-        found = policy_maps(task, policy, learner)
+        drawn = policy_maps(task, policy, learner)
     except KeyError:  # the oracle's plan knows only the states on its way
         return []
     quotient = Quotient(task.machine)
     stages = {str(quotient.label(moment.state)): moment.state for moment in recording.moments}
     known = stages if task.finite.certain else {}
-    return [_map(task, shown, known.get(shown.name), found.deadly) for shown in found.maps]
+    return [_map(task, shown, known.get(shown.name), drawn.deadly) for shown in drawn.maps]
 
 
 def _map(task: Task, shown: PolicyMap, state: State | None, dead: Collection[int]) -> Map:
@@ -122,8 +123,8 @@ def look(learner: Learner, final: bool = True) -> Shown:
     task, policy = learner.task, learner.policy
     recording = record(task, policy, learner.seed)
     if not final and not recording.success and len(recording.moments) > EARLY_FRAMES:
-        kept = recording.moments[: EARLY_FRAMES + 1]
-        recording = Recording(kept, False, True, recording.length)
+        first = recording.moments[: EARLY_FRAMES + 1]
+        recording = Recording(first, False, True, recording.length)
     return learner.step, recording, dict(learner.steps_to_go), maps_of(task, policy, learner, recording)
 
 
@@ -182,7 +183,7 @@ def replay_stored(run: RunFolder, seed: int | None = None) -> Replay:
     ended = place.result() if place.begun else None
     if ended is not None and ended.error is not None:
         raise StoreError(f"seed {place.seed} of {run.name} ended in an error: {ended.error}")
-    last = _newest(run, place)
+    last = look(stored_learner(run, place.seed)[0])
     shown = [*(moment for moment in moments_of(run, place) if moment[0] < last[0]), last]
     best = known_optimum(run.task)
     facts = {
@@ -207,21 +208,9 @@ def _best_of(task: Task, best: Optimum) -> tuple[Recording | None, dict[str, flo
 
 def _place(run: RunFolder, seed: int | None) -> SeedFolder:
     """The folder of the seed that was asked for, or of the first that has something to show."""
-    known = run.document.seeds
     if seed is None:
-        seed = next((f.seed for f in run.seeds() if f.begun and checkpoints.steps(f.path)), known[0])
-    if seed not in known:
-        raise StoreError(f"{run.name} has no seed {seed}; it has {', '.join(map(str, known[:20]))}")
-    return run.seed(seed)
-
-
-def _newest(run: RunFolder, place: SeedFolder) -> Shown:
-    found = checkpoints.newest(place.path, place.seed, place.owner) if place.begun else None
-    if found is None:
-        raise StoreError(f"seed {place.seed} of {run.name} has no checkpoint yet; wait a few seconds")
-    learner = learner_of(run.document, run.task, place.seed)
-    learner.restore(found.arrays)
-    return look(learner)
+        seed = next((f.seed for f in run.seeds() if f.begun and checkpoints.steps(f.path)), None)
+    return run.seed(run.known_seed(seed))
 
 
 def evaluations_of(place: SeedFolder) -> list[Evaluation]:
@@ -240,7 +229,7 @@ def evaluations_of(place: SeedFolder) -> list[Evaluation]:
 
 def curves_of(runs: Sequence[RunFolder], points: int = 400) -> dict[str, Any] | None:
     """The learning curves of some runs; None before the first evaluation."""
-    found = []
+    curves = []
     for run in runs:
         rows, seconds = [], []
         for place in run.seeds():
@@ -250,8 +239,8 @@ def curves_of(runs: Sequence[RunFolder], points: int = 400) -> dict[str, Any] | 
         if rows:
             name = name_of(run.document) if len(runs) == 1 else f"{run.name}: {name_of(run.document)}"
             best = known_optimum(run.task).length
-            found.append((curve_of(name, run.document.task, rows, best), seconds))
-    return curves_document(found, points) if found else None
+            curves.append((curve_of(name, run.document.task, rows, best), seconds))
+    return curves_document(curves, points) if curves else None
 
 
 def _seconds(place: SeedFolder, step: int) -> float:

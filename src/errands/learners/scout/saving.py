@@ -130,8 +130,8 @@ def load_scout(scout: Scout, saved: Saved) -> None:
 
 def _notes(saved: Saved, lowering: Lowering) -> tuple[Bounds | None, list[frozenset[str]]]:
     """The proof and the labels of a saved Scout."""
-    told = saved.get("told")
-    refuse(told is not None and told.dtype == np.uint8 and told.ndim == 1, "'told' is missing or no text")
+    text = saved.get("told")
+    refuse(text is not None and text.dtype == np.uint8 and text.ndim == 1, "'told' is missing or no text")
     try:
         notes = json.loads(saved["told"].tobytes().decode())
         labels = [frozenset(map(str, label)) for label in notes["labels"]]

@@ -284,7 +284,7 @@ def learnt_steps_to_go(
     node = {(int(u), int(mask)): n for n, (u, mask) in enumerate(zip(agenda.numeric, agenda.mask, strict=True))}
     entered = _entered(agenda, memory, first)
     stepper = coupled.agenda.stepper
-    found: dict[str, float] = {}
+    by_label: dict[str, float] = {}
     for state, group in zip(coupled.agenda.states, coupled.groups, strict=True):
         values: dict[str | None, float] = {}
         n = node.get(state, -1)
@@ -297,8 +297,8 @@ def learnt_steps_to_go(
                 # A value is gamma to the number of steps.
                 steps = float(round(abs(np.log(value) / np.log(gamma)), 6))
                 label = str(coupled.labels[j])
-                found[label] = min(steps, found.get(label, np.inf))
-    return found
+                by_label[label] = min(steps, by_label.get(label, np.inf))
+    return by_label
 
 
 def _reached(memory: Memory) -> tuple[Floats, list[int]]:
@@ -360,11 +360,11 @@ def walked_steps_to_go(task: Task, policy: Policy) -> dict[str, float]:
     if not episode.success or task.finite is None:
         return {}
     table, labels = task.finite.table, task.finite.labels
-    state, since, depth, found = stepper.start, 0, 0, dict[str, float]()
+    state, since, depth, by_label = stepper.start, 0, 0, dict[str, float]()
     for t, (s, a) in enumerate(zip(episode.path, episode.actions, strict=False)):
         step = stepper.step(state, labels[int(table.label[s, a, 0])])
         if step.state != state:
             for objective in stepper.completed(state, step):
-                found[str(Label(depth, stepper.named(state[1]), (objective,)))] = float(episode.length - since)
+                by_label[str(Label(depth, stepper.named(state[1]), (objective,)))] = float(episode.length - since)
             state, since, depth = step.state, t + 1, depth + 1
-    return {**found, str(Label(depth, (), ())): 0.0}
+    return {**by_label, str(Label(depth, (), ())): 0.0}
