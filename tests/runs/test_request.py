@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from errands.errors import ConfigError, UnknownName
-from errands.runs.request import SCOUT_STEPS, STEPS, fresh_name, plain, prepare
+from errands.errors import ConfigError, StoreError, UnknownName
+from errands.runs.request import SCOUT_STEPS, STEPS, created, plain, prepare
 from errands.tasks import load
 
 TASK = load("figure-1")
@@ -58,17 +59,18 @@ def test_names_that_are_not_known_are_refused() -> None:
         prepare(TASK, "crm", preset="tund")
 
 
-def test_a_fresh_name_is_one_that_no_run_has(tmp_path: Path) -> None:
+def test_runs_without_a_name_never_take_the_same_folder(tmp_path: Path) -> None:
+    """Eight at once: within a second all would have the same time in their names."""
     document = prepare(TASK, "crm", "boolean")
-    first = fresh_name(document, tmp_path)
-    assert re.fullmatch(r"figure-1-crm-boolean-\d{8}-\d{6}", first)
-    stamps = set()
-    for _ in range(3):
-        name = fresh_name(document, tmp_path)
-        (tmp_path / name).mkdir()
-        stamps.add(name)
-    assert len(stamps) == 3
-    assert re.fullmatch(r"figure-1-qcorm-\d{8}-\d{6}", fresh_name(prepare(TASK, "qcorm"), tmp_path))
+    with ThreadPoolExecutor(8) as threads:
+        folders = list(threads.map(lambda _: created(document, TASK, runs=tmp_path), range(8)))
+    assert len({folder.name for folder in folders}) == len(list(tmp_path.iterdir())) == 8
+    for folder in folders:
+        assert re.fullmatch(r"figure-1-crm-boolean-\d{8}-\d{6}(-\d)?", folder.name)
+    assert re.fullmatch(r"figure-1-qcorm-\d{8}-\d{6}", created(prepare(TASK, "qcorm"), TASK, runs=tmp_path).name)
+    created(document, TASK, "mine", tmp_path)
+    with pytest.raises(StoreError, match="mine exists and is never overwritten"):
+        created(document, TASK, "mine", tmp_path)
 
 
 @pytest.mark.parametrize(

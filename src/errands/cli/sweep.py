@@ -67,7 +67,7 @@ def run(arguments: Arguments) -> Answer:
     from datetime import datetime
 
     from errands.errors import ConfigError
-    from errands.runs.folder import RUNS, check_name
+    from errands.runs.folder import RUNS, at_free_name, check_name
     from errands.runs.sweep import begin
 
     if not arguments.checkpoint_every > 0:
@@ -80,8 +80,11 @@ def run(arguments: Arguments) -> Answer:
             return _outlook(begin(blocks, Path(scratch) / "sweep", arguments.checkpoint_every), arguments.jobs)
         finally:
             shutil.rmtree(scratch)
-    name = check_name(arguments.name or f"sweep-{datetime.now():%Y%m%d-%H%M%S}")
-    sweep = begin(blocks, RUNS / name, arguments.checkpoint_every)
+    if arguments.name is not None:
+        sweep = begin(blocks, RUNS / check_name(arguments.name), arguments.checkpoint_every)
+    else:
+        stem = f"sweep-{datetime.now():%Y%m%d-%H%M%S}"
+        sweep = at_free_name(stem, lambda path: begin(blocks, path, arguments.checkpoint_every))
     return finish(sweep, arguments.jobs, arguments.quiet, arguments.engine, arguments.address, arguments.seconds)
 
 

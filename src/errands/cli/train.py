@@ -55,9 +55,9 @@ class Arguments:
 def run(arguments: Arguments) -> Answer:
     """Create the folder, train, and tell what came out."""
     from errands.errors import ConfigError
-    from errands.runs.folder import RUNS, check_name, create
+    from errands.runs.folder import check_name
     from errands.runs.progress import writer_of
-    from errands.runs.request import fresh_name, prepare
+    from errands.runs.request import created, prepare
     from errands.runs.train import learner_of
     from errands.tasks.catalogue import load
 
@@ -79,7 +79,7 @@ def run(arguments: Arguments) -> Answer:
         arguments.checkpoint_every,
     )  # fmt: skip
     student = learner_of(document, task, document.seeds[0])  # what cannot be trained is refused before a folder is made
-    folder = create(RUNS / (name or fresh_name(document, RUNS)), document, task)
+    folder = created(document, task, name)
     return finish(folder, arguments.jobs, arguments.quiet, student if len(document.seeds) == 1 else None, arguments.log)
 
 

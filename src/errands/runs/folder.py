@@ -7,11 +7,11 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, BinaryIO, Literal
+from typing import Annotated, BinaryIO, Literal, TypeVar
 
 from pydantic import Field, field_validator
 
@@ -101,6 +101,21 @@ class RunFolder:
         return all((result := folder.result()) is not None and result.error is None for folder in self.seeds())
 
 
+class Taken(StoreError):
+    """A folder of that name exists."""
+
+
+T = TypeVar("T")
+
+
+def at_free_name(name: str, make: Callable[[Path], T], runs: Path = RUNS) -> T:
+    """What `make` creates in runs/NAME, or in NAME-2, NAME-3, ... where that exists, even since a moment ago."""
+    for number in range(1, 10_000):
+        with suppress(Taken):
+            return make(runs / (name if number == 1 else f"{name}-{number}"))
+    raise StoreError(f"10,000 folders are called {name} in {runs}; choose a --name")
+
+
 def create(path: Path, document: RunDocument, task: Task) -> RunFolder:
     """A new run folder; an existing one is never overwritten."""
     check_name(path.name)
@@ -112,7 +127,7 @@ def create(path: Path, document: RunDocument, task: Task) -> RunFolder:
             # A folder without run.json was left by a kill, or by a sweep that noted a refused cell: it may be used.
             if not path.is_dir() or not all(_leftover(p.name) for p in path.iterdir()):
                 hint = f"choose another --name, or type 'errands resume {path.name}'"
-                raise StoreError(f"{path} exists and is never overwritten; {hint}") from None
+                raise Taken(f"{path} exists and is never overwritten; {hint}") from None
         # run.json comes last: it holds the checksum of task.toml, and a folder counts as a run only once it is there.
         write_file(path / TASK, text)
         write_document(path / HEAD, document.model_copy(update={"task_sha256": digest(text)}))
@@ -424,7 +439,7 @@ def create_sweep(path: Path, document: SweepDocument) -> SweepFolder:
         except FileExistsError:
             if not path.is_dir() or any(p.name != f".{SWEEP}{NEW}" for p in path.iterdir()):
                 hint = f"choose another --name, or type 'errands resume {path.name}'"
-                raise StoreError(f"{path} exists and is never overwritten; {hint}") from None
+                raise Taken(f"{path} exists and is never overwritten; {hint}") from None
         write_document(path / SWEEP, document)
     return SweepFolder(path, document)
 

@@ -1,4 +1,4 @@
-"""From what was asked for to the document of a run folder: defaults, settings, versions."""
+"""From what was asked for to the document of a run folder, and the folder: defaults, settings, versions, names."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from errands.learners.base import LearnerConfig, memory
 from errands.learners.presets import CUSTOM, Settings, as_document, config_of
 from errands.runs.documents import RunDocument
 from errands.runs.files import digest
+from errands.runs.folder import RUNS, RunFolder, at_free_name, create
 from errands.runs.provenance import computer, git_state, versions
 from errands.tasks.task import Task
 from errands.worlds.imports import NAMELESS, allowed
@@ -114,12 +115,13 @@ def configured(
     return config, CUSTOM
 
 
-def fresh_name(document: RunDocument, runs: Path) -> str:
-    """A name that no run has: task, learner, date and time."""
-    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
+def created(document: RunDocument, task: Task, name: str | None = None, runs: Path = RUNS) -> RunFolder:
+    """The new folder of a run; without a name it is called by task, learner, date and time."""
+    if name is not None:
+        return create(runs / name, document, task)
     machine = f"-{document.machine}" if document.machine == "boolean" else ""
-    name = f"{plain(document.task)}-{document.learner}{machine}-{stamp}"
-    return next(n for i in range(1, 10_000) if not (runs / (n := name if i == 1 else f"{name}-{i}")).exists())
+    stem = f"{plain(document.task)}-{document.learner}{machine}-{datetime.now():%Y%m%d-%H%M%S}"
+    return at_free_name(stem, lambda path: create(path, document, task), runs)
 
 
 def plain(text: str) -> str:

@@ -13,8 +13,7 @@ from typing import Any
 
 from errands.errors import ConfigError, UnknownName
 from errands.learners import LEARNERS
-from errands.runs.folder import create
-from errands.runs.request import fresh_name, prepare
+from errands.runs.request import created, prepare
 from errands.viewer.drafts import read_draft
 from errands.worlds.imports import allow, allowed
 
@@ -68,7 +67,7 @@ class Trainer:
             # Counting and starting under one lock: two requests at once cannot both take the last place.
             if sum(not t.ended for t in self._looked()) >= MOST_AT_ONCE:
                 raise ConfigError(f"{MOST_AT_ONCE} runs are being trained; cancel one or wait")
-            folder = create(self.runs / fresh_name(document, self.runs), document, task)
+            folder = created(document, task, runs=self.runs)
             # -P: what lies in the folder that the server was started in is never imported, whatever its name.
             where = str(folder.path.resolve())
             command = [sys.executable, "-P", "-m", "errands.viewer.training", where, str(MOST_SECONDS), *allowed()]
