@@ -20,6 +20,14 @@ Codes = NDArray[np.int8]
 RUNNING, SUCCESS, FAILURE = 0, 1, 2
 
 
+class Draws(np.random.Generator):
+    """The random numbers of a seed: PCG64, in a form that compiled loops take over without running Python (kernels.compiler)."""
+
+    # Named outright: what default_rng returns may change between versions, and PCG64 is what saved runs hold.
+    def __init__(self, *seed: int) -> None:
+        super().__init__(np.random.PCG64(seed[0] if len(seed) == 1 else seed))
+
+
 class WorldTable(NamedTuple):
     """A finite world: outcome o of action a in world state s; one outcome where moves are certain."""
 

@@ -12,8 +12,13 @@ import pytest
 
 import errands
 from errands import kernels
-from errands.kernels.stepping import lowest_bit
+from errands.kernels import qcorm
+from errands.kernels.stepping import advance, lowest_bit, start
+from errands.learners import make_learner
+from errands.tables import Draws
+from errands.tasks import load
 
+WORLD = load("figure-1").finite.table
 HERE = Path(kernels.__file__).parent
 PROGRAM = """
 import os, numpy as np
@@ -38,19 +43,19 @@ def run(**variables: str) -> str:
 
 
 def test_a_users_numba_folder_is_respected_and_compiling_is_told_once(tmp_path: Path) -> None:
-    assert run(NUMBA_CACHE_DIR=str(tmp_path)) == "enter_lowest_bit"
+    assert run(NUMBA_CACHE_DIR=str(tmp_path)) == "lowest_bit"
     stored = [p for p in tmp_path.rglob("*") if p.is_file()]
     assert {p.parent.name for p in stored} == {kernels.digest(HERE / "stepping.py")}
     assert run(NUMBA_CACHE_DIR=str(tmp_path)) == ""
-    assert run(NUMBA_CACHE_DIR=str(tmp_path), NUMBA_BOUNDSCHECK="1") == "enter_lowest_bit"
+    assert run(NUMBA_CACHE_DIR=str(tmp_path), NUMBA_BOUNDSCHECK="1") == "lowest_bit"
     for file in stored:
         file.write_bytes(file.read_bytes()[:100])
-    assert run(NUMBA_CACHE_DIR=str(tmp_path)) == "enter_lowest_bit"
+    assert run(NUMBA_CACHE_DIR=str(tmp_path)) == "lowest_bit"
 
 
 def test_a_cache_that_cannot_be_written_only_means_compiling_again(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
-    assert run(ERRANDS_CACHE=str(tmp_path / "file")) == "enter_lowest_bit"
+    assert run(ERRANDS_CACHE=str(tmp_path / "file")) == "lowest_bit"
 
 
 def test_a_kernel_is_made_of_its_file_and_of_all_that_it_imports() -> None:
@@ -94,3 +99,21 @@ def test_calls_leave_no_memory_behind() -> None:
     assert lowest_bit(np.uint64(0)) == -1
     assert best_value(values, 1, 2) == 1.0
     assert sys.getrefcount(values) == 2
+
+
+def test_compiled_code_draws_the_numbers_that_numpy_draws_and_goes_on_where_it_was() -> None:
+    ours, theirs = Draws(3, 4), np.random.Generator(np.random.PCG64([3, 4]))
+    several = WORLD._replace(starts=np.arange(1000, dtype=np.int32), start_cumulative=np.linspace(0.001, 1, 1000))
+    drawn = [start(several, ours) for _ in range(50)]
+    assert drawn == [int(np.searchsorted(several.start_cumulative[:-1], theirs.random(), "right")) for _ in range(50)]
+    assert ours.random() == theirs.random()
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+def test_whole_numbers_of_all_widths_share_one_compiled_kernel() -> None:
+    """Numbers of tables are int32, those of positions int64, and a literal is neither."""
+    learner = make_learner(load("figure-1"), "qcorm")
+    learner.advance(10)
+    learner.evaluate()
+    for kernel in (advance, qcorm.enlist, qcorm.enlist_bits):
+        assert all(not str(kind).startswith(("int32", "Literal")) for kinds in kernel.overloads for kind in kinds)

@@ -1,8 +1,8 @@
 """Compiled loops over flat tables, and how they are compiled.
 
 `hot` marks inner code: it is inlined and counts no references (they cost 2 to 8 times the work), so it makes no new
-arrays or slices. `jit` marks code that may. Python can call both; a `hot` kernel then gets an entry around it, since
-what turns Python's values into the machine's must count references, and takes the compiler longer than the kernel.
+arrays or slices. `jit` marks code that may. Kernels call each other as intermediate code; only what Python calls becomes
+machine code, with all that it calls, behind an entry that turns Python's values into the machine's.
 
 Compiled code is kept under ERRANDS_CACHE, else NUMBA_CACHE_DIR, else the user's cache, in a folder for each state of
 the sources that a kernel is made of: its own file and all that this imports from errands. So no edit goes unnoticed,
@@ -11,14 +11,11 @@ and an edit compiles anew only what it can have changed.
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]
 import ast
 import contextlib
 import hashlib
 import os
 import pickle
-import signal
-import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -27,8 +24,9 @@ from typing import Any, TypeVar, cast
 from numba import config
 from numba.core import event
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
-from numba.core.registry import CPUDispatcher
 from numba.core.serialize import dumps
+
+from errands.kernels.compiler import Compiled
 
 _config: Any = config
 _SOURCES = Path(__file__).resolve().parents[1]
@@ -89,10 +87,10 @@ def fingerprint() -> str:
 class KernelCache(FunctionCache):
     """The compiled code of one kernel, a file for each signature; what cannot be read or written is compiled again."""
 
-    def __init__(self, function: Callable[..., Any], role: str) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         # The parent's constructor is left out: it would choose a folder and an index file of numba's own.
-        self._py_func, self._role = function, role
-        self._name = f"{function.__qualname__}-{role}"
+        self._py_func = function
+        self._name = function.__qualname__
         # Only its `reduce` and `rebuild` are used, and these need nothing that its constructor sets.
         self._impl = object.__new__(CompileResultCacheImpl)
         self._cache_path = str(cache_folder() / digest(Path(function.__code__.co_filename)))
@@ -105,7 +103,7 @@ class KernelCache(FunctionCache):
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         known: tuple[Any, ...] = super()._index_key(sig, codegen)  # type: ignore[no-untyped-call]
         # Numba's key does not tell apart what is compiled with and without checks of bounds.
-        return (*known, self._role, bool(_config.BOUNDSCHECK))
+        return (*known, bool(_config.BOUNDSCHECK))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled code for a signature; None where there is none, or none that can be read."""
@@ -133,41 +131,6 @@ class KernelCache(FunctionCache):
                 beside.unlink(missing_ok=True)
 
 
-class _Signals:
-    """Ctrl-C while a kernel is called from the main thread: noted, and raised when the kernel has returned.
-
-    Turning Python's values into the machine's runs Python code (a Generator's ctypes), and an exception raised in there
-    is not looked for: the process would die or a kernel be left half done. So interrupts are taken between two calls.
-    The functions are those beneath the module `signal`, whose enumerations take ten times as long as the calls themselves.
-    """
-
-    def __init__(self) -> None:
-        self.came = False
-
-    def note(self, *_: object) -> None:
-        """Take the place of the interrupt's handler."""
-        self.came = True
-
-    def call(self, kernel: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-        """Call a kernel, with interrupts held back."""
-        # Only the main thread may set handlers; one that Python did not set (None) could not be put back.
-        if threading.get_ident() != _MAIN or _signal.getsignal(signal.SIGINT) is None:
-            return kernel(*arguments)
-        before = _signal.signal(signal.SIGINT, self.note)
-        try:
-            return kernel(*arguments)
-        finally:
-            # First the old handler, then the interrupt that was held back: it is raised for that handler to see.
-            _signal.signal(signal.SIGINT, before)
-            if self.came:
-                self.came = False
-                signal.raise_signal(signal.SIGINT)
-
-
-_MAIN = threading.main_thread().ident
-_signals = _Signals()
-
-
 class Repeated:
     """A kernel that one learner calls again and again with the same objects: their types are found out once.
 
@@ -187,76 +150,34 @@ class Repeated:
                 if now is not before and (type(now) is not int or type(before) is not int):
                     break
             else:
-                return _signals.call(self.code, arguments)
+                return self.code(*arguments)
         result = self.kernel(*arguments)
-        whole = getattr(self.kernel, "entry", None) or self.kernel
-        if isinstance(whole, _Whole):
-            types = tuple(whole.typeof_pyval(argument) for argument in arguments)
-            self.last, self.code = arguments, getattr(whole.overloads.get(types), "entry_point", None)
+        # Without the compiler a kernel is a function.
+        if isinstance(self.kernel, Compiled):
+            entry: Any = self.kernel.entry
+            kinds = tuple(entry.typeof_pyval(argument) for argument in arguments)
+            self.last, self.code = arguments, entry.overloads[kinds].entry_point
         return result
 
 
-class _Whole(CPUDispatcher):
-    """Code with reference counts, called from Python with interrupts held back; compiling can be interrupted."""
-
-    def __call__(self, *arguments: Any) -> Any:
-        # The first signature is compiled, for seconds, before interrupts are held back: Ctrl-C still works.
-        if not self.overloads:
-            self.compile(tuple(self.typeof_pyval(argument) for argument in arguments))
-        return _signals.call(super().__call__, arguments)
-
-
-class _Inner(CPUDispatcher):
-    """Code without reference counts and without a way in from Python, but for an entry made when it is needed."""
-
-    entry: Any = None
-
-    def __call__(self, *arguments: Any) -> Any:
-        if self.entry is None:
-            enter = _ENTRIES[len(arguments)](self)
-            enter.__module__, enter.__name__ = self.py_func.__module__, f"enter_{self.py_func.__name__}"
-            enter.__qualname__ = enter.__name__
-            self.entry = _Whole(py_func=enter, targetoptions=_OPTIONS)
-            self.entry._cache = KernelCache(self.py_func, "entry")
-        return self.entry(*arguments)
+# The numpy error model divides without asking for zero; None leaves checks of bounds to NUMBA_BOUNDSCHECK. A way in from
+# Python, which takes the compiler longer than the kernel itself, is made by the compiler's `Linker`, for kernels that Python calls.
+_WHOLE = {
+    "nopython": True, "nogil": True, "error_model": "numpy", "boundscheck": None,
+    "no_cpython_wrapper": True, "no_cfunc_wrapper": True,
+}  # fmt: skip
+_INNER = {**_WHOLE, "forceinline": True, "_nrt": False}
 
 
-# The numpy error model divides without asking for zero; None leaves checks of bounds to NUMBA_BOUNDSCHECK.
-_OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "boundscheck": None}
-# Without _nrt nothing can be allocated; without wrappers the compiler saves most of its time for inner code.
-_INNER = {**_OPTIONS, "forceinline": True, "_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-_ENTRIES: dict[int, Callable[[Any], Any]] = {
-    1: lambda f: lambda a: f(a),
-    2: lambda f: lambda a, b: f(a, b),
-    3: lambda f: lambda a, b, c: f(a, b, c),
-    4: lambda f: lambda a, b, c, d: f(a, b, c, d),
-    5: lambda f: lambda a, b, c, d, e: f(a, b, c, d, e),
-    6: lambda f: lambda a, b, c, d, e, g: f(a, b, c, d, e, g),
-    7: lambda f: lambda a, b, c, d, e, g, h: f(a, b, c, d, e, g, h),
-    8: lambda f: lambda a, b, c, d, e, g, h, i: f(a, b, c, d, e, g, h, i),
-    9: lambda f: lambda a, b, c, d, e, g, h, i, j: f(a, b, c, d, e, g, h, i, j),
-    10: lambda f: lambda a, b, c, d, e, g, h, i, j, k: f(a, b, c, d, e, g, h, i, j, k),
-}
-"""Functions of so many arguments that call a kernel: what the compiler makes an entry from."""
+def jit(function: Kernel) -> Kernel:
+    """Compile, without the interpreter's lock; plain Python when NUMBA_DISABLE_JIT is set."""
+    # The same tests run without the compiler, and expect the same bits.
+    return function if _config.DISABLE_JIT else cast(Kernel, Compiled(function, _WHOLE, KernelCache(function)))
 
 
-def _compiled(dispatcher: type, options: dict[str, Any], role: str) -> Callable[[Kernel], Kernel]:
-    def decorate(function: Kernel) -> Kernel:
-        # The same tests run without the compiler, and expect the same bits.
-        if _config.DISABLE_JIT:
-            return function
-        kernel = dispatcher(py_func=function, targetoptions=options)
-        kernel._cache = KernelCache(function, role)
-        return cast(Kernel, kernel)
-
-    return decorate
-
-
-jit = _compiled(_Whole, _OPTIONS, "whole")
-"""Compile for calls from Python, without the interpreter's lock; plain Python when NUMBA_DISABLE_JIT is set."""
-
-hot = _compiled(_Inner, _INNER, "inner")
-"""The same for inner loops: inlined, no reference counts, so no new arrays or slices."""
+def hot(function: Kernel) -> Kernel:
+    """The same for inner loops: inlined, no reference counts, so no new arrays or slices."""
+    return function if _config.DISABLE_JIT else cast(Kernel, Compiled(function, _INNER, KernelCache(function)))
 
 
 class _Watch(event.Listener):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.kernels import hot, jit
+from errands.kernels import hot
 from errands.kernels.q_learning import Alive, Settled, begin, pull, top
 from errands.kernels.stepping import (
     ACTION,
@@ -46,7 +46,7 @@ class Options(NamedTuple):
     """[R, 2] the first edge of each run, and the one after its last."""
 
 
-@jit
+@hot
 def count_runs(alive: Alive, first: Ints, i: int, run: NDArray[np.uint32], at: int) -> int:
     """The unbroken runs of options of all states alive in i; written from run[at] on, where `run` has rows."""
     # Called twice: with an empty `run` to learn how many there are, then with room to write them.
@@ -220,7 +220,9 @@ def hrm_loop(
     count: int,
     rng: np.random.Generator,
 ) -> int:
-    """Train for `count` steps, or until an outcome is missing; returns the steps taken."""
+    """Train for `count` steps, or until an outcome is missing; returns the steps taken; 0 begins an episode."""
+    if count == 0:
+        begin(world, machine, where, rng)
     for done in range(count):
         s, i = where[STATE], where[MACHINE]
         first, last = options.first[i], options.first[i + 1]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.kernels import hot, jit
+from errands.kernels import hot
 from errands.kernels.stepping import (
     ACTION,
     MACHINE,
@@ -58,7 +58,12 @@ def qrm_loop(
     count: int,
     rng: np.random.Generator,
 ) -> int:
-    """Train for `count` steps, or until a machine state or an outcome is missing; returns the steps taken."""
+    """Train for `count` steps, or until a machine state or an outcome is missing; returns the steps taken.
+
+    No steps at all begin an episode: compiling an entry of its own for `begin` would take half a second.
+    """
+    if count == 0:
+        begin(world, machine, where, rng)
     for done in range(count):
         s, i = where[STATE], where[MACHINE]
         # Drawn once, even if the loop stops below to ask the host: random numbers do not depend on stops.
@@ -147,7 +152,7 @@ class Settled(NamedTuple):
 
 
 @hot
-def count_reachable(following: Ints, status: Codes, seen: NDArray[np.int32], stack: Ints, source: int) -> int:
+def count_reachable(following: Ints, status: Codes, seen: Ints, stack: Ints, source: int) -> int:
     """How many running states can be reached from `source`, itself included; they are left in stack[:count]."""
     # `seen` is stamped with the number of the source and never cleared, so a call costs what it finds.
     count = 0
@@ -168,26 +173,21 @@ def count_reachable(following: Ints, status: Codes, seen: NDArray[np.int32], sta
     return count
 
 
-@jit
-def reachable_counts(following: Ints, status: Codes) -> NDArray[np.int64]:
-    """For each machine state, how many running states can still be reached from it."""
-    count = following.shape[0]
-    seen, stack = np.zeros(count, np.int32), np.zeros(count, np.int32)
-    found = np.zeros(count, np.int64)
-    for i in range(count):
-        found[i] = count_reachable(following, status, seen, stack, i)
-    return found
+@hot
+def reachable(
+    following: Ints, status: Codes, seen: Ints, stack: Ints, first: NDArray[np.int64], running: NDArray[np.uint32]
+) -> None:
+    """List the running states that can still be reached from each state i in running[first[i]:first[i + 1]], in any order.
 
-
-@jit
-def reachable_lists(following: Ints, status: Codes, first: NDArray[np.int64], running: NDArray[np.uint32]) -> None:
-    """Fill the lists of running states that can still be reached, each in ascending order."""
-    count = following.shape[0]
-    seen, stack = np.zeros(count, np.int32), np.zeros(count, np.int32)
-    for i in range(count):
-        # Ascending, so that states numbered without gaps can be run through as a range (quiet_learn).
-        found = count_reachable(following, status, seen, stack, i)
-        running[first[i] : first[i] + found] = np.sort(stack[:found])
+    Where `running` is empty, `first` is what is found out; else it is given.
+    """
+    for i in range(following.shape[0]):
+        count = count_reachable(following, status, seen, stack, i)
+        if running.shape[0] == 0:
+            first[i + 1] = first[i] + count
+        else:
+            for k in range(count):
+                running[first[i] + k] = stack[k]
 
 
 @hot
@@ -288,7 +288,9 @@ def crm_loop(
     count: int,
     rng: np.random.Generator,
 ) -> int:
-    """Train for `count` steps, or until an outcome is missing; q is [S, A, U]; returns the steps taken."""
+    """Train for `count` steps, or until an outcome is missing; q is [S, A, U]; returns the steps taken; 0 begins an episode."""
+    if count == 0:
+        begin(world, machine, where, rng)
     for done in range(count):
         s, i = where[STATE], where[MACHINE]
         if where[ACTION] < 0:

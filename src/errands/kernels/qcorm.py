@@ -431,8 +431,10 @@ def qcorm_loop(
     count: int,
     rng: np.random.Generator,
 ) -> int:
-    """Train for `count` steps, or until the table is too full or an outcome missing; returns the steps taken."""
+    """Train for `count` steps, or until the table is too full or an outcome missing; returns those taken; 0 begins an episode."""
     where = values.where
+    if count == 0:
+        begin(world, machine, values, rng)
     for done in range(count):
         # Half full at most, counting what `finish` may insert (PASSED), what `choose` may, and what this step may pass.
         # Asked before anything is drawn, so that a stop for a larger table changes no random number.

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from errands.kernels import jit
+from errands.kernels import hot, jit
 from errands.kernels.stepping import advance
 from errands.tables import AgendaTable, Flags, Floats, Ints, Masks, WorldTable
 
@@ -18,67 +19,72 @@ DONE, DEAD = -1, -2
 """In place of the next agenda state: the task has succeeded, or it can no longer succeed."""
 
 
-@jit
-def expand(machine: AgendaTable, u: int, masks: Masks) -> tuple[Ints, Masks]:
-    """The entry and the mask after a step from (u, mask) with each label, both [masks, labels]."""
-    labels = machine.label_bits.shape[0]
-    entry = np.empty((masks.shape[0], labels), np.int32)
-    after = np.empty((masks.shape[0], labels), np.uint64)
+@hot
+def expand(machine: AgendaTable, u: int, masks: Masks, entry: Ints, after: Masks) -> None:
+    """Write the entry and the mask after a step from (u, mask) with each label, both [masks, labels]."""
     for i in range(masks.shape[0]):
-        for label in range(labels):
+        for label in range(machine.label_bits.shape[0]):
             entry[i, label], after[i, label], _ = advance(machine, u, masks[i], label)
-    return entry, after
 
 
-@jit
+NEXT, SIZE, REACHED, DEPTH, LAST = range(5)
+"""Where a search stands: the place in its layer, that layer's size, the next one's so far, steps from the origin, success."""
+
+
+@hot
+def go_on(
+    world: WorldTable, following: Ints, origin_of: Ints, level: Ints, layers: Ints, at: NDArray[np.int64], whole: bool
+) -> bool:
+    """Go on with a breadth-first search; False where the next layer may need more room than `layers` has.
+
+    `layers` [2, room] takes turns: one row is the layer being left, the other the one being filled.
+    """
+    count, actions = world.next.shape[0], world.next.shape[1]
+    while at[SIZE] > 0:
+        layer = at[DEPTH] % 2
+        while at[NEXT] < at[SIZE]:
+            if at[REACHED] + actions > layers.shape[1]:
+                return False
+            here = layers[layer, at[NEXT]]
+            at[NEXT] += 1
+            m, s = here // count, here % count
+            if level.shape[0] > 0:
+                level[here] = at[DEPTH]
+            for a in range(actions):
+                # Outcome 0 is the only one, as moves are certain.
+                target = following[m, world.label[s, a, 0]]
+                # Success is asked before `ends`: a world may end the episode with the very step that succeeds.
+                if target == DONE:
+                    if at[LAST] < 0:
+                        at[LAST] = here
+                    if not whole:
+                        return True
+                    continue
+                if target == DEAD or world.ends[s, a, 0]:
+                    continue
+                there = target * count + world.next[s, a, 0]
+                if origin_of[there] < 0:
+                    origin_of[there] = here
+                    layers[1 - layer, at[REACHED]] = there
+                    at[REACHED] += 1
+        at[NEXT], at[SIZE], at[REACHED] = 0, at[REACHED], 0
+        at[DEPTH] += 1
+    return True
+
+
 def breadth_first(world: WorldTable, following: Ints, origin: int, level: Ints, whole: bool) -> tuple[Ints, int]:
     """Where each state was reached from (-1: not reached), and the state whose next step succeeds first (-1: none).
 
     Moves must be certain. The search stops at the first success unless the `whole` space is wanted; `level` receives
     the steps to each state where it is not empty.
     """
-    count, actions = world.next.shape[0], world.next.shape[1]
     # Also the set of states seen; the origin comes from itself, which ends a walk back along it.
-    origin_of = np.full(following.shape[0] * count, -1, np.int32)
+    origin_of = np.full(len(following) * len(world.next), -1, np.int32)
     origin_of[origin] = origin
-    # Two buffers that take turns: the layer being left and the one being filled, which grows as needed.
-    layer = np.empty(1024, np.int32)
-    layer[0] = origin
-    waiting, size, depth, last = np.empty(1024, np.int32), 1, 0, -1
-    while size > 0:
-        reached = 0
-        for i in range(size):
-            here = layer[i]
-            m, s = here // count, here % count
-            if level.shape[0] > 0:
-                level[here] = depth
-            for a in range(actions):
-                # Outcome 0 is the only one, as moves are certain.
-                target = following[m, world.label[s, a, 0]]
-                # Success is asked before `ends`: a world may end the episode with the very step that succeeds.
-                if target == DONE:
-                    if last < 0:
-                        last = here
-                    if not whole:
-                        return origin_of, last
-                    continue
-                if target == DEAD or world.ends[s, a, 0]:
-                    continue
-                there = target * count + world.next[s, a, 0]
-                if origin_of[there] >= 0:
-                    continue
-                origin_of[there] = here
-                if reached == waiting.shape[0]:
-                    longer = np.empty(2 * reached, np.int32)
-                    for j in range(reached):  # a slice here would have the compiler spend seconds on its error message
-                        longer[j] = waiting[j]
-                    waiting = longer
-                waiting[reached] = there
-                reached += 1
-        layer, waiting = waiting, layer
-        size = reached
-        depth += 1
-    return origin_of, last
+    layers, at = np.full((2, 1024), origin, np.int32), np.array([0, 1, 0, 0, -1])
+    while not go_on(world, following, origin_of, level, layers, at, whole):
+        layers = np.concatenate([layers, layers], axis=1)
+    return origin_of, int(at[LAST])
 
 
 class Payment(NamedTuple):

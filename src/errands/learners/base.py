@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from errands.errors import ConfigError, StoreError, TaskError
 from errands.oracle.episode import Policy
-from errands.tables import Evaluation
+from errands.tables import Draws, Evaluation
 from errands.tasks.task import Task
 
 Saved = dict[str, NDArray[Any]]
@@ -200,8 +200,7 @@ class Learner(ABC):
         self.task = task
         self.config = config
         self.seed = seed
-        # Named outright: what default_rng returns may change between versions, and PCG64 is what pack_rng knows.
-        self.rng = np.random.Generator(np.random.PCG64(seed))
+        self.rng = Draws(seed)
         self.step = 0
         self.evaluation_steps = 0
         self.stopwatch = Stopwatch()

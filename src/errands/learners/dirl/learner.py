@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.errors import StoreError, TaskError
-from errands.kernels.q_learning import FIELDS, MISSED, Rates, attempt_edge, begin, qrm_loop
+from errands.kernels.q_learning import FIELDS, MISSED, Rates, attempt_edge, qrm_loop
 from errands.kernels.stepping import ACTION
 from errands.learners.base import MOST, Form, Learner, Saved, SavedArray, checked, refuse
 from errands.learners.dirl.config import DiRLConfig, SearchConfig
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph, Search, abstract_graph
 from errands.learners.tabular.policies import MachinePolicy
 from errands.oracle.episode import walk
-from errands.tables import FAILURE, RUNNING, SUCCESS, Evaluation, Floats, Ints, MachineTable, WorldTable
+from errands.tables import FAILURE, RUNNING, SUCCESS, Draws, Evaluation, Floats, Ints, MachineTable, WorldTable
 from errands.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class EdgeJob(NamedTuple):
 
     def rng(self) -> np.random.Generator:
         """All random numbers of the edge come from here."""
-        return np.random.Generator(np.random.PCG64([self.seed, self.number]))
+        return Draws(self.seed, self.number)
 
 
 class Done(NamedTuple):
@@ -212,9 +212,9 @@ class TabularEdges:
         q = np.full((states, actions, 1), config.q_init)
         where = np.zeros(FIELDS, np.int64)
         where[ACTION] = -1
-        begin(world, machine, where, rng)
         rates = Rates(config.alpha, config.gamma, config.epsilon, config.edge_limit)
-        qrm_loop(world, machine, q, where, rates, steps, rng)
+        for count in (0, steps):  # the first begins an episode
+            qrm_loop(world, machine, q, where, rates, count, rng)
         learnt: Learnt = q[:, :, 0].argmax(axis=1).astype(action_type(actions))
         return learnt
 

@@ -17,7 +17,7 @@ from errands.kernels.scout.tour import NOWHERE, SUCCEED, stage_search, tree_boun
 from errands.learners.scout.machine import Lowering
 from errands.learners.scout.policy import KnownWay
 from errands.machines.stepping import State
-from errands.tables import FAILURE, RUNNING, SUCCESS, Flags, Floats, Ints
+from errands.tables import FAILURE, RUNNING, SUCCESS, Draws, Flags, Floats, Ints
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ class TourPlanner:
         if costs is None or not costs.items:
             return None if costs is None else []
         # Random numbers of its own: the same question gets the same order, and training draws the same as without it.
-        rng = np.random.Generator(np.random.PCG64((self.seed, len(costs.items))))
+        rng = Draws(self.seed, len(costs.items))
         return [costs.items[i] for i in tour(costs.first, costs.between, costs.last, self.kicks, rng)]
 
     def walk(self, state: State, cell: int) -> KnownWay | None:
@@ -385,7 +385,7 @@ class StageValues:
                 first = np.array(
                     [_log_cost(self._values(0, self._pay(self._cells(0, i), 1.0))[0][u, s]) for i in items]
                 )
-            rng = np.random.Generator(np.random.PCG64((self.seed, len(items))))
+            rng = Draws(self.seed, len(items))
             self.orders[k] = tour(first, between, last, self.kicks, rng).tolist()
         return [n for n in self.orders[k] if n in set(left)]
 

@@ -21,7 +21,6 @@ from errands.kernels.hrm import (
     greedy_options,
     hrm_loop,
 )
-from errands.kernels.q_learning import begin
 from errands.kernels.stepping import ACTION, MACHINE
 from errands.learners.base import FINITE, Form, Saved, SavedArray
 from errands.learners.tabular.base import room
@@ -144,7 +143,7 @@ class HRM(CounterfactualLearner):
         """Put the agent at the start of an episode."""
         # No option is carried over a reset.
         self.where[OPTION] = -1
-        begin(self.world.table, self.machine, self.where, self.rng)
+        self.loop(0)
 
     def loop(self, count: int) -> int:
         """Run the compiled loop."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
 from errands.errors import TaskError
-from errands.kernels.q_learning import Alive, Settled, reachable_counts, reachable_lists
+from errands.kernels.q_learning import Alive, Settled, reachable
 from errands.learners.base import LearnerConfig
 from errands.learners.tabular.base import Asked, TabularLearner
 from errands.learners.tabular.policies import MachinePolicy
@@ -154,10 +155,15 @@ class CounterfactualLearner(TabularLearner):
             everywhere = np.tile(np.array([0, len(running)], np.int64), (len(status), 1))
             one = np.zeros(len(status), np.int32)
             return Alive(following, reward, signal, status, quiet, everywhere, running, one)
-        first = np.concatenate([[0], np.cumsum(reachable_counts(self.machine.next, status))])
-        _check_alive(int(first[-1]))
-        running = np.zeros(first[-1], np.uint32)
-        reachable_lists(self.machine.next, status, first, running)
+        first, running = np.zeros(len(status) + 1, np.int64), np.zeros(0, np.uint32)
+        for _ in range(2):
+            stack, seen = np.zeros((2, len(status)), np.int32)
+            reachable(self.machine.next, status, seen, stack, first, running)
+            _check_alive(int(first[-1]))
+            running = running if len(running) else np.zeros(first[-1], np.uint32)
+        # Ascending, so that states numbered without gaps can be run through as a range (quiet_learn).
+        for low, high in pairwise(first.tolist()):
+            running[low:high].sort()
         slices, own = np.stack([first[:-1], first[1:]], axis=1), np.arange(len(status), dtype=np.int32)
         return Alive(following, reward, signal, status, quiet, slices, running, own)
 

@@ -15,7 +15,7 @@ from errands.kernels.qcorm_plus.memory import NODE, NUMERIC, PLANNED, STALE, UNT
 from errands.kernels.qcorm_plus.plan import aim, take_aim
 from errands.kernels.stepping import TIME, advance, outcome, reward, start
 from errands.machines.stepping import State, Stepper
-from errands.tables import RUNNING, SUCCESS, AgendaTable, Ints, WorldTable
+from errands.tables import RUNNING, SUCCESS, AgendaTable, Draws, Ints, WorldTable
 
 # U machine states, S world states, K objectives, E options. A policy is a value: tables are copied, training goes on
 # without it, and what it has to remember within an episode is handed in and out as `memory`.
@@ -133,7 +133,7 @@ def settled(
         decide(agenda, copy, 0, first)
     else:
         # A generator of its own with a fixed seed: the local search is then repeatable and leaves training alone.
-        take_aim(machine, copy, settings, first, np.random.Generator(np.random.PCG64(0)))
+        take_aim(machine, copy, settings, first, Draws(0))
     return copy
 
 

@@ -123,7 +123,7 @@ class QCoRM(TabularLearner):
 
     def begin(self) -> None:
         """Put the agent at the start of an episode."""
-        kernel.begin(self.world.table, self.machine, self.values, self.rng)
+        self.loop(0)
 
     def relabel(self) -> None:
         """Lower the machine against the labels known now."""

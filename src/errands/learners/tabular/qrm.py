@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from errands.errors import ConfigError
-from errands.kernels.q_learning import FIELDS, Rates, begin, crm_loop, greedy_episode, qrm_loop
+from errands.kernels import Repeated
+from errands.kernels.q_learning import FIELDS, Rates, crm_loop, greedy_episode, qrm_loop
 from errands.kernels.stepping import ACTION, MACHINE, OUTCOME, STATE
 from errands.learners.base import FINITE, Form, LearnerConfig, Saved, SavedArray, refuse
 from errands.learners.tabular.base import TabularLearner, room
@@ -49,26 +50,29 @@ class QRM(TabularLearner):
         # [U, S, A] machine states, world states, actions: states are born one by one, and growing the first axis is a
         # plain copy. Initial values of exactly 0 matter under the printed learning rate; ties are then broken at random
         # while training.
-        self.q = np.full(self._shape(), config.q_init)
+        self.rates = Rates(config.alpha, config.gamma, config.epsilon, self.world.limit)
+        self.train_loop, self.play = Repeated(qrm_loop), Repeated(greedy_episode)
+        self._fill(np.zeros((0, self.world.states, self.world.actions)))
         self.begin()
 
     def _shape(self) -> tuple[int, ...]:
         return room("the table of QRM", self.machine.capacity, self.world.states, self.world.actions)
 
-    @property
-    def _by_state(self) -> np.ndarray:
-        """The table as [world state, action, machine state], the order in which kernels index it."""
-        # A view: kernels write into the same memory.
-        return self.q.transpose(1, 2, 0)
+    def _fill(self, rows: np.ndarray) -> None:
+        """A table with room for all machine states, of which the first have these values."""
+        self.q = np.full(self._shape(), self.config.q_init)
+        self.q[: len(rows)] = rows
+        # [world state, action, machine state], the order in which kernels index it: a view of the same memory.
+        self.by_state = self.q.transpose(1, 2, 0)
 
     def begin(self) -> None:
         """Put the agent at the start of an episode."""
-        begin(self.world.table, self.machine.table, self.where, self.rng)
+        self.loop(0)
 
     def loop(self, count: int) -> int:
         """Run the compiled loop."""
-        rates = Rates(self.config.alpha, self.config.gamma, self.config.epsilon, self.world.limit)
-        return int(qrm_loop(self.world.table, self.machine.table, self._by_state, self.where, rates, count, self.rng))
+        table = self.world.table
+        return int(self.train_loop(table, self.machine.table, self.by_state, self.where, self.rates, count, self.rng))
 
     def supply(self) -> None:
         """Give birth to the machine state that was met."""
@@ -78,8 +82,7 @@ class QRM(TabularLearner):
         self.machine.birth(int(self.where[MACHINE]), int(self.world.table.label[s, a, o]))
         if self.machine.capacity > len(self.q):
             # The machine doubles its capacity, so this copy is rare.
-            old, self.q = self.q, np.full(self._shape(), self.config.q_init)
-            self.q[: len(old)] = old
+            self._fill(self.q)
 
     def relabel(self) -> None:
         """Widen the machine's tables."""
@@ -88,10 +91,9 @@ class QRM(TabularLearner):
 
     def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
         """One compiled greedy episode; machine states that it meets first are born and keep their initial values."""
-        found: tuple[int, float, bool] = greedy_episode(
-            self.world.table, self.machine.table, self._by_state, self.world.limit, rng
-        )
-        return found
+        episode: tuple[int, float, bool]
+        episode = self.play(self.world.table, self.machine.table, self.by_state, self.world.limit, rng)
+        return episode
 
     @property
     def policy(self) -> MachinePolicy:
@@ -136,8 +138,7 @@ class QRM(TabularLearner):
         refuse(len(fresh) == len(heads) == len(fresh.index), "'born' leads to machine states that 'heads' lacks")
         refuse(fresh.states[0] == first, "'heads' does not begin with the initial state")
         self.machine = fresh
-        self.q = np.full(self._shape(), self.config.q_init)
-        self.q[: len(fresh)] = saved["q"]
+        self._fill(saved["q"])
 
 
 class CRM(CounterfactualLearner):
@@ -150,6 +151,8 @@ class CRM(CounterfactualLearner):
         # [S, A, U]: every machine state learns from each step, so these lie side by side in memory.
         shape = (self.world.states, self.world.actions, len(self.enumerated))
         self.q = np.full(shape, config.q_init)
+        self.rates = Rates(config.alpha, config.gamma, config.epsilon, self.world.limit)
+        self.train_loop, self.play = Repeated(crm_loop), Repeated(greedy_episode)
         self.settled = self.unsettled()
         self.begin()
 
@@ -161,21 +164,21 @@ class CRM(CounterfactualLearner):
 
     def begin(self) -> None:
         """Put the agent at the start of an episode."""
-        begin(self.world.table, self.machine, self.where, self.rng)
+        self.loop(0)
 
     def loop(self, count: int) -> int:
         """Run the compiled loop."""
-        rates = Rates(self.config.alpha, self.config.gamma, self.config.epsilon, self.world.limit)
-        table = self.world.table
-        return int(crm_loop(table, self.machine, self.alive, self.q, self.settled, self.where, rates, count, self.rng))
+        model = (self.world.table, self.machine, self.alive)
+        return int(self.train_loop(*model, self.q, self.settled, self.where, self.rates, count, self.rng))
 
     def supply(self) -> None:
         """Nothing is ever missing: the machine is enumerated."""
 
     def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
         """One compiled greedy episode."""
-        found: tuple[int, float, bool] = greedy_episode(self.world.table, self.machine, self.q, self.world.limit, rng)
-        return found
+        episode: tuple[int, float, bool]
+        episode = self.play(self.world.table, self.machine, self.q, self.world.limit, rng)
+        return episode
 
     @property
     def policy(self) -> MachinePolicy:

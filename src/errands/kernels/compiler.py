@@ -1,0 +1,224 @@
+"""How numba compiles the kernels: less often than by itself, and with generators that it takes over in no time.
+
+Three things keep the first run short. A kernel that other kernels call is kept as intermediate code, and is optimised
+and made machine code only within what Python calls (`_Intermediate`, `Linker`). Kernels hand NamedTuples to each other
+whole (`_Tuple`). All signed whole numbers are one type (`Compiled.get_call_template`).
+
+Random numbers: numba takes over a numpy Generator by a dozen calls of Python's ctypes, which takes as long as eighty
+steps, and Ctrl-C during one of them ends the process, as nobody asks whether it failed. numpy also hands out the address
+of a generator's C interface in a capsule, and reading that runs no Python at all: so for `Draws`.
+"""
+
+# mypy: disable-error-code="no-untyped-call, attr-defined, call-arg, misc, untyped-decorator"
+# (numba describes few of the types that its compiler is made of)
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+from numba.core.compiler_machinery import register_pass
+from numba.core.datamodel import DataModelManager, default_manager
+from numba.core.datamodel.models import TupleModel
+from numba.core.dispatcher import _FunctionCompiler
+from numba.core.registry import CPUDispatcher
+from numba.core.runtime import rtsys
+from numba.core.typed_passes import NativeLowering
+from numba.core.typing import signature
+from numba.core.typing.templates import AttributeTemplate, bound_function, infer_getattr
+from numba.extending import NativeValue, lower_builtin, models, register_model, typeof_impl, unbox
+
+from errands.tables import Draws
+
+
+class _Tuple(TupleModel):
+    """A NamedTuple that kernels hand to each other as it is."""
+
+    # Numba takes it apart into its numbers, three hundred of them for a world, a machine and values, and puts it together
+    # again behind each call, all of which the compiler must read before it finds that nothing is left of it.
+    def get_argument_type(self) -> Any:
+        return self.get_value_type()
+
+    def as_argument(self, builder: Any, value: Any) -> Any:
+        return value
+
+    def from_argument(self, builder: Any, value: Any) -> Any:
+        return value
+
+
+_MODELS = DataModelManager().chain(default_manager)
+_MODELS.register(types.NamedTuple, _Tuple)
+
+
+def _context(numbas: Any, **options: Any) -> Any:
+    """Numba's way of making code, but for how kernels hand NamedTuples to each other."""
+    return numbas.subtarget(data_model_manager=_MODELS, **options)
+
+
+class _Intermediate(JITCodeLibrary):
+    """Code that is optimised and made machine code as a part of whatever calls it, never by itself."""
+
+    def add_linking_library(self, library: Any) -> None:
+        # Numba's own functions for counting references are added once, to the entry.
+        if library is not rtsys.library:
+            super().add_linking_library(library)
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Lowering(NativeLowering):
+    """Numba's last step, which ends with intermediate code here."""
+
+    _name = "errands_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _Intermediate(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        super().run_pass(state)
+        # Callers look code up by an object, which numba makes the compiled function.
+        state.cr = state.cr._replace(cfunc=object())
+        state.targetctx.insert_user_function(state.cr.cfunc, state.cr.fndesc, [state.library])
+        return True
+
+
+class _KernelCompiler(Compiler):
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self.state.targetctx = _context(self.state.targetctx)
+
+    def define_pipelines(self) -> list[Any]:
+        pipelines: list[Any] = super().define_pipelines()
+        for pipeline in pipelines:
+            pipeline.passes = [(_Lowering if step is NativeLowering else step, why) for step, why in pipeline.passes]
+        return pipelines
+
+
+class Compiled(CPUDispatcher):
+    """What `jit` and `hot` make of a function: intermediate code for other kernels, and an entry for Python."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any], cache: Any) -> None:
+        super().__init__(function, targetoptions=options, pipeline_class=_KernelCompiler)
+        self.entry = _Entry(self, cache)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call it from Python."""
+        return self.entry(*arguments)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """The types that a call from another kernel is compiled for: one kind of whole number, signed or not."""
+        # Else a kernel is compiled again for the numbers of an int32 array, and again for a 0 in the source.
+        return super().get_call_template(tuple(map(_widest, args)), {name: _widest(kind) for name, kind in kws.items()})
+
+    def add_overload(self, cres: Any) -> None:
+        """Note what was compiled; there is nothing that the dispatcher could call."""
+        self.overloads[tuple(cres.signature.args)] = cres
+
+
+def _widest(kind: Any) -> Any:
+    kind = types.unliteral(kind)
+    if isinstance(kind, types.Integer):
+        return types.int64 if kind.signed else types.uint64
+    return kind
+
+
+class Linker(_FunctionCompiler):
+    """Makes an entry: intermediate code behind what turns Python's values into the machine's, all of it optimised."""
+
+    def __init__(self, kernel: Compiled) -> None:
+        super().__init__(kernel.py_func, kernel.targetdescr, kernel.targetoptions, {}, Compiler)
+        self.kernel = kernel
+
+    def _compile_core(self, arguments: Any, result: Any) -> Any:
+        self.kernel.compile(arguments)
+        inner = self.kernel.overloads[arguments]
+        # Here references are counted, also where the kernel counts none.
+        context = _context(self.targetdescr.target_context, enable_nrt=True)
+        library = context.codegen().create_library(inner.fndesc.qualname)
+        library.enable_object_caching()
+        library.add_linking_library(inner.library)
+        library.add_linking_library(rtsys.library)
+        context.create_cpython_wrapper(library, inner.fndesc, inner.environment, inner.call_helper, release_gil=True)
+        code = context.get_executable(library, inner.fndesc, inner.environment)
+        return inner._replace(library=library, entry_point=code, metadata={})
+
+
+class _Entry(CPUDispatcher):
+    """The way into a kernel from Python."""
+
+    def __init__(self, kernel: Compiled, cache: Any) -> None:
+        super().__init__(kernel.py_func, targetoptions=kernel.targetoptions)
+        self._compiler = Linker(kernel)
+        self._cache = cache
+
+
+# numpy's bitgen_t: five addresses, of which a uniform number needs the first and the fourth.
+STATE, NEXT_DOUBLE = 0, 3
+_POINTER = ir.IntType(8).as_pointer()
+
+
+class DrawsType(types.Type):
+    """The type of `Draws` in compiled code."""
+
+    def __init__(self) -> None:
+        super().__init__(name="Draws")
+
+
+DRAWS = DrawsType()
+
+
+@register_model(DrawsType)
+class _Interface(models.StructModel):
+    """Where the generator's state is, and the function that draws a number between 0 and 1."""
+
+    def __init__(self, manager: Any, kind: DrawsType) -> None:
+        super().__init__(manager, kind, [("state", types.voidptr), ("next_double", types.voidptr)])
+
+
+@typeof_impl.register(Draws)
+def _typeof(value: Draws, context: Any) -> DrawsType:
+    return DRAWS
+
+
+@unbox(DrawsType)
+def _unbox(kind: DrawsType, value: Any, c: Any) -> NativeValue:
+    draws = cgutils.create_struct_proxy(kind)(c.context, c.builder)
+    bits = c.pyapi.object_getattr_string(value, "bit_generator")
+    capsule = c.pyapi.object_getattr_string(bits, "capsule")
+    name = c.context.insert_const_string(c.builder.module, "BitGenerator")
+    kind_of_call = ir.FunctionType(_POINTER.as_pointer(), [c.pyapi.pyobj, c.pyapi.cstring])
+    opened = cgutils.get_or_insert_function(c.builder.module, kind_of_call, "PyCapsule_GetPointer")
+    interface = c.builder.call(opened, [capsule, name])
+    draws.state = c.builder.load(cgutils.gep_inbounds(c.builder, interface, STATE))
+    draws.next_double = c.builder.load(cgutils.gep_inbounds(c.builder, interface, NEXT_DOUBLE))
+    # Whoever called the kernel holds the generator, which holds both, until the kernel has returned.
+    c.pyapi.decref(capsule)
+    c.pyapi.decref(bits)
+    return NativeValue(draws._getvalue())
+
+
+@infer_getattr
+class _Methods(AttributeTemplate):
+    """What compiled code may call on it."""
+
+    key = DrawsType
+
+    @bound_function("draws.random")
+    def resolve_random(self, rng: DrawsType, arguments: Any, keywords: Any) -> Any:
+        return signature(types.float64, recvr=rng)
+
+
+@lower_builtin("draws.random", DrawsType)
+def _random(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
+    draws = cgutils.create_struct_proxy(called.args[0])(context, builder, value=arguments[0])
+    kind = ir.FunctionType(ir.DoubleType(), [_POINTER])
+    return builder.call(builder.bitcast(draws.next_double, kind.as_pointer()), [draws.state])
