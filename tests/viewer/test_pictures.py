@@ -10,7 +10,8 @@ import pytest
 from PIL import Image
 
 import errands
-from errands.viewer.export import _harmless, as_csv, as_gif, as_png, images, page
+from errands.terminal import harmless
+from errands.viewer.export import as_csv, as_gif, as_png, images, page
 from errands.viewer.replay import Replay
 from errands.viewer.sources import replay_policy, replay_run
 
@@ -50,7 +51,7 @@ def test_the_table_has_a_row_for_every_step(replay: Replay) -> None:
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1"])
 def test_a_spreadsheet_runs_no_text(text: str) -> None:
-    assert _harmless(text) == f"'{text}"
+    assert harmless(text) == f"'{text}"
 
 LAKE = """name = "lake"
 [world]

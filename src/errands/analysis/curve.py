@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -142,20 +142,23 @@ def curve_of(
     if not seeds or not all(seeds):
         raise ConfigError(f"'{name}' on {task} has a seed without evaluations; compare runs that were evaluated")
     steps = np.unique(np.concatenate([[e.step for e in rows] for rows in seeds])).astype(np.int64)
-    lengths = [_carried(rows, [e.episode_length if e.sure else np.inf for e in rows], np.inf, steps) for rows in seeds]
-    chances = [_carried(rows, [float(e.success) for e in rows], 0.0, steps) for rows in seeds]
-    spans = [_carried(rows, [float(e.episode_length) for e in rows], np.inf, steps) for rows in seeds]
+
+    def carried(value: Callable[[Evaluation], float], before: float) -> Floats:
+        """[K, T] each seed's last known value on the common steps, `before` where there is none yet."""
+        return np.stack([_carried(rows, [value(e) for e in rows], before, steps) for rows in seeds])
+
     kinds = {e.episodes for rows in seeds for e in rows}
+    random = kinds != {1}
     return Curve(
         name=name,
         task=task,
         steps=steps,
-        lengths=np.stack(lengths),
+        lengths=carried(lambda e: e.episode_length if e.sure else np.inf, np.inf),
         ends=tuple(rows[-1].step for rows in seeds),
         optimum=optimum,
         apart=apart,
-        chances=np.stack(chances) if kinds != {1} else None,
-        spans=np.stack(spans) if kinds != {1} else None,
+        chances=carried(lambda e: e.success, 0.0) if random else None,
+        spans=carried(lambda e: e.episode_length, np.inf) if random else None,
         episodes=max(kinds),
     )
 

@@ -25,6 +25,7 @@ EXTRAS = {
     "sb3": ("stable-baselines3",),
     "tensorboard": ("tensorboardX",),
 }
+DRAWN_BY = ("screen", "egl", "osmesa")
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,8 @@ def run(arguments: Arguments) -> Answer:
         "rendering": _rendering(),
         "cache": _cache(),
     }
-    faults = list(_faults(document))
-    document["faults"] = faults
-    return Answer(document, "\n".join(_lines(document)), int(bool(faults)))
+    document["faults"] = _faults(document)
+    return Answer(document, "\n".join(_lines(document)), int(bool(document["faults"])))
 
 
 def _version(name: str) -> str | None:
@@ -99,21 +99,23 @@ def _cache() -> dict[str, Any]:
     return {"folder": str(folder), "kernels": len(files), "megabytes": size, "writable": os.access(place, os.W_OK)}
 
 
-def _faults(machine: dict[str, Any]) -> Iterator[str]:
+def _faults(machine: dict[str, Any]) -> list[str]:
     """Combinations that are known not to work, each with what to do."""
-    for name, version in machine["versions"].items():
-        if version is None:
-            yield f"{name} is missing; type: {install()}"
-    if not machine["cache"]["writable"]:
-        yield "compiled kernels cannot be kept and every start takes 20 s; set ERRANDS_CACHE to a folder that can be written"
-    if machine["gpu"]["driver"] and machine["gpu"]["jax"] == ["cpu"]:
-        yield "there is a GPU but this jax uses the CPU only; type: pip install jax[cuda13]"
-    if _version("mujoco") and not any(machine["rendering"][k] for k in ("screen", "egl", "osmesa")):
-        yield "MuJoCo has nothing to draw with (no screen, EGL or OSMesa); install libegl1 to render HalfCheetah"
-    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
-        yield "NUMBA_DISABLE_JIT is set: every learner runs in plain Python, some hundred times slower; unset it"
-    if Path.cwd() != Path("/") and not os.access(Path.cwd(), os.W_OK):
-        yield "the current folder cannot be written, and runs are stored in it; change to another"
+    drawn = any(machine["rendering"][kind] for kind in DRAWN_BY)
+    known = {
+        "compiled kernels cannot be kept and every start takes 20 s; set ERRANDS_CACHE to a folder that can be written":
+            not machine["cache"]["writable"],
+        "there is a GPU but this jax uses the CPU only; type: pip install jax[cuda13]":
+            machine["gpu"]["driver"] and machine["gpu"]["jax"] == ["cpu"],
+        "MuJoCo has nothing to draw with (no screen, EGL or OSMesa); install libegl1 to render HalfCheetah":
+            _version("mujoco") and not drawn,
+        "NUMBA_DISABLE_JIT is set: every learner runs in plain Python, some hundred times slower; unset it":
+            os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"),
+        "the current folder cannot be written, and runs are stored in it; change to another":
+            Path.cwd() != Path("/") and not os.access(Path.cwd(), os.W_OK),
+    }  # fmt: skip
+    missing = [f"{name} is missing; type: {install()}" for name, version in machine["versions"].items() if version is None]
+    return missing + [sentence for sentence, holds in known.items() if holds]
 
 
 def _lines(machine: dict[str, Any]) -> Iterator[str]:
@@ -125,7 +127,7 @@ def _lines(machine: dict[str, Any]) -> Iterator[str]:
         yield f"{extra:8} " + (have if all(versions.values()) else f"not installed; type: {install(extra)}")
     gpu = machine["gpu"]
     yield f"gpu      {gpu['driver'] or 'none'}; jax uses {', '.join(gpu['jax']) if gpu['jax'] else 'nothing'}"
-    drawn = [k for k in ("screen", "egl", "osmesa") if machine["rendering"][k]]
+    drawn = [kind for kind in DRAWN_BY if machine["rendering"][kind]]
     yield f"drawing  {', '.join(drawn) or 'nothing to draw MuJoCo with'}"
     cache = machine["cache"]
     yield f"cache    {cache['kernels']} files, {cache['megabytes']} MB in {cache['folder']}"

@@ -78,12 +78,17 @@ def sentence(results: list[ResultDocument]) -> str:
         sure = f"{succeeded} of {len(results)} seeds succeed"
         return f"{f'{len(results)} seeds: {_succeeding(good, succeeded)}' if chance else sure}; the optimum is not known."
     optimal = sum(r.optimal for r in good)
-    proved = sum(r.proved for r in good)
-    after = sorted({r.proved_step for r in good if r.proved and r.proved_step is not None})
-    when = f" after {' to '.join(f'{n:,}' for n in sorted({after[0], after[-1]}))} steps" if after else ""
-    tail = f", {proved} with a proof{when}" if proved else ""
     steps = f"{best:g} {'expected ' if chance else ''}steps"
-    return f"{optimal} of {len(results)} seeds end at the optimum of {steps}{tail}; {_succeeding(good, succeeded)}."
+    ends = f"{optimal} of {len(results)} seeds end at the optimum of {steps}{_proofs(good)}"
+    return f"{ends}; {_succeeding(good, succeeded)}."
+
+
+def _proofs(good: list[ResultDocument]) -> str:
+    """How many seeds have a proof of their own, and after how many steps; nothing where none has."""
+    proved = [r for r in good if r.proved]
+    after = sorted({r.proved_step for r in proved if r.proved_step is not None})
+    when = f" after {' to '.join(f'{n:,}' for n in sorted({after[0], after[-1]}))} steps" if after else ""
+    return f", {len(proved)} with a proof{when}" if proved else ""
 
 
 def _succeeding(good: list[ResultDocument], sure: int) -> str:

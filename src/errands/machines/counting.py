@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations, product
 from math import comb, perm, prod
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from errands.errors import SpecError, TaskError
 from errands.features import And, Change, Guard, atoms, negation, satisfying, substitute, truth_table
@@ -25,6 +25,7 @@ MOST_WALKED = 300_000
 Counts = tuple[int, ...]
 Word = tuple[int, ...]
 Node = tuple[int, Counts]
+Place = TypeVar("Place", Node, State)
 
 
 @dataclass(frozen=True)
@@ -325,48 +326,23 @@ def _component(before: list[int], bits: int) -> Counted | None:
 
 
 def _orders(quotient: Quotient, counted: list[Counted]) -> int:
-    """The number of (numeric state, completion order) pairs: a subset construction over words of variables.
+    """The number of (numeric state, completion order) pairs, letters being variables."""
+    failures = {node for node in quotient.nodes if quotient.stepper.status[node[0]] == FAILURE}
 
-    A step that completes a subtask of each of several variables spells several letters: its target waits with the
-    letters still to come, and counts once there are none.
-    """
-    stepper = quotient.stepper
-    failures = {node for node in quotient.nodes if stepper.status[node[0]] == FAILURE}
+    def ways(node: Node) -> list[tuple[Word, Node]]:
+        return [(word, target) for word, target in quotient.ways(node) if target not in failures]
 
-    def closure(members: set[tuple[Node, Word]]) -> frozenset[tuple[Node, Word]]:
-        stack = [node for node, rest in members if not rest]
-        while stack:
-            for word, target in quotient.ways(stack.pop()):
-                if not word and (target, ()) not in members and target not in failures:
-                    members.add((target, ()))
-                    stack.append(target)
-        return frozenset(members)
-
-    layer = {closure({(next(iter(quotient.nodes)), ())}): 1}
     total = len(failures)
-    while layer:
-        following: dict[frozenset[tuple[Node, Word]], int] = {}
-        for members, words in layer.items():
-            here = [node for node, rest in members if not rest]
-            if here:
-                # All members have the same counts, as they were reached by the same word.
-                orders = prod(c.orders[k] for c, k in zip(counted, here[0][1], strict=True))
-                total += words * orders * len(here)
-            spelt = [(rest, node) for node, rest in members if rest]
-            spelt += [(word, t) for m in here for word, t in quotient.ways(m) if word and t not in failures]
-            for v in range(len(quotient.total)):
-                targets = {(target, word[1:]) for word, target in spelt if word[0] == v}
-                if targets:
-                    key = closure(targets)
-                    following[key] = following.get(key, 0) + words
-        layer = following
+    for nodes, words in _spelt(next(iter(quotient.nodes)), ways):
+        # All of them have the same counts, as they were reached by the same word.
+        total += words * len(nodes) * prod(c.orders[k] for c, k in zip(counted, nodes[0][1], strict=True))
     return total
 
 
 def _size_by_walking(machine: NumericRM) -> Sizes:
     """The sizes of a machine whose guards or rules tell its subtasks apart: its agenda states are walked.
 
-    Orders are counted by a subset construction, as in `_orders`, over words of subtasks instead of variables.
+    Orders are counted as in `_orders`, letters being subtasks instead of variables.
     """
     from errands.machines.unfolding import unfold_agenda
 
@@ -376,31 +352,41 @@ def _size_by_walking(machine: NumericRM) -> Sizes:
     for state in agenda.states:
         moves = ((stepper.order.bits_in(m.completed), m.target) for m in stepper.moves(state))
         ways[state] = [(w, t) for w, t in dict.fromkeys(moves) if stepper.status[t[0]] != FAILURE]
+    boolean = sum(stepper.status[u] == FAILURE for u, _ in agenda.states)
+    boolean += sum(words * len(states) for states, words in _spelt(stepper.start, ways.__getitem__))
+    coupled = sum(max(1, len(stepper.alternatives(state))) for state in agenda.states)
+    return Sizes(boolean, len(agenda), coupled, len(objectives(machine)))
 
-    def closure(members: set[tuple[State, Word]]) -> frozenset[tuple[State, Word]]:
-        stack = [state for state, rest in members if not rest]
+
+def _spelt(start: Place, ways: Callable[[Place], Sequence[tuple[Word, Place]]]) -> Iterator[tuple[list[Place], int]]:
+    """The places that a word of completions can lead to, with the number of words that lead to just these.
+
+    A subset construction, one layer for each length of word. A step that completes several subtasks spells several
+    letters: its target waits with the letters still to come, and is there once none are left.
+    """
+
+    def closure(members: set[tuple[Place, Word]]) -> frozenset[tuple[Place, Word]]:
+        stack = [place for place, rest in members if not rest]
         while stack:
-            for word, target in ways[stack.pop()]:
+            for word, target in ways(stack.pop()):
                 if not word and (target, ()) not in members:
                     members.add((target, ()))
                     stack.append(target)
         return frozenset(members)
 
-    boolean = sum(stepper.status[u] == FAILURE for u, _ in agenda.states)
-    layer = {closure({(stepper.start, ())}): 1}
+    layer = {closure({(start, ())}): 1}
     while layer:
-        following: dict[frozenset[tuple[State, Word]], int] = {}
+        following: dict[frozenset[tuple[Place, Word]], int] = {}
         for members, words in layer.items():
-            here = [state for state, rest in members if not rest]
-            boolean += words * len(here)
-            spelt = [(rest, state) for state, rest in members if rest]
-            spelt += [(word, target) for state in here for word, target in ways[state] if word]
-            for bit in {word[0] for word, _ in spelt}:
-                key = closure({(target, word[1:]) for word, target in spelt if word[0] == bit})
+            here = [place for place, rest in members if not rest]
+            if here:
+                yield here, words
+            spelt = [(rest, place) for place, rest in members if rest]
+            spelt += [(word, target) for place in here for word, target in ways(place) if word]
+            for letter in {word[0] for word, _ in spelt}:
+                key = closure({(target, word[1:]) for word, target in spelt if word[0] == letter})
                 following[key] = following.get(key, 0) + words
         layer = following
-    coupled = sum(max(1, len(stepper.alternatives(state))) for state in agenda.states)
-    return Sizes(boolean, len(agenda), coupled, len(objectives(machine)))
 
 
 def _slack(rules: Rules, bits: int) -> int:

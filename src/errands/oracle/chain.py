@@ -161,7 +161,8 @@ def solve(chain: Chain, gamma: float) -> Solved:
     for node, share in chain.starts:
         total += share * values[node]
     success, failure, never, length, discounted = map(float, total)
-    return Solved(success, failure, never, float("inf") if never > 0 else length, discounted, error)
+    length = float("inf") if never > 0 else length
+    return Solved(success=success, failure=failure, never=never, length=length, discounted=discounted, error=error)
 
 
 def _followed(chain: Chain, gamma: float) -> Solved | None:
@@ -180,7 +181,8 @@ def _followed(chain: Chain, gamma: float) -> Solved | None:
     for reward in reversed(rewards):
         discounted = reward + gamma * discounted
     length = float("inf") if node >= 0 else float(len(rewards))
-    return Solved(float(node == DONE), float(node == FAILED), float(node >= 0), length, discounted, 0.0)
+    success, failure, never = float(node == DONE), float(node == FAILED), float(node >= 0)
+    return Solved(success=success, failure=failure, never=never, length=length, discounted=discounted, error=0.0)
 
 
 def _solve_group(chain: Chain, group: Ints, place: Ints, values: Floats, gamma: float) -> float:

@@ -69,7 +69,10 @@ class Pair:
         if step.transition is not None:
             signals = {name: float(self.table.signal[(k, *where)]) for k, name in enumerate(self.world.signals)}
             paid = step.transition.reward.paid(signals)
-        return Landing(int(self.table.next[where]), step.state, paid, status, names, step)
+        return Landing(
+            world_state=int(self.table.next[where]), machine_state=step.state, reward=paid, status=status,
+            completed=names, machine_step=step,
+        )  # fmt: skip
 
     def _machine_step(self, state: State, label: int) -> tuple[Step, tuple[str, ...]]:
         key = (state, label)
@@ -123,7 +126,10 @@ def _in_tables(policy: Policy, task: Task, seed: int) -> Iterator[Moved]:
         features = pair.world.labels[int(table.label[s, action, outcome])]
         s, state, reward, status, completed, step = pair.step(s, state, action, outcome)
         over = status != RUNNING or left == 0
-        yield Moved(s, state, status, action, features, completed, reward, step, over)
+        yield Moved(
+            world_state=s, machine_state=state, status=status, action=action, features=features,
+            completed=completed, reward=reward, machine_step=step, over=over,
+        )  # fmt: skip
         if over:
             return
 
@@ -159,7 +165,10 @@ def _stepped(task: Task, seed: int, env: gym.Env[Any, Any]) -> Generator[Moved, 
         if status == RUNNING and terminated:
             status = FAILURE
         over = status != RUNNING or truncated or left == 0
-        action = yield Moved(_seen(env, observation), state, status, action, features, completed, reward, step, over)
+        action = yield Moved(
+            world_state=_seen(env, observation), machine_state=state, status=status, action=action, features=features,
+            completed=completed, reward=reward, machine_step=step, over=over,
+        )  # fmt: skip
 
 
 def _seen(env: gym.Env[Any, Any], observation: Any) -> Any:

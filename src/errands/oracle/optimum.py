@@ -231,7 +231,7 @@ def least_steps(product: Product) -> tuple[Floats, Ints]:
     world, chance = product.world.table, product.chance
     # Only where success can be made sure are expected steps finite; the others must not be stepped into.
     inside = surely(world, chance, product.following)
-    pay = Payment(-1.0, _NO_FACTOR, _NO_SIGNAL, 0.0, 1.0)
+    pay = Payment(each=-1.0, factor=_NO_FACTOR, signal=_NO_SIGNAL, success=0.0, gamma=1.0)
     value, best = iterate(world, chance, product.following, pay, inside, TOLERANCE)
     return np.where(inside, -value, np.inf), best
 
@@ -242,7 +242,7 @@ def best_return(product: Product, gamma: float) -> Floats:
     factor, signal = table.reward[product.entry], table.signal[product.entry]
     signals = product.world.table.signal
     largest = np.abs(factor).max() * (max(1.0, np.abs(signals).max()) if signals.size and signal.max() >= 0 else 1.0)
-    pay = Payment(0.0, factor, signal, 0.0, gamma)
+    pay = Payment(each=0.0, factor=factor, signal=signal, success=0.0, gamma=gamma)
     # A last change of d leaves an error of at most d / (1 - gamma).
     tolerance = TOLERANCE * (1.0 - gamma) * max(float(largest), 1e-300)
     return iterate(product.world.table, product.chance, product.following, pay, _EVERYWHERE, tolerance)[0]
@@ -250,7 +250,7 @@ def best_return(product: Product, gamma: float) -> Floats:
 
 def most_success(product: Product) -> Floats:
     """The greatest probability of success of each product state, however long it may take; approached from below."""
-    pay = Payment(0.0, _NO_FACTOR, _NO_SIGNAL, 1.0, 1.0)
+    pay = Payment(each=0.0, factor=_NO_FACTOR, signal=_NO_SIGNAL, success=1.0, gamma=1.0)
     return iterate(product.world.table, product.chance, product.following, pay, _EVERYWHERE, TOLERANCE / 100)[0]
 
 

@@ -68,26 +68,19 @@ def learning_curves(curves: Sequence[Curve], title: str | None = None, points: i
 
 
 def _line(curve: Curve, points: int, last: int) -> Line:
-    """A curve on steps evenly spread on a logarithmic axis, where most changes happen early."""
-    if curve.apart:
-        return _points(curve)
-    first = int(curve.steps[0])
-    wanted = np.unique(np.geomspace(first, max(last, first), points).round().astype(np.int64))
-    at = np.searchsorted(curve.steps, wanted, side="right") - 1
+    """A curve on steps evenly spread on a logarithmic axis, where most changes happen early; else a point per budget."""
+    if not curve.apart:
+        first = int(curve.steps[0])
+        steps = np.unique(np.geomspace(first, max(last, first), points).round().astype(np.int64))
+        at = np.searchsorted(curve.steps, steps, side="right") - 1
+    else:
+        # One point for all seeds where each ended by itself at another step.
+        steps = curve.steps if len(set(curve.ends)) == 1 else np.array([np.median(curve.ends)], np.int64)
+        at = np.arange(len(curve.steps))[-len(steps) :]
     rows = curve.quantiles(0.25, 0.5, 0.75)[:, at]
     low, median, high = (tuple(None if np.isinf(x) else float(x) for x in row) for row in rows)
     failed = tuple(np.isinf(curve.lengths[:, at]).mean(axis=0).tolist())
-    return Line(curve.name, curve.seeds, tuple(wanted.tolist()), low, median, high, failed)
-
-
-def _points(curve: Curve) -> Line:
-    """A point per budget; one for all seeds where each ended by itself at another step."""
-    together = len(set(curve.ends)) == 1
-    steps = curve.steps.tolist() if together else [int(np.median(curve.ends))]
-    rows = curve.quantiles(0.25, 0.5, 0.75)[:, -len(steps) :]
-    low, median, high = (tuple(None if np.isinf(x) else float(x) for x in row) for row in rows)
-    failed = tuple(np.isinf(curve.lengths[:, -len(steps) :]).mean(axis=0).tolist())
-    return Line(curve.name, curve.seeds, tuple(steps), low, median, high, failed, apart=True)
+    return Line(curve.name, curve.seeds, tuple(steps.tolist()), low, median, high, failed, curve.apart)
 
 
 def draw_curves(value: LearningCurves) -> Figure:

@@ -100,7 +100,10 @@ class RewardMachineReplay:
             raise TaskError(
                 f"{self.kind} transitions depend on where the machine is; pass machine_state= from before the step"
             )
-        step = _World(observation, action, next_observation, features, signals, terminated)
+        step = _World(
+            observation=observation, action=action, following=next_observation, features=features, signals=signals,
+            ended=terminated,
+        )  # fmt: skip
         if self.kind == "counterfactual":
             # CRM: the same step of the world, replayed in every machine state in which the task goes on.
             imagined = self.walker.running(position if self.reachable_only else None)
@@ -140,7 +143,10 @@ class RewardMachineReplay:
         after, reward, terminal, _ = self.walker.step(position, world.features, world.signals)
         before, following = self._product(world.observation, position), self._product(world.following, after)
         ended = terminal or world.ended
-        return ReplayTransition(before, world.action, reward, following, ended, self.walker.index(position))
+        return ReplayTransition(
+            observation=before, action=world.action, reward=reward, next_observation=following, terminated=ended,
+            of=self.walker.index(position),
+        )  # fmt: skip
 
     def _coupled(self, world: _World, state: State) -> list[ReplayTransition]:
         stepper = self.walker.stepper
@@ -157,12 +163,12 @@ class RewardMachineReplay:
         going_on = failed or step.state == state
         return [
             ReplayTransition(
-                self._lifted(world.observation, name),
-                world.action,
-                self.full_reward if name in done else paid if going_on else 0.0,
-                self._lifted(world.following, name),
-                failed or name in done or world.ended,
-                name,
+                observation=self._lifted(world.observation, name),
+                action=world.action,
+                reward=self.full_reward if name in done else paid if going_on else 0.0,
+                next_observation=self._lifted(world.following, name),
+                terminated=failed or name in done or world.ended,
+                of=name,
             )
             for name in open_
         ]

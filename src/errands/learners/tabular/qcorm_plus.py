@@ -141,8 +141,9 @@ class QCoRMPlus(TabularLearner):
         c = self.config
         most = c.landmarks or max(2, MOST_VALUES // (self.world.states * self.world.actions))
         return Settings(
-            c.gamma, c.epsilon, c.horizon, c.replays, c.backwards, c.passes, self.world.limit, most, c.corrections, c.kicks
-        )
+            gamma=c.gamma, epsilon=c.epsilon, horizon=c.horizon, replays=c.replays, backwards=c.backwards,
+            passes=c.passes, limit=self.world.limit, most=most, correct=c.corrections, kicks=c.kicks,
+        )  # fmt: skip
 
     def loop(self, count: int) -> int:
         """Run the compiled loop."""
