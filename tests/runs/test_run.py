@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from typing import Any
 
+import gymnasium as gym
 import pytest
 
-from errands.errors import ConfigError, UnknownName
+from errands.errors import ConfigError, ErrandsError, UnknownName
 from errands.learners.presets import config_of
 from errands.learners.tabular.qrm import QRMConfig
 from errands.oracle.certificate import Bounds
@@ -111,3 +114,20 @@ def test_a_whole_config_is_labelled_custom_and_excludes_settings() -> None:
         train(task, "crm", steps=100, config=config, settings={"epsilon": 0.1})
     with pytest.raises(ConfigError, match="takes a QRMConfig, and was given a ScoutConfig"):
         train(task, "crm", steps=100, config=config_of("scout", "tuned", task))
+
+
+@pytest.mark.parametrize(
+    ("task", "more", "said"),
+    [
+        (gym.Env(), {}, "the task is a Env; give a Task (of an environment: errands.Task.from_env(env, features, machine))"),
+        ("CartPole-v1", {}, "'CartPole-v1' is an environment, not a task"),
+        ("figure-1", {"steps": "100"}, "steps is '100'; give a whole number"),
+        ("figure-1", {"seed": "a"}, "seed 'a' was asked for; seeds are whole numbers, 0 or more"),
+        ("figure-1", {"seeds": [0, -1]}, "seed -1 was asked for"),
+        ("figure-1", {"seeds": 2.0}, "seeds is 2.0; give how many, or a list of them"),
+        ("figure-1", {"on_evaluation": 3}, "on_evaluation is a int; give a function of an evaluation"),
+    ],
+)
+def test_what_cannot_be_trained_is_told_in_a_sentence(task: Any, more: dict[str, Any], said: str) -> None:
+    with pytest.raises(ErrandsError, match=re.escape(said)):
+        train(task, "crm", **{"steps": 100, **more})

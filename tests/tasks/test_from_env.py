@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -463,3 +464,36 @@ def test_a_wrong_part_of_an_observation_is_named(monkeypatch: pytest.MonkeyPatch
     env.reset(seed=0)
     with pytest.raises(TaskError, match=f"'Parts' in step 1 of an episode {sentence}"):
         env.step(0)
+
+
+class Bare(gym.Env[Any, Any]):
+    """An environment whose author forgot the spaces."""
+
+
+@pytest.mark.parametrize(
+    ("env", "features", "more", "said"),
+    [
+        (None, ends, {}, "the environment is a NoneType; give a Gymnasium id, a function that makes environments, or one to copy"),
+        (Bare, ends, {}, "'Bare' has no observation_space; give it one of gymnasium.spaces"),
+        (Corridor, ends, {"limit": "9"}, "limit is '9', and must be a whole number"),
+        (Corridor, ends, {"limit": 9.5}, "limit is 9.5, and must be a whole number"),
+        (Corridor, {"lamp": lambda seen: True}, {}, "feature 'lamp' is a function; give one function for all features"),
+    ],
+)
+def test_what_a_beginner_gets_wrong_is_told_in_a_sentence(env: Any, features: Any, more: dict[str, Any], said: str) -> None:
+    with pytest.raises(SpecError, match=re.escape(said)):
+        Task.from_env(env, features, "lamp", **more)
+
+
+def test_a_state_function_that_raises_is_told_in_a_sentence() -> None:
+    task = Task.from_env(Corridor, ends, "lamp", state=lambda observation: observation.place)
+    with pytest.raises(TaskError, match="the state function of 'Corridor' raised AttributeError"):
+        errands.train(task, "crm", steps=10)
+
+
+def test_a_time_limit_around_an_environment_is_the_worlds_limit() -> None:
+    own = (gym.wrappers.TimeLimit(Corridor(), 30), lambda: gym.wrappers.TimeLimit(Corridor(), 30))
+    assert [Task.from_env(env, ends, "lamp").world.limit for env in own] == [30, 30]
+    made = gym.make("CartPole-v1", max_episode_steps=77)
+    task = Task.from_env(lambda: made, {"left": {"index": 0, "below": -1}}, "left")
+    assert (task.world.limit, task.name) == (77, "CartPole-v1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from numbers import Real
 from pathlib import Path
 
 from errands.errors import ConfigError
@@ -98,6 +99,8 @@ def _team(task: Task, learner: str, config: LearnerConfig, seeds: int) -> int:
 
 def for_steps(steps: int) -> int:
     """The number of steps itself, when it can be trained for."""
+    if not isinstance(steps, Real):
+        raise ConfigError(f"steps is {steps!r}; give a whole number")
     if not 1 <= steps < 2**53:
         wanted = "train for at least 1 step" if steps < 1 else "at most 2^53 - 1 can be counted"
         raise ConfigError(f"steps is {steps}; {wanted}")

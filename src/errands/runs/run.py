@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from errands.errors import ConfigError, TaskError
 from errands.learners import default_learner, home_of, machine_of, make_learner
@@ -93,6 +93,8 @@ class Run:
         """Success and length of the learnt policy over some episodes, each with its mean and a 95 % interval (.low, .high)."""
         from errands.oracle.episode import ManyPolicy, play, play_many, sampled
 
+        if not isinstance(episodes, int):
+            raise ConfigError(f"episodes is {episodes!r}; give a whole number")
         if self.task.certain:  # every episode is the same one
             first = play(self.policy, self.task, seed)
             return sampled(lambda drawn: first, episodes, seed)
@@ -209,12 +211,12 @@ def train(
     >>> run.certificate.words
     '10 steps, 0 more than the optimum'
     """
-    task = load(task) if isinstance(task, str) else task
+    task = _task(task)
     method = learner or default_learner(task)
-    numbers = [seed] if seeds is None else list(range(seeds)) if isinstance(seeds, int) else list(seeds)
-    if not numbers:
-        raise ConfigError("no seed was asked for; train at least one")
+    numbers = _seeds(seed, seeds)
     for_steps(steps)
+    if on_evaluation is not None and not callable(on_evaluation):
+        raise ConfigError(f"on_evaluation is a {type(on_evaluation).__name__}; give a function of an evaluation")
     if name is not None:
         from errands.runs.keep import train_stored
 
@@ -240,6 +242,30 @@ def train(
                 mine = tuple(row[0] for row in rows)
                 runs.append(judge(student, method, machine, label, mine, time.perf_counter() - began, best))
     return runs if seeds is not None else runs[0]
+
+
+def _task(task: Task | str) -> Task:
+    if isinstance(task, str | Path):
+        return load(task)
+    if not isinstance(task, Task):
+        raise ConfigError(
+            f"the task is a {type(task).__name__}; give a Task (of an environment: errands.Task.from_env(env, features, machine)), "
+            "a catalogue name or the path of a task file"
+        )
+    return task
+
+
+def _seeds(seed: int, seeds: int | Sequence[int] | None) -> list[int]:
+    """The seeds that were asked for, as whole numbers."""
+    if not isinstance(seeds, int | Iterable | None):
+        raise ConfigError(f"seeds is {seeds!r}; give how many, or a list of them")
+    numbers = [seed] if seeds is None else range(seeds) if isinstance(seeds, int) else seeds
+    for number in numbers:
+        if isinstance(number, bool) or not isinstance(number, SupportsIndex) or not 0 <= number.__index__() < 2**63:
+            raise ConfigError(f"seed {number!r} was asked for; seeds are whole numbers, 0 or more")
+    if not numbers:
+        raise ConfigError("no seed was asked for; train at least one")
+    return [number.__index__() for number in numbers]
 
 
 def _watched(stages: Iterable[list[Evaluation]], watcher: Watcher | None) -> list[list[Evaluation]]:
@@ -283,10 +309,11 @@ def training(
     >>> evaluation.step < 50_000
     True
     """
-    task = load(task) if isinstance(task, str) else task
+    task = _task(task)
     method = learner or default_learner(task)
     chosen, _ = configured(task, method, preset, settings, config)
-    yield from make_learner(task, method, seed, machine, chosen).train(for_steps(steps))
+    (number,) = _seeds(seed, None)
+    yield from make_learner(task, method, number, machine, chosen).train(for_steps(steps))
 
 
 def open(path: str | Path, seed: int | None = None, task: Task | None = None) -> Run:  # noqa: A001 (errands.open)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -222,6 +223,11 @@ def task_text(name: str, map_seed: int = 0) -> str:
             if not entry.low <= number <= entry.high:
                 raise SpecError(f"'{name}': {entry.name} takes a number from {entry.low} to {entry.high}")
             return entry.write(number, map_seed)
+    if name in getattr(sys.modules.get("gymnasium"), "registry", ()):
+        raise SpecError(
+            f"'{name}' is an environment, not a task; say what is to be done in it: errands.Task.from_env('{name}', features, "
+            "machine), or a task file with kind = \"gymnasium\""
+        )
     raise UnknownName("task", name, _examples())
 
 

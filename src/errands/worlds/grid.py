@@ -217,6 +217,8 @@ def grid_limit(places: int, size: int, limit: int | None = None) -> int:
 
 def positive(name: str, number: int) -> int:
     """The number itself where it is at least 1; otherwise a SpecError that names it."""
+    if isinstance(number, bool) or not isinstance(number, int | np.integer):
+        raise SpecError(f"{name} is {number!r}, and must be a whole number")
     if number < 1:
         raise SpecError(f"{name} is {number}, and must be at least 1")
-    return number
+    return int(number)

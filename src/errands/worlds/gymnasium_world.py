@@ -11,7 +11,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from errands.errors import SpecError
+from errands.errors import SpecError, TaskError
 from errands.tables import Floats, WorldTable
 from errands.worlds.base import FiniteWorld
 from errands.worlds.foreign_env import FeatureWrapper, NumberedEnv, StateNumbers
@@ -87,6 +87,9 @@ class GymnasiumWorld:
         }
         make = _maker(id, settings)
         base = make(None)
+        for part in ("observation_space", "action_space"):
+            if not isinstance(getattr(base, part, None), gym.Space):
+                raise SpecError(f"the environment '{_name(id)}' has no {part}; give it one of gymnasium.spaces")
         function = function_of(features) if isinstance(features, str) else features if callable(features) else None
         if function is None and not isinstance(features, Mapping):
             raise SpecError(
@@ -108,7 +111,7 @@ class GymnasiumWorld:
             )
         read_state = function_of(state) if isinstance(state, str) else state
         values: dict[str, Any] = {
-            "id": _name(id),
+            "id": _name(base) if _name(id) == "<lambda>" else _name(id),
             "features": tuple(names),
             "limit": positive("limit", own if limit is None else limit),
             "kwargs": settings,
@@ -192,7 +195,12 @@ class GymnasiumWorld:
         """The hashable state behind an observation."""
         if self.read_state is None:
             raise SpecError(f"the world '{self.id}' has no state function")
-        return self.read_state(env.unwrapped, observation, info)
+        try:
+            return self.read_state(env.unwrapped, observation, info)
+        except Exception as fault:
+            raise TaskError(
+                f"the state function of '{self.id}' raised {type(fault).__name__}: {str(fault)[:200]}; mend it"
+            ) from fault
 
     def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
         """A fresh environment, which reports features and signals besides what it always did."""
@@ -326,7 +334,12 @@ def _state_function(function: Callable[..., Hashable] | None) -> Callable[[Any, 
 
 
 def _own_limit(env: gym.Env[Any, Any]) -> int:
-    """The environment's own limit: of its registration, or MiniGrid's attribute."""
+    """The environment's own limit: of a TimeLimit around it, of its registration, or MiniGrid's attribute."""
+    layer = env
+    while isinstance(layer, gym.Wrapper):
+        if isinstance(layer, gym.wrappers.TimeLimit):
+            return int(layer._max_episode_steps)
+        layer = layer.env
     registered = None
     if env.spec is not None:  # ids are made without their limit: look it up where they are registered
         known = gym.registry.get(env.spec.id)
@@ -340,6 +353,10 @@ def _maker(source: Source, kwargs: Mapping[str, Any]) -> Callable[[str | None], 
         return lambda mode: _copied(source)
     if callable(source):
         return lambda mode: _built(source, kwargs, mode)
+    if not isinstance(source, str):
+        raise SpecError(
+            f"the environment is a {type(source).__name__}; give a Gymnasium id, a function that makes environments, or one to copy"
+        )
     _, colon, name = source.partition(":")
     if not colon:
         return lambda mode: _registered(source, kwargs, mode)

@@ -99,6 +99,8 @@ def read_rule(name: str, spec: Any, space: gym.Space[Any]) -> Rule:
         return _read_region(name, spec, space)
     if isinstance(spec, Sequence) and not isinstance(spec, str):
         return _read_states(name, spec, space)
+    if callable(spec):
+        raise SpecError(f"feature '{name}' is a function; give one function for all features, or rules: [15], or {_FORMS}")
     raise SpecError(f"feature '{name}' is {spec!r}; give a list of states such as [15], or a region: {_FORMS}")
 
 
