@@ -210,6 +210,8 @@ def read_text(path: Path, kind: str = "a task file", most: int = 1_000_000) -> s
     except FileNotFoundError:
         other = " or a name from 'errands tasks'" if kind == "a task file" else ""
         raise SpecError(f"there is no file '{path}'; give the path of {kind}{other}") from None
+    except IsADirectoryError:
+        raise SpecError(f"'{path}' cannot be read as {kind}: it is no plain file") from None
     except (OSError, ValueError) as fault:
         raise SpecError(f"'{path}' cannot be read as {kind}: {fault}") from None
 
