@@ -65,7 +65,7 @@ class DeepDiRLConfig(DeepConfig, SearchConfig):
         super().__post_init__()
         if self.full_reward <= 0:
             raise ConfigError(f"full_reward is {self.full_reward}; it must be positive")
-        for name, only in (("n_steps", 1), ("learn_every", 1), ("standardise", False)):
+        for name, only in (("n_steps", 1), ("learn_every", 1), ("standardise", False), ("envs", 1)):
             if getattr(self, name) != only:
                 raise ConfigError(f"{name} is {getattr(self, name)}; 'dirl' has no such thing, so leave it out")
 
