@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 import json
 import shlex
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from errands.cli.reproduce import Arguments as Reproduce
 from errands.cli.tell import Answer
 from errands.cli.verbs import GROUPS, VERBS, Verb, help_text, parse, typed
 from errands.errors import ErrandsError
+from errands.tasks import load
 
 
 @pytest.mark.parametrize("name", VERBS)
@@ -139,3 +141,23 @@ def test_only_what_differs_from_its_default_is_written() -> None:
 def test_words_with_spaces_are_quoted() -> None:
     given = Plot("curves", ("my run",), Path("a b.svg"))
     assert typed("plot", given) == "errands plot curves 'my run' --output 'a b.svg'"
+
+
+def test_what_a_terminal_of_another_encoding_cannot_show_is_written_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = tmp_path / "größe.toml"
+    path.write_text(load("figure-1").to_toml().replace('"figure-1"', '"grüße-日本"'), encoding="utf-8")
+    said = []
+    for words in (["show", str(path)], ["solve", str(path)], ["solve", str(path), "--json"], ["show", "nö.toml", "--json"]):
+        out, err = (io.TextIOWrapper(io.BytesIO(), encoding="ascii") for _ in range(2))
+        monkeypatch.setattr("sys.stdout", out)
+        monkeypatch.setattr("sys.stderr", err)
+        code = main(words)
+        out.flush()
+        said.append((code, out.buffer.getvalue().decode("ascii")))  # type: ignore[attr-defined]
+    monkeypatch.undo()
+    assert [code for code, _ in said] == [0, 0, 0, 2]
+    assert "b\\u2193 | b\\u2913" in said[0][1]
+    assert json.loads(said[2][1])["task"] == "grüße-日本"
+    assert "nö.toml" in json.loads(said[3][1])["error"]

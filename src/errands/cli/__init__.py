@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,10 @@ from errands.terminal import printable
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 the task or run failed, 2 the input is wrong."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal or pipe of another encoding than UTF-8: what it cannot show is written out, as in \u2193.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     debug = "--debug" in words
     as_json = "--json" in words
     words = [w for w in words if w not in ("--debug", "--json")]
@@ -138,7 +143,8 @@ def _print_json(document: Any) -> None:
     """One document, letters as they are; what a terminal would obey is escaped as JSON allows."""
     import json
 
-    text = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False)
+    plain = (getattr(sys.stdout, "encoding", None) or "utf-8").lower() not in ("utf-8", "utf8")
+    text = json.dumps(document, ensure_ascii=plain, indent=1, allow_nan=False)
     if not text.replace("\n", "").isprintable():
         text = "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
     print(text)

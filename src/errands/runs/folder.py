@@ -290,12 +290,13 @@ class SeedFolder:
             raise refusal(self.table, fault) from None
 
     def end(self, result: ResultDocument) -> None:
-        """Store how the seed ended."""
+        """Store how the seed ended, and of which run it is."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as fault:
             raise refusal(self.path, fault) from None
-        write_document(self.finish, result)
+        owner = self.owner.identity if self.owner else None
+        write_document(self.finish, result.model_copy(update={"run_sha256": owner}))
 
 
 @dataclass

@@ -368,7 +368,7 @@ class _Training:
     def _end(self, member: _Member) -> ResultDocument:
         known, rows = self.document, tuple(member.evaluations)
         run = judge(member.learner, known.learner, known.machine, known.preset, rows, self.seconds, self.best)
-        result = _result(run, self.best.length, member.stored, round(self.training_seconds, 6), self.run.identity)
+        result = _result(run, self.best.length, member.stored, round(self.training_seconds, 6))
         member.place.end(result)
         return result
 
@@ -439,13 +439,12 @@ def newest_common(places: Sequence[SeedFolder]) -> tuple[list[Checkpoint], Seque
 
 
 def _result(
-    run: Run, length: float | None, stored: CheckpointDocument | None, trained: float, identity: str
+    run: Run, length: float | None, stored: CheckpointDocument | None, trained: float
 ) -> ResultDocument:
     table = render(run.evaluations)
     claim = run.certificate.claim if run.certificate else None
     return ResultDocument(
         **run.summary(length),
-        run_sha256=identity,
         optimum=length if length is not None and math.isfinite(length) else None,
         proved=bool(claim and claim.proved),
         proved_step=claim.step if claim and claim.proved else None,
@@ -465,7 +464,7 @@ def end_seed(folder: RunFolder, run: Run, student: Learner, best: Optimum) -> Re
         stored = write_checkpoint(
             place.path, run.seed, student.step, student.save(), run.evaluations, run.wall_seconds, None, trained, place.owner
         )
-        result = _result(run, best.length, stored, round(trained, 6), folder.identity)
+        result = _result(run, best.length, stored, round(trained, 6))
         place.end(result)
     return result
 
