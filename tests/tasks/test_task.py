@@ -156,6 +156,14 @@ def test_values_show_themselves_shortly_and_as_tables_in_notebooks() -> None:
     assert "<svg" in task._repr_html_()
     assert "<th>steps</th><td>60</td>" in best._repr_html_()
     assert "60 steps, 0 more than the optimum" in judged._repr_html_()
+    agenda = errands.unfold_agenda(load("office-3").machine)
+    machines = (agenda.numeric, errands.unfold_boolean(agenda.numeric), agenda, errands.couple(agenda))
+    assert repr(agenda) == "<AgendaRM: 16 states, 3 subtasks>"
+    # Each arrow is a row, under one row of headings: "coffee" leads on in 0{o1,o2,o3}coffee.
+    assert all(f"<strong>{repr(m).strip('<>')}</strong>" in m._repr_html_() for m in machines)
+    assert "<td>0{o1,o2,o3}coffee</td><td>coffee &amp; ~decoration</td><td>0</td><td>1" in agenda._repr_html_()
+    assert agenda.numeric._repr_html_().count("<tr>") == 1 + len(agenda.numeric.transitions)
+    assert "<table>" not in errands.unfold_agenda(load("delivery-10").machine)._repr_html_()
     hostile = replace(task, name="<script>alert(1)</script>")
     assert "<script>" not in hostile._repr_html_()
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 
 from errands.features import Guard, conjunction, literal, negation, parse_guard
 from errands.machines.numeric import NumericRM
 from errands.machines.rules import rule_sentences
 from errands.machines.stepping import Move, State, Stepper, objective_of
 from errands.machines.unfolding import AgendaRM, BooleanRM, CoupledRM, extend, mask_of
-from errands.tables import FAILURE
+from errands.tables import FAILURE, SUCCESS
+
+MOST_SHOWN = 60
+"""States, and arrows, of a machine that a notebook shows as a table."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,23 @@ def graph_of(machine: NumericRM | BooleanRM | AgendaRM | CoupledRM) -> MachineGr
         edges = (Edge(i, j, _guard(machine.stepper, machine.states[i], m), _reward(m)) for i, j, m in moves)
         return MachineGraph("agenda machine", nodes, tuple(dict.fromkeys(edges)))
     return _coupled(machine)
+
+
+def table_of(machine: NumericRM | BooleanRM | AgendaRM | CoupledRM) -> str:
+    """The arrows of a machine as a table in HTML; of a large one its size alone."""
+    shown = f"<strong>{escape(repr(machine).strip('<>'))}</strong>"
+    if len(machine) > MOST_SHOWN:
+        return f"<div>{shown}</div>"
+    graph = graph_of(machine)
+    marks = {SUCCESS: " ✓", FAILURE: " ✗"}
+    names = [escape(node.text) + marks.get(node.status, "") for node in graph.nodes]
+    lines = [
+        f"<tr><td>{names[e.source]}</td><td>{escape(e.guard)}</td><td>{escape(e.reward)}</td><td>{names[e.target]}</td></tr>"
+        for e in graph.edges[:MOST_SHOWN]
+    ]
+    more = f"<div>and {len(graph.edges) - MOST_SHOWN:,} more</div>" if len(graph.edges) > MOST_SHOWN else ""
+    head = "<tr><th>from</th><th>when</th><th>reward</th><th>to</th></tr>"
+    return f"<div>{shown}<table>{head}{''.join(lines)}</table>{more}</div>"
 
 
 def _numeric(machine: NumericRM) -> MachineGraph:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from errands.errors import SpecError
 from errands.features import (
@@ -95,8 +96,24 @@ class Label:
         )
 
 
-@dataclass(frozen=True)
-class NumericRM:
+class Shown:
+    """A machine in a few words, and in a notebook as a table of its arrows."""
+
+    def __repr__(self) -> str:
+        machine: Any = self
+        numeric = getattr(getattr(machine, "agenda", machine), "numeric", None)
+        whole = numeric if isinstance(numeric, NumericRM) else machine
+        return f"<{type(self).__name__}: {len(machine):,} states, {len(whole.subtasks):,} subtasks>"
+
+    def _repr_html_(self) -> str:
+        from errands.machines.graph import table_of
+
+        machine: Any = self
+        return table_of(machine)
+
+
+@dataclass(frozen=True, repr=False)
+class NumericRM(Shown):
     """A machine over Boolean features and numeric ones that count uncompleted subtasks.
 
     >>> import errands

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from errands.machines.counting import objectives, predicted
-from errands.machines.numeric import Label, NumericRM, Outcome, Signals, Trace
+from errands.machines.numeric import Label, NumericRM, Outcome, Shown, Signals, Trace
 from errands.machines.stepping import BUDGET, State, Stepper, refuse
 from errands.tables import FAILURE, RUNNING, SUCCESS
 
 Ordered = tuple[int, tuple[int, ...]]
 
 
-@dataclass(frozen=True)
-class BooleanRM:
+@dataclass(frozen=True, repr=False)
+class BooleanRM(Shown):
     """Definition 1, Figure 2a: completion orders are told apart; it has no labels, its states are numbered as they are found.
 
     >>> import errands
@@ -109,8 +109,8 @@ def unfold_boolean(machine: NumericRM, budget: int = BUDGET) -> BooleanRM:
     return BooleanRM(machine, tuple(states), stepper)
 
 
-@dataclass(frozen=True)
-class AgendaRM:
+@dataclass(frozen=True, repr=False)
+class AgendaRM(Shown):
     """Definition 3: a Boolean machine of (numeric state, remaining subtasks), labelled by depth, agenda and objective.
 
     >>> import errands
@@ -214,8 +214,8 @@ def _targets(stepper: Stepper, state: State) -> list[State]:
     return targets
 
 
-@dataclass(frozen=True)
-class CoupledRM:
+@dataclass(frozen=True, repr=False)
+class CoupledRM(Shown):
     """Definition 4: the agent occupies one state per open objective at once and may leave by any of them.
 
     >>> import errands

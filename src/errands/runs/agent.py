@@ -39,6 +39,10 @@ class Follower:
         """A new episode has begun; the machine does not consume what is true at its start."""
         self._begin(observation, info or {})
 
+    def __repr__(self) -> str:
+        how = "success" if self.success else "failure" if self.done else f"{', '.join(self.remaining) or 'nothing'} left"
+        return f"<{type(self).__name__}: {how}>"
+
     @property
     def done(self) -> bool:
         """Whether the machine has ended, in success or failure; an environment may end before."""
