@@ -8,7 +8,7 @@ import pytest
 from errands.kernels.scout.memory import Known, observe
 from errands.learners.scout.learner import new_known
 from errands.learners.scout.machine import Lowering, number_states
-from errands.learners.scout.policy import ExactValues, RoutedPolicy
+from errands.learners.scout.planner import ExactValues, RoutedPolicy
 from errands.tasks import sequence
 
 GAMMA = 0.9

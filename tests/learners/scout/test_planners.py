@@ -7,8 +7,7 @@ import pytest
 
 from errands.learners.scout.learner import ScoutConfig, new_known
 from errands.learners.scout.machine import Lowering
-from errands.learners.scout.planner import ExactPlanner, NearestPlanner, Planners, UsualOutcomes
-from errands.learners.scout.policy import ExactValues
+from errands.learners.scout.planner import ExactPlanner, ExactValues, NearestPlanner, Planners, UsualOutcomes
 from errands.learners.scout.stages import StageValues, TourPlanner
 from errands.machines import NumericRM
 from errands.tasks import any_order, avoid

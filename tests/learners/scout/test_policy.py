@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from errands.learners.scout.policy import KnownWay, PlannedPolicy
+from errands.learners.scout.planner import PlannedPolicy
+from errands.learners.scout.stages import KnownWay
 
 HERE, THERE = (0, 0b11), (0, 0b01)
 

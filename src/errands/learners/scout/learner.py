@@ -18,9 +18,18 @@ from errands.kernels.scout.model import learn_model, oddness, seek_values
 from errands.kernels.scout.plan import FAR, measure
 from errands.learners.base import Form, Learner, LearnerConfig, Saved
 from errands.learners.scout.machine import Lowering
-from errands.learners.scout.planner import ExactPlanner, Planners, bounds_so_far, proof
-from errands.learners.scout.policy import KnownWay, PlannedPolicy, Planner, RandomPlanner, RoutedPolicy
+from errands.learners.scout.planner import (
+    ExactPlanner,
+    PlannedPolicy,
+    Planner,
+    Planners,
+    RandomPlanner,
+    RoutedPolicy,
+    bounds_so_far,
+    proof,
+)
 from errands.learners.scout.saving import form_of, load_scout, save_scout
+from errands.learners.scout.stages import KnownWay
 from errands.learners.scout.world import BEYOND, NEWS, Outing, TableSampler, make_sampler
 from errands.machines.counting import size
 from errands.machines.stepping import State

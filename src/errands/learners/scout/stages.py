@@ -15,9 +15,17 @@ from errands.kernels.scout.model import learn_model, stage_values
 from errands.kernels.scout.plan import FAR
 from errands.kernels.scout.tour import NOWHERE, SUCCEED, stage_search, tree_bound
 from errands.learners.scout.machine import Lowering
-from errands.learners.scout.policy import KnownWay
 from errands.machines.stepping import State
 from errands.tables import FAILURE, RUNNING, SUCCESS, Draws, Flags, Floats, Ints
+
+
+@dataclass(frozen=True)
+class KnownWay:
+    """Actions to success over known steps, with the cell and the agenda state before each."""
+
+    actions: tuple[int, ...]
+    cells: tuple[int, ...]
+    states: tuple[State, ...]
 
 
 @dataclass(frozen=True)
