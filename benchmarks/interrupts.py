@@ -18,7 +18,7 @@ from pathlib import Path
 
 LEARNERS = ("qrm", "crm", "hrm", "qcorm", "qcorm-plus")
 CODE = "import sys; from errands.cli import main; sys.exit(main())"
-OPTIONS = ["--steps", "600000", "--eval-every", "20", "--checkpoint-every", "0.2", "--jobs", "1", "--name", "it"]
+OPTIONS = ["--steps", "2000000", "--eval-every", "20", "--checkpoint-every", "0.2", "--jobs", "1", "--name", "it"]
 
 
 def started(words: list[str], folder: Path) -> subprocess.Popen[str]:
@@ -67,7 +67,8 @@ def chain(learner: str, wanted: int, dice: random.Random) -> collections.Counter
                 time.sleep(dice.random() * 0.7)
                 process.send_signal(signal.SIGINT)
             said = process.communicate()[1]
-            if process.returncode == 0:  # it had ended before the interrupt came: begin a new one
+            # It had ended before the interrupt came, or Python was already being taken down: begin a new one.
+            if process.returncode == 0 or (Path(one) / "runs" / "it" / "seed-0" / "result.json").exists():
                 subprocess.run(["rm", "-rf", str(Path(one) / "runs")], check=True)
                 continue
             codes[process.returncode] += 1

@@ -56,6 +56,7 @@ class Quotient:
             len(names) - slack for (_, names), slack in zip(machine.numeric, self.slack, strict=True)
         )
         self._targets: dict[tuple[int, Word, tuple[bool, ...]], list[int]] = {}
+        self._labelled: dict[State, tuple[int, tuple[str, ...]]] = {}
         start: Node = (self.stepper.start[0], self.total)
         self.nodes: dict[Node, int] = {start: 0}
         """Every node that can be reached, with its depth: that of all agenda states which it stands for."""
@@ -119,6 +120,12 @@ class Quotient:
 
     def label(self, state: State, *objectives: str) -> Label:
         """The label of an agenda state, or of a coupled one when one objective is given; no machine is built."""
+        # An agenda state has as many labels as objectives, which share all but the last part.
+        if state not in self._labelled:
+            self._labelled[state] = (self._depth(state), self.stepper.named(state[1]))
+        return Label(*self._labelled[state], objectives or self.stepper.shown(state))
+
+    def _depth(self, state: State) -> int:
         u, mask = state
         depth = self.depths.get(state)
         if depth is None:
@@ -126,7 +133,7 @@ class Quotient:
             # A choice is closed when only `slack` subtasks are left, and these go as well: 0 to do is the bound.
             counts = tuple(max(0, k - slack) for k, slack in zip(left, self.slack, strict=True))
             depth = self.nodes[(u, counts)]
-        return Label(depth, self.stepper.named(mask), objectives or self.stepper.shown(state))
+        return depth
 
     @cached_property
     def depths(self) -> dict[State, int]:

@@ -134,14 +134,15 @@ def _certain(crossed: Product, gamma: float, budget: int, orders: bool) -> Optim
 
 def _retrace(crossed: Product, states: list[int]) -> dict[int, int]:
     """The first action that leads from each state to the next one, and to success from the last."""
-    pair = Pair(crossed.task)
+    table, count = crossed.world.table, crossed.world.states
     plan: dict[int, int] = {}
-    for here, there in zip(states, [*states[1:], -1], strict=True):
-        m, s = divmod(here, crossed.world.states)
-        for action in range(crossed.world.actions):
-            if _index(crossed, pair.step(s, crossed.state(m), action)) == there:
-                plan[here] = action
-                break
+    for here, there in zip(states, [*states[1:], DONE], strict=True):
+        m, s = divmod(here, count)
+        # As the search has it: success counts even where the world ends the episode with that very step.
+        target = crossed.following[m, table.label[s, :, 0]]
+        reached = np.where(target == DONE, DONE, target * count + table.next[s, :, 0])
+        reached[(target != DONE) & ((target == DEAD) | table.ends[s, :, 0])] = DEAD
+        plan[here] = int(np.argmax(reached == there))
     return plan
 
 

@@ -162,11 +162,8 @@ class QCoRM(TabularLearner):
         width = len(self.objectives)
         # A key is numeric state * objectives + objective.
         slots = np.flatnonzero((self.table.key >= 0) & np.isfinite(self.table.eta))
-        return {
-            (int(self.table.key[i]) // width, int(self.table.mask[i]), self.objectives[int(self.table.key[i]) % width]):
-            float(self.table.eta[i])
-            for i in slots
-        }  # fmt: skip
+        rows = zip(*(column[slots].tolist() for column in (self.table.key, self.table.mask, self.table.eta)), strict=True)
+        return {(key // width, mask, self.objectives[key % width]): eta for key, mask, eta in rows}
 
     @property
     def steps_to_go(self) -> Mapping[str, float]:
