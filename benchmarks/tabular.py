@@ -1,6 +1,7 @@
 """Tabular learners: ns per step, ratios to plain-Python twins in the same run, memory, start-up.
 
 python benchmarks/tabular.py [--quick]
+python benchmarks/tabular.py --base PATH_OF_OLD_CHECKOUT    # ns per step of both, in turns; 1 where a loop is over 5 % slower
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+from checkouts import checkouts, in_turns, show
 from plain import PlainCRM, PlainQCoRM
 
 from errands.learners import make_learner
@@ -21,15 +23,31 @@ from errands.tasks import load
 QUICK = "--quick" in sys.argv
 
 
-def ns_per_step(learner: Learner, steps: int) -> float:
-    """The best of three pieces, after a warm-up that also compiles."""
+def ns_per_step(learner: Learner, steps: int, pieces: int = 3) -> float:
+    """Processor time of the best of some pieces, after a warm-up that also compiles."""
     learner.advance(max(steps // 4, 1_000))
     best = float("inf")
-    for _ in range(3):
-        begun = time.perf_counter()
-        learner.advance(steps)
-        best = min(best, (time.perf_counter() - begun) / steps * 1e9)
+    for _ in range(pieces):
+        begun = time.thread_time()
+        learner.advance(steps // pieces)
+        best = min(best, (time.thread_time() - begun) / (steps // pieces) * 1e9)
     return best
+
+
+def loops() -> dict[str, float]:
+    """The loops that issue 2 must not have slowed down, each in twenty pieces; and runs of Scout, in microseconds."""
+    cases = [("qcorm", 8, None), ("qcorm-0", 16, None)]
+    cases += [(name, 8, "agenda") for name in ("qrm", "crm", "hrm")] + [("qcorm-plus", 8, None)]
+    figures = {}
+    for name, n, machine in cases:
+        learner = make_learner(load(f"delivery-{n}"), name, 0, machine)
+        figures[f"{name} N={n}"] = ns_per_step(learner, 100_000 if name == "qcorm-plus" else 4_000_000, 20)
+    task, spent = load("delivery-8"), []
+    for _ in range(40):
+        begun = time.thread_time()
+        list(make_learner(task, "scout").train(20_000))
+        spent.append((time.thread_time() - begun) * 1e6)
+    return {**figures, "scout N=8 (us per run)": min(spent)}
 
 
 def speeds() -> dict[str, float]:
@@ -125,6 +143,12 @@ def start_up() -> dict[str, float]:
 
 
 def main() -> None:
+    if "--loops" in sys.argv:
+        print(json.dumps(loops()))
+        return
+    if "--base" in sys.argv:
+        both = checkouts(sys.argv[sys.argv.index("--base") + 1])
+        sys.exit(show(in_turns([__file__, "--loops"], both, 3), both, "ns per step") > 1.05)
     found = speeds()
     document = {"ns_per_step": found, "times_plain_python": ratios(), "two_threads": ten_seeds()}
     memory = subprocess.run([sys.executable, "-c", MEMORY], check=True, capture_output=True, text=True)
