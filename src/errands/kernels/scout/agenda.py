@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from errands.kernels import jit
+from errands.kernels import hot, jit
 from errands.kernels.hashing import node_slot
 from errands.kernels.scout.memory import ONE, ZERO, ScoutMachine, advance, entry_of
 from errands.kernels.stepping import settled, unheld
@@ -31,7 +31,7 @@ class AgendaStates(NamedTuple):
     entry: Ints
 
 
-@jit
+@hot
 def situations(machine: ScoutMachine, u: int, mask: np.uint64) -> int:
     """How many sets of subtasks one step can complete in (u, mask): nothing or one of each variable, any visit's end."""
     count = 1
@@ -41,7 +41,7 @@ def situations(machine: ScoutMachine, u: int, mask: np.uint64) -> int:
     return count << bits_in(open_ & machine.order.ends)
 
 
-@jit
+@hot
 def situation(machine: ScoutMachine, u: int, open_: np.uint64, number: int, count: int) -> np.uint64:
     """The subtasks of a numbered situation: a digit for each variable, 0 for none, k for its k-th open subtask.
 
@@ -72,7 +72,7 @@ def situation(machine: ScoutMachine, u: int, open_: np.uint64, number: int, coun
     return low
 
 
-@jit
+@hot
 def bits_in(mask: np.uint64) -> int:
     """How many bits are set."""
     count = 0
@@ -82,14 +82,14 @@ def bits_in(mask: np.uint64) -> int:
     return count
 
 
-@jit
+@hot
 def open_of(machine: ScoutMachine, u: int, mask: np.uint64) -> np.uint64:
     """The subtasks that a step from (u, mask) could complete; one word."""
     wanted = machine.active[u, 0] & mask
     return unheld(machine.order, mask, wanted) if machine.order.ruled else wanted
 
 
-@jit
+@hot
 def left_after(machine: ScoutMachine, mask: np.uint64, low: np.uint64) -> np.uint64:
     """What remains of a mask once `low` is completed; one word."""
     return settled(machine.order, mask & ~low) if machine.order.ruled else mask & ~low

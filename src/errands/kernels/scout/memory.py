@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.kernels import jit
+from errands.kernels import hot, jit
 from errands.kernels.stepping import outcome, settled, unheld
 from errands.tables import FAILURE, RUNNING, SUCCESS, Codes, Flags, Floats, Ints, Masks, OrderTable, WorldTable
 
@@ -50,7 +50,7 @@ class ScoutMachine(NamedTuple):
     """The rules between the subtasks; a machine that has some has one word."""
 
 
-@jit
+@hot
 def entry_of(machine: ScoutMachine, u: int, mask: np.uint64, low: np.uint64) -> int:
     """The entry of u when `low` was completed (0 for nothing) and `mask` remains."""
     q = 0
@@ -66,7 +66,7 @@ def entry_of(machine: ScoutMachine, u: int, mask: np.uint64, low: np.uint64) -> 
     return machine.row[u] + q
 
 
-@jit
+@hot
 def advance_ruled(machine: ScoutMachine, u: int, mask: Masks, label: int, after: Masks) -> int:
     """The same step as `advance` where rules hold subtasks back."""
     hit = unheld(machine.order, mask[0], machine.label_bits[label, 0] & machine.active[u, 0] & mask[0])
@@ -80,7 +80,7 @@ def advance_ruled(machine: ScoutMachine, u: int, mask: Masks, label: int, after:
     return entry_of(machine, u, after[0], low)
 
 
-@jit
+@hot
 def advance(machine: ScoutMachine, u: int, mask: Masks, label: int, after: Masks) -> int:
     """The entry that a step with this label reads; `after` receives the mask after the step."""
     if machine.order.ruled:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.kernels import jit
+from errands.kernels import hot, jit
 from errands.kernels.hashing import slot_of
 from errands.kernels.scout.agenda import AgendaStates
 from errands.kernels.scout.memory import Known
@@ -188,7 +188,7 @@ NONE, GOAL, EXIT, LOST = range(4)
 MOST_NODES = 1_500_000
 
 
-@jit
+@hot
 def estimate(delta: Ints, marks: Landmarks, w: Ints, x: int, s: int) -> int:
     """A lower bound on the steps to success from machine state x in cell s; consistent along known steps."""
     marked = marks.cell.shape[0]
@@ -200,7 +200,7 @@ def estimate(delta: Ints, marks: Landmarks, w: Ints, x: int, s: int) -> int:
     return best
 
 
-@jit
+@hot
 def push(keys: Longs, items: Ints, size: int, key: int, item: int) -> None:
     """Put an item into the binary heap of `size` items."""
     # A hole moves up from the end to where the key belongs; the item is written once.
@@ -211,7 +211,7 @@ def push(keys: Longs, items: Ints, size: int, key: int, item: int) -> None:
     keys[i], items[i] = key, item
 
 
-@jit
+@hot
 def pop(keys: Longs, items: Ints, size: int) -> int:
     """Take the first item out of the heap of `size` items."""
     first = items[0]
