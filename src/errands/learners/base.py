@@ -6,7 +6,7 @@ import math
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -58,8 +58,32 @@ class LearnerConfig:
                     raise ConfigError(f"{field.name} is {value}; it must be smaller than 2 ** 53")
         if not 0 < self.gamma <= 1:
             raise ConfigError(f"gamma is {self.gamma}; it must lie above 0 and not above 1")
-        if self.eval_every < 1:
-            raise ConfigError(f"eval_every is {self.eval_every}; it must be at least 1")
+        self._at_least(1, "eval_every")
+
+    def _must(self, wanted: str, holds: Callable[[Any], bool], names: Sequence[str]) -> None:
+        """Refuse settings of which something does not hold; None is left out of the question."""
+        for name in names:
+            value = getattr(self, name)
+            if value is not None and not holds(value):
+                raise ConfigError(f"{name} is {value}; it must {wanted}")
+
+    def _shares(self, *names: str) -> None:
+        self._must("lie between 0 and 1", lambda value: 0 <= value <= 1, names)
+
+    def _positive(self, *names: str) -> None:
+        self._must("be positive", lambda value: value > 0, names)
+
+    def _not_negative(self, *names: str) -> None:
+        self._must("not be negative", lambda value: value >= 0, names)
+
+    def _at_least(self, least: int, *names: str) -> None:
+        self._must(f"be at least {least}", lambda value: value >= least, names)
+
+    def _words(self, known: Mapping[str, Sequence[str]]) -> None:
+        """Refuse a setting that is none of the words that are known for it."""
+        for name, words in known.items():
+            if getattr(self, name) not in words:
+                raise ConfigError(f"{name} is '{getattr(self, name)}'; choose from {', '.join(words)}")
 
 
 @lru_cache(maxsize=1)

@@ -117,7 +117,7 @@ def test_where_subtasks_vanish_only_what_may_still_come_is_learnt():
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"leg": -1.0}, "leg must not be negative"),
+        ({"leg": -1.0}, "leg is -1.0; it must not be negative"),
         ({"visited": 1.5}, "between 0 and 1"),
         ({"late": 3}, "less than depth, 3"),
     ],

@@ -97,36 +97,16 @@ class DeepConfig(LearnerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("alpha", "polyak", "epsilon_start", "epsilon_step", "epsilon_end", "random_actions"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
-        counts = (
-            "batch",
-            "capacity",
-            "width",
-            "depth",
-            "policy_delay",
-            "warmup",
-            "explore_steps",
-            "n_steps",
-            "learn_every",
-        )
-        for name in (*counts, "eval_episodes"):
-            # None passes: eval_episodes has it as a default.
-            if (getattr(self, name) or 1) < 1 or getattr(self, name) == 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")
-        for name in ("action_noise", "target_noise", "noise_clip", "action_cost"):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must not be negative")
+        self._shares("alpha", "polyak", "epsilon_start", "epsilon_step", "epsilon_end", "random_actions")
+        self._at_least(1, "batch", "capacity", "width", "depth", "policy_delay", "warmup", "explore_steps")
+        self._at_least(1, "n_steps", "learn_every", "eval_episodes")
+        self._not_negative("action_noise", "target_noise", "noise_clip", "action_cost")
+        self._positive("reward_scale")
+        self._words(_WORDS)
         if (self.n_steps - 1) * self.envs >= self.capacity:
             raise ConfigError(
                 f"n_steps is {self.n_steps}; the rows of so many steps do not fit into capacity, {self.capacity}"
             )
-        if self.reward_scale <= 0:
-            raise ConfigError(f"reward_scale is {self.reward_scale}; it must be positive")
-        for name, words in _WORDS.items():
-            if getattr(self, name) not in words:
-                raise ConfigError(f"{name} is '{getattr(self, name)}'; choose from {', '.join(words)}")
         self._check_envs()
 
     def _check_envs(self) -> None:
@@ -159,10 +139,8 @@ class DeepHRMConfig(DeepConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.full_reward <= 0 or self.option_limit < 1 or self.controller_capacity < 1:
-            raise ConfigError("full_reward, option_limit and controller_capacity must be positive")
-        if not 0 <= self.epsilon_controller <= 1:
-            raise ConfigError(f"epsilon_controller is {self.epsilon_controller}; it must lie between 0 and 1")
+        self._positive("full_reward", "option_limit", "controller_capacity")
+        self._shares("epsilon_controller")
 
 
 @dataclass(frozen=True)
@@ -216,13 +194,8 @@ class DeepQCoRMConfig(DeepConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("alpha_eta", "alpha_k", "xi_start", "xi_step", "xi_end", "penalty", "floor"):
-            value = getattr(self, name)
-            if value is not None and not 0 <= value <= 1:
-                raise ConfigError(f"{name} is {value}; it must lie between 0 and 1")
-        for name, words in _QCORM_WORDS.items():
-            if getattr(self, name) not in words:
-                raise ConfigError(f"{name} is '{getattr(self, name)}'; choose from {', '.join(words)}")
+        self._shares("alpha_eta", "alpha_k", "xi_start", "xi_step", "xi_end", "penalty", "floor")
+        self._words(_QCORM_WORDS)
         if self.full_reward <= 0 or self.min_step_reward > 0:
             raise ConfigError("full_reward must be positive and min_step_reward not positive, as Theorem 1 assumes")
         if self.ground_batch < 1 or self.ground_capacity < self.ground_batch:
@@ -250,12 +223,11 @@ class DeepPlusConfig(DeepConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.contexts < 1 or self.code_width < 1:
-            raise ConfigError("contexts and code_width must be at least 1")
+        self._at_least(1, "contexts", "code_width")
+        self._not_negative("leg")
+        self._shares("visited")
         if self.n_steps > 1:
             raise ConfigError(f"n_steps is {self.n_steps}; 'qcorm-plus' learns from single steps, so leave it out")
-        if self.leg < 0 or not 0 <= self.visited <= 1:
-            raise ConfigError("leg must not be negative, and visited must lie between 0 and 1")
         if not 0 <= self.late < self.depth:
             raise ConfigError(f"late is {self.late}; it must be at least 0 and less than depth, {self.depth}")
 

@@ -27,9 +27,7 @@ class SearchConfig(LearnerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("rollouts", "edge_limit"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        self._at_least(1, "rollouts", "edge_limit")
         if self.edge_steps is not None and self.edge_steps < 1:
             raise ConfigError(f"edge_steps is {self.edge_steps}; it must be at least 1, or left out to share the total")
         if not 0 < self.training_share < 1:
@@ -49,9 +47,7 @@ class DiRLConfig(SearchConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("alpha", "epsilon"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
+        self._shares("alpha", "epsilon")
 
 
 @dataclass(frozen=True)
@@ -63,8 +59,7 @@ class DeepDiRLConfig(DeepConfig, SearchConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.full_reward <= 0:
-            raise ConfigError(f"full_reward is {self.full_reward}; it must be positive")
+        self._positive("full_reward")
         for name, only in (("n_steps", 1), ("learn_every", 1), ("standardise", False), ("envs", 1)):
             if getattr(self, name) != only:
                 raise ConfigError(f"{name} is {getattr(self, name)}; 'dirl' has no such thing, so leave it out")

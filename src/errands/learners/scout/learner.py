@@ -63,9 +63,8 @@ class ScoutConfig(LearnerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, least in (("replan_every", 1), ("kicks", 0), ("prior", 0), ("level", 1)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least {least}")
+        self._at_least(1, "replan_every", "level")
+        self._not_negative("kicks", "prior")
 
 
 def new_known(states: int, actions: int, outcomes: int) -> Known:

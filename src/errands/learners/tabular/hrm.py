@@ -8,7 +8,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from errands.errors import ConfigError
 from errands.kernels import Repeated
 from errands.kernels.hrm import (
     FIELDS,
@@ -48,13 +47,9 @@ class HRMConfig(QRMConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("alpha_controller", "epsilon_controller"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
-        if self.option_limit < 1:
-            raise ConfigError(f"option_limit is {self.option_limit}; it must be at least 1")
-        if self.full_reward <= 0:
-            raise ConfigError(f"full_reward is {self.full_reward}; it must be positive")
+        self._shares("alpha_controller", "epsilon_controller")
+        self._at_least(1, "option_limit")
+        self._positive("full_reward")
 
 
 class HRM(CounterfactualLearner):

@@ -69,17 +69,10 @@ class QCoRMConfig(LearnerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("alpha", "epsilon", "alpha_eta", "alpha_k", "xi_start", "xi_step", "xi_end"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
+        self._shares("alpha", "epsilon", "alpha_eta", "alpha_k", "xi_start", "xi_step", "xi_end")
         if self.full_reward <= 0 or self.min_step_reward > 0:
             raise ConfigError("full_reward must be positive and min_step_reward not positive, as Theorem 1 assumes")
-        if self.replay not in REPLAYS:
-            raise ConfigError(f"replay is '{self.replay}'; choose from {', '.join(REPLAYS)}")
-        if self.delta not in DELTAS:
-            raise ConfigError(f"delta is '{self.delta}'; choose from {', '.join(DELTAS)}")
-        if self.lifted not in ("occupied", "remaining"):
-            raise ConfigError(f"lifted is '{self.lifted}'; choose from occupied, remaining")
+        self._words({"replay": REPLAYS, "delta": DELTAS, "lifted": ("occupied", "remaining")})
 
 
 class QCoRM(TabularLearner):

@@ -85,11 +85,8 @@ class QCoRMPlusConfig(LearnerConfig):
         super().__post_init__()
         if self.gamma >= 1:
             raise ConfigError(f"gamma is {self.gamma}; QCoRM+ needs it below 1, for example 0.99")
-        if not 0 <= self.epsilon <= 1:
-            raise ConfigError(f"epsilon is {self.epsilon}; it must lie between 0 and 1")
-        for name in ("backwards", "passes", "landmarks", "kicks", "horizon", "replays"):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must not be negative")
+        self._shares("epsilon")
+        self._not_negative("backwards", "passes", "landmarks", "kicks", "horizon", "replays")
         if self.recent < 1 or self.recent & (self.recent - 1):
             raise ConfigError(f"recent is {self.recent}; it must be a power of two, for example {1 << 19}")
 

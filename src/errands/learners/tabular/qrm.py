@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from errands.errors import ConfigError
 from errands.kernels import Repeated
 from errands.kernels.q_learning import FIELDS, Rates, crm_loop, greedy_episode, qrm_loop
 from errands.kernels.stepping import ACTION, MACHINE, OUTCOME, STATE
@@ -34,9 +33,7 @@ class QRMConfig(LearnerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("alpha", "epsilon"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; it must lie between 0 and 1")
+        self._shares("alpha", "epsilon")
 
 
 class QRM(TabularLearner):
