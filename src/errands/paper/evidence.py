@@ -73,11 +73,9 @@ class Evidence:
         return None if curve is None or curve.optimum is None else spread(curve.first(NEAR, curve.optimum)).median
 
     def runtime(self, task: str, method: str, under: str) -> float | None:
-        """Seconds per million steps: the median; for networks the least, since a busy device only slows down."""
+        """Seconds per million steps: the least of seeds or repeats, since whatever else a machine does only slows down."""
         seconds = self.seconds.get((task, method, under))
-        if seconds is None:
-            return None
-        return float(np.median(seconds)) if under in ("tuned", "paper") else min(seconds)
+        return None if seconds is None else min(seconds)
 
     def runtimes(self, family: str, method: str, under: str) -> tuple[list[int], list[float]]:
         """Numbers of subtasks and seconds per million steps of a method over a family of tasks."""

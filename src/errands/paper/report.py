@@ -62,18 +62,20 @@ def figures(panels: Sequence[Panel], evidence: Evidence, skipped: Sequence[Skipp
 
 def _runtimes(panel: Panel, under: str, evidence: Evidence) -> list[Figure]:
     points = [
-        (name, subtasks_of(task), seconds)
+        (name, subtasks_of(task), min(each))
         for (task, name, kind), each in evidence.seconds.items()
         if task in panel.tasks
         and (kind == under or (name in OURS and not panel.deep))
         and name.split()[0] not in STOPPING
-        for seconds in (each if not panel.deep else [min(each)])
     ]
     if not points:
         return []
     kinds = {"heads": "one head per objective or state", "one-hot": "one-hot input"}
     title = f"{panel.title} ({kinds.get(under, f'{under} preset')})"
-    note = "CPU seconds of one core, without evaluations and compilation; methods that stop by themselves are left out"
+    note = (
+        "CPU seconds of one core, without evaluations and compilation, the least of all seeds; methods that stop by "
+        "themselves are left out"
+    )
     if panel.deep:
         note = "Seconds for a million steps of all seeds together, once compiled, evaluations left out; the least where repeated"
     return [Figure(f"{panel.name}-{under}", title, as_svg(draw_runtimes(runtimes(title, points))), (note,))]
