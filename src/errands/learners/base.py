@@ -6,7 +6,7 @@ import math
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -79,7 +79,7 @@ class LearnerConfig:
     def _at_least(self, least: int, *names: str) -> None:
         self._must(f"be at least {least}", lambda value: value >= least, names)
 
-    def _words(self, known: Mapping[str, Sequence[str]]) -> None:
+    def _words(self, known: Mapping[str, Collection[str]]) -> None:
         """Refuse a setting that is none of the words that are known for it."""
         for name, words in known.items():
             if getattr(self, name) not in words:
