@@ -91,7 +91,8 @@ def save_foreign(env: gym.Env[Any, Any]) -> Saved:
             continue
         if is_plain(value):
             attributes[name] = copy.deepcopy(value)
-        elif type(value).__module__.split(".")[0] not in _SCENERY:
+        # Another environment inside is no scenery, though most are of a module of gymnasium's: it has a state of its own.
+        elif type(value).__module__.split(".")[0] not in _SCENERY or (hasattr(value, "step") and hasattr(value, "reset")):
             raise TaskError(
                 f"{type(env).__name__} cannot be saved: its attribute '{name}' is a {type(value).__name__}, "
                 "not plain data; use an environment that keeps its state in numbers and arrays"
