@@ -273,14 +273,8 @@ class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
         self.tokens: list[tuple[str, Guard | None, int]] = []
-        position, end = 0, len(text.rstrip())
-        while position < end:
-            token = _TOKEN.match(text, position)
-            if not token:
-                position += len(text[position:]) - len(text[position:].lstrip())
-                raise SpecError(f"column {position + 1}: '{text[position]}' cannot stand in the guard '{_short(text)}'")
+        for token in tokens_of(text, _TOKEN, f"the guard '{shortened(text)}'"):
             self.tokens.append((*self._token(token), token.start(token.lastgroup or 0) + 1))
-            position = token.end()
         self.tokens.append(("", None, len(text) + 1))
         self.at = 0
 
@@ -303,7 +297,7 @@ class _Parser:
 
     def _fault(self, wanted: str) -> SpecError:
         token, _, column = self.tokens[self.at]
-        text = _short(self.text)
+        text = shortened(self.text)
         if token:
             return SpecError(f"column {column}: found '{token}' where {wanted} was wanted in the guard '{text}'")
         return SpecError(f"column {column}: the guard '{text}' ends where {wanted} was wanted")
@@ -327,7 +321,7 @@ class _Parser:
 
     def _not(self, depth: int) -> Guard:
         if depth > MAX_DEPTH:
-            raise SpecError(f"the guard '{_short(self.text)}' is nested more than {MAX_DEPTH} deep; split it up")
+            raise SpecError(f"the guard '{shortened(self.text)}' is nested more than {MAX_DEPTH} deep; split it up")
         if self._take("~"):
             return negation(self._not(depth + 1))
         if self._take("("):
@@ -341,5 +335,18 @@ class _Parser:
         raise self._fault("a feature, '~' or '('")
 
 
-def _short(text: str) -> str:
+def tokens_of(text: str, pattern: re.Pattern[str], where: str) -> Iterator[re.Match[str]]:
+    """The tokens of a text that a user wrote, one after the other; a fault says at which column something else stands."""
+    position, end = 0, len(text.rstrip())
+    while position < end:
+        token = pattern.match(text, position)
+        if not token:
+            position += len(text[position:]) - len(text[position:].lstrip())
+            raise SpecError(f"column {position + 1}: '{text[position]}' cannot stand in {where}")
+        yield token
+        position = token.end()
+
+
+def shortened(text: str) -> str:
+    """A text as a fault quotes it."""
     return text if len(text) <= 60 else text[:57] + "..."

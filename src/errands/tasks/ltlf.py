@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from errands.errors import SpecError
-from errands.features import MAX_DEPTH
+from errands.features import MAX_DEPTH, shortened, tokens_of
 from errands.machines.numeric import NumericRM
 from errands.machines.rules import read_rules
 from errands.tasks.progression import (
@@ -67,17 +67,11 @@ class _Parser:
     """Recursive descent over one formula; U and -> group to the right."""
 
     def __init__(self, text: str) -> None:
-        self.text = text if len(text) <= 60 else text[:57] + "..."
+        self.text = shortened(text)
         self.tokens: list[tuple[str, int]] = []
-        position, end = 0, len(text.rstrip())
-        while position < end:
-            token = _TOKEN.match(text, position)
-            if not token:
-                position += len(text[position:]) - len(text[position:].lstrip())
-                raise SpecError(f"column {position + 1}: '{text[position]}' cannot stand in the formula '{self.text}'")
+        for token in tokens_of(text, _TOKEN, f"the formula '{self.text}'"):
             word = token["name"] or token["sign"]
             self.tokens.append((_SIGNS.get(word, word), token.start(token.lastgroup or 0) + 1))
-            position = token.end()
         self.tokens.append(("", len(text) + 1))
         self.at = 0
 

@@ -22,6 +22,7 @@ from errands.features import (
     disjunction,
     is_name,
     negation,
+    tokens_of,
 )
 from errands.machines.numeric import MAX_TRANSITIONS, NumericRM, Transition, parse_transition
 from errands.machines.rewards import Reward
@@ -396,16 +397,8 @@ def parse_phrase(text: str) -> NumericRM:
 
 class _Reader:
     def __init__(self, text: str) -> None:
-        self.tokens: list[tuple[str, int]] = []
-        position, end = 0, len(text.rstrip())
-        while position < end:
-            token = _TOKEN.match(text, position)
-            if not token:
-                position += len(text[position:]) - len(text[position:].lstrip())
-                raise SpecError(f"column {position + 1}: '{text[position]}' cannot stand in a phrase")
-            self.tokens.append((token[1], token.start(1) + 1))
-            position = token.end()
-        self.tokens.append(("the end", end + 1))
+        self.tokens = [(token[1], token.start(1) + 1) for token in tokens_of(text, _TOKEN, "a phrase")]
+        self.tokens.append(("the end", len(text.rstrip()) + 1))
         self.at = 0
 
     def _peek(self) -> str:
