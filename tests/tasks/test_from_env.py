@@ -497,3 +497,22 @@ def test_a_time_limit_around_an_environment_is_the_worlds_limit() -> None:
     made = gym.make("CartPole-v1", max_episode_steps=77)
     task = Task.from_env(lambda: made, {"left": {"index": 0, "below": -1}}, "left")
     assert (task.world.limit, task.name) == (77, "CartPole-v1")
+
+
+def test_the_reward_may_be_named_among_the_signals_and_a_misspelt_one_is_warned_of() -> None:
+    machine = errands.NumericRM.of("u0", ["u1"], ["u0 -> u0 : ~goal ; 2*reward", "u0 -> u1 : goal ; 2*reward"])
+    lake = {"env": "CliffWalking-v1", "features": {"goal": [47]}, "machine": machine}
+    for signals in (None, ["reward"], {"reward": "reward"}):
+        env = Task.from_env(**lake, signals=signals).env()
+        env.reset(seed=0)
+        assert env.step(0)[1] == -2.0  # every step costs 1
+    env = Task.from_env(**lake, signals=["chance"], limit=3).env()
+    env.reset(seed=0)
+    env.step(0)
+    env.step(0)
+    with pytest.warns(UserWarning, match="signals ask for 'chance', which info had in no step of an episode of 'CliffWalking-v1'"):
+        env.step(0)
+    # The reward that a machine asks for is in the table of numbered states: 13 steps round the cliff cost 2 each.
+    counted = Task.from_env(**lake, state=int)
+    assert counted.finite is not None
+    assert errands.train(counted, "scout", steps=2_000).evaluations[-1].total_reward == -26.0

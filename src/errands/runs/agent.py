@@ -40,7 +40,8 @@ class Follower:
         self._begin(observation, info or {})
 
     def __repr__(self) -> str:
-        how = "success" if self.success else "failure" if self.done else f"{', '.join(self.remaining) or 'nothing'} left"
+        following = ", ".join(self._stepper.alternatives(self.machine_state))
+        how = "success" if self.success else "failure" if self.done else f"next {following}"
         return f"<{type(self).__name__}: {how}>"
 
     @property

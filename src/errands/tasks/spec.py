@@ -201,7 +201,8 @@ def read_task(text: str) -> Task:
     except SpecError as fault:
         problems += [f"machine: {p}" for p in fault.problems]
     try:
-        world = make_world(spec.world, machine.features if machine is not None else ())
+        names, signals = ((), ()) if machine is None else (machine.features, machine.signals)
+        world = make_world(spec.world, names, signals)
     except SpecError as fault:
         problems += [f"world: {p}" for p in fault.problems]
     if machine is None or world is None:
@@ -280,13 +281,17 @@ def make_machine(spec: MachineSpec) -> NumericRM:
     )  # fmt: skip
 
 
-def make_world(spec: WorldSpec, names: Sequence[str] = ()) -> World:
-    """The world of a checked table; only its own module is loaded. `names` are what a features function can report."""
+def make_world(spec: WorldSpec, names: Sequence[str] = (), signals: Sequence[str] = ()) -> World:
+    """The world of a checked table; only its own module is loaded. `names` and `signals` are what a machine asks for."""
     given: dict[str, Any] = {
         name: getattr(spec, name) for name in type(spec).model_fields if name not in ("kind", "removed")
     }
     if isinstance(spec, GymnasiumSpec):
+        from errands.worlds.gymnasium_world import with_reward
+
         given["names"] = names
+        if spec.state is not None:
+            given["signals"] = with_reward(spec.signals, signals)
         if not isinstance(spec.features, str):
             given["features"] = {
                 name: value if isinstance(value, list) else value.model_dump(exclude_none=True)

@@ -115,10 +115,11 @@ class Task:
         'FrozenLake-v1'
         """
         from errands.tasks.phrases import parse_phrase
-        from errands.worlds.gymnasium_world import GymnasiumWorld
+        from errands.worlds.gymnasium_world import GymnasiumWorld, with_reward
 
         numeric = parse_phrase(machine) if isinstance(machine, str) else numeric_of(machine)
-        world = GymnasiumWorld(env, features, kwargs, limit, state, signals or (), numeric.features, step_seconds)
+        told = with_reward(signals or (), numeric.signals) if state is not None else signals or ()
+        world = GymnasiumWorld(env, features, kwargs, limit, state, told, numeric.features, step_seconds)
         return Task(name or world.id.partition(":")[2] or world.id, world, numeric)
 
     def __repr__(self) -> str:

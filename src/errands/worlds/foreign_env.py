@@ -7,6 +7,7 @@ import math
 import queue
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Hashable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +88,8 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         self._replays: bool | None = None  # whether its state can only be reached again by the same actions
         self._stream = np.random.default_rng()
         self._episode: dict[str, Any] = {}
+        # Numbers of `info` that were asked for and not yet seen; looked for in the first episode.
+        self._unseen = {name for name in world.reports.values() if isinstance(name, str) and name != "reward"}
 
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Any, Info]:
         """A new episode; the initial state is labelled too."""
@@ -124,7 +127,22 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         self._check(observation, pay, info)
         info = self._report(self._before, action, observation, info, pay)
         self._before = observation
-        return observation, reward, over, cut or self.steps >= self.world.limit, info
+        cut = cut or self.steps >= self.world.limit
+        if self._unseen:
+            self._miss(info, over or cut)
+        return observation, reward, over, cut, info
+
+    def _miss(self, info: Info, last: bool) -> None:
+        """Say of signals that no step of the first episode had what they count as."""
+        self._unseen -= info.keys()
+        if last and self._unseen:
+            names = ", ".join(f"'{name}'" for name in sorted(self._unseen))
+            warnings.warn(
+                f"signals ask for {names}, which info had in no step of an episode of '{self.world.id}': they count as 0 where "
+                "they are missing; check their names",
+                stacklevel=2,
+            )
+            self._unseen = set()
 
     def _asked(self, call: Callable[[], Any], verb: str) -> Any:
         out, sys.stdout = sys.stdout, sys.stderr  # by hand: a context manager costs as much as many a step
@@ -166,7 +184,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
     def _report(self, before: Any, action: Any, observation: Any, info: Info, reward: float) -> Info:
         try:
             true = self.world.features_of(observation, before, action, info, self.env)
-            declared = self.world.signals_of(before, action, observation, info)
+            declared = self.world.signals_of(before, action, observation, info, reward)
         except ErrandsError:
             raise
         except Exception as fault:

@@ -184,12 +184,13 @@ class GymnasiumWorld:
         numbers = observation if discrete else numbers_of(self.space, observation)
         return {name for name, rule in zip(self.features, self.rules, strict=True) if rule.holds(numbers)}
 
-    def signals_of(self, before: Any, action: Any, observation: Any, info: Info) -> dict[str, float]:
-        """The declared signals of a step: numbers of `info`, or what their functions give."""
-        signals = {}
-        for name, value in self.reports.items():
-            signals[name] = float(value(before, action, observation) if callable(value) else info.get(value, 0.0))
-        return signals
+    def signals_of(self, before: Any, action: Any, observation: Any, info: Info, reward: float = 0.0) -> dict[str, float]:
+        """The declared signals of a step: numbers of `info` (0 where it has none), the reward, or what functions give."""
+        numbers = {"reward": reward, **info}
+        return {
+            name: float(value(before, action, observation) if callable(value) else numbers.get(value, 0.0))
+            for name, value in self.reports.items()
+        }
 
     def state_of(self, env: gym.Env[Any, Any], observation: Any, info: Info) -> Hashable:
         """The hashable state behind an observation."""
@@ -235,6 +236,15 @@ class GymnasiumWorld:
 
     def _published_features(self, before: int, action: int, after: int) -> set[str]:
         return self.features_of(after, before, action, _NO_INFO)
+
+
+def with_reward(
+    signals: Sequence[str] | Mapping[str, Signal], asked: Collection[str]
+) -> Sequence[str] | Mapping[str, Signal]:
+    """The signals of a world, with the environment's reward where a machine asks for it: tables then hold it, too."""
+    if "reward" not in asked or isinstance(signals, str) or "reward" in signals:
+        return signals
+    return {**signals, "reward": "reward"} if isinstance(signals, Mapping) else [*signals, "reward"]
 
 
 class _InfoNeeded(Exception):
