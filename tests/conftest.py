@@ -27,7 +27,8 @@ if importlib.util.find_spec("jax") is not None:
     from jaxtyping import install_import_hook
 
     # Every annotated shape is checked while these modules are traced; nothing may import them before.
-    ARRAYS = ("agent", "bandit", "batch", "contexts", "controller", "ddqn", "device", "factored", "host", "network", "td3")
+    ARRAYS = ("agent", "bandit", "batch", "contexts", "controller", "ddqn", "device", "factored", "host", "network", "standardised",
+              "td3")  # fmt: skip
     install_import_hook([f"errands.learners.deep.{name}" for name in ARRAYS], "beartype.beartype")
 
 
