@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from errands.machines.lower import lower
     from errands.oracle.certificate import Certificate, certificate
     from errands.oracle.optimum import Optimum, optimum
-    from errands.runs.run import Run, open, train, training  # noqa: A004
+    from errands.runs.run import Run, open, resume, train, training  # noqa: A004
     from errands.tables import Evaluation
     from errands.tasks import Task, any_order, avoid, either, load, repeat, sequence
     from errands.tasks.ltlf import from_ltlf
@@ -38,7 +38,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "errands.errors": ["ConfigError", "ErrandsError", "SpecError", "StoreError", "TaskError", "UnknownName"],
-    "errands.runs.run": ["Run", "open", "train", "training"],
+    "errands.runs.run": ["Run", "open", "resume", "train", "training"],
     "errands.features": ["Change"],
     "errands.learners.base": ["LearnerConfig"],
     "errands.machines": [
@@ -90,6 +90,7 @@ __all__ = [
     "optimum",
     "product",
     "repeat",
+    "resume",
     "sequence",
     "size",
     "train",

@@ -63,6 +63,27 @@ def test_a_task_of_python_objects_is_stored_and_opened_with_the_task_itself() ->
         assert errands.open(errands.train(task(), "crm", steps=50).save("kept"), task=task()).steps == 50
 
 
+def test_an_interrupted_run_of_python_objects_is_resumed_with_its_task() -> None:
+    def task() -> errands.Task:
+        return errands.Task.from_env(
+            "FrozenLake-v1", lambda before, action, after, info: {"goal"} if after == 15 else set(), "goal",
+            kwargs={"is_slippery": False}, state=lambda observation: (observation // 4, observation % 4),
+        )  # fmt: skip
+
+    def stop(evaluation: Evaluation) -> None:
+        if evaluation.step == 4_000:
+            raise KeyboardInterrupt
+
+    whole = errands.train(task(), "crm", steps=6_000)
+    with pytest.warns(UserWarning, match="no file can name"), pytest.raises(KeyboardInterrupt):
+        errands.train(task(), "crm", steps=6_000, name="mine", on_evaluation=stop)
+    seen: list[int] = []
+    run = errands.resume("mine", task=task(), on_evaluation=lambda evaluation: seen.append(evaluation.step))
+    assert isinstance(run, errands.Run)
+    assert (run.evaluations, run.order) == (whole.evaluations, whole.order)
+    assert seen[-1] == 6_000
+
+
 def test_a_reward_that_is_a_function_is_stored_with_its_name_alone() -> None:
     paid = Reward.of(lambda signals: 1.0 + signals["reward"], "reward")
     machine = errands.NumericRM("u0", ("u1",), (), (), (Transition("u0", "u1", parse_guard("goal"), paid),))

@@ -168,7 +168,7 @@ def open_run(path: Path, task: Task | None = None) -> RunFolder:
     if _MARK in text:
         raise StoreError(
             f"{path} was trained on a task of Python objects that no file can name ({path / TASK} marks them); open it in "
-            f"Python and give the task: errands.open('{path}', task=task)"
+            f"Python and give the task: errands.open('{path}', task=task), or errands.resume to train what is left"
         )
     try:
         return RunFolder(path, document, Task.from_toml(text.decode()))

@@ -38,11 +38,27 @@ def train_stored(
     document = prepare(task, learner, machine, preset, settings, steps, seeds, config=config)
     # A single learner is built before its folder: what it refuses leaves no folder behind.
     student = learner_of(document, task, seeds[0]) if len(seeds) == 1 else None
-    folder = _created(RUNS / check_name(name), document, task)
+    return _finished(_created(RUNS / check_name(name), document, task), watcher, student)
+
+
+def resumed_runs(name: str, task: Task | None, watcher: Watcher | None) -> list[Run]:
+    """Train in this process what is left of a run, and give back what is stored then."""
+    return _finished(open_run(_one_run(name), task), watcher)
+
+
+def _finished(folder: RunFolder, watcher: Watcher | None, student: Learner | None = None) -> list[Run]:
     watch = None if watcher is None else (lambda seed, evaluation: watcher(evaluation))
     for job in jobs_of(folder):
         train_job(folder, job, lambda beat: None, student, watch)
-    return [stored_run(folder, seed) for seed in seeds]
+    return [stored_run(folder, seed) for seed in folder.document.seeds]
+
+
+def _one_run(name: str) -> Path:
+    """The folder of a run, not of a sweep."""
+    path = find(name)
+    if not (path / HEAD).is_file():
+        raise StoreError(f"{path} is a sweep of several runs; open one of its folders, such as {path}/<cell>")
+    return path
 
 
 def _created(path: Path, document: RunDocument, task: Task) -> RunFolder:
@@ -59,9 +75,7 @@ def _created(path: Path, document: RunDocument, task: Task) -> RunFolder:
 
 def opened_run(name: str, seed: int | None, task: Task | None = None) -> Run:
     """The run of a folder's seed; with `task` where no file can hold it."""
-    path = find(name)
-    if not (path / HEAD).is_file():
-        raise StoreError(f"{path} is a sweep of several runs; open one of its folders, such as {path}/<cell>")
+    path = _one_run(name)
     folder = open_run(path, task)
     return stored_run(folder, folder.known_seed(seed))
 

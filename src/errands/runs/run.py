@@ -334,6 +334,25 @@ def open(path: str | Path, seed: int | None = None, task: Task | None = None) ->
     return opened_run(str(path), seed, task)
 
 
+def resume(path: str | Path, task: Task | None = None, on_evaluation: Watcher | None = None) -> Run | list[Run]:
+    """Train what is left of a stored run, from its newest checkpoint to the same end; of several seeds a list comes back.
+
+    Parameters:
+        path: a folder, a name under runs/, or "latest".
+        task: the task itself, where it is made of Python objects that no file can name: lambdas, inner functions, environments.
+        on_evaluation: called with every evaluation that is new; when it returns False the training ends there.
+
+    >>> import errands, tempfile
+    >>> folder = errands.train("figure-1", "qcorm", steps=5_000).save(tempfile.mkdtemp() + "/mine")
+    >>> errands.resume(folder)  # it had ended, so nothing was left
+    <Run figure-1, qcorm, seed 0, 5,000 steps: 10 steps, 0 more than the optimum>
+    """
+    from errands.runs.keep import resumed_runs
+
+    runs = resumed_runs(str(path), task, on_evaluation)
+    return runs if len(runs) > 1 else runs[0]
+
+
 def judge(
     student: Learner,
     name: str,
