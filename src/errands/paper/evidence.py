@@ -49,9 +49,9 @@ class Evidence:
         return self.curves.get((task, method, preset))
 
     def maps(self, task: str) -> list[str]:
-        """The measured tasks that are this one on some map, the first map first."""
-        known = dict.fromkeys(key[0] for key in self.curves)
-        return [name for name in known if name.split(",")[0] == task]
+        """The measured tasks that are this one on some map, by the numbers of the maps."""
+        known = {name for name, _, _ in self.curves if name.split(",")[0] == task}
+        return sorted(known, key=lambda name: (len(name), name))
 
     def shortest(self, task: str) -> float:
         """The shortest length of any method on a task; infinite where none succeeded."""
