@@ -127,6 +127,11 @@ def test_fewer_than_a_hundred_thousand_steps_decide_nothing():
     assert holds(rule, found) == holds(rules.shorter("a", "b", ("t",)), found) == [None]
     assert holds(rules.sub_optimal("b", ("t",)), found) == [None]
     assert "decide nothing" in rule(found, "tuned")[0].said
+    # Beside a rival that came far enough, one that did not has no say.
+    both = evidence(a=long_curve([10, 10]), b=long_curve([20, 20]), c=long_curve([5], 99_999))
+    (check,) = rules.ahead("a", ("b", "c"), ("t",))(both, "tuned")
+    assert check.holds is True
+    assert check.said.endswith("; c was run for too few steps")
 
 
 def test_shorter_looks_at_the_last_common_step():

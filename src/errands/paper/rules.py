@@ -171,11 +171,14 @@ def ahead(first: str, others: Sequence[str], tasks: Sequence[str], within: int =
         known = {name: some for name, some in pairs.items() if any(x.any() or y.any() for _, x, y, _ in some)}
         if not known:
             return Check(None, f"{', '.join(names)}: nothing was solved within these steps")
+        # A rival that came less far than others were judged by has no say beside them.
+        judged = {name: some for name, some in known.items() if max(end for *_, end in some) >= ENOUGH} or known
         chances = {name: improvement_interval([x for _, x, _, _ in some], [y for _, _, y, _ in some])
-                   for name, some in known.items()}  # fmt: skip
-        end = max(end for some in known.values() for *_, end in some)
-        on = _over({task for some in known.values() for task, *_ in some})
+                   for name, some in judged.items()}  # fmt: skip
+        end = max(end for some in judged.values() for *_, end in some)
+        on = _over({task for some in judged.values() for task, *_ in some})
         said = ", ".join(f"{name} {_chance(chance)}" for name, chance in chances.items())
+        said += "".join(f"; {name} was run for too few steps" for name in known if name not in judged)
         return _judged(list(chances.values()), end, f"{on}, to {end:,}: chance that {first} is ahead of {said}")
 
     return _pooled(f"{first} and {', '.join(others)}", tasks, look)
