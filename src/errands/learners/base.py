@@ -296,17 +296,17 @@ class Learner(ABC):
         """The means of several greedy episodes, with their intervals."""
         from errands.oracle.episode import sampled
 
-        found = sampled(self.episode, episodes)
+        sample = sampled(self.episode, episodes)
         return Evaluation(
             step=self.step,
-            episode_length=found.length.mean,
-            total_reward=found.total_reward.mean,
-            success=found.success.mean,
+            episode_length=sample.length.mean,
+            total_reward=sample.total_reward.mean,
+            success=sample.success.mean,
             episodes=episodes,
-            length_low=found.length.low,
-            length_high=found.length.high,
-            success_low=found.success.low,
-            success_high=found.success.high,
+            length_low=sample.length.low,
+            length_high=sample.length.high,
+            success_low=sample.success.low,
+            success_high=sample.success.high,
         )
 
     def episode(self, number: int) -> tuple[int, float, bool]:

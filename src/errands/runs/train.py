@@ -252,10 +252,10 @@ class _Training:
         self.students = students_of(run, seeds, student)
         rows = zip(places, self.students.members, ended, strict=True)
         self.members = [_Member(place, learner, result) for place, learner, result in rows]
-        found, notes = (newest_common(places) if team else _newest(places[0]))
+        checkpoints, notes = (newest_common(places) if team else _newest(places[0]))
         self.before = self.trained_before = 0.0
-        if found:
-            self._restore(found)
+        if checkpoints:
+            self._restore(checkpoints)
         self.first = self.lead.step
         self._tell(notes)
 

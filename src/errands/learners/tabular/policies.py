@@ -156,19 +156,19 @@ class LandmarkPolicy:
     def actions(self, machine_state: State) -> Ints:
         """The greedy action of every cell in an agenda state; 0 in one that the world's labels do not lead to."""
         u, mask = machine_state[0], np.uint64(machine_state[1])
-        found, n = np.zeros(len(self.memory.q), np.int32), 0
+        greedy, n = np.zeros(len(self.memory.q), np.int32), 0
         if self.agenda.listed:
             agenda = self.agenda
             n = int(agenda.slots[node_slot(agenda.numeric, agenda.mask, agenda.slots, u, mask)])
         if n < 0 or self.machine.status[u] != RUNNING:
-            return found
+            return greedy
         if self.agenda.listed:
             weigh(self.agenda, self.memory, n)
         else:
             self.memory.where[NUMERIC], self.memory.mask[0] = u, mask
             aim(self.machine, self.memory, 0)
-        actions_of(self.agenda, self.memory, n, found)
-        return found
+        actions_of(self.agenda, self.memory, n, greedy)
+        return greedy
 
 
 def episode(

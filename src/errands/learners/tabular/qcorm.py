@@ -164,10 +164,10 @@ class QCoRM(TabularLearner):
         stepper = self.quotient.stepper
         # The goal has no steps to go and is in no table; it is added where anything at all is known.
         done = [(u, 0) for u, counts in self.quotient.nodes if stepper.status[u] == SUCCESS and not any(counts)]
-        found = {
+        by_label = {
             str(self.quotient.label((u, mask), name)): eta for (u, mask, name), eta in sorted(self.known().items())
         }
-        return found | {str(self.quotient.label(state)): 0.0 for state in done if found}
+        return by_label | {str(self.quotient.label(state)): 0.0 for state in done if by_label}
 
     @property
     def policy(self) -> ObjectivePolicy:
