@@ -7,7 +7,7 @@ there is evaluated and written too. A budget is the total of interactions, predi
 as many training steps as leave room for all of its rollouts. `--edge-steps` gives them directly, without a total.
 
 python benchmarks/dirl_deep.py --show FILE...    the lines of files as the table of docs/methods/dirl.md
-python benchmarks/dirl_deep.py --lockstep FILE...    what the same searches would take with seeds in step, one edge each
+python benchmarks/dirl_deep.py --loops FILE...    the steps that the same searches take one after the other, by the loop they run in
 """
 
 from __future__ import annotations
@@ -137,15 +137,26 @@ def show(paths: list[str]) -> None:
         print("|" + "|".join(f" {cell} " for cell in cells) + "|")
 
 
-def lockstep(paths: list[str]) -> None:
-    """Steps one after the other: in lanes (edges out of a vertex side by side), and with all seeds in step at one edge each."""
+def loops(paths: list[str]) -> None:
+    """Steps one after the other: with a loop for edges alone, in which no search waits for another; and in teams of edges.
+
+    A team is all that the searches ask for at once; on the device its attempts are made at once too.
+    """
     for stored in (json.loads(line) for path in paths for line in Path(path).read_text().splitlines()):
-        edges = abstract_graph(load(stored["task"]).machine).edges
-        jobs = [[(edges[e].source, training + tried) for e, training, tried, _, _ in seed] for seed in stored["results"]]
-        together = sum(max(seed[k][1] for seed in jobs if k < len(seed)) for k in range(max(map(len, jobs))))
-        lanes = max(sum(max(job[1] for job in out) for _, out in groupby(seed, lambda job: job[0])) for seed in jobs)
-        times = f"{together:,} in step ({together / lanes:.1f} times)"
-        print(f"{stored['task']} {stored['budget'] or '-'}: {lanes:,} in lanes, {times}")
+        task = load(stored["task"])
+        edges = abstract_graph(task.machine).edges
+        limit = stored["edge_limit"] if task.world.kind == "water" else None
+        searches = []
+        for results in stored["results"]:
+            jobs = [(edges[edge].source, training, training + tried) for edge, training, tried, _, _ in results]
+            rounds = [list(out) for _, out in groupby(jobs, lambda job: job[0])]
+            searches.append([(max(job[1] for job in out), max(job[2] for job in out)) for out in rounds])
+        alone = max(sum(whole for _, whole in rounds) for rounds in searches)
+        teams = 0
+        for k in range(max(map(len, searches))):
+            training, whole = (max(rounds[k][part] for rounds in searches if k < len(rounds)) for part in range(2))
+            teams += whole if limit is None else training + limit
+        print(f"{stored['task']} {stored['budget'] or '-'}: {alone:,} alone, {teams:,} in teams ({teams / alone:.2f})")
 
 
 def numbers(text: str) -> list[int]:
@@ -168,10 +179,10 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], help="a setting as field=JSON; may be repeated")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--show", nargs="+", default=[])
-    parser.add_argument("--lockstep", nargs="+", default=[])
+    parser.add_argument("--loops", nargs="+", default=[])
     args = parser.parse_args()
-    tasks = [] if args.show or args.lockstep else args.tasks.split(",")
-    lockstep(args.lockstep)
+    tasks = [] if args.show or args.loops else args.tasks.split(",")
+    loops(args.loops)
     if args.show:
         show(args.show)
     for i, name in enumerate(tasks):

@@ -6,7 +6,7 @@ import numpy as np
 
 from errands.learners.deep.device import device_world
 from errands.learners.deep.machine import machine_arrays
-from errands.learners.dirl.lanes import states_of
+from errands.learners.dirl.teams import states_of
 from errands.tasks import load
 
 

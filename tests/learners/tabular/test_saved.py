@@ -80,7 +80,8 @@ def damaged(saved: Saved, dice: np.random.Generator) -> Iterator[Saved]:
         for dtype in (np.int8, np.int32, np.int64, np.uint64, np.float32, np.float64, np.bool_, np.complex128):
             with np.errstate(all="ignore"):
                 yield saved | {name: array.astype(dtype)}
-        for shape in (array[:0], array[None], array.ravel()[:1], np.concatenate([array, array]), array[..., :-1]):
+        whole = np.atleast_1d(array)
+        for shape in (whole[:0], array[None], array.ravel()[:1], np.concatenate([whole, whole]), whole[..., :-1]):
             yield saved | {name: shape.copy()}
         for edge in edges:
             copy = array.copy().reshape(-1)

@@ -372,7 +372,7 @@ class DeepAgent:
         success = status == SUCCESS
         terminal = (status != RUNNING) | outcome.ends
         # Late is over but not terminal: a time limit is a truncation, and every learner bootstraps through it.
-        late = (time >= self.machine.task.world.limit) | outcome.truncated
+        late = (time >= self.machine.limit) | outcome.truncated
         return MachineStep(
             reached=reached,
             completed=jnp.stack(completed),

@@ -34,6 +34,8 @@ class DeviceWorld:
     step: Callable[[Any, Array, Array], tuple[Any, Array, Array, Array]]
     """(state, action, uniform) -> (state, label, whether the world ends, signals)."""
     observe: Callable[[Any], Array]
+    restart: Callable[[Any, Array], Any] | None = None
+    """(state, uniform) -> the state in which the next episode begins, where that depends on the present one; else `start`."""
 
 
 @lru_cache(maxsize=16)
@@ -104,23 +106,27 @@ class TeamState(NamedTuple):
     step: Int[Array, ""]
 
 
-def launch(agent: DeepAgent, world: DeviceWorld, seeds: tuple[int, ...]) -> TeamState:
-    """The state before its first step."""
-    keys = jnp.stack([jax.random.PRNGKey(seed) for seed in seeds])
-    agent_states, positions, worlds = _first(agent, world, keys)
-    buffer = jnp.zeros((agent.config.capacity, len(seeds), agent.shape.width))
+def launch(agent: DeepAgent, world: DeviceWorld, keys: Array, before: Any = None) -> TeamState:
+    """The state before its first step; with `before`, episodes begin as after these states of the world."""
+    agent_states, positions, worlds = _first(agent, world, keys, before)
+    buffer = jnp.zeros((agent.config.capacity, len(keys), agent.shape.width))
     return TeamState(agent_states, positions, worlds, buffer, keys, jnp.int32(0))
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def _first(agent: DeepAgent, world: DeviceWorld, keys: Array) -> tuple[AgentState, Position, Any]:
-    def of(key: Array) -> tuple[AgentState, Position, Any]:
+def _first(agent: DeepAgent, world: DeviceWorld, keys: Array, before: Any) -> tuple[AgentState, Position, Any]:
+    def of(key: Array, old: Any) -> tuple[AgentState, Position, Any]:
         # Numbers that no chunk ever has: 2^31 - 1 for the start, those just below for evaluations (DeviceTeam).
-        state = world.start(jax.random.uniform(jax.random.fold_in(key, 2**31 - 1)))
+        state = begun(world, old, jax.random.uniform(jax.random.fold_in(key, 2**31 - 1)))
         return agent.init(key), Position(world.observe(state), *(jnp.int32(0) for _ in range(3))), state
 
-    agent_states, positions, worlds = jax.vmap(of)(keys)
+    agent_states, positions, worlds = jax.vmap(of)(keys, before)
     return agent_states, positions, worlds
+
+
+def begun(world: DeviceWorld, before: Any, uniform: Array) -> Any:
+    """The state in which an episode begins after a state of the world."""
+    return world.start(uniform) if world.restart is None else world.restart(before, uniform)
 
 
 def randoms(agent: DeepAgent, keys: Array, number: Array) -> tuple[Array, Array]:
@@ -210,7 +216,7 @@ def _move(
     outcome = WorldStep(observation, label, ends, jnp.bool_(False), signals)
     # Before the reset: the row must hold the observation in which the step ended, not the first of a new episode.
     agent_state, row, progress = agent.record(agent_state, position, action, outcome, step)
-    fresh = world.start(chance[1])
+    fresh = begun(world, state, chance[1])
     state = jax.tree.map(lambda a, b: jnp.where(progress.over, a, b), fresh, state)
     return agent_state, agent.next_position(position, progress, observation, world.observe(fresh)), state, row
 
@@ -239,10 +245,17 @@ class _Walk(NamedTuple):
 @partial(jax.jit, static_argnums=(0, 1))
 def greedy_episodes(agent: DeepAgent, world: DeviceWorld, agent_states: AgentState, keys: Array) -> GreedyEpisode:
     """One greedy episode of every seed."""
-    return jax.vmap(partial(_greedy_episode, agent, world))(agent_states, keys)
+
+    def of(agent_state: AgentState, key: Array) -> GreedyEpisode:
+        return greedy_episode(agent, world, agent_state, world.start(jax.random.uniform(key)), key)[0]
+
+    return jax.vmap(of)(agent_states, keys)
 
 
-def _greedy_episode(agent: DeepAgent, world: DeviceWorld, agent_state: AgentState, key: Array) -> GreedyEpisode:
+def greedy_episode(
+    agent: DeepAgent, world: DeviceWorld, agent_state: AgentState, first_state: Any, key: Array
+) -> tuple[GreedyEpisode, Any]:
+    """One greedy episode of one seed from a state of the world, and the state in which it ended."""
     # The same room as the bandit's; under vmap seeds that are over wait unchanged for the last one.
     room = 4 * len(agent.machine.objectives) + 4
     agent_state = agent.evaluated(agent_state)
@@ -268,5 +281,6 @@ def _greedy_episode(agent: DeepAgent, world: DeviceWorld, agent_state: AgentStat
 
     zero = jnp.int32(0)
     first = GreedyEpisode(zero, jnp.float32(0), jnp.bool_(False), jnp.full(room, -1, jnp.int32))
-    start = _Walk(world.start(jax.random.uniform(key)), zero, zero, jnp.bool_(False), zero, zero, first, zero)
-    return jax.lax.while_loop(lambda at: ~at.over, body, start).episode
+    start = _Walk(first_state, zero, zero, jnp.bool_(False), zero, zero, first, zero)
+    ended = jax.lax.while_loop(lambda at: ~at.over, body, start)
+    return ended.episode, ended.state

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -19,14 +19,11 @@ from errands.errors import ConfigError
 from errands.learners.base import Form, Saved, SavedArray, refuse
 from errands.learners.deep import device
 from errands.learners.deep.agent import AgentState, DeepAgent, Position, WorldStep, decide
-from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.factored import FactoredTD3
-from errands.learners.deep.host_envs import EpisodeCounter, HostEnvs, HostStep, host_envs_of
-from errands.learners.deep.machine import MachineArrays
-from errands.learners.deep.methods import agent_of
+from errands.learners.deep.host_envs import EpisodeCounter, HostEnvs, HostStep, Senses, host_envs_of
 from errands.learners.deep.standardised import Standardised
 from errands.learners.deep.td3 import TD3
-from errands.learners.deep.team import Team
+from errands.learners.deep.team import Team, keys_of
 
 
 # With several environments of a seed (config.envs = E > 1) positions and actions have an axis of E behind that of seeds,
@@ -232,19 +229,46 @@ def phased(agent: DeepAgent) -> tuple[DeepAgent, ...]:
     )
 
 
+@runtime_checkable
+class Environments(Protocol):
+    """What a team on the host steps: HostEnvs, or the environments of DiRL's edges."""
+
+    senses: Senses
+
+    def reset(self) -> NDArray[np.float32]:
+        """Begin the first episode of every seed."""
+        ...
+
+    def send(self, actions: NDArray[np.float32]) -> None:
+        """Hand the actions over."""
+        ...
+
+    def receive(self) -> HostStep:
+        """What the environments answered; episodes that are over begin anew."""
+        ...
+
+    def save(self) -> NDArray[np.uint8]:
+        """All environments as JSON."""
+        ...
+
+    def restore(self, saved: NDArray[np.uint8]) -> None:
+        """Continue from what `save` gave."""
+        ...
+
+
 class HostTeam(Team):
     """A team in environments that are stepped on the host."""
 
-    def __init__(self, learner: str, machine: MachineArrays, config: DeepConfig, seeds: tuple[int, ...]) -> None:
-        self.host_envs = host_envs_of(machine, seeds, config.envs, config.vector == "async")
-        super().__init__(agent_of(learner, machine, config, self.host_envs.senses.spaces), seeds)
+    def __init__(self, agent: DeepAgent, envs: Environments, seeds: tuple[int, ...], keys: Array | None = None) -> None:
+        super().__init__(agent, seeds)
+        self.host_envs, config = envs, agent.config
         self._evaluation_envs: HostEnvs | None = None
         self._drawn: tuple[int, tuple[Array, Array]] | None = None
         with self.on_device():
-            keys = jnp.stack([jax.random.PRNGKey(seed) for seed in seeds])
+            keys = keys_of(seeds) if keys is None else keys
             lanes = (len(seeds),) if config.envs == 1 else (len(seeds), config.envs)
             zeros = [jnp.zeros(lanes, jnp.int32) for _ in range(3)]
-            positions = Position(jnp.asarray(self.host_envs.reset()).reshape(*lanes, -1), *zeros)
+            positions = Position(jnp.asarray(envs.reset()).reshape(*lanes, -1), *zeros)
             buffer = jnp.zeros((config.capacity, len(seeds), self.agent.shape.width))
             agent_states = _fresh(self.agent, keys)
             # The step is counted on the host as well: asking the device for it would wait for all that it has still to
@@ -325,7 +349,7 @@ class HostTeam(Team):
         held = np.zeros(len(self.seeds), np.int32)
         with self.on_device():
             while not counter.over.all():
-                actions, heads = _decide(self.agent, self.agent_states, rows, counter.state, held, counter.since)
+                actions, heads = decide_all(self.agent, self.agent_states, rows, counter.state, held, counter.since)
                 # Seeds that are over go on stepping until all are; the counter ignores them.
                 counter.since = np.where(np.asarray(heads) == held, counter.since, 0)
                 held = np.asarray(heads)
@@ -353,8 +377,9 @@ class HostTeam(Team):
 
 
 @partial(jax.jit, static_argnums=0)
-def _decide(
+def decide_all(
     agent: DeepAgent, agent_states: AgentState, rows: Array, state: Array, held: Array, since: Array
 ) -> tuple[Array, Array]:
+    """The greedy action of every seed and the head that chose it."""
     actions, heads = jax.vmap(partial(decide, agent))(agent_states, rows, state, held, since)
     return actions, heads

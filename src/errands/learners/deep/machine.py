@@ -44,6 +44,13 @@ class MachineArrays:
     """[U] the remaining subtasks."""
     numeric: Ints
     """[U] the numeric state."""
+    attempt: int | None = None
+    """Steps after which an attempt is given up, where this is the machine of one of DiRL's edges."""
+
+    @property
+    def limit(self) -> int:
+        """Steps after which an episode is cut off."""
+        return self.task.world.limit if self.attempt is None else min(self.attempt, self.task.world.limit)
 
     @cached_property
     def numbers(self) -> dict[frozenset[str], int]:

@@ -15,6 +15,8 @@ from errands.learners.base import Form, Saved, SavedArray
 from errands.learners.deep.agent import DeepAgent
 
 MOST_COUNT = 2**31 - 1
+MOST_STEPS = 2**30
+"""More steps than a run takes, and as many again fit into what counts them."""
 FINITE = float(np.finfo(np.float32).max)
 # Checkpoints come from strangers and from older versions: names are translated, and every number has bounds, because a
 # compiled gather with an index out of range does not fail but reads something else.
@@ -66,7 +68,7 @@ def _bounds(name: str, agent: DeepAgent, width: int) -> tuple[str, Any, Any]:
     states, labels, heads = len(machine.rm), len(machine.labels), len(machine.objectives)
     known: dict[str, tuple[str, Any, Any]] = {
         "updates": ("updates so far", 0, MOST_COUNT),
-        "step": ("training steps so far", 0, MOST_COUNT),
+        "step": ("training steps so far", 0, MOST_STEPS),
         "keys": ("the random keys of the seeds", None, None),
         "eta": ("steps to go by machine state and objective, infinite until known", 0.0, np.inf),
         "shortest": ("K_mi, infinite until known", 0.0, np.inf),
@@ -84,6 +86,11 @@ def _bounds(name: str, agent: DeepAgent, width: int) -> tuple[str, Any, Any]:
         "batches": ("batches that mean and variance of observations are taken of", 0, MOST_COUNT),
         "square": ("Adam's mean of squared gradients", 0.0, FINITE),
     }  # fmt: skip
+    if name == "actions":
+        # DDQN's are numbers of choices; the learner behind a scale is its `low`.
+        low: Any = getattr(agent.low, "low", agent.low)
+        bounds = (-1.0, 1.0) if agent.low.normals else (0.0, low.net.outputs - 1.0)
+        return "the actions about to be taken", *bounds
     if name == "positions.state":
         return "the machine state of each seed", 0, states - 1
     if name == "worlds" and machine.task.finite is not None:

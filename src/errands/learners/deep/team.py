@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from errands.errors import ConfigError
 from errands.learners.base import Form, Saved, checked, refuse
@@ -17,7 +18,7 @@ from errands.learners.deep import device
 from errands.learners.deep.agent import AgentState, DeepAgent
 from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.device import DeviceWorld, device_world
-from errands.learners.deep.host_envs import Spaces
+from errands.learners.deep.host_envs import Spaces, host_envs_of
 from errands.learners.deep.machine import Kind, MachineArrays, machine_arrays
 from errands.learners.deep.methods import agent_of
 from errands.learners.deep.saving import named, present, team_form
@@ -155,13 +156,20 @@ class Team(ABC):
 
 
 class DeviceTeam(Team):
-    """A team in a world that lives on the device."""
+    """A team in a world that lives on the device; `keys` and `before` are those of `launch`, where seeds do not say all."""
 
-    def __init__(self, agent: DeepAgent, world: DeviceWorld, seeds: tuple[int, ...]) -> None:
+    def __init__(
+        self,
+        agent: DeepAgent,
+        world: DeviceWorld,
+        seeds: tuple[int, ...],
+        keys: Array | None = None,
+        before: Any = None,
+    ) -> None:
         super().__init__(agent, seeds)
         self.world = world
         with self.on_device():
-            self._state = device.launch(agent, world, seeds)
+            self._state = device.launch(agent, world, keys_of(seeds) if keys is None else keys, before)
 
     @property
     def state(self) -> device.TeamState:
@@ -194,6 +202,11 @@ class DeviceTeam(Team):
         return episodes
 
 
+def keys_of(seeds: Sequence[int]) -> Array:
+    """The random key of each seed, [seeds, 2]."""
+    return jnp.stack([jax.random.PRNGKey(seed) for seed in seeds])
+
+
 def chosen_device(platform: str) -> jax.Device:
     """The device of a platform; `any` takes the first that JAX offers."""
     if platform == "any":
@@ -218,7 +231,8 @@ def team_of(
         # Here, because that module imports this one.
         from errands.learners.deep.host import HostTeam
 
-        return HostTeam(learner, arrays, config, tuple(seeds))
+        envs = host_envs_of(arrays, tuple(seeds), config.envs, config.vector == "async")
+        return HostTeam(agent_of(learner, arrays, config, envs.senses.spaces), envs, tuple(seeds))
     for name, why in (
         ("learn_every", "learns from every step"),
         ("envs", "steps all seeds at once, at next to no cost"),

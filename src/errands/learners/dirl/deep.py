@@ -1,15 +1,13 @@
-"""DiRL with DDQN or TD3 on each edge: an edge as a machine of three states, lanes in which edges are learnt, learner and policy."""
+"""DiRL with DDQN or TD3 on each edge: an edge as a machine of three states, learner and policy, and many searches at once."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -22,37 +20,24 @@ from errands.learners.base import Form, Saved, SavedArray
 from errands.learners.deep.agent import DeepAgent, NoHighLevel, ValueLearner
 from errands.learners.deep.batch import OverHeads, RowShape, Rule, rule_arrays
 from errands.learners.deep.ddqn import DDQN
-from errands.learners.deep.device import DeviceWorld, device_world
-from errands.learners.deep.host_envs import Spaces, senses_of
-from errands.learners.deep.machine import MachineArrays, labels_of, machine_arrays
+from errands.learners.deep.device import device_world
+from errands.learners.deep.host_envs import Spaces, host_envs_of, senses_of
+from errands.learners.deep.machine import MachineArrays, machine_arrays
 from errands.learners.deep.network import TrainedWeights
 from errands.learners.deep.td3 import TD3, ActorCritic
-from errands.learners.deep.team import chosen_device
-from errands.learners.dirl import lanes
 from errands.learners.dirl.config import DeepDiRLConfig
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph, abstract_graph
-from errands.learners.dirl.lanes import states_of
-from errands.learners.dirl.learner import Attempts, CompositionalLearner, Done, EdgeJob, Learnt, Starts
+from errands.learners.dirl.learner import CompositionalLearner, Done, EdgeJob, Learnt, Starts
 from errands.learners.dirl.stepped import check_restorable, check_rows
+from errands.learners.dirl.teams import AWAY, ELSEWHERE, THERE, DeviceEdges, EdgeTeams, HostEdges, Meaning, states_of
 from errands.machines.stepping import State
 from errands.oracle.episode import play, walk
-from errands.tables import FAILURE, RUNNING, SUCCESS, Evaluation, Ints, MachineTable
+from errands.tables import FAILURE, RUNNING, SUCCESS, Evaluation, MachineTable
 from errands.tasks.task import Task
 
-# The numbers of the three states of an edge's machine, and of the three labels that lead to them.
-AWAY, THERE, ELSEWHERE = range(3)
 MOST_AGENTS = 16
 # Compiled code belongs to an agent object, so agents are shared; only the latest few are kept.
 _AGENTS: dict[Any, DeepAgent] = {}
-
-
-class Meaning(NamedTuple):
-    """What the labels of the world mean to one edge: all that differs between the machines of two edges."""
-
-    fate: Ints
-    """[2 labels] away, there or elsewhere; the second half is for steps with which the world itself ends."""
-    pay: NDArray[np.float32]
-    """[labels, signals] what each signal is multiplied with while on the way."""
 
 
 def meaning(task: Task, graph: AbstractGraph, edge: AbstractEdge) -> Meaning:
@@ -86,7 +71,7 @@ def _agent(task: Task, config: DeepDiRLConfig, spaces: Spaces) -> DeepAgent:
     sizes = (spaces.observation, 1, spaces.actions, config)
     low: ValueLearner = TD3.of(*sizes) if spaces.continuous else DDQN.of(*sizes)
     expansion = OverHeads(shape, rule_arrays(_rule(config, spaces.signals)), True)
-    return DeepAgent(_machine(task), low, NoHighLevel(single=True), expansion, shape, config)
+    return DeepAgent(_machine(task, config.edge_limit), low, NoHighLevel(single=True), expansion, shape, config)
 
 
 def _rule(config: DeepDiRLConfig, signals: int) -> Rule:
@@ -99,7 +84,7 @@ def _rule(config: DeepDiRLConfig, signals: int) -> Rule:
     return Rule(reward, pay, away, np.zeros((3, 1), np.int32), ones, ones)
 
 
-def _machine(task: Task) -> MachineArrays:
+def _machine(task: Task, limit: int) -> MachineArrays:
     """Three states over three labels of the same names."""
     # The world's labels are turned into these three by `Meaning.fate`: edges differ in data only, not in compiled code.
     following = np.array([[AWAY, THERE, ELSEWHERE], [THERE] * 3, [ELSEWHERE] * 3], np.int32)
@@ -119,131 +104,23 @@ def _machine(task: Task) -> MachineArrays:
         open=shut,
         masks=zeros,
         numeric=zeros,
+        attempt=limit,
     )
 
 
-class LanePool(ABC):
-    """Lanes for jobs of one task; a lane's result depends on its job alone."""
-
-    def __init__(self, task: Task, graph: AbstractGraph, agent: DeepAgent, count: int) -> None:
-        self.task, self.graph, self.agent = task, graph, agent
-        self.jobs: list[EdgeJob | None] = [None] * count
-        """The job of each lane; None where it is free."""
-
-    @abstractmethod
-    def begin(self, lane: int, job: EdgeJob) -> None:
-        """Give a free lane a job."""
-
-    @abstractmethod
-    def advance(self) -> None:
-        """Go on with all jobs for a while."""
-
-    @abstractmethod
-    def ended(self) -> list[int]:
-        """The lanes whose jobs are done."""
-
-    @abstractmethod
-    def collect(self, lane: int) -> Done:
-        """What became of the job of a lane, which is then free."""
-
-    def place(self) -> Any:
-        """Where arrays are made."""
-        return jax.default_device(chosen_device(self.agent.config.platform))
-
-    def meaning(self, job: EdgeJob) -> Meaning:
-        """What labels mean to the edge of a job."""
-        return meaning(self.task, self.graph, job.edge)
-
-    def key(self, job: EdgeJob) -> Array:
-        """The random numbers of a job."""
-        return jnp.asarray(job.rng().integers(0, 2**32, 2, dtype=np.uint32))
-
-    @property
-    def busy(self) -> list[int]:
-        """The lanes that have a job."""
-        return [i for i, job in enumerate(self.jobs) if job is not None]
-
-    @property
-    def free(self) -> list[int]:
-        """The lanes that have none."""
-        return [i for i, job in enumerate(self.jobs) if job is None]
-
-
-def weights_of(agent: DeepAgent, trained: Any, lane: int) -> Learnt:
-    """The weights with which a lane acts greedily, as one row."""
-    acting: TrainedWeights = trained.actor if isinstance(trained, ActorCritic) else trained
-    # Every leaf has the lane as its first axis.
-    layers = acting.target if agent.config.greedy == "target" else acting.weights
-    row: Learnt = np.asarray(ravel_pytree(jax.tree.map(lambda leaf: leaf[lane], layers))[0])
-    return row
-
-
-class DeviceLanes(LanePool):
-    """Lanes in a world that lives on the device."""
-
-    def __init__(
-        self, task: Task, graph: AbstractGraph, config: DeepDiRLConfig, world: DeviceWorld, count: int
-    ) -> None:
-        spaces = Spaces(world.observation, world.actions, world.continuous, world.signals)
-        super().__init__(task, graph, edge_agent(task, config, spaces), count)
-        self.world, self.states, self.rows = world, states_of(world), config.rollouts
-        with self.place():
-            self.lanes = lanes.idle(self.agent, world, self.states, count, self.rows, len(labels_of(task)))
-
-    def begin(self, lane: int, job: EdgeJob) -> None:
-        """Give a free lane a job."""
-        meant, known = self.meaning(job), len(job.starts.rows)
-        rows = np.zeros((self.rows, self.states.numbers), self.states.dtype)
-        # Unused places hold 2, which no random number reaches. A first entry of -1: attempts begin as episodes do.
-        # The rows are enough, since each rollout of the edge before has left one at most.
-        cumulative = np.full(self.rows, 2.0 if known else -1.0, np.float32)
-        if known:
-            rows[:known], cumulative[:known] = job.starts.rows, job.starts.cumulative
-        with self.place():
-            # job[3:6] are training, rollouts and most, in the order of LaneOrder.
-            order = lanes.LaneOrder(*map(jnp.asarray, (*meant, rows, cumulative)), *map(jnp.int32, job[3:6]))
-            args = (jnp.int32(lane), self.key(job), order)
-            self.lanes = lanes.begin(self.agent, self.world, self.states, self.lanes, *args)
-        self.jobs[lane] = job
-
-    def advance(self) -> None:
-        """A chunk of steps of every job."""
-        step, jobs = np.asarray(self.lanes.step), self.jobs
-        # Not traced: a chunk of rollouts alone is compiled without updates.
-        learning = any(job is not None and int(step[i]) < job.training for i, job in enumerate(jobs))
-        with self.place():
-            self.lanes = lanes.advance(self.agent, self.world, self.states, self.lanes, learning)
-
-    def ended(self) -> list[int]:
-        """The lanes whose jobs are done."""
-        now = self.lanes
-        going = np.asarray(lanes.live(now.order, now.step, now.tally.attempts))
-        return [lane for lane in self.busy if not going[lane]]
-
-    def collect(self, lane: int) -> Done:
-        """What became of the job of a lane, which is then free."""
-        job, tally = self.jobs[lane], self.lanes.tally
-        assert job is not None  # noqa: S101 (only lanes with a job are collected)
-        attempts, won, step = (int(part[lane]) for part in (tally.attempts, tally.won, self.lanes.step))
-        ends = np.asarray(tally.ends[lane, :won])
-        self.jobs[lane] = None
-        learnt = weights_of(self.agent, self.lanes.minds.trained, lane)
-        return Done(learnt, Attempts(attempts, step - job.training, ends))
-
-
-def lane_pool(task: Task, graph: AbstractGraph, config: DeepDiRLConfig, count: int) -> LanePool:
-    """The lanes of a task: on the device where its world lives there, else in environments on the host."""
-    world = device_world(machine_arrays(task))
-    if world is not None:
-        return DeviceLanes(task, graph, config, world, count)
-    # Imported late, because that module imports this one.
-    from errands.learners.dirl.host import HostLanes
-
-    return HostLanes(task, graph, config, count)
+def edge_teams(task: Task, graph: AbstractGraph, config: DeepDiRLConfig, count: int) -> EdgeTeams:
+    """Teams of edges of a task: on the device where its world lives there, else in environments on the host."""
+    machine = machine_arrays(task)
+    meant, world = partial(meaning, task, graph), device_world(machine)
+    if world is None:
+        outside = host_envs_of(machine, tuple(range(count)))
+        return HostEdges(edge_agent(task, config, outside.senses.spaces), meant, count, outside)
+    spaces = Spaces(world.observation, world.actions, world.continuous, world.signals)
+    return DeviceEdges(edge_agent(task, config, spaces), meant, count, world)
 
 
 class DeepEdges:
-    """Edges learnt one at a time in a single lane."""
+    """Edges learnt one at a time."""
 
     def __init__(self, task: Task, graph: AbstractGraph, config: DeepDiRLConfig) -> None:
         if device_world(machine_arrays(task)) is None:
@@ -251,9 +128,9 @@ class DeepEdges:
         self.task, self.graph, self.config = task, graph, config
 
     @cached_property
-    def ground(self) -> LanePool:
-        """The lane."""
-        return lane_pool(self.task, self.graph, roomy(self.config, self.config.edge_steps), 1)
+    def teams(self) -> EdgeTeams:
+        """Teams of one job each."""
+        return edge_teams(self.task, self.graph, roomy(self.config, self.config.edge_steps), 1)
 
     def starts(self) -> Starts:
         """Attempts begin as episodes do."""
@@ -261,7 +138,7 @@ class DeepEdges:
 
     def form(self) -> Form:
         """What is saved of edges: weights, and states as numbers or as JSON."""
-        like: Any = jax.eval_shape(self.ground.agent.low.init, jax.random.PRNGKey(0))
+        like: Any = jax.eval_shape(self.teams.agent.low.init, jax.random.PRNGKey(0))
         acting = like.actor if isinstance(like, ActorCritic) else like
         count = sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(acting.weights))
         most, world = float(np.finfo(np.float32).max), device_world(machine_arrays(self.task))
@@ -286,14 +163,13 @@ class DeepEdges:
 
     def solve(self, job: EdgeJob) -> Done:
         """Train and try out."""
-        self.ground.begin(0, job)
-        while not self.ground.ended():
-            self.ground.advance()
-        return self.ground.collect(0)
+        solved = self.teams.solve([job])
+        assert solved is not None  # noqa: S101 (no clock was given)
+        return solved[0]
 
 
 def roomy(config: DeepDiRLConfig, steps: int | None) -> DeepDiRLConfig:
-    """The settings of a lane: a buffer no larger than `steps` of training can fill, and nothing that a job tells."""
+    """The settings of a team of edges: a buffer no larger than `steps` of training can fill, and nothing that a job tells."""
     # Settings are part of what is compiled: those that each job tells anyway are set to one value for all.
     room = config.capacity if steps is None else min(config.capacity, steps)
     return dataclasses.replace(config, capacity=room, edge_steps=None, training_share=0.5)
@@ -393,7 +269,7 @@ class _Search:
 
     def take(self, job: EdgeJob, done: Done) -> bool:
         """Note what became of an edge; True when all that were asked for are learnt, and settled in their order."""
-        # Lanes end in any order. Settled as they were asked for, edges give the same run with any number of lanes.
+        # Settled as they were asked for, edges give the same run with any number of lanes.
         self.done[job.number] = done
         if len(self.done) < len(self.asked):
             return False
@@ -409,17 +285,16 @@ def train_many(
     until: float = float("inf"),
     ended: Callable[[int], None] = lambda place: None,
 ) -> bool:
-    """Complete runs of learners that differ in seed and budget only, each within its number of interactions.
+    """Complete runs of learners that differ in seed and budget only, `lanes` edges at a time, each run within its interactions.
 
     Stops at the time `until` of time.perf_counter, leaving edges under way; `ended` is told the place of each learner
     whose search has ended. Returns whether all have.
     """
     first = learners[0]
-    # One buffer size for all lanes: the largest that an edge of any learner can fill.
+    # One buffer size for all: the largest that an edge of any learner can fill.
     room = max(learner.config.edge_steps or learner.config.capacity for learner in learners)
-    ground = lane_pool(first.task, first.graph, roomy(first.config, room), lanes)
+    teams = edge_teams(first.task, first.graph, roomy(first.config, room), lanes)
     waiting: list[tuple[_Search, EdgeJob]] = []
-    at: dict[int, tuple[_Search, EdgeJob]] = {}
 
     def ask(search: _Search) -> None:
         waiting.extend((search, job) for job in search.ask())
@@ -428,18 +303,15 @@ def train_many(
 
     for place, (learner, most) in enumerate(zip(learners, steps, strict=True)):
         ask(_Search(place, learner, most))
-    while waiting or ground.busy:
-        waiting.sort(key=lambda one: -one[1].training)  # the longest first: short jobs fill what is left
-        free = ground.free
-        for lane, one in zip(free, waiting, strict=False):
-            ground.begin(lane, one[1])
-            at[lane] = one
-        del waiting[: len(free)]
-        ground.advance()
-        if time.perf_counter() > until:
+    while waiting:
+        # Jobs of about the same length go together: a team lasts as long as its longest training.
+        waiting.sort(key=lambda one: -one[1].training)
+        batch = waiting[:lanes]
+        del waiting[:lanes]
+        solved = teams.solve([job for _, job in batch], until)
+        if solved is None:
             return False
-        for lane in ground.ended():
-            search, job = at[lane]
-            if search.take(job, ground.collect(lane)):
+        for (search, job), done in zip(batch, solved, strict=True):
+            if search.take(job, done):
                 ask(search)
     return True
