@@ -1,7 +1,7 @@
 """Deep learners side by side: microseconds per step, distance to the memory bound, and greedy lengths.
 
 python benchmarks/deep.py speed --runs qcorm:10,qcorm:100      one line of JSON per run (learner[/variant]:seeds)
-python benchmarks/deep.py speed --runs qcorm:10 --paths copying,now,unrolled    the same program built in other ways
+python benchmarks/deep.py speed --runs qcorm:10 --paths copying,now    the same program built in other ways
 python benchmarks/deep.py parts --task cheetah-bcd --runs qcorm:10
 python benchmarks/deep.py learn --runs crm:15 --steps 300000   greedy lengths on the way
 """
@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 import jax
 
-from errands.learners.deep import device, host, network
+from errands.learners.deep import host, network
 from errands.learners.deep.config import CONFIGS, deep_preset
 from errands.learners.deep.host import HostTeam
 from errands.learners.deep.methods import agent_of
@@ -34,17 +34,13 @@ BANDWIDTH = 4.3e12
 VARIANTS: dict[str, dict[str, Any]] = {"one-hot": {"network": "one-hot"}, "value": {"choice": "value"}}
 
 
-PATHS: dict[str, tuple[Any, int]] = {
-    "now": (network.awaited, device.UNROLL),
-    "copying": (lambda number, gradient: number, 1),
-    "unrolled": (network.awaited, 5),
-}
-"""What may be built in another way: whether new weights wait for the whole way back, and how many steps are written out."""
+PATHS: dict[str, Any] = {"now": network.awaited, "copying": lambda number, gradient: number}
+"""Whether new weights wait for the whole way back, so that they can be written over the old ones."""
 
 
 def take(path: str) -> None:
     """Have everything compiled anew in one of the ways of PATHS."""
-    network.awaited, device.UNROLL = PATHS[path]
+    network.awaited = PATHS[path]
     agent_of.cache_clear()
     jax.clear_caches()
 

@@ -12,6 +12,7 @@ from errands.learners.deep.device import CHUNK, advance, device_world, greedy_ep
 from errands.learners.deep.host_envs import Spaces
 from errands.learners.deep.machine import machine_arrays
 from errands.learners.deep.methods import agent_of
+from errands.learners.deep.team import keys_of
 from errands.tasks import Task, load
 
 SLIP = load("figure-1").text.replace('removed = ["b1", "b2"]', 'removed = ["b1", "b2"]\nslip = 0.2')
@@ -84,7 +85,7 @@ def leaves(state):
 
 
 def test_a_fleet_begins_at_the_start_with_an_empty_buffer(agent):
-    state = launch(agent, WORLD, (4, 9))
+    state = launch(agent, WORLD, keys_of((4, 9)))
     assert int(state.step) == 0
     assert state.buffer.shape == (60, 2, agent.shape.width)
     assert not np.asarray(state.buffer).any()
@@ -92,7 +93,7 @@ def test_a_fleet_begins_at_the_start_with_an_empty_buffer(agent):
 
 
 def test_a_random_action_is_kept_for_a_stretch_and_nothing_else_is(agent):
-    keys = launch(agent, WORLD, (4,)).keys
+    keys = launch(agent, WORLD, keys_of((4,))).keys
     plain, _ = randoms(agent, keys, jnp.int32(0))
     longer = dataclasses.replace(agent, config=dataclasses.replace(agent.config, explore_steps=5))
     stretched, _ = randoms(longer, keys, jnp.int32(0))
@@ -103,7 +104,7 @@ def test_a_random_action_is_kept_for_a_stretch_and_nothing_else_is(agent):
 
 
 def test_random_numbers_depend_on_seed_and_chunk_and_on_nothing_else(agent):
-    keys = launch(agent, WORLD, (4, 9)).keys
+    keys = launch(agent, WORLD, keys_of((4, 9))).keys
     uniforms, normals = randoms(agent, keys, jnp.int32(3))
     assert uniforms.shape == (CHUNK, 2, agent.uniforms)
     assert normals.shape == (CHUNK, 2, 0)
@@ -114,8 +115,8 @@ def test_random_numbers_depend_on_seed_and_chunk_and_on_nothing_else(agent):
 
 
 def test_training_in_pieces_is_training_in_one_go(agent):
-    whole = advance(agent, WORLD, launch(agent, WORLD, (0, 1)), jnp.int32(90))
-    parts = launch(agent, WORLD, (0, 1))
+    whole = advance(agent, WORLD, launch(agent, WORLD, keys_of((0, 1))), jnp.int32(90))
+    parts = launch(agent, WORLD, keys_of((0, 1)))
     for stop in (1, 40, 90):
         parts = advance(agent, WORLD, parts, jnp.int32(stop))
     assert int(parts.step) == 90
@@ -124,7 +125,7 @@ def test_training_in_pieces_is_training_in_one_go(agent):
 
 def test_rows_lie_where_their_step_says_and_tell_of_the_walk(agent):
     """After 90 steps in a buffer of 60, row 29 is the newest and row 30 the oldest; each follows the one before."""
-    state = advance(agent, WORLD, launch(agent, WORLD, (0,)), jnp.int32(90))
+    state = advance(agent, WORLD, launch(agent, WORLD, keys_of((0,))), jnp.int32(90))
     rows = np.asarray(state.buffer)[:, 0]
     order = np.concatenate([rows[30:], rows[:30]])
     before, after = order[:, :12].argmax(axis=1), order[:, 12:24].argmax(axis=1)
@@ -137,7 +138,7 @@ def test_rows_lie_where_their_step_says_and_tell_of_the_walk(agent):
 
 
 def test_a_trial_ends_with_the_limit_or_with_success(agent):
-    state = launch(agent, WORLD, (0, 1, 2))
+    state = launch(agent, WORLD, keys_of((0, 1, 2)))
     found = greedy_episodes(agent, WORLD, state.agent_states, state.keys)
     for length, success, total in zip(
         *(np.asarray(x) for x in (found.length, found.success, found.total)), strict=True

@@ -85,8 +85,6 @@ def _finite(machine: MachineArrays) -> DeviceWorld:
 
 CHUNK = 500
 """Steps whose random numbers are drawn at once."""
-UNROLL = 1
-"""Steps that are written out one behind the other in the compiled loop; it must divide CHUNK."""
 
 
 def chunk(config: DeepConfig) -> int:
@@ -194,7 +192,7 @@ def advance(agent: DeepAgent, world: DeviceWorld, state: TeamState, stop: Array 
 
     if stop is None:
         # A known number of turns: a GPU then need not ask the host before each whether to go on.
-        whole: TeamState = jax.lax.fori_loop(0, CHUNK, lambda _, now: body(now), state, unroll=UNROLL)
+        whole: TeamState = jax.lax.fori_loop(0, CHUNK, lambda _, now: body(now), state)
         return whole
     part: TeamState = jax.lax.while_loop(lambda now: now.step < stop, body, state)
     return part
