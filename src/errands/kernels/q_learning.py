@@ -49,6 +49,37 @@ def begin(world: WorldTable, machine: MachineTable, where: NDArray[np.int64], rn
 
 
 @hot
+def draw(
+    world: WorldTable, q: Floats, where: NDArray[np.int64], s: int, k: int, epsilon: float, rng: np.random.Generator
+) -> None:
+    """Draw the action of column k in state s and its outcome, once, even if the loop then stops to ask the host.
+
+    So random numbers do not depend on stops: a loop that is called again finds ACTION and OUTCOME as they were drawn.
+    """
+    if where[ACTION] < 0:
+        where[ACTION] = explore(q, s, k, epsilon, rng)
+        where[OUTCOME] = outcome(world, s, where[ACTION], rng)
+
+
+@hot
+def move(
+    world: WorldTable,
+    machine: MachineTable,
+    where: NDArray[np.int64],
+    s2: int,
+    j: int,
+    over: bool,
+    limit: int,
+    rng: np.random.Generator,
+) -> None:
+    """Put the agent where the step has led, or at the start of the next episode."""
+    where[STATE], where[MACHINE] = s2, j
+    where[TIME] += 1
+    if over or where[TIME] >= limit:
+        begin(world, machine, where, rng)
+
+
+@hot
 def qrm_loop(
     world: WorldTable,
     machine: MachineTable,
@@ -66,10 +97,7 @@ def qrm_loop(
         begin(world, machine, where, rng)
     for done in range(count):
         s, i = where[STATE], where[MACHINE]
-        # Drawn once, even if the loop stops below to ask the host: random numbers do not depend on stops.
-        if where[ACTION] < 0:
-            where[ACTION] = explore(q, s, i, rates.epsilon, rng)
-            where[OUTCOME] = outcome(world, s, where[ACTION], rng)
+        draw(world, q, where, s, i, rates.epsilon, rng)
         a, o = where[ACTION], where[OUTCOME]
         label = world.label[s, a, o]
         s2 = world.next[s, a, o]
@@ -85,10 +113,7 @@ def qrm_loop(
         # The time limit is not in `over`: it cuts an episode short, and the value of what follows still counts.
         target = r if over else r + rates.gamma * best_value(q, s2, j)
         q[s, a, i] += rates.alpha * (target - q[s, a, i])
-        where[STATE], where[MACHINE] = s2, j
-        where[TIME] += 1
-        if over or where[TIME] >= rates.limit:
-            begin(world, machine, where, rng)
+        move(world, machine, where, s2, j, over, rates.limit, rng)
     return count
 
 
@@ -293,9 +318,7 @@ def crm_loop(
         begin(world, machine, where, rng)
     for done in range(count):
         s, i = where[STATE], where[MACHINE]
-        if where[ACTION] < 0:
-            where[ACTION] = explore(q, s, i, rates.epsilon, rng)
-            where[OUTCOME] = outcome(world, s, where[ACTION], rng)
+        draw(world, q, where, s, i, rates.epsilon, rng)
         a, o = where[ACTION], where[OUTCOME]
         s2 = world.next[s, a, o]
         if s2 == UNKNOWN:
@@ -304,10 +327,8 @@ def crm_loop(
         # Who learns is decided by i, before the machine moves: where boxes vanish, states left behind must not.
         crm_learn(world, alive, q, settled, s, a, o, i, rates)
         j = machine.next[i, world.label[s, a, o]]
-        where[STATE], where[MACHINE] = s2, j
-        where[TIME] += 1
-        if world.ends[s, a, o] or machine.status[j] != RUNNING or where[TIME] >= rates.limit:
-            begin(world, machine, where, rng)
+        over = machine.status[j] != RUNNING or world.ends[s, a, o]
+        move(world, machine, where, s2, j, over, rates.limit, rng)
     return count
 
 
