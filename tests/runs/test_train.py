@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from errands.errors import StoreError
+from errands.errors import StoreError, TaskError
 from errands.learners import LEARNERS
 from errands.runs import train as job
 from errands.runs.checkpoint import steps
@@ -29,7 +29,12 @@ SLIPPERY = load("figure-1").text.replace("[machine]", "slip = 0.2\n\n[machine]")
 
 
 def begun(
-    path: Path, learner: str = "qcorm", machine: str | None = None, task: str = "figure-1", count: int = 1500, *changes: str
+    path: Path,
+    learner: str = "qcorm",
+    machine: str | None = None,
+    task: str = "figure-1",
+    count: int = 1500,
+    *changes: str,
 ) -> RunFolder:
     loaded = Task.from_toml(task) if "\n" in task else load(task)
     settings = ["eval_every=100", *changes]
@@ -85,7 +90,9 @@ job.train_seed(open_run(Path(sys.argv[1])), 3, lambda beat: print(beat.step, flu
 """
 
 
-def test_a_search_that_was_killed_goes_on_after_its_last_stored_edge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_that_was_killed_goes_on_after_its_last_stored_edge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole, torn = (begun(tmp_path / name, "dirl", None, "office-3", 60_000) for name in ("whole", "torn"))
     result = train_seed(whole, 3, quiet)
     assert result.steps == result.training_steps + result.rollout_steps
@@ -103,7 +110,9 @@ def test_a_search_that_was_killed_goes_on_after_its_last_stored_edge(tmp_path: P
     assert kept(torn) == kept(whole)
 
 
-def test_a_search_with_deep_edges_goes_on_after_its_last_stored_edge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_with_deep_edges_goes_on_after_its_last_stored_edge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     small = ("width=8", "depth=1", "rollouts=2", "edge_limit=30", "edge_steps=120", "platform=cpu")
     whole, torn = (begun(tmp_path / name, "dirl", None, "water-2", 2_000, *small) for name in ("whole", "torn"))
     heard: list[Beat] = []
@@ -178,3 +187,15 @@ def test_two_processes_cannot_train_the_same_seed(tmp_path: Path, monkeypatch: p
     with run.seed(3).locked(), pytest.raises(StoreError, match="another process is training"):
         train_seed(run, 3, quiet)
     train_seed(run, 3, quiet)
+
+
+def test_tables_whose_checkpoints_do_not_fit_are_refused_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = begun(tmp_path / "large", "crm", "agenda")
+    student = job.learner_of(run.document, run.task, 3)
+    monkeypatch.setattr(job, "memory", lambda: 3 * sum(array.nbytes for array in student.save().values()))
+    with pytest.raises(TaskError, match="two thirds of it while a checkpoint is written"):
+        train_seed(run, 3, quiet)
+    assert not list(run.seed(3).path.glob("*.safetensors"))
+    assert student.written()["q"] is student.q, "a checkpoint is made of the table itself"

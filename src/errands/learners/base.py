@@ -341,6 +341,10 @@ class Learner(ABC):
     def save(self) -> Saved:
         """Everything that the rest of the run depends on, as arrays."""
 
+    def written(self) -> Saved:
+        """The arrays of `save` for whoever writes them down at once: the next step may change them."""
+        return self.save()
+
     @abstractmethod
     def restore(self, saved: Saved) -> None:
         """Continue where `saved` was taken; the finished run is then equal to one that was never interrupted.

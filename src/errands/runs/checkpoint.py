@@ -242,6 +242,9 @@ def _restored(row: Sequence[Any]) -> Evaluation:
 
 def write_moment(folder: Path, step: int, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Keep what a seed had learnt at a step, for those who watch it learn; nothing where that is large."""
+    # Asked before they are packed: the bytes of a large table take as much memory again.
+    if sum(array.nbytes for array in arrays.values()) > MAX_MOMENT:
+        return
     data = pack(arrays)
     if len(data) <= MAX_MOMENT:
         # A moment has no document beside it: the beginning of its checksum stands in its name.

@@ -65,7 +65,7 @@ def _measured(document: RunDocument, task: Task) -> Cost:
         if time.perf_counter() - began >= SAMPLE:
             break
     spent, done = time.perf_counter() - began, learner.step - first
-    held = sum(x.nbytes for x in learner.save().values())
+    held = sum(x.nbytes for x in learner.written().values())
     return Cost(spent / done * document.steps if done and not learner.finished else spent, held, True)
 
 
@@ -146,7 +146,7 @@ def _speed(method: Benched, n: int, seconds: float, large: bool) -> Speed:
         nanoseconds = spent / (learner.step - 1) * 1e9
     except (ErrandsError, MemoryError) as fault:
         return Speed(method.name, n, None, None, known, str(fault) or "out of memory")
-    held = sum(array.nbytes for array in learner.save().values()) / 2**20
+    held = sum(array.nbytes for array in learner.written().values()) / 2**20
     return Speed(method.name, n, nanoseconds, held, known)
 
 

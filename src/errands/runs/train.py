@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from errands.errors import ErrandsError, StoreError, TaskError
 from errands.learners import make_learner
-from errands.learners.base import Learner, Saved
+from errands.learners.base import Learner, Saved, memory
 from errands.learners.presets import stored_config
 from errands.oracle.optimum import Optimum
 from errands.runs.checkpoint import (
@@ -190,8 +190,8 @@ class _Alone:
             yield None if evaluation is None else [evaluation]
 
     def save(self) -> list[Saved]:
-        """Its arrays."""
-        return [self.members[0].save()]
+        """Its arrays, to be written down at once."""
+        return [self.members[0].written()]
 
     def restore(self, parts: Sequence[Saved]) -> None:
         """Continue from its arrays."""
@@ -215,7 +215,21 @@ def students_of(run: RunFolder, seeds: Sequence[int], student: Learner | None = 
     """The untrained learners of a job's seeds: a team, or one alone (`student`, where it was built already)."""
     if run.document.team > 1:
         return team_of(run.document, run.task, seeds)
-    return _Alone(student or learner_of(run.document, run.task, seeds[0]))
+    learner = student or learner_of(run.document, run.task, seeds[0])
+    if run.task.finite is not None:
+        check_memory(learner)
+    return _Alone(learner)
+
+
+def check_memory(learner: Learner) -> None:
+    """Refuse tables that fit into memory while their checkpoints do not: a run would die of its first one."""
+    # A checkpoint is put together as bytes, which are there twice for a moment, beside the tables.
+    needed = 3 * sum(array.nbytes for array in learner.written().values())
+    if needed > 0.8 * memory():
+        raise TaskError(
+            f"a stored run would take {needed / 1e9:,.1f} GB, two thirds of it while a checkpoint is written, and this "
+            f"machine has {memory() / 1e9:,.1f} GB; train in Python without a name, or use learner 'qcorm' or 'scout'"
+        )
 
 
 @dataclass
@@ -341,7 +355,7 @@ class _Training:
         """At evaluations 1, 2, 4, 8, ... of a tabular seed: a dozen moments of a long run, most of them early."""
         count = len(member.evaluations)
         if self.run.task.finite is not None and count & (count - 1) == 0:
-            write_moment(member.place.path, member.learner.step, member.learner.save())
+            write_moment(member.place.path, member.learner.step, member.learner.written())
 
     def _show(self, evaluations: list[Evaluation] | None) -> None:
         for member in self.members:
@@ -462,7 +476,7 @@ def end_seed(folder: RunFolder, run: Run, student: Learner, best: Optimum) -> Re
     with place.locked(), place.table_from(list(run.evaluations)) as table:
         table.sync()
         stored = write_checkpoint(
-            place.path, run.seed, student.step, student.save(), run.evaluations, run.wall_seconds, None, trained, place.owner
+            place.path, run.seed, student.step, student.written(), run.evaluations, run.wall_seconds, None, trained, place.owner
         )
         result = _result(run, best.length, stored, round(trained, 6))
         place.end(result)

@@ -287,13 +287,17 @@ class TabularLearner(Learner):
 
     def save(self) -> Saved:
         """Everything that the rest of the run depends on."""
+        return {name: array.copy() for name, array in self.written().items()}
+
+    def written(self) -> Saved:
+        """The same, with the tables themselves: a copy of them can be gigabytes."""
         counts = np.array([self.step, self.evaluation_steps], np.int64)
         saved: Saved = {"counts": counts, "where": self.where.copy(), "rng": pack_rng(self.rng)}
         if isinstance(self.world, Asked):
             text = json.dumps([sorted(label) for label in self.world.labels])
             saved["labels"] = np.frombuffer(text.encode(), np.uint8).copy()
             saved["env"] = self.world.save()
-        return saved | {name: array.copy() for name, array in self.arrays().items()}
+        return saved | self.arrays()
 
     def restore(self, saved: Saved) -> None:
         """Continue where `saved` was taken; an environment without tables goes on where it was, if it can."""
