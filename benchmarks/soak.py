@@ -138,7 +138,8 @@ def compare(runs: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         names = trained(Path(folder) / "runs", runs, 5_000)
         spent, document = timed(["compare", *names], Path(folder))
-    return {"runs": len(document["runs"]), "seconds": spent, "largest_process_mb": largest()}
+    seeds = sum(row["seeds"] for row in document["runs"])
+    return {"runs": runs, "seeds": seeds, "rows": len(document["runs"]), "seconds": spent, "largest_process_mb": largest()}
 
 
 def evaluations(count: int) -> dict[str, Any]:

@@ -246,3 +246,10 @@ def test_continuous_worlds_and_no_discount_are_refused(grid):
         certificate(Always(0), load("water-1"))
     with pytest.raises(ConfigError, match="gamma is 1"):
         certificate(Always(0), grid(["Ag"], "g"), gamma=1.0)
+
+
+def test_a_probability_just_below_one_does_not_read_as_one() -> None:
+    value = Expectation(np.inf, 2e-9, 0.0, 1 - 2e-9, 0.0)
+    words = "never ends with probability more than 0.999999, succeeds with probability 2e-09"
+    assert certificates._uncertain(value) == words
+    assert certificates._uncertain(Expectation(np.inf, 0.0, 0.0, 1.0, 0.0)) == "never ends"

@@ -177,7 +177,13 @@ def _by_episodes(
 
 def _uncertain(value: Expectation) -> str:
     ways = [(value.failure, "fails"), (value.never, "never ends"), (value.success, "succeeds")]
-    return ", ".join(how if p == 1.0 else f"{how} with probability {_shown(p)}" for p, how in ways if p > 0.0)
+    return ", ".join(how if p == 1.0 else f"{how} with probability {_chance(p)}" for p, how in ways if p > 0.0)
+
+
+def _chance(probability: float) -> str:
+    """A probability that is not 1 never reads as 1."""
+    shown = _shown(probability)
+    return "more than 0.999999" if shown == "1" else shown
 
 
 def _compared(steps: str, length: float, gap: float | None, best: Optimum, limit: int) -> str:
