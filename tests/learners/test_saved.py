@@ -101,15 +101,10 @@ def test_save_writes_what_the_form_describes_and_restore_takes_it(name: str) -> 
 
 
 def test_damaged_arrays_are_refused_or_harmless() -> None:
+    """`make bounds` asks the same with every index checked by the compiler, benchmarks/fuzz_saved.py thousands of times."""
     for tally in in_a_process(60, *CASES).values():
         assert sum(tally.values()) == 60
         assert tally["refused"] > 30
-
-
-@pytest.mark.slow
-def test_no_array_is_left_by_an_index_where_damage_was_not_refused() -> None:
-    for tally in in_a_process(40, *CASES, NUMBA_BOUNDSCHECK="1").values():
-        assert sum(tally.values()) == 40
 
 
 def test_parts_of_a_saved_scout_that_contradict_each_other_are_refused() -> None:
