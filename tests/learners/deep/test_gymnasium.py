@@ -43,8 +43,8 @@ phrase = "any_order(left, right)"
 """)
 
 
-def begun(path: Path, task: Task) -> RunFolder:
-    words = ["width=8", "depth=1", "batch=4", "capacity=300", "warmup=20", "eval_every=60", "platform=cpu"]
+def begun(path: Path, task: Task, *more: str) -> RunFolder:
+    words = ["width=8", "depth=1", "batch=4", "capacity=300", "warmup=20", "eval_every=60", "platform=cpu", *more]
     document = prepare(task, "crm", None, "tuned", words, 180, seeds=[3], checkpoint_seconds=1e-9, git={})
     return create(path, document, task)
 
@@ -53,14 +53,14 @@ class Stop(KeyboardInterrupt):
     pass
 
 
-@pytest.mark.parametrize("name", STRANGERS)
+@pytest.mark.parametrize(("name", "more"), [*((name, ()) for name in STRANGERS), ("MountainCar-v0", ("envs=4",))])
 def test_a_run_on_a_users_environment_is_stopped_resumed_and_verified(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, more: tuple[str, ...]
 ) -> None:
     if name == "Reacher-v5":
         pytest.importorskip("mujoco")
     task = stranger(name)
-    whole, torn = (begun(tmp_path / part, task) for part in ("whole", "torn"))
+    whole, torn = (begun(tmp_path / part, task, *more) for part in ("whole", "torn"))
     ended = train_seed(whole, 3, lambda beat: None)
     assert ended.steps == 180
     monkeypatch.setattr(train, "BEAT", 0.0)
