@@ -113,6 +113,7 @@ def test_every_map_is_a_figure_of_its_own_and_a_line_ends_where_its_runs_end() -
     }
     drawn = figures([PANELS["water-3"], PANELS["water-maps"]], Evidence(curves, {}))
     assert [figure.name for figure in drawn] == ["water-3-tuned", "water-3-map-1-tuned"]
+    assert drawn[1].title == "Water, 3 balls, map 1 (tuned preset)"
     assert "The shortest episode that any seed met has 20 steps" in drawn[0].notes
     assert drawn[0].notes[-1] == "qcorm was run to step 2,000"
 

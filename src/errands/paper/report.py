@@ -19,7 +19,7 @@ from errands.analysis.curve import Curve
 from errands.analysis.statistics import spread
 from errands.paper.claims import Judged
 from errands.paper.evidence import Evidence
-from errands.paper.panels import DEEP, NETWORKS, STOPPING, TABULAR, Panel, Skipped, subtasks_of
+from errands.paper.panels import DEEP, NETWORKS, PANELS, STOPPING, TABULAR, Panel, Skipped, subtasks_of
 from errands.plots.charts import bars, draw_bars, draw_runtimes, runtimes
 from errands.plots.curves import draw_curves, learning_curves
 from errands.plots.style import as_svg
@@ -85,7 +85,9 @@ def _curves(panel: Panel, task: str, preset: str, curves: list[Curve], missing: 
     """Learning curves in which every line of a network ends where its runs end; and steps to the optimum, where it is known."""
     name = f"{task.replace(', map ', '-map-')}-{preset}"
     where = task.split(", ")[1:]
-    title = f"{panel.title}{''.join(f', {m}' for m in where)} ({preset} preset)"
+    # A panel of other maps shows several tasks: each by its own name.
+    what = PANELS.get(task.split(",")[0], panel).title
+    title = f"{what}{''.join(f', {m}' for m in where)} ({preset} preset)"
     value = learning_curves(curves, title, points=POINTS)
     notes = [f"Median of {max(c.seeds for c in curves)} seeds, quartiles shaded"]
     if curves[0].optimum is not None:

@@ -138,7 +138,7 @@ def _doubts(evidence: Evidence, judged: Sequence[Judged]) -> tuple[str, ...]:
     before = {claim.name: claim for claim in judged}
     said = []
     for window in OTHER_WINDOWS:
-        other = [f"'{b.text}' would be {b.verdict} instead of {before[b.name].verdict}"
+        other = [f"'{b.text}'{f' ({b.reading})' if b.reading else ''} would be {b.verdict} instead of {before[b.name].verdict}"
                  for b in judge_all(evidence.steadied(window), claims) if b.verdict != before[b.name].verdict]  # fmt: skip
         values = "single evaluations" if window == 1 else f"medians of {window} evaluations"
         said.append(f"With {values} instead of medians of {WINDOW}, {'; '.join(other) or 'all verdicts are the same'}.")

@@ -1,4 +1,6 @@
 import dataclasses
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -85,3 +87,9 @@ def test_water_trains_and_evaluates_on_the_device():
     team.advance(600)
     assert all(1 <= e.episode_length <= 600 for e in team.evaluate())
     assert np.isfinite(np.asarray(team.agent_states.trained.weights[0][0])).all()
+
+
+def test_a_team_needs_no_compiler_of_tables():
+    """Machines that train networks may have no numba (benchmarks/gpu.py)."""
+    code = "import sys; sys.modules['numba'] = None; import errands.learners.deep.team"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
