@@ -54,8 +54,7 @@ def record(run: RunFolder, job: Job, fault: BaseException, seconds: float = 0.0)
     for place in map(run.seed, job.seeds):
         result = ended_well(place)
         if result is None:
-            result = failed(place.seed, fault, seconds)
-            place.end(result)
+            result = place.end(failed(place.seed, fault, seconds))
         results.append(result)
     return results
 

@@ -289,14 +289,16 @@ class SeedFolder:
         except OSError as fault:
             raise refusal(self.table, fault) from None
 
-    def end(self, result: ResultDocument) -> None:
-        """Store how the seed ended, and of which run it is."""
+    def end(self, result: ResultDocument) -> ResultDocument:
+        """Store how the seed ended, and of which run it is; what was stored."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as fault:
             raise refusal(self.path, fault) from None
         owner = self.owner.identity if self.owner else None
-        write_document(self.finish, result.model_copy(update={"run_sha256": owner}))
+        stamped = result.model_copy(update={"run_sha256": owner})
+        write_document(self.finish, stamped)
+        return stamped
 
 
 @dataclass

@@ -383,8 +383,7 @@ class _Training:
         known, rows = self.document, tuple(member.evaluations)
         run = judge(member.learner, known.learner, known.machine, known.preset, rows, self.seconds, self.best)
         result = _result(run, self.best.length, member.stored, round(self.training_seconds, 6))
-        member.place.end(result)
-        return result
+        return member.place.end(result)
 
     def broken(self, fault: Exception) -> ErrandsError:
         """What to say of a fault that nobody foresaw; its traceback lies in the folder, beside the last checkpoint."""
@@ -479,8 +478,7 @@ def end_seed(folder: RunFolder, run: Run, student: Learner, best: Optimum) -> Re
             place.path, run.seed, student.step, student.written(), run.evaluations, run.wall_seconds, None, trained, place.owner
         )
         result = _result(run, best.length, stored, round(trained, 6))
-        place.end(result)
-    return result
+        return place.end(result)
 
 
 def failed(seed: int, fault: BaseException, seconds: float = 0.0) -> ResultDocument:
