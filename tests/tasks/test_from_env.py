@@ -516,3 +516,27 @@ def test_the_reward_may_be_named_among_the_signals_and_a_misspelt_one_is_warned_
     counted = Task.from_env(**lake, state=int)
     assert counted.finite is not None
     assert errands.train(counted, "scout", steps=2_000).evaluations[-1].total_reward == -26.0
+
+
+def test_a_world_that_a_state_function_would_make_finite_says_so() -> None:
+    def high(before: Any, action: Any, after: Any, info: dict[str, Any]) -> set[str]:
+        return {"high"} if after[0] >= 20 else set()
+
+    cards = Task.from_env("Blackjack-v1", high, "high")
+    assert cards.untabled == "has observations that number no states (a state function would)"
+    with pytest.raises(TaskError, match="or give the task a state function, which makes its world finite"):
+        errands.train(cards, "scout", steps=100)
+    run = errands.train(Task.from_env("Blackjack-v1", high, "high", state=tuple), "crm", steps=3_000)
+    assert run.evaluate(50).success.mean > 0.5  # a card until 20 or 21 are in hand, or more than that
+
+
+def test_an_environment_that_cannot_be_closed_is_a_warning() -> None:
+    class Stuck(Corridor):
+        def close(self) -> None:
+            raise OSError("gone")
+
+    with pytest.warns(UserWarning, match="raised OSError when it was closed: gone"):
+        task = Task.from_env(Stuck, ends, "lamp")
+    env = task.world.env()
+    with pytest.warns(UserWarning, match="raised OSError when it was closed: gone"):
+        env.close()

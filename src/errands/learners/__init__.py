@@ -110,7 +110,9 @@ def home_of(task: Task, name: str) -> str:
     home = entry_of(name).tabular if world == "finite" else entry_of(name).deep
     if home is None:
         able = [n for n, e in LEARNERS.items() if (e.tabular if world == "finite" else e.deep)]
-        raise TaskError(f"learner '{name}' cannot be run on the {world} world of '{task.name}'; use {', '.join(able)}")
+        numberable = getattr(task.world, "numberable", False)
+        advice = "; or give the task a state function, which makes its world finite" if numberable else ""
+        raise TaskError(f"learner '{name}' cannot be run on the {world} world of '{task.name}'; use {', '.join(able)}{advice}")
     if world == "continuous" and importlib.util.find_spec("jax") is None:
         raise TaskError(f"learner '{name}' needs JAX on a continuous world; type: {install('deep')}")
     return home

@@ -210,6 +210,8 @@ class Task:
             return f"has numbered states, but no table of them: it {reason}"
         if getattr(self.world, "discrete", False):
             return "has numbered states, but publishes no whole table of its moves (Gymnasium's P)"
+        if getattr(self.world, "numberable", False) and type(getattr(self.world, "space", None)).__name__ != "Box":
+            return "has observations that number no states (a state function would)"
         return "is continuous"
 
     @cached_property

@@ -194,6 +194,10 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         theirs = given if isinstance(given, dict) else {} if given is None else {"signals": given}
         return {**info, "features": true, "signals": {"reward": reward, **theirs, **declared}}
 
+    def close(self) -> None:
+        """Close the environment; one that raises then has done its work already."""
+        close(self.env)
+
     def save(self) -> Saved:
         """The full state as plain data; or the episode's seed and actions, where the state itself cannot be stored."""
         saved: Saved = {"steps": self.steps, "stream": dict(self._stream.bit_generator.state), "before": self._before}
@@ -293,6 +297,14 @@ class NumberedEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
         """Continue from a saved state."""
         self.numbers.restore(saved["states"])
         self.shell.restore(saved["inner"])
+
+
+def close(env: gym.Env[Any, Any]) -> None:
+    """Close an environment; what it raises is told as a warning, for nothing is lost by it."""
+    try:
+        env.close()
+    except Exception as fault:  # noqa: BLE001 (whatever it is, the work is done)
+        warnings.warn(f"{env} raised {type(fault).__name__} when it was closed: {str(fault)[:200]}", stacklevel=2)
 
 
 def frame(env: gym.Env[Any, Any]) -> NDArray[np.uint8] | None:

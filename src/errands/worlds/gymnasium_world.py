@@ -14,7 +14,7 @@ import numpy as np
 from errands.errors import SpecError, TaskError
 from errands.tables import Floats, WorldTable
 from errands.worlds.base import FiniteWorld
-from errands.worlds.foreign_env import FeatureWrapper, NumberedEnv, StateNumbers
+from errands.worlds.foreign_env import FeatureWrapper, NumberedEnv, StateNumbers, close
 from errands.worlds.grid import positive
 from errands.worlds.imports import function_of, module_of, nameless, reference_to
 from errands.worlds.observed import Rule, numbers_of, read_rule
@@ -48,6 +48,8 @@ class GymnasiumWorld:
     rules: tuple[Rule, ...] = field(repr=False)
     discrete: bool
     """Whether states and actions are numbered, so that tabular learners can be run."""
+    numberable: bool
+    """Whether a state function would make it so: its actions are numbered, its observations are not."""
     step_seconds: float | None
     given: Mapping[str, Any] = field(repr=False)
     """What it was made of."""
@@ -118,6 +120,7 @@ class GymnasiumWorld:
             "signals": ("reward", *(name for name in reported if name != "reward")),
             "rules": rules,
             "discrete": numbered and isinstance(base.action_space, gym.spaces.Discrete),
+            "numberable": not numbered and isinstance(base.action_space, gym.spaces.Discrete),
             "step_seconds": step_seconds,
             "given": given,
             "make": make,
@@ -135,7 +138,7 @@ class GymnasiumWorld:
         for name, value in values.items():
             object.__setattr__(self, name, value)
         if not isinstance(id, gym.Env):
-            base.close()
+            close(base)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GymnasiumWorld) and _plainly(self.given) == _plainly(other.given)
@@ -224,7 +227,7 @@ class GymnasiumWorld:
         # A fickle passenger of Taxi changes his mind outside of P, so P is not the whole truth then.
         whole = not getattr(inner, "fickle_passenger", False)
         discrete = isinstance(inner.observation_space, gym.spaces.Discrete) and inner.observation_space.start == 0
-        base.close()
+        close(base)
         if published is None or initial is None or not whole or not discrete:
             return None
         if any(isinstance(value, str) and name != "reward" for name, value in self.reports.items()):
