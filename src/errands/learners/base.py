@@ -60,6 +60,11 @@ class LearnerConfig:
             raise ConfigError(f"gamma is {self.gamma}; it must lie above 0 and not above 1")
         self._at_least(1, "eval_every")
 
+    @property
+    def together(self) -> int:
+        """Training steps that are always taken at once: a run takes a multiple of them."""
+        return 1
+
     def _must(self, wanted: str, holds: Callable[[Any], bool], names: Sequence[str]) -> None:
         """Refuse settings of which something does not hold; None is left out of the question."""
         for name in names:

@@ -58,7 +58,7 @@ def prepare(
         machine=machine_of(name, machine),
         preset=label,
         config=as_document(chosen),
-        steps=for_steps(steps if steps is not None else SCOUT_STEPS if name == "scout" else STEPS),
+        steps=for_steps(steps if steps is not None else SCOUT_STEPS if name == "scout" else STEPS, chosen),
         seeds=list(seeds),
         team=_team(task, name, chosen, len(seeds)),
         checkpoint_seconds=float(checkpoint_seconds),
@@ -97,13 +97,19 @@ def _team(task: Task, learner: str, config: LearnerConfig, seeds: int) -> int:
     return max(1, min(seeds, LARGEST_TEAM, int(memory() / 2 / max(replay, 1))))
 
 
-def for_steps(steps: int) -> int:
-    """The number of steps itself, when it can be trained for."""
+def for_steps(steps: int, config: LearnerConfig | None = None) -> int:
+    """The number of steps itself, when it can be trained for (with these settings)."""
     if not isinstance(steps, Real):
         raise ConfigError(f"steps is {steps!r}; give a whole number")
     if not 1 <= steps < 2**53:
         wanted = "train for at least 1 step" if steps < 1 else "at most 2^53 - 1 can be counted"
         raise ConfigError(f"steps is {steps}; {wanted}")
+    if config is not None and steps % config.together:
+        each = config.together
+        raise ConfigError(
+            f"{steps} steps cannot be shared by {each} environments; let steps be a multiple of envs, such as "
+            f"{-(-int(steps) // each) * each}"
+        )
     return int(steps)
 
 

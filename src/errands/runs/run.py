@@ -223,6 +223,7 @@ def train(
         runs = train_stored(task, method, steps, numbers, machine, config, preset, settings, name, on_evaluation)
     else:
         chosen, label = configured(task, method, preset, settings, config)
+        for_steps(steps, chosen)
         began, best = time.perf_counter(), best_length(task)
         if len(numbers) > 1 and home_of(task, method) == TEAMS:
             from errands.learners.deep.learner import DeepTeam
@@ -313,7 +314,7 @@ def training(
     method = learner or default_learner(task)
     chosen, _ = configured(task, method, preset, settings, config)
     (number,) = _seeds(seed, None)
-    yield from make_learner(task, method, number, machine, chosen).train(for_steps(steps))
+    yield from make_learner(task, method, number, machine, chosen).train(for_steps(steps, chosen))
 
 
 def open(path: str | Path, seed: int | None = None, task: Task | None = None) -> Run:  # noqa: A001 (errands.open)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import errands
 from errands.errors import ConfigError, TaskError
 from errands.learners.deep.config import deep_preset
 from errands.learners.deep.host_envs import APART, host_envs_of
@@ -111,7 +112,9 @@ def test_each_environment_of_each_seed_begins_differently():
     assert len(np.unique(rows[:, 0])) == 9
 
 
-def test_what_cannot_be_shared_by_the_environments_is_refused(line):
+def test_what_cannot_be_shared_by_the_environments_is_refused_before_a_step_is_taken(line):
+    with pytest.raises(ConfigError, match=r"1001 steps cannot be shared by 8 environments; .* such as 1008"):
+        errands.train(line(), "crm", steps=1001, settings={"envs": 8, "eval_every": 400})
     with pytest.raises(ConfigError, match="eval_every is 100, no multiple of envs = 8; set eval_every=104"):
         team(line(), "crm", eval_every=100, envs=8)
     with pytest.raises(ConfigError, match=r"10 steps cannot be shared by 4 environments; .* such as 12"):

@@ -109,6 +109,11 @@ class DeepConfig(LearnerConfig):
             )
         self._check_envs()
 
+    @property
+    def together(self) -> int:
+        """A step of each environment."""
+        return self.envs
+
     def _check_envs(self) -> None:
         most = min(MOST_ENVS, self.capacity)
         if not 1 <= self.envs <= most:
