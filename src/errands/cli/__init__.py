@@ -115,7 +115,7 @@ def _compiling() -> Iterator[None]:
     from errands.kernels import when_compiling
 
     def tell(kernel: str) -> None:
-        print("compiling what this needs, once: about 10 seconds, 30 for scout", file=sys.stderr, flush=True)
+        print("compiling what this needs, once: about 8 seconds, 20 for scout", file=sys.stderr, flush=True)
 
     with when_compiling(tell):
         yield
