@@ -89,8 +89,8 @@ def test_boolean_crm_and_hrm_from_seven_boxes_on_are_left_out_with_their_true_co
     large = {(f"delivery-{n}", f"{learner} boolean") for n in (7, 8) for learner in ("crm", "hrm")}
     assert {(s.task, s.method) for s in left} == large
     (eight,) = [s.reason for s in left if (s.task, s.method) == ("delivery-8", "crm boolean")]
-    # 219,201 states x 1 ns x 10^6 steps x 10 seeds = 2,192 s.
-    assert eight.startswith("its Boolean machine has 219,201 states, about 37 minutes of one core under each preset;")
+    # 219,201 states x 0.2 ns x 10^6 steps x 10 seeds = 438 s.
+    assert eight.startswith("its Boolean machine has 219,201 states, about 7 minutes of one core under each preset;")
     assert "--boolean-large" in eight
     assert any((c.task, c.learner, c.machine) == ("delivery-6", "crm", "boolean") for c in run)
     assert cells(["delivery-runtime"], "full", large=True)[1] == []

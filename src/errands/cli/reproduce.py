@@ -29,7 +29,7 @@ class Arguments:
     presets: tuple[Literal["tuned", "paper"], ...] = ()
     """Only these presets; both unless said otherwise."""
     boolean_large: bool = False
-    """Also run CRM and HRM on Boolean machines of seven and eight boxes: about four hours of one core with ten seeds."""
+    """Also run CRM and HRM on Boolean machines of seven and eight boxes: about 40 minutes of one core with ten seeds."""
     seeds: int | None = None
     """Another number of seeds."""
     steps: int | None = None

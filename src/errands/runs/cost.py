@@ -24,7 +24,7 @@ SAMPLE = 0.02
 """Seconds for which a learner is measured."""
 MOST_STATES = 20_000
 """Enumerated machines above this size are not built for a measurement."""
-PER_STATE = {"crm": (1.0, 1), "hrm": (6.0, 3)}
+PER_STATE = {"crm": (0.2, 1), "hrm": (0.3, 3)}
 """Of learners that update every machine state: nanoseconds for each state in a step, and tables of Q's size."""
 
 
