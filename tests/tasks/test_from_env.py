@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -464,79 +463,3 @@ def test_a_wrong_part_of_an_observation_is_named(monkeypatch: pytest.MonkeyPatch
     env.reset(seed=0)
     with pytest.raises(TaskError, match=f"'Parts' in step 1 of an episode {sentence}"):
         env.step(0)
-
-
-class Bare(gym.Env[Any, Any]):
-    """An environment whose author forgot the spaces."""
-
-
-@pytest.mark.parametrize(
-    ("env", "features", "more", "said"),
-    [
-        (None, ends, {}, "the environment is a NoneType; give a Gymnasium id, a function that makes environments, or one to copy"),
-        (Bare, ends, {}, "'Bare' has no observation_space; give it one of gymnasium.spaces"),
-        (Corridor, ends, {"limit": "9"}, "limit is '9', and must be a whole number"),
-        (Corridor, ends, {"limit": 9.5}, "limit is 9.5, and must be a whole number"),
-        (Corridor, {"lamp": lambda seen: True}, {}, "feature 'lamp' is a function; give one function for all features"),
-    ],
-)
-def test_what_a_beginner_gets_wrong_is_told_in_a_sentence(env: Any, features: Any, more: dict[str, Any], said: str) -> None:
-    with pytest.raises(SpecError, match=re.escape(said)):
-        Task.from_env(env, features, "lamp", **more)
-
-
-def test_a_state_function_that_raises_is_told_in_a_sentence() -> None:
-    task = Task.from_env(Corridor, ends, "lamp", state=lambda observation: observation.place)
-    with pytest.raises(TaskError, match="the state function of 'Corridor' raised AttributeError"):
-        errands.train(task, "crm", steps=10)
-
-
-def test_a_time_limit_around_an_environment_is_the_worlds_limit() -> None:
-    own = (gym.wrappers.TimeLimit(Corridor(), 30), lambda: gym.wrappers.TimeLimit(Corridor(), 30))
-    assert [Task.from_env(env, ends, "lamp").world.limit for env in own] == [30, 30]
-    made = gym.make("CartPole-v1", max_episode_steps=77)
-    task = Task.from_env(lambda: made, {"left": {"index": 0, "below": -1}}, "left")
-    assert (task.world.limit, task.name) == (77, "CartPole-v1")
-
-
-def test_the_reward_may_be_named_among_the_signals_and_a_misspelt_one_is_warned_of() -> None:
-    machine = errands.NumericRM.of("u0", ["u1"], ["u0 -> u0 : ~goal ; 2*reward", "u0 -> u1 : goal ; 2*reward"])
-    lake = {"env": "CliffWalking-v1", "features": {"goal": [47]}, "machine": machine}
-    for signals in (None, ["reward"], {"reward": "reward"}):
-        env = Task.from_env(**lake, signals=signals).env()
-        env.reset(seed=0)
-        assert env.step(0)[1] == -2.0  # every step costs 1
-    env = Task.from_env(**lake, signals=["chance"], limit=3).env()
-    env.reset(seed=0)
-    env.step(0)
-    env.step(0)
-    with pytest.warns(UserWarning, match="signals ask for 'chance', which info had in no step of an episode of 'CliffWalking-v1'"):
-        env.step(0)
-    # The reward that a machine asks for is in the table of numbered states: 13 steps round the cliff cost 2 each.
-    counted = Task.from_env(**lake, state=int)
-    assert counted.finite is not None
-    assert errands.train(counted, "scout", steps=2_000).evaluations[-1].total_reward == -26.0
-
-
-def test_a_world_that_a_state_function_would_make_finite_says_so() -> None:
-    def high(before: Any, action: Any, after: Any, info: dict[str, Any]) -> set[str]:
-        return {"high"} if after[0] >= 20 else set()
-
-    cards = Task.from_env("Blackjack-v1", high, "high")
-    assert cards.untabled == "has observations that number no states (a state function would)"
-    with pytest.raises(TaskError, match="or give the task a state function, which makes its world finite"):
-        errands.train(cards, "scout", steps=100)
-    run = errands.train(Task.from_env("Blackjack-v1", high, "high", state=tuple), "crm", steps=3_000)
-    assert run.evaluate(50).success.mean > 0.5  # a card until 20 or 21 are in hand, or more than that
-
-
-def test_an_environment_that_cannot_be_closed_is_a_warning() -> None:
-    class Stuck(Corridor):
-        def close(self) -> None:
-            raise OSError("gone")
-
-    with pytest.warns(UserWarning, match="raised OSError when it was closed: gone"):
-        task = Task.from_env(Stuck, ends, "lamp")
-    env = task.world.env()
-    with pytest.warns(UserWarning, match="raised OSError when it was closed: gone"):
-        env.close()
