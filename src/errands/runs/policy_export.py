@@ -26,6 +26,7 @@ from errands.runs.program import write_program
 from errands.tables import RUNNING
 from errands.tasks.task import Task
 from errands.worlds.base import numbered
+from errands.worlds.foreign_env import MOST_STATES
 from errands.worlds.observed import InBox, InDisc, InStates, Rule
 from errands.worlds.saving import plain
 
@@ -106,7 +107,8 @@ def _bounded(situations: int) -> None:
 def _all_states(task: Task, policy: Any, about: dict[str, Any]) -> dict[str, Array]:
     """A tabular policy in a world without tables: what it does in every state that was met, and in one that was not."""
     known = about["observation"].get("states")
-    worlds = int(task.world.env().observation_space.n) if known is None else len(known) + 1  # type: ignore[attr-defined]
+    space: Any = task.world.space  # type: ignore[attr-defined]
+    worlds = int(space.n) if known is None else min(len(known) + 1, MOST_STATES)  # tables have no more room
     options = policy if isinstance(policy, OptionPolicy) else None
     if options is not None:
         policy = options.machine

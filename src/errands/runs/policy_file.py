@@ -201,7 +201,8 @@ class _Actions:
     def __call__(self, world: int, state: State, memory: Hashable) -> tuple[int, Hashable]:
         before, order = memory if isinstance(memory, tuple) else (None, ())
         row, order = self.places.find(state, before, order)
-        return (0 if row is None else int(self.actions[row, world])), (state, order)
+        known = row is not None and world < self.actions.shape[1]
+        return (int(self.actions[row, world]) if known else 0), (state, order)
 
 
 class _Options:
@@ -214,7 +215,7 @@ class _Options:
     def __call__(self, world: int, state: State, memory: Hashable) -> tuple[int, Hashable]:
         option, since, begun, before, order = memory if isinstance(memory, tuple) else (-1, 0, None, None, ())
         row, order = self.places.find(state, before, order)
-        if row is None or self.first[row] == self.first[row + 1]:
+        if row is None or self.first[row] == self.first[row + 1] or world >= len(self.actions):
             return 0, (-1, 0, None, state, order)
         if option < 0 or begun != row or since >= self.limit:
             option, since = int(self.controller[world, row]), 0
