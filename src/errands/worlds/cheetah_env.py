@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from gymnasium.envs.mujoco.half_cheetah_v5 import HalfCheetahEnv as GymnasiumHalfCheetah
 from numpy.typing import NDArray
 
+from errands.errors import TaskError
 from errands.worlds.cheetah import CONTROL_COST, HalfCheetah, features_at
 from errands.worlds.saving import Saved, restore_physics, restore_random, save_physics, save_random
 
@@ -74,8 +76,12 @@ class HalfCheetahEnv(GymnasiumHalfCheetah):
 
     def restore(self, saved: Saved) -> None:
         """Continue from a saved state."""
+        steps, origin = saved["steps"], saved["origin"]
+        # What is stored may be anything; these two are used far from here, where nobody would know what is wrong.
+        if type(steps) is not int or steps < 0 or type(origin) is not float or not math.isfinite(origin):
+            raise TaskError(f"the stored robot took {str(steps)[:40]} steps from {str(origin)[:40]}: these are no such numbers")
         restore_physics(self.model, self.data, saved["physics"])
-        self.steps, self.origin = saved["steps"], saved["origin"]
+        self.steps, self.origin = steps, origin
         restore_random(self, saved["random"])
 
 

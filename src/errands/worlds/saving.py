@@ -62,7 +62,9 @@ def restore_physics(model: Any, data: Any, physics: list[float]) -> None:
     """Put the simulation back into a saved state."""
     import mujoco
 
-    full, kind = np.array(physics), int(mujoco.mjtState.mjSTATE_INTEGRATION)
+    full, kind = np.array(physics, np.float64), int(mujoco.mjtState.mjSTATE_INTEGRATION)
+    if not np.isfinite(full).all():
+        raise TaskError("the stored state of the simulation has numbers that are not finite")
     mujoco.mj_setState(model, data, full, kind)
     mujoco.mj_forward(model, data)
     # The forward pass is for the picture only and moves the warm start: set the state again.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterator
 
 import numpy as np
@@ -13,6 +14,7 @@ from errands.learners.base import SavedArray, checked
 from errands.learners.deep.config import deep_preset
 from errands.learners.deep.learner import DeepLearner
 from errands.tasks import load
+from errands.worlds.saving import plain, rich
 
 SMALL = {"width": 4, "depth": 1, "batch": 2, "capacity": 20, "warmup": 5}
 
@@ -43,6 +45,8 @@ def crafted(array: np.ndarray, wanted: SavedArray) -> Iterator[np.ndarray]:
     if array.size and array.dtype.kind == "f":
         for bad in (np.nan, -np.inf):
             yield np.full_like(array, bad)
+        if wanted.high is not None and np.max(wanted.high) < 1e30:
+            yield np.full_like(array, np.max(wanted.high) + 1)
     if array.size and array.dtype.kind == "i":
         if wanted.low is not None:
             yield np.full_like(array, np.min(wanted.low) - 1)
@@ -82,6 +86,12 @@ def test_every_crafted_array_is_refused_and_nothing_of_it_is_kept(learner):
         ):
             with pytest.raises(StoreError, match="the saved environments cannot be"):
                 learner.restore({**saved, "environments": np.frombuffer(text, np.uint8)})
+        whole = json.loads(bytes(saved["environments"]))
+        robot = rich(whole["envs"][0])
+        for name, bad in (("origin", []), ("steps", -1), ("physics", [np.nan] * len(robot["physics"]))):
+            spoilt = {**whole, "envs": [plain({**robot, name: bad})]}
+            with pytest.raises(StoreError, match="the saved environments cannot be taken back"):
+                learner.restore({**saved, "environments": np.frombuffer(json.dumps(spoilt).encode(), np.uint8)})
     learner.restore(saved)
     again = learner.save()
     assert all(again[name].tobytes() == saved[name].tobytes() for name in saved)
