@@ -139,3 +139,11 @@ def test_slow_answers_hold_up_only_each_other() -> None:
         assert set(await asyncio.gather(*slow)) == {b"true"}
 
     asyncio.run(ask())
+
+
+def test_what_is_under_way_when_the_server_ends_is_answered_without_a_traceback() -> None:
+    async def ended(request: object) -> None:
+        raise asyncio.CancelledError
+
+    answer = asyncio.run(server._guard(ended)(None))  # type: ignore[arg-type]
+    assert (answer.status_code, answer.body) == (503, b"the server is closing\n")

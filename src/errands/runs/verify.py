@@ -154,11 +154,11 @@ def _of_seed(place: SeedFolder, last: int) -> Iterator[str]:
         return
     stored = checkpoints.documents(place.path)
     try:
-        gone = None if result else checkpoints.lost(place.path)
+        gone = checkpoints.lost(place.path)
     except StoreError as fault:
         yield str(fault)
         return
-    if gone is not None:
+    if gone is not None and result is None:
         yield f"{gone} is missing, though it was the newest; restore it, or type 'errands resume' to train those steps again"
     if result is not None and result.checkpoint_sha256 not in (None, *(d.arrays_sha256 for d in stored)):
         yield f"{place.path} lacks the checkpoint that result.json names; restore it from a copy, or remove the folder"

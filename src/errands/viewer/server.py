@@ -202,6 +202,8 @@ def _guard(handler: Handler) -> Handler:
             return JSONResponse({"error": str(fault)}, 400)
         except ClientDisconnect:
             return PlainTextResponse("the request was cut off\n", 413)
+        except asyncio.CancelledError:  # uvicorn cancels what is under way only when it ends, and would print a traceback
+            return PlainTextResponse("the server is closing\n", 503)
         except Exception as fault:  # noqa: BLE001 (one bad run must not take the page down)
             return JSONResponse({"error": f"{type(fault).__name__}: {str(fault)[:300]}"}, 500)
 
