@@ -21,7 +21,7 @@ from errands.tasks.task import Task
 PRESETS = ("tuned", "paper")
 CUSTOM = "custom"
 """In place of a preset's name: the settings were given whole, no preset had a part in them."""
-BEFORE = {"delta": "printed", "standardise": False, "n_steps": 1, "learn_every": 1}
+BEFORE = {"delta": "printed", "standardise": False, "n_steps": 1, "learn_every": 1, "bound_values": False}
 """What runs did before there was a setting for it."""
 Settings = Mapping[str, Any] | Iterable[str]
 """Values by the names of fields, or words like `alpha=0.1`."""

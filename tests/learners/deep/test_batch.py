@@ -266,3 +266,27 @@ def test_a_stretch_pays_step_by_step_what_the_machine_pays_until_it_is_over():
             assert float(gamma * batch.goes_on[row, head]) == pytest.approx(discount)
             if discount:
                 assert (int(batch.follow[row, head]), float(batch.following[row, 0])) == (state, pytest.approx(seen))
+
+
+def test_what_a_head_can_be_paid_is_bounded_by_its_machine():
+    """Figure 1 pays 1 at the fourth of b1, s, b2, s; mud costs 1 a step for ever; a signal may pay anything."""
+    least, most = by_state(FIGURE, DeepConfig(), counterfactual=True).bounds(0.9)
+    names = {str(label): i for i, label in enumerate(FIGURE.rm.labels)}
+    assert least.tolist() == [0.0] * 7
+    assert [float(most[names[n]]) for n in ("0{b1,b2}{b1,b2}", "3{}s")] == [pytest.approx(0.9**3), 1.0]
+    rule = by_state(machine_arrays(Task.from_toml(MUD)), DeepConfig(reward_scale=2.0), counterfactual=True)
+    assert rule.bounds(0.9)[:, 0] == pytest.approx([-2.0 / (1 - 0.9), 2.0])
+    assert rule.bounds(1.0)[:, 0].tolist() == [-np.inf, np.inf]
+    signalled = by_state(machine_arrays(load("half-cheetah-be")), DeepConfig(), counterfactual=True)
+    assert signalled.bounds(0.9)[:, 0].tolist() == [-np.inf, np.inf]
+
+
+def test_targets_stay_within_the_bounds_of_their_own_heads():
+    bounds = jnp.array([[[0.0, -1.0]], [[1.0, 5.0]]])
+    column = jnp.zeros((2, 2))
+    rows = jnp.zeros((2, 1))
+    batch = Batch(rows, rows, rows, column, column, column.astype(int), column, bounds=bounds)
+    assert batch.within(jnp.array([[3.0, 3.0], [-3.0, -3.0]])).tolist() == [[1.0, 3.0], [0.0, -1.0]]
+    own = batch.only(jnp.array([[1], [0]]))
+    assert own.within(jnp.array([[9.0], [9.0]])).tolist() == [[5.0], [1.0]]
+    assert batch._replace(bounds=None).within(jnp.full((2, 2), 9.0)).tolist() == [[9.0, 9.0]] * 2

@@ -14,7 +14,9 @@ from errands.learners.deep.config import (
     DeepQCoRMConfig,
     deep_preset,
 )
+from errands.learners.dirl.config import DeepDiRLConfig
 from errands.tasks import load
+from errands.tasks.task import Task
 
 
 @pytest.mark.parametrize(
@@ -32,6 +34,11 @@ from errands.tasks import load
         (lambda: DeepQCoRMConfig(dedicated=False), "set dedicated=True or joint=False"),
         (lambda: DeepQCoRMConfig(xi_end=-0.1), "xi_end is -0.1"),
         (lambda: DeepPlusConfig(contexts=0), "at least 1"),
+        (lambda: DeepPlusConfig(n_steps=2), "neither n_steps nor bound_values"),
+        (lambda: DeepConfig(n_steps=9, capacity=8), "do not fit into capacity, 8"),
+        (lambda: DeepConfig(random_actions=1.5), "random_actions is 1.5"),
+        (lambda: DeepConfig(action_cost=-1.0), "must not be negative"),
+        (lambda: DeepDiRLConfig(standardise=True), "'dirl' has no such thing"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_told_in_a_sentence(build, words):
@@ -107,5 +114,19 @@ def test_a_name_that_is_not_known_is_refused():
 
 def test_td3_is_tuned_to_the_rewards_of_the_users_machine(line):
     crm, qcorm = (deep_preset(learner, "tuned", line()) for learner in ("crm", "qcorm"))
-    assert (crm.gamma, crm.batch, crm.warmup, crm.reward_scale) == (0.99, 256, 1_000, 10.0)
+    assert (crm.gamma, crm.batch, crm.warmup, crm.reward_scale) == (0.99, 64, 1_000, 10.0)
+    assert (crm.standardise, crm.n_steps, crm.bound_values, crm.random_actions) == (True, 3, True, 0.2)
     assert (qcorm.full_reward, qcorm.min_step_reward) == (10.0, 0.0)
+    assert (qcorm.standardise, qcorm.n_steps, qcorm.bound_values) == (True, 1, False), "completions wait for the end"
+
+
+@pytest.mark.parametrize("learner", CONFIGS)
+def test_a_stranger_is_seen_standardised_and_paid_no_more_than_its_machine_pays(learner):
+    features = {"left": {"index": 0, "below": -0.9}, "top": {"index": 0, "above": 0.45}}
+    task = Task.from_env("MountainCar-v0", features, "any_order(left, top)")
+    config = deep_preset(learner, "tuned", task)
+    far = learner in ("qrm", "crm", "hrm", "qcorm-0")
+    assert (config.standardise, config.explore_steps, config.network) == (True, 8, "heads")
+    assert (config.n_steps, config.bound_values) == ((5, True) if far else (1, False))
+    paper = deep_preset(learner, "paper", task)
+    assert (paper.standardise, paper.n_steps, paper.bound_values) == (False, 1, False)

@@ -129,5 +129,5 @@ def test_the_agenda_as_a_factor_sees_pictures_too() -> None:
     learner.advance(60)
     before = learner.policy.act(Room().picture(), (0, 3), None)[0]
     assert before in range(4)
-    moved = jax.tree.leaves(learner.team.agent_states.trained.mean)
+    moved = jax.tree.leaves(learner.team.agent_states.trained.own.mean)
     assert all(bool((abs(leaf) > 0).any()) for leaf in moved), "every layer learns, filters included"

@@ -41,6 +41,23 @@ class Rule:
         """How many policies are learnt."""
         return int(self.reward.shape[1])
 
+    def bounds(self, gamma: float) -> Floats:
+        """[2, H] the least and the most that a head can be paid if labels come as they like.
+
+        Both are infinite where signals pay, or nothing is discounted.
+        """
+        ends = np.zeros((2, self.heads))
+        if self.pay.any() or gamma >= 1:
+            return np.broadcast_to([[-np.inf], [np.inf]], ends.shape)
+        while True:
+            later = self.goes_on * ends[:, self.follow]
+            # The world may end at any step, after which nothing is paid.
+            least = (self.reward + gamma * np.minimum(later[0], 0.0)).min(axis=0)
+            most = (self.reward + gamma * np.maximum(later[1], 0.0)).max(axis=0)
+            before, ends = ends, np.stack([least, most])
+            if np.abs(ends - before).max() <= 1e-9 * np.abs(ends).max():
+                return ends
+
     @property
     def stays(self) -> bool:
         """Whether every head bootstraps from itself."""
@@ -185,6 +202,12 @@ class Batch(NamedTuple):
     weight: Float[Array, "rows taught"]
     heads: Int[Array, "rows taught"] | None = None
     """The heads that learn from each row; None for all, in their order."""
+    bounds: Float[Array, "both any taught"] | None = None
+    """The least and the greatest that targets may be."""
+
+    def within(self, goal: Float[Array, "rows taught"]) -> Float[Array, "rows taught"]:
+        """Targets within their bounds."""
+        return goal if self.bounds is None else jnp.clip(goal, self.bounds[0], self.bounds[1])
 
     def only(self, heads: Int[Array, "rows some"]) -> Batch:
         """The same for a few heads of each row."""
@@ -194,7 +217,8 @@ class Batch(NamedTuple):
 
         follow = heads if self.follow is None else part(self.follow)
         taught = {"reward": part(self.reward), "goes_on": part(self.goes_on), "weight": part(self.weight)}
-        return self._replace(**taught, follow=follow, heads=heads)
+        bounds = None if self.bounds is None else self.bounds[:, 0][:, heads]
+        return self._replace(**taught, follow=follow, heads=heads, bounds=bounds)
 
 
 class RuleArrays(NamedTuple):
@@ -280,6 +304,8 @@ class OverHeads:
     count: int = 0
     """Rows of the batch, without those that were added to it."""
     gamma: float = 1.0
+    bounds: Float[Array, "both one heads"] | None = None
+    """What targets are kept within; None for no bounds."""
     uniforms: int = 0
 
     def batch(self, rows: Array, state: Array, uniforms: Array) -> Batch:
@@ -293,6 +319,7 @@ class OverHeads:
             if len(alone):
                 added = expand(self.shape, self.rule, self.stays, alone)
                 batch = jax.tree.map(lambda *parts: jnp.concatenate(parts), batch, added)
+        batch = batch._replace(bounds=self.bounds)
         return batch.only(first[:, -2:-1].astype(jnp.int32)) if self.single else batch
 
     def with_extra(self, batch: Batch, extra: Extra) -> Batch:

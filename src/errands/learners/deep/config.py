@@ -50,6 +50,8 @@ class DeepConfig(LearnerConfig):
     """Environment steps to one update, where environments are stepped on the host."""
     n_steps: int = 1
     """Steps whose rewards are added up before the value of what follows counts; fewer where the episode is over."""
+    bound_values: bool = False
+    """Whether targets are kept between the least and the most that the machine can pay from there; not with qcorm."""
     capacity: int = 50_000
     """Environment steps that the replay buffer holds."""
     warmup: int = 100
@@ -231,8 +233,8 @@ class DeepPlusConfig(DeepConfig):
         self._at_least(1, "contexts", "code_width")
         self._not_negative("leg")
         self._shares("visited")
-        if self.n_steps > 1:
-            raise ConfigError(f"n_steps is {self.n_steps}; 'qcorm-plus' learns from single steps, so leave it out")
+        if self.n_steps > 1 or self.bound_values:
+            raise ConfigError("'qcorm-plus' has neither n_steps nor bound_values; leave them out")
         if not 0 <= self.late < self.depth:
             raise ConfigError(f"late is {self.late}; it must be at least 0 and less than depth, {self.depth}")
 
@@ -252,16 +254,38 @@ PLUS_GRID = {"leg": 3.0, "visited": 0.5}
 PLUS_WATER = {"leg": 8.0, "late": 1}
 """QCoRM+ in Water, where a ball is about eight steps away."""
 STRANGER = {
-    "gamma": 0.99,
+    "gamma": 0.995,
     "alpha": 5e-4,
+    "polyak": 0.005,
     "width": 128,
     "depth": 2,
     "batch": 64,
+    "capacity": 200_000,
     "epsilon_step": 5e-5,
     "epsilon_end": 0.05,
     "explore_steps": 8,
+    "standardise": True,
 }
 """DDQN on users' environments, whose episodes are mostly longer than Water's and whose observations are shorter."""
+PICTURES = {"network": "conv", "capacity": 50_000, "learn_every": 4, "explore_steps": 2}
+"""What pictures change about it: convolutions take long, and rows are wide."""
+STRANGER_TD3 = {
+    "width": 128,
+    "depth": 2,
+    "batch": 64,
+    "capacity": 200_000,
+    "warmup": 1_000,
+    "explore_steps": 8,
+    "action_noise": 0.3,
+    "random_actions": 0.2,
+    "action_cost": 0.05,
+    "standardise": True,
+}
+"""TD3 on users' environments, where all that is paid may come at the end: it has to be found before it can be learnt."""
+FAR = {"n_steps": 5, "bound_values": True}
+"""Learners whose targets are the machine's alone: several steps at once, and never more than the machine can pay."""
+FAR_TD3 = {"n_steps": 3, "bound_values": True}
+FAR_LEARNERS = ("qrm", "crm", "hrm", "qcorm-0")
 SMALLEST_PICTURE = 5
 """Pixels of the shorter side from which on a convolution is used."""
 TD3_CONTEXTS = 4
@@ -296,7 +320,7 @@ def _ddqn(learner: str, preset: str, task: Task) -> dict[str, Any]:
     # Cells come as one-hot rows, for which a smaller network and larger steps do.
     values = {"width": 128, "alpha": 3e-4, "epsilon_step": 1e-4} if task.finite is not None else {}
     if task.world.kind == "gymnasium" and task.finite is None:
-        values = dict(STRANGER) | ({"network": "conv"} if _pictures(task) else {})
+        values = STRANGER | (PICTURES if _pictures(task) else {}) | (FAR if learner in FAR_LEARNERS else {})
     if learner == "qcorm-plus":
         values |= PLUS_GRID if task.finite is not None else PLUS_WATER if task.world.kind == "water" else {}
     if learner == "qcorm-0":
@@ -327,9 +351,9 @@ def _td3(learner: str, preset: str, task: Task) -> dict[str, Any]:
     if preset == "tuned":
         # HalfCheetah pays 1000 per subtask and takes 0.6 per step at most; both are scaled alike, so what is best stays
         # the same.
-        values |= {"reward_scale": FULL / largest, "warmup": 10_000 if robot else 1_000}
+        values |= {"reward_scale": FULL / largest, "warmup": 10_000}
         if not robot:
-            values |= {"width": 256, "depth": 2, "capacity": 200_000}
+            values |= STRANGER_TD3 | (FAR_TD3 if learner in FAR_LEARNERS else {})
         full = FULL
     if learner in ("qcorm", "qcorm-0", "hrm"):
         values["full_reward"] = full

@@ -73,7 +73,7 @@ class DDQN:
         value = double(jax.lax.stop_gradient(following), later)
         if batch.heads is None and batch.follow is not None:
             value = jnp.take_along_axis(value, batch.follow, axis=1)
-        goal = batch.reward + self.config.gamma * batch.goes_on * value
+        goal = batch.within(batch.reward + self.config.gamma * batch.goes_on * value)
         taken = batch.actions[:, 0].astype(jnp.int32)
         # A product with one-hot rows instead of a gather, whose way back would be a slow scatter.
         chosen = jnp.sum(q * jax.nn.one_hot(taken, self.net.outputs)[:, None], axis=2)

@@ -60,6 +60,11 @@ def agent_of(learner: str, machine: MachineArrays, config: DeepConfig, spaces: S
     low: ValueLearner = TD3.of(*sizes) if spaces.continuous else DDQN.of(*sizes, spaces.image)
     # QRM teaches one head per row, so expanding over all of them would be wasted work.
     stretch = {"steps": config.n_steps, "count": config.batch, "gamma": config.gamma}
+    if high.extra and (config.n_steps > 1 or config.bound_values):
+        # Completions are paid for at the end of the episode: they are in no stretch of rows, and in no table.
+        raise ConfigError(f"'{learner}' keeps completions apart (dedicated), so it has neither n_steps nor bound_values")
+    if config.bound_values:
+        stretch["bounds"] = jnp.asarray(rule.bounds(config.gamma)[:, None], jnp.float32)
     expansion: Expansion = OverHeads(shape, rule_arrays(rule), rule.stays, learner == "qrm", **stretch)  # type: ignore[arg-type]
     return DeepAgent(machine, _scaled(low, config, spaces), high, expansion, shape, config)
 

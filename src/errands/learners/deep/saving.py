@@ -97,8 +97,9 @@ def _bounds(name: str, agent: DeepAgent, width: int) -> tuple[str, Any, Any]:
         return "the cell of each seed", 0, machine.task.finite.states - 1
     if name == "buffer":
         low, high = np.full(width, -FINITE), np.full(width, FINITE)
-        # The last three columns are label, machine state and end flag; the first two are used as indices.
-        low[-3:], high[-3:] = 0, [labels - 1, states - 1, 1]
+        # The last three columns are label, machine state and end flag; the first two are used as indices. Where returns
+        # are of several steps, the flag 2 says that the episode was over although the world went on.
+        low[-3:], high[-3:] = 0, [labels - 1, states - 1, 1 if agent.config.n_steps == 1 else 2]
         return (
             "replay rows: observation, next one, action, signals, label, machine state, whether the world ended",
             low,

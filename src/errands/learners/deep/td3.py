@@ -103,7 +103,7 @@ class TD3:
         value = self._judge(trained.critics.target, batch.following, actions, ahead).min(axis=0)
         if batch.heads is None and batch.follow is not None:
             value = jnp.take_along_axis(value, batch.follow, axis=1)
-        return batch.reward + c.gamma * batch.goes_on * value
+        return batch.within(batch.reward + c.gamma * batch.goes_on * value)
 
     def _critic_loss(self, critics: Layers, batch: Batch, goal: Float[Array, "rows taught"]) -> Float[Array, ""]:
         rows = jnp.concatenate([batch.observations, batch.actions], axis=1)
