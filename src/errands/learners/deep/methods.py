@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -59,13 +60,13 @@ def agent_of(learner: str, machine: MachineArrays, config: DeepConfig, spaces: S
     sizes = (spaces.observation, rule.heads, spaces.actions, config)
     low: ValueLearner = TD3.of(*sizes) if spaces.continuous else DDQN.of(*sizes, spaces.image)
     # QRM teaches one head per row, so expanding over all of them would be wasted work.
-    stretch = {"steps": config.n_steps, "count": config.batch, "gamma": config.gamma}
+    stretch: dict[str, Any] = {"steps": config.n_steps, "count": config.batch, "gamma": config.gamma}
     if high.extra and (config.n_steps > 1 or config.bound_values):
         # Completions are paid for at the end of the episode: they are in no stretch of rows, and in no table.
         raise ConfigError(f"'{learner}' keeps completions apart (dedicated), so it has neither n_steps nor bound_values")
     if config.bound_values:
         stretch["bounds"] = jnp.asarray(rule.bounds(config.gamma)[:, None], jnp.float32)
-    expansion: Expansion = OverHeads(shape, rule_arrays(rule), rule.stays, learner == "qrm", **stretch)  # type: ignore[arg-type]
+    expansion: Expansion = OverHeads(shape, rule_arrays(rule), rule.stays, learner == "qrm", **stretch)
     return DeepAgent(machine, _scaled(low, config, spaces), high, expansion, shape, config)
 
 
