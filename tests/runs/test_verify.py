@@ -15,8 +15,9 @@ from errands.runs.documents import CheckpointDocument, ResultDocument, RunDocume
 from errands.runs.files import digest
 from errands.runs.folder import RunFolder, create, open_run
 from errands.runs.keep import opened_run
+from errands.runs.plan import make_block
 from errands.runs.request import prepare
-from errands.runs.sweep import train_run
+from errands.runs.sweep import begin, train_run, train_sweep
 from errands.runs.train import train_seed
 from errands.runs.verify import changed_versions, faults, verify_seed
 from errands.tasks import load
@@ -138,3 +139,15 @@ def test_in_folders_of_older_versions_a_seed_that_cannot_be_the_runs_is_refused(
         shutil.copytree(other.seed(1).path, run.seed(1).path)
         with pytest.raises(StoreError, match=f"belongs to another run: .*{said}"):
             open_run(run.path).results()
+
+
+def test_a_cell_whose_creation_was_cut_off_is_no_damage_and_a_trained_one_without_its_head_is(tmp_path: Path) -> None:
+    sweep = begin([make_block({"task": "figure-1", "learner": "crm", "seeds": 1, "steps": 100})], tmp_path / "sweep")
+    cell = sweep.cell(sweep.document.cells[0])
+    cell.mkdir()
+    (cell / "task.toml").write_text(load("figure-1").to_toml())
+    assert list(faults(sweep.path)) == []
+    train_sweep(sweep, 1, quiet=True)
+    assert list(faults(sweep.path)) == []
+    (cell / "run.json").unlink()
+    assert ["run.json is missing" in fault for fault in faults(sweep.path)] == [True]

@@ -11,7 +11,7 @@ from errands.runs import checkpoint as checkpoints
 from errands.runs.checkpoint import documents, line, newest, packed
 from errands.runs.documents import damaged
 from errands.runs.files import Arrays, digest
-from errands.runs.folder import SWEEP, RunFolder, SeedFolder, open_run, open_sweep
+from errands.runs.folder import HEAD, SWEEP, RunFolder, SeedFolder, open_run, open_sweep
 from errands.runs.provenance import versions
 from errands.runs.train import jobs_of, students_of
 from errands.tables import Evaluation
@@ -118,7 +118,7 @@ def faults(path: Path) -> Iterator[str]:
     try:
         if (path / SWEEP).exists():
             sweep = open_sweep(path)
-            begun = [sweep.cell(cell) for cell in sweep.document.cells if sweep.cell(cell).exists()]
+            begun = [path for cell in sweep.document.cells if _begun(path := sweep.cell(cell))]
             for folder in begun:
                 yield from faults(folder)
             return
@@ -128,6 +128,11 @@ def faults(path: Path) -> Iterator[str]:
         return
     for place in run.seeds():
         yield from _of_seed(place, run.document.steps)
+
+
+def _begun(cell: Path) -> bool:
+    """Whether a cell of a sweep was trained, and not only left by a kill before its run.json, or refused."""
+    return cell.exists() and ((cell / HEAD).exists() or any(cell.glob("seed-*/checkpoint-*")))
 
 
 def _of_seed(place: SeedFolder, last: int) -> Iterator[str]:
