@@ -1,5 +1,7 @@
 """Deep presets: `paper` holds the numbers that Section 5 prints, `tuned` knows grids, Water and HalfCheetah."""
 
+import gymnasium as gym
+import numpy as np
 import pytest
 
 from errands.errors import ConfigError, UnknownName
@@ -130,3 +132,18 @@ def test_a_stranger_is_seen_standardised_and_paid_no_more_than_its_machine_pays(
     assert (config.n_steps, config.bound_values) == ((5, True) if far else (1, False))
     paper = deep_preset(learner, "paper", task)
     assert (paper.standardise, paper.n_steps, paper.bound_values) == (False, 1, False)
+
+
+@pytest.mark.parametrize(("size", "capacity"), [(4, 200_000), (10_000, 13_421), (100_000, 10_000)])
+def test_long_observations_are_remembered_for_fewer_steps(size, capacity):
+    """2^28 numbers of two observations each; 10,000 steps at least."""
+    long = gym.spaces.Box(-1.0, 1.0, (size,), np.float32)
+
+    class Long(gym.Env):
+        observation_space, action_space = long, gym.spaces.Discrete(2)
+
+        def reset(self, *, seed=None, options=None):
+            return np.zeros(size, np.float32), {}
+
+    task = Task.from_env(Long, lambda before, action, after, info: set(), "goal", limit=5, name="long")
+    assert deep_preset("crm", "tuned", task).capacity == capacity

@@ -254,26 +254,26 @@ PLUS_GRID = {"leg": 3.0, "visited": 0.5}
 PLUS_WATER = {"leg": 8.0, "late": 1}
 """QCoRM+ in Water, where a ball is about eight steps away."""
 STRANGER = {
-    "gamma": 0.995,
+    "gamma": 0.99,
     "alpha": 5e-4,
     "polyak": 0.005,
     "width": 128,
     "depth": 2,
     "batch": 64,
-    "capacity": 200_000,
     "epsilon_step": 5e-5,
     "epsilon_end": 0.05,
     "explore_steps": 8,
     "standardise": True,
 }
 """DDQN on users' environments, whose episodes are mostly longer than Water's and whose observations are shorter."""
-PICTURES = {"network": "conv", "capacity": 50_000, "learn_every": 4, "explore_steps": 2}
-"""What pictures change about it: convolutions take long, and rows are wide."""
+PICTURES = {"network": "conv", "learn_every": 4, "explore_steps": 2}
+"""What pictures change about it: convolutions take long."""
+ROOM = 2**28
+"""Numbers of observations that a buffer holds at most, unless 10,000 steps need more: 1 GiB."""
 STRANGER_TD3 = {
     "width": 128,
     "depth": 2,
     "batch": 64,
-    "capacity": 200_000,
     "warmup": 1_000,
     "explore_steps": 8,
     "action_noise": 0.3,
@@ -282,8 +282,10 @@ STRANGER_TD3 = {
     "standardise": True,
 }
 """TD3 on users' environments, where all that is paid may come at the end: it has to be found before it can be learnt."""
-FAR = {"n_steps": 5, "bound_values": True}
-"""Learners whose targets are the machine's alone: several steps at once, and never more than the machine can pay."""
+FAR = {"gamma": 0.995, "n_steps": 5, "bound_values": True}
+"""Learners whose targets are the machine's alone: several steps at once, and never more than the machine can pay.
+
+Without those bounds values grow beyond everything with this gamma."""
 FAR_TD3 = {"n_steps": 3, "bound_values": True}
 FAR_LEARNERS = ("qrm", "crm", "hrm", "qcorm-0")
 SMALLEST_PICTURE = 5
@@ -320,7 +322,7 @@ def _ddqn(learner: str, preset: str, task: Task) -> dict[str, Any]:
     # Cells come as one-hot rows, for which a smaller network and larger steps do.
     values = {"width": 128, "alpha": 3e-4, "epsilon_step": 1e-4} if task.finite is not None else {}
     if task.world.kind == "gymnasium" and task.finite is None:
-        values = STRANGER | (PICTURES if _pictures(task) else {}) | (FAR if learner in FAR_LEARNERS else {})
+        values = STRANGER | _sight(task) | (FAR if learner in FAR_LEARNERS else {})
     if learner == "qcorm-plus":
         values |= PLUS_GRID if task.finite is not None else PLUS_WATER if task.world.kind == "water" else {}
     if learner == "qcorm-0":
@@ -329,16 +331,18 @@ def _ddqn(learner: str, preset: str, task: Task) -> dict[str, Any]:
     return values
 
 
-def _pictures(task: Task) -> bool:
-    """Whether a user's environment shows pictures that are worth a convolution."""
+def _sight(task: Task) -> dict[str, Any]:
+    """What a user's observations change: pictures are worth a convolution, and the longer a row, the fewer are kept."""
     env = task.world.env()
     try:
-        image = seeing(env.observation_space).image
+        seen = seeing(env.observation_space)
     except TaskError:
-        return False
+        return {}
     finally:
         env.close()
-    return image is not None and min(image[:2]) >= SMALLEST_PICTURE
+    pictures = seen.image is not None and min(seen.image[:2]) >= SMALLEST_PICTURE
+    most = 50_000 if pictures else 200_000
+    return (PICTURES if pictures else {}) | {"capacity": max(10_000, min(most, ROOM // (2 * seen.size)))}
 
 
 def _td3(learner: str, preset: str, task: Task) -> dict[str, Any]:
@@ -353,7 +357,8 @@ def _td3(learner: str, preset: str, task: Task) -> dict[str, Any]:
         # the same.
         values |= {"reward_scale": FULL / largest, "warmup": 10_000}
         if not robot:
-            values |= STRANGER_TD3 | (FAR_TD3 if learner in FAR_LEARNERS else {})
+            seen = {"capacity": _sight(task).get("capacity", 200_000)}
+            values |= STRANGER_TD3 | seen | (FAR_TD3 if learner in FAR_LEARNERS else {})
         full = FULL
     if learner in ("qcorm", "qcorm-0", "hrm"):
         values["full_reward"] = full
