@@ -116,7 +116,8 @@ def chain(words: list[str], most: int, dice: random.Random, wanted: dict[str, by
             tally.kills += 1
             lost = redone(folder, *times)
             tally.amid, tally.redone = tally.amid + (lost > 0), max(tally.redone, lost)
-            damage = list(faults(folder / "runs" / "it"))
+            # A kill after the last checkpoint and before result.json looks like a deleted result, and a resume mends both.
+            damage = [fault for fault in faults(folder / "runs" / "it") if "though training has ended" not in fault]
             assert not damage, damage
         finished(RESUME, folder)
         assert kept(folder) == wanted, "the resumed run differs from the one that was never killed"
