@@ -8,6 +8,7 @@ import pytest
 
 from errands.learners.deep.batch import Batch
 from errands.learners.deep.config import DeepConfig, deep_preset
+from errands.learners.deep.device import randoms
 from errands.learners.deep.network import through
 from errands.learners.deep.td3 import TD3, noisy
 from errands.learners.deep.team import team_of
@@ -99,6 +100,21 @@ def test_actions_are_uniform_before_the_first_update_and_stay_in_their_bounds_af
     late = jax.vmap(lambda n: noisy(jnp.array([0.9]), n, 0.1, jnp.bool_(True)))(normals)
     assert float(late.max()) == 1.0
     assert float(late.mean()) < 0.9
+
+
+def test_noise_is_kept_for_a_stretch_and_an_action_is_random_now_and_then(line):
+    config = dataclasses.replace(CONFIG, explore_steps=4, random_actions=0.25)
+    agent = team_of(line(), "crm", config, (0,)).agent
+    _, normals = randoms(agent, jax.random.PRNGKey(0)[None], jnp.int32(0))
+    acting, targets = np.asarray(normals[:8, 0, 0]), np.asarray(normals[:8, 0, 1])
+    assert (len(set(acting[:4])), len(set(acting[4:])), len(set(acting))) == (1, 1, 2)
+    assert len(set(targets)) == 8, "the noise on targets is drawn for every step"
+    bold, normal = jnp.array([0.9]), jnp.array([-3.0])
+    act = [
+        float(agent.low.act(bold, jnp.array([u, 0.0]), normal, jnp.float32(0), jnp.bool_(True))[0])
+        for u in (0.24, 0.25)
+    ]
+    assert act == [pytest.approx(-0.9973, abs=1e-4), pytest.approx(0.9 - 3 * config.action_noise)]
 
 
 SMALL = {"width": 24, "depth": 1, "capacity": 2_000, "warmup": 100, "eval_every": 10_000, "batch": 16}
