@@ -33,12 +33,20 @@ print(*told)
 """
 
 
-def run(**variables: str) -> str:
+CALLER_FIRST = """
+import numpy as np
+from errands.kernels.local_search import nearest, tour
+tour(np.ones(1), np.zeros((1, 1)), np.ones(1), 5, np.random.default_rng(0))
+print(*nearest(np.array([[0, 5, 1, 9], [9, 0, 9, 3], [9, 2, 0, 8], [0, 0, 0, 0]], float)))
+"""
+
+
+def run(program: str = PROGRAM, **variables: str) -> str:
     """What the program prints: the first kernel that had to be compiled, if any had."""
     ours = ("ERRANDS_CACHE", "NUMBA_BOUNDSCHECK", "NUMBA_CACHE_DIR", "NUMBA_DISABLE_JIT")
     clean = {k: v for k, v in os.environ.items() if k not in ours}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env=clean | variables, capture_output=True, text=True, check=True
+        [sys.executable, "-c", program], env=clean | variables, capture_output=True, text=True, check=True
     )
     return done.stdout.strip()
 
@@ -52,6 +60,11 @@ def test_a_users_numba_folder_is_respected_and_compiling_is_told_once(tmp_path: 
     for file in stored:
         file.write_bytes(file.read_bytes()[:100])
     assert run(NUMBA_CACHE_DIR=str(tmp_path)) == "lowest_bit"
+
+
+def test_a_kernel_read_from_disk_after_one_that_calls_it_still_returns_arrays() -> None:
+    """From the root to 2 (cost 1), from there to 1; twice, so that the second time nothing has to be compiled."""
+    assert [run(CALLER_FIRST) for _ in range(2)] == ["0 2 1 3"] * 2
 
 
 def test_a_cache_that_cannot_be_written_only_means_compiling_again(tmp_path: Path) -> None:

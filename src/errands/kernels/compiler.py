@@ -15,6 +15,7 @@ of a generator's C interface in a capsule, and reading that runs no Python at al
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 from llvmlite import ir
@@ -25,6 +26,7 @@ from numba.core.compiler_machinery import register_pass
 from numba.core.datamodel import DataModelManager, default_manager
 from numba.core.datamodel.models import TupleModel
 from numba.core.dispatcher import _FunctionCompiler
+from numba.core.environment import Environment
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 from numba.core.typed_passes import NativeLowering
@@ -147,9 +149,14 @@ class Linker(_FunctionCompiler):
         library.enable_object_caching()
         library.add_linking_library(inner.library)
         library.add_linking_library(rtsys.library)
-        context.create_cpython_wrapper(library, inner.fndesc, inner.environment, inner.call_helper, release_gil=True)
-        code = context.get_executable(library, inner.fndesc, inner.environment)
-        return inner._replace(library=library, entry_point=code, metadata={})
+        # The Python objects that an entry needs (the dtype of an array that it returns) are in an environment of its own:
+        # that of the kernel may be read from the cache of a caller, who needs none of them, and numba keeps the first of a name.
+        described = copy(inner.fndesc)
+        described.env_name += "_entry"
+        environment = Environment.from_fndesc(described)
+        context.create_cpython_wrapper(library, described, environment, inner.call_helper, release_gil=True)
+        code = context.get_executable(library, described, environment)
+        return inner._replace(library=library, entry_point=code, metadata={}, fndesc=described, environment=environment)
 
 
 class _Entry(CPUDispatcher):

@@ -277,7 +277,7 @@ def test_what_a_head_can_be_paid_is_bounded_by_its_machine():
     rule = by_state(machine_arrays(Task.from_toml(MUD)), DeepConfig(reward_scale=2.0), counterfactual=True)
     assert rule.bounds(0.9)[:, 0] == pytest.approx([-2.0 / (1 - 0.9), 2.0])
     assert rule.bounds(1.0)[:, 0].tolist() == [-np.inf, np.inf]
-    signalled = by_state(machine_arrays(load("half-cheetah-be")), DeepConfig(), counterfactual=True)
+    signalled = by_state(machine_arrays(load("cheetah-bc")), DeepConfig(), counterfactual=True)
     assert signalled.bounds(0.9)[:, 0].tolist() == [-np.inf, np.inf]
 
 
