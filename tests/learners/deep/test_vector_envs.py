@@ -85,7 +85,7 @@ def test_updates_keep_their_ratio_to_environment_steps(line, learn_every):
     trained = team(line(), "crm", (0,), learn_every=learn_every, standardise=False)
     trained.advance(100)
     counted = sum(step >= SMALL["warmup"] and step % learn_every == 0 for step in range(100))
-    assert trained.agent_states.trained.own.critics.updates.tolist() == [counted]
+    assert trained.agent_states.trained.critics.updates.tolist() == [counted]
 
 
 def test_returns_of_several_steps_are_those_of_one_environment(line):
