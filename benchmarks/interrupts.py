@@ -18,9 +18,9 @@ from pathlib import Path
 
 LEARNERS = ("qrm", "crm", "hrm", "qcorm", "qcorm-plus")
 CODE = "import sys; from errands.cli import main; sys.exit(main())"
-STEPS = {"qcorm-plus": 100_000}
-"""Training steps of a run: long enough to be interrupted, two million where it is not said otherwise."""
-OPTIONS = ["--eval-every", "20", "--checkpoint-every", "0.2", "--jobs", "1", "--name", "it"]
+STEPS = {"hrm": 20_000_000, "qcorm-plus": 100_000}
+"""Training steps of a run, some seconds on a quiet machine: a hundred million where it is not said otherwise."""
+OPTIONS = ["--checkpoint-every", "0.2", "--jobs", "1", "--name", "it"]
 
 
 def started(words: list[str], folder: Path) -> subprocess.Popen[str]:
@@ -56,11 +56,16 @@ def training(process: subprocess.Popen[str], folder: Path) -> bool:
     return False
 
 
-def chain(learner: str, wanted: int, dice: random.Random) -> collections.Counter[int]:
-    """Interrupt one run and its resumptions so often, finish it, and compare it with one that nobody interrupted."""
+def chain(learner: str, wanted: int, dice: random.Random) -> tuple[collections.Counter[int], collections.Counter[int]]:
+    """Interrupt one run and its resumptions so often, finish it, and compare it with one that nobody interrupted.
+
+    The exit codes of interrupts during training, and of those that came after the result was stored.
+    """
     codes: collections.Counter[int] = collections.Counter()
+    late: collections.Counter[int] = collections.Counter()
+    steps = STEPS.get(learner, 100_000_000)
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
-        train = ["train", "delivery-4", learner, "--steps", str(STEPS.get(learner, 2_000_000)), *OPTIONS]
+        train = ["train", "delivery-4", learner, "--steps", str(steps), "--eval-every", str(max(20, steps // 20_000)), *OPTIONS]
         finish(train, Path(two))
         while sum(codes.values()) < wanted:
             begun = (Path(one) / "runs" / "it").exists()
@@ -71,6 +76,7 @@ def chain(learner: str, wanted: int, dice: random.Random) -> collections.Counter
             said = process.communicate()[1]
             # It had ended before the interrupt came, or Python was already being taken down: begin a new one.
             if process.returncode == 0 or (Path(one) / "runs" / "it" / "seed-0" / "result.json").exists():
+                late[process.returncode] += 1
                 subprocess.run(["rm", "-rf", str(Path(one) / "runs")], check=True)
                 continue
             codes[process.returncode] += 1
@@ -78,7 +84,7 @@ def chain(learner: str, wanted: int, dice: random.Random) -> collections.Counter
                 print(learner, process.returncode, said[-500:])
         finish(["resume", "it"], Path(one))
         assert contents(Path(one)) == contents(Path(two)), f"{learner}: other bytes after {wanted} interrupts"
-    return codes
+    return codes, late
 
 
 def main() -> None:
@@ -86,9 +92,12 @@ def main() -> None:
     parser.add_argument("--interrupts", type=int, default=200)
     parser.add_argument("--learners", nargs="*", default=LEARNERS)
     chosen, dice = parser.parse_args(), random.Random(0)
+    # A shell starts what runs in its background without interrupts, and so would what that starts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for learner in chosen.learners:
-        codes = chain(learner, -(-chosen.interrupts // len(chosen.learners)), dice)
-        print(json.dumps({"learner": learner, "exit codes": codes, "bytes after the last resume": "equal"}), flush=True)
+        codes, late = chain(learner, -(-chosen.interrupts // len(chosen.learners)), dice)
+        words = {"learner": learner, "exit codes": codes, "after its result": late, "bytes after the last resume": "equal"}
+        print(json.dumps(words), flush=True)
 
 
 if __name__ == "__main__":
