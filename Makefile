@@ -36,7 +36,7 @@ check: $(VENV)/.full
 	$(BIN)/lint-imports
 
 docs: $(VENV)/.full
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build # never --quiet: with it warnings are not counted and are no errors
 	@echo "open site/index.html; for its search: $(BIN)/python -m http.server -d site 8000"
 
 # pip looks for every package as if none were installed and downloads what it must read; torch is resolved, not installed.

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import errands
-from errands.cli.learners import sentences
-from errands.cli.verbs import GROUPS, VERBS
+from errands.cli.verbs import GROUPS, VERBS, sentences
 from errands.learners import LEARNERS
 from errands.learners.base import LearnerConfig
 

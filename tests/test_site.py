@@ -43,7 +43,8 @@ class Page(HTMLParser):
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", folder]
+    # Not --quiet: with it mkdocs counts no warnings, and --strict has nothing to refuse.
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", folder]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "no_proxy": "*", "http_proxy": "http://127.0.0.1:9"}
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr

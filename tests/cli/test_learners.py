@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from errands.cli import main
-from errands.cli.learners import sentences
+from errands.cli.verbs import sentences
 from errands.learners import LEARNERS
 from errands.learners.tabular.qcorm import QCoRMConfig
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import re
 import shlex
 from dataclasses import dataclass
 from importlib import import_module
@@ -20,7 +21,7 @@ from errands.cli import main
 from errands.cli.plot import Arguments as Plot
 from errands.cli.reproduce import Arguments as Reproduce
 from errands.cli.tell import Answer
-from errands.cli.verbs import GROUPS, VERBS, Verb, help_text, parse, typed
+from errands.cli.verbs import GROUPS, VERBS, Verb, help_text, parse, typed, verb_help
 from errands.errors import ErrandsError
 from errands.tasks import load
 
@@ -41,6 +42,32 @@ def test_the_help_names_every_verb_once_under_its_group() -> None:
     lines = help_text().splitlines()
     assert sorted(line.split()[0] for line in lines if line[:2] == "  " and line.split()[0] in VERBS) == sorted(VERBS)
     assert [line for line in lines if line in GROUPS.values()] == list(GROUPS.values())
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_the_help_of_a_verb_has_each_argument_once_in_words_a_stranger_reads(name: str, monkeypatch: Any) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    kind = import_module(f"errands.cli.{VERBS[name].module}").Arguments
+    text = verb_help(kind, name, VERBS[name])
+    assert VERBS[name].example in text
+    assert "None" not in text
+    assert "STR" not in text
+    assert max(map(len, text.splitlines())) <= 100
+    for field in dataclasses.fields(kind):
+        if "Positional" not in str(field.type):
+            option = field.name.strip("_").replace("_", "-")
+            assert len(re.findall(rf"^  --(?:\[no-\])?{option}\b(?!-)", text.split("Every verb")[0], re.MULTILINE)) == 1
+
+
+def test_the_help_shows_what_may_be_left_out_and_what_is_taken() -> None:
+    lines = verb_help(import_module("errands.cli.train").Arguments, "train", VERBS["train"]).splitlines()
+    assert lines[0] == "usage: errands train TASK [LEARNER] [OPTIONS]"
+    assert {"--steps COUNT", "--machine agenda|boolean"} <= {line.strip().split("  ")[0] for line in lines}
+
+
+def test_reproduce_takes_steps_as_every_verb_does() -> None:
+    given = parse(Reproduce, "reproduce", VERBS["reproduce"], ["office-3", "--steps", "100k"])
+    assert given.steps == 100_000
 
 
 def test_without_words_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
-import textwrap
 from dataclasses import dataclass, fields
-from itertools import pairwise
 from typing import Any
 
 import tyro
 
 from errands.cli.tell import Answer
+from errands.cli.verbs import sentences
 from errands.terminal import table
 
 
@@ -56,17 +53,3 @@ def _settings(name: str, task_name: str) -> Answer:
         rows.append({"setting": field.name, **values, "about": said.get(field.name, "")})
         listed.add_row(field.name, *(str(v) for v in values.values()), said.get(field.name, ""))
     return Answer({"learner": name, "task": task_name, "settings": rows}, listed)
-
-
-def sentences(kind: type) -> dict[str, str]:
-    """The sentence under each field of a config, its parents' included: the one place where it is written."""
-    by_field: dict[str, str] = {}
-    for parent in reversed(kind.__mro__[:-1]):
-        tree = ast.parse(textwrap.dedent(inspect.getsource(parent))).body[0]
-        body = tree.body if isinstance(tree, ast.ClassDef) else []
-        for line, after in pairwise(body):
-            if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
-                said = after.value if isinstance(after, ast.Expr) else None
-                if isinstance(said, ast.Constant):
-                    by_field[line.target.id] = str(said.value)
-    return by_field

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import tyro
 
+from errands.cli.options import Count, Seconds
 from errands.cli.tell import Answer
 from errands.terminal import say
 
@@ -32,11 +33,11 @@ class Arguments:
     """Also run CRM and HRM on Boolean machines of seven and eight boxes: about 40 minutes of one core with ten seeds."""
     seeds: int | None = None
     """Another number of seeds."""
-    steps: int | None = None
+    steps: Count | None = None
     """Another number of steps."""
     width: int | None = None
     """Other hidden layers on Water and HalfCheetah: so many units each."""
-    seconds: float | None = None
+    seconds: Seconds | None = None
     """Stop after so many seconds, shared equally by what is left; the same command continues."""
     output: Path | None = None
     """The folder of runs and report; reproduction-PROFILE unless said otherwise. What it holds is not measured again."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
+import re
 import shlex
+import shutil
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -32,7 +35,7 @@ VERBS: Mapping[str, Verb] = {
     "demo": Verb("demo", "look", "the paper's first example, end to end", "errands demo"),
     "tasks": Verb("tasks", "look", "list the catalogue of tasks", "errands tasks"),
     "show": Verb("show", "look", "draw a task's machine", "errands show figure-1 --as coupled"),
-    "size": Verb("size", "look", "count the states of its four machines", "errands size delivery-12"),
+    "size": Verb("size", "look", "count the states of a task's four machines", "errands size delivery-12"),
     "lint": Verb("lint", "look", "check a task file and read it back in English", "errands lint mine.toml"),
     "play": Verb("play", "look", "walk a world with the arrow keys", "errands play office-3"),
     "check": Verb("check", "look", "check your own environment", "errands check pkg.envs:MyEnv --features pkg.envs:label"),
@@ -72,6 +75,9 @@ GROUPS: Mapping[str, str] = {
 
 def parse(kind: type[T], name: str, verb: Verb, words: list[str]) -> T:
     """The arguments of a verb; a mistake is told in one sentence."""
+    if {"-h", "--help"} & set(words):
+        print(verb_help(kind, name, verb))
+        raise SystemExit(0)
     import tyro
 
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]
@@ -81,21 +87,14 @@ def parse(kind: type[T], name: str, verb: Verb, words: list[str]) -> T:
         words = [word for word in words if word != "--quiet"]
     _check_options(name, words, options)
     wanted = [f.name for f in fields if _positional(f) and f.default is dataclasses.MISSING]
-    if wanted and all(word.startswith("-") for word in words) and not {"-h", "--help"} & set(words):
+    if wanted and all(word.startswith("-") for word in words):
         raise ErrandsError(f"missing {wanted[0].upper()} after 'errands {name}'; for example: {verb.example}")
     heard = io.StringIO()
     try:
         # The parser prints a box and exits; the box is caught and told as one sentence.
         with contextlib.redirect_stderr(heard):
-            return tyro.cli(
-                kind,
-                prog=f"errands {name}",
-                description=f"{verb.about[0].upper()}{verb.about[1:]}.\n\nExample: {verb.example}",
-                args=words,
-            )
-    except SystemExit as stop:
-        if not stop.code:
-            raise
+            return tyro.cli(kind, prog=f"errands {name}", args=words)
+    except SystemExit:
         raise ErrandsError(
             f"{_sentence(heard.getvalue())}; type 'errands {name} --help' to see what it takes"
         ) from None
@@ -130,6 +129,64 @@ def help_text() -> str:
         if verbs:
             lines += ["", title] + [f"  {name:10} {verb.about}" for name, verb in verbs]
     return "\n".join([*lines, "", "Every verb", COMMON])
+
+
+def verb_help(kind: type, name: str, verb: Verb) -> str:
+    """What a verb does, an example, and what it takes, in the words under its fields."""
+    said, width = sentences(kind), min(max(shutil.get_terminal_size().columns, 60), 110)
+    fields = dataclasses.fields(kind)
+    given = [_shown(field) for field in fields if _positional(field)]
+    options = [field for field in fields if not _positional(field)]
+    lines = [" ".join([f"usage: errands {name}", *given, *(["[OPTIONS]"] if options else [])]), ""]
+    lines += [f"{verb.about[0].upper()}{verb.about[1:]}.", f"Example: {verb.example}"]
+    for title, part in (("", [f for f in fields if _positional(f)]), ("Options", options)):
+        lines += ["", *([title] if title else [])] if part else []
+        for field in part:
+            default = field.default
+            plain = default is False or default in (None, (), dataclasses.MISSING)
+            written = " ".join(map(str, default)) if isinstance(default, tuple) else "yes" if default is True else default
+            told = "" if plain or "unless said otherwise" in said[field.name] else f" (default {written})"
+            rows = textwrap.wrap(said[field.name] + told, width - _COLUMN, break_on_hyphens=False)
+            if len(shown := f"  {_shown(field)}") >= _COLUMN:
+                lines.append(shown)
+                shown = ""
+            lines += [f"{shown:{_COLUMN}}{rows[0]}", *(" " * _COLUMN + row for row in rows[1:])]
+    return "\n".join([*lines, "", "Every verb", COMMON])
+
+
+_COLUMN = 26
+_KINDS = {"Count": "COUNT", "Seconds": "SECONDS", "Path": "PATH", "int": "NUMBER", "float": "NUMBER", "str": "TEXT"}
+
+
+def _shown(field: dataclasses.Field[Any]) -> str:
+    """An argument as it is typed: TASK, [LEARNER], --steps COUNT, --as numeric|boolean."""
+    text, name = str(field.type), field.name.strip("_").replace("_", "-")
+    if _positional(field):
+        shown = f"{name.upper()} ..." if "tuple" in text else name.upper()
+        return shown if field.default is dataclasses.MISSING else f"[{shown}]"
+    if isinstance(field.default, bool):
+        return f"--[no-]{name}" if field.default else f"--{name}"
+    choices = re.findall(r"'(\w+)'", text)
+    value = "|".join(choices) or next(word for kind, word in _KINDS.items() if re.search(rf"\b{kind}\b", text))
+    return f"--{name} {value}{' ...' if 'tuple' in text and 'Append' not in text else ''}"
+
+
+def sentences(kind: type) -> dict[str, str]:
+    """The sentence under each field of a class, its parents' included: the one place where it is written."""
+    import ast
+    import inspect
+    from itertools import pairwise
+
+    by_field: dict[str, str] = {}
+    for parent in reversed(kind.__mro__[:-1]):
+        tree = ast.parse(textwrap.dedent(inspect.getsource(parent))).body[0]
+        body = tree.body if isinstance(tree, ast.ClassDef) else []
+        for line, after in pairwise(body):
+            if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
+                said = after.value if isinstance(after, ast.Expr) else None
+                if isinstance(said, ast.Constant):
+                    by_field[line.target.id] = str(said.value)
+    return by_field
 
 
 def typed(verb: str, arguments: Any) -> str:
