@@ -1,4 +1,4 @@
-"""Ctrl-C at random moments of `errands train` and `resume`: every one must exit with 130 and resume to the same bytes.
+"""Ctrl-C or SIGTERM at random moments of `errands train` and `resume`: all exit with 130 or 143 and resume to the same bytes.
 
 python benchmarks/interrupts.py [--interrupts 200] [--learners qrm crm]    # interrupts in all, over these learners
 """
@@ -20,6 +20,7 @@ LEARNERS = ("qrm", "crm", "hrm", "qcorm", "qcorm-plus")
 CODE = "import sys; from errands.cli import main; sys.exit(main())"
 STEPS = {"hrm": 20_000_000, "qcorm-plus": 100_000}
 """Training steps of a run, some seconds on a quiet machine: a hundred million where it is not said otherwise."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 OPTIONS = ["--checkpoint-every", "0.2", "--jobs", "1", "--name", "it"]
 
 
@@ -69,10 +70,10 @@ def chain(learner: str, wanted: int, dice: random.Random) -> tuple[collections.C
         finish(train, Path(two))
         while sum(codes.values()) < wanted:
             begun = (Path(one) / "runs" / "it").exists()
-            process = started(["resume", "it"] if begun else train, Path(one))
+            process, number = started(["resume", "it"] if begun else train, Path(one)), dice.choice(SIGNALS)
             if training(process, Path(one)):
                 time.sleep(dice.random() * 0.7)
-                process.send_signal(signal.SIGINT)
+                process.send_signal(number)
             said = process.communicate()[1]
             # It had ended before the interrupt came, or Python was already being taken down: begin a new one.
             if process.returncode == 0 or (Path(one) / "runs" / "it" / "seed-0" / "result.json").exists():
@@ -80,7 +81,7 @@ def chain(learner: str, wanted: int, dice: random.Random) -> tuple[collections.C
                 subprocess.run(["rm", "-rf", str(Path(one) / "runs")], check=True)
                 continue
             codes[process.returncode] += 1
-            if process.returncode != 130:
+            if process.returncode != 128 + number:
                 print(learner, process.returncode, said[-500:])
         finish(["resume", "it"], Path(one))
         assert contents(Path(one)) == contents(Path(two)), f"{learner}: other bytes after {wanted} interrupts"

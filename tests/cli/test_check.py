@@ -65,5 +65,6 @@ def test_an_error_is_exit_code_one_and_told_with_its_level(here: Path, capsys: p
 def test_what_cannot_be_found_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "no_such_module:Env"]) == 2
     assert "the module 'no_such_module' cannot be imported" in capsys.readouterr().err
-    assert main(["check", "figure-1", "--steps", "0"]) == 2
-    assert "steps is 0, and must be at least 1" in capsys.readouterr().err
+    for steps, said in (("0", "0"), ("1e15", "1,000,000,000,000,000")):
+        assert main(["check", "figure-1", "--steps", steps]) == 2
+        assert f"steps is {said}; a check keeps every step" in capsys.readouterr().err

@@ -287,7 +287,7 @@ def test_what_is_checked_must_exist_and_make_environments() -> None:
         run_check("collections:OrderedDict")
     with pytest.raises(SpecError, match="MODULE:NAME"):
         import_attribute("os:system('ls')")
-    with pytest.raises(SpecError, match="at least 1"):
+    with pytest.raises(SpecError, match="from 1 to 1,000,000"):
         run_check("figure-1", steps=0)
 
 

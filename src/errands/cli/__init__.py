@@ -11,6 +11,7 @@ from typing import Any
 
 from errands.cli.verbs import COMPILING, VERBS, help_text, parse
 from errands.errors import ConfigError, ErrandsError, UnknownName
+from errands.runs.interrupts import exit_code, terminable
 from errands.terminal import printable
 
 
@@ -33,10 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"errands {__version__}")
         return 0
     try:
-        return _verb(words[0], words[1:], as_json)
-    except KeyboardInterrupt:
-        print("errands: interrupted", file=sys.stderr)
-        return 130
+        with terminable():
+            return _verb(words[0], words[1:], as_json)
+    except KeyboardInterrupt as stop:
+        print(f"errands: {str(stop) or 'interrupted'}", file=sys.stderr)
+        return exit_code(stop)
     except BrokenPipeError:
         # The reader is gone, as after `| head`; whatever Python would complain of at its end goes nowhere.
         sys.stderr.close()

@@ -22,7 +22,7 @@ class Arguments:
     task: Path | None = None
     """A task file whose machine the features are for."""
     steps: Count = 1000
-    """Steps that are walked."""
+    """Steps that are walked, at most 1,000,000."""
 
 
 def run(arguments: Arguments) -> Answer:

@@ -60,6 +60,7 @@ def run(arguments: Arguments) -> Answer:
     from errands.paper.panels import Choice, chosen
     from errands.paper.report import write
     from errands.paper.reproduction import prepare, report
+    from errands.runs.interrupts import resumable
     from errands.runs.sweep import look_ahead, train_sweep
 
     profile = _profile(arguments)
@@ -76,7 +77,8 @@ def run(arguments: Arguments) -> Answer:
     document: dict[str, Any] = {"profile": profile.name, "cells": cells, "forecast_seconds": round(ahead.seconds, 1)}
     if arguments.dry_run:
         return Answer(document, f"{cells} cells, {ahead.words()}")
-    train_sweep(wanted.sweep, ahead.workers, arguments.quiet, arguments.engine, arguments.address, arguments.seconds)
+    with resumable(typed("reproduce", arguments)):
+        train_sweep(wanted.sweep, ahead.workers, arguments.quiet, arguments.engine, arguments.address, arguments.seconds)
     # The command in the report has only what changes its numbers, not where or in how many sittings they were made.
     again = dataclasses.replace(
         arguments, output=None, jobs=None, quiet=False, seconds=None, engine="local", address=None

@@ -125,17 +125,15 @@ def finish(
 ) -> Answer:
     """Predict and train what is left of a sweep, and tell what came out; when interrupted, say how to go on."""
     from errands.learners.base import cores
+    from errands.runs.interrupts import resumable
     from errands.runs.sweep import look_ahead, rows, train_sweep, write_table
     from errands.terminal import console
 
     ahead = look_ahead(sweep, jobs or cores())
     if not quiet and ahead.runs:
         console(stderr=True).print(ahead.table() if sys.stderr.isatty() else ahead.words())
-    try:
+    with resumable(f"errands resume {sweep.path.name}"):
         train_sweep(sweep, ahead.workers, quiet, engine, address, seconds)
-    except KeyboardInterrupt:
-        print(f"errands: stopped; type 'errands resume {sweep.path.name}' to go on", file=sys.stderr)
-        raise
     results = rows(sweep)
     write_table(sweep, results)
     return tell_sweep(sweep, results, ahead.document())

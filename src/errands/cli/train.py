@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -87,13 +86,10 @@ def finish(
     folder: RunFolder, jobs: int | None, quiet: bool, student: Learner | None = None, log: str | None = None
 ) -> Answer:
     """Train what is left of a run and tell what came out; when interrupted, say how to go on."""
+    from errands.runs.interrupts import resumable
     from errands.runs.progress import logged
     from errands.runs.sweep import train_run
 
-    try:
-        with logged(folder, log):
-            train_run(folder, jobs, quiet, student)
-    except KeyboardInterrupt:
-        print(f"errands: stopped; type 'errands resume {folder.name}' to go on", file=sys.stderr)
-        raise
+    with resumable(f"errands resume {folder.name}"), logged(folder, log):
+        train_run(folder, jobs, quiet, student)
     return tell_run(folder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import tempfile
 import threading
 import time
@@ -21,6 +22,7 @@ from errands.errors import ConfigError, ErrandsError, StoreError, install
 from errands.runs.documents import MAX_DOCUMENT, ResultDocument
 from errands.runs.files import WriteError, read_file, write_file
 from errands.runs.folder import HEAD, TASK, RunFolder, open_run
+from errands.runs.interrupts import PATIENCE, Terminated, exit_code, terminable
 from errands.runs.progress import Progress
 from errands.runs.train import Beat, Job, Report, ended_well, failed, jobs_of, train_job
 from errands.tasks.spec import MAX_BYTES
@@ -84,6 +86,14 @@ def train_apart(jobs: Iterable[Job], count: int, progress: Progress, strict: boo
                         workers.append(worker)
                     if _hand(worker, waiting, strict):
                         busy.append(worker)
+    except KeyboardInterrupt:
+        # All at once, so that they store their checkpoints side by side; those that cannot are killed below.
+        end = time.monotonic() + PATIENCE + 1
+        for worker in workers:
+            worker.process.terminate()
+        for worker in workers:
+            worker.process.join(max(0.0, end - time.monotonic()))
+        raise
     finally:
         # A kill loses little: files are replaced in one move, and resuming goes on from the last checkpoints.
         for worker in workers:
@@ -151,11 +161,19 @@ def _listen(worker: _Worker, progress: Progress, strict: bool) -> bool:
 
 
 def _work(connection: Connection, imports: tuple[str, ...]) -> None:
-    """What a worker process does: one seed after the other, until there are no more or its parent has died."""
-    # Ctrl-C reaches every process of the terminal; the parent alone answers it, and ends its workers.
+    """What a worker process does: one seed after the other, until there are no more, it is ended, or its parent has died."""
+    # Ctrl-C reaches every process of the terminal; the parent alone answers it, and ends its workers by SIGTERM.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     allow(imports)
     threading.Thread(target=_die_with_parent, daemon=True).start()
+    try:
+        with terminable():
+            _work_on(connection)
+    except Terminated as stop:
+        sys.exit(exit_code(stop))
+
+
+def _work_on(connection: Connection) -> None:
     while True:
         try:
             job, strict = connection.recv()
@@ -251,10 +269,14 @@ def _connected(address: str | None) -> Any:
     except ImportError:
         raise ConfigError(f"the engine 'ray' is not installed; type: {install('ray')}") from None
     if not ray.is_initialized():
+        answered = signal.getsignal(signal.SIGTERM)
         try:
             ray.init(address=address, log_to_driver=False, include_dashboard=False if address is None else None)
         except (ConnectionError, ValueError, RuntimeError) as fault:
             said = str(fault).splitlines()[0][:200]
             hint = "start one with 'ray start --head'"
             raise ConfigError(f"no Ray cluster answers at '{address}' ({said}); {hint}") from None
+        # Ray would exit at SIGTERM without a word.
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, answered)
     return ray

@@ -32,6 +32,7 @@ from errands.runs.checkpoint import (
 from errands.runs.documents import CheckpointDocument, ResultDocument, RunDocument
 from errands.runs.files import WriteError, digest, write_file
 from errands.runs.folder import RunFolder, SeedFolder, Table
+from errands.runs.interrupts import Postponed, postponed
 from errands.runs.run import Run, best_length, judge
 from errands.tables import Evaluation
 from errands.tasks.task import Task
@@ -156,7 +157,8 @@ def train_job(
             warm(run.document.learner, run.document.machine)
         training = _Training(run, places, ended, report, student, watch)
         try:
-            return training.finish(job.until)
+            with postponed() as interrupt:
+                return training.finish(job.until, interrupt)
         except TaskError as fault:
             raise training.stopped(fault) from fault
         except (ErrandsError, KeyboardInterrupt, MemoryError):
@@ -311,8 +313,8 @@ class _Training:
         """The time of training steps alone, evaluations and compiling left out; of a team, of all its seeds together."""
         return self.trained_before + self.students.stopwatch.estimate(self.lead.step - self.first)
 
-    def finish(self, until: float) -> list[ResultDocument]:
-        """Train to the end, judge, and store the results; nothing where the time has run out before."""
+    def finish(self, until: float, interrupt: Postponed) -> list[ResultDocument]:
+        """Train to the end, judge, and store the results; a checkpoint and no result where time or patience ran out before."""
         steps, shown, saved = self.document.steps, self.began, self.began
         with ExitStack() as tables:
             for member in self.members:
@@ -327,7 +329,7 @@ class _Training:
                 if not going:
                     break
                 # Who has taken the last step is not late: a result is worth more than another sitting.
-                late = time.time() >= until and self.lead.step < steps
+                late = (interrupt.asked or time.time() >= until) and self.lead.step < steps
                 if (late or now - saved >= self.document.checkpoint_seconds) and self.lead.step < steps:
                     self._save()
                     saved = time.perf_counter()

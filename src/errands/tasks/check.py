@@ -33,6 +33,8 @@ from errands.tasks.task import Task
 
 _HARMLESS = ("infinity", "different from the unwrapped version")
 """Remarks of Gymnasium's checker on observations without bounds and on wrappers, which are no faults here."""
+MOST_STEPS = 1_000_000
+"""The longest walk: every step of it is kept, some 600 bytes where observations are small, and looked at again."""
 
 
 @dataclass(frozen=True)
@@ -157,8 +159,8 @@ def _names(features: set[str]) -> str:
 
 def run_check(spec: str, features: str | None = None, task: Path | None = None, steps: int = 1000) -> CheckReport:
     """The report on what a name stands for; a task's own world is checked against that task unless another is given."""
-    if steps < 1:
-        raise SpecError(f"steps is {steps}, and must be at least 1")
+    if not 1 <= steps <= MOST_STEPS:
+        raise SpecError(f"steps is {steps:,}; a check keeps every step that it walks: give from 1 to {MOST_STEPS:,}")
     factory, own = _resolve(spec)
     function = None if features is None else import_attribute(features)
     if function is not None and not callable(function):

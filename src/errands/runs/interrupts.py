@@ -1,0 +1,97 @@
+"""Ctrl-C and SIGTERM: both raise KeyboardInterrupt, and training puts them off until it has stored a checkpoint."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+PATIENCE = 3.0
+"""Seconds that a safe place is waited for; then an interrupt is obeyed wherever the training is."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came, as from `kill`, a container or a cluster that is taken down; it is answered as Ctrl-C is."""
+
+
+def exit_code(stop: KeyboardInterrupt) -> int:
+    """What a shell shows of a process that a signal ended: 128 and the number of the signal."""
+    return 128 + (signal.SIGTERM if isinstance(stop, Terminated) else signal.SIGINT)
+
+
+@contextmanager
+def resumable(command: str) -> Iterator[None]:
+    """Whoever is interrupted inside says what to type to go on."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        raise type(stop)(f"stopped; type '{command}' to go on") from None
+
+
+def _terminate(number: int, frame: object) -> None:
+    raise Terminated
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """Inside, SIGTERM raises Terminated; without this it ends a process before anything can be said."""
+    with _answering(_terminate, {signal.SIGTERM: signal.SIG_DFL}):
+        yield
+
+
+class Postponed:
+    """Whether the process was asked to end; a second time, or after PATIENCE, it ends wherever it is."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        """The number of the signal that came; 0 while none has."""
+        self.process, self.patient = os.getpid(), False
+
+    def ask(self, number: int, frame: object) -> None:
+        """What signals call."""
+        # A fork of this process has inherited the handler, and nobody in it looks at `asked`.
+        if self.asked or os.getpid() != self.process:
+            self.asked = self.asked or number
+            self.obey()
+        self.asked = number
+        if self.patient:
+            signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+
+    def obey(self) -> None:
+        """Raise what was put off."""
+        if self.asked:
+            raise Terminated if self.asked == signal.SIGTERM else KeyboardInterrupt
+
+
+@contextmanager
+def postponed() -> Iterator[Postponed]:
+    """Put Ctrl-C and SIGTERM off: who is inside looks at `asked` where it can stop; what came is raised at the end."""
+    wish = Postponed()
+    with ExitStack() as handlers:
+        handlers.enter_context(
+            _answering(wish.ask, {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: _terminate})
+        )
+        if hasattr(signal, "setitimer"):
+            wish.patient = bool(handlers.enter_context(_answering(wish.ask, {signal.SIGALRM: signal.SIG_DFL})))
+            if wish.patient:
+                # Called before the handler goes: an alarm that nobody answers would end the process.
+                handlers.callback(signal.setitimer, signal.ITIMER_REAL, 0.0)
+        yield wish
+    wish.obey()
+
+
+@contextmanager
+def _answering(handler: Callable[[int, Any], None], usual: Mapping[int, Any]) -> Iterator[list[int]]:
+    """Answer those signals that are answered as usual; another's handlers are left alone, and threads have none."""
+    main = threading.current_thread() is threading.main_thread()
+    ours = [number for number, before in usual.items() if main and signal.getsignal(number) is before]
+    try:
+        for number in ours:
+            signal.signal(number, handler)
+        yield ours
+    finally:
+        for number in ours:
+            signal.signal(number, usual[number])
