@@ -68,9 +68,9 @@ def test_what_was_put_off_is_raised_at_the_end_and_a_second_one_at_once() -> Non
     with pytest.raises(Terminated) as stop:
         signalled(signal.SIGTERM, 1, done)
     assert (exit_code(stop.value), done) == (143, [signal.SIGTERM])
-    with pytest.raises(KeyboardInterrupt) as stop:
+    with pytest.raises(KeyboardInterrupt) as interrupt:
         signalled(signal.SIGINT, 3, done)
-    assert (exit_code(stop.value), done) == (130, [signal.SIGTERM, signal.SIGINT])
+    assert (exit_code(interrupt.value), done) == (130, [signal.SIGTERM, signal.SIGINT])
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 

@@ -268,11 +268,37 @@ def test_situations_that_cannot_be_are_told_and_other_files_are_refused(tmp_path
         read_policy(tmp_path / "pipe")
 
 
-def test_a_strangers_policy_file_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    good = errands.train("figure-1", "qcorm", steps=2_000).export(tmp_path / "p.safetensors").read_bytes()
+def unchecked(good: bytes) -> tuple[dict[str, Any], dict[str, Any], bytes]:
+    """Header, words and arrays of a policy file, as they were before there were checksums."""
     length = int.from_bytes(good[:8], "little")
     header, body = json.loads(good[8 : 8 + length]), good[8 + length :]
-    about = json.loads(header["__metadata__"]["errands"])
+    about = {**json.loads(header["__metadata__"]["errands"]), "kind": "errands policy 1"}
+    del about["sha256"]
+    return {**header, "__metadata__": {"errands": json.dumps(about)}}, about, body
+
+
+def test_a_changed_bit_anywhere_in_a_policy_file_is_noticed(tmp_path: Path) -> None:
+    path = errands.train("figure-1", "qcorm", steps=2_000).export(tmp_path / "p.safetensors")
+    good = path.read_bytes()
+    dice, refused = np.random.default_rng(0), []
+    for place in [*range(120), *dice.integers(len(good), size=300).tolist()]:
+        bad = bytearray(good)
+        bad[place] ^= 1 << int(dice.integers(8))
+        path.write_bytes(bad)
+        with pytest.raises(StoreError) as fault:
+            read_policy(path)
+        refused.append("its checksum does not fit; restore it" in str(fault.value))
+    assert 200 < sum(refused) < 420  # the others are no JSON any more
+    header, _, body = unchecked(good)
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + body)
+    assert read_policy(path).about["task"] == "figure-1"  # files from before there were checksums
+
+
+def test_a_strangers_policy_file_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    good = errands.train("figure-1", "qcorm", steps=2_000).export(tmp_path / "p.safetensors").read_bytes()
+    # Without a checksum, so that everything is looked at; a stranger's would fit.
+    header, about, body = unchecked(good)
 
     def file(words: Any, length: int | None = None) -> bytes:
         text = words if isinstance(words, bytes) else json.dumps(words).encode()

@@ -107,9 +107,12 @@ def read_end(path: Path, most: int) -> bytes:
         return source.read(most)
 
 
-def digest(data: bytes) -> str:
-    """The SHA-256 of some bytes, in hexadecimal."""
-    return hashlib.sha256(data).hexdigest()
+def digest(*parts: bytes | memoryview) -> str:
+    """The SHA-256 of some bytes, one after the other, in hexadecimal."""
+    mark = hashlib.sha256()
+    for part in parts:
+        mark.update(part)
+    return mark.hexdigest()
 
 
 def refusal(path: Path, fault: OSError) -> WriteError:

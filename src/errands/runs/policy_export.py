@@ -20,8 +20,8 @@ from errands.machines.rules import write_rules
 from errands.machines.stepping import State, Stepper
 from errands.machines.unfolding import BooleanRM
 from errands.oracle.episode import Pair, Policy
-from errands.runs.files import pack_with, write_file
-from errands.runs.policy_file import KIND
+from errands.runs.files import digest, pack_with, write_file
+from errands.runs.policy_file import KIND, UNMARKED
 from errands.runs.program import write_program
 from errands.tables import RUNNING
 from errands.tasks.task import Task
@@ -45,8 +45,8 @@ def write_policy(task: Task, policy: Policy, path: Path) -> Path:
     env.close()
     deep = hasattr(policy, "agent")
     about: dict[str, Any] = {
-        "kind": KIND, "task": task.name, "machine": _machine(task), "action": _action(done), **_rules(task, seen),
-        "observation": _seen_as_row(seen) if deep else _seen_as_number(task, seen),
+        "kind": KIND, "sha256": UNMARKED, "task": task.name, "machine": _machine(task), "action": _action(done),
+        **_rules(task, seen), "observation": _seen_as_row(seen) if deep else _seen_as_number(task, seen),
     }  # fmt: skip
     if deep:
         arrays = _network(policy, about)
@@ -54,7 +54,9 @@ def write_policy(task: Task, policy: Policy, path: Path) -> Path:
         arrays = _situations(task, policy, about)
     else:
         arrays = _all_states(task, policy, about)
-    write_file(path, pack_with(arrays, {"errands": json.dumps(about)}))
+    data = pack_with(arrays, {"errands": json.dumps(about)})
+    # The checksum is that of the file with noughts in its place, which is the first where so many of them stand.
+    write_file(path, data.replace(UNMARKED.encode(), digest(data).encode(), 1))
     return path
 
 

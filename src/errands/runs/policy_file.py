@@ -15,12 +15,17 @@ from errands.errors import StoreError, TaskError
 from errands.machines.numeric import NumericRM
 from errands.machines.stepping import State
 from errands.runs.agent import Follower, Info
+from errands.runs.files import digest
 from errands.runs.program import Program
 from errands.worlds.observed import Between, InBox, InDisc, InStates, Rule
 from errands.worlds.saving import rich
 
 Array = NDArray[Any]
-KIND = "errands policy 1"
+KIND = "errands policy 2"
+UNCHECKED = "errands policy 1"
+"""Files that were written before they had a checksum."""
+UNMARKED = "0" * 64
+"""What stands in place of its checksum in the file that the checksum is taken of."""
 MOST_BYTES = 1 << 32
 _DTYPES = {
     "F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "I8": "|i1", "U64": "<u8", "U32": "<u4", "U8": "|u1", "BOOL": "|b1",
@@ -46,17 +51,26 @@ def read_policy(
         (length,) = struct.unpack("<Q", data[:8])
         header = json.loads(data[8 : 8 + length])
         about = json.loads(header.pop("__metadata__")["errands"])
-        body = data[8 + length :]
+        if about["kind"] not in (KIND, UNCHECKED):
+            raise KeyError(about["kind"])
+        head, body = data[: 8 + length], memoryview(data)[8 + length :]
+        if about["kind"] == KIND and not _marked(head, body, about["sha256"]):
+            raise StoreError(f"{path} is damaged: its checksum does not fit; restore it from a copy or export it again")
         arrays = {
             name: np.frombuffer(body[slice(*entry["data_offsets"])], _DTYPES[entry["dtype"]]).reshape(entry["shape"])
             for name, entry in header.items()
         }
-        if about["kind"] != KIND:
-            raise KeyError(about["kind"])
         return FileAgent(about, arrays, features, state)
+    except StoreError:
+        raise
     except Exception as fault:  # noqa: BLE001 (a stranger's file can be wrong in as many ways as there are lines below)
         said = f"{type(fault).__name__}: {' '.join(str(fault).split())[:100]}"
         raise StoreError(f"{path} is no policy file of errands ({said}); write one with 'errands export'") from None
+
+
+def _marked(head: bytes, body: memoryview, mark: str) -> bool:
+    """Whether the checksum of a file is the one that stands in its head."""
+    return len(mark) == len(UNMARKED) and digest(head.replace(mark.encode(), UNMARKED.encode(), 1), body) == mark
 
 
 def _read(path: Path) -> bytes:
