@@ -22,6 +22,11 @@ def install(extra: str = "") -> str:
     return f"pip install 'errands{named}' (in a checkout of errands: pip install -e '.{named}')"
 
 
+def words_of(fault: BaseException, most: int = 200) -> str:
+    """What somebody else's fault says, on one line: its kind, and the beginning of its own words."""
+    return f"{type(fault).__name__}: {' '.join(str(fault).split())[:most]}"
+
+
 class SpecError(ErrandsError):
     """A machine, guard, phrase or task file is not well formed; `problems` lists every fault found."""
 

@@ -9,7 +9,7 @@ from typing import Literal
 import tyro
 
 from errands.cli.tell import Answer
-from errands.cli.verbs import VERBS
+from errands.cli.verbs import VERBS, flag_of, positional
 
 BASH = """_errands() {
   local verb="${COMP_WORDS[1]}" word="${COMP_WORDS[COMP_CWORD]}" words=""
@@ -48,7 +48,7 @@ def words_of(verb: str) -> list[str]:
 
     kind = import_module(f"errands.cli.{VERBS[verb].module}").Arguments
     names = [f.name.strip("_") for f in fields(kind)]
-    options = [f"--{f.name.strip('_').replace('_', '-')}" for f in fields(kind) if "Positional" not in str(f.type)]
+    options = [flag_of(f) for f in fields(kind) if not positional(f)]
     tasks = [e.named(max(2, e.low)) for e in CATALOGUE] if "task" in names else []
     return [*tasks, *(LEARNERS if "learner" in names else ()), *options, "--import", "--json", "--help"]
 

@@ -39,12 +39,14 @@ def run(arguments: Arguments) -> Answer:
     """Unfold, train, judge, draw."""
     from errands.oracle.optimum import steps_to_go
     from errands.tasks.catalogue import load
+    from errands.viewer.export import export_html
+    from errands.viewer.sources import replay_run
 
     task = load("figure-1")
     trained, moments = _train(task, arguments.quiet)
     proved = _scout(task)
     exact = steps_to_go(task)
-    page = _page(trained, moments, arguments.output)
+    page = export_html(replay_run(trained, moments), arguments.output, begin="first")
     document = {
         "task": task.name,
         "machines": _sizes(task),
@@ -54,7 +56,7 @@ def run(arguments: Arguments) -> Answer:
         "order": list(trained.order),
         "steps_to_go": {label: {"learnt": trained.steps_to_go.get(label), "exact": value} for label, value in exact.items()},
         "scout": proved,
-        "page": str(page) if page else None,
+        "page": str(page),
     }
     return Answer(document, _shown(task, trained, exact, proved, page))
 
@@ -94,14 +96,7 @@ def _scout(task: Task) -> str:
     return f"{claim.upper:g} steps, proved optimal after {claim.step} steps"
 
 
-def _page(trained: Run, moments: list[Shown], path: Path) -> Path | None:
-    from errands.viewer.export import export_html
-    from errands.viewer.sources import replay_run
-
-    return export_html(replay_run(trained, moments), path, begin="first")
-
-
-def _shown(task: Task, trained: Run, exact: dict[str, float], proved: str, page: Path | None) -> Any:
+def _shown(task: Task, trained: Run, exact: dict[str, float], proved: str, page: Path) -> Any:
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -124,7 +119,7 @@ def _shown(task: Task, trained: Run, exact: dict[str, float], proved: str, page:
         "",
         *_route(task, trained),
     ]
-    after = ["", *([f"The same to play with: {page}", ""] if page else []), "Try next:"]
+    after = ["", f"The same to play with: {page}", "", "Try next:"]
     after += [f"  {command:50} {why}" for command, why in NEXT]
     return Group(Text("\n".join(lines)), "", table, Text("\n".join(after)))
 

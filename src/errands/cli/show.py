@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -33,26 +32,20 @@ def run(arguments: Arguments) -> Answer:
     """Draw the machine that was asked for."""
     from errands.cli.options import machine_named
     from errands.learners.dirl.graph import abstract_graph, picture
-    from errands.machines import couple, unfold_agenda, unfold_boolean
-    from errands.machines.graph import MachineGraph, graph_of
+    from errands.machines import KINDS
+    from errands.machines.graph import graph_of
     from errands.plots.machine import FORMATS
 
     numeric = machine_named(arguments.task, arguments.map_seed)
-    kinds: dict[str, Callable[[], MachineGraph]] = {
-        "numeric": lambda: graph_of(numeric),
-        "boolean": lambda: graph_of(unfold_boolean(numeric)),
-        "agenda": lambda: graph_of(unfold_agenda(numeric)),
-        "coupled": lambda: graph_of(couple(unfold_agenda(numeric))),
-        "graph": lambda: picture(abstract_graph(numeric)),
-    }
-    graph = kinds[arguments.as_]()
+    kind = arguments.as_
+    graph = picture(abstract_graph(numeric)) if kind == "graph" else graph_of(KINDS[kind](numeric))
     drawn = FORMATS[arguments.format](graph)
     if not isinstance(drawn, str):
         import json
 
         drawn = json.dumps(drawn, ensure_ascii=False, indent=1)
     machine = FORMATS["json"](graph)
-    document = {"task": arguments.task, "as": arguments.as_, "states": len(graph.nodes), "machine": machine}
+    document = {"task": arguments.task, "as": kind, "states": len(graph.nodes), "machine": machine}
     if arguments.output is not None:
         try:
             arguments.output.write_text(drawn, encoding="utf-8")

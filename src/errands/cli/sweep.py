@@ -62,28 +62,21 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Plan, predict, train, and tell."""
-    import shutil
-    import tempfile
     from datetime import datetime
 
     from errands.errors import ConfigError
-    from errands.runs.folder import RUNS, at_free_name, check_name
-    from errands.runs.sweep import begin
+    from errands.runs.folder import RUNS, SweepFolder, at_free_name, check_name
+    from errands.runs.sweep import begin, planned
 
     if not arguments.checkpoint_every > 0:
         raise ConfigError(f"--checkpoint-every is {arguments.checkpoint_every}; give a positive number of seconds")
-    blocks = _blocks(arguments)
+    blocks, stem = _blocks(arguments), f"sweep-{datetime.now():%Y%m%d-%H%M%S}"
     if arguments.dry_run:
-        # A dry run plans in a folder of its own: nothing may appear under runs/.
-        scratch = tempfile.mkdtemp(prefix="errands-")
-        try:
-            return _outlook(begin(blocks, Path(scratch) / "sweep", arguments.checkpoint_every), arguments.jobs)
-        finally:
-            shutil.rmtree(scratch)
+        # The folder of a dry run is never made: nothing may appear under runs/.
+        return _outlook(SweepFolder(RUNS / f"{stem}-dry", planned(blocks, arguments.checkpoint_every)), arguments.jobs)
     if arguments.name is not None:
         sweep = begin(blocks, RUNS / check_name(arguments.name), arguments.checkpoint_every)
     else:
-        stem = f"sweep-{datetime.now():%Y%m%d-%H%M%S}"
         sweep = at_free_name(stem, lambda path: begin(blocks, path, arguments.checkpoint_every))
     return finish(sweep, arguments.jobs, arguments.quiet, arguments.engine, arguments.address, arguments.seconds)
 

@@ -81,12 +81,12 @@ def parse(kind: type[T], name: str, verb: Verb, words: list[str]) -> T:
     import tyro
 
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]
-    options = {f"--{f.name.replace('_', '-').strip('-')}" for f in fields if not _positional(f)}
+    options = {flag_of(f) for f in fields if not positional(f)}
     # Every verb may be asked to be quiet, those that never say anything included.
     if "--quiet" not in options:
         words = [word for word in words if word != "--quiet"]
     _check_options(name, words, options)
-    wanted = [f.name for f in fields if _positional(f) and f.default is dataclasses.MISSING]
+    wanted = [f.name for f in fields if positional(f) and f.default is dataclasses.MISSING]
     if wanted and all(word.startswith("-") for word in words):
         raise ErrandsError(f"missing {wanted[0].upper()} after 'errands {name}'; for example: {verb.example}")
     heard = io.StringIO()
@@ -100,8 +100,14 @@ def parse(kind: type[T], name: str, verb: Verb, words: list[str]) -> T:
         ) from None
 
 
-def _positional(field: dataclasses.Field[Any]) -> bool:
+def positional(field: dataclasses.Field[Any]) -> bool:
+    """Whether an argument is given by its place."""
     return "Positional" in str(field.type)
+
+
+def flag_of(field: dataclasses.Field[Any]) -> str:
+    """The option of an argument; a name that Python reserves has an underscore at its end."""
+    return f"--{field.name.strip('_').replace('_', '-')}"
 
 
 def _check_options(name: str, words: list[str], options: set[str]) -> None:
@@ -135,11 +141,11 @@ def verb_help(kind: type, name: str, verb: Verb) -> str:
     """What a verb does, an example, and what it takes, in the words under its fields."""
     said, width = sentences(kind), min(max(shutil.get_terminal_size().columns, 60), 110)
     fields = dataclasses.fields(kind)
-    given = [_shown(field) for field in fields if _positional(field)]
-    options = [field for field in fields if not _positional(field)]
+    given = [_shown(field) for field in fields if positional(field)]
+    options = [field for field in fields if not positional(field)]
     lines = [" ".join([f"usage: errands {name}", *given, *(["[OPTIONS]"] if options else [])]), ""]
     lines += [f"{verb.about[0].upper()}{verb.about[1:]}.", f"Example: {verb.example}"]
-    for title, part in (("", [f for f in fields if _positional(f)]), ("Options", options)):
+    for title, part in (("", [f for f in fields if positional(f)]), ("Options", options)):
         lines += ["", *([title] if title else [])] if part else []
         for field in part:
             default = field.default
@@ -161,7 +167,7 @@ _KINDS = {"Count": "COUNT", "Seconds": "SECONDS", "Path": "PATH", "int": "NUMBER
 def _shown(field: dataclasses.Field[Any]) -> str:
     """An argument as it is typed: TASK, [LEARNER], --steps COUNT, --as numeric|boolean."""
     text, name = str(field.type), field.name.strip("_").replace("_", "-")
-    if _positional(field):
+    if positional(field):
         shown = f"{name.upper()} ..." if "tuple" in text else name.upper()
         return shown if field.default is dataclasses.MISSING else f"[{shown}]"
     if isinstance(field.default, bool):
@@ -197,8 +203,8 @@ def typed(verb: str, arguments: Any) -> str:
         if value == field.default or value is None:
             continue
         values = [str(v) for v in value] if isinstance(value, tuple | list) else [str(value)]
-        flag = f"--{field.name.strip('_').replace('_', '-')}"
-        if "Positional" in str(field.type):
+        flag = flag_of(field)
+        if positional(field):
             words += values
         elif isinstance(value, bool):
             options.append(flag if value else f"--no-{flag[2:]}")

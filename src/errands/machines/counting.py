@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, combinations, product
@@ -25,7 +25,7 @@ MOST_WALKED = 300_000
 Counts = tuple[int, ...]
 Word = tuple[int, ...]
 Node = tuple[int, Counts]
-Place = TypeVar("Place", Node, State)
+Place = TypeVar("Place", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -340,7 +340,7 @@ def _orders(quotient: Quotient, counted: list[Counted]) -> int:
         return [(word, target) for word, target in quotient.ways(node) if target not in failures]
 
     total = len(failures)
-    for nodes, words in _spelt(next(iter(quotient.nodes)), ways):
+    for nodes, words in spelt(next(iter(quotient.nodes)), ways):
         # All of them have the same counts, as they were reached by the same word.
         total += words * len(nodes) * prod(c.orders[k] for c, k in zip(counted, nodes[0][1], strict=True))
     return total
@@ -360,12 +360,12 @@ def _size_by_walking(machine: NumericRM) -> Sizes:
         moves = ((stepper.order.bits_in(m.completed), m.target) for m in stepper.moves(state))
         ways[state] = [(w, t) for w, t in dict.fromkeys(moves) if stepper.status[t[0]] != FAILURE]
     boolean = sum(stepper.status[u] == FAILURE for u, _ in agenda.states)
-    boolean += sum(words * len(states) for states, words in _spelt(stepper.start, ways.__getitem__))
+    boolean += sum(words * len(states) for states, words in spelt(stepper.start, ways.__getitem__))
     coupled = sum(max(1, len(stepper.alternatives(state))) for state in agenda.states)
     return Sizes(boolean, len(agenda), coupled, len(objectives(machine)))
 
 
-def _spelt(start: Place, ways: Callable[[Place], Sequence[tuple[Word, Place]]]) -> Iterator[tuple[list[Place], int]]:
+def spelt(start: Place, ways: Callable[[Place], Sequence[tuple[Word, Place]]]) -> Iterator[tuple[list[Place], int]]:
     """The places that a word of completions can lead to, with the number of words that lead to just these.
 
     A subset construction, one layer for each length of word. A step that completes several subtasks spells several
@@ -388,10 +388,10 @@ def _spelt(start: Place, ways: Callable[[Place], Sequence[tuple[Word, Place]]]) 
             here = [place for place, rest in members if not rest]
             if here:
                 yield here, words
-            spelt = [(rest, place) for place, rest in members if rest]
-            spelt += [(word, target) for place in here for word, target in ways(place) if word]
-            for letter in {word[0] for word, _ in spelt}:
-                key = closure({(target, word[1:]) for word, target in spelt if word[0] == letter})
+            ahead = [(rest, place) for place, rest in members if rest]
+            ahead += [(word, target) for place in here for word, target in ways(place) if word]
+            for letter in {word[0] for word, _ in ahead}:
+                key = closure({(target, word[1:]) for word, target in ahead if word[0] == letter})
                 following[key] = following.get(key, 0) + words
         layer = following
 

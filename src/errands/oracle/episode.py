@@ -327,11 +327,17 @@ def sampled(play: Callable[[int], tuple[int, float, bool]], episodes: int = EPIS
     if episodes < 2:
         raise ConfigError(f"episodes is {episodes}; an interval needs at least 2")
     lengths, totals, successes = map(np.array, zip(*(play(seed + k) for k in range(episodes)), strict=True))
-    rate, z = float(successes.mean()), NORMAL**2 / episodes
-    # Wilson's interval, with z the squared quantile over the number of episodes.
-    middle, half = (rate + z / 2) / (1 + z), math.sqrt(rate * (1 - rate) * z + z * z / 4) / (1 + z)
-    low, high = (0.0 if rate == 0 else middle - half), (1.0 if rate == 1 else middle + half)
-    return Sample(episodes, _estimate(lengths), Estimate(rate, low, high), _estimate(totals))
+    success = Estimate(float(successes.mean()), *wilson(int(successes.sum()), episodes))
+    return Sample(episodes, _estimate(lengths), success, _estimate(totals))
+
+
+def wilson(successes: int, attempts: int, z: float = NORMAL) -> tuple[float, float]:
+    """Wilson's score interval of a probability; everything is possible when nothing was tried."""
+    if attempts == 0:
+        return 0.0, 1.0
+    rate, part = successes / attempts, z**2 / attempts
+    middle, half = (rate + part / 2) / (1 + part), math.sqrt(rate * (1 - rate) * part + part * part / 4) / (1 + part)
+    return middle - half if successes else 0.0, middle + half if successes < attempts else 1.0
 
 
 def _estimate(values: np.ndarray) -> Estimate:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 
 from errands.errors import ConfigError, TaskError
 from errands.kernels.search import DEAD, DONE, Payment, breadth_first, iterate, surely
 from errands.kernels.stepping import advance
+from errands.machines.counting import Word, spelt
 from errands.machines.stepping import State
 from errands.machines.unfolding import couple, unfold_agenda
 from errands.oracle.episode import Landing, Pair, Policy
@@ -23,9 +25,6 @@ TOLERANCE = 1e-10
 _NO_FACTOR, _NO_SIGNAL, _EVERYWHERE = np.empty((0, 0)), np.empty((0, 0), np.int32), np.empty(0, np.bool_)
 MOST_SUBTASKS = 8
 MOST_STATES = 200_000
-Word = tuple[int, ...]
-Place = tuple[int, Word]
-"""A product state (or DONE), and the subtasks that the step which led there completed and that are still to be told."""
 
 
 @dataclass(frozen=True)
@@ -255,8 +254,8 @@ def most_success(product: Product) -> Floats:
     return iterate(product.world.table, product.chance, product.following, pay, _EVERYWHERE, TOLERANCE / 100)[0]
 
 
-def optimal_steps(product: Product, togo: Floats, here: int) -> Iterator[Place]:
-    """The shortest ways on from a product state in a certain world: (next product state or DONE, subtasks completed)."""
+def optimal_steps(product: Product, togo: Floats, here: int) -> Iterator[tuple[Word, int]]:
+    """The shortest ways on from a product state in a certain world: (subtasks completed, next product state or DONE)."""
     table, count = product.world.table, product.world.states
     m, s = divmod(here, count)
     for a in range(product.world.actions):
@@ -264,11 +263,11 @@ def optimal_steps(product: Product, togo: Floats, here: int) -> Iterator[Place]:
         target = int(product.following[m, label])
         if target == DONE:
             if togo[here] == 1:
-                yield DONE, _completed(product, m, label)
+                yield _completed(product, m, label), DONE
         elif target != DEAD and not table.ends[s, a, 0]:
             there = target * count + int(table.next[s, a, 0])
             if togo[there] == togo[here] - 1:
-                yield there, _completed(product, m, label)
+                yield _completed(product, m, label), there
 
 
 def _completed(product: Product, m: int, label: int) -> Word:
@@ -278,47 +277,19 @@ def _completed(product: Product, m: int, label: int) -> Word:
 
 
 def count_orders(product: Product) -> int | None:
-    """The number of orders in which shortest episodes complete the subtasks; None where there is too much to count.
-
-    A subset construction: places that the same order can have led to are one node, so that no order counts twice.
-    """
+    """The number of orders in which shortest episodes complete the subtasks; None where there is too much to count."""
     if len(product.task.machine.subtasks) > MOST_SUBTASKS or len(product) > MOST_STATES:
         return None
     togo, _ = least_steps(product)
     origin = product.starts[0][0]
     if not np.isfinite(togo[origin]):
         return 0
-    first: frozenset[Place] = frozenset({(origin, ())})
-    # Layer k: sets of places after k subtasks, with the number of orders that lead to exactly that set.
-    layers: list[dict[frozenset[Place], int]] = [{first: 1}]
-    total = 0
-    while layers[-1]:
-        following: dict[frozenset[Place], int] = {}
-        for places, words in layers[-1].items():
-            ended, by_subtask = _next_subtasks(product, togo, places)
-            total += words * ended
-            for reached in by_subtask:
-                following[reached] = following.get(reached, 0) + words
-        layers.append(following)
-    return total
 
+    @cache
+    def ways(here: int) -> list[tuple[Word, int]]:
+        return [] if here == DONE else list(optimal_steps(product, togo, here))
 
-def _next_subtasks(product: Product, togo: Floats, places: frozenset[Place]) -> tuple[int, list[frozenset[Place]]]:
-    """Whether the word can end here (1 or 0), and the places after each next subtask."""
-    seen, stack = set(places), list(places)
-    after: dict[int, set[Place]] = {}
-    ended = False
-    while stack:
-        here, word = stack.pop()
-        if word:
-            after.setdefault(word[0], set()).add((here, word[1:]))
-        elif here == DONE:
-            ended = True
-        else:
-            fresh = set(optimal_steps(product, togo, here)) - seen
-            seen |= fresh
-            stack += fresh
-    return int(ended), [frozenset(reached) for reached in after.values()]
+    return sum(orders for places, orders in spelt(origin, ways) if DONE in places)
 
 
 MOST_PAIRS = 5_000_000

@@ -14,10 +14,11 @@ from errands.learners.tabular.policies import MachinePolicy, ObjectivePolicy, Op
 from errands.machines.counting import Quotient
 from errands.oracle.episode import Pair, Policy, walk
 from errands.oracle.optimum import Optimum
-from errands.plots.style import TINTS, blank, styled, tints
+from errands.plots.style import blank, styled
 from errands.tables import FAILURE, RUNNING, SUCCESS, Floats
 from errands.tasks.task import Task
 from errands.worlds.grid import GridLayout
+from errands.worlds.picture import TINTS, tints
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

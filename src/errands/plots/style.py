@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 BLUE, ORANGE, GREEN, VERMILION = "#0072b2", "#e69f00", "#009e73", "#d55e00"
 SKY, PURPLE, YELLOW, BLACK = "#56b4e9", "#cc79a7", "#b8a600", "#222222"
 GREY = "#8a8a8a"
-TINTS = ("#dbe9f6", "#fde3c8", "#dcefd8", "#f7d9de", "#e6dff2", "#fbf1c4")
-"""The colours of features on maps: --t0 to --t5 of the page's style.css."""
 FORMATS = ("svg", "pdf", "png")
 
 
@@ -72,13 +70,6 @@ def looks(names: list[str]) -> dict[str, Look]:
     taken = {LOOKS[name] for name in names if name in LOOKS}
     free = iter([look for look in _OTHERS if look not in taken] * (1 + len(names) // 8))
     return {name: LOOKS[name] if name in LOOKS else next(free) for name in names}
-
-
-def tints(features: Iterable[str]) -> dict[str, int]:
-    """The number of each feature's colour, the same wherever it is drawn; names that differ by a number share one."""
-    names = list(features)
-    families = list(dict.fromkeys(name.rstrip("0123456789") for name in names))
-    return {name: families.index(name.rstrip("0123456789")) % len(TINTS) for name in names}
 
 
 @contextmanager

@@ -118,16 +118,9 @@ def at_free_name(name: str, make: Callable[[Path], T], runs: Path = RUNS) -> T:
 
 def create(path: Path, document: RunDocument, task: Task) -> RunFolder:
     """A new run folder; an existing one is never overwritten."""
-    check_name(path.name)
     text = task.stored_text().encode()
-    with _alone_in(path.parent):
-        try:
-            make_folder(path)
-        except FileExistsError:
-            # A folder without run.json was left by a kill, or by a sweep that noted a refused cell: it may be used.
-            if not path.is_dir() or not all(_leftover(p.name) for p in path.iterdir()):
-                hint = f"choose another --name, or type 'errands resume {path.name}'"
-                raise Taken(f"{path} exists and is never overwritten; {hint}") from None
+    # A folder without run.json was left by a kill, or by a sweep that noted a refused cell: it may be used.
+    with _new(path, _leftover):
         # run.json comes last: it holds the checksum of task.toml, and a folder counts as a run only once it is there.
         write_file(path / TASK, text)
         write_document(path / HEAD, document.model_copy(update={"task_sha256": digest(text)}))
@@ -135,10 +128,28 @@ def create(path: Path, document: RunDocument, task: Task) -> RunFolder:
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Keep others from creating anything in a folder meanwhile: whether a name is free is asked and answered once."""
+def _new(path: Path, leftover: Callable[[str], bool]) -> Iterator[None]:
+    """Create a folder and keep others from creating any beside it meanwhile; an old one may hold nothing but leftovers."""
+    check_name(path.name)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise refusal(path.parent, fault) from None
+    # Under a lock of the folder around it: whether a name is free is asked and answered once.
+    with _alone_in(path.parent):
+        try:
+            make_folder(path)
+        except FileExistsError:
+            if not path.is_dir() or not all(leftover(p.name) for p in path.iterdir()):
+                hint = f"choose another --name, or type 'errands resume {path.name}'"
+                raise Taken(f"{path} exists and is never overwritten; {hint}") from None
+        yield
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Keep other processes out of a folder; the lock is on the open folder: it ends with the process and leaves no file."""
+    try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError as fault:
         raise refusal(folder, fault) from None
@@ -217,25 +228,18 @@ class SeedFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes out; the lock is on the open folder: it ends with the process and leaves no file."""
+        """Keep other processes out, and sweep up what a killed one left."""
         if not self.begun:
             try:
                 make_folder(self.path)
             except FileExistsError:
                 if not self.begun:
                     raise StoreError(f"{self.path} is a file, and a folder is wanted; move it away") from None
-        try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
-        except OSError as fault:
-            raise refusal(self.path, fault) from None
-        try:
-            _lock(descriptor, self.path)
+        with _alone_in(self.path):
             # Only under the lock: without it this could be the file that another process is just writing.
             for leftover in self.path.glob(f".*{NEW}"):
                 leftover.unlink(missing_ok=True)
             yield
-        finally:
-            os.close(descriptor)
 
     def result(self) -> ResultDocument | None:
         """How the seed ended; None while it has not."""
@@ -435,14 +439,7 @@ class SweepFolder:
 
 def create_sweep(path: Path, document: SweepDocument) -> SweepFolder:
     """A new sweep folder; an existing one is never overwritten."""
-    check_name(path.name)
-    with _alone_in(path.parent):
-        try:
-            make_folder(path)
-        except FileExistsError:
-            if not path.is_dir() or any(p.name != f".{SWEEP}{NEW}" for p in path.iterdir()):
-                hint = f"choose another --name, or type 'errands resume {path.name}'"
-                raise Taken(f"{path} exists and is never overwritten; {hint}") from None
+    with _new(path, lambda name: name == f".{SWEEP}{NEW}"):
         write_document(path / SWEEP, document)
     return SweepFolder(path, document)
 

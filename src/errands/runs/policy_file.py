@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.errors import StoreError, TaskError
+from errands.errors import StoreError, TaskError, words_of
 from errands.machines.numeric import NumericRM
 from errands.machines.stepping import State
 from errands.runs.agent import Follower, Info
@@ -64,8 +64,7 @@ def read_policy(
     except StoreError:
         raise
     except Exception as fault:  # noqa: BLE001 (a stranger's file can be wrong in as many ways as there are lines below)
-        said = f"{type(fault).__name__}: {' '.join(str(fault).split())[:100]}"
-        raise StoreError(f"{path} is no policy file of errands ({said}); write one with 'errands export'") from None
+        raise StoreError(f"{path} is no policy file of errands ({words_of(fault, 100)}); write one with 'errands export'") from None
 
 
 def _marked(head: bytes, body: memoryview, mark: str) -> bool:

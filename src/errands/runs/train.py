@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from errands.errors import ErrandsError, StoreError, TaskError
+from errands.errors import ErrandsError, StoreError, TaskError, words_of
 from errands.learners import make_learner
 from errands.learners.base import Learner, Saved, memory
 from errands.learners.presets import stored_config
@@ -391,8 +391,7 @@ class _Training:
         """What to say of a fault that nobody foresaw; its traceback lies in the folder, beside the last checkpoint."""
         foreign = self.run.task.world.kind == "gymnasium" and _outside(fault)
         whose = f" in the environment of '{self.run.task.name}'" if foreign else ""
-        said = " ".join(str(fault).split())[:200]
-        return ErrandsError(f"{self._where}{whose}: {type(fault).__name__}: {said}; {self._left(fault)}")
+        return ErrandsError(f"{self._where}{whose}: {words_of(fault)}; {self._left(fault)}")
 
     def stopped(self, fault: TaskError) -> TaskError:
         """What to say of a fault of the task, which most often is one of its environment."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from errands.errors import StoreError
@@ -137,35 +138,33 @@ def _begun(cell: Path) -> bool:
 
 def _of_seed(place: SeedFolder, last: int) -> Iterator[str]:
     """What is damaged by name; what is missing only where nothing is damaged, since damage explains it."""
-    try:
-        if not place.begun:
-            return
-        place.evaluations()
-        result, sound = place.result(), True
-    except StoreError as fault:
-        result, sound = None, False
-        yield str(fault)
-    for step in checkpoints.steps(place.path):
-        try:
-            checkpoints.read_checkpoint(place.path, place.seed, step, place.owner)
-        except StoreError as fault:
-            sound = False
-            yield str(fault)
-    try:
-        yield from (str(damaged(path)) for path in checkpoints.damaged_moments(place.path))
-    except StoreError as fault:
-        yield str(fault)
-    if not sound:
+    path = place.path
+    if not path.is_symlink() and not path.is_dir():
         return
-    stored = checkpoints.documents(place.path)
+    steps = checkpoints.steps(path)
+    looks: list[Callable[[], object]] = [place.evaluations, partial(checkpoints.lost, path)]
+    looks += [partial(checkpoints.read_checkpoint, path, place.seed, step, place.owner) for step in steps]
+    damage = [fault for look in looks if (fault := _fault(look))]
+    yield from damage
     try:
-        gone = checkpoints.lost(place.path)
+        yield from (str(damaged(moment)) for moment in checkpoints.damaged_moments(path))
     except StoreError as fault:
         yield str(fault)
+    if damage:
         return
+    result, stored, gone = place.result(), checkpoints.documents(path), checkpoints.lost(path)
     if gone is not None and result is None:
         yield f"{gone} is missing, though it was the newest; restore it, or type 'errands resume' to train those steps again"
     if result is not None and result.checkpoint_sha256 not in (None, *(d.arrays_sha256 for d in stored)):
         yield f"{place.path} lacks the checkpoint that result.json names; restore it from a copy, or remove the folder"
     if result is None and stored and stored[0].step >= last:
         yield f"{place.finish} is missing, though training has ended; type 'errands resume' to write it again"
+
+
+def _fault(look: Callable[[], object]) -> str:
+    """What is wrong with a file that is looked at; empty where nothing is."""
+    try:
+        look()
+    except StoreError as fault:
+        return str(fault)
+    return ""

@@ -17,13 +17,16 @@ COLOURS = ("red", "green", "blue", "yellow", "cyan", "magenta")
 
 @dataclass(frozen=True)
 class Family:
-    """One family of tasks: its name, the numbers it takes, what it is about, and how its file is written."""
+    """One family of tasks: its name, the numbers it takes, what it is about, and its file in parts."""
 
     name: str
     low: int
     high: int
     about: str
-    write: Callable[[int, int], str]
+    world: str
+    """The [world] table, with {n} for the number and {seed} for that of the map."""
+    machine: Callable[[int], str]
+    """The phrase for a number, or the whole [machine] table."""
     suffix: str = ""
     """What follows the number."""
 
@@ -42,18 +45,32 @@ class Family:
         plain = len(digits) <= 4 and digits.isascii() and digits.isdigit()
         return int(digits) if self.high and plain and name == self.named(digits) else None
 
+    def write(self, number: int, seed: int) -> str:
+        """The task file of one task."""
+        world = self.world.replace("{n}", str(number)).replace("{seed}", str(seed))
+        machine = self.machine(number)
+        machine = machine if "\n" in machine else f'phrase = "{machine}"\n'
+        return f'name = "{self.named(number)}"\n\n[world]\n{world}\n\n[machine]\n{machine}'
 
-def _figure_1(number: int, seed: int) -> str:
-    return """name = "figure-1"
 
-[world]
-kind = "grid"
-rows = ["1s.", "..A", "...", "2.."]
-legend = { 1 = "b1", 2 = "b2", s = "s" }
-removed = ["b1", "b2"]
+def _names(letter: str, count: int) -> str:
+    return ", ".join(f"{letter}{i}" for i in range(1, count + 1))
 
-[machine]
-initial = "u0"
+
+def _pairs(count: int, option: str = "") -> str:
+    return f"any_order({', '.join(f'sequence(p{i}, d{i})' for i in range(1, count + 1))}{option})"
+
+
+def _one_by_one(count: int) -> str:
+    return _pairs(count, ", one_at_a_time=true")
+
+
+def _balls(count: int) -> str:
+    phrase = f"any_order({', '.join(COLOURS[:count])})"
+    return f"avoid({', '.join(COLOURS[count:])}, {phrase})" if count < len(COLOURS) else phrase
+
+
+_FIGURE_1 = """initial = "u0"
 success = ["u2"]
 failure = []
 numeric = { b = ["b1", "b2"] }
@@ -65,115 +82,53 @@ transitions = [
   "u1 -> u0 : s & b! ; 0",
 ]
 """
+BOXES = """kind = "grid"
+rows = ["1s.", "..A", "...", "2.."]
+legend = { 1 = "b1", 2 = "b2", s = "s" }
+removed = ["b1", "b2"]"""
+_CORRIDOR = """kind = "grid"
+rows = ["c1....A.c.....2"]
+legend = { c = "coffee", 1 = "o1", 2 = "o2" }"""
+_OFFICE = 'kind = "office"\noffices = {n}'
+_PICKUP = 'kind = "pickup"\npairs = {n}\nmap_seed = {seed}'
 
 
-def _corridor(number: int, seed: int) -> str:
-    return _file(
-        "corridor",
-        'kind = "grid"\nrows = ["c1....A.c.....2"]\nlegend = { c = "coffee", 1 = "o1", 2 = "o2" }',
-        "any_order(o1, o2, before=coffee)",
-    )
-
-
-def _delivery(number: int, seed: int) -> str:
-    boxes = ", ".join(f"b{i + 1}" for i in range(number))
-    return _file(
-        f"delivery-{number}", f'kind = "delivery"\nboxes = {number}\nmap_seed = {seed}', f"any_order({boxes}, after=s)"
-    )
-
-
-def _office(number: int, seed: int) -> str:
-    offices = ", ".join(f"o{i + 1}" for i in range(number))
-    phrase = f"avoid(decoration, any_order({offices}, before=coffee))"
-    return _file(f"office-{number}", f'kind = "office"\noffices = {number}', phrase)
-
-
-def _one_coffee(number: int, seed: int) -> str:
-    offices = ", ".join(f"o{i + 1}" for i in range(number))
-    phrase = f"avoid(decoration, sequence(coffee, any_order({offices})))"
-    return _file(f"office-{number}-one-coffee", f'kind = "office"\noffices = {number}', phrase)
-
-
-def _visit(number: int, seed: int) -> str:
-    places = ", ".join(f"v{i + 1}" for i in range(number))
-    return _file(f"visit-{number}", f'kind = "visit"\nplaces = {number}\nmap_seed = {seed}', f"any_order({places})")
-
-
-def _pairs(number: int, option: str = "") -> str:
-    return f"any_order({', '.join(f'sequence(p{i}, d{i})' for i in range(1, number + 1))}{option})"
-
-
-def _pickup(number: int, seed: int) -> str:
-    return _file(f"pickup-{number}", f'kind = "pickup"\npairs = {number}\nmap_seed = {seed}', _pairs(number))
-
-
-def _one_at_a_time(number: int, seed: int) -> str:
-    phrase = _pairs(number, ", one_at_a_time=true")
-    return _file(f"pickup-{number}-one-at-a-time", f'kind = "pickup"\npairs = {number}\nmap_seed = {seed}', phrase)
-
-
-def _taxi(number: int, seed: int) -> str:
-    phrase = _pairs(number, ", one_at_a_time=true")
-    return _file(f"taxi-{number}", f'kind = "taxi"\npassengers = {number}\nmap_seed = {seed}', phrase)
-
-
-def _water(number: int, seed: int) -> str:
-    named, others = COLOURS[:number], COLOURS[number:]
-    phrase = f"any_order({', '.join(named)})"
-    phrase = f"avoid({', '.join(others)}, {phrase})" if others else phrase
-    return _file(f"water-{number}", f'kind = "water"\nmap_seed = {seed}', phrase)
-
-
-def _cheetah(places: str) -> Callable[[int, int], str]:
-    names = ", ".join(f'"{p}"' for p in places.upper())
-
-    def write(number: int, seed: int) -> str:
-        return f"""name = "cheetah-{places}"
-
-[world]
-kind = "cheetah"
-start = "fixed"
-
-[machine]
-initial = "u0"
+def _cheetah(places: str, about: str) -> Family:
+    machine = f"""initial = "u0"
 success = ["u1"]
-numeric = {{ p = [{names}] }}
+numeric = {{ p = [{', '.join(f'"{place}"' for place in places.upper())}] }}
 transitions = [
   "u0 -> u0 : p! ; -control_cost",
   "u0 -> u0 : p↓ ; 1000",
   "u0 -> u1 : p⤓ ; 1000",
 ]
 """
-
-    return write
-
-
-def _file(name: str, world: str, phrase: str) -> str:
-    return f'name = "{name}"\n\n[world]\n{world}\n\n[machine]\nphrase = "{phrase}"\n'
+    return Family(f"cheetah-{places}", 0, 0, about, 'kind = "cheetah"\nstart = "fixed"', lambda _: machine)
 
 
 CATALOGUE = (
-    Family("figure-1", 0, 0, "two boxes to a station on a 3 x 4 grid, the paper's running example", _figure_1),
-    Family(
-        "corridor",
-        0,
-        0,
-        "15 cells, two coffees, two offices: the smallest case where one policy per subtask falls short",
-        _corridor,
-    ),
-    Family("delivery", 1, 500, "N boxes to one station, one at a time, on a random grid", _delivery),
-    Family("office", 1, 6, "a fresh coffee to each of N offices past fatal decorations", _office),
-    Family("office", 1, 6, "one coffee for all of N offices past fatal decorations", _one_coffee, "-one-coffee"),
-    Family("visit", 1, 1000, "N random cells in any order: a travelling salesman's path", _visit),
-    Family("pickup", 1, 30, "N things, each from its place to its aim, any number in hand at once", _pickup),
-    Family("pickup", 1, 30, "the same with one thing in hand at a time", _one_at_a_time, "-one-at-a-time"),
-    Family("taxi", 1, 12, "N passengers in the streets of Gymnasium's Taxi, one in the car at a time", _taxi),
-    Family("water", 1, 6, "touch moving balls of N colours and no others", _water),
-    Family("cheetah-b", 0, 0, "HalfCheetah runs to B, behind it", _cheetah("b")),
-    Family("cheetah-bc", 0, 0, "HalfCheetah runs to B (back) and C (ahead) in any order", _cheetah("bc")),
-    Family("cheetah-bcd", 0, 0, "HalfCheetah runs to B (back), C and D (ahead) in any order", _cheetah("bcd")),
-    Family("cheetah-bcde", 0, 0, "the same with E, further ahead", _cheetah("bcde")),
-)
+    Family("figure-1", 0, 0, "two boxes to a station on a 3 x 4 grid, the paper's running example",
+           BOXES, lambda _: _FIGURE_1),
+    Family("corridor", 0, 0, "15 cells, two coffees, two offices: the smallest case where one policy per subtask falls short",
+           _CORRIDOR, lambda _: "any_order(o1, o2, before=coffee)"),
+    Family("delivery", 1, 500, "N boxes to one station, one at a time, on a random grid",
+           'kind = "delivery"\nboxes = {n}\nmap_seed = {seed}', lambda n: f"any_order({_names('b', n)}, after=s)"),
+    Family("office", 1, 6, "a fresh coffee to each of N offices past fatal decorations",
+           _OFFICE, lambda n: f"avoid(decoration, any_order({_names('o', n)}, before=coffee))"),
+    Family("office", 1, 6, "one coffee for all of N offices past fatal decorations",
+           _OFFICE, lambda n: f"avoid(decoration, sequence(coffee, any_order({_names('o', n)})))", "-one-coffee"),
+    Family("visit", 1, 1000, "N random cells in any order: a travelling salesman's path",
+           'kind = "visit"\nplaces = {n}\nmap_seed = {seed}', lambda n: f"any_order({_names('v', n)})"),
+    Family("pickup", 1, 30, "N things, each from its place to its aim, any number in hand at once", _PICKUP, _pairs),
+    Family("pickup", 1, 30, "the same with one thing in hand at a time", _PICKUP, _one_by_one, "-one-at-a-time"),
+    Family("taxi", 1, 12, "N passengers in the streets of Gymnasium's Taxi, one in the car at a time",
+           'kind = "taxi"\npassengers = {n}\nmap_seed = {seed}', _one_by_one),
+    Family("water", 1, 6, "touch moving balls of N colours and no others", 'kind = "water"\nmap_seed = {seed}', _balls),
+    _cheetah("b", "HalfCheetah runs to B, behind it"),
+    _cheetah("bc", "HalfCheetah runs to B (back) and C (ahead) in any order"),
+    _cheetah("bcd", "HalfCheetah runs to B (back), C and D (ahead) in any order"),
+    _cheetah("bcde", "the same with E, further ahead"),
+)  # fmt: skip
 
 
 def load(name: str | Path, map_seed: int = 0) -> Task:

@@ -16,7 +16,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.utils.env_checker import check_env
 
-from errands.errors import ErrandsError, SpecError, TaskError, UnknownName
+from errands.errors import ErrandsError, SpecError, TaskError, UnknownName, words_of
 from errands.tasks.catalogue import load, load_file
 from errands.tasks.check_walk import (
     EnvFactory,
@@ -94,8 +94,7 @@ def _plain(text: str) -> str:
 def _crash(fault: Exception) -> tuple[str, str]:
     if isinstance(fault, TaskError):
         return "features", str(fault)
-    words = f"{type(fault).__name__}: {fault}"
-    return "crash", f"the environment or the features function raised {words}; it must survive random actions"
+    return "crash", f"the environment or the features function raised {words_of(fault)}; it must survive random actions"
 
 
 def _observations(episodes: Sequence[RandomWalk]) -> Iterator[Finding]:
@@ -201,7 +200,7 @@ def _checked(spec: str, maker: Any) -> EnvFactory:
     except ErrandsError:
         raise
     except Exception as fault:
-        raise SpecError(f"'{spec}' cannot be made without arguments: {type(fault).__name__}: {fault}") from fault
+        raise SpecError(f"'{spec}' cannot be made without arguments: {words_of(fault)}") from fault
     return make
 
 
@@ -216,7 +215,7 @@ def import_attribute(path: str) -> Any:
     try:
         target: Any = importlib.import_module(module_name)
     except Exception as fault:
-        raise SpecError(f"the module '{module_name}' cannot be imported: {type(fault).__name__}: {fault}") from fault
+        raise SpecError(f"the module '{module_name}' cannot be imported: {words_of(fault)}") from fault
     for name in names.split("."):
         if not hasattr(target, name):
             known = [n for n in vars(target) if not n.startswith("_")] if hasattr(target, "__dict__") else []

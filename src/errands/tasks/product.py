@@ -10,17 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.errors import TaskError, UnknownName
-from errands.machines import (
-    AgendaRM,
-    BooleanRM,
-    CoupledRM,
-    Machine,
-    NumericRM,
-    Stepper,
-    couple,
-    unfold_agenda,
-    unfold_boolean,
-)
+from errands.machines import KINDS, AgendaRM, BooleanRM, CoupledRM, Machine, NumericRM, Stepper, unfold_agenda
 from errands.machines.stepping import State
 from errands.machines.unfolding import Ordered, extend, mask_of
 from errands.tables import RUNNING, SUCCESS
@@ -33,12 +23,6 @@ Info = dict[str, Any]
 Features = Callable[[Any, Any, Any, Info], Set[str]]
 """features(observation, action, next_observation, info); observation and action are None for the initial state."""
 
-MACHINES: Mapping[str, Callable[[Task], Machine]] = {
-    "numeric": lambda task: task.machine,
-    "boolean": lambda task: unfold_boolean(task.machine),
-    "agenda": lambda task: unfold_agenda(task.machine),
-    "coupled": lambda task: couple(unfold_agenda(task.machine)),
-}
 Observation = Literal["auto", "flat", "dict", "index"]
 MOST_CODES = 4_096
 """A numeric machine with more agenda states than this is coded by numeric state and remaining subtasks."""
@@ -180,9 +164,9 @@ def product(
 
 def task_env(task: Task, machine: str = "agenda", render_mode: str | None = None) -> ProductEnv:
     """The product environment of a task, its machine numeric, boolean, agenda or coupled."""
-    if machine not in MACHINES:
-        raise UnknownName("machine", machine, MACHINES)
-    return ProductEnv(task.world.env(render_mode), MACHINES[machine](task), removed=task.removed)
+    if machine not in KINDS:
+        raise UnknownName("machine", machine, KINDS)
+    return ProductEnv(task.world.env(render_mode), KINDS[machine](task.machine), removed=task.removed)
 
 
 def registered_task(

@@ -15,8 +15,8 @@ from errands.learners import LEARNERS
 from errands.machines.counting import size
 from errands.runs.documents import RunDocument, read_document
 from errands.runs.folder import HEAD, SWEEP, TASK, RunFolder, SeedFolder, folders, open_run
-from errands.tasks.catalogue import load
-from errands.tasks.phrases import any_order, avoid
+from errands.tasks.catalogue import BOXES, CATALOGUE, load
+from errands.tasks.phrases import parse_phrase
 from errands.viewer.drafts import check, try_trace
 from errands.viewer.sources import curves_of, name_of, progress_of, replay_stored
 from errands.viewer.training import Trainer, asked
@@ -29,19 +29,10 @@ LISTING_SECONDS = 0.5
 SIZES = range(1, 31)
 TASKS = ("figure-1", "corridor", "delivery-2", "delivery-4", "office-2", "office-3", "visit-4", "water-3", "cheetah-bcd")
 """Tasks of the catalogue that the editor offers to begin with."""
-STARTER = """\
-name = "two boxes"
-
-[world]
-kind = "grid"
-rows = ["1s.", "..A", "...", "2.."]
-legend = { 1 = "b1", 2 = "b2", s = "s" }
-removed = ["b1", "b2"]
-
-[machine]
-phrase = "any_order(b1, b2, after=s)"
-"""
+STARTER = f'name = "two boxes"\n\n[world]\n{BOXES}\n\n[machine]\nphrase = "any_order(b1, b2, after=s)"\n'
 """What the editor begins with: a drawn grid and a phrase."""
+FAMILIES = {e.name: e.machine for e in CATALOGUE if e.name in ("delivery", "office", "visit") and not e.suffix}
+"""The phrases whose machines are counted, by the number of subtasks: also of more than the catalogue has."""
 
 
 class Question(NamedTuple):
@@ -183,7 +174,7 @@ class Api:
     def _sizes(self, family: str) -> dict[str, Any]:
         rows = []
         for n in SIZES:
-            machine = FAMILIES[family](n)
+            machine = parse_phrase(FAMILIES[family](n))
             counted = size(machine)
             names = ("boolean", "agenda", "coupled", "policies")
             rows.append({"n": n, "numeric": str(len(machine.states)), **{k: str(getattr(counted, k)) for k in names}})
@@ -218,14 +209,3 @@ def _text(body: Mapping[str, Any]) -> str:
     if not isinstance(text, str):
         raise ConfigError("the request has no text")
     return text
-
-
-def _letters(letter: str, n: int) -> list[str]:
-    return [f"{letter}{i}" for i in range(1, n + 1)]
-
-
-FAMILIES: Mapping[str, Callable[[int], Any]] = {
-    "delivery": lambda n: any_order(*_letters("b", n), after="s"),
-    "office": lambda n: avoid("decoration", any_order(*_letters("o", n), before="coffee")),
-    "visit": lambda n: any_order(*_letters("v", n)),
-}

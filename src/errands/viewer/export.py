@@ -26,7 +26,7 @@ from errands.viewer.replay import Episode, Replay
 from errands.viewer.scene import PNG
 from errands.viewer.sources import replay_run
 from errands.worlds import water
-from errands.worlds.picture import Disc, Drawing, Rectangle, Shape, Stroke, Word, grid_drawing, pixels
+from errands.worlds.picture import Drawing, Shape, Stroke, Word, grid_drawing, pixels
 
 MODULES = ("dom.js", "machine.js", "world.js", "curves.js", "replay.js", "file.js")
 """What the file needs, each after those that it imports."""
@@ -101,9 +101,6 @@ def export_html(run: Run | Replay, path: Path | str, begin: Literal["first", "la
 
 
 MOST_IMAGES = 300
-_PAINT = dict(
-    zip(water.COLOURS, ("#d9483b", "#3f9b4f", "#3b6fd9", "#e5c229", "#35b6c4", "#c04fb3"), strict=True)
-)
 _METRE = 150.0
 
 
@@ -116,7 +113,7 @@ def frame_drawing(task: Task, replay: Replay, episode: Episode, index: int) -> D
         path = [frame["at"] for frame in episode.frames[: index + 1]]
         drawn = grid_drawing(task.layout, at, path, gone)
     elif replay.scene["kind"] == "water":
-        drawn = _water(at)
+        drawn = water.water_drawing(at[0], at[1:])
     elif replay.scene["kind"] == "cheetah":
         drawn = _cheetah(at, replay.scene["marks"])
     else:
@@ -129,15 +126,6 @@ def _captioned(drawn: Drawing, text: str) -> Drawing:
     shown = text if len(text) <= most else text[: most - 1] + "…"
     word = Word(drawn.width / 2, drawn.height + 9, shown, 12, "#444444")
     return Drawing(drawn.width, drawn.height + 22, (*drawn.shapes, word))
-
-
-def _water(at: Any) -> Drawing:
-    (ax, ay), *balls = at
-    shapes: list[Shape] = [Rectangle(0, 0, water.ARENA, water.ARENA, "#f4f8fb")]
-    for i, (x, y) in enumerate(balls):
-        shapes.append(Disc(x, water.ARENA - y, water.RADIUS, _PAINT[water.COLOURS[i // water.BALLS_EACH]]))
-    shapes += [Disc(ax, water.ARENA - ay, r, fill) for r, fill in ((water.RADIUS, "#222222"), (11.0, "#ffffff"))]
-    return Drawing(water.ARENA, water.ARENA, tuple(shapes))
 
 
 def _cheetah(at: Any, marks: Any) -> Drawing:

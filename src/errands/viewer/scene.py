@@ -18,7 +18,6 @@ from errands.machines.counting import Quotient, size
 from errands.machines.graph import Edge, MachineGraph, Node, graph_of
 from errands.machines.stepping import Move, State, Stepper
 from errands.plots.layout import clean, layout
-from errands.plots.style import tints
 from errands.tables import FAILURE
 from errands.tasks.task import Task
 from errands.worlds import water
@@ -26,6 +25,7 @@ from errands.worlds.base import numbered
 from errands.worlds.cheetah import BACKWARD, FORWARD
 from errands.worlds.foreign_env import frame
 from errands.worlds.grid import ACTIONS, GridLayout
+from errands.worlds.picture import tints
 
 Scene = dict[str, Any]
 PNG = "data:image/png;base64,"

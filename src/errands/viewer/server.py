@@ -23,7 +23,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from errands.errors import ConfigError, ErrandsError, UnknownName
+from errands.errors import ConfigError, ErrandsError, UnknownName, words_of
 from errands.viewer.api import Api, Question
 from errands.viewer.export import static
 from errands.viewer.gate import Gate
@@ -205,7 +205,7 @@ def _guard(handler: Handler) -> Handler:
         except asyncio.CancelledError:  # uvicorn cancels what is under way only when it ends, and would print a traceback
             return PlainTextResponse("the server is closing\n", 503)
         except Exception as fault:  # noqa: BLE001 (one bad run must not take the page down)
-            return JSONResponse({"error": f"{type(fault).__name__}: {str(fault)[:300]}"}, 500)
+            return JSONResponse({"error": words_of(fault, 300)}, 500)
 
     return answer
 

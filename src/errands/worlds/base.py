@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from errands.errors import SpecError, UnknownName
-from errands.tables import WorldTable
+from errands.tables import Flags, Floats, Ints, WorldTable
 
 if TYPE_CHECKING:
     import gymnasium as gym
@@ -88,6 +90,29 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "gymnasium": ("errands.worlds.gymnasium_world", "GymnasiumWorld"),
 }
 """Module and class behind each kind of world."""
+
+
+def one_start(
+    start: int,
+    reached: Ints,
+    label: Ints,
+    start_label: int = 0,
+    cumulative: Floats | None = None,
+    ends: Flags | None = None,
+    signal: Floats | None = None,
+) -> WorldTable:
+    """The table of a world with one start; moves are certain, never end an episode and report no signal unless told."""
+    return WorldTable(
+        starts=np.array([start], np.int32),
+        start_cumulative=np.ones(1),
+        start_label=np.array([start_label], np.int32),
+        next=reached,
+        cumulative=np.ones(reached.shape) if cumulative is None else cumulative,
+        label=label,
+        ends=np.zeros(reached.shape, np.bool_) if ends is None else ends,
+        signal=np.zeros((0, *reached.shape)) if signal is None else signal,
+    )
+
 
 def numbered(world: World, render_mode: str | None = None) -> gym.Env[Any, Any]:
     """The environment as tabular methods see it: where a function numbers the world's states, it observes the number."""

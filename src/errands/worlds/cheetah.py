@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import gymnasium as gym
 
@@ -21,6 +21,7 @@ CONTROL_COST = 0.1
 class HalfCheetah:
     """The robot, with the features B: x < -2, C: x > 2, D: x > 4, E: x > 6 (from its start) and its control cost."""
 
+    kind: ClassVar[str] = "cheetah"
     limit: int = 1000
     start: Literal["drawn", "fixed"] = "drawn"
     """Whether each episode starts as gymnasium draws it, or from one state, as the paper's and the catalogue's tasks do."""
@@ -29,11 +30,6 @@ class HalfCheetah:
         positive("limit", self.limit)
         if self.start not in ("drawn", "fixed"):
             raise SpecError(f"start is '{self.start}'; choose drawn or fixed")
-
-    @property
-    def kind(self) -> str:
-        """The word of task files: cheetah."""
-        return "cheetah"
 
     @property
     def features(self) -> tuple[str, ...]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
 
 from errands.errors import TaskError
-from errands.tables import WorldTable
-from errands.worlds.base import FiniteWorld
+from errands.worlds.base import FiniteWorld, one_start
 from errands.worlds.grid import GridLayout, distinct_cells, outcomes
 from errands.worlds.grid_world import GridEnv, Info
 from errands.worlds.places import Scattered
@@ -28,6 +27,7 @@ class Delivery(Scattered):
     compact table of `finite()` has every box in place: the task layer removes what the machine completed.
     """
 
+    kind: ClassVar[str] = "delivery"
     boxes: int
     map_seed: int
     size: int
@@ -38,11 +38,6 @@ class Delivery(Scattered):
         self, boxes: int = 2, map_seed: int = 0, size: int | None = None, slip: float = 0.0, limit: int | None = None
     ) -> None:
         self.settle({"boxes": boxes}, 1, map_seed, size, slip, limit)
-
-    @property
-    def kind(self) -> str:
-        """The word of task files: delivery."""
-        return "delivery"
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -104,17 +99,9 @@ def _expand(delivery: Delivery) -> FiniteWorld:
             entered[block, cell] = (2 * left + carrying) * cells + cell
             label[block, cell] = number[features]
     shape = (blocks * cells, *reached.shape[1:])
-    table = WorldTable(
-        starts=np.array([2 * full * cells + layout.start], np.int32),
-        start_cumulative=np.ones(1),
-        start_label=np.zeros(1, np.int32),
-        next=entered[:, reached].reshape(shape),
-        cumulative=np.broadcast_to(cumulative, (blocks, *cumulative.shape)).reshape(shape).copy(),
-        label=label[:, reached].reshape(shape),
-        ends=np.zeros(shape, np.bool_),
-        signal=np.zeros((0, *shape)),
-    )
-    return FiniteWorld(table, labels)
+    following, shown = entered[:, reached].reshape(shape), label[:, reached].reshape(shape)
+    shares = np.broadcast_to(cumulative, (blocks, *cumulative.shape)).reshape(shape).copy()
+    return FiniteWorld(one_start(2 * full * cells + layout.start, following, shown, cumulative=shares), labels)
 
 
 class DeliveryEnv(GridEnv):

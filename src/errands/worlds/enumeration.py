@@ -10,8 +10,8 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
-from errands.tables import WorldTable
-from errands.worlds.base import FiniteWorld
+from errands.errors import words_of
+from errands.worlds.base import FiniteWorld, one_start
 
 if TYPE_CHECKING:
     from errands.worlds.foreign_env import StateNumbers
@@ -101,7 +101,7 @@ def _copied(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
     try:
         return copy.deepcopy(env, shared)
     except Exception as fault:  # whatever an environment that cannot be copied raises
-        raise NoTable(f"cannot be copied ({type(fault).__name__}: {str(fault)[:80]})") from fault
+        raise NoTable(f"cannot be copied ({words_of(fault, 80)})") from fault
 
 
 def _tried(world: GymnasiumWorld, here: gym.Env[Any, Any], action: int, chance: int) -> tuple[Try, gym.Env[Any, Any]]:
@@ -147,14 +147,5 @@ def _table(world: GymnasiumWorld, states: int, start: Try, rows: dict[int, list[
             label[state, action, 0] = labels.setdefault(outcome.features, len(labels))
             ends[state, action, 0] = outcome.ends
             signal[:, state, action, 0] = outcome.signals
-    table = WorldTable(
-        starts=np.array([start.state], np.int32),
-        start_cumulative=np.ones(1),
-        start_label=np.array([labels[start.features]], np.int32),
-        next=reached,
-        cumulative=np.ones(shape),
-        label=label,
-        ends=ends,
-        signal=signal,
-    )
+    table = one_start(start.state, reached, label, labels[start.features], ends=ends, signal=signal)
     return FiniteWorld(table, tuple(labels), tuple(world.reports))

@@ -15,7 +15,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.errors import ErrandsError, TaskError
+from errands.errors import ErrandsError, TaskError, words_of
 from errands.worlds.saving import Saved, is_plain, restore_foreign, save_foreign
 
 if TYPE_CHECKING:
@@ -156,10 +156,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
                 "more with step_seconds, then resume the run"
             ) from None
         except (Exception, SystemExit) as fault:  # one that exits would take the run's last words with it
-            raise TaskError(
-                f"{self._place(verb)} raised {type(fault).__name__}: {' '.join(str(fault).split())[:200]}; mend the "
-                "environment, then resume the run"
-            ) from fault
+            raise TaskError(f"{self._place(verb)} raised {words_of(fault)}; mend the environment, then resume the run") from fault
         finally:
             sys.stdout = out
 
@@ -189,7 +186,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
             raise
         except Exception as fault:
             where = self._place("step" if self.steps else "reset")
-            raise TaskError(f"{where}: its features or signals raised {type(fault).__name__}: {str(fault)[:200]}") from fault
+            raise TaskError(f"{where}: its features or signals raised {words_of(fault)}") from fault
         given = info.get("signals")
         theirs = given if isinstance(given, dict) else {} if given is None else {"signals": given}
         return {**info, "features": true, "signals": {"reward": reward, **theirs, **declared}}
@@ -315,7 +312,7 @@ def frame(env: gym.Env[Any, Any]) -> NDArray[np.uint8] | None:
         with contextlib.redirect_stdout(sys.stderr):
             picture = np.asarray(env.render())
     except Exception as fault:
-        raise TaskError(f"{env} cannot be drawn: {type(fault).__name__}: {str(fault)[:200]}") from fault
+        raise TaskError(f"{env} cannot be drawn: {words_of(fault)}") from fault
     good = picture.ndim == 3 and picture.shape[2] in (3, 4) and picture.size > 0
     return np.ascontiguousarray(picture[:, :, :3], np.uint8) if good else None
 

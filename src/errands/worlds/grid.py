@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from errands.errors import SpecError
-from errands.tables import Floats, Ints, WorldTable
-from errands.worlds.base import FiniteWorld
+from errands.tables import Floats, Ints
+from errands.worlds.base import FiniteWorld, one_start
 
 UP, RIGHT, DOWN, LEFT = range(4)
 ACTIONS = ("up", "right", "down", "left")
@@ -127,17 +127,7 @@ def grid_table(layout: GridLayout) -> FiniteWorld:
     label_of = np.zeros(layout.cells, np.int32)
     label_of[list(sets)] = [number[features] for features in sets.values()]
     reached, cumulative = outcomes(layout)
-    table = WorldTable(
-        starts=np.array([layout.start], np.int32),
-        start_cumulative=np.ones(1),
-        start_label=label_of[[layout.start]],
-        next=reached,
-        cumulative=cumulative,
-        label=label_of[reached],
-        ends=np.zeros(reached.shape, np.bool_),
-        signal=np.zeros((0, *reached.shape)),
-    )
-    return FiniteWorld(table, labels)
+    return FiniteWorld(one_start(layout.start, reached, label_of[reached], label_of[layout.start], cumulative), labels)
 
 
 def distances(layout: GridLayout, source: int, avoid: Iterable[int] = ()) -> Ints:

@@ -125,6 +125,7 @@ class OnGrid:
 class GridWorld(OnGrid):
     """A grid drawn in letters, top row first: '.' free, '#' wall, 'A' start, any other letter by the legend."""
 
+    kind: ClassVar[str] = "grid"
     rows: Sequence[str]
     legend: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The feature behind each letter."""
@@ -139,11 +140,6 @@ class GridWorld(OnGrid):
             raise SpecError("; ".join(problems), problems)
         positive("limit", self.limit)
         _ = self.layout
-
-    @property
-    def kind(self) -> str:
-        """The word of task files: grid."""
-        return "grid"
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -167,7 +163,6 @@ class GridWorld(OnGrid):
             blocked=frozenset(cells.get(WALL, ())),
             slip=self.slip,
         )
-
 
 
 def _row_problems(rows: Sequence[str]) -> list[str]:

@@ -6,12 +6,12 @@ import copy
 import inspect
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
 
-from errands.errors import SpecError, TaskError
+from errands.errors import SpecError, TaskError, words_of
 from errands.tables import Floats, WorldTable
 from errands.worlds.base import FiniteWorld
 from errands.worlds.foreign_env import FeatureWrapper, NumberedEnv, StateNumbers, close
@@ -40,6 +40,7 @@ class GymnasiumWorld:
     `step_seconds` bounds the time of one step.
     """
 
+    kind: ClassVar[str] = "gymnasium"
     id: str
     features: tuple[str, ...]
     limit: int
@@ -78,65 +79,46 @@ class GymnasiumWorld:
         if isinstance(signals, str):
             raise SpecError(f"signals is the text '{signals[:40]}'; give a list of names, or a mapping from names to functions")
         settings = dict(kwargs or {})
-        given = {
-            "id": id,
-            "kwargs": settings,
-            "features": features,
-            "state": state,
-            "signals": signals,
-            "limit": limit,
-            "step_seconds": step_seconds,
-        }
         make = _maker(id, settings)
         base = make(None)
-        for part in ("observation_space", "action_space"):
-            if not isinstance(getattr(base, part, None), gym.Space):
-                raise SpecError(f"the environment '{_name(id)}' has no {part}; give it one of gymnasium.spaces")
-        function = function_of(features) if isinstance(features, str) else features if callable(features) else None
-        if function is None and not isinstance(features, Mapping):
-            raise SpecError(
-                f"features are a {type(features).__name__}; give a function, or a mapping from names to rules"
-            )
+        _check_spaces(_name(id), base, state is not None)
+        function: Features | None = None
         rules: tuple[Rule, ...] = ()
         if isinstance(features, Mapping):
             if not features:
                 raise SpecError(f"the world '{_name(id)}' names no feature; give at least one, for example goal = [15]")
-            names, space = tuple(features), base.observation_space
-            rules = tuple(read_rule(name, spec, space) for name, spec in features.items())
-        reported = {name: name for name in signals} if not isinstance(signals, Mapping) else signals
-        own = _own_limit(base)
-        numbered = isinstance(base.observation_space, gym.spaces.Discrete) or state is not None
-        if state is not None and not isinstance(base.action_space, gym.spaces.Discrete):
-            raise SpecError(
-                f"a state function makes the world finite, but the actions of '{_name(id)}' are {base.action_space}, not Discrete; "
-                "leave it out and train a deep learner, or wrap the environment so that its actions are numbered"
-            )
+            names, rules = tuple(features), tuple(read_rule(n, spec, base.observation_space) for n, spec in features.items())
+        elif isinstance(features, str) or callable(features):
+            function = function_of(features) if isinstance(features, str) else features
+        else:
+            raise SpecError(f"features are a {type(features).__name__}; give a function, or a mapping from names to rules")
+        reported = signals if isinstance(signals, Mapping) else {name: name for name in signals}
         read_state = function_of(state) if isinstance(state, str) else state
-        values: dict[str, Any] = {
-            "id": _name(base) if _name(id) == "<lambda>" else _name(id),
-            "features": tuple(names),
-            "limit": positive("limit", own if limit is None else limit),
-            "kwargs": settings,
-            "signals": ("reward", *(name for name in reported if name != "reward")),
-            "rules": rules,
-            "discrete": numbered and isinstance(base.action_space, gym.spaces.Discrete),
-            "numberable": not numbered and isinstance(base.action_space, gym.spaces.Discrete),
-            "step_seconds": step_seconds,
-            "given": given,
-            "make": make,
-            "space": base.observation_space,
-            "function": function,
-            "function_of_env": function is not None and _asks_env(function),
-            "read_state": _state_function(read_state),
-            "state_of_env": read_state is not None and _asks_env(read_state),
-            "reports": {
-                name: function_of(value) if isinstance(value, str) and ":" in value else value
-                for name, value in reported.items()
+        chooses = isinstance(base.action_space, gym.spaces.Discrete)
+        numbered = isinstance(base.observation_space, gym.spaces.Discrete) or state is not None
+        vars(self).update(
+            id=_name(base) if _name(id) == "<lambda>" else _name(id),
+            features=tuple(names),
+            limit=positive("limit", _own_limit(base) if limit is None else limit),
+            kwargs=settings,
+            signals=("reward", *(name for name in reported if name != "reward")),
+            rules=rules,
+            discrete=numbered and chooses,
+            numberable=not numbered and chooses,
+            step_seconds=step_seconds,
+            given={
+                "id": id, "kwargs": settings, "features": features, "state": state, "signals": signals, "limit": limit,
+                "step_seconds": step_seconds,
             },
-            "numbers": None if state is None else StateNumbers(),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+            make=make,
+            space=base.observation_space,
+            function=function,
+            function_of_env=function is not None and _asks_env(function),
+            read_state=_state_function(read_state),
+            state_of_env=read_state is not None and _asks_env(read_state),
+            reports={n: function_of(v) if isinstance(v, str) and ":" in v else v for n, v in reported.items()},
+            numbers=None if state is None else StateNumbers(),
+        )  # fmt: skip
         if not isinstance(id, gym.Env):
             close(base)
 
@@ -149,11 +131,6 @@ class GymnasiumWorld:
     # Frozen, and its numbers of states must be one table for all copies of an environment.
     def __deepcopy__(self, memo: object) -> GymnasiumWorld:
         return self
-
-    @property
-    def kind(self) -> str:
-        """The word of task files: gymnasium."""
-        return "gymnasium"
 
     def settings(self, strict: bool = True) -> dict[str, Any]:
         """The keys of the [world] table; where something has no name that a file could hold a SpecError, or a mark in its place."""
@@ -202,9 +179,7 @@ class GymnasiumWorld:
         try:
             return self.read_state(env.unwrapped, observation, info)
         except Exception as fault:
-            raise TaskError(
-                f"the state function of '{self.id}' raised {type(fault).__name__}: {str(fault)[:200]}; mend it"
-            ) from fault
+            raise TaskError(f"the state function of '{self.id}' raised {words_of(fault)}; mend it") from fault
 
     def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
         """A fresh environment, which reports features and signals besides what it always did."""
@@ -269,6 +244,18 @@ class _NoInfo(dict[str, Any]):
 
 
 _NO_INFO = _NoInfo()
+
+
+def _check_spaces(name: str, env: gym.Env[Any, Any], finite: bool) -> None:
+    """Refuse an environment without spaces, or one whose actions are not numbered and that is to be `finite`."""
+    for part in ("observation_space", "action_space"):
+        if not isinstance(getattr(env, part, None), gym.Space):
+            raise SpecError(f"the environment '{name}' has no {part}; give it one of gymnasium.spaces")
+    if finite and not isinstance(env.action_space, gym.spaces.Discrete):
+        raise SpecError(
+            f"a state function makes the world finite, but the actions of '{name}' are {env.action_space}, not Discrete; "
+            "leave it out and train a deep learner, or wrap the environment so that its actions are numbered"
+        )
 
 
 def _name(source: Source) -> str:
@@ -384,7 +371,7 @@ def _copied(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
         return copy.deepcopy(env)
     except Exception as fault:
         raise SpecError(
-            f"{type(env.unwrapped).__name__} cannot be copied ({type(fault).__name__}: {str(fault)[:80]}); give a function "
+            f"{type(env.unwrapped).__name__} cannot be copied ({words_of(fault, 80)}); give a function "
             "that makes one instead: Task.from_env(lambda: ..., ...)"
         ) from fault
 
@@ -396,9 +383,7 @@ def _built(factory: Callable[..., Any], kwargs: Mapping[str, Any], mode: str | N
         else:
             env = factory(**kwargs)
     except Exception as fault:
-        raise SpecError(
-            f"{_name(factory)} cannot make an environment: {type(fault).__name__}: {str(fault)[:200]}"
-        ) from fault
+        raise SpecError(f"{_name(factory)} cannot make an environment: {words_of(fault)}") from fault
     if not isinstance(env, gym.Env):
         raise SpecError(f"{_name(factory)} made a {type(env).__name__}; it must make a Gymnasium environment")
     return env
@@ -422,7 +407,7 @@ def _registered(name: str, kwargs: Mapping[str, Any], mode: str | None) -> gym.E
         env: gym.Env[Any, Any] = gym.make(spec, max_episode_steps=-1, disable_env_checker=True, **shown, **kwargs)
     except Exception as error:  # whatever a foreign constructor raises
         given = f" with {dict(kwargs)}" if kwargs else ""
-        said = f"{error}" if isinstance(error, gym.error.Error | ImportError) else f"{type(error).__name__}: {error}"
+        said = f"{error}" if isinstance(error, gym.error.Error | ImportError) else words_of(error)
         raise SpecError(f"gymnasium cannot make '{name}'{given}: {said}") from error
     return env
 

@@ -10,7 +10,7 @@ from importlib.machinery import PathFinder
 from types import FunctionType, ModuleType
 from typing import Any
 
-from errands.errors import ConfigError, SpecError
+from errands.errors import ConfigError, SpecError, words_of
 
 _OWN = frozenset(
     {"errands", "gymnasium", "jax", "matplotlib", "mujoco", "numba", "numpy", "pydantic", "ray", "rich", "tyro"}
@@ -45,9 +45,7 @@ def _load(name: str) -> None:
             f"{missing}, neither installed nor in the working folder; check the name or install it"
         ) from None
     except Exception as fault:
-        raise ConfigError(
-            f"importing '{name}' raised {type(fault).__name__}: {str(fault)[:200]}; mend the module"
-        ) from fault
+        raise ConfigError(f"importing '{name}' raised {words_of(fault)}; mend the module") from fault
     finally:
         if local:
             sys.path.remove(here)

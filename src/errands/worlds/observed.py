@@ -164,8 +164,8 @@ def _read_region(name: str, spec: Mapping[str, Any], space: gym.Space[Any]) -> R
         raise SpecError(f"feature '{name}' bounds an entry, but observations are {_shown(space)}; {_advice(space)}")
     if "index" not in spec or len(spec) < 2 or not (set(spec) <= _BOUNDS or set(spec) == _DISC):
         raise SpecError(f"feature '{name}' has the keys {sorted(spec)}; give {_FORMS}")
-    several = isinstance(spec["index"], Sequence) and not isinstance(spec["index"], str)
-    index = list(spec["index"]) if several else [spec["index"]]
+    several = isinstance(spec["index"], list)
+    index = spec["index"] if several else [spec["index"]]
     for entry in index:
         if isinstance(entry, bool) or not isinstance(entry, int) or not 0 <= entry < size:
             raise SpecError(f"feature '{name}' has index {entry!r}; observations have entries 0 to {size - 1}")
@@ -177,11 +177,9 @@ def _read_region(name: str, spec: Mapping[str, Any], space: gym.Space[Any]) -> R
         if not radius > 0:
             raise SpecError(f"feature '{name}' has radius = {radius}; a disc needs a positive one")
         return InDisc(tuple(index), centre, radius)
-    endless = [np.inf] * len(index)
-    above = _numbers(
-        name, "above", spec.get("above", [-n for n in endless] if several else -np.inf), len(index), several
-    )
-    below = _numbers(name, "below", spec.get("below", endless if several else np.inf), len(index), several)
+    lowest, highest = ([-np.inf] * len(index), [np.inf] * len(index)) if several else (-np.inf, np.inf)
+    above = _numbers(name, "above", spec.get("above", lowest), len(index), several)
+    below = _numbers(name, "below", spec.get("below", highest), len(index), several)
     sides = tuple(Between(*side) for side in zip(index, above, below, strict=True))
     for side in sides:
         if not side.above < side.below:
@@ -191,10 +189,9 @@ def _read_region(name: str, spec: Mapping[str, Any], space: gym.Space[Any]) -> R
 
 def _numbers(name: str, key: str, value: Any, count: int, several: bool) -> tuple[float, ...]:
     """The numbers of a key: a list of `count` where several entries are meant, else one."""
-    listed = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else None
-    values = [value] if listed is None and not several else listed
-    good = values is not None and len(values) == count and (listed is not None) == several
-    if not good or any(isinstance(v, bool) or not isinstance(v, int | float) for v in values or ()):
+    values = value if isinstance(value, list) else [value]
+    good = isinstance(value, list) == several and len(values) == count
+    if not good or any(isinstance(v, bool) or not isinstance(v, int | float) for v in values):
         wanted = f"a list of {count} numbers" if several else "a number"
         raise SpecError(f"feature '{name}' has {key} = {value!r}; give {wanted}")
-    return tuple(float(v) for v in values or ())
+    return tuple(float(v) for v in values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
@@ -16,7 +16,8 @@ FONT = "Helvetica, Arial, sans-serif"
 _OVERSAMPLING = 2
 CELL = 40.0
 MARGIN = 10.0
-_TINTS = ("#dbe9f6", "#fde3c8", "#dcefd8", "#f7d9de", "#e6dff2", "#fbf1c4")
+TINTS = ("#dbe9f6", "#fde3c8", "#dcefd8", "#f7d9de", "#e6dff2", "#fbf1c4")
+"""The colours of features on maps: --t0 to --t5 of the page's style.css."""
 _INK, _GREY, _TRAIL, _AGENT = "#222222", "#d5d5d5", "#8aa4c8", "#c0392b"
 _WALL = 3.5
 
@@ -145,6 +146,13 @@ def grid_drawing(
     return Drawing(layout.width * CELL + 2 * MARGIN, layout.height * CELL + 2 * MARGIN, tuple(shapes))
 
 
+def tints(features: Iterable[str]) -> dict[str, int]:
+    """The number of each feature's colour, the same wherever it is drawn; names that differ by a number share one."""
+    names = list(features)
+    families = list(dict.fromkeys(name.rstrip("0123456789") for name in names))
+    return {name: families.index(name.rstrip("0123456789")) % len(TINTS) for name in names}
+
+
 def _corner(layout: GridLayout, cell: int) -> tuple[float, float]:
     return MARGIN + cell % layout.width * CELL, MARGIN + cell // layout.width * CELL
 
@@ -155,12 +163,8 @@ def _centre(layout: GridLayout, cell: int) -> tuple[float, float]:
 
 
 def _tints(layout: GridLayout, shown: Sequence[tuple[str, int]]) -> list[Shape]:
-    families = list(dict.fromkeys(name.rstrip("0123456789") for name in layout.features))
-    cells: list[Shape] = []
-    for name, cell in shown:
-        tint = _TINTS[families.index(name.rstrip("0123456789")) % len(_TINTS)]
-        cells.append(Rectangle(*_corner(layout, cell), CELL, CELL, tint))
-    return cells
+    colour = tints(layout.features)
+    return [Rectangle(*_corner(layout, cell), CELL, CELL, TINTS[colour[name]]) for name, cell in shown]
 
 
 def _lines(layout: GridLayout) -> list[Shape]:

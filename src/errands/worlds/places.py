@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import ClassVar
 
 from errands.errors import SpecError
 from errands.worlds.grid import GridLayout, distinct_cells, grid_limit, grid_size, positive
@@ -56,6 +57,7 @@ class Scattered(OnGrid):
 class Visit(Scattered):
     """Places `v1`..`vN` and the start on distinct random cells; sizes as in Delivery (100 places: 20 x 20)."""
 
+    kind: ClassVar[str] = "visit"
     places: int
     map_seed: int
     size: int
@@ -68,11 +70,6 @@ class Visit(Scattered):
         self.settle({"places": places}, 1, map_seed, size, slip, limit)
 
     @property
-    def kind(self) -> str:
-        """The word of task files: visit."""
-        return "visit"
-
-    @property
     def features(self) -> tuple[str, ...]:
         """The places v1..vN."""
         return tuple(f"v{i}" for i in range(1, self.places + 1))
@@ -82,6 +79,7 @@ class Visit(Scattered):
 class Pickup(Scattered):
     """Pick-up places `p1`..`pN`, drop-off places `d1`..`dN` and the start on distinct random cells of an open grid."""
 
+    kind: ClassVar[str] = "pickup"
     pairs: int
     map_seed: int
     size: int
@@ -94,11 +92,6 @@ class Pickup(Scattered):
         self.settle({"pairs": pairs}, 2, map_seed, size, slip, limit)
 
     @property
-    def kind(self) -> str:
-        """The word of task files: pickup."""
-        return "pickup"
-
-    @property
     def features(self) -> tuple[str, ...]:
         """p1, d1, p2, d2 and so on."""
         return paired(self.pairs)
@@ -108,6 +101,7 @@ class Pickup(Scattered):
 class Taxi(OnGrid):
     """The streets of Gymnasium's Taxi (5 x 5 cells, its walls) with N passengers: `p1`..`pN` wait, `d1`..`dN` are aims."""
 
+    kind: ClassVar[str] = "taxi"
     passengers: int = 2
     map_seed: int = 0
     slip: float = 0.0
@@ -119,11 +113,6 @@ class Taxi(OnGrid):
         if not 1 <= self.passengers <= most:
             raise SpecError(f"passengers is {self.passengers}, and must be from 1 to {most}: each needs two cells")
         _ = self.layout
-
-    @property
-    def kind(self) -> str:
-        """The word of task files: taxi."""
-        return "taxi"
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -147,6 +136,7 @@ def paired(count: int) -> tuple[str, ...]:
 class Office(OnGrid):
     """The one Office map; all six offices are on it, `offices` says how many of them the catalogue task visits."""
 
+    kind: ClassVar[str] = "office"
     offices: int = 6
     slip: float = 0.0
     limit: int = 1000
@@ -156,11 +146,6 @@ class Office(OnGrid):
             raise SpecError(f"offices is {self.offices}, and must be from 1 to {len(OFFICES)}")
         positive("limit", self.limit)
         _ = self.layout
-
-    @property
-    def kind(self) -> str:
-        """The word of task files: office."""
-        return "office"
 
     @property
     def features(self) -> tuple[str, ...]:

@@ -6,8 +6,9 @@ Velocities in a state are distances per step, so a step only adds: NumPy and JAX
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -32,6 +33,7 @@ PUSHES = np.array([(0, 0), (0, PUSH), (PUSH, 0), (0, -PUSH), (-PUSH, 0)], np.flo
 OBSERVATION = 4 + 4 * BALLS
 _APART, _AWAY = 2 * RADIUS, 4 * RADIUS
 _PAINT = dict(zip(COLOURS, ("#d64541", "#3a9d4f", "#3b6fc4", "#e3b505", "#2ab7ca", "#b14fb5"), strict=True))
+"""As in the page's style.css."""
 _COLUMNS, _LINES = 40, 20
 
 
@@ -106,16 +108,12 @@ def observe(state: WaterState) -> Singles:
 class Water:
     """The Water world on the map of a seed; it reports a colour in the step in which a new overlap with it starts."""
 
+    kind: ClassVar[str] = "water"
     map_seed: int = 0
     limit: int = 600
 
     def __post_init__(self) -> None:
         positive("limit", self.limit)
-
-    @property
-    def kind(self) -> str:
-        """The word of task files: water."""
-        return "water"
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -176,7 +174,7 @@ class WaterEnv(gym.Env[NDArray[np.float32], Any]):
         if self.render_mode == "ansi":
             return water_text(self.state)
         if self.render_mode == "rgb_array":
-            return pixels(water_drawing(self.state))
+            return pixels(water_drawing(self.state.agent.tolist(), self.state.balls.tolist()))
         return None
 
     def save(self) -> Saved:
@@ -192,12 +190,12 @@ class WaterEnv(gym.Env[NDArray[np.float32], Any]):
         restore_random(self, saved["random"])
 
 
-def water_drawing(state: WaterState) -> Drawing:
+def water_drawing(agent: Sequence[float], balls: Sequence[Sequence[float]]) -> Drawing:
     """The arena as shapes, y upwards: coloured balls, the agent as a ring."""
     shapes: list[Shape] = [Rectangle(0, 0, ARENA, ARENA, "#f4f8fb")]
-    for i, (x, y) in enumerate(state.balls.tolist()):
+    for i, (x, y) in enumerate(balls):
         shapes.append(Disc(x, ARENA - y, RADIUS, _PAINT[COLOURS[i // BALLS_EACH]]))
-    x, y = state.agent.tolist()
+    x, y = agent
     shapes += [Disc(x, ARENA - y, r, fill) for r, fill in ((RADIUS, "#222222"), (11.0, "#ffffff"))]
     return Drawing(ARENA, ARENA, tuple(shapes))
 

@@ -27,7 +27,7 @@ from errands.learners.deep.network import TrainedWeights
 from errands.learners.deep.td3 import TD3, ActorCritic
 from errands.learners.dirl.config import DeepDiRLConfig
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph, abstract_graph
-from errands.learners.dirl.learner import CompositionalLearner, Done, EdgeJob, Learnt, Starts
+from errands.learners.dirl.learner import CompositionalLearner, Done, EdgeJob, Learnt, Starts, fates
 from errands.learners.dirl.stepped import check_restorable, check_rows
 from errands.learners.dirl.teams import AWAY, ELSEWHERE, THERE, DeviceEdges, EdgeTeams, HostEdges, Meaning, states_of
 from errands.machines.stepping import State
@@ -47,13 +47,9 @@ def meaning(task: Task, graph: AbstractGraph, edge: AbstractEdge) -> Meaning:
     source, target = (index[graph.vertices[v]] for v in (edge.source, edge.target))  # type: ignore[index]
     # [labels] the agenda state after one step with each label. An attempt ends when it leaves the source, so that every
     # step of it starts there and one step of the task's machine is all that an edge needs to know.
-    reached = table.next[source]
-    fate = np.where(reached == target, THERE, np.where(reached == source, AWAY, ELSEWHERE))
-    # Where the world ends with the step, only the end of the whole task is a success: nothing could follow.
-    ended = np.where((fate == THERE) & graph.final(edge.target), THERE, ELSEWHERE)
+    fate = fates(table.next[source], source, target, graph.final(edge.target))
     # Column 0 is the constant reward of the task, which edges do not get.
-    pay = machine.pays[source][:, 1:].astype(np.float32)
-    return Meaning(np.concatenate([fate, ended]).astype(np.int32), pay)
+    return Meaning(fate, machine.pays[source][:, 1:].astype(np.float32))
 
 
 def edge_agent(task: Task, config: DeepDiRLConfig, spaces: Spaces) -> DeepAgent:

@@ -17,7 +17,7 @@ from errands.learners.base import MOST, Form, Learner, Saved, SavedArray, checke
 from errands.learners.dirl.config import DiRLConfig, SearchConfig
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph, Search, abstract_graph
 from errands.learners.tabular.policies import MachinePolicy
-from errands.oracle.episode import walk
+from errands.oracle.episode import walk, wilson
 from errands.tables import FAILURE, RUNNING, SUCCESS, Draws, Evaluation, Floats, Ints, MachineTable, WorldTable
 from errands.tasks.task import Task
 
@@ -119,16 +119,6 @@ class EdgeResult:
         return wilson(self.successes, self.attempts)
 
 
-def wilson(successes: int, attempts: int, z: float = 1.959964) -> tuple[float, float]:
-    """Wilson's score interval of a probability; everything is possible when nothing was tried."""
-    if attempts == 0:
-        return 0.0, 1.0
-    p, spread = successes / attempts, z * z / attempts
-    middle = (p + spread / 2) / (1 + spread)
-    half = z / (1 + spread) * math.sqrt(p * (1 - p) / attempts + spread / (4 * attempts))
-    return max(0.0, middle - half) if successes else 0.0, min(1.0, middle + half) if successes < attempts else 1.0
-
-
 def gathered(ends: Rows) -> Starts:
     """The states in which attempts ended as starts of the next ones, each as likely as it was frequent."""
     rows, counts = np.unique(ends, axis=0, return_counts=True)
@@ -163,6 +153,14 @@ def learnt_form(states: int, actions: int) -> SavedArray:
 
 AWAY, THERE, ELSEWHERE = range(3)
 """The machine of an edge: on the way, at its goal, anywhere else."""
+
+
+def fates(reached: Ints, source: int, target: int, final: bool) -> Ints:
+    """[2 labels] where each label leads an attempt; the second half is for steps with which the world itself ends."""
+    fate = np.where(reached == target, THERE, np.where(reached == source, AWAY, ELSEWHERE))
+    # Where the world ends with the step, only the end of the whole task is a success: nothing could follow.
+    ended = np.where((fate == THERE) & final, THERE, ELSEWHERE)
+    return np.concatenate([fate, ended]).astype(np.int32)
 
 
 class TabularEdges:
@@ -233,11 +231,8 @@ class TabularEdges:
 
     def machine(self, edge: AbstractEdge) -> MachineTable:
         """The machine of an edge over the world's labels and again over the same with which the world ends."""
-        reached = self._targets(edge.source)
-        fate = np.where(reached == edge.target, THERE, np.where(reached == edge.source, AWAY, ELSEWHERE))
-        ended = np.where((fate == THERE) & self.graph.final(edge.target), THERE, ELSEWHERE)
-        # [3, 2 labels]: the second half is for steps with which the world ends. Goal and elsewhere are never left.
-        following = np.array([np.concatenate([fate, ended])] * 3, np.int32)
+        # [3, 2 labels]: goal and elsewhere are never left.
+        following = np.array([fates(self._targets(edge.source), edge.source, edge.target, self.graph.final(edge.target))] * 3)
         following[THERE:] = np.array([[THERE], [ELSEWHERE]])
         reward = np.zeros(following.shape)
         reward[AWAY] = following[AWAY] == THERE

@@ -12,7 +12,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.errors import StoreError, TaskError
+from errands.errors import StoreError, TaskError, words_of
 from errands.kernels.stepping import ACTION, OUTCOME, STATE, TIME, UNKNOWN
 from errands.learners.base import (
     MOST,
@@ -28,9 +28,9 @@ from errands.learners.base import (
     unpack_rng,
 )
 from errands.oracle.episode import play
-from errands.tables import Draws, Evaluation, WorldTable
+from errands.tables import Draws, Evaluation
 from errands.tasks.task import Task
-from errands.worlds.base import numbered
+from errands.worlds.base import numbered, one_start
 from errands.worlds.saving import plain, rich
 
 
@@ -79,16 +79,8 @@ class Asked(Tables):
         shape = (int(self.env.observation_space.n), int(self.env.action_space.n), 1)
         # [S, A, 1]: one outcome per pair, UNKNOWN until asked. The kernels stop there and the host asks the
         # environment, so the same compiled loops serve worlds without tables. One start, written anew by each reset.
-        self.table = WorldTable(
-            starts=np.zeros(1, np.int32),
-            start_cumulative=np.ones(1),
-            start_label=np.zeros(1, np.int32),
-            next=np.full(shape, UNKNOWN, np.int32),
-            cumulative=np.ones(shape),
-            label=np.zeros(shape, np.int32),
-            ends=np.zeros(shape, np.bool_),
-            signal=np.zeros((max(1, len(self.signals)), *shape)),
-        )
+        signals = np.zeros((max(1, len(self.signals)), *shape))
+        self.table = one_start(0, np.full(shape, UNKNOWN, np.int32), np.zeros(shape, np.int32), signal=signals)
         # At most one row is known at a time: what an environment answers may be random, and must not be taken for a
         # table.
         self.asked: tuple[int, int] | None = None
@@ -122,7 +114,7 @@ class Asked(Tables):
         except TaskError as fault:
             reason = str(fault)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as fault:
-            raise StoreError(f"the environment's stored state is damaged ({type(fault).__name__}: {fault})") from None
+            raise StoreError(f"the environment's stored state is damaged ({words_of(fault)})") from None
         warnings.warn(
             f"the environment starts a new episode, so this run will differ from one without interruption: {reason}",
             stacklevel=2,
@@ -169,8 +161,6 @@ class Asked(Tables):
 def world_of(task: Task, seed: int) -> Tables:
     """Tables where the world has them, else its environment asked step by step."""
     return Tables(task) if task.finite is not None else Asked(task, seed)
-
-
 
 
 MOST_STEPS = 50_000
@@ -326,9 +316,9 @@ class TabularLearner(Learner):
             self.where[ACTION] = -1
             self.begin()
 
-    @abstractmethod
     def begin(self) -> None:
-        """Put the agent at the start of an episode."""
+        """Put the agent at the start of an episode, which a loop of no steps does where there is none."""
+        self.loop(0)
 
 
 def _labels(array: np.ndarray | None) -> list[frozenset[str]]:

@@ -145,9 +145,6 @@ class HRM(CounterfactualLearner):
         model = (self.world.table, self.machine, self.alive, self.options)
         return int(self.train_loop(*model, self.values, self.settled, self.where, self.rates, count, self.rng))
 
-    def supply(self) -> None:
-        """Nothing is ever missing: the machine is enumerated."""
-
     def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
         """One compiled greedy episode."""
         episode: tuple[int, float, bool]
@@ -187,9 +184,3 @@ class HRM(CounterfactualLearner):
     def arrays(self) -> Saved:
         """The tables themselves."""
         return dict(self.values._asdict())
-
-    def take(self, saved: Saved, lengths: Mapping[str, int]) -> None:
-        """Take the tables back; nothing is known to be settled."""
-        super().take(saved, lengths)
-        # A record of what needs no work again; leaving it empty costs time but changes no value.
-        self.settled.at.fill(-1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from itertools import pairwise
 from typing import Literal
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from errands.errors import TaskError
 from errands.kernels.q_learning import Alive, Settled, reachable
-from errands.learners.base import LearnerConfig
+from errands.learners.base import LearnerConfig, Saved
 from errands.learners.tabular.base import Asked, TabularLearner
 from errands.learners.tabular.policies import MachinePolicy
 from errands.machines.counting import size, still_to_come
@@ -120,6 +120,8 @@ MAX_ALIVE = 200_000_000
 class CounterfactualLearner(TabularLearner):
     """A learner that replays each world step in every machine state; where things vanish, in those still reachable."""
 
+    settled: Settled
+
     def __init__(self, task: Task, config: LearnerConfig, seed: int, kind: Kind, fields: int) -> None:
         super().__init__(task, config, seed, fields)
         # Sizes are computed by counting, before anything is unfolded: refusing must not take the memory that it is
@@ -135,6 +137,15 @@ class CounterfactualLearner(TabularLearner):
 
     def check_size(self, states: int) -> None:
         """Refuse a machine whose tables would not fit."""
+
+    def supply(self) -> None:
+        """Nothing is ever missing: the machine is enumerated."""
+
+    def take(self, saved: Saved, lengths: Mapping[str, int]) -> None:
+        """Take the tables back; nothing is known to be settled."""
+        super().take(saved, lengths)
+        # A record of what needs no work again; leaving it empty costs time but changes no value.
+        self.settled.at.fill(-1)
 
     def relabel(self) -> None:
         """Lower the machine against the labels known now."""

@@ -114,10 +114,6 @@ class QCoRM(TabularLearner):
         self.train_loop, self.play = Repeated(kernel.qcorm_loop), Repeated(kernel.coupled_episode)
         self.begin()
 
-    def begin(self) -> None:
-        """Put the agent at the start of an episode."""
-        self.loop(0)
-
     def relabel(self) -> None:
         """Lower the machine against the labels known now."""
         self.machine = lower(self.task.machine, self.world.labels, self.world.signals)

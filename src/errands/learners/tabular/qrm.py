@@ -62,10 +62,6 @@ class QRM(TabularLearner):
         # [world state, action, machine state], the order in which kernels index it: a view of the same memory.
         self.by_state = self.q.transpose(1, 2, 0)
 
-    def begin(self) -> None:
-        """Put the agent at the start of an episode."""
-        self.loop(0)
-
     def loop(self, count: int) -> int:
         """Run the compiled loop."""
         table = self.world.table
@@ -159,17 +155,10 @@ class CRM(CounterfactualLearner):
         actions = self.world.actions
         room("the tables of CRM", self.world.states, actions + actions // 2 if self.task.vanishing else actions, states)
 
-    def begin(self) -> None:
-        """Put the agent at the start of an episode."""
-        self.loop(0)
-
     def loop(self, count: int) -> int:
         """Run the compiled loop."""
         model = (self.world.table, self.machine, self.alive)
         return int(self.train_loop(*model, self.q, self.settled, self.where, self.rates, count, self.rng))
-
-    def supply(self) -> None:
-        """Nothing is ever missing: the machine is enumerated."""
 
     def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
         """One compiled greedy episode."""
@@ -193,9 +182,3 @@ class CRM(CounterfactualLearner):
     def arrays(self) -> Saved:
         """The table itself."""
         return {"q": self.q}
-
-    def take(self, saved: Saved, lengths: Mapping[str, int]) -> None:
-        """Take the table back; nothing is known to be settled."""
-        super().take(saved, lengths)
-        # A record of what needs no work again; leaving it empty costs time but changes no value.
-        self.settled.at.fill(-1)
