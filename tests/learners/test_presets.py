@@ -33,6 +33,20 @@ def test_tuned_learns_at_once_where_moves_are_certain_and_slowly_where_they_slip
     assert (certain.alpha, random.alpha) == (1.0, 0.1)
 
 
+def test_many_starts_alone_do_not_make_moves_random() -> None:
+    taxi = Task.from_env("Taxi-v4", {"red": list(range(16))}, "red")
+    assert taxi.finite is not None
+    assert (len(taxi.finite.table.starts), taxi.certain) == (300, False)
+    assert config_of("crm", "tuned", taxi).alpha == 1.0
+
+
+def test_scout_is_not_evaluated_more_than_it_learns_where_evaluations_are_episodes_of_an_environment() -> None:
+    cart = Task.from_env("CartPole-v1", {"left": {"index": 0, "below": -1.0}}, "left", state=lambda seen: round(float(seen[0]), 1))
+    assert cart.finite is None
+    assert config_of("scout", "tuned", cart).eval_every == 1_000
+    assert config_of("scout", "tuned", FIGURE).eval_every == 50
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_every_learner_can_be_made_with_every_preset(learner: str, preset: str) -> None:

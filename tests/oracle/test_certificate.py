@@ -253,3 +253,21 @@ def test_a_probability_just_below_one_does_not_read_as_one() -> None:
     words = "never ends with probability more than 0.999999, succeeds with probability 2e-09"
     assert certificates._uncertain(value) == words
     assert certificates._uncertain(Expectation(np.inf, 0.0, 0.0, 1.0, 0.0)) == "never ends"
+
+
+@dataclass(frozen=True)
+class Careful:
+    """The textbook's policy of the slippery 4 x 4 lake: away from every hole (0 left, 1 down, 2 right, 3 up)."""
+
+    moves: str = "0333000031000210"
+
+    def act(self, world_state, machine_state, memory):
+        return int(self.moves[world_state]), None
+
+
+def test_where_nothing_succeeds_surely_the_best_chance_stands_beside_the_policys() -> None:
+    ice = {"goal": [15], "hole": [5, 7, 11, 12]}
+    lake = Task.from_env("FrozenLake-v1", ice, "avoid(hole, goal)")
+    assert optimum(lake).success == pytest.approx(14 / 17)
+    assert certificate(Careful(), lake).words.endswith("succeeds with probability 0.823529, as often as any policy can")
+    assert certificate(Always(1), lake).words.endswith("; the best policy succeeds with probability 0.823529")

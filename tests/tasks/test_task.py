@@ -150,6 +150,8 @@ def test_a_world_of_numbered_states_without_a_table_is_not_called_continuous():
 def test_values_show_themselves_shortly_and_as_tables_in_notebooks() -> None:
     task = load("office-6")
     assert repr(task) == "<Task office-6: office world with 8 features, machine of 4 states and 6 subtasks>"
+    lake = Task.from_env("FrozenLake-v1", {"goal": [15]}, "goal")
+    assert repr(lake) == "<Task FrozenLake-v1: gymnasium world with 1 feature, machine of 2 states>"
     best = errands.optimum(task)
     judged = errands.certificate(best.policy, task)
     assert all(len(repr(value)) < 400 for value in (best, judged))

@@ -108,7 +108,8 @@ def _preset(learner: str, preset: str, task: Task) -> LearnerConfig:
     if learner == "scout":
         from errands.learners.scout import ScoutConfig
 
-        return ScoutConfig()
+        # An evaluation is ten episodes of the environment itself where nothing tells what would come of them.
+        return ScoutConfig() if task.finite is not None or task.certain else ScoutConfig(eval_every=1_000)
     if learner == "qcorm-plus":
         from errands.learners.tabular.qcorm_plus import QCoRMPlusConfig
 
@@ -153,4 +154,5 @@ def _tuned(learner: str, task: Task) -> LearnerConfig:
 
 
 def _certain(task: Task) -> bool:
-    return task.finite is None or task.finite.certain
+    """Whether every move has one outcome, so that the newest target is the true one; starts may differ."""
+    return task.finite is None or task.finite.table.next.shape[2] == 1

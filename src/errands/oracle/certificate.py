@@ -152,7 +152,7 @@ def certificate(
     gap = value.gap(best.length)
     unit = "steps" if task.certain else "expected steps"
     steps = f"{_shown(value.length)} {unit}"
-    words = _compared(steps, value.length, gap, best, task.world.limit) if value.sure else _uncertain(value)
+    words = _compared(steps, value.length, gap, best, task.world.limit) if value.sure else _uncertain(value) + _most(value, best)
     if value.error:
         words += f" (relative error at most {value.error:.1g})"
     return Certificate(value.length, value.success, value.discounted, best.length, gap, words, claim, error=value.error)
@@ -178,6 +178,15 @@ def _by_episodes(
 def _uncertain(value: Expectation) -> str:
     ways = [(value.failure, "fails"), (value.never, "never ends"), (value.success, "succeeds")]
     return ", ".join(how if p == 1.0 else f"{how} with probability {_chance(p)}" for p, how in ways if p > 0.0)
+
+
+def _most(value: Expectation, best: Optimum) -> str:
+    """What the best policy comes to where none succeeds surely, without which a failure cannot be judged."""
+    if best.length is not None or best.success is None or value.success == 0.0 == best.success:
+        return ""
+    if best.success - value.success <= ROUNDING + value.error:
+        return ", as often as any policy can"
+    return f"; the best policy succeeds with probability {_chance(best.success)}"
 
 
 def _chance(probability: float) -> str:

@@ -123,11 +123,10 @@ class Task:
         return Task(name or world.id.partition(":")[2] or world.id, world, numeric)
 
     def __repr__(self) -> str:
-        machine = self.machine
-        return (
-            f"<Task {self.name}: {self.world.kind} world with {len(self.world.features)} features, machine of "
-            f"{len(machine)} states and {len(machine.subtasks)} subtasks>"
-        )
+        machine, features = self.machine, len(self.world.features)
+        subtasks = f" and {len(machine.subtasks)} subtasks" if machine.subtasks else ""
+        world = f"{self.world.kind} world with {features} feature{'s' if features != 1 else ''}"
+        return f"<Task {self.name}: {world}, machine of {len(machine)} states{subtasks}>"
 
     def _repr_html_(self) -> str:
         machine, layout = self.machine, self.layout
