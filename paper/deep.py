@@ -23,7 +23,7 @@ NOTE = (
 
 def main() -> None:
     """Write everything and print the verdicts."""
-    evidence = evidence_of(row for path in judged_files() for row in read_rows(path))
+    evidence = evidence_of(*map(read_rows, judged_files()))
     panels = [panel for panel in PANELS.values() if panel.deep]
     report = report_of(evidence, panels, "collected", "python paper/deep.py", [NOTE])
     write(report, RESULTS, page=False)

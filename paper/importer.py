@@ -30,6 +30,7 @@ from errands.tasks.catalogue import load
 
 HERE = Path(__file__).resolve().parent / "rows"
 Row = Mapping[str, Any]
+Steps = dict[int, list[Evaluation]]
 MACHINES = {method.learner: method.machine for method in DEEP}
 FIRST_QCORM = {"delta": "printed", "ground_replay": "always", "shortest": "ratchet", "penalty": None, "floor": None}
 """What the first generation's QCoRM did where there is a setting now; the second one's K_mi was a ratchet unless it says so."""
@@ -38,7 +39,7 @@ READINGS = {"gate": {"delta": "gated"}, "noKop": {"delta": "episode"}, "both": {
 
 
 def judged_files() -> list[Path]:
-    """The files that claims about Water and HalfCheetah are judged by; of two rows for one step the later one counts."""
+    """The files that claims about Water and HalfCheetah are judged by; where a method was run anew, the longest run counts."""
     return [*sorted(HERE.glob("learn-*.jsonl")), *sorted(HERE.glob("readings/*.jsonl")), *sorted(HERE.glob("gpu/*.jsonl")),
             HERE / "speed.jsonl"]  # fmt: skip
 
@@ -55,19 +56,30 @@ def read_rows(path: Path) -> list[Row]:
     return rows
 
 
-def evidence_of(rows: Iterable[Row]) -> Evidence:
+def evidence_of(*files: Iterable[Row]) -> Evidence:
     """Curves and paces of any number of runs; where a method was measured by both generations, the first one's is named so."""
-    curves: dict[tuple[Key, bool], dict[int, list[Evaluation]]] = {}
+    runs: dict[tuple[Key, bool], list[Steps]] = {}
     paces: dict[Key, tuple[float, ...]] = {}
-    for row in rows:
-        if "us_per_step" in row:
-            learner, _, network = row["run"].partition("/")
-            # us_per_step is the least of the repeats in `all`: where they are listed, it must not count twice.
-            repeats = row.get("all") or [row["us_per_step"]]
-            paces[row["task"], _name(learner, ()), network or "heads"] = tuple(map(float, repeats))
-        else:
-            new = "success" in row
-            curves.setdefault((_key(row), new), {})[row["step"]] = _evaluations(row)
+    for rows in files:
+        steps: dict[tuple[Key, bool], Steps] = {}
+        for row in rows:
+            if "us_per_step" in row:
+                learner, _, network = row["run"].partition("/")
+                # us_per_step is the least of the repeats in `all`: where they are listed, it must not count twice.
+                repeats = row.get("all") or [row["us_per_step"]]
+                paces[row["task"], _name(learner, ()), network or "heads"] = tuple(map(float, repeats))
+            else:
+                steps.setdefault((_key(row), "success" in row), {})[row["step"]] = _evaluations(row)
+        for key, some in steps.items():
+            earlier = runs.setdefault(key, [])
+            # A file that begins behind the last step continues that run; otherwise it is a run of its own. Evaluations of
+            # two runs must not be mixed: on a GPU the same seeds go other ways.
+            if earlier and min(some) > max(earlier[-1]):
+                earlier[-1] |= some
+            else:
+                earlier.append(some)
+    # The longest run counts, the later one of two that are equally long.
+    curves = {key: max(reversed(some), key=max) for key, some in runs.items()}
     both = {key for key, new in curves if new} & {key for key, new in curves if not new}
     named = {(key[0], f"{key[1]} (first code)", key[2]) if key in both and not new else key: steps
              for (key, new), steps in curves.items()}  # fmt: skip

@@ -65,6 +65,21 @@ def test_a_method_of_both_generations_is_two_curves():
     assert set(found.curves) == {("water-3", "hrm agenda", "paper"), ("water-3", "hrm agenda (first code)", "paper")}
 
 
+def test_a_file_continues_a_run_or_is_a_longer_or_shorter_one_of_its_own():
+    def file(*steps, length):
+        return [row("crm", success=[True]) | {"step": step, "lengths": [length]} for step in steps]
+
+    continued = file(100, 200, length=30), file(300, length=20)
+    (curve,) = evidence_of(*continued).curves.values()
+    assert curve.lengths.tolist() == [[30.0, 30.0, 20.0]]
+    # The run of 100 to 200 steps is not mixed into that of 100 to 300, wherever it stands.
+    for files in ((*continued, file(100, 200, length=90)), (file(100, 200, length=90), *continued)):
+        (curve,) = evidence_of(*files).curves.values()
+        assert curve.lengths.tolist() == [[30.0, 30.0, 20.0]]
+    (curve,) = evidence_of(file(100, length=30), file(100, length=20)).curves.values()
+    assert curve.lengths.tolist() == [[20.0]]
+
+
 def test_paces_are_kept_apart_by_network_and_the_least_repeat_counts_once():
     repeats = [271.6, 287.9, 240.0]
     paces = [

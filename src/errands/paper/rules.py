@@ -175,9 +175,11 @@ def ahead(first: str, others: Sequence[str], tasks: Sequence[str], within: int =
         judged = {name: some for name, some in known.items() if max(end for *_, end in some) >= ENOUGH} or known
         chances = {name: improvement_interval([x for _, x, _, _ in some], [y for _, _, y, _ in some])
                    for name, some in judged.items()}  # fmt: skip
-        end = max(end for some in judged.values() for *_, end in some)
+        ends = {name: max(end for *_, end in some) for name, some in judged.items()}
+        end = max(ends.values())
         on = _over({task for some in judged.values() for task, *_ in some})
-        said = ", ".join(f"{name} {_chance(chance)}" for name, chance in chances.items())
+        said = ", ".join(f"{name} {_chance(chance)}" + (f" (to {ends[name]:,})" if ends[name] < end else "")
+                         for name, chance in chances.items())  # fmt: skip
         said += "".join(f"; {name} was run for too few steps" for name in known if name not in judged)
         return _judged(list(chances.values()), end, f"{on}, to {end:,}: chance that {first} is ahead of {said}")
 
