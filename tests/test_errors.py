@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from errands.errors import MOST_NAMES, ConfigError, ErrandsError, SpecError, StoreError, TaskError, UnknownName
+from errands.errors import (
+    MOST_NAMES,
+    SOME_NAMES,
+    ConfigError,
+    ErrandsError,
+    SpecError,
+    StoreError,
+    TaskError,
+    UnknownName,
+)
 
 
 @pytest.mark.parametrize("kind", [SpecError, TaskError, ConfigError, StoreError])
@@ -29,8 +38,12 @@ def test_where_no_name_is_near_all_are_listed_in_order() -> None:
     assert str(UnknownName("shell", "xyz", ["zsh2", "bash", "fish"])).endswith("choose from bash, fish, zsh2")
 
 
+def test_capital_letters_are_no_other_name() -> None:
+    assert str(UnknownName("learner", "QCoRM", ["crm", "qcorm"])).endswith("did you mean 'qcorm'?")
+
+
 def test_a_long_list_is_cut_and_counted() -> None:
     said = str(UnknownName("number", "?", (f"{i:03}" for i in range(MOST_NAMES + 6))))
-    assert f"{MOST_NAMES - 1:03}, and 6 more" in said
-    assert f"{MOST_NAMES:03}" not in said
+    assert said.endswith(f"{SOME_NAMES - 1:03}, and {MOST_NAMES + 6 - SOME_NAMES} more")
+    assert f"{SOME_NAMES:03}" not in said
     assert "more" not in str(UnknownName("number", "?", (f"{i:03}" for i in range(MOST_NAMES))))

@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Iterable
 
 MOST_NAMES = 24
+"""So many names are listed whole; of more only SOME_NAMES are."""
+SOME_NAMES = 8
 
 
 class ErrandsError(Exception):
@@ -52,7 +54,7 @@ class UnknownName(ErrandsError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
-        near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-        shown = names if len(names) <= MOST_NAMES else [*names[:MOST_NAMES], f"and {len(names) - MOST_NAMES} more"]
-        hint = f"did you mean '{near[0]}'?" if near else f"choose from {', '.join(shown)}"
+        near = difflib.get_close_matches(name.lower(), lowered := {n.lower(): n for n in names}, n=1, cutoff=0.6)
+        shown = names if len(names) <= MOST_NAMES else [*names[:SOME_NAMES], f"and {len(names) - SOME_NAMES} more"]
+        hint = f"did you mean '{lowered[near[0]]}'?" if near else f"choose from {', '.join(shown)}"
         super().__init__(f"no {kind} is called '{name}'; {hint}")

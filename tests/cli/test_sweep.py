@@ -68,7 +68,7 @@ def test_a_run_that_fails_is_told_by_the_exit_code(capsys: pytest.CaptureFixture
     ("words", "said"),
     [
         ([], "needs a plan file"),
-        (["--task", "figure-1"], "--learner is missing"),
+        (["--task", "figure-1"], "missing: --learner"),
         (["missing.toml"], "there is no file 'missing.toml'; give the path of a plan"),
         ([*FLAGS, "--vary", "alpha"], "varies nothing"),
         ([*FLAGS, "--set", "alhpa=1"], "did you mean 'alpha'"),

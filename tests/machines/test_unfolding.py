@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from itertools import permutations
 from math import factorial
+from typing import Any
 
 import pytest
 
-from errands.errors import TaskError
+from errands.errors import SpecError, TaskError
 from errands.machines import NumericRM, Stepper, couple, size, unfold_agenda, unfold_boolean
 from errands.machines.counting import Quotient
 from errands.machines.unfolding import AgendaRM, extend, mask_of
-from errands.tasks import any_order, sequence
+from errands.tasks import any_order, load, sequence
 
 from .examples import boxes, random_machine, random_trace
 
@@ -236,3 +238,14 @@ def test_a_trace_may_leave_by_any_of_the_occupied_states() -> None:
     for first, second in (("b1", "b2"), ("b2", "b1")):
         assert coupled.run([{first}, {"s"}, {second}, {"s"}]).success
     assert not coupled.run([{"b1"}, {"b2"}, {"s"}]).terminal
+
+
+@pytest.mark.parametrize("verb", [size, unfold_agenda, unfold_boolean])
+def test_a_task_in_place_of_its_machine_is_told_so(verb: Callable[[Any], object]) -> None:
+    with pytest.raises(SpecError, match=r"a Task is no numeric machine; give a NumericRM, which a task has as task\.machine"):
+        verb(load("figure-1"))
+
+
+def test_only_agenda_machines_are_coupled() -> None:
+    with pytest.raises(SpecError, match=r"a NumericRM is no agenda machine; give couple\(unfold_agenda\(machine\)\)"):
+        couple(load("figure-1").machine)  # type: ignore[arg-type]

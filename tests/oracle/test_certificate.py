@@ -78,7 +78,7 @@ def test_a_loop_has_no_success_and_no_end(grid):
 def test_a_failure_ends_the_episode(grid):
     found = certificate(Always(RIGHT), grid(["A.Xg"], "avoid(X, g)"))
     assert (found.length, found.success, found.gap) == (2, 0, None)
-    assert found.words == "fails"
+    assert found.words == "fails; no successful episode exists"
 
 
 def test_memory_is_part_of_the_chain(grid):

@@ -320,3 +320,9 @@ def test_in_delivery_only_the_first_box_matters():
 
 def test_more_than_eight_subtasks_are_not_counted():
     assert count_orders(product(load("visit-9"))) is None
+
+
+@pytest.mark.parametrize("slips", [False, True])
+def test_a_misspelt_feature_is_why_nothing_succeeds(slips: bool) -> None:
+    lake = Task.from_env("FrozenLake-v1", lambda *step: {"gaol"}, "sequence(goal)", kwargs={"is_slippery": slips})
+    assert optimum(lake).reason == "no successful episode exists: the world never reports goal"

@@ -317,3 +317,9 @@ def test_a_strangers_policy_file_is_refused_in_a_sentence(tmp_path: Path) -> Non
         (tmp_path / "bad").write_bytes(data)
         with contextlib.suppress(StoreError):  # anything else would be raised
             read_policy(tmp_path / "bad").reset(0)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    run = errands.train("figure-1", "scout", steps=100)
+    with pytest.raises(StoreError, match=r"there is no folder .*nowhere; make it, or name another file"):
+        run.export(tmp_path / "nowhere" / "policy.safetensors")

@@ -110,3 +110,12 @@ def test_a_file_that_is_too_large_or_no_text_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(SpecError, match="cannot be read as a task file"):
         load(path)
+
+
+def test_a_task_file_without_its_ending_and_what_is_no_name_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text(load("figure-1").to_toml())
+    with pytest.raises(SpecError, match=r"a file is named with its ending: mine\.toml"):
+        load("mine")
+    with pytest.raises(SpecError, match="a dict names no task"):
+        load({})  # type: ignore[arg-type]

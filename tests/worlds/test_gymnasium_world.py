@@ -143,3 +143,14 @@ def test_starts_without_probability_are_left_out() -> None:
     world = finite_from_p(P, np.array([0.0, 1.0]), lambda state: ())
     assert world.table.starts.tolist() == [1]
     assert world.labels == (frozenset(),)
+
+
+def test_a_features_function_of_other_arguments_is_refused_before_anything_is_trained() -> None:
+    with pytest.raises(SpecError, match=r"takes \(seen\); it is called with \(observation, action, next_observation, info\)"):
+        GymnasiumWorld("FrozenLake-v1", lambda seen: set(), names=("goal",))  # type: ignore[arg-type, misc]
+    GymnasiumWorld("FrozenLake-v1", lambda *step: set(), names=("goal",))
+
+
+def test_an_id_that_nobody_registered_says_that_packages_register_theirs() -> None:
+    with pytest.raises(SpecError, match=r"Where a package registers it, import that first: --import PACKAGE"):
+        GymnasiumWorld("NoSuchKitchen-v0", {"goal": [15]})

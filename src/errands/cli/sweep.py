@@ -107,7 +107,7 @@ def _blocks(arguments: Arguments) -> list[Any]:
         given.setdefault("vary", {})[name.strip()] = spread(values)
     if arguments.plan is None:
         if missing := [f"--{name}" for name in ("task", "learner") if name not in given]:
-            raise ConfigError(f"a sweep needs a plan file, or --task and --learner; {' and '.join(missing)} is missing")
+            raise ConfigError(f"a sweep needs a plan file, or --task and --learner; missing: {' and '.join(missing)}")
         return [make_block(given)]
     blocks: list[Block] = read_plan(read_text(Path(arguments.plan), "a plan"))
     return [make_block({**block.model_dump(), **given}) for block in blocks]

@@ -87,17 +87,19 @@ def parse(kind: type[T], name: str, verb: Verb, words: list[str]) -> T:
         words = [word for word in words if word != "--quiet"]
     _check_options(name, words, options)
     wanted = [f.name for f in fields if positional(f) and f.default is dataclasses.MISSING]
+    missing = f"missing {wanted[0].upper()} after 'errands {name}'; for example: {verb.example}" if wanted else ""
     if wanted and all(word.startswith("-") for word in words):
-        raise ErrandsError(f"missing {wanted[0].upper()} after 'errands {name}'; for example: {verb.example}")
+        raise ErrandsError(missing)
     heard = io.StringIO()
     try:
         # The parser prints a box and exits; the box is caught and told as one sentence.
         with contextlib.redirect_stderr(heard):
             return tyro.cli(kind, prog=f"errands {name}", args=words)
     except SystemExit:
-        raise ErrandsError(
-            f"{_sentence(heard.getvalue())}; type 'errands {name} --help' to see what it takes"
-        ) from None
+        said = _sentence(heard.getvalue(), {flag_of(f): f for f in fields})
+        if "issing from errands" in said and wanted:
+            raise ErrandsError(missing) from None
+        raise ErrandsError(f"{said}; type 'errands {name} --help' to see what it takes") from None
 
 
 def positional(field: dataclasses.Field[Any]) -> bool:
@@ -119,10 +121,17 @@ def _check_options(name: str, words: list[str], options: set[str]) -> None:
             raise UnknownName(f"option of 'errands {name}'", option, {*options, "--help"})
 
 
-def _sentence(text: str) -> str:
-    """What a parser's error box says, on one line."""
+def _sentence(text: str, fields: Mapping[str, dataclasses.Field[Any]]) -> str:
+    """What a parser's error box says, on one line and in our words where it speaks of a value."""
     lines = [line.strip("│|─ \t") for line in text.splitlines() if not line.startswith(("╭", "╰", "+"))]
     said = " ".join(line for line in lines if line.strip("-─")).split("For full helptext")[0].strip()
+    if choice := re.search(r"nvalid choice '(.*?)' for argument '(.*?)'\. Expected one of \((.*?)\)", said):
+        choices = [word for word in re.findall(r"'(.*?)'", choice[3]) if word != "None"]
+        return str(UnknownName(f"value of {choice[2]}", choice[1], choices))
+    if (value := re.search(r"rror parsing (--[\w-]+): .*?'(.*?)'", said)) and value[1] in fields:
+        return f"{value[1]} was given '{value[2][:60]}'; write it as {_shown(fields[value[1]])}"
+    if (empty := re.search(r"issing value for argument '(--[\w-]+)'", said)) and empty[1] in fields:
+        return f"{empty[1]} has no value; write it as {_shown(fields[empty[1]])}"
     return f"{said[:1].lower()}{said[1:300]}".strip().rstrip(".;") or "the arguments could not be read"
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import product
 from typing import NamedTuple
 
-from errands.errors import TaskError
+from errands.errors import SpecError, TaskError
 from errands.features import (
     FALSE,
     MAX_FEATURES,
@@ -116,6 +116,8 @@ class Stepper:
     """
 
     def __init__(self, machine: NumericRM) -> None:
+        if not isinstance(machine, NumericRM):
+            raise SpecError(f"a {type(machine).__name__} is no numeric machine; give a NumericRM, which a task has as task.machine")
         self.machine = machine
         index = {name: i for i, name in enumerate(machine.states)}
         self.index = index

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from errands.errors import SpecError
 from errands.machines.counting import objectives, predicted
 from errands.machines.numeric import Label, NumericRM, Outcome, Shown, Signals, Trace
 from errands.machines.stepping import BUDGET, State, Stepper, refuse
@@ -280,6 +281,8 @@ def couple(agenda: AgendaRM) -> CoupledRM:
     >>> len(couple(errands.unfold_agenda(errands.load("delivery-2").machine)))
     8
     """
+    if not isinstance(agenda, AgendaRM):
+        raise SpecError(f"a {type(agenda).__name__} is no agenda machine; give couple(unfold_agenda(machine))")
     states: list[tuple[int, str | None]] = []
     for i, state in enumerate(agenda.states):
         # Definition 4. A state without an open objective (a terminal, say) is not split.

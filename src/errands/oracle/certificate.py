@@ -182,8 +182,10 @@ def _uncertain(value: Expectation) -> str:
 
 def _most(value: Expectation, best: Optimum) -> str:
     """What the best policy comes to where none succeeds surely, without which a failure cannot be judged."""
-    if best.length is not None or best.success is None or value.success == 0.0 == best.success:
+    if best.length is not None or best.success is None:
         return ""
+    if best.success == 0.0:
+        return f"; {best.reason}"
     if best.success - value.success <= ROUNDING + value.error:
         return ", as often as any policy can"
     return f"; the best policy succeeds with probability {_chance(best.success)}"

@@ -104,9 +104,8 @@ def _certain(crossed: Product, gamma: float, budget: int, orders: bool) -> Optim
     method = f"breadth-first search over {len(crossed):,} product states"
     if last < 0:
         discounted = _discounted(crossed, gamma, None, budget)
-        return Optimum(
-            None, orders=0, discounted=discounted, success=0.0, reason="no successful episode exists", method=method
-        )
+        reason = _impossible(crossed.task)
+        return Optimum(None, orders=0, discounted=discounted, success=0.0, reason=reason, method=method)
     # Back from the state whose next step succeeds, by the state that each was found from.
     states = [last]
     while states[-1] != origin:
@@ -201,6 +200,7 @@ def _random(crossed: Product, gamma: float) -> Optimum:
         chance = most_success(crossed)
         success = float(sum(p * chance[x] for x, p in crossed.starts))
         reason = f"no policy succeeds surely; the greatest probability of success is {success:.6g}"
+        reason = reason if success else _impossible(crossed.task)
         return Optimum(None, discounted=discounted, success=success, reason=reason, method=method)
     path, actions, order = follow(crossed, best, crossed.task.world.limit)
     return Optimum(
@@ -219,6 +219,13 @@ def check_discount(gamma: float) -> None:
     """Refuse a discount that leaves endless returns without a value."""
     if not 0.0 < gamma < 1.0:
         raise ConfigError(f"gamma is {gamma}; exact discounted returns need a number between 0 and 1, both excluded")
+
+
+def _impossible(task: Task) -> str:
+    """Why nothing can succeed, as far as that can be seen: features that no step of the world has, as after a slip of the pen."""
+    known = frozenset[str]().union(*task.finite.labels) if task.finite is not None else frozenset(task.machine.features)
+    never = [name for name in task.machine.features if name not in known]
+    return "no successful episode exists" + (f": the world never reports {', '.join(never)}" if never else "")
 
 
 def least_steps(product: Product) -> tuple[Floats, Ints]:

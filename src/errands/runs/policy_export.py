@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.errors import TaskError
+from errands.errors import StoreError, TaskError
 from errands.learners.tabular.policies import MachinePolicy, OptionPolicy
 from errands.machines.rules import write_rules
 from errands.machines.stepping import State, Stepper
@@ -40,6 +40,8 @@ _MASK = (1 << 64) - 1
 
 def write_policy(task: Task, policy: Policy, path: Path) -> Path:
     """Write the policy of a run into a file; a TaskError says why one cannot be written."""
+    if not path.parent.is_dir():
+        raise StoreError(f"{path} cannot be written: there is no folder {path.parent}; make it, or name another file")
     env = task.world.env()
     seen, done = env.observation_space, env.action_space
     env.close()

@@ -141,6 +141,8 @@ def load(name: str | Path, map_seed: int = 0) -> Task:
     >>> load("office-3").name
     'office-3'
     """
+    if not isinstance(name, str | Path):
+        raise SpecError(f"a {type(name).__name__} names no task; give a catalogue name or the path of a task file")
     if isinstance(name, Path) or name.endswith(".toml") or "/" in name or "\\" in name:
         return load_file(Path(name))
     return Task.from_toml(task_text(name, map_seed))
@@ -185,6 +187,8 @@ def task_text(name: str, map_seed: int = 0) -> str:
             f"'{name}' is an environment, not a task; say what is to be done in it: errands.Task.from_env('{name}', features, "
             "machine), or a task file with kind = \"gymnasium\""
         )
+    if Path(f"{name}.toml").is_file():
+        raise SpecError(f"no task of the catalogue is called '{name}'; a file is named with its ending: {name}.toml")
     raise UnknownName("task", name, _examples())
 
 

@@ -178,7 +178,9 @@ def _resolve(spec: str) -> tuple[EnvFactory, Task | None]:
     try:
         task = load(spec)
     except UnknownName as fault:
-        raise SpecError(f"'{spec}' is no MODULE:ENV, no Gymnasium id, and {fault}") from None
+        versions = [name for name in gym.registry if name.rpartition("-v")[0] == spec]
+        near = f" (did you mean '{versions[-1]}'?)" if versions else ""
+        raise SpecError(f"'{spec}' is no MODULE:ENV, no Gymnasium id{near}, and {fault}") from None
     return task.world.env, task
 
 

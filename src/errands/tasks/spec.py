@@ -243,6 +243,7 @@ def _sentences(fault: ValidationError) -> Iterator[str]:
         message = message.replace(
             "Extra inputs are not permitted", "this key is not known here; remove it or check its spelling"
         )
+        message = message.replace("Field required", "this key is missing; add it")
         yield f"{where or 'the file'}: {message[:1].lower()}{message[1:]}{came}"
 
 

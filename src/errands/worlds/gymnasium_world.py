@@ -90,6 +90,7 @@ class GymnasiumWorld:
             names, rules = tuple(features), tuple(read_rule(n, spec, base.observation_space) for n, spec in features.items())
         elif isinstance(features, str) or callable(features):
             function = function_of(features) if isinstance(features, str) else features
+            _check_arguments(function)
         else:
             raise SpecError(f"features are a {type(features).__name__}; give a function, or a mapping from names to rules")
         reported = signals if isinstance(signals, Mapping) else {name: name for name in signals}
@@ -294,6 +295,21 @@ def _plainly(value: Any) -> Any:
     return reference_to(value) or value if callable(value) else value
 
 
+def _check_arguments(function: Callable[..., Any]) -> None:
+    """Refuse a features function that cannot be called with a step."""
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # written in C
+        return
+    try:
+        signature.bind(*(None,) if _asks_env(function) else (None, None, None, {}))
+    except TypeError:
+        raise SpecError(
+            f"the features function takes {signature}; it is called with (observation, action, next_observation, info), "
+            "or with the environment where its one argument is called env"
+        ) from None
+
+
 def _checked(true: Any) -> set[str]:
     if not isinstance(true, Set) or not all(isinstance(name, str) for name in true):
         raise SpecError(
@@ -408,7 +424,9 @@ def _registered(name: str, kwargs: Mapping[str, Any], mode: str | None) -> gym.E
     except Exception as error:  # whatever a foreign constructor raises
         given = f" with {dict(kwargs)}" if kwargs else ""
         said = f"{error}" if isinstance(error, gym.error.Error | ImportError) else words_of(error)
-        raise SpecError(f"gymnasium cannot make '{name}'{given}: {said}") from error
+        missing = isinstance(error, gym.error.NameNotFound | gym.error.NamespaceNotFound)
+        hint = " Where a package registers it, import that first: --import PACKAGE, in Python import PACKAGE" if missing else ""
+        raise SpecError(f"gymnasium cannot make '{name}'{given}: {said}{hint}") from error
     return env
 
 

@@ -130,7 +130,8 @@ def _read_states(name: str, spec: Sequence[Any], space: gym.Space[Any]) -> InSta
 
 
 def _shown(space: gym.Space[Any]) -> str:
-    return str(space) if len(str(space)) <= 160 else type(space).__name__
+    plain = f"{type(space).__name__} of shape {space.shape}" if space.shape else type(space).__name__
+    return str(space) if len(str(space)) <= 60 else plain
 
 
 def _advice(space: gym.Space[Any]) -> str:
