@@ -17,6 +17,7 @@ from errands.runs.folder import SWEEP, RunFolder, find, open_run, open_sweep
 from errands.tables import Evaluation, Floats
 
 _EXPECTED = ("expected_q1", "expected_median", "expected_q3")
+_UNEVALUATED = "these runs have no evaluations yet; wait for the first checkpoint, or 'errands resume' them"
 
 
 @dataclass(frozen=True)
@@ -157,20 +158,15 @@ class Compared:
 
 def compared(names: Iterable[str]) -> list[Compared]:
     """The runs and sweeps of these names or paths; seeds that have no evaluation yet are left out."""
-    groups: dict[tuple[str, str], _Group] = {}
+    groups: dict[tuple[str, str], list[RunFolder]] = {}
     for folder in _folders(names):
-        settings = _settings(folder)
         # By checksum: two tasks may have the same name and not be the same.
-        key = (folder.document.task_sha256, repr(settings))
-        if key in groups:
-            groups[key].folders.append(folder)
-        else:
-            groups[key] = _Group(folder, settings)
-    evaluated = [group for group in groups.values() if seeds_of(group.folders)]
+        groups.setdefault((folder.document.task_sha256, repr(_settings(folder))), []).append(folder)
+    evaluated = [folders for folders in groups.values() if seeds_of(folders)]
     if not evaluated:
-        raise StoreError("these runs have no evaluations yet; wait for the first checkpoint, or 'errands resume' them")
-    titles = _titles(evaluated)
-    return [group.compared(title) for group, title in zip(evaluated, titles, strict=True)]
+        raise StoreError(_UNEVALUATED)
+    titles = _titles([folders[0] for folders in evaluated])
+    return [_compared(title, folders) for title, folders in zip(titles, evaluated, strict=True)]
 
 
 def _folders(names: Iterable[str]) -> Iterator[RunFolder]:
@@ -193,32 +189,19 @@ def _settings(folder: RunFolder) -> dict[str, Any]:
     }  # fmt: skip
 
 
-class _Group:
+def _compared(title: str, folders: Sequence[RunFolder]) -> Compared:
     """Run folders that differ in their seeds only, or in the budget of a learner that is evaluated at its end only."""
-
-    def __init__(self, folder: RunFolder, settings: dict[str, Any]) -> None:
-        self.folders, self.settings = [folder], settings
-
-    @property
-    def method(self) -> str:
-        """Learner and machine."""
-        known = self.folders[0].document
-        return f"{known.learner} {known.machine}" if known.machine else known.learner
-
-    def compared(self, title: str) -> Compared:
-        """The runs side by side under a title."""
-        document = self.folders[0].document
-        curve = curve_of_runs(title, document.task, self.folders)
-        results = {(r.seed, folder.document.steps): r for folder in self.folders for r in folder.results()}
-        seconds = tuple(r.wall_seconds / r.steps * 1e6 for r in results.values() if r.steps)
-        return Compared(curve, self.settings, seconds, len(self.folders[0].task.machine.subtasks))
+    curve = curve_of_runs(title, folders[0].document.task, folders)
+    results = {(r.seed, folder.document.steps): r for folder in folders for r in folder.results()}
+    seconds = tuple(r.wall_seconds / r.steps * 1e6 for r in results.values() if r.steps)
+    return Compared(curve, _settings(folders[0]), seconds, len(folders[0].task.machine.subtasks))
 
 
 def curve_of_runs(title: str, task: str, folders: Sequence[RunFolder]) -> Curve:
     """The curve of one method's run folders; a StoreError where none of their seeds has an evaluation yet."""
     seeds = seeds_of(folders)
     if not seeds:
-        raise StoreError("these runs have no evaluations yet; wait for the first checkpoint, or 'errands resume' them")
+        raise StoreError(_UNEVALUATED)
     best = next((r.optimum for folder in folders for r in folder.results() if r.optimum is not None), None)
     apart = entry_of(folders[0].document.learner).apart
     return curve_of(title, task, [seeds[seed] for seed in sorted(seeds)], best, apart)
@@ -243,14 +226,16 @@ def seeds_of(folders: Sequence[RunFolder]) -> dict[int, list[Evaluation]]:
     return {seed: [rows[step] for step in sorted(rows)] for seed, rows in seeds.items()}
 
 
-def _titles(groups: list[_Group]) -> list[str]:
-    """A name for each method, with the settings that tell it from others of the same name on the same task."""
+def _titles(runs: Sequence[RunFolder]) -> list[str]:
+    """A name for each method by one of its runs, with the settings that tell it from others of that name on the task."""
+    methods = [" ".join(filter(None, (run.document.learner, run.document.machine))) for run in runs]
+    every = [_settings(run) for run in runs]
     titles = []
-    for group in groups:
-        rivals = [g for g in groups if g.method == group.method and g.settings["task"] == group.settings["task"]]
-        keys = [k for k in group.settings if len({repr(g.settings.get(k)) for g in rivals}) > 1]
-        differing = ", ".join(f"{key}={group.settings[key]}" for key in keys[:3])
-        same_text = any(g is not group and not keys for g in rivals)
-        differing = differing or (group.folders[0].name if same_text else "")
-        titles.append(f"{group.method} ({differing})" if differing else group.method)
+    for method, mine, run in zip(methods, every, runs, strict=True):
+        rivals = [other for name, other in zip(methods, every, strict=True) if (name, other["task"]) == (method, mine["task"])]
+        keys = [key for key in mine if len({repr(rival.get(key)) for rival in rivals}) > 1]
+        differing = ", ".join(f"{key}={mine[key]}" for key in keys[:3])
+        # The same settings on another task of the same name.
+        differing = run.name if len(rivals) > 1 and not keys else differing
+        titles.append(f"{method} ({differing})" if differing else method)
     return titles

@@ -52,8 +52,7 @@ def _run_table(folder: RunFolder, results: list[ResultDocument]) -> Any:
     from rich.console import Group
 
     known = folder.document
-    machine = f" ({known.machine})" if known.machine else ""
-    title = f"{known.task}, {known.learner}{machine}, {known.preset}"
+    title = f"{known.task}, {known.method}, {known.preset}"
     length = "mean length" if any(r.final_episodes > 1 for r in results) else "length"
     if any(r.final_episodes == 0 for r in results):
         length = "expected length"

@@ -56,6 +56,11 @@ class RunDocument(Document):
     git: dict[str, str]
     computer: dict[str, str | int]
 
+    @property
+    def method(self) -> str:
+        """The learner, with its machine where it has a choice: crm (agenda)."""
+        return f"{self.learner} ({self.machine})" if self.machine else self.learner
+
 
 class CheckpointDocument(Document):
     """checkpoint-N.json: the sizes and checksums of the arrays and evaluations that were stored after N steps."""

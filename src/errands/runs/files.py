@@ -6,10 +6,10 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,20 @@ def make_folder(path: Path) -> None:
 
 def read_file(path: Path, limit: int) -> bytes:
     """The bytes of a regular file of at most `limit` bytes."""
+    with _opened(path) as (source, size):
+        if size > limit:
+            sizes = f"{size:,} bytes, and at most {limit:,} were expected"
+            raise StoreError(f"{path} has {sizes}; restore it from a copy or remove its folder")
+        # One byte more than there should be: a file that has grown meanwhile shows itself.
+        data = source.read(size + 1)
+    if len(data) != size:
+        raise StoreError(f"{path} changed while it was read; try again")
+    return data
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[BinaryIO, int]]:
+    """A regular file and its size; a StoreError for anything else that lies there."""
     try:
         descriptor = os.open(path, _PLAIN)
     except FileNotFoundError:
@@ -84,26 +98,13 @@ def read_file(path: Path, limit: int) -> bytes:
         os.close(descriptor)
         raise StoreError(f"{path} is not a plain file; restore it from a copy or remove its folder")
     with os.fdopen(descriptor, "rb") as source:
-        if status.st_size > limit:
-            sizes = f"{status.st_size:,} bytes, and at most {limit:,} were expected"
-            raise StoreError(f"{path} has {sizes}; restore it from a copy or remove its folder")
-        # One byte more than there should be: a file that has grown meanwhile shows itself.
-        data = source.read(status.st_size + 1)
-    if len(data) != status.st_size:
-        raise StoreError(f"{path} changed while it was read; try again")
-    return data
+        yield source, status.st_size
 
 
 def read_end(path: Path, most: int) -> bytes:
-    """The last bytes of a regular file, at most so many; a StoreError for anything else that lies there."""
-    try:
-        descriptor = os.open(path, _PLAIN)
-    except OSError as fault:
-        raise StoreError(f"{path} cannot be read ({(fault.strerror or 'error').lower()}); restore it") from None
-    with os.fdopen(descriptor, "rb") as source:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise StoreError(f"{path} is not a plain file; restore it from a copy or remove its folder")
-        source.seek(max(0, source.seek(0, 2) - most))
+    """The last bytes of a regular file, at most so many."""
+    with _opened(path) as (source, size):
+        source.seek(max(0, size - most))
         return source.read(most)
 
 

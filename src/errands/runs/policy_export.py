@@ -29,6 +29,7 @@ from errands.worlds.base import numbered
 from errands.worlds.foreign_env import MOST_STATES
 from errands.worlds.observed import InBox, InDisc, InStates, Rule
 from errands.worlds.saving import plain
+from errands.worlds.spaces import done_form, seen_form
 
 if TYPE_CHECKING:
     import gymnasium as gym
@@ -47,8 +48,8 @@ def write_policy(task: Task, policy: Policy, path: Path) -> Path:
     env.close()
     deep = hasattr(policy, "agent")
     about: dict[str, Any] = {
-        "kind": KIND, "sha256": UNMARKED, "task": task.name, "machine": _machine(task), "action": _action(done),
-        **_rules(task, seen), "observation": _seen_as_row(seen) if deep else _seen_as_number(task, seen),
+        "kind": KIND, "sha256": UNMARKED, "task": task.name, "machine": _machine(task), "action": done_form(done),
+        **_rules(task, seen), "observation": seen_form(seen) if deep else _seen_as_number(task, seen),
     }  # fmt: skip
     if deep:
         arrays = _network(policy, about)
@@ -56,7 +57,7 @@ def write_policy(task: Task, policy: Policy, path: Path) -> Path:
         arrays = _situations(task, policy, about)
     else:
         arrays = _all_states(task, policy, about)
-    data = pack_with(arrays, {"errands": json.dumps(about)})
+    data = pack_with(arrays, {"errands": json.dumps(about, default=np.ndarray.tolist)})
     # The checksum is that of the file with noughts in its place, which is the first where so many of them stand.
     write_file(path, data.replace(UNMARKED.encode(), digest(data).encode(), 1))
     return path
@@ -217,19 +218,6 @@ def _seen_as_number(task: Task, space: gym.Space[Any]) -> dict[str, Any]:
     return {"start": int(numbered.start)}
 
 
-def _seen_as_row(space: gym.Space[Any]) -> dict[str, Any]:
-    """How an observation becomes a row of numbers, as worlds.spaces.seeing tells."""
-    from gymnasium import spaces
-
-    if isinstance(space, spaces.Dict | spaces.Tuple):
-        named = space.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
-        return {"parts": [[key, _seen_as_row(part)] for key, part in named]}
-    if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
-        counts = np.ravel(space.n if isinstance(space, spaces.Discrete) else space.nvec)
-        return {"counts": counts.tolist(), "starts": np.ravel(space.start).tolist()}
-    return {"scale": 1 / 255 if space.dtype == np.uint8 else 1.0}
-
-
 def _rules(task: Task, space: gym.Space[Any]) -> dict[str, Any]:
     """The states and regions that features are, where no function tells them, and how observations are read for them."""
     from gymnasium.spaces import Discrete
@@ -238,7 +226,7 @@ def _rules(task: Task, space: gym.Space[Any]) -> dict[str, Any]:
     if not rules:
         return {}
     written = {name: _write_rule(rule) for name, rule in zip(task.world.features, rules, strict=True)}
-    return {"rules": written, "observed": {"start": 0} if isinstance(space, Discrete) else _seen_as_row(space)}
+    return {"rules": written, "observed": {"start": 0} if isinstance(space, Discrete) else seen_form(space)}
 
 
 def _write_rule(rule: Rule) -> dict[str, Any]:
@@ -248,17 +236,3 @@ def _write_rule(rule: Rule) -> dict[str, Any]:
         return {"index": rule.index, "centre": rule.centre, "radius": rule.radius}
     sides = rule.sides if isinstance(rule, InBox) else (rule,)
     return {"sides": [[side.index, side.above, side.below] for side in sides]}
-
-
-def _action(space: gym.Space[Any]) -> dict[str, Any]:
-    """How what was chosen becomes an action, as worlds.spaces.doing tells."""
-    from gymnasium import spaces
-
-    if isinstance(space, spaces.Discrete):
-        return {"start": int(space.start)}
-    if isinstance(space, spaces.Box):
-        return {"low": space.low.tolist(), "high": space.high.tolist(), "dtype": space.dtype.str}
-    shape = space.shape or ()
-    counts, starts = (space.nvec, space.start) if isinstance(space, spaces.MultiDiscrete) else (np.full(shape, 2), 0)
-    starts = np.broadcast_to(np.asarray(starts), shape)
-    return {"counts": counts.tolist(), "starts": starts.tolist(), "dtype": np.dtype(space.dtype).str}

@@ -19,6 +19,7 @@ from errands.runs.files import digest
 from errands.runs.program import Program
 from errands.worlds.observed import Between, InBox, InDisc, InStates, Rule
 from errands.worlds.saving import rich
+from errands.worlds.spaces import action_of, row_of
 
 Array = NDArray[Any]
 KIND = "errands policy 2"
@@ -108,17 +109,7 @@ class FileAgent(Follower):
         """The action to take in the environment."""
         self._observation = observation
         chosen, self._memory = self._choose(self._seen(observation), self.machine_state, self._memory)
-        space = self.about["action"]
-        if "low" in space:
-            low, high = np.array(space["low"], np.float32), np.array(space["high"], np.float32)
-            # Networks act in [-1, 1]; that is stretched to the bounds of the action space.
-            self._action = (low + (np.asarray(chosen).reshape(low.shape) + 1) / 2 * (high - low)).astype(space["dtype"])
-        elif "counts" in space:
-            counts, starts = np.array(space["counts"]), np.array(space["starts"])
-            parts = np.unravel_index(int(chosen), tuple(counts.ravel()))
-            self._action = (np.array(parts).reshape(counts.shape) + starts).astype(space["dtype"])
-        else:
-            self._action = int(chosen) + int(space["start"])
+        self._action = action_of(self.about["action"], chosen)
         return self._action
 
     def see(self, observation: Any, info: Info | None = None) -> None:
@@ -130,7 +121,7 @@ class FileAgent(Follower):
             true = set(known["features"])
         elif self.rules:
             form = self.about["observed"]
-            numbers = observation if "start" in form else _row(form, observation, scaled=False)
+            numbers = observation if "start" in form else row_of(form, observation, scaled=False)
             true = {name for name, rule in self.rules.items() if rule.holds(numbers)}
         else:
             raise TaskError("info has no 'features'; give read_policy the task's features function")
@@ -147,19 +138,7 @@ class FileAgent(Follower):
             return cell if space["lockstep"] else (2 * left + int(observation["carrying"])) * space["cells"] + cell
         if "start" in space:
             return int(observation) - int(space["start"])
-        return _row(space, observation)
-
-
-def _row(form: Mapping[str, Any], observation: Any, scaled: bool = True) -> Array:
-    """An observation as one row of numbers, part by part; `scaled` as networks see it, else as regions are told."""
-    if "parts" in form:
-        return np.concatenate([_row(part, observation[key], scaled) for key, part in form["parts"]])
-    if "counts" in form:  # each number as a block with a single 1
-        counts = np.array(form["counts"])
-        row = np.zeros(counts.sum(), np.float32)
-        row[np.cumsum(counts) - counts + np.ravel(observation) - np.array(form["starts"])] = 1
-        return row
-    return np.asarray(observation, np.float32).ravel() * np.float32(form["scale"]) if scaled else np.ravel(observation)
+        return row_of(space, observation)
 
 
 def _read_rule(rule: Mapping[str, Any]) -> Rule:
@@ -263,7 +242,7 @@ class _Way:
             for edge, program in enumerate(about["way"])
         ]
         self.edges = about["edges"]
-        self.still = np.zeros(np.shape(about["action"]["low"]), np.float32) if "low" in about["action"] else None
+        self.still = np.zeros(np.size(about["action"]["low"]), np.float32) if "low" in about["action"] else None
 
     def __call__(self, seen: Array, state: State, memory: Hashable) -> tuple[Any, Hashable]:
         row, _ = self.places.find(state, None, ())

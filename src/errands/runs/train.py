@@ -93,11 +93,10 @@ Watch = Callable[[int, Evaluation], bool | None]
 def jobs_of(run: RunFolder, seeds: Sequence[int] | None = None) -> list[Job]:
     """The jobs of a run, each a seed or a team; with `seeds` only those that have one of them."""
     known = run.document
-    name = f"{known.learner} ({known.machine})" if known.machine else known.learner
     # Teams are cut from all seeds of the run, not from the wanted ones: a seed's bytes depend on who trains beside it.
     groups = [tuple(known.seeds[i : i + (known.team or 1)]) for i in range(0, len(known.seeds), known.team or 1)]
     wanted = known.seeds if seeds is None else seeds
-    return [Job(run.path, group, known.task, name) for group in groups if not set(wanted).isdisjoint(group)]
+    return [Job(run.path, group, known.task, known.method) for group in groups if not set(wanted).isdisjoint(group)]
 
 
 def learner_of(document: RunDocument, task: Task, seed: int) -> Learner:

@@ -18,7 +18,7 @@ from errands.runs.folder import HEAD, SWEEP, TASK, RunFolder, SeedFolder, folder
 from errands.tasks.catalogue import BOXES, CATALOGUE, load
 from errands.tasks.phrases import parse_phrase
 from errands.viewer.drafts import check, try_trace
-from errands.viewer.sources import curves_of, name_of, progress_of, replay_stored
+from errands.viewer.sources import curves_of, progress_of, replay_stored
 from errands.viewer.training import Trainer, asked
 
 MOST_RUNS = 300
@@ -133,7 +133,7 @@ class Api:
         if known is None or known[0] != seen:
             document = read_document(path / HEAD, RunDocument)
             row = {name: getattr(document, name) for name in ("task", "steps", "seeds", "created")}
-            known = self.rows[path] = (seen, {**row, "learner": name_of(document)})
+            known = self.rows[path] = (seen, {**row, "learner": document.method})
         return known[1]
 
     def replay(self, name: str, seed: int | None) -> Question:

@@ -20,7 +20,6 @@ from errands.oracle.optimum import Optimum, steps_to_go
 from errands.plots.maps import PolicyMap, policy_maps
 from errands.runs import checkpoint as checkpoints
 from errands.runs.checkpoint import HEADER, WIDE_HEADER, parse
-from errands.runs.documents import RunDocument
 from errands.runs.files import read_end
 from errands.runs.folder import RunFolder, SeedFolder, live
 from errands.runs.keep import stored_learner
@@ -172,11 +171,6 @@ TAIL = 4_096
 TRIES = 3
 
 
-def name_of(known: RunDocument) -> str:
-    """What a run's method is called."""
-    return f"{known.learner} ({known.machine})" if known.machine else known.learner
-
-
 def replay_stored(run: RunFolder, seed: int | None = None) -> Replay:
     """The replay of one seed of a stored run, from before it learnt anything to its newest checkpoint."""
     known, place = run.document, _place(run, seed)
@@ -190,7 +184,7 @@ def replay_stored(run: RunFolder, seed: int | None = None) -> Replay:
         "run": run.name, "seed": place.seed, "seeds": known.seeds, "steps": known.steps, "optimum": best.length,
         "certificate": ended.certificate if ended else None, "finished": ended is not None,
     }  # fmt: skip
-    return replay_of(run.task, name_of(known), shown, *_best_of(run.task, best), facts, curves_of([run]))
+    return replay_of(run.task, known.method, shown, *_best_of(run.task, best), facts, curves_of([run]))
 
 
 _BEST: OrderedDict[str, tuple[Recording | None, dict[str, float]]] = OrderedDict()
@@ -237,7 +231,7 @@ def curves_of(runs: Sequence[RunFolder], points: int = 400) -> dict[str, Any] | 
                 rows.append(evaluations)
                 seconds.append(_seconds(place, evaluations[-1].step))
         if rows:
-            name = name_of(run.document) if len(runs) == 1 else f"{run.name}: {name_of(run.document)}"
+            name = run.document.method if len(runs) == 1 else f"{run.name}: {run.document.method}"
             best = known_optimum(run.task).length
             curves.append((curve_of(name, run.document.task, rows, best), seconds))
     return curves_document(curves, points) if curves else None

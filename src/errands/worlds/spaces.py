@@ -1,18 +1,26 @@
-"""Any Gymnasium space for learners: observations as rows of numbers, actions as one number or a row between -1 and 1."""
+"""Any Gymnasium space for learners: observations as rows of numbers, actions as one number or a row between -1 and 1.
+
+A space is first written down as a form, a few plain values. What reads observations and makes actions by a form needs
+numpy alone: policy files hold forms, and are acted by with the same functions as learners.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
 from errands.errors import TaskError
 
+if TYPE_CHECKING:
+    import gymnasium as gym
+
 Row = NDArray[np.float32]
+Form = Mapping[str, Any]
 MOST_CHOICES = 4_096
 """Combined actions of a MultiDiscrete or MultiBinary space at most."""
 
@@ -39,48 +47,52 @@ class Doing:
     """The action behind the number of a choice, or behind numbers between -1 and 1."""
 
 
-def seeing(space: gym.Space[Any], whole: str = "observations are") -> Seeing:
-    """How observations of a space are seen; a sentence where they cannot be, in which `whole` says what part it is."""
-    if isinstance(space, gym.spaces.Discrete):
-        return _choices(np.array([space.n]), np.array([space.start]))
-    if isinstance(space, gym.spaces.MultiDiscrete):
-        return _choices(space.nvec.ravel(), np.asarray(space.start).ravel())
-    if isinstance(space, gym.spaces.MultiBinary):
-        return Seeing(int(np.prod(space.shape)), lambda seen: np.asarray(seen, np.float32).ravel())
-    if isinstance(space, gym.spaces.Box):
-        scale = np.float32(1 / 255 if space.dtype == np.uint8 else 1)
-        image = tuple(map(int, space.shape)) if len(space.shape) == 3 else None
-        return Seeing(int(np.prod(space.shape)), lambda seen: finite(seen).ravel() * scale, image)  # type: ignore[arg-type]
-    if isinstance(space, gym.spaces.Dict):
-        return _parts([(n, seeing(part, f"the part '{n}' of observations is a")) for n, part in space.spaces.items()])
-    if isinstance(space, gym.spaces.Tuple):
-        return _parts([(n, seeing(part, f"the part {n} of observations is a")) for n, part in enumerate(space.spaces)])
+def seeing(space: gym.Space[Any]) -> Seeing:
+    """How observations of a space are seen; a sentence where they cannot be."""
+    import gymnasium as gym
+
+    form = seen_form(space)
+    while isinstance(space, gym.spaces.Dict | gym.spaces.Tuple) and len(space.spaces) == 1:
+        space = next(iter(_parts(space)))[1]
+    picture = isinstance(space, gym.spaces.Box) and len(space.shape) == 3
+    image: Any = tuple(map(int, space.shape or ())) if picture else None
+    return Seeing(int(gym.spaces.flatdim(space)), partial(row_of, form), image)
+
+
+def seen_form(space: gym.Space[Any], whole: str = "observations are") -> Form:
+    """What `row_of` reads observations of a space by: parts, choices, or numbers times a scale.
+
+    A sentence where they cannot be read, in which `whole` says what part it is.
+    """
+    from gymnasium import spaces
+
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        return {"parts": [[key, seen_form(part, f"the part {key!r} of observations is a")] for key, part in _parts(space)]}
+    if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
+        counts = space.n if isinstance(space, spaces.Discrete) else space.nvec
+        return {"counts": np.ravel(counts), "starts": np.ravel(space.start)}
+    if isinstance(space, spaces.Box | spaces.MultiBinary):
+        return {"scale": 1 / 255 if space.dtype == np.uint8 else 1.0}
     raise TaskError(
         f"{whole} {type(space).__name__}, and a deep learner sees Box, Discrete, MultiDiscrete, MultiBinary, and Dict and Tuple "
         "of those; wrap the environment so that it shows one of these"
     )
 
 
-def _choices(counts: NDArray[Any], starts: NDArray[Any]) -> Seeing:
-    """Each number as a row with a single 1."""
-    begins = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
-    size = int(counts.sum())
+def _parts(space: Any) -> Any:
+    return space.spaces.items() if isinstance(space.spaces, Mapping) else enumerate(space.spaces)
 
-    def read(seen: Any) -> Row:
-        row = np.zeros(size, np.float32)
-        # One block for each number, the blocks side by side.
-        row[begins + np.asarray(seen).ravel() - starts] = 1.0
+
+def row_of(form: Form, observation: Any, scaled: bool = True) -> Row:
+    """An observation as one row of numbers, part by part; `scaled` as networks see it, else as regions are told."""
+    if "parts" in form:
+        return np.concatenate([row_of(part, observation[key], scaled) for key, part in form["parts"]])
+    if "counts" in form:  # one block with a single 1 for each number, the blocks side by side
+        counts = np.asarray(form["counts"])
+        row = np.zeros(counts.sum(), np.float32)
+        row[np.cumsum(counts) - counts + np.ravel(observation) - np.asarray(form["starts"])] = 1
         return row
-
-    return Seeing(size, read)
-
-
-def _parts(parts: list[tuple[Any, Seeing]]) -> Seeing:
-    def read(seen: Any) -> Row:
-        return np.concatenate([part.read(seen[key]) for key, part in parts])
-
-    image = parts[0][1].image if len(parts) == 1 else None
-    return Seeing(sum(part.size for _, part in parts), read, image)
+    return finite(observation).ravel() * np.float32(form["scale"]) if scaled else np.ravel(observation)
 
 
 def finite(observation: Any) -> Row:
@@ -95,36 +107,45 @@ def finite(observation: Any) -> Row:
 
 def doing(space: gym.Space[Any]) -> Doing:
     """How actions of a space are made; a sentence where they cannot be."""
-    if isinstance(space, gym.spaces.Discrete):
-        first = int(space.start)
-        return Doing(int(space.n), False, lambda choice: int(choice) + first)
-    if isinstance(space, gym.spaces.MultiDiscrete | gym.spaces.MultiBinary):
-        counts = space.nvec if isinstance(space, gym.spaces.MultiDiscrete) else np.full(space.shape, 2)
-        starts = (
-            np.asarray(space.start) if isinstance(space, gym.spaces.MultiDiscrete) else np.zeros(space.shape, np.int64)
-        )
+    form, numbered = done_form(space), getattr(space, "n", 0)
+    size = np.size(form["low"]) if "low" in form else np.prod(form["counts"]) if "counts" in form else numbered
+    return Doing(int(size), "low" in form, partial(action_of, form))
+
+
+def done_form(space: gym.Space[Any]) -> Form:
+    """What `action_of` makes actions of a space by; a sentence where they cannot be made."""
+    from gymnasium import spaces
+
+    if isinstance(space, spaces.Discrete):
+        return {"start": int(space.start)}
+    if isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary):
+        counts = space.nvec if isinstance(space, spaces.MultiDiscrete) else np.full(space.shape, 2)
         total = int(np.prod([int(n) for n in counts.ravel()], dtype=object))
         if total > MOST_CHOICES:
             raise TaskError(
                 f"actions are {space} with {total:,} combinations; a deep learner drives {MOST_CHOICES:,} at most"
             )
-        shape, sizes, dtype = counts.shape, tuple(counts.ravel()), space.dtype
-
-        def combined(choice: Any) -> Any:
-            return (np.array(np.unravel_index(int(choice), sizes)).reshape(shape) + starts).astype(dtype)
-
-        return Doing(total, False, combined)
-    if isinstance(space, gym.spaces.Box) and space.is_bounded():
+        starts = space.start if isinstance(space, spaces.MultiDiscrete) else np.zeros(space.shape, np.int64)
+        return {"counts": counts, "starts": np.asarray(starts), "dtype": np.dtype(space.dtype).str}
+    if isinstance(space, spaces.Box) and space.is_bounded():
         low, high = np.asarray(space.low, np.float32), np.asarray(space.high, np.float32)
-
-        def stretched(numbers: Any) -> Any:
-            array = np.asarray(numbers, np.float32)
-            # The learner of several seeds stretches all their actions at once: axes before the space's own stay.
-            array = array.reshape(*array.shape[:-1], *low.shape)
-            return (low + (array + 1) / 2 * (high - low)).astype(space.dtype)
-
-        return Doing(int(np.prod(low.shape)), True, stretched)
+        return {"low": low, "high": high, "dtype": np.dtype(space.dtype).str}
     raise TaskError(
         f"actions are {space}, and a deep learner drives Discrete, MultiDiscrete and MultiBinary ones (DDQN) or a bounded Box "
         "(TD3); wrap the environment so that it takes one of these"
     )
+
+
+def action_of(form: Form, chosen: Any) -> Any:
+    """The action behind the number of a choice, or behind numbers between -1 and 1."""
+    if "low" in form:
+        low, high = np.asarray(form["low"], np.float32), np.asarray(form["high"], np.float32)
+        numbers = np.asarray(chosen, np.float32)
+        # The learner of several seeds stretches all their actions at once: axes before the space's own stay.
+        numbers = numbers.reshape(*numbers.shape[:-1], *low.shape)
+        return (low + (numbers + 1) / 2 * (high - low)).astype(form["dtype"])
+    if "counts" in form:
+        counts = np.asarray(form["counts"])
+        parts = np.array(np.unravel_index(int(chosen), tuple(counts.ravel())))
+        return (parts.reshape(counts.shape) + np.asarray(form["starts"])).astype(form["dtype"])
+    return int(chosen) + int(form["start"])
