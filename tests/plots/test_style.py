@@ -60,6 +60,14 @@ def test_no_two_methods_look_alike():
     assert named["qcorm"] == LOOKS["qcorm"]
 
 
+def test_methods_of_one_chart_have_different_colours():
+    """Two machines of one learner share its colour and differ by their dashes; nothing else does, while there are colours."""
+    learners = {name: name.removesuffix(" agenda").removesuffix(" boolean") for name in LOOKS}
+    assert len({look.colour for look in LOOKS.values()}) == len(set(learners.values()))
+    named = looks(["qcorm", "qcorm-0", "qcorm delta=gated", "qcorm shortest=mean", "crm agenda"])
+    assert len({look.colour for look in named.values()}) == 5
+
+
 def test_drawing_leaves_no_rule_behind():
     import matplotlib
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # Okabe and Ito's eight colours are told apart with any common colour vision; dashes and marks tell them apart in grey.
 BLUE, ORANGE, GREEN, VERMILION = "#0072b2", "#e69f00", "#009e73", "#d55e00"
 SKY, PURPLE, YELLOW, BLACK = "#56b4e9", "#cc79a7", "#b8a600", "#222222"
+# A ninth, for charts of all methods; a dark red, nearest to black, from which a chart's dashes and marks tell it.
+WINE = "#7a1f3d"
 GREY = "#8a8a8a"
 FORMATS = ("svg", "pdf", "png")
 
@@ -34,6 +36,7 @@ class Look:
 
 LOOKS: Mapping[str, Look] = {
     "qcorm": Look(VERMILION, "-", "o"),
+    "qcorm printed": Look(WINE, "-.", "p"),
     "qcorm-0": Look(ORANGE, "--", "s"),
     "qcorm-plus": Look(PURPLE, "-", "D"),
     "scout": Look(BLACK, "-", "*"),
@@ -45,8 +48,8 @@ LOOKS: Mapping[str, Look] = {
     "qrm boolean": Look(SKY, ":", ">"),
     "dirl": Look(YELLOW, "-.", "h"),
 }
-_COLOURS = (VERMILION, BLUE, GREEN, ORANGE, PURPLE, SKY, YELLOW, BLACK)
-_OTHERS = [Look(c, d, m) for d in ("-", "--", ":") for c, m in zip(_COLOURS, "o^PsD<h*", strict=True)]
+_COLOURS = (VERMILION, BLUE, GREEN, ORANGE, PURPLE, SKY, YELLOW, BLACK, WINE)
+_OTHERS = [Look(c, d, m) for d in ("-", "--", ":") for c, m in zip(_COLOURS, "o^PsD<h*p", strict=True)]
 RULES: dict[Any, Any] = {
     "font.size": 10,
     "font.family": "DejaVu Sans",
@@ -66,9 +69,11 @@ RULES: dict[Any, Any] = {
 
 
 def looks(names: list[str]) -> dict[str, Look]:
-    """The look of each name: methods have their own, other names take one that no one else has."""
+    """The look of each name: methods have their own; others take one that no one else has, in a new colour while there are any."""
     taken = {LOOKS[name] for name in names if name in LOOKS}
-    free = iter([look for look in _OTHERS if look not in taken] * (1 + len(names) // 8))
+    colours = {look.colour for look in taken}
+    fresh = sorted((look for look in _OTHERS if look not in taken), key=lambda look: (look.dashes != "-", look.colour in colours))
+    free = iter(fresh * (1 + len(names) // len(_COLOURS)))
     return {name: LOOKS[name] if name in LOOKS else next(free) for name in names}
 
 
