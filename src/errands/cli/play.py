@@ -67,13 +67,15 @@ class Game:
     @property
     def letters(self) -> dict[str, int]:
         """Actions by the letters that standard input may hold: directions where there are any, else digits."""
-        named = {letter: self.actions.index(name) for letter, name in LETTERS.items() if name in self.actions}
-        return named | {str(n): n for n in range(min(10, len(self.actions)))}
+        return self._by(LETTERS)
 
     @property
     def keys(self) -> dict[str, int]:
         """Actions by the keys of a terminal."""
-        named = {key: self.actions.index(name) for key, name in ARROWS.items() if name in self.actions}
+        return self._by(ARROWS)
+
+    def _by(self, names: Mapping[str, str]) -> dict[str, int]:
+        named = {key: self.actions.index(name) for key, name in names.items() if name in self.actions}
         return named | {str(n): n for n in range(min(10, len(self.actions)))}
 
     @property

@@ -42,15 +42,18 @@ class GridSpec(_Table):
     limit: Limit = 1000
 
 
-class DeliverySpec(_Table):
-    """Boxes b1..bN and a station s on a random grid."""
-
-    kind: Literal["delivery"]
-    boxes: Count
+class _Scattered(_Table):
     map_seed: Seed = 0
     size: Count | None = None
     slip: Probability = 0.0
     limit: Limit | None = None
+
+
+class DeliverySpec(_Scattered):
+    """Boxes b1..bN and a station s on a random grid."""
+
+    kind: Literal["delivery"]
+    boxes: Count
 
 
 class OfficeSpec(_Table):
@@ -62,26 +65,18 @@ class OfficeSpec(_Table):
     limit: Limit = 1000
 
 
-class VisitSpec(_Table):
+class VisitSpec(_Scattered):
     """Places v1..vN on a random grid."""
 
     kind: Literal["visit"]
     places: Count
-    map_seed: Seed = 0
-    size: Count | None = None
-    slip: Probability = 0.0
-    limit: Limit | None = None
 
 
-class PickupSpec(_Table):
+class PickupSpec(_Scattered):
     """Pick-up and drop-off places p1, d1, ..., pN, dN on a random grid."""
 
     kind: Literal["pickup"]
     pairs: int = Field(ge=1, le=500)
-    map_seed: Seed = 0
-    size: Count | None = None
-    slip: Probability = 0.0
-    limit: Limit | None = None
 
 
 class TaxiSpec(_Table):
