@@ -7,7 +7,6 @@ import dataclasses
 import io
 import re
 import shlex
-import shutil
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -148,6 +147,8 @@ def help_text() -> str:
 
 def verb_help(kind: type, name: str, verb: Verb) -> str:
     """What a verb does, an example, and what it takes, in the words under its fields."""
+    import shutil  # here, since it loads every kind of archive, and `errands --help` needs none
+
     said, width = sentences(kind), min(max(shutil.get_terminal_size().columns, 60), 110)
     fields = dataclasses.fields(kind)
     given = [_shown(field) for field in fields if positional(field)]
