@@ -16,7 +16,7 @@ from errands.runs.request import prepare
 from errands.tasks import load
 
 
-def result(seed: int = 0, length: int | None = 10, **changed: Any) -> ResultDocument:
+def result(seed: int = 0, length: float | None = 10, **changed: Any) -> ResultDocument:
     given = {"final_success": True, "optimum": 10.0, "certificate": f"{length} steps", **changed}
     return ResultDocument(seed=seed, steps=100, final_length=length, wall_seconds=0.5, **given)
 
@@ -29,6 +29,8 @@ def test_one_seed_is_told_by_its_certificate_or_its_own_proof() -> None:
         == "no run succeeds"
     )
     assert words(result(certificate=None, final_success=False)) == "10 steps, no success"
+    rare = result(0, 30.6, certificate=None, final_success=0.2, final_episodes=5)
+    assert words(rare) == "30.6 steps and success 0.2, means of 5 greedy episodes"
     assert sentence([result(certificate="only one")]) == "only one"
 
 
@@ -143,3 +145,11 @@ def test_where_there_is_chance_seeds_are_told_by_their_probabilities() -> None:
     assert sentence([*seeds, result(2, 52, final_success=1.0, **drawn)]).endswith(
         "; 1 succeed surely, the others with probability 0.945 to 0.947."
     )
+
+
+def test_a_few_drawn_episodes_are_never_called_sure() -> None:
+    drawn = {"optimum": None, "certificate": None, "final_episodes": 5}
+    always, often = result(0, 30, final_success=1.0, **drawn), result(1, 57, final_success=0.8, **drawn)
+    assert sentence([always, always]) == "2 seeds: 2 succeed in all 5 greedy episodes; the optimum is not known."
+    assert "1 succeed in all 5 greedy episodes, the others in 0.8 of theirs;" in sentence([always, often])
+    assert "each succeeds in 0.8 of 5 greedy episodes;" in sentence([often, often])

@@ -86,5 +86,14 @@ def test_seeds_that_fail_are_a_share_below_the_lengths():
     _, below = draw_curves(value).axes
     assert below.get_ylabel() == "% of seeds fail"
     assert below.lines[0].get_ydata().tolist() == [100, 25]
+    rare = [[Evaluation(100, 7, 0.6, 0.6, episodes=5)], [Evaluation(100, 7, 1.0, 1.0, episodes=5)]]
+    value = learning_curves([curve_of("a", "t", rare)], points=1)
+    assert value.lines[0].failed == pytest.approx((0.2,))
+    assert draw_curves(value).axes[1].get_ylabel() == "% of episodes\nfail"
     sure = learning_curves([curve_of("a", "t", [[Evaluation(100, 10, 1.0, True)]], 10.0)])
     assert len(draw_curves(sure).axes) == 1
+
+
+def test_lengths_that_lie_close_together_have_an_axis_that_can_be_read():
+    axes = draw_curves(learning_curves([curve("a", [28, 26], optimum=26.0)])).axes[0]
+    assert len([label for label in axes.get_yticklabels() if label.get_text()]) >= 3

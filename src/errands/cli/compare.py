@@ -42,7 +42,7 @@ def run(arguments: Arguments) -> Answer:
     rows, differ = summarise_all(curves), differences(_settings(runs))
     scores, chances = _across(curves)
     document = {"runs": [row.row() for row in rows], **scores, **chances, "differences": differ}
-    parts = [*_tables(rows), *_sentences(scores, chances), *_differences(differ)]
+    parts = [*_tables(rows), *_sentences(scores, chances, len({c.task for c in curves}) > 1), *_differences(differ)]
     if arguments.plot is not None:
         _plot(arguments, runs)
         document["plot"] = str(arguments.plot)
@@ -64,12 +64,12 @@ def _across(curves: list[Curve]) -> tuple[dict[str, Any], dict[str, Any]]:
     return {"overall": scores}, {"improvement": {"of": first, "over": over}}
 
 
-def _sentences(scores: dict[str, Any], chances: dict[str, Any]) -> list[str]:
-    """The numbers that span methods and tasks, in words."""
+def _sentences(scores: dict[str, Any], chances: dict[str, Any], several: bool) -> list[str]:
+    """The numbers that span methods and tasks, in words; over one task the scores stand in its table."""
     first = chances["improvement"]["of"]
-    lines = [f"IQM score over all tasks, {name}: {_interval(x)}" for name, x in scores["overall"].items()]
+    lines = [f"IQM over all tasks, {name}: {_interval(x)}" for name, x in scores["overall"].items()] if several else []
     over = chances["improvement"]["over"].items()
-    return [*lines, *(f"P({first} ends shorter than {name}) = {_interval(x)}" for name, x in over)]
+    return [*lines, *(f"P({first} ends shorter than {name}) = {_interval(x)}, ties as one half" for name, x in over)]
 
 
 def _interval(numbers: dict[str, float]) -> str:

@@ -95,9 +95,12 @@ def _succeeding(good: list[ResultDocument], sure: int) -> str:
     if all(r.final_episodes == 1 for r in good):
         return f"{sure} succeed"
     chances = sorted(float(r.final_success) for r in good if r.final_success < 1)
+    between = " to ".join(dict.fromkeys(f"{chance:.3g}" for chance in chances[:1] + chances[-1:]))
+    if (episodes := max(r.final_episodes for r in good)) > 1:  # too few episodes to call anything sure
+        others = f"the others in {between} of theirs" if sure else f"each succeeds in {between} of {episodes} greedy episodes"
+        return ", ".join([f"{sure} succeed in all {episodes} greedy episodes"] * bool(sure) + [others] * bool(chances))
     if not chances:
         return "all succeed surely"
-    between = " to ".join(dict.fromkeys(f"{chance:.3g}" for chance in (chances[0], chances[-1])))
     return f"{sure} succeed surely, the others with probability {between}" if sure else f"each succeeds with probability {between}"
 
 
@@ -112,6 +115,9 @@ def words(result: ResultDocument) -> str:
     """What one seed found; a proof of its own is told first."""
     if result.proved and result.final_success >= 1:
         return f"{result.final_length} steps, proved optimal after {result.proved_step:,} steps"
+    if result.certificate is None and result.final_episodes > 1:
+        found = f"{result.final_length:g} steps and success {result.final_success:g}"
+        return f"{found}, means of {result.final_episodes} greedy episodes"
     return result.certificate or f"{result.final_length} steps, {'success' if result.final_success else 'no success'}"
 
 

@@ -32,7 +32,7 @@ class Line:
     median: Values
     high: Values
     failed: tuple[float, ...] = ()
-    """The share of seeds whose policy does not surely succeed."""
+    """The share of episodes that fail, over all seeds: that of the seeds that fail in a world without chance."""
     apart: bool = False
     """Whether its values are drawn as points: each is a run of its own."""
 
@@ -48,6 +48,8 @@ class LearningCurves:
     """The top of the axis: above every length that was met."""
     lines: tuple[Line, ...]
     notes: tuple[str, ...] = ()
+    chance: bool = False
+    """Whether an evaluation is more than one episode, so that a policy may fail now and then."""
 
     def as_json(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -64,7 +66,8 @@ def learning_curves(curves: Sequence[Curve], title: str | None = None, points: i
     notes = tuple(f"{c.name}: {c.note}" for c in curves if c.note)
     short = [c for c in curves if c.ends_last < last and not c.apart]
     ended = tuple(f"{c.name} ended at step {c.ends_last:,}; its last value is drawn on" for c in short)
-    return LearningCurves(title or curves[0].task, optimum, ceiling, lines, notes + ended)
+    chance = any(c.chances is not None for c in curves)
+    return LearningCurves(title or curves[0].task, optimum, ceiling, lines, notes + ended, chance)
 
 
 def _line(curve: Curve, points: int, last: int) -> Line:
@@ -79,7 +82,7 @@ def _line(curve: Curve, points: int, last: int) -> Line:
         at = np.arange(len(curve.steps))[-len(steps) :]
     rows = curve.quantiles(0.25, 0.5, 0.75)[:, at]
     low, median, high = (tuple(None if np.isinf(x) else float(x) for x in row) for row in rows)
-    failed = tuple(np.isinf(curve.lengths[:, at]).mean(axis=0).tolist())
+    failed = tuple((1.0 - curve.success[:, at].mean(axis=0)).tolist())
     return Line(curve.name, curve.seeds, tuple(steps.tolist()), low, median, high, failed, curve.apart)
 
 
@@ -144,7 +147,7 @@ def paint_failures(axes: Axes, value: LearningCurves, only: str | None = None) -
     axes.set_ylim(-4, 104)
     axes.set_yticks([0, 50, 100], ["0", "50", "100"])
     axes.set_xlabel("training steps")
-    axes.set_ylabel("% fail" if only else "% of seeds fail")
+    axes.set_ylabel("% fail" if only else "% of episodes\nfail" if value.chance else "% of seeds fail")
 
 
 def paint_curves(axes: Axes, value: LearningCurves, only: str | None = None) -> None:
@@ -208,10 +211,12 @@ def _short(count: float) -> str:
 
 def _length_axis(axes: Axes, low: float, ceiling: float) -> None:
     """Plain numbers on the axis of lengths, few enough to be read."""
-    from matplotlib.ticker import NullFormatter, NullLocator
+    from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 
     steps = [m * 10**e for e in range(7) for m in (1, 1.5, 2, 3, 5, 7)]
     ticks = [t for t in steps if low <= t <= ceiling]
+    if len(ticks) < 3:  # all lengths lie close together
+        ticks = [t for t in MaxNLocator(5).tick_values(low, ceiling) if low <= t <= ceiling]
     axes.set_yticks(ticks, [f"{t:,g}" for t in ticks])
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_minor_formatter(NullFormatter())

@@ -127,7 +127,8 @@ class Run:
         if not self.evaluations:
             return "never evaluated"
         last = self.evaluations[-1]
-        return f"{last.episode_length:g} steps, success {float(last.success):g}"
+        means = f", means of {last.episodes} greedy episodes" if last.episodes > 1 else ""
+        return f"{last.episode_length:g} steps and success {float(last.success):g}{means}"
 
     def _repr_html_(self) -> str:
         rows = {

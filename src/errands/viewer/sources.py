@@ -157,6 +157,7 @@ def curves_document(curves: Sequence[tuple[Curve, Sequence[float]]], points: int
         low, median, high = (_finite(row) for row in curve.quantiles(0.25, 0.5, 0.75))
         lines.append({
             "name": curve.name, "steps": curve.steps.tolist(), "low": low, "median": median, "high": high,
+            "failed": (1.0 - curve.success.mean(axis=0)).tolist(), "chance": curve.chances is not None,
             "seeds": rows, "ends": list(curve.ends), "seconds": [round(s, 3) for s in seconds],
         })  # fmt: skip
     known = [c.optimum for c, _ in curves if c.optimum is not None]

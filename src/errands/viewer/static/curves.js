@@ -1,12 +1,13 @@
-// Learning curves: median, quartiles and seeds of each line; under them the share of seeds that fail.
+// Learning curves: median, quartiles and seeds of each line; under them the share of episodes that fail.
 import { el, svg, clear, number, toggle } from "./dom.js";
 
+const ABOUT = "Length of the greedy episode: median and quartiles of the seeds, and below the share that fails. Move over the chart to see the seeds.";
 const LEFT = 56, RIGHT = 14, TOP = 12, BOTTOM = 34, STRIP = 26, GAP = 12;
 
 export function curvesView(curves, initial = "steps") {
   const root = el("div", { class: "curves" });
   const chart = svg("svg", { class: "chart", role: "img", "aria-label": describe(curves) });
-  const readout = el("p", { class: "quiet readout", text: "move over the chart to see the seeds" });
+  const readout = el("p", { class: "quiet readout", text: ABOUT });
   const legend = el("div", { class: "legend" });
   let axis = initial, pointed = null, moment = null, wide = 0, tall = 0;
   const axes = el("div", { class: "chips" });
@@ -50,7 +51,7 @@ export function curvesView(curves, initial = "steps") {
     const top = (i) => py(line.high[i] ?? ceiling).toFixed(1);
     return known.map((i) => `M${x(i)} ${top(i)}H${x(i + 1)}V${py(line.low[i]).toFixed(1)}H${x(i)}Z`).join("");
   }
-  const failing = (line) => line.steps.map((_, i) => line.seeds.filter((row) => row[i] === null).length / line.seeds.length);
+  const length = (line, value) => (value !== null ? number(value) : line.chance ? "may fail" : "fails");
 
   function draw() {
     wide = Math.max(260, root.clientWidth || 1100);
@@ -70,13 +71,13 @@ export function curvesView(curves, initial = "steps") {
     if (optimum !== null) { rule("optimum", `M${LEFT} ${py(optimum)}H${wide - RIGHT}`); write("end optimum", wide - RIGHT, py(optimum) + 13, `optimum ${number(optimum)}`); }
     curves.lines.forEach((line, k) => {
       if (line.seeds.length > 1) rule(`band hue${k % 6}`, band(line));
-      const fails = failing(line), last = px(at(line, null, line.steps.at(-1))).toFixed(1), first = px(at(line, null, line.steps[0])).toFixed(1);
-      rule(`failing hue${k % 6}`, `${stairs(line, fails, null, share)}H${last}V${share(0)}H${first}Z`);
+      const last = px(at(line, null, line.steps.at(-1))).toFixed(1), first = px(at(line, null, line.steps[0])).toFixed(1);
+      rule(`failing hue${k % 6}`, `${stairs(line, line.failed, null, share)}H${last}V${share(0)}H${first}Z`);
       chart.append(svg("path", { class: `median hue${k % 6}`, d: stairs(line, line.median, null), "data-line": line.name }));
     });
     chart.append(seedLayer);
     clear(axes, ...["steps", "seconds"].map((name) => toggle(name, axis === name, name === "seconds" ? "steps at each run's mean speed" : "training steps", () => { axis = name; draw(); })));
-    clear(legend, ...curves.lines.map((line, k) => el("span", { class: `key hue${k % 6}`, text: `${line.name} (${line.seeds.length} seed${line.seeds.length > 1 ? "s" : ""}), ${line.median.at(-1) === null ? "fails at the end" : `ends at ${number(line.median.at(-1))}`}` })));
+    clear(legend, ...curves.lines.map((line, k) => el("span", { class: `key hue${k % 6}`, text: `${line.name} (${line.seeds.length} seed${line.seeds.length > 1 ? "s" : ""}), ${line.median.at(-1) === null ? `${length(line, null)} at the end` : `ends at ${number(line.median.at(-1))}`}` })));
     drawSeeds();
   }
   function point(event) {
@@ -89,13 +90,13 @@ export function curvesView(curves, initial = "steps") {
     clear(seedLayer);
     const line = (name, v) => seedLayer.append(svg("path", { class: name, d: `M${px(Math.min(Math.max(v, x0), x1))} ${TOP}V${tall - BOTTOM}` }));
     if (moment !== null) line("moment", at(curves.lines[0], null, moment));
-    if (pointed === null) { readout.textContent = "move over the chart to see the seeds"; return; }
+    if (pointed === null) { readout.textContent = ABOUT; return; }
     const told = [];
     curves.lines.forEach((line, k) => {
       if (line.seeds.length <= 12) line.seeds.forEach((row, s) => seedLayer.append(svg("path", { class: `seed hue${k % 6}`, d: stairs(line, row, s) })));
       const i = Math.max(line.steps.findLastIndex((step) => at(line, null, step) <= pointed * 1.0001), 0);
-      const values = line.seeds.map((row) => (row[i] === null ? "fails" : number(row[i])));
-      told.push(`${line.name} at ${number(line.steps[i])} steps: median ${line.median[i] === null ? "fails" : number(line.median[i])}; seeds ${values.slice(0, 12).join(" ")}${values.length > 12 ? " …" : ""}`);
+      const values = line.seeds.map((row) => length(line, row[i]));
+      told.push(`${line.name} at ${number(line.steps[i])} steps: median ${length(line, line.median[i])}; seeds ${values.slice(0, 12).join(" ")}${values.length > 12 ? " …" : ""}`);
     });
     line("cursor", pointed);
     readout.textContent = told.join("\n");
