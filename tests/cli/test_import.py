@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from errands.cli import _imports, main
+from errands.cli.play import Game
+from errands.tasks import Task
 
 KITCHEN = '''
 import gymnasium as gym
@@ -68,6 +71,26 @@ def test_a_file_imports_nothing_by_itself(
     assert main([*verb, "breakfast.toml"]) in (1, 2)
     assert "--import kitchen" in "".join(capsys.readouterr())
     assert not (here / "imported.txt").exists()
+
+
+def test_with_the_option_it_is_played_and_shows_what_is_observed_of_the_world(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Begun in cell 2; what the product of world and machine observes (6, 8) is nobody's business here."""
+    monkeypatch.chdir(here)
+    monkeypatch.setattr("sys.stdin", io.StringIO("0 0 1 1 1"))
+    assert main(["play", "breakfast.toml", "--import", "kitchen"]) == 0
+    shown = capsys.readouterr().out
+    assert [line for line in shown.splitlines() if "breakfast" in line] == ["2   breakfast", "3   breakfast"]
+    assert "   2 action 0 1{}table reward 0\n" in shown
+
+
+def test_a_world_with_a_text_of_its_own_is_played_by_it() -> None:
+    minigrid = pytest.importorskip("minigrid")
+    assert minigrid
+    task = Task.from_env("MiniGrid-Empty-5x5-v0", lambda before, action, after, info: set(), "goal")
+    rows = Game(task).screen().splitlines()
+    assert [row[:10] for row in rows[:3]] == ["WGWGWGWGWG", "WG>>    WG", "WG      WG"]
 
 
 def test_with_the_option_it_is_trained_by_processes_and_resumed(

@@ -145,9 +145,10 @@ class Game:
         return "\n".join(f"{row:<{width}}   {text}".rstrip() for row, text in pairs) + "\n"
 
     def _picture(self) -> str:
-        """The world's own text, without the codes that colour it; where it has none, what is observed."""
+        """The world's own text, without the codes that colour it; where it has none, what is observed of it."""
         if self.env.render_mode != "ansi":
-            return printable(str(self.observation))
+            own = getattr(self.env.env.unwrapped, "pprint_grid", None)  # MiniGrid's text, which is no way of rendering there
+            return printable(str(own() if callable(own) else self.env.crossing.world_of(self.observation)))
         drawn = self.env.render()
         return printable(COLOURS.sub(_mark, drawn if isinstance(drawn, str) else str(drawn)))
 
