@@ -121,15 +121,15 @@ def _faults(machine: dict[str, Any]) -> list[str]:
 def _lines(machine: dict[str, Any]) -> Iterator[str]:
     yield f"errands {machine['errands']}, Python {machine['python']}, {machine['system']}"
     yield f"{machine['cores']} cores, {machine['memory_gb']} GB"
-    yield "core     " + ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    yield "core        " + ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     for extra, versions in machine["extras"].items():
         have = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
-        yield f"{extra:8} " + (have if all(versions.values()) else f"not installed; type: {install(extra)}")
+        yield f"{extra:11} " + (have if all(versions.values()) else f"not installed; type: {install(extra)}")
     gpu = machine["gpu"]
-    yield f"gpu      {gpu['driver'] or 'none'}; jax uses {', '.join(gpu['jax']) if gpu['jax'] else 'nothing'}"
+    yield f"gpu         {gpu['driver'] or 'none'}; jax uses {', '.join(gpu['jax']) if gpu['jax'] else 'nothing'}"
     drawn = [kind for kind in DRAWN_BY if machine["rendering"][kind]]
-    yield f"drawing  {', '.join(drawn) or 'nothing to draw MuJoCo with'}"
+    yield f"drawing     {', '.join(drawn) or 'nothing to draw MuJoCo with'}"
     cache = machine["cache"]
-    yield f"cache    {cache['kernels']} files, {cache['megabytes']} MB in {cache['folder']}"
+    yield f"cache       {cache['kernels']} files, {cache['megabytes']} MB in {cache['folder']}"
     yield ""
     yield from (f"fault: {fault}" for fault in machine["faults"]) if machine["faults"] else ["No known faults."]

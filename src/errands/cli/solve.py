@@ -54,7 +54,7 @@ def run(arguments: Arguments) -> Answer:
     if task.layout is not None and best.path and task.layout.cells > max(best.path):
         from errands.worlds.picture import grid_text
 
-        lines += ["", grid_text(task.layout, best.path[0])]
+        lines += ["", grid_text(task.layout, best.path[0]).rstrip()]
     return Answer(document, "\n".join(lines), int(best.length is None))
 
 
