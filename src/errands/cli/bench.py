@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from errands.cli.options import Count, Seconds
 from errands.cli.tell import Answer
+from errands.errors import ConfigError
 from errands.terminal import say, table
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ def run(arguments: Arguments) -> Answer:
     """Measure and tell."""
     from rich.console import Group
 
-    from errands.errors import ConfigError
     from errands.runs.cost import peak_megabytes
     from errands.runs.provenance import computer, versions
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import tyro
 
 from errands.cli.tell import Answer
+from errands.cli.verbs import typed
+from errands.errors import ConfigError
 from errands.terminal import table
 
 if TYPE_CHECKING:
@@ -33,7 +35,6 @@ def run(arguments: Arguments) -> Answer:
     from rich.console import Group
 
     from errands.analysis.compare import compared, differences, summarise_all
-    from errands.errors import ConfigError
 
     if not arguments.runs:
         raise ConfigError("no run was named; type for example: errands compare latest")
@@ -143,8 +144,6 @@ def _settings(runs: list[Compared]) -> dict[str, dict[str, Any]]:
 
 
 def _plot(arguments: Arguments, runs: list[Compared]) -> None:
-    from errands.cli.verbs import typed
-    from errands.errors import ConfigError
     from errands.plots.curves import draw_curves, learning_curves
     from errands.plots.style import save
 

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import tyro
 
 from errands.cli.tell import Answer
+from errands.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,6 @@ class Arguments:
 def run(arguments: Arguments) -> Answer:
     """Write the files that were asked for."""
     from errands.cli.options import a_run_of
-    from errands.errors import ConfigError
     from errands.runs.folder import HEAD, find, open_run
     from errands.viewer.export import as_csv, as_gif, as_png, page, write_bytes
     from errands.viewer.sources import replay_stored

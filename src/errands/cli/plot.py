@@ -11,6 +11,8 @@ import tyro
 
 from errands.cli.options import Count
 from errands.cli.tell import Answer
+from errands.cli.verbs import typed
+from errands.errors import ConfigError, StoreError, UnknownName
 from errands.terminal import counting
 
 if TYPE_CHECKING:
@@ -44,8 +46,6 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Compute what is to be seen, draw it, and keep both."""
-    from errands.cli.verbs import typed
-    from errands.errors import ConfigError
     from errands.plots.style import format_of, save
 
     # A wrong ending of the file's name is told before the work, not after it.
@@ -83,8 +83,6 @@ def _bars(arguments: Arguments) -> Drawn:
 
 
 def _of_one_task(curves: list[Any]) -> list[Any]:
-    from errands.errors import ConfigError
-
     tasks = sorted({c.task for c in curves})
     if len(tasks) > 1:
         raise ConfigError(f"this figure shows one task; these runs are on {', '.join(tasks)}: name runs of one of them")
@@ -102,7 +100,6 @@ def _runtimes(arguments: Arguments) -> Drawn:
 
 
 def _sizes(arguments: Arguments) -> Drawn:
-    from errands.errors import ConfigError
     from errands.plots.charts import draw_sizes, machine_sizes
     from errands.tasks.catalogue import CATALOGUE, load
 
@@ -128,7 +125,6 @@ def _route(arguments: Arguments) -> Drawn:
 
 
 def _policy(arguments: Arguments) -> Drawn:
-    from errands.errors import ConfigError
     from errands.plots.maps import draw_policies, policy_maps
 
     task, learner, _ = _learnt(arguments)
@@ -140,7 +136,6 @@ def _policy(arguments: Arguments) -> Drawn:
 
 def _learnt(arguments: Arguments) -> tuple[Task, Learner | None, str]:
     """The task and the trained learner of a run, or of a task with --learner; no learner for a task alone."""
-    from errands.errors import StoreError, UnknownName
     from errands.learners import make_learner
     from errands.runs.folder import find, open_run
     from errands.runs.keep import stored_learner

@@ -11,6 +11,8 @@ import tyro
 
 from errands.cli.options import Count, Seconds
 from errands.cli.tell import Answer
+from errands.cli.verbs import typed
+from errands.errors import ConfigError
 from errands.terminal import say
 
 if TYPE_CHECKING:
@@ -55,7 +57,6 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Plan, predict, train, judge, draw and write the report."""
-    from errands.cli.verbs import typed
     from errands.learners.base import cores
     from errands.paper.panels import Choice, chosen
     from errands.paper.report import write
@@ -93,7 +94,6 @@ def run(arguments: Arguments) -> Answer:
 
 
 def _profile(arguments: Arguments) -> Profile:
-    from errands.errors import ConfigError
     from errands.paper.panels import PROFILES
 
     amounts = {name: value for name in ("seeds", "steps", "width") if (value := getattr(arguments, name)) is not None}

@@ -9,6 +9,7 @@ import tyro
 
 from errands.cli.options import Seconds
 from errands.cli.tell import Answer
+from errands.errors import ConfigError
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,6 @@ class Arguments:
 def run(arguments: Arguments) -> Answer:
     """Find it, finish it, and print what `train` prints."""
     from errands.cli import sweep, train
-    from errands.errors import ConfigError
     from errands.runs.folder import SWEEP, find, open_run, open_sweep
 
     path = find(arguments.run)

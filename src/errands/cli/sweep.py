@@ -11,6 +11,8 @@ import tyro
 
 from errands.cli.options import Count, Seconds
 from errands.cli.tell import Answer, tell_sweep
+from errands.errors import ConfigError
+from errands.terminal import console
 
 if TYPE_CHECKING:
     from errands.runs.folder import SweepFolder
@@ -64,7 +66,6 @@ def run(arguments: Arguments) -> Answer:
     """Plan, predict, train, and tell."""
     from datetime import datetime
 
-    from errands.errors import ConfigError
     from errands.runs.folder import RUNS, SweepFolder, at_free_name, check_name
     from errands.runs.sweep import begin, planned
 
@@ -92,7 +93,6 @@ def _outlook(sweep: Any, jobs: int | None) -> Answer:
 
 def _blocks(arguments: Arguments) -> list[Any]:
     """The blocks of the plan file, or one, with what was given as options."""
-    from errands.errors import ConfigError
     from errands.runs.plan import Block, make_block, read_plan, spread
     from errands.tasks.catalogue import read_text
 
@@ -120,7 +120,6 @@ def finish(
     from errands.learners.base import cores
     from errands.runs.interrupts import resumable
     from errands.runs.sweep import look_ahead, rows, train_sweep, write_table
-    from errands.terminal import console
 
     ahead = look_ahead(sweep, jobs or cores())
     if not quiet and ahead.runs:

@@ -9,6 +9,7 @@ import tyro
 
 from errands.cli.options import Count, Seconds
 from errands.cli.tell import Answer, tell_run
+from errands.errors import ConfigError
 
 if TYPE_CHECKING:
     from errands.learners.base import Learner
@@ -53,7 +54,6 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Create the folder, train, and tell what came out."""
-    from errands.errors import ConfigError
     from errands.runs.folder import check_name
     from errands.runs.progress import writer_of
     from errands.runs.request import created, prepare

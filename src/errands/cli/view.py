@@ -8,6 +8,7 @@ from pathlib import Path
 import tyro
 
 from errands.cli.tell import Answer
+from errands.errors import ConfigError, install
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,6 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Serve until interrupted."""
-    from errands.errors import ConfigError, install
-
     try:
         from errands.viewer.server import serve
     except ModuleNotFoundError as fault:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from errands.oracle.optimum import Optimum, optimum
 from errands.runs.request import TEAMS, configured, for_steps
 from errands.tables import Evaluation
 from errands.tasks.catalogue import load
-from errands.tasks.task import Task
+from errands.tasks.task import Task, card
 
 if TYPE_CHECKING:
     from errands.oracle.episode import Sample
@@ -135,8 +134,7 @@ class Run:
             "task": self.task.name, "learner": self.learner, "machine": self.machine or "its own", "preset": self.preset,
             "seed": self.seed, "steps": f"{self.steps:,}", "result": self.words, "order": " ".join(self.order) or "none",
         }  # fmt: skip
-        cells = "".join(f"<tr><th>{name}</th><td>{html.escape(str(value))}</td></tr>" for name, value in rows.items())
-        return f"<table>{cells}</table>"
+        return card("Run", rows)
 
 
 def final(evaluations: Sequence[Evaluation], best: float | None) -> dict[str, Any]:

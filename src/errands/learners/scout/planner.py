@@ -227,9 +227,8 @@ class ExactPlanner:
         plan = self.plan(x, cell) if x >= 0 else None
         if plan is None or plan.kind != GOAL:
             return None
-        return KnownWay(
-            tuple(plan.actions.tolist()), tuple(plan.cells.tolist()), tuple(map(self.agenda.state, plan.machine_states))
-        )
+        states = map(self.agenda.state, plan.machine_states)
+        return KnownWay(tuple(plan.actions.tolist()), tuple(plan.cells.tolist()), tuple(states))
 
 
 def proof(plan: SearchResult, step: int, certain: bool | None) -> Bounds:
@@ -291,9 +290,7 @@ class NearestPlanner:
 
     def walk(self, state: State, cell: int) -> KnownWay | None:
         """One nearest change of the machine after the other, until success."""
-        actions: list[int] = []
-        cells: list[int] = []
-        states: list[State] = []
+        steps: list[tuple[int, int, State]] = []
         met = {state}
         status = self.lowering.stepper.status
         while status[state[0]] == RUNNING:
@@ -301,13 +298,11 @@ class NearestPlanner:
             if leg is None:
                 return None
             for action in leg[0]:
-                actions.append(action)
-                cells.append(cell)
-                states.append(state)
+                steps.append((action, cell, state))
                 cell = int(self.known.target[cell, action, self.known.mode[cell, action]])
             state = leg[1]
             met.add(state)
-        return KnownWay(tuple(actions), tuple(cells), tuple(states)) if status[state[0]] == SUCCESS else None
+        return KnownWay.of(steps) if status[state[0]] == SUCCESS else None
 
     def _leg(self, state: State, cell: int, met: set[State]) -> tuple[list[int], State] | None:
         """The shortest way to a state not met before, and that state."""

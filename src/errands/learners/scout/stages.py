@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -26,6 +27,11 @@ class KnownWay:
     actions: tuple[int, ...]
     cells: tuple[int, ...]
     states: tuple[State, ...]
+
+    @staticmethod
+    def of(steps: Sequence[tuple[int, int, State]]) -> KnownWay:
+        """The way of these steps: action, cell, agenda state."""
+        return KnownWay(*zip(*steps, strict=True)) if steps else KnownWay((), (), ())
 
 
 @dataclass(frozen=True)
@@ -208,9 +214,7 @@ class TourPlanner:
 
     def walk(self, state: State, cell: int) -> KnownWay | None:
         """The walk that the orders mean; an item completed on the way is taken out of its order."""
-        actions: list[int] = []
-        cells: list[int] = []
-        states: list[State] = []
+        steps: list[tuple[int, int, State]] = []
         order: list[int] = []
         k = -1
         status = self.lowering.stepper.status
@@ -225,9 +229,7 @@ class TourPlanner:
             way = self.leg(k, state[0], cell, order)
             before = state[1]
             for a in way:
-                actions.append(int(a))
-                cells.append(cell)
-                states.append(state)
+                steps.append((int(a), cell, state))
                 known = self.grounds[k].known
                 state = self.lowering.step(state, int(known.label[cell, a, known.mode[cell, a]]))
                 cell = int(known.target[cell, a, known.mode[cell, a]])
@@ -235,9 +237,9 @@ class TourPlanner:
                 if state[1] != before or status[state[0]] != RUNNING:
                     break
             # No way on, or the same cell and machine state twice: the walk would never end.
-            if len(way) == 0 or len(set(zip(cells, states, strict=True))) < len(cells):
+            if len(way) == 0 or len({step[1:] for step in steps}) < len(steps):
                 return None
-        return KnownWay(tuple(actions), tuple(cells), tuple(states)) if status[state[0]] == SUCCESS else None
+        return KnownWay.of(steps) if status[state[0]] == SUCCESS else None
 
     def leg(self, k: int, u: int, s: int, order: list[int]) -> Ints:
         """The actions to the next item, on whichever of its cells is best with the item after it; or to success."""
