@@ -1,3 +1,4 @@
+import gymnasium
 import pytest
 
 import errands
@@ -65,3 +66,14 @@ def test_budgets_of_dirl_are_points_of_one_curve_at_their_whole_budgets(stored):
     assert found.curve.steps.tolist() == [2_000, 4_000, 8_000]
     last = errands.train(errands.load("figure-1"), "dirl", steps=8_000, seed=1).evaluations[-1]
     assert found.curve.lengths[1, -1] == (last.episode_length if last.success else float("inf"))
+
+
+def test_runs_of_python_objects_are_compared_without_their_code(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lake = errands.Task.from_env(
+        lambda: gymnasium.make("FrozenLake-v1", is_slippery=False), lambda *step: {"goal"} if step[2] == 15 else set(), "goal"
+    )
+    with pytest.warns(UserWarning, match="move them as functions into a module"):
+        errands.train(lake, "scout", steps=500, name="lake")
+    (found,) = compared(["lake"])
+    assert (found.curve.final.tolist(), found.curve.optimum, found.subtasks) == ([6.0], 6.0, 0)

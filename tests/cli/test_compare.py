@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+import errands
 from errands.cli import main
 
 
@@ -54,3 +55,17 @@ def test_people_see_a_table(runs, capsys):
 def test_no_run_is_an_error_in_one_sentence(runs, capsys):
     assert main(["compare", "nothing"]) == 2
     assert "is no run or sweep" in capsys.readouterr().err
+
+
+def test_without_an_optimum_nothing_is_called_optimal(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    sides = {"left": {"index": 0, "below": -0.02}, "right": {"index": 0, "above": 0.02}}
+    cart = errands.Task.from_env("CartPole-v1", sides, "any_order(left, right)", state=lambda seen: round(float(seen[0]), 1))
+    with pytest.warns(UserWarning, match="no file can name"):
+        errands.train(cart, "qrm", steps=2_000, name="cart")
+    assert main(["compare", "cart"]) == 0
+    shown = capsys.readouterr().out
+    assert "CartPole-v1, optimum unknown" in shown
+    (header,) = (line for line in shown.splitlines() if line.startswith("method"))
+    assert "shortest" in header
+    assert "optimal" not in header

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,10 +12,13 @@ import numpy as np
 
 from errands.analysis.curve import NEAR, Curve, curve_of
 from errands.analysis.statistics import Interval, Spread, improvement_interval, iqm_interval, spread
-from errands.errors import StoreError
+from errands.errors import SpecError, StoreError
 from errands.learners import entry_of
-from errands.runs.folder import SWEEP, RunFolder, find, open_run, open_sweep
+from errands.runs.folder import SWEEP, TASK, RunFolder, find, open_sweep, stored
 from errands.tables import Evaluation, Floats
+from errands.tasks.spec import make_machine, read_spec
+from errands.tasks.task import Task
+from errands.worlds.imports import NAMELESS
 
 _EXPECTED = ("expected_q1", "expected_median", "expected_q3")
 _UNEVALUATED = "these runs have no evaluations yet; wait for the first checkpoint, or 'errands resume' them"
@@ -172,11 +176,41 @@ def compared(names: Iterable[str]) -> list[Compared]:
 def _folders(names: Iterable[str]) -> Iterator[RunFolder]:
     for path in dict.fromkeys(find(name) for name in names):
         if not (path / SWEEP).is_file():
-            yield open_run(path)
+            yield _looked_into(path)
             continue
         sweep = open_sweep(path)
         cells: list[Path] = [sweep.cell(cell) for cell in sweep.document.cells if sweep.head(cell) is not None]
-        yield from map(open_run, cells)
+        yield from map(_looked_into, cells)
+
+
+@dataclass(frozen=True)
+class UnmadeWorld:
+    """The world of a run that is only looked into: it reports what the machine asks for and cannot be stepped."""
+
+    kind: str
+    features: tuple[str, ...]
+    signals: tuple[str, ...]
+    limit: int = 1
+
+    def env(self, render_mode: str | None = None) -> Any:
+        """Refused: nothing is made of the world of a run that is compared."""
+        raise StoreError("a run that is compared has no environment; open it to step one")
+
+    def finite(self) -> None:
+        """None: there are no tables."""
+        return
+
+
+def _looked_into(path: Path) -> RunFolder:
+    """The run of a folder without its world, which is not made: curves need none of its code, so it need not be let in."""
+    document, text = stored(path)
+    try:
+        # What stands for a Python object is no name that a task file may hold; here any will do.
+        spec = read_spec(re.sub(f'"{NAMELESS}:[^"]*"', '"python:object"', text.decode()))
+        machine = make_machine(spec.machine)
+    except (SpecError, UnicodeDecodeError) as fault:
+        raise StoreError(f"{path / TASK} holds no task that this version of errands knows: {fault}") from None
+    return RunFolder(path, document, Task(spec.name, UnmadeWorld(spec.world.kind, machine.features, machine.signals), machine))
 
 
 def _settings(folder: RunFolder) -> dict[str, Any]:

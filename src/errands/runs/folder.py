@@ -167,10 +167,7 @@ def _leftover(name: str) -> bool:
 
 def open_run(path: Path, task: Task | None = None) -> RunFolder:
     """The run of a folder; a StoreError says which file is wrong. `task` is needed where no file can hold it."""
-    document = read_document(path / HEAD, RunDocument)
-    text = read_file(path / TASK, MAX_BYTES)
-    if digest(text) != document.task_sha256:
-        raise damaged(path / TASK)
+    document, text = stored(path)
     if task is not None:
         if digest(task.stored_text().encode()) != document.task_sha256:
             raise StoreError(f"{path} was trained on another task than '{task.name}'; {path / TASK} says what it was")
@@ -188,6 +185,14 @@ def open_run(path: Path, task: Task | None = None) -> RunFolder:
             words = " ".join(f"--import {name}" for name in missing)
             raise StoreError(f"{path.name} was trained with code of its own; if you trust it, add {words} to the command") from None
         raise StoreError(f"{path / TASK} holds no task that this version of errands knows: {fault}") from None
+
+
+def stored(path: Path) -> tuple[RunDocument, bytes]:
+    """The head and the task file of a run, the second as it was when the first was written."""
+    document, text = read_document(path / HEAD, RunDocument), read_file(path / TASK, MAX_BYTES)
+    if digest(text) != document.task_sha256:
+        raise damaged(path / TASK)
+    return document, text
 
 
 def check_name(name: str) -> str:

@@ -66,8 +66,8 @@ def _created(path: Path, document: RunDocument, task: Task) -> RunFolder:
     folder = create(path, document, task)
     if marks := list(dict.fromkeys(re.findall(f"{NAMELESS}:([^\"]*)", task.stored_text()))):
         warnings.warn(
-            f"no file can name {', '.join(marks)}, so commands cannot open {path}; in Python it is opened with its task: "
-            f"errands.open('{path}', task=task)",
+            f"no file can name {', '.join(marks)}, so commands cannot open {path}; move them as functions into a module that this "
+            f"program imports, or open it in Python with its task: errands.open('{path}', task=task)",
             stacklevel=4,
         )
     return folder
