@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,11 @@ def test_a_mistake_is_one_sentence(capsys: pytest.CaptureFixture[str], words: li
     assert said in err
     assert err.count("\n") == 1
     assert not Path("runs").exists()
+
+
+def test_a_missing_engine_leaves_no_folder_behind(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    assert main(["sweep", "--task", "figure-1", "--learner", "qcorm", "--engine", "ray"]) == 2
+    assert "the engine 'ray' is not installed" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

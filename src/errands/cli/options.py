@@ -92,4 +92,4 @@ def allow_digits() -> None:
 
 def a_run_of(sweep: Path) -> Path:
     """A run of a sweep, for sentences that name one."""
-    return next((path for path in sorted(sweep.iterdir()) if path.is_dir()), sweep)
+    return next((path for path in sorted(sweep.iterdir()) if path.is_dir()), sweep / "CELL")

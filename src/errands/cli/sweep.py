@@ -75,6 +75,10 @@ def run(arguments: Arguments) -> Answer:
     if arguments.dry_run:
         # The folder of a dry run is never made: nothing may appear under runs/.
         return _outlook(SweepFolder(RUNS / f"{stem}-dry", planned(blocks, arguments.checkpoint_every)), arguments.jobs)
+    if arguments.engine == "ray":
+        from errands.runs.engines import require_ray
+
+        require_ray()  # before a folder is made
     if arguments.name is not None:
         sweep = begin(blocks, RUNS / check_name(arguments.name), arguments.checkpoint_every)
     else:

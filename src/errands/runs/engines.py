@@ -263,11 +263,17 @@ def train_away(head: bytes, text: bytes, seeds: Sequence[int], imports: Sequence
         }, ""  # fmt: skip
 
 
-def _connected(address: str | None) -> Any:
+def require_ray() -> Any:
+    """The package of the engine; a ConfigError says what to type where it is missing."""
     try:
         import ray
     except ImportError:
         raise ConfigError(f"the engine 'ray' is not installed; type: {install('ray')}") from None
+    return ray
+
+
+def _connected(address: str | None) -> Any:
+    ray = require_ray()
     if not ray.is_initialized():
         answered = signal.getsignal(signal.SIGTERM)
         try:
