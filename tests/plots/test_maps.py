@@ -7,6 +7,7 @@ import pytest
 import errands
 from errands.errors import TaskError
 from errands.learners import make_learner
+from errands.oracle.episode import Pair
 from errands.plots.maps import (
     MOST_MAPS,
     Leg,
@@ -118,3 +119,12 @@ def test_more_maps_than_fit_are_counted():
     learner = trained("visit-20", "qcorm-0", 100)
     value = policy_maps(learner.task, learner.policy, learner)
     assert (len(value.maps), value.left_out) == (MOST_MAPS, 4)
+
+
+def test_a_policy_that_goes_round_is_followed_once_round(monkeypatch):
+    """Untrained CRM walks up into the wall for ever; the limit of the world is 1,000 steps."""
+    steps, step = [], Pair.step
+    monkeypatch.setattr(Pair, "step", lambda pair, *words: steps.append(words) or step(pair, *words))
+    learner = make_learner(errands.load("office-2"), "crm")
+    assert len(policy_maps(learner.task, learner.policy, learner).maps) == 1
+    assert len(steps) < learner.task.layout.height

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -239,9 +239,10 @@ def policy_maps(task: Task, policy: Policy, learner: Learner | None = None) -> P
 def _deadly(task: Task) -> tuple[int, ...]:
     """The cells in which an episode that has just begun fails: nothing is ever done there."""
     pair = Pair(task)
-    every = np.ndindex(*pair.table.next.shape)
-    landings = (pair.step(s, pair.stepper.start, a, o) for s, a, o in every)
-    return tuple(sorted({landing.world_state for landing in landings if landing.status == FAILURE}))
+    table, stepper = pair.table, pair.stepper
+    # How the machine stands after its first step, by the label of the step; the world's own end is a failure, too.
+    after = np.array([stepper.status[stepper.step(stepper.start, true).state[0]] for true in pair.world.labels])[table.label]
+    return tuple(np.unique(table.next[(after == FAILURE) | (after == RUNNING) & table.ends]).tolist())
 
 
 def _stages(task: Task, policy: Policy, learner: Learner | None, layout: GridLayout) -> list[PolicyMap]:
@@ -249,9 +250,14 @@ def _stages(task: Task, policy: Policy, learner: Learner | None, layout: GridLay
     pair, quotient = Pair(task), Quotient(task.machine)
     cell, state, memory, status = layout.start, pair.stepper.start, None, RUNNING
     maps: dict[str, PolicyMap] = {}
-    for _ in range(task.world.limit):
-        name = str(quotient.label(state))
-        if name not in maps:
+    names: dict[tuple[int, int], str] = {}
+    passed: set[Hashable] = set()
+    # Where it comes back to, memory included, it goes round for ever: there is nothing new to be seen.
+    while (cell, state, memory) not in passed and len(passed) < task.world.limit:
+        passed.add((cell, state, memory))
+        if state not in names:
+            names[state] = str(quotient.label(state))
+        if (name := names[state]) not in maps:
             actions = tuple(policy.act(c, state, memory)[0] for c in range(layout.cells))
             values = _values(learner, policy, state, memory)
             maps[name] = PolicyMap(name, actions, None if values is None else tuple(values.tolist()))

@@ -41,7 +41,9 @@ def maps_of(task: Task, policy: Policy, learner: Learner | None, recording: Reco
     except KeyError:  # the oracle's plan knows only the states on its way
         return []
     quotient = Quotient(task.machine)
-    stages = {str(quotient.label(moment.state)): moment.state for moment in recording.moments}
+    # Each state once, in the order in which it was last left.
+    states = dict.fromkeys(moment.state for moment in reversed(recording.moments))
+    stages = {str(quotient.label(state)): state for state in reversed(states)}
     known = stages if task.finite.certain else {}
     return [_map(task, shown, known.get(shown.name), drawn.deadly) for shown in drawn.maps]
 
