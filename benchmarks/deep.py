@@ -109,18 +109,23 @@ def learn(run: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def parts(run: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Where a step of the host loop goes, in microseconds; what is left of the whole is waiting for the next action."""
+    """Where a step of the host loop goes, in microseconds; what is left of the whole is waiting for the next action.
+
+    `own` is the processor time of this thread alone, which other work on the machine hardly changes; `*_own` that of the calls.
+    """
     team = make(run, args)
     assert isinstance(team, HostTeam)
     team.advance(args.warm)
     spent: dict[str, float] = {}
+    busy: dict[str, float] = {}
 
     def timed(owner: Any, name: str) -> None:
         work = getattr(owner, name)
 
         def measured(*given: Any) -> Any:
-            before = time.perf_counter()
+            before, own = time.perf_counter(), time.thread_time()
             result = work(*given)
+            busy[name] = busy.get(name, 0.0) + time.thread_time() - own
             spent[name] = spent.get(name, 0.0) + time.perf_counter() - before
             return result
 
@@ -128,11 +133,13 @@ def parts(run: str, args: argparse.Namespace) -> dict[str, Any]:
 
     for owner, name in ((host, "learn"), (host, "turn"), (team.host_envs, "send"), (team.host_envs, "receive")):
         timed(owner, name)
-    before = time.perf_counter()
+    before, own = time.perf_counter(), time.thread_time()
     team.advance(args.count)
+    own = time.thread_time() - own
     jax.block_until_ready(team.state.step)
     whole = time.perf_counter() - before
-    times = {"whole": whole, **spent, "waiting": whole - sum(spent.values())}
+    times = {"whole": whole, **spent, "waiting": whole - sum(spent.values()), "own": own}
+    times |= {f"{name}_own": seconds for name, seconds in busy.items()}
     return {"run": run, "task": args.task, **{name: round(t / args.count * 1e6, 1) for name, t in times.items()}}
 
 

@@ -279,14 +279,6 @@ class DeepAgent:
             trained=jax.tree.map(steady, agent_state.trained, is_leaf=lambda part: isinstance(part, TrainedWeights))
         )
 
-    def acting(self, trained: Any) -> Any:
-        """Only what acting in training looks at: moments and targets would only travel along."""
-
-        def bare(part: Any) -> Any:
-            return part._replace(mean=[], square=[], target=[]) if isinstance(part, TrainedWeights) else part
-
-        return jax.tree.map(bare, trained, is_leaf=lambda part: isinstance(part, TrainedWeights))
-
     def draw(
         self, agent_state: AgentState, step: Array, uniforms: Array
     ) -> tuple[AgentState, Int[Array, " rows"], Extra]:

@@ -21,6 +21,7 @@ from errands.learners.deep import device
 from errands.learners.deep.agent import AgentState, DeepAgent, Position, WorldStep, decide
 from errands.learners.deep.factored import FactoredTD3
 from errands.learners.deep.host_envs import EpisodeCounter, HostEnvs, HostStep, Senses, host_envs_of
+from errands.learners.deep.packing import Layout, Packed
 from errands.learners.deep.standardised import Standardised
 from errands.learners.deep.td3 import TD3
 from errands.learners.deep.team import Team, keys_of
@@ -41,8 +42,27 @@ class HostTeamState(NamedTuple):
     step: Int[Array, ""]
 
 
-TurnState = tuple[Any, Position, Array, Array, Array]
-"""What a turn changes: the high level's memory, positions, actions, buffer and step."""
+class Layouts(NamedTuple):
+    """How the parts of a state travel that every step changes."""
+
+    trained: Layout
+    high: Layout
+    positions: Layout
+
+
+class Travelling(NamedTuple):
+    """A HostTeamState from one step to the next; few arrays, since each that goes in or out of a call costs time."""
+
+    trained: Packed
+    high: Packed
+    positions: Packed
+    actions: Array
+    buffer: Array
+    step: Array
+
+
+Turned = tuple[Packed, Packed, Array, Array, Array]
+"""What a turn changes: all of Travelling but what is trained."""
 
 
 @partial(jax.jit, static_argnums=0)
@@ -101,17 +121,21 @@ def _with_own(agent: DeepAgent, memory: Any, own: Any, number: Array) -> Any:
     return own._replace(**parts) if parts else own
 
 
-@partial(jax.jit, static_argnums=0, donate_argnums=1)
+@partial(jax.jit, static_argnums=(0, 1), donate_argnums=(2, 3))
 def learn(
     agent: DeepAgent,
-    agent_states: AgentState,
-    positions: Position,
+    layouts: Layouts,
+    trained: Packed,
+    high: Packed,
+    places: Packed,
     buffer: Array,
     step: Array,
     uniforms: Array,
     normals: Array,
-) -> AgentState:
+) -> tuple[Packed, Packed]:
     """One update of every seed for each of its environments; runs while those step."""
+    agent_states = AgentState(layouts.trained.unpack(trained), layouts.high.unpack(high))
+    positions = layouts.positions.unpack(places)
     i = step % device.chunk(agent.config)
     # Learning looks at a position only to act there, which is not asked of it here.
     somewhere = positions if agent.config.envs == 1 else jax.tree.map(lambda part: part[:, 0], positions)
@@ -125,22 +149,32 @@ def learn(
         return studied
 
     if agent.config.envs == 1:
-        return update(0, agent_states)
-    # Of envs and learn_every one divides the other: there is an update in so many steps of the round, or one in it.
-    every = min(agent.config.learn_every, agent.config.envs)
-    studied: AgentState = jax.lax.fori_loop(
-        0, agent.config.envs // every, lambda turn, states: update(turn * every, states), agent_states
-    )
-    return studied
+        studied = update(0, agent_states)
+    else:
+        # Of envs and learn_every one divides the other: there is an update in so many steps of the round, or one in it.
+        every = min(agent.config.learn_every, agent.config.envs)
+        studied = jax.lax.fori_loop(
+            0, agent.config.envs // every, lambda turn, states: update(turn * every, states), agent_states
+        )
+    return layouts.trained.pack(studied.trained), layouts.high.pack(studied.high)
 
 
-@partial(jax.jit, static_argnums=0, donate_argnums=2)
+@partial(jax.jit, static_argnums=(0, 1), donate_argnums=3)
 def turn(
-    agent: DeepAgent, trained: Any, turn_state: TurnState, answer: Array, uniforms: Array, normals: Array
-) -> TurnState:
+    agent: DeepAgent,
+    layouts: Layouts,
+    weights: Packed,
+    turned: Turned,
+    answer: Array,
+    uniforms: Array,
+    normals: Array,
+) -> Turned:
     """Take note of what the environments answered, and choose anew; `answer` is a packed HostStep."""
     # Donated: the buffer is written in place. The weights are not part of it, because they are only read here.
-    high, positions, actions, buffer, step = turn_state
+    high, places, actions, buffer, step = turned
+    trained, high, positions = (
+        layout.unpack(part) for layout, part in zip(layouts, (weights, high, places), strict=True)
+    )
     envs, capacity = agent.config.envs, agent.config.capacity
     outcome, fresh = _unpacked(agent, answer)
     if envs > 1:
@@ -156,7 +190,7 @@ def turn(
         positions = jax.vmap(agent.next_position)(positions, progress, outcome.observation, fresh)
         buffer = jax.lax.dynamic_update_slice(buffer, rows[None], (step % capacity, 0, 0))
     high, actions = choose(agent, trained, high, positions, step + envs, uniforms, normals)
-    return high, positions, actions, buffer, step + envs
+    return layouts.high.pack(high), layouts.positions.pack(positions), actions, buffer, step + envs
 
 
 def _record_several(
@@ -213,6 +247,31 @@ def _fresh(agent: DeepAgent, keys: Array) -> AgentState:
 def _randoms(agent: DeepAgent, keys: Array, chunk: Array) -> tuple[Array, Array]:
     uniforms, normals = device.randoms(agent, keys, chunk)
     return uniforms, normals
+
+
+# Static arguments of compiled functions, compared by identity as agents are: asked again they are the same ones.
+@lru_cache(maxsize=16)
+def layouts_of(agent: DeepAgent, seeds: int) -> Layouts:
+    """How the state of so many seeds of an agent travels."""
+    lanes = (seeds,) if agent.config.envs == 1 else (seeds, agent.config.envs)
+    agent_states = jax.eval_shape(partial(_fresh, agent), keys_of(range(seeds)))
+    number = jnp.zeros(lanes, jnp.int32)
+    observation = jnp.zeros((*lanes, agent.shape.observation))
+    positions = Position(observation=observation, state=number, time=number, episodes=number)
+    return Layouts(Layout.of(agent_states.trained), Layout.of(agent_states.high), Layout.of(positions))
+
+
+def _travelling(layouts: Layouts, state: HostTeamState) -> Travelling:
+    """The state as it goes from step to step."""
+    trained, high = state.agent_states
+    return Travelling(
+        trained=layouts.trained.pack(trained),
+        high=layouts.high.pack(high),
+        positions=layouts.positions.pack(state.positions),
+        actions=state.actions,
+        buffer=state.buffer,
+        step=state.step,
+    )
 
 
 @lru_cache(maxsize=16)
@@ -314,30 +373,30 @@ class HostTeam(Team):
                 f"{self.step + count + -count % envs}"
             )
         with self.on_device():
+            keys, layouts = self._state.keys, layouts_of(self.agent, len(self.seeds))
+            now = _travelling(layouts, self._state)
             for _ in range(count // envs):
                 # The order is what makes this fast: hand the actions over, start the update on the device (the call
                 # returns at once), and only then wait for the environments. Reading now.actions waits for the turn
                 # before.
-                now = self._state
                 self.host_envs.send(np.asarray(now.actions).reshape(-1, now.actions.shape[-1]))
-                randoms = self._random(now.keys, self._count)
-                agent_states, (update, between) = now.agent_states, divmod(self._count, self.agent.config.learn_every)
+                randoms = self._random(keys, self._count)
+                trained, high = now.trained, now.high
+                update, between = divmod(self._count, self.agent.config.learn_every)
                 if not between:
                     phases = phased(self.agent)
                     agent = phases[update % len(phases)]
-                    # Donates the agent states; positions and buffer are still needed by `turn`, which donates those.
-                    agent_states = learn(agent, agent_states, now.positions, now.buffer, now.step, *randoms)
+                    # Donates what was learnt; positions and buffer are still needed by `turn`, which donates those.
+                    trained, high = learn(agent, layouts, trained, high, now.positions, now.buffer, now.step, *randoms)
                 answer = packed(self.host_envs.receive())
                 # From here on the numbers are those of the next step, whose action `turn` chooses.
                 self._count += envs
-                turn_state = (agent_states.high, now.positions, now.actions, now.buffer, now.step)
-                randoms = self._random(now.keys, self._count)
-                # Without Adam's moments and targets: handing fewer arrays over makes the call cheaper.
-                acting = self.agent.acting(agent_states.trained)
-                high, positions, acts, buffer, step = turn(self.agent, acting, turn_state, answer, *randoms)
-                self._state = HostTeamState(
-                    AgentState(agent_states.trained, high), positions, acts, buffer, now.keys, step
-                )
+                randoms = self._random(keys, self._count)
+                before = (high, now.positions, now.actions, now.buffer, now.step)
+                now = Travelling(trained, *turn(self.agent, layouts, trained, before, answer, *randoms))
+            agent_states = AgentState(layouts.trained.unpack(now.trained), layouts.high.unpack(now.high))
+            positions = layouts.positions.unpack(now.positions)
+            self._state = HostTeamState(agent_states, positions, now.actions, now.buffer, keys, now.step)
 
     def greedy_episodes(self, number: int = 0) -> device.GreedyEpisode:
         """One greedy episode of every seed, in environments of their own that start from the seed."""
