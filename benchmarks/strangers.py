@@ -2,12 +2,14 @@
 
 python benchmarks/strangers.py --out rows.jsonl JOB...
 python benchmarks/strangers.py --table rows.jsonl
+python benchmarks/strangers.py --wander cartpole
 
 A JOB is TASK:LEARNER[/field=value...]:SEEDS:STEPS:EVERY, for example mountaincar:crm:0-4:60000:5000. Learners are those of
 errands, `sb3` (DQN or TD3 of Stable-Baselines3 with its own default settings on the product of world and agenda machine) and
 `sb3-zoo` (the same with the settings that RL Baselines3 Zoo has for the environment, or its settings for one like it).
-Each seed is a process of its own, --width at a time on one thread each; every evaluation is a line of --out with the task,
-the run, the seed, the step, the share of successes and the mean length of ten greedy episodes, which begin alike for all.
+Each seed, or with --team each job, is a process of its own, --width at a time on one thread each; every evaluation is a
+line of --out with the task, the run, the seed, the step, the share of successes and the mean length of ten greedy episodes,
+which begin alike for all, and what CRM and QRM expect there (discounted, so never more than the share where they are right).
 Tasks: mountaincar, cartpole, lunarlander (Box2D), pendulum, reacher (MuJoCo), minigrid (minigrid).
 """
 
@@ -172,24 +174,43 @@ def task_of(name: str) -> Any:
     return Task.from_env(known["env"], known["features"], known["machine"], limit=known["limit"], name=name)
 
 
-Tell = Callable[[int, float, float], None]
-"""Told the step, the share of successes, the mean length."""
+Tell = Callable[..., None]
+"""Told the seed, the step, the share of successes, the mean length, and by name what else is known."""
 
 
-def ours(name: str, run: str, seed: int, steps: int, every: int, tell: Tell) -> None:
-    """Train one of our learners, with settings behind slashes, and tell its scores."""
+def ours(name: str, run: str, seeds: list[int], steps: int, every: int, tell: Tell) -> None:
+    """Train one of our learners, with settings behind slashes, and tell its scores; several seeds as one team."""
     from errands.learners.deep.learner import DeepTeam
     from errands.learners.presets import config_of
 
     learner, *words = run.split("/")
     task = task_of(name)
     words += [f"eval_every={every}", f"eval_episodes={EPISODES}"]
-    team = DeepTeam(task, config_of(learner, "tuned", task, words), [seed], learner)  # type: ignore[arg-type]
-    for (evaluation,) in team.train(steps):
-        tell(team.step, float(evaluation.success), float(evaluation.episode_length))
+    team = DeepTeam(task, config_of(learner, "tuned", task, words), seeds, learner)  # type: ignore[arg-type]
+    for evaluations in team.train(steps):
+        hopes = expected(team.team) if learner in ("crm", "qrm") else [{}] * len(seeds)
+        for seed, evaluation, hope in zip(seeds, evaluations, hopes, strict=True):
+            tell(seed, team.step, float(evaluation.success), float(evaluation.episode_length), **hope)
 
 
-def theirs(name: str, run: str, seed: int, steps: int, every: int, tell: Tell) -> None:
+def expected(team: Any) -> list[dict[str, float]]:
+    """What each seed's network expects on average where the episodes of an evaluation begin, in machine state 0."""
+    import jax
+    import numpy as np
+
+    from errands.learners.deep.host_envs import host_envs_of
+
+    low, envs = team.agent.low, host_envs_of(team.agent.machine, team.seeds)
+
+    def worth(trained: Any, row: Any) -> Any:
+        return low.worth(trained, row, low.view(trained, row, np.zeros(0)))[0]
+
+    of_all = jax.jit(jax.vmap(worth))
+    starts = [of_all(team.agent_states.trained, envs.reset(number)) for number in range(EPISODES)]
+    return [{"expected": round(float(value), 3)} for value in np.mean(starts, axis=0)]
+
+
+def theirs(name: str, run: str, seeds: list[int], steps: int, every: int, tell: Tell) -> None:
     """Train Stable-Baselines3 on the product of world and agenda machine, and tell its scores."""
     import gymnasium as gym
     import numpy as np
@@ -203,9 +224,10 @@ def theirs(name: str, run: str, seed: int, steps: int, every: int, tell: Tell) -
 
         def _on_step(self) -> bool:
             if self.num_timesteps % every == 0:
-                tell(self.num_timesteps, *score(test, self.model, seed))
+                tell(seed, self.num_timesteps, *score(test, self.model, seed))
             return True
 
+    (seed,) = seeds
     torch.set_num_threads(1)
     env, test = task_of(name).env("agenda"), task_of(name).env("agenda")
     settings = dict(ZOO[name]) if run == "sb3-zoo" else {}
@@ -262,6 +284,31 @@ def score(test: Any, model: Any, seed: int) -> tuple[float, float]:
     return won / EPISODES, total / EPISODES
 
 
+def wander(name: str, steps: int = 20_000, seeds: int = 3) -> str:
+    """How often random play does some of a task and all of it, by how long an action is kept: what there is to learn from."""
+    import numpy as np
+
+    lengths = [1, 2, 4, 8, 16]
+    lines = ["| task | action kept for | episodes | with some of it | with all |", "|---|---|---|---|---|"]
+    for number in [*range(len(lengths)), None]:
+        counts = np.zeros(3)
+        for seed in range(seeds):
+            env, draw = task_of(name).env("agenda"), np.random.default_rng(seed)
+            whole = env.reset(seed=seed)[1]["remaining"]
+            for step in range(steps):
+                if step % 100 == 0:
+                    length = int(draw.choice(lengths)) if number is None else lengths[number]
+                if step % 100 % length == 0:
+                    action = draw.integers(env.action_space.n)  # type: ignore[attr-defined]
+                _, _, terminated, truncated, info = env.step(action)
+                if terminated or truncated:
+                    counts += 1, info["remaining"] != whole, info["success"]
+                    env.reset()
+        means = " | ".join(f"{count:.1f}" for count in counts / seeds)
+        lines.append(f"| {name} | {'mixed' if number is None else lengths[number]} | {means} |")
+    return "\n".join(lines)
+
+
 def stand_in() -> None:
     """Empty modules for what is imported and not needed here, where it is not installed."""
     from importlib.machinery import ModuleSpec
@@ -296,29 +343,34 @@ def stand_in() -> None:
 
 
 def one(job: str, out: Path) -> None:
-    """A single seed of a job."""
-    name, run, seed, steps, every = job.split(":")
+    """A single seed of a job, or all of them as a team."""
+    name, run, seeds, steps, every = job.split(":")
     began = time.perf_counter()
 
-    def tell(step: int, share: float, length: float) -> None:
+    def tell(seed: int, step: int, share: float, length: float, **more: float) -> None:
         seconds = round(time.perf_counter() - began, 1)
-        row = {"task": name, "run": run, "seed": int(seed), "step": step, "success": round(share, 3)}
-        write_row(out, row | {"length": round(length, 1), "seconds": seconds})
+        row = {"task": name, "run": run, "seed": seed, "step": step, "success": round(share, 3)}
+        write_row(out, row | {"length": round(length, 1), **more, "seconds": seconds})
 
     stand_in()
-    (theirs if run.startswith("sb3") else ours)(name, run, int(seed), int(steps), int(every), tell)
+    (theirs if run.startswith("sb3") else ours)(name, run, numbers(seeds), int(steps), int(every), tell)
 
 
-def seeds_of(job: str) -> list[str]:
-    """The jobs of single seeds: 0-4 is five of them."""
-    name, run, seeds, *rest = job.split(":")
+def numbers(seeds: str) -> list[int]:
+    """The seeds of a job: 0-4 is five of them."""
     first, _, last = seeds.partition("-")
-    return [":".join([name, run, str(seed), *rest]) for seed in range(int(first), int(last or first) + 1)]
+    return list(range(int(first), int(last or first) + 1))
+
+
+def alone(job: str) -> list[str]:
+    """The jobs of single seeds."""
+    name, run, seeds, *rest = job.split(":")
+    return [":".join([name, run, str(seed), *rest]) for seed in numbers(seeds)]
 
 
 def run_all(jobs: list[str], out: Path, width: int, until: float) -> bool:
     """Each job in a process of its own, `width` at a time, until the clock runs out; whether none has failed."""
-    waiting, going, well = [one for job in jobs for one in seeds_of(job)], dict[str, Any](), True
+    waiting, going, well = list(jobs), dict[str, Any](), True
     while (waiting or going) and time.time() < until:
         while waiting and len(going) < width:
             job = waiting.pop(0)
@@ -376,10 +428,17 @@ def main() -> None:
     parser.add_argument("--wheels", type=Path, help="a folder of wheels to unpack and use")
     parser.add_argument("--site", type=Path, default=Path("strangers-site"), help="where wheels are unpacked")
     parser.add_argument("--table", type=Path, help="print the table of these rows")
+    parser.add_argument("--team", action="store_true", help="the seeds of a job in one process (not with sb3)")
+    parser.add_argument(
+        "--wander", metavar="TASK", help="how often random play does a task, by how long an action is kept"
+    )
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.table:
         print(table([json.loads(line) for line in args.table.read_text().splitlines()]))
+        return
+    if args.wander:
+        print(wander(args.wander))
         return
     if args.one:
         one(args.jobs[0], args.out)
@@ -395,6 +454,8 @@ def main() -> None:
     os.environ |= {"JAX_PLATFORMS": "cpu", "OMP_NUM_THREADS": "1", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.3"}
     os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(args.site).resolve() / "compiled"))
+    if not args.team:
+        jobs = [single for job in jobs for single in alone(job)]
     if not run_all(jobs, args.out.resolve(), args.width, until):
         raise SystemExit(1)
 

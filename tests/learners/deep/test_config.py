@@ -36,7 +36,9 @@ from errands.tasks.task import Task
         (lambda: DeepQCoRMConfig(dedicated=False), "set dedicated=True or joint=False"),
         (lambda: DeepQCoRMConfig(xi_end=-0.1), "xi_end is -0.1"),
         (lambda: DeepPlusConfig(contexts=0), "at least 1"),
-        (lambda: DeepPlusConfig(n_steps=2), "neither n_steps nor bound_values"),
+        (lambda: DeepPlusConfig(n_steps=2), "no n_steps, bound_values or networks"),
+        (lambda: DeepPlusConfig(networks=2), "no n_steps, bound_values or networks"),
+        (lambda: DeepConfig(networks=0), "networks"),
         (lambda: DeepConfig(n_steps=9, capacity=8), "do not fit into capacity, 8"),
         (lambda: DeepConfig(random_actions=1.5), "random_actions is 1.5"),
         (lambda: DeepConfig(action_cost=-1.0), "must not be negative"),
@@ -128,10 +130,10 @@ def test_a_stranger_is_seen_standardised_and_paid_no_more_than_its_machine_pays(
     task = Task.from_env("MountainCar-v0", features, "any_order(left, top)")
     config = deep_preset(learner, "tuned", task)
     far = learner in ("qrm", "crm", "hrm", "qcorm-0")
-    assert (config.standardise, config.explore_steps, config.network) == (True, 8, "heads")
+    assert (config.standardise, config.explore_steps, config.explore_mixed, config.network) == (True, 16, True, "heads")
     assert (config.n_steps, config.bound_values) == ((5, True) if far else (1, False))
     paper = deep_preset(learner, "paper", task)
-    assert (paper.standardise, paper.n_steps, paper.bound_values) == (False, 1, False)
+    assert (paper.standardise, paper.n_steps, paper.bound_values, paper.explore_mixed) == (False, 1, False, False)
 
 
 @pytest.mark.parametrize(("size", "capacity"), [(4, 200_000), (10_000, 13_421), (100_000, 10_000)])

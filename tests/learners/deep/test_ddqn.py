@@ -1,3 +1,5 @@
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -53,6 +55,28 @@ def test_three_updates_are_those_of_plain_double_q_learning_with_optax():
         jax.tree.leaves((trained.weights, trained.target)), jax.tree.leaves((layers, target)), strict=True
     ):
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_of_two_networks_the_mean_acts_and_the_least_value_is_learnt_from():
+    """Both are taught the same goal, reckoned here with numpy network by network and row by row."""
+    both = DDQN.of(3, 1, 4, dataclasses.replace(CONFIG, networks=2))
+    trained = both.init(jax.random.PRNGKey(0))._replace(target=both.init(jax.random.PRNGKey(1)).weights)
+    networks = [jax.tree.map(lambda part, n=n: part[n], trained.weights) for n in range(2)]
+    targets = [jax.tree.map(lambda part, n=n: part[n], trained.target) for n in range(2)]
+    online = sum(np.asarray(through(one, BATCH.following)) for one in networks) / 2
+    judged = np.minimum(*(np.asarray(through(one, BATCH.following)) for one in targets))
+    later = judged[np.arange(8), online.argmax(axis=1)]
+    assert (later < np.asarray(through(targets[0], BATCH.following))[np.arange(8), online.argmax(axis=1)]).any()
+    goal = np.asarray(BATCH.reward)[:, 0] + 0.9 * np.asarray(BATCH.goes_on)[:, 0] * later
+    after, acting = jax.jit(both.learn)(trained, NOW, BATCH, jnp.zeros(0), jnp.int32(1))
+    np.testing.assert_allclose(acting[0], sum(through(one, NOW) for one in networks) / 2, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(both.view(trained, NOW, jnp.zeros(0)), acting, rtol=1e-5, atol=1e-6)
+    taken = np.asarray(BATCH.actions)[:, 0].astype(int)
+    for n, one in enumerate(networks):
+        error = np.asarray(through(one, BATCH.observations))[np.arange(8), taken] - goal
+        # The gradient at the last bias: what each row pulls at the action that it took, 1 at most.
+        slope = np.bincount(taken, np.clip(error, -1, 1), minlength=4) / 8
+        np.testing.assert_allclose(after.mean[-1][1][n], 0.1 * slope, rtol=1e-4, atol=1e-6)
 
 
 def test_a_step_that_counts_for_no_head_teaches_nothing():

@@ -103,6 +103,25 @@ def test_a_random_action_is_kept_for_a_stretch_and_nothing_else_is(agent):
     assert np.array_equal(stretched[..., acting], np.repeat(np.asarray(plain)[::5][..., acting], 5, axis=0))
 
 
+def test_mixed_stretches_have_one_length_in_each_hundred_steps_and_all_lengths_come_up(agent):
+    keys = launch(agent, WORLD, keys_of((4, 9))).keys
+    mixed = dataclasses.replace(agent, config=dataclasses.replace(agent.config, explore_steps=8, explore_mixed=True))
+    lengths: list[list[int]] = [[], []]
+    for chunk in range(4):
+        plain, stretched = (np.asarray(randoms(one, keys, jnp.int32(chunk))[0]) for one in (agent, mixed))
+        acting = slice(agent.config.batch, agent.config.batch + 2)
+        assert np.array_equal(np.delete(stretched, np.r_[acting], axis=-1), np.delete(plain, np.r_[acting], axis=-1))
+        for seed in range(2):
+            for block in range(0, CHUNK, 100):
+                whole = stretched[block : block + 100, seed, acting]
+                kept = int((whole[:9] == whole[0]).all(axis=1).argmin())
+                first = np.arange(100) // kept * kept
+                assert np.array_equal(whole, plain[block : block + 100, seed, acting][first])
+                lengths[seed].append(kept)
+    assert [set(each) for each in lengths] == [{1, 2, 4, 8}] * 2
+    assert lengths[0] != lengths[1]
+
+
 def test_random_numbers_depend_on_seed_and_chunk_and_on_nothing_else(agent):
     keys = launch(agent, WORLD, keys_of((4, 9))).keys
     uniforms, normals = randoms(agent, keys, jnp.int32(3))

@@ -60,6 +60,8 @@ class DeepConfig(LearnerConfig):
     """Units of each hidden layer."""
     depth: int = 3
     """Hidden layers."""
+    networks: int = 1
+    """Networks that learn side by side: their mean acts, and the least of their values is what follows (DDQN)."""
     network: Literal["heads", "one-hot", "conv"] = "heads"
     """A trunk with a head per objective or machine state, the paper's one-hot input, or heads behind a convolution (pictures)."""
     standardise: bool = False
@@ -74,6 +76,8 @@ class DeepConfig(LearnerConfig):
     """Whether it falls with every step or with every episode."""
     explore_steps: int = 1
     """Steps for which a random action (DDQN) or the noise on actions (TD3) is kept, so that exploring gets somewhere."""
+    explore_mixed: bool = False
+    """Whether `explore_steps` is the most: every hundred steps then keep to a length of their own, one of 1, 2, 4 ... steps."""
     action_noise: float = 0.1
     """Standard deviation of the noise on actions while training, for actions in [-1, 1] (TD3)."""
     random_actions: float = 0.0
@@ -101,7 +105,7 @@ class DeepConfig(LearnerConfig):
         super().__post_init__()
         self._shares("alpha", "polyak", "epsilon_start", "epsilon_step", "epsilon_end", "random_actions")
         self._at_least(1, "batch", "capacity", "width", "depth", "policy_delay", "warmup", "explore_steps")
-        self._at_least(1, "n_steps", "learn_every", "eval_episodes")
+        self._at_least(1, "n_steps", "learn_every", "eval_episodes", "networks")
         self._not_negative("action_noise", "target_noise", "noise_clip", "action_cost")
         self._positive("reward_scale")
         self._words(_WORDS)
@@ -233,8 +237,8 @@ class DeepPlusConfig(DeepConfig):
         self._at_least(1, "contexts", "code_width")
         self._not_negative("leg")
         self._shares("visited")
-        if self.n_steps > 1 or self.bound_values:
-            raise ConfigError("'qcorm-plus' has neither n_steps nor bound_values; leave them out")
+        if self.n_steps > 1 or self.bound_values or self.networks > 1:
+            raise ConfigError("'qcorm-plus' has no n_steps, bound_values or networks; leave them out")
         if not 0 <= self.late < self.depth:
             raise ConfigError(f"late is {self.late}; it must be at least 0 and less than depth, {self.depth}")
 
@@ -262,11 +266,12 @@ STRANGER = {
     "batch": 64,
     "epsilon_step": 5e-5,
     "epsilon_end": 0.05,
-    "explore_steps": 8,
+    "explore_steps": 16,
+    "explore_mixed": True,
     "standardise": True,
 }
 """DDQN on users' environments, whose episodes are mostly longer than Water's and whose observations are shorter."""
-PICTURES = {"network": "conv", "learn_every": 4, "explore_steps": 2}
+PICTURES = {"network": "conv", "learn_every": 4, "explore_steps": 2, "explore_mixed": False}
 """What pictures change about it: convolutions take long."""
 ROOM = 2**28
 """Numbers of observations that a buffer holds at most, unless 10,000 steps need more: 1 GiB."""

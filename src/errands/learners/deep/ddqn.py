@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -45,8 +46,17 @@ class DDQN:
         return DDQN(Headed(inputs, heads, actions, config.width, config.depth, kind, conv), config)
 
     def init(self, key: Array) -> TrainedWeights:
-        """Fresh weights."""
-        return fresh(init_layers(key, self.net.sizes))
+        """Fresh weights; those of several networks are stacked on a first axis."""
+        count = self.config.networks
+        if count == 1:
+            return fresh(init_layers(key, self.net.sizes))
+        return fresh(jax.vmap(lambda one: init_layers(one, self.net.sizes))(jax.random.split(key, count)))
+
+    def _each(self, function: Callable[..., Any], layers: Layers, *inputs: Any) -> Any:
+        """What a function of the weights gives for each network, behind an axis for them."""
+        if self.config.networks == 1:
+            return jax.tree.map(lambda part: part[None], function(layers, *inputs))
+        return jax.vmap(lambda own: function(own, *inputs))(layers)
 
     def learn(
         self,
@@ -60,7 +70,9 @@ class DDQN:
         # Two layouts: all heads of each row, [B, H, A], of which `follow` picks afterwards; or a few per row, and then
         # the network is asked for the heads that follow at once.
         ahead = None if batch.heads is None else batch.follow
-        later = self.net.some(trained.target, batch.following, ahead)
+        # One network takes chance for skill: the best of its values is the one that was luckiest. Two that were lucky
+        # elsewhere seldom agree, so the least of theirs is not too high.
+        later = self._each(self.net.some, trained.target, batch.following, ahead).min(axis=0)
         gradient, acting = jax.grad(self._loss, has_aux=True)(trained.weights, later, now, batch)
         return descend(trained, gradient, self.config.alpha, self.config.polyak, step >= self.config.warmup), acting
 
@@ -69,14 +81,15 @@ class DDQN:
     ) -> tuple[Float[Array, ""], Float[Array, "heads actions"]]:
         # The target network's values come in from outside, and the online ones have no gradient: only q of the rows
         # learns.
-        q, following, acting = self._values(layers, now, batch)
+        q, following, acting = self._each(self._values, layers, now, batch)
+        following, acting = following.mean(axis=0), acting.mean(axis=0)
         value = double(jax.lax.stop_gradient(following), later)
         if batch.heads is None and batch.follow is not None:
             value = jnp.take_along_axis(value, batch.follow, axis=1)
         goal = batch.within(batch.reward + self.config.gamma * batch.goes_on * value)
         taken = batch.actions[:, 0].astype(jnp.int32)
         # A product with one-hot rows instead of a gather, whose way back would be a slow scatter.
-        chosen = jnp.sum(q * jax.nn.one_hot(taken, self.net.outputs)[:, None], axis=2)
+        chosen = jnp.sum(q * jax.nn.one_hot(taken, self.net.outputs)[:, None], axis=-1)
         return weighted(batch.weight, l1_beyond_one(chosen - goal)), acting
 
     def _values(self, layers: Layers, now: Float[Array, " inputs"], batch: Batch) -> tuple[Array, Array, Array]:
@@ -108,7 +121,8 @@ class DDQN:
 
     def view(self, trained: TrainedWeights, now: Float[Array, " inputs"], code: Array) -> Float[Array, "heads actions"]:
         """The values of one observation."""
-        return self.net.every(trained.weights, now[None])[0]
+        values: Array = self._each(self.net.every, trained.weights, now[None]).mean(axis=0)[0]
+        return values
 
     def worth(
         self, trained: TrainedWeights, now: Array, acting: Float[Array, "heads actions"]

@@ -85,6 +85,8 @@ def _finite(machine: MachineArrays) -> DeviceWorld:
 
 CHUNK = 500
 """Steps whose random numbers are drawn at once."""
+MIXED = 100
+"""Steps of an environment after which, or with the next chunk, the length of a random action is drawn anew where it is mixed."""
 
 
 def chunk(config: DeepConfig) -> int:
@@ -130,6 +132,7 @@ def begun(world: DeviceWorld, before: Any, uniform: Array) -> Any:
 def randoms(agent: DeepAgent, keys: Array, number: Array) -> tuple[Array, Array]:
     """The random numbers of a chunk of steps: uniforms and normals, [chunk, seeds, count]."""
     count, envs, stretch = chunk(agent.config), agent.config.envs, agent.config.explore_steps
+    rounds = jnp.arange(count) // envs
 
     def of(key: Array) -> tuple[Array, Array]:
         # Chance depends on the seed and the step alone, nothing is carried along: stopping anywhere, or resuming,
@@ -141,14 +144,26 @@ def randoms(agent: DeepAgent, keys: Array, number: Array) -> tuple[Array, Array]
     if stretch > 1:
         # Steps of a stretch share what decides about exploring: a random action is then kept for all of them. Those of
         # one environment lie `envs` apart.
-        steps = jnp.arange(count)
-        first = steps // envs // stretch * stretch * envs + steps % envs
+        def since(key: Array) -> Array:
+            mixed = agent.config.explore_mixed
+            return _since(jax.random.fold_in(key, number), stretch, rounds) if mixed else rounds % stretch
+
+        first = jnp.arange(count)[:, None] - envs * jax.vmap(since, out_axes=1)(keys)
         acting = slice(agent.config.batch, agent.config.batch + 2)
-        uniforms = uniforms.at[..., acting].set(uniforms[first][..., acting])
+        own = jnp.arange(len(keys))
+        uniforms = uniforms.at[..., acting].set(uniforms[first, own][..., acting])
         if agent.low.normals:
             # Those of the action come first; the others are noise on targets.
-            normals = normals.at[..., : agent.shape.action].set(normals[first][..., : agent.shape.action])
+            normals = normals.at[..., : agent.shape.action].set(normals[first, own][..., : agent.shape.action])
     return uniforms, normals
+
+
+def _since(key: Array, most: int, rounds: Int[Array, " chunk"]) -> Int[Array, " chunk"]:
+    """How many steps ago the stretch of each step began, where every hundred steps have stretches of their own length."""
+    # 1, 2, 4 ... steps, up to `most`, each as likely as the others; a hundred steps end with whatever stretch is under way.
+    # The key's first two children are those of `randoms`.
+    lengths = 2 ** jax.random.randint(jax.random.fold_in(key, 2), (CHUNK // MIXED,), 0, most.bit_length())
+    return rounds % MIXED % lengths[rounds // MIXED]
 
 
 def learn_and_act(
