@@ -193,7 +193,10 @@ def read_features(features: Features | None, observation: Any, action: Any, foll
     """The features of a step, from the function or from the world; an error where they are no set of names."""
     if features is None:
         if "features" not in info:
-            raise TaskError('the environment reports no info["features"]; pass features=function to the product')
+            raise TaskError(
+                'the environment reports no info["features"]; pass features=function to the product, or to errands check '
+                "--features MODULE:FUNCTION"
+            )
         true, origin = info["features"], 'info["features"]'
     else:
         true, origin = features(observation, action, following, info), "the features function's result"
