@@ -53,7 +53,7 @@ class Stop(KeyboardInterrupt):
     pass
 
 
-@pytest.mark.parametrize(("name", "more"), [*((name, ()) for name in STRANGERS), ("MountainCar-v0", ("envs=4",))])
+@pytest.mark.parametrize(("name", "more"), [*((name, ()) for name in STRANGERS), ("MountainCar-v0", ("envs=4", "networks=2"))])
 def test_a_run_on_a_users_environment_is_stopped_resumed_and_verified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, more: tuple[str, ...]
 ) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Literal
 
 import jax
@@ -54,9 +55,11 @@ class DDQN:
 
     def _each(self, function: Callable[..., Any], layers: Layers, *inputs: Any) -> Any:
         """What a function of the weights gives for each network, behind an axis for them."""
-        if self.config.networks == 1:
-            return jax.tree.map(lambda part: part[None], function(layers, *inputs))
-        return jax.vmap(lambda own: function(own, *inputs))(layers)
+        # One after the other, not vmapped, and joined without jnp.stack: policy files know neither.
+        count = self.config.networks
+        apart = [layers] if count == 1 else [jax.tree.map(itemgetter(n), layers) for n in range(count)]
+        each = [jax.tree.map(lambda part: part[None], function(own, *inputs)) for own in apart]
+        return jax.tree.map(lambda *parts: jnp.concatenate(parts), *each)
 
     def learn(
         self,
