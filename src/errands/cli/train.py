@@ -23,7 +23,7 @@ class Arguments:
     task: tyro.conf.Positional[str]
     """A catalogue name or the path of a task file."""
     learner: tyro.conf.Positional[str | None] = None
-    """A name from 'errands learners'; without one scout on finite worlds, elsewhere crm, on Water and HalfCheetah qcorm-plus."""
+    """A name from 'errands learners'; without one: scout on finite worlds, qcorm-plus elsewhere."""
     steps: Count | None = None
     """Training steps of each seed; 1,000,000 unless said otherwise, at most 20,000 for scout, which stops at its proof."""
     seeds: int | None = None

@@ -64,19 +64,9 @@ LEARNERS: Mapping[str, Entry] = {
 }  # fmt: skip
 
 
-MOST_HEADED = 10
-"""Subtasks up to which a network with a head for each agenda state is the default."""
-
-
 def default_learner(task: Task) -> str:
-    """The learner used when none is named: scout on finite worlds, crm on other environments of users, qcorm-plus elsewhere.
-
-    CRM is what learns on environments that nobody here wrote (docs/methods/deep.md); its network has a head for each agenda
-    state, which are too many above ten subtasks.
-    """
-    if is_finite(task):
-        return "scout"
-    return "crm" if task.world.kind == "gymnasium" and len(task.machine.subtasks) <= MOST_HEADED else "qcorm-plus"
+    """The learner used when none is named: scout on finite worlds, qcorm-plus elsewhere."""
+    return "scout" if is_finite(task) else "qcorm-plus"
 
 
 def is_finite(task: Task) -> bool:

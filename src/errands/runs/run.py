@@ -194,7 +194,7 @@ def train(
 
     Parameters:
         task: a task, a catalogue name or the path of a task file.
-        learner: a name from `errands learners`; without one scout on finite worlds, else crm (Water, HalfCheetah: qcorm-plus).
+        learner: a name from `errands learners`; without one scout on finite worlds, qcorm-plus elsewhere.
         steps: training steps of each seed.
         seed: of everything random; the same seed gives the same run.
         machine: "agenda" or "boolean" for qrm, crm and hrm; the others have their own.
@@ -294,7 +294,7 @@ def training(
 
     Parameters:
         task: a task, a catalogue name or the path of a task file.
-        learner: a name from `errands learners`; without one scout on finite worlds, else crm (Water, HalfCheetah: qcorm-plus).
+        learner: a name from `errands learners`; without one scout on finite worlds, qcorm-plus elsewhere.
         steps: training steps.
         seed: of everything random; the same seed gives the same run.
         machine: "agenda" or "boolean" for qrm, crm and hrm; the others have their own.
