@@ -75,7 +75,7 @@ def test_names_and_machines_are_checked() -> None:
         make_learner(load("figure-1"), "qrm", config=QCoRMConfig())
     assert default_learner(load("figure-1")) == "scout"
     assert default_learner(load("water-2")) == "qcorm-plus"
-    assert default_learner(Task.from_env("CartPole-v1", {"left": {"index": 0, "below": 0}}, "reach(left)")) == "qcorm-plus"
+    assert default_learner(Task.from_env("CartPole-v1", {"left": {"index": 0, "below": 0}}, "sequence(left)")) == "qcorm-plus"
     assert {"qrm", "crm", "hrm", "qcorm", "qcorm-0", "qcorm-plus", "scout", "dirl"} <= set(LEARNERS)
 
 
