@@ -58,8 +58,8 @@ def test_a_fault_is_recorded_and_the_others_go_on(tmp_path: Path) -> None:
 
 
 def test_a_process_that_is_killed_is_recorded_replaced_and_repaired_later(tmp_path: Path, kept: Kept) -> None:
-    sweep = swept(tmp_path / "sweep", task="figure-1", learner="qcorm", seeds=3, steps=2_000_000)
-    whole = swept(tmp_path / "whole", task="figure-1", learner="qcorm", seeds=3, steps=2_000_000)
+    sweep = swept(tmp_path / "sweep", task="figure-1", learner="qcorm", seeds=3, steps=8_000_000)
+    whole = swept(tmp_path / "whole", task="figure-1", learner="qcorm", seeds=3, steps=8_000_000)
     jobs = jobs_of(opened(sweep, sweep.document.cells[0]))
     told = silent(3)
     killed: list[int] = []

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,17 @@ def signalled(number: int, times: int, done: list[int], rest: float = 0.0) -> No
             done.append(wish.asked)
 
 
+@pytest.fixture
+def usual() -> Iterator[None]:
+    """Signals are answered as in a process of its own: Ray, which other tests start, leaves a handler of SIGTERM behind."""
+    known = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in known.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("usual")
 def test_what_was_put_off_is_raised_at_the_end_and_a_second_one_at_once() -> None:
     done: list[int] = []
     with pytest.raises(Terminated) as stop:
@@ -75,6 +87,7 @@ def test_what_was_put_off_is_raised_at_the_end_and_a_second_one_at_once() -> Non
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
+@pytest.mark.usefixtures("usual")
 def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interrupts, "PATIENCE", 0.05)
     began = time.monotonic()
@@ -84,6 +97,7 @@ def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
+@pytest.mark.usefixtures("usual")
 def test_handlers_of_others_are_left_alone() -> None:
     taken: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, frame: taken.append(number))

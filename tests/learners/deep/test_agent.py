@@ -88,13 +88,6 @@ def test_evaluations_act_with_the_weights_that_were_asked_for(agent):
         assert np.array_equal(a, b)
 
 
-def test_what_acts_needs_neither_moments_nor_targets(agent):
-    trained = agent.init(jax.random.PRNGKey(0)).trained
-    bare = agent.acting(trained)
-    assert (bare.mean, bare.square, bare.target) == ([], [], [])
-    assert jax.tree.leaves(bare.weights)[0] is jax.tree.leaves(trained.weights)[0]
-
-
 NONE = jnp.zeros(0)
 
 
