@@ -23,7 +23,11 @@ TRAIN = ["train", "figure-1", "qcorm", "--eval-every", "20", "--checkpoint-every
 
 def interrupted(folder: Path, number: int, words: list[str], seeds: int) -> tuple[int, str]:
     """The exit code and the words of a command that gets a signal once so many seeds are under way."""
-    code = "import sys; from errands.cli import main; sys.exit(main())"
+    # A shell's background job inherits that SIGINT is ignored.
+    code = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from errands.cli import main; sys.exit(main())"
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", code, *words], cwd=folder, stderr=subprocess.PIPE, text=True, start_new_session=True
     )

@@ -12,6 +12,8 @@ import random, signal, sys, threading
 from errands.learners import make_learner
 from errands.tasks import load
 
+# A shell's background job inherits that SIGINT is ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 STEPS, INTERRUPTS = 6_000, 80
 task, name = load("delivery-3"), sys.argv[1]
 
