@@ -1,5 +1,7 @@
 """Deep presets: `paper` holds the numbers that Section 5 prints, `tuned` knows grids, Water and HalfCheetah."""
 
+from dataclasses import replace
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from errands.learners.deep.config import (
     DeepQCoRMConfig,
     deep_preset,
 )
+from errands.learners.deep.team import team_of
 from errands.learners.dirl.config import DeepDiRLConfig
 from errands.tasks import load
 from errands.tasks.task import Task
@@ -149,3 +152,10 @@ def test_long_observations_are_remembered_for_fewer_steps(size, capacity):
 
     task = Task.from_env(Long, lambda before, action, after, info: set(), "goal", limit=5, name="long")
     assert deep_preset("crm", "tuned", task).capacity == capacity
+
+
+def test_several_networks_are_not_for_td3_which_has_two_critics(line):
+    task = line()
+    config = replace(deep_preset("crm", "tuned", task), networks=2)
+    with pytest.raises(ConfigError, match="TD3 has its two critics already"):
+        team_of(task, "crm", config, (0,))

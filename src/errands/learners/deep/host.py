@@ -130,10 +130,10 @@ def learn(
     places: Packed,
     buffer: Array,
     step: Array,
-    uniforms: Array,
-    normals: Array,
+    randoms: tuple[Array, Array],
 ) -> tuple[Packed, Packed]:
     """One update of every seed for each of its environments; runs while those step."""
+    uniforms, normals = randoms
     agent_states = AgentState(layouts.trained.unpack(trained), layouts.high.unpack(high))
     positions = layouts.positions.unpack(places)
     i = step % device.chunk(agent.config)
@@ -387,7 +387,7 @@ class HostTeam(Team):
                     phases = phased(self.agent)
                     agent = phases[update % len(phases)]
                     # Donates what was learnt; positions and buffer are still needed by `turn`, which donates those.
-                    trained, high = learn(agent, layouts, trained, high, now.positions, now.buffer, now.step, *randoms)
+                    trained, high = learn(agent, layouts, trained, high, now.positions, now.buffer, now.step, randoms)
                 answer = packed(self.host_envs.receive())
                 # From here on the numbers are those of the next step, whose action `turn` chooses.
                 self._count += envs
