@@ -33,7 +33,7 @@ Row = Mapping[str, Any]
 Steps = dict[int, list[Evaluation]]
 MACHINES = {method.learner: method.machine for method in DEEP}
 FIRST_QCORM = {"delta": "printed", "ground_replay": "always", "shortest": "ratchet", "penalty": None, "floor": None}
-"""What the first generation's QCoRM did where there is a setting now; the second one's K_mi was a ratchet unless it says so."""
+"""What the first generation's QCoRM did where there is a setting now."""
 READINGS = {"gate": {"delta": "gated"}, "noKop": {"delta": "episode"}, "both": {"delta": "both"}}
 """Names that variants of the reward had before `delta` was a setting; `both` needs K > K_mi and K^tau < K_op, and is none now."""
 
@@ -104,8 +104,6 @@ def settings_of(row: Row) -> tuple[str, dict[str, Any]]:
         raise StoreError(f"'{row['run']}' names no learner with settings, such as crm/batch=128")
     learner, reading, given = match.groups()
     settings: dict[str, Any] = dict(FIRST_QCORM) if learner == "qcorm" and "success" not in row else {}
-    if learner == "qcorm" and "success" in row:
-        settings = {"shortest": "ratchet"}
     if learner == "qcorm-0" and row["preset"] == "paper" and "success" not in row:
         settings = {"ground_replay": "always"}
     settings |= READINGS[reading] if reading else {}
