@@ -17,6 +17,7 @@ from errands.learners.deep.batch import (
     expand_far,
     options_of,
     rule_arrays,
+    within,
 )
 from errands.learners.deep.config import DeepConfig, DeepHRMConfig, DeepQCoRMConfig
 from errands.learners.deep.ddqn import DDQN
@@ -286,7 +287,7 @@ def test_targets_stay_within_the_bounds_of_their_own_heads():
     column = jnp.zeros((2, 2))
     rows = jnp.zeros((2, 1))
     batch = Batch(rows, rows, rows, column, column, column.astype(int), column, bounds=bounds)
-    assert batch.within(jnp.array([[3.0, 3.0], [-3.0, -3.0]])).tolist() == [[1.0, 3.0], [0.0, -1.0]]
+    assert within(bounds, jnp.array([[3.0, 3.0], [-3.0, -3.0]])).tolist() == [[1.0, 3.0], [0.0, -1.0]]
     own = batch.only(jnp.array([[1], [0]]))
-    assert own.within(jnp.array([[9.0], [9.0]])).tolist() == [[5.0], [1.0]]
-    assert batch._replace(bounds=None).within(jnp.full((2, 2), 9.0)).tolist() == [[9.0, 9.0]] * 2
+    assert within(own.bounds, jnp.array([[9.0], [9.0]])).tolist() == [[5.0], [1.0]]
+    assert within(None, jnp.full((2, 2), 9.0)).tolist() == [[9.0, 9.0]] * 2

@@ -1,10 +1,12 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from errands.errors import ConfigError
-from errands.learners.deep.batch import RowShape
-from errands.learners.deep.config import DeepPlusConfig, deep_preset
+from errands.learners.deep.batch import RowShape, by_state, expand_far, rule_arrays
+from errands.learners.deep.config import DeepConfig, DeepPlusConfig, deep_preset
 from errands.learners.deep.contexts import OverContexts, moves_left
 from errands.learners.deep.machine import machine_arrays
 from errands.tasks import load
@@ -55,6 +57,71 @@ def test_where_the_world_ends_nothing_follows():
     expansion = over()
     batch = expansion.batch(rows(expansion, (None, 7, 1)), jnp.int32(0), jnp.zeros(7))
     assert not np.asarray(batch.discount).any()
+
+
+def test_three_steps_pay_each_machine_state_what_its_own_places_pay_on_the_way():
+    # Nothing, then v2, then v1: {v2} is done at the second step, {v1,v2} at the third, {v1,v2,v3} waits for v3.
+    expansion = over(n_steps=3, batch=1)
+    stretch = rows(expansion, (None, 7, 0), ("v2", 7, 0), ("v1", 5, 0))
+    # The last observation is 4 only behind the last step.
+    batch = expansion.batch(stretch.at[2, 1].set(4.0), jnp.int32(0), jnp.zeros(7))
+    at = {int(mask): k for k, mask in enumerate(bits(batch.codes)[0, :-1])}
+    paid, discount = (np.asarray(x)[0] for x in (batch.reward, batch.discount))
+    assert [paid[at[m]] for m in (2, 3, 7, 4)] == pytest.approx([0.9, 0.9**2, 0.0, 0.0])
+    assert [discount[at[m]] for m in (2, 3, 7, 4)] == pytest.approx([0.0, 0.0, 0.9**3, 0.9**3])
+    assert bits(batch.later)[0, at[7]] == 4
+    assert bits(batch.codes)[0, -1] == 7
+    assert (paid[-1], discount[-1]) == (paid[at[7]], discount[at[7]])
+    assert batch.following.tolist() == [[4.0]]
+
+
+def test_a_stretch_ends_with_the_episode_and_goes_on_behind_a_time_limit_only():
+    expansion = over(n_steps=3, batch=2)
+    late = rows(expansion, (None, 7, 0), ("v2", 7, 2), ("v1", 7, 0)), rows(expansion, (None, 7, 0), ("v2", 7, 1), ("v1", 7, 0))
+    batch = expansion.batch(jnp.concatenate(late), jnp.int32(0), jnp.zeros(7))
+    at = {int(mask): k for k, mask in enumerate(bits(batch.codes)[0, :-1])}
+    assert batch.reward[:, at[3]].tolist() == [0.0, 0.0], "v1 belongs to the next episode"
+    assert batch.discount[:, at[3]].tolist() == pytest.approx([0.9**2, 0.0])
+    assert bits(batch.later)[0, at[3]] == 1
+
+
+def test_no_target_is_more_than_the_machine_pays_for_one_place_per_step():
+    """n places take n steps at least, so 0.9^(n - 1); divided by a plan of 4 steps a place, 0.9^(-3 (n - 1))."""
+    left = [1, 2, 3]
+    states = [int(np.flatnonzero(over().machine.masks == mask)[0]) for mask in (1, 3, 7)]
+    for leg, power in ((0.0, 1), (4.0, -3)):
+        expansion = over(bound_values=True, leg=leg, reward_scale=2.0)
+        least, most = expansion.bounds[:, states]
+        assert least.tolist() == [0.0] * 3
+        assert most == pytest.approx([2.0 * 0.9 ** (power * (n - 1)) for n in left])
+    batch = expansion.batch(rows(expansion, ("v2", 3, 0)), jnp.int32(0), jnp.zeros(7))
+    assert batch.bounds.shape == (2, 1, 8)
+    assert float(batch.bounds[1, 0, -1]) == pytest.approx(2.0 * 0.9**-3)
+    assert over().batch(rows(expansion, ("v2", 3, 0)), jnp.int32(0), jnp.zeros(7)).bounds is None
+
+
+@settings(deadline=None, max_examples=12)
+@given(st.sampled_from(["visit-3", "figure-1"]), st.sampled_from([1, 3]), st.sampled_from([0.0, 3.0]), st.integers(0, 99))
+def test_with_all_machine_states_drawn_targets_are_those_of_crm(task, steps, leg, seed):
+    """CRM's heads are machine states; values divided by a plan are multiplied with it again."""
+    expansion = over(task, n_steps=steps, batch=6, leg=leg, bound_values=True)
+    machine, count = expansion.machine, 6
+    running, draw = np.flatnonzero(machine.running), np.random.default_rng(seed)
+    stretches = draw.random((count, steps, 6), np.float32)
+    # Columns: observation, next one, action, then these three. Only stretches tell a time limit, 2, from no end.
+    stretches[..., 3] = draw.integers(len(machine.labels), size=(count, steps))
+    stretches[..., 4] = draw.choice(running, (count, steps))
+    stretches[..., 5] = draw.choice([0, 0, 0, 1, 2] if steps > 1 else [0, 1], (count, steps))
+    plus = expansion.batch(jnp.asarray(stretches.reshape(-1, 6)), jnp.int32(0), jnp.zeros(expansion.contexts))
+    rule = by_state(machine, DeepConfig(gamma=GAMMA), counterfactual=True)
+    crm = expand_far(expansion.shape, rule_arrays(rule), False, GAMMA, jnp.asarray(stretches))
+    plan, drawn, bounds = expansion.nominal, len(running), rule.bounds(GAMMA)
+    reached, discount = np.asarray(plus.reached)[:, :drawn], np.asarray(plus.discount)[:, :drawn]
+    np.testing.assert_array_equal(plus.following, crm.following)
+    np.testing.assert_allclose(plus.reward[:, :drawn] * plan[running], crm.reward[:, running], rtol=1e-5)
+    np.testing.assert_allclose(discount * plan[running] / plan[reached], GAMMA * crm.goes_on[:, running], rtol=1e-5)
+    np.testing.assert_array_equal(reached[discount > 0], np.asarray(crm.follow)[:, running][discount > 0])
+    np.testing.assert_allclose(plus.bounds[:, 0, :drawn] * plan[running], bounds[:, running], rtol=1e-5)
 
 
 def test_divided_by_a_plan_values_of_that_plan_are_those_of_its_last_leg():

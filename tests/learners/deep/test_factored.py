@@ -51,7 +51,14 @@ def mixed(layers, seed):
 
 @pytest.mark.parametrize(
     ("few", "changes"),
-    [(True, {}), (False, {}), (True, {"late": 1}), (False, {"late": 2, "leg": 3.0})],
+    [
+        (True, {}),
+        (False, {}),
+        (True, {"late": 1}),
+        (False, {"late": 2, "leg": 3.0}),
+        (True, {"bound_values": True, "reward_scale": 0.01}),
+        (False, {"bound_values": True, "reward_scale": 0.01, "leg": 3.0}),
+    ],
 )
 def test_a_value_is_drawn_to_the_targets_value_of_the_online_choice_in_the_agenda_that_follows(few, changes):
     config = DeepPlusConfig(**SMALL, **changes)
@@ -70,16 +77,19 @@ def test_a_value_is_drawn_to_the_targets_value_of_the_online_choice_in_the_agend
 
     loss, acting, seen = both(weights, target)
     batch, weights, target, total = *jax.tree.map(np.asarray, (batch, weights, target)), 0.0
-    codes = np.asarray(given.codes)
+    codes, cut = np.asarray(given.codes), 0
     for r in range(ROWS):
         for k in range(4):
             q = plain(weights, batch.observations[r], codes[r, k], config)[int(actions[r, 0])]
             best = np.argmax(plain(weights, batch.following[r], batch.later[r, k], config))
             value = plain(target, batch.following[r], batch.later[r, k], config)[best]
-            goal = float(batch.reward[r, k]) + float(batch.discount[r, k]) * value
+            free = float(batch.reward[r, k]) + float(batch.discount[r, k]) * value
+            goal = np.clip(free, *batch.bounds[:, r, k]) if config.bound_values else free
+            cut += goal != free
             error = abs(q - goal)
             total += (0.5 * error**2 if error < 1 else error - 0.5) / (ROWS * 4)
     assert float(loss) == pytest.approx(total, rel=1e-4)
+    assert bool(cut) is config.bound_values
     np.testing.assert_allclose(acting[0], plain(weights, now, batch.code, config), atol=1e-4)
     np.testing.assert_allclose(seen, acting, atol=1e-5)
 
@@ -102,8 +112,9 @@ def test_next_observations_and_the_one_to_act_on_teach_nothing():
         np.testing.assert_allclose(one, other, atol=1e-6)
 
 
-def test_td3_is_drawn_to_the_smaller_critic_at_the_noisy_action_of_the_agenda_that_follows():
-    config = DeepPlusConfig(**SMALL, target_noise=0.4, noise_clip=0.3)
+@pytest.mark.parametrize("bounded", [False, True])
+def test_td3_is_drawn_to_the_smaller_critic_at_the_noisy_action_of_the_agenda_that_follows(bounded):
+    config = DeepPlusConfig(**SMALL, target_noise=0.4, noise_clip=0.3, bound_values=bounded, reward_scale=0.1)
     batch = sampled(config, jnp.tanh(numbers(ROWS, 2, seed=7)), 2)
     low = FactoredTD3.of(INPUTS, CODES, 2, config)
     trained = low.init(jax.random.PRNGKey(2))
@@ -112,7 +123,7 @@ def test_td3_is_drawn_to_the_smaller_critic_at_the_noisy_action_of_the_agenda_th
         actor=trained.actor._replace(target=actor), critics=trained.critics._replace(target=critics)
     )
     normals = numbers(ROWS, 1, 2, seed=5)
-    found = jax.jit(low._goal)(lagging, batch, normals)
+    found, given_codes = jax.jit(low._goal)(lagging, batch, normals), batch.codes
     batch, actor, critics, found = jax.tree.map(np.asarray, (batch, actor, critics, found))
     for r in range(ROWS):
         for k in range(4):
@@ -122,6 +133,9 @@ def test_td3_is_drawn_to_the_smaller_critic_at_the_noisy_action_of_the_agenda_th
             both = [jax.tree.map(lambda part, i=i: part[i], critics) for i in range(2)]
             value = min(float(plain(one, joined, batch.later[r, k], config)[0]) for one in both)
             goal = float(batch.reward[r, k]) + float(batch.discount[r, k]) * value
+            # The last place pays 0.1, so n of them are worth 0.1 * 0.9^(n - 1) at most.
+            left = int(np.asarray(given_codes)[r, k, 1:].sum())
+            goal = min(max(goal, 0.0), 0.1 * 0.9 ** (left - 1)) if bounded else goal
             assert float(found[r, k]) == pytest.approx(goal, rel=1e-4, abs=1e-5)
 
 

@@ -93,12 +93,14 @@ def same(ours, theirs) -> None:
         assert ours[name].tobytes() == theirs[name].tobytes(), name
 
 
-@pytest.mark.parametrize("world", ["on the device", "on the host"])
-def test_a_team_is_resumed_from_its_members_checkpoints_byte_for_byte(world, line):
+@pytest.mark.parametrize(
+    ("world", "learner"), [("on the device", "qcorm"), ("on the host", "qcorm"), ("on the host", "qcorm-plus")]
+)
+def test_a_team_is_resumed_from_its_members_checkpoints_byte_for_byte(world, learner, line):
     task = load("figure-1") if world == "on the device" else line()
     small = {"width": 16, "depth": 1, "batch": 8, "warmup": 20, "capacity": 500, "eval_every": 150}
-    config = dataclasses.replace(deep_preset("qcorm", "tuned", task), **small)
-    whole, first, second = (DeepTeam(task, config, (4, 2, 7), "qcorm") for _ in range(3))
+    config = dataclasses.replace(deep_preset(learner, "tuned", task), **small)
+    whole, first, second = (DeepTeam(task, config, (4, 2, 7), learner) for _ in range(3))
     seen = list(whole.train(300))
     assert [e.step for e in seen[0]] == [150] * 3
     before = list(first.train(150))
@@ -110,7 +112,7 @@ def test_a_team_is_resumed_from_its_members_checkpoints_byte_for_byte(world, lin
     assert list(second.train(300)) == seen[1:]
     for ours, theirs in zip(second.save(), whole.save(), strict=True):
         same(ours, theirs)
-    alone = DeepLearner(task, config, 2, "qcorm")
+    alone = DeepLearner(task, config, 2, learner)
     alone.restore(whole.members[1].save())
     assert alone.measure() == seen[-1][1]
     assert (alone.step, alone.evaluation_steps) == (300, whole.members[1].evaluation_steps)

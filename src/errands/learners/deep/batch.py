@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -42,26 +43,31 @@ class Rule:
         return int(self.reward.shape[1])
 
     def bounds(self, gamma: float) -> Floats:
-        """[2, H] the least and the most that a head can be paid if labels come as they like.
-
-        Both are infinite where signals pay, or nothing is discounted.
-        """
-        ends = np.zeros((2, self.heads))
-        if self.pay.any() or gamma >= 1:
-            return np.broadcast_to([[-np.inf], [np.inf]], ends.shape)
-        while True:
-            later = self.goes_on * ends[:, self.follow]
-            # The world may end at any step, after which nothing is paid.
-            least = (self.reward + gamma * np.minimum(later[0], 0.0)).min(axis=0)
-            most = (self.reward + gamma * np.maximum(later[1], 0.0)).max(axis=0)
-            before, ends = ends, np.stack([least, most])
-            if np.abs(ends - before).max() <= 1e-9 * np.abs(ends).max():
-                return ends
+        """[2, H] the least and the most that a head can be paid."""
+        return payable(self.reward, self.pay, self.goes_on, self.follow, gamma)
 
     @property
     def stays(self) -> bool:
         """Whether every head bootstraps from itself."""
         return bool((self.follow == np.arange(self.heads)).all())
+
+
+def payable(reward: Floats, pay: Floats, goes_on: Flags, follow: Ints, gamma: float) -> Floats:
+    """[2, H] the least and the most that heads of these tables can be paid if labels come as they like.
+
+    Both are infinite where signals pay, or nothing is discounted.
+    """
+    ends = np.zeros((2, reward.shape[1]))
+    if pay.any() or gamma >= 1:
+        return np.broadcast_to([[-np.inf], [np.inf]], ends.shape)
+    while True:
+        later = goes_on * ends[:, follow]
+        # The world may end at any step, after which nothing is paid.
+        least = (reward + gamma * np.minimum(later[0], 0.0)).min(axis=0)
+        most = (reward + gamma * np.maximum(later[1], 0.0)).max(axis=0)
+        before, ends = ends, np.stack([least, most])
+        if np.abs(ends - before).max() <= 1e-9 * np.abs(ends).max():
+            return ends
 
 
 def _pay(machine: MachineArrays, factor: Floats, signal: Ints) -> tuple[Floats, Floats]:
@@ -205,10 +211,6 @@ class Batch(NamedTuple):
     bounds: Float[Array, "both any taught"] | None = None
     """The least and the greatest that targets may be."""
 
-    def within(self, goal: Float[Array, "rows taught"]) -> Float[Array, "rows taught"]:
-        """Targets within their bounds."""
-        return goal if self.bounds is None else jnp.clip(goal, self.bounds[0], self.bounds[1])
-
     def only(self, heads: Int[Array, "rows some"]) -> Batch:
         """The same for a few heads of each row."""
 
@@ -219,6 +221,13 @@ class Batch(NamedTuple):
         taught = {"reward": part(self.reward), "goes_on": part(self.goes_on), "weight": part(self.weight)}
         bounds = None if self.bounds is None else self.bounds[:, 0][:, heads]
         return self._replace(**taught, follow=follow, heads=heads, bounds=bounds)
+
+
+def within(
+    bounds: Float[Array, "both any taught"] | None, goal: Float[Array, "rows taught"]
+) -> Float[Array, "rows taught"]:
+    """Targets kept between their bounds, where there are any."""
+    return goal if bounds is None else jnp.clip(goal, bounds[0], bounds[1])
 
 
 class RuleArrays(NamedTuple):
@@ -255,31 +264,84 @@ def expand(shape: RowShape, rule: RuleArrays, stays: bool, rows: Float[Array, "r
     )
 
 
+class Terms(NamedTuple):
+    """What one step of each row does to the heads, or machine states, that learn from it."""
+
+    reward: Float[Array, "rows taught"]
+    pay: Float[Array, "rows taught signals"]
+    """The factor of each signal."""
+    goes_on: Float[Array, "rows taught"]
+    """What the value of what follows is multiplied with."""
+    follow: Int[Array, "rows taught"]
+    """The head or machine state whose value that is."""
+    counts: Float[Array, "rows taught"] | None = None
+    """Whether the step teaches anything; None: it always does."""
+
+
+class Stretch(NamedTuple):
+    """What several steps of each row come to."""
+
+    reward: Float[Array, "rows taught"]
+    """What they pay, discounted to the first."""
+    goes_on: Float[Array, "rows taught"]
+    """The product over the steps taken, and `gamma` to the power of their number less one; 0 behind an end."""
+    follow: Int[Array, "rows taught"]
+    counts: Float[Array, "rows taught"]
+    following: Float[Array, "rows observation"]
+    """The observation after the last of them."""
+
+
+def walk(
+    shape: RowShape,
+    gamma: float,
+    stretches: Float[Array, "rows steps row"],
+    start: Int[Array, "rows taught"],
+    terms_of: Callable[[Int[Array, " rows"], Int[Array, "rows taught"]], Terms],
+) -> Stretch:
+    """Every head, or machine state, led through the labels of its rows until the episode is over or the rows are.
+
+    `gamma` is 1 where it is in `goes_on` already; else the update multiplies what follows with it once more.
+    """
+    head, reward, goes_on, counts = start, jnp.zeros(start.shape), jnp.ones(start.shape), jnp.ones(start.shape)
+    # [B] whether the stretch goes on.
+    on, following = jnp.ones(len(start), jnp.bool_), shape.following(stretches[:, 0])
+    for k in range(stretches.shape[1]):
+        row = stretches[:, k]
+        terms = terms_of(row[:, -3].astype(jnp.int32), head)
+        paid = terms.reward + jnp.einsum("bhs,bs->bh", terms.pay, shape.signals_of(row))
+        live = on[:, None] & (goes_on > 0)
+        reward = reward + jnp.where(live, goes_on * paid * (gamma if k else 1.0), 0.0)
+        if terms.counts is not None:
+            counts = counts * jnp.where(live, terms.counts, 1.0)
+        further = terms.goes_on * (row[:, -1] != 1.0)[:, None] * (gamma if k else 1.0)
+        goes_on = jnp.where(on[:, None], goes_on * further, goes_on)
+        head = jnp.where(on[:, None], terms.follow, head)
+        following = jnp.where(on[:, None], shape.following(row), following)
+        on = on & (row[:, -1] == 0.0)
+    return Stretch(reward, goes_on, head, counts, following)
+
+
 def expand_far(
     shape: RowShape, rule: RuleArrays, stays: bool, gamma: float, stretches: Float[Array, "rows steps row"]
 ) -> Batch:
     """What stretches of rows teach every head: rewards until the episode is over or the rows are, and what follows then."""
-    count, steps = stretches.shape[:2]
-    head = jnp.broadcast_to(jnp.arange(rule.table.shape[1]), (count, rule.table.shape[1]))
-    # [B, H]: what is paid; gamma to the power of the steps taken less one, and 0 behind an end, since the update
-    # multiplies what follows with gamma once more; the weight. [B]: whether the stretch goes on.
-    paid, factor, weight = jnp.zeros(head.shape), jnp.ones(head.shape), rule.alive[stretches[:, 0, -2].astype(jnp.int32)]
-    on, following = jnp.ones(count, jnp.bool_), shape.following(stretches[:, 0])
-    for k in range(steps):
-        row = stretches[:, k]
-        terms = jnp.take_along_axis(rule.table[row[:, -3].astype(jnp.int32)], head[..., None], axis=1)
-        reward = terms[..., 0] + jnp.einsum("bhs,bs->bh", terms[..., 4:], shape.signals_of(row))
-        live = on[:, None] & (factor > 0)
-        paid = paid + jnp.where(live, factor * reward * (gamma if k else 1.0), 0.0)
-        weight = weight * jnp.where(live, terms[..., 2], 1.0)
-        further = terms[..., 1] * (row[:, -1] != 1.0)[:, None] * (gamma if k else 1.0)
-        factor = jnp.where(on[:, None], factor * further, factor)
-        head = jnp.where(on[:, None], terms[..., 3].astype(jnp.int32), head)
-        following = jnp.where(on[:, None], shape.following(row), following)
-        on = on & (row[:, -1] == 0.0)
-    first = stretches[:, 0]
-    follow = None if stays else head
-    return Batch(shape.observations(first), following, shape.actions(first), paid, factor, follow, weight)
+
+    def terms_of(label: Array, head: Array) -> Terms:
+        """The rule's entries of a label for some heads of each row."""
+        terms = jnp.take_along_axis(rule.table[label], head[..., None], axis=1)
+        return Terms(terms[..., 0], terms[..., 4:], terms[..., 1], terms[..., 3].astype(jnp.int32), terms[..., 2])
+
+    heads, first = rule.table.shape[1], stretches[:, 0]
+    far = walk(shape, gamma, stretches, jnp.broadcast_to(jnp.arange(heads), (len(first), heads)), terms_of)
+    return Batch(
+        shape.observations(first),
+        far.following,
+        shape.actions(first),
+        far.reward,
+        far.goes_on,
+        None if stays else far.follow,
+        rule.alive[first[:, -2].astype(jnp.int32)] * far.counts,
+    )
 
 
 class Extra(NamedTuple):

@@ -237,8 +237,8 @@ class DeepPlusConfig(DeepConfig):
         self._at_least(1, "contexts", "code_width")
         self._not_negative("leg")
         self._shares("visited")
-        if self.n_steps > 1 or self.bound_values or self.networks > 1:
-            raise ConfigError("'qcorm-plus' has no n_steps, bound_values or networks; leave them out")
+        if self.networks > 1:
+            raise ConfigError(f"networks is {self.networks}, but 'qcorm-plus' has one; leave it out")
         if not 0 <= self.late < self.depth:
             raise ConfigError(f"late is {self.late}; it must be at least 0 and less than depth, {self.depth}")
 

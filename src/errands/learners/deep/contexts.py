@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from numpy.typing import NDArray
 
-from errands.learners.deep.batch import Extra, RowShape
+from errands.learners.deep.batch import Extra, RowShape, Terms, payable, walk
 from errands.learners.deep.config import DeepPlusConfig
 from errands.learners.deep.machine import MachineArrays
 from errands.tables import RUNNING, SUCCESS
@@ -46,6 +46,8 @@ class ContextBatch(NamedTuple):
     """Their codes."""
     code: Float[Array, " codes"]
     """The code of the machine state that is to be acted in."""
+    bounds: Float[Array, "both rows contexts"] | None = None
+    """The least and the greatest that targets may be."""
 
     @property
     def codes(self) -> Float[Array, "rows contexts codes"]:
@@ -133,36 +135,50 @@ class OverContexts:
         met = own[jnp.arange(self.contexts - self._lots) % len(own)]
         return jnp.concatenate([met, running[jnp.minimum(place, len(running) - 1)]])
 
+    @cached_property
+    def bounds(self) -> NDArray[np.float32]:
+        """[2, U] the least and the most that the machine can pay, as multiples of `nominal` too."""
+        table, pays = self.machine.table, self.machine.pays * self.config.reward_scale
+        goes_on = self.machine.running[table.next].T
+        ends = payable(pays[..., 0].T, pays[..., 1:], goes_on, table.next.T, self.config.gamma)
+        return (ends / self.nominal).astype(np.float32)
+
     def batch(self, rows: Array, state: Array, uniforms: Array) -> ContextBatch:
-        """The batch of sampled rows."""
-        codes, following = jnp.asarray(self.codes), jnp.asarray(self.machine.table.next)
-        label, own, ends = (rows[:, -3].astype(jnp.int32), rows[:, -2].astype(jnp.int32), rows[:, -1:])
+        """The batch of sampled rows; those of a stretch stand side by side."""
+        codes, following, terms = (jnp.asarray(x) for x in (self.codes, self.machine.table.next, self.terms))
+        stretches = rows.reshape(-1, self.config.n_steps, rows.shape[1])
+        first, own = stretches[:, 0], stretches[:, 0, -2].astype(jnp.int32)
         drawn = self._drawn(uniforms, own)
-        contexts = jnp.concatenate([jnp.broadcast_to(drawn, (len(rows), self.contexts)), own[:, None]], axis=1)
-        reached = following[contexts, label[:, None]]
-        terms = jnp.asarray(self.terms)[contexts, label[:, None]]
-        reward = terms[..., 0] + jnp.sum(terms[..., 1:-1] * self.shape.signals_of(rows)[:, None], axis=2)
-        discount = terms[..., -1] * (1.0 - ends)
-        weight = jnp.ones_like(discount)
+        contexts = jnp.concatenate([jnp.broadcast_to(drawn, (len(first), self.contexts)), own[:, None]], axis=1)
+
+        def terms_of(label: Array, here: Array) -> Terms:
+            """What a label does to some machine states of each row."""
+            part = terms[here, label[:, None]]
+            return Terms(part[..., 0], part[..., 1:-1], part[..., -1], following[here, label[:, None]])
+
+        # The discount in `terms` contains gamma.
+        far = walk(self.shape, 1.0, stretches, contexts, terms_of)
+        weight = far.counts
         if self.machine.task.vanishing:
             # Where things vanish a context may have no subtask left that the row's own state has completed.
             masks = jnp.asarray(self.machine.masks)
             weight = (masks[contexts] & ~masks[own][:, None] == 0).astype(jnp.float32)
         return ContextBatch(
-            self.shape.observations(rows),
-            self.shape.following(rows),
-            self.shape.actions(rows),
-            reward,
-            discount,
+            self.shape.observations(first),
+            far.following,
+            self.shape.actions(first),
+            far.reward,
+            far.goes_on,
             weight,
             codes[drawn],
             codes[own],
             # With few machine states it is cheaper to value them all by one product and to pick than to value each
             # row's own.
             codes if len(codes) <= self._few else None,
-            reached,
-            codes[reached],
+            far.follow,
+            codes[far.follow],
             codes[state],
+            jnp.asarray(self.bounds)[:, contexts] if self.config.bound_values else None,
         )
 
     def with_extra(self, batch: ContextBatch, extra: Extra) -> ContextBatch:

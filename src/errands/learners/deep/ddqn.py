@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from errands.learners.deep.batch import Batch
+from errands.learners.deep.batch import Batch, within
 from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.network import (
     Convolution,
@@ -89,7 +89,7 @@ class DDQN:
         value = double(jax.lax.stop_gradient(following), later)
         if batch.heads is None and batch.follow is not None:
             value = jnp.take_along_axis(value, batch.follow, axis=1)
-        goal = batch.within(batch.reward + self.config.gamma * batch.goes_on * value)
+        goal = within(batch.bounds, batch.reward + self.config.gamma * batch.goes_on * value)
         taken = batch.actions[:, 0].astype(jnp.int32)
         # A product with one-hot rows instead of a gather, whose way back would be a slow scatter.
         chosen = jnp.sum(q * jax.nn.one_hot(taken, self.net.outputs)[:, None], axis=-1)

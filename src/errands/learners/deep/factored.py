@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from errands.learners.deep.batch import within
 from errands.learners.deep.config import DeepPlusConfig
 from errands.learners.deep.contexts import ContextBatch
 from errands.learners.deep.ddqn import double, explored
@@ -90,7 +91,7 @@ class FactoredDDQN:
         shared = net.every(layers, features[:count], drawn)
         q = jnp.concatenate([shared, net.join(layers, features[:count], own)[:, None]], axis=1)
         online = self._later(jax.lax.stop_gradient(layers), jax.lax.stop_gradient(features[count:-1]), batch)
-        goal = batch.reward + batch.discount * double(online, later)
+        goal = within(batch.bounds, batch.reward + batch.discount * double(online, later))
         taken = jax.nn.one_hot(batch.actions[:, 0].astype(jnp.int32), net.outputs)[:, None]
         error = jnp.sum(q * taken, axis=2) - goal
         return weighted(batch.weight, l1_beyond_one(error)), net.join(layers, features[-1:], here)
@@ -184,7 +185,7 @@ class FactoredTD3:
         # Here each context has an action of its own, so the critics' trunk is paid for once per context.
         actions = jnp.clip(self._actions(trained.actor.target, batch.following, batch.later) + noise, -1.0, 1.0)
         value = self._judge(trained.critics.target, batch.following, actions, batch.later).min(axis=0)
-        return batch.reward + batch.discount * value
+        return within(batch.bounds, batch.reward + batch.discount * value)
 
     def _critic_loss(self, critics: Layers, batch: ContextBatch, goal: Array) -> Float[Array, ""]:
         # The action is the stored one whatever the machine state: one row of the trunk serves all of them.

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from errands.learners.deep.batch import Batch
+from errands.learners.deep.batch import Batch, within
 from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.network import Headed, Layers, Sizes, TrainedWeights, descend, fresh, init_layers, weighted
 
@@ -103,7 +103,7 @@ class TD3:
         value = self._judge(trained.critics.target, batch.following, actions, ahead).min(axis=0)
         if batch.heads is None and batch.follow is not None:
             value = jnp.take_along_axis(value, batch.follow, axis=1)
-        return batch.within(batch.reward + c.gamma * batch.goes_on * value)
+        return within(batch.bounds, batch.reward + c.gamma * batch.goes_on * value)
 
     def _critic_loss(self, critics: Layers, batch: Batch, goal: Float[Array, "rows taught"]) -> Float[Array, ""]:
         rows = jnp.concatenate([batch.observations, batch.actions], axis=1)
