@@ -57,7 +57,7 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def evidence_of(*files: Iterable[Row]) -> Evidence:
-    """Curves and paces of any number of runs; where a method was measured by both generations, the first one's is named so."""
+    """Curves and paces of any number of runs; where a method was measured by both generations, the first if it went further."""
     runs: dict[tuple[Key, bool], list[Steps]] = {}
     paces: dict[Key, tuple[float, ...]] = {}
     for rows in files:
@@ -80,9 +80,11 @@ def evidence_of(*files: Iterable[Row]) -> Evidence:
                 earlier.append(some)
     # The longest run counts, the later one of two that are equally long.
     curves = {key: max(reversed(some), key=max) for key, some in runs.items()}
-    both = {key for key, new in curves if new} & {key for key, new in curves if not new}
-    named = {(key[0], f"{key[1]} (first code)", key[2]) if key in both and not new else key: steps
-             for (key, new), steps in curves.items()}  # fmt: skip
+    # A run of the first generation that went further than the second's stays beside it, under a name that says so.
+    named = {key: steps for (key, new), steps in curves.items() if new or (key, True) not in curves}
+    for (key, new), steps in curves.items():
+        if not new and (key, True) in curves and max(steps) > max(curves[key, True]):
+            named[key[0], f"{key[1]} (first code)", key[2]] = steps
     return Evidence({key: _curve(key, steps) for key, steps in named.items()}, paces)
 
 

@@ -60,9 +60,11 @@ def test_the_first_codes_qcorm_is_the_printed_reading_and_todays_is_the_presets(
     assert "delta=gated" in names(row("qcorm[gate]", "tuned"))[0]
 
 
-def test_a_method_of_both_generations_is_two_curves():
-    found = evidence_of([row("hrm"), row("hrm", success=[True])])
-    assert set(found.curves) == {("water-3", "hrm agenda", "paper"), ("water-3", "hrm agenda (first code)", "paper")}
+def test_a_method_of_both_generations_is_two_curves_where_the_first_went_further():
+    first, second = row("hrm"), row("hrm", success=[True])
+    new, old = ("water-3", "hrm agenda", "paper"), ("water-3", "hrm agenda (first code)", "paper")
+    assert set(evidence_of([first | {"step": second["step"] + 1}, second]).curves) == {new, old}
+    assert set(evidence_of([first, second]).curves) == {new}
 
 
 def test_a_file_continues_a_run_or_is_a_longer_or_shorter_one_of_its_own():
