@@ -426,7 +426,12 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=8, help="processes at a time")
     parser.add_argument("--seconds", type=float, default=1e9, help="time for all of them")
     parser.add_argument("--wheels", type=Path, help="a folder of wheels to unpack and use")
-    parser.add_argument("--site", type=Path, default=Path("strangers-site"), help="where wheels are unpacked")
+    parser.add_argument(
+        "--site",
+        type=Path,
+        default=Path(tempfile.gettempdir()) / "errands-strangers",
+        help="where wheels and compiled programs are kept",
+    )
     parser.add_argument("--table", type=Path, help="print the table of these rows")
     parser.add_argument("--team", action="store_true", help="the seeds of a job in one process (not with sb3)")
     parser.add_argument(
