@@ -105,6 +105,12 @@ def test_a_step_of_half_cheetah_costs_at_most_what_six_full_actions_cost():
     assert pytest.approx(0.1 * 6 * 1.0**2) == COST
 
 
+@pytest.mark.parametrize("task", [GRID, WATER, CHEETAH])
+def test_in_our_own_worlds_qcorm_plus_learns_from_single_steps(task):
+    config = deep_preset("qcorm-plus", "tuned", task)
+    assert (config.n_steps, config.bound_values) == (1, False)
+
+
 def test_qcorm_plus_knows_how_far_things_are_apart():
     assert deep_preset("qcorm-plus", "tuned", GRID).leg == 3.0
     assert deep_preset("qcorm-plus", "tuned", WATER).leg == 8.0
@@ -119,9 +125,10 @@ def test_a_name_that_is_not_known_is_refused():
 
 
 def test_td3_is_tuned_to_the_rewards_of_the_users_machine(line):
-    crm, qcorm = (deep_preset(learner, "tuned", line()) for learner in ("crm", "qcorm"))
+    crm, qcorm, plus = (deep_preset(learner, "tuned", line()) for learner in ("crm", "qcorm", "qcorm-plus"))
     assert (crm.gamma, crm.batch, crm.warmup, crm.reward_scale) == (0.99, 64, 1_000, 10.0)
-    assert (crm.standardise, crm.n_steps, crm.bound_values, crm.random_actions) == (True, 3, True, 0.2)
+    for far in (crm, plus):
+        assert (far.standardise, far.n_steps, far.bound_values, far.random_actions) == (True, 3, True, 0.2)
     assert (qcorm.full_reward, qcorm.min_step_reward) == (10.0, 0.0)
     assert (qcorm.standardise, qcorm.n_steps, qcorm.bound_values) == (True, 1, False), "completions wait for the end"
 
@@ -131,7 +138,7 @@ def test_a_stranger_is_seen_standardised_and_paid_no_more_than_its_machine_pays(
     features = {"left": {"index": 0, "below": -0.9}, "top": {"index": 0, "above": 0.45}}
     task = Task.from_env("MountainCar-v0", features, "any_order(left, top)")
     config = deep_preset(learner, "tuned", task)
-    far = learner in ("qrm", "crm", "hrm", "qcorm-0")
+    far = learner != "qcorm"
     assert (config.standardise, config.explore_steps, config.explore_mixed, config.network) == (True, 16, True, "heads")
     assert (config.n_steps, config.bound_values) == ((5, True) if far else (1, False))
     paper = deep_preset(learner, "paper", task)

@@ -57,14 +57,22 @@ def payable(reward: Floats, pay: Floats, goes_on: Flags, follow: Ints, gamma: fl
 
     Both are infinite where signals pay, or nothing is discounted.
     """
-    ends = np.zeros((2, reward.shape[1]))
+    count = reward.shape[1]
+    ends = np.zeros((2, count))
     if pay.any() or gamma >= 1:
         return np.broadcast_to([[-np.inf], [np.inf]], ends.shape)
+    # Of many labels most do the same to a head: each such move is looked at once, those of a head side by side.
+    rewards, kind = np.unique(reward, return_inverse=True)
+    head = np.broadcast_to(np.arange(count), reward.shape)
+    keys = ((head * count + follow) * 2 + goes_on) * len(rewards) + kind.reshape(reward.shape)
+    moves = np.unique(keys, return_index=True)[1]
+    reward, goes_on, follow, head = (part.ravel()[moves] for part in (reward, goes_on, follow, head))
+    first = np.flatnonzero(np.diff(head, prepend=-1))
     while True:
         later = goes_on * ends[:, follow]
         # The world may end at any step, after which nothing is paid.
-        least = (reward + gamma * np.minimum(later[0], 0.0)).min(axis=0)
-        most = (reward + gamma * np.maximum(later[1], 0.0)).max(axis=0)
+        least = np.minimum.reduceat(reward + gamma * np.minimum(later[0], 0.0), first)
+        most = np.maximum.reduceat(reward + gamma * np.maximum(later[1], 0.0), first)
         before, ends = ends, np.stack([least, most])
         if np.abs(ends - before).max() <= 1e-9 * np.abs(ends).max():
             return ends

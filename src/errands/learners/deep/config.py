@@ -292,7 +292,7 @@ FAR = {"gamma": 0.995, "n_steps": 5, "bound_values": True}
 
 Without those bounds values grow beyond everything with this gamma."""
 FAR_TD3 = {"n_steps": 3, "bound_values": True}
-FAR_LEARNERS = ("qrm", "crm", "hrm", "qcorm-0")
+FAR_LEARNERS = ("qrm", "crm", "hrm", "qcorm-0", "qcorm-plus")
 SMALLEST_PICTURE = 5
 """Pixels of the shorter side from which on a convolution is used."""
 TD3_CONTEXTS = 4
