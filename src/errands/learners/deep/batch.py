@@ -66,8 +66,8 @@ def payable(reward: Floats, pay: Floats, goes_on: Flags, follow: Ints, gamma: fl
     head = np.broadcast_to(np.arange(count), reward.shape)
     keys = ((head * count + follow) * 2 + goes_on) * len(rewards) + kind.reshape(reward.shape)
     moves = np.unique(keys, return_index=True)[1]
-    reward, goes_on, follow, head = (part.ravel()[moves] for part in (reward, goes_on, follow, head))
-    first = np.flatnonzero(np.diff(head, prepend=-1))
+    reward, goes_on, follow = reward.ravel()[moves], goes_on.ravel()[moves], follow.ravel()[moves]
+    first = np.flatnonzero(np.diff(head.ravel()[moves], prepend=-1))
     while True:
         later = goes_on * ends[:, follow]
         # The world may end at any step, after which nothing is paid.
