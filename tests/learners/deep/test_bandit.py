@@ -115,34 +115,20 @@ def test_the_shortest_episode_is_a_ratchet_or_a_mean():
         assert float(memory.shortest) == wanted
 
 
-def failure(length: int, togo: float = np.inf, **changes):
-    """The row of b1, completed at step 3 of an episode that failed after `length` steps; K_mi is 20."""
-    high = bandit(xi_start=0.0, xi_end=0.0, **changes)
-    memory = high.start(KEY)
-    memory = memory._replace(shortest=jnp.float32(20.0), eta=memory.eta.at[0, 0].set(togo))
+@pytest.mark.parametrize(
+    ("failed", "reward", "weight"), [("length", 1.0, 1.0), ("limit", 0.9**81, 1.0), ("skip", 1.0, 0.0)]
+)
+def test_completions_of_failed_episodes_are_paid_by_length_as_if_at_the_limit_or_left_out(failed, reward, weight):
+    """K_mi 20, failed after 4 steps; the limit is 100, so delta K is 80 there."""
+    high = bandit(xi_start=0.0, xi_end=0.0, failed=failed)
+    memory = high.start(KEY)._replace(shortest=jnp.float32(20.0))
     memory = high.note(memory, note(2, 0, B1, 3))
     state = MACHINE.table.next[0, B1]
-    last = note(length - 1, state, MACHINE.numbers[frozenset()], length, over=True)
-    memory = high.note(memory, last._replace(terminal=jnp.bool_(True)))
+    last = note(3, state, MACHINE.numbers[frozenset()], 4, over=True)._replace(terminal=jnp.bool_(True))
+    memory = high.note(memory, last)
     assert int(memory.grounded) == 1
-    return memory.ground[0]
-
-
-@pytest.mark.parametrize(
-    ("failed", "reward", "weight"),
-    [("length", 1.0, 1.0), ("expected", 0.9**6, 1.0), ("limit", 0.9**81, 1.0), ("skip", 1.0, 0.0)],
-)
-def test_completions_of_failed_episodes_are_paid_by_length_expectation_or_limit_or_left_out(failed, reward, weight):
-    """K_mi 20, failed after 4 steps; 25 were expected and the limit is 100, so delta K is 5 and 80 there."""
-    row = failure(4, togo=25.0, failed=failed)
-    assert float(row[2]) == pytest.approx(reward, rel=1e-4)
-    assert float(row[3]) == weight
-
-
-def test_a_failure_later_than_expected_or_where_nothing_was_expected_is_paid_by_its_own_length():
-    assert float(failure(30, togo=25.0, failed="expected")[2]) == pytest.approx(0.9**11, rel=1e-4)
-    assert float(failure(30, failed="expected")[2]) == pytest.approx(0.9**11, rel=1e-4)
-    assert float(failure(4, failed="expected")[2]) == 1.0
+    assert float(memory.ground[0, 2]) == pytest.approx(reward, rel=1e-4)
+    assert float(memory.ground[0, 3]) == weight
 
 
 def test_rewards_can_be_computed_anew_and_kept_at_one_size_when_they_are_replayed():

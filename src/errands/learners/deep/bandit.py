@@ -213,7 +213,8 @@ class Bandit:
         exploited = pending[:, EXPLOITED] == 1
         objective = pending[:, COUPLED] % self.objectives
         took = pending[:, DURATION].astype(jnp.float32)
-        paid_for = jnp.where(note.success, length, self._unfinished(memory, pending, length))
+        paid_for = jnp.where(note.success, length, self.limit) if c.failed == "limit" else length
+        paid_for = jnp.broadcast_to(paid_for, took.shape)
         # Rewards are those of the estimates before the episode's own durations join K_op.
         reward = self.reward(memory, objective, took, paid_for)
         memory = memory._replace(best=self._durations(memory, pending, won & exploited))
@@ -231,18 +232,6 @@ class Bandit:
             grounded=memory.grounded + jnp.sum(listed),
             scale=self._scale(memory.scale, reward, won & replayed),
         )
-
-    def _unfinished(self, memory: BanditMemory, pending: Array, length: Float[Array, ""]) -> Float[Array, " pending"]:
-        """The length by which completions in a failed episode are paid."""
-        if self.config.failed == "limit":
-            length = jnp.float32(self.limit)
-        lengths = jnp.full(len(pending), length)
-        if self.config.failed != "expected":
-            return lengths
-        # What the episode was expected to last when the subtask was begun. By its own length an early failure would be
-        # the shortest episode of all, and paid in full.
-        forecast = pending[:, ENTERED] + memory.eta.ravel()[pending[:, COUPLED]]
-        return jnp.where(jnp.isfinite(forecast), jnp.maximum(lengths, forecast), lengths)
 
     def _shortest(self, memory: BanditMemory, counts: Bool[Array, ""], length: Float[Array, ""]) -> Float[Array, ""]:
         """K_mi after an episode that counts: successful, and exploited in every choice of its order."""

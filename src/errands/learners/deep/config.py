@@ -28,7 +28,7 @@ _QCORM_WORDS = {
     "choice": ("steps-to-go", "value"),
     "delta": ("episode", "gated", "printed"),
     "shortest": ("ratchet", "mean"),
-    "failed": ("length", "expected", "limit", "skip"),
+    "failed": ("length", "limit", "skip"),
 }
 
 
@@ -196,8 +196,8 @@ class DeepQCoRMConfig(DeepConfig):
     """The base whose power delta K + 1 scales the full reward; None is gamma, as printed."""
     floor: float | None = None
     """The least share of the full reward that a completion is paid; None sets no bound, as printed."""
-    failed: Literal["length", "expected", "limit", "skip"] = "length"
-    """How a completion in a failed episode is paid: by its length, by the length that was expected, as if at the limit, or not."""
+    failed: Literal["length", "limit", "skip"] = "length"
+    """How a completion in a failed episode is paid: by the episode's length, as if it had lasted to the limit, or not."""
     refresh: bool = False
     """Compute rewards anew from the present K_mi and K_op whenever a grounding transition is replayed."""
     normalise: bool = False
