@@ -57,6 +57,12 @@ def test_steps_to_go_move_by_alpha_eta():
     assert float(memory.shortest) == pytest.approx(12.0 + 0.05 * (8.0 - 12.0))
 
 
+def test_exploring_falls_per_choice_between_several_objectives_or_per_step():
+    # Two boxes: one choice in the first state, none later; the episode takes ten steps.
+    fallen = {word: walked(bandit(xi_per=word), (4, 2, 3, 1)).choices for word in ("choice", "step")}
+    assert {word: int(number) for word, number in fallen.items()} == {"choice": 1, "step": 10}
+
+
 BEST = (5.0, 9.0, 3.0)
 """K_op of the three objectives."""
 

@@ -42,6 +42,7 @@ class BanditMemory(NamedTuple):
     """Whether every choice of the episode exploited."""
     entered: Int[Array, ""]
     choices: Int[Array, ""]
+    """How often xi fell: choices between several objectives, or steps."""
     pending: Int[Array, "pending 5"]
     """Grounding transitions of the episode."""
     waiting: Int[Array, ""]
@@ -110,7 +111,7 @@ class Bandit:
         c = self.config
         open_ = self.open[state]
         several = jnp.sum(open_) > 1
-        # The paper does not say per what xi falls; here per choice between several objectives, not per step or episode.
+        # The paper does not say per what xi falls: here per choice between several objectives, or per step.
         xi = jnp.maximum(c.xi_end, c.xi_start - c.xi_step * memory.choices)
         explore = several & (uniforms[0] < xi)
         ties = uniforms[1 : 1 + self.objectives]
@@ -126,7 +127,7 @@ class Bandit:
             choice=choice,
             exploited=jnp.where(new, ~explore, memory.exploited),
             clean=memory.clean & ~(new & explore),
-            choices=memory.choices + (new & several),
+            choices=memory.choices + ((new & several) | (c.xi_per == "step")),
             used=memory.used | here,
         ), choice
 

@@ -29,6 +29,7 @@ _QCORM_WORDS = {
     "delta": ("episode", "gated", "printed"),
     "shortest": ("ratchet", "mean"),
     "failed": ("length", "limit", "skip"),
+    "xi_per": ("choice", "step"),
 }
 
 
@@ -183,9 +184,11 @@ class DeepQCoRMConfig(DeepConfig):
     xi_start: float = 1.0
     """Probability of exploring the order at the first choice."""
     xi_step: float = 0.001
-    """How much that probability falls with each choice between coupled states."""
+    """How much that probability falls each time."""
     xi_end: float = 0.1
     """Where it stops falling."""
+    xi_per: Literal["choice", "step"] = "choice"
+    """Whether it falls with every choice between coupled states or with every step, where choices are rare."""
     choice: Literal["steps-to-go", "value"] = "steps-to-go"
     """How the next objective is chosen: by the bandit over steps to go, or by the largest value."""
     delta: Literal["episode", "gated", "printed"] = "episode"
