@@ -32,7 +32,14 @@ HERE = Path(__file__).resolve().parent / "rows"
 Row = Mapping[str, Any]
 Steps = dict[int, list[Evaluation]]
 MACHINES = {method.learner: method.machine for method in DEEP}
-FIRST_QCORM = {"delta": "printed", "ground_replay": "always", "shortest": "ratchet", "penalty": None, "floor": None}
+FIRST_QCORM = {
+    "delta": "printed",
+    "ground_replay": "always",
+    "shortest": "ratchet",
+    "penalty": None,
+    "floor": None,
+    "xi_per": "choice",
+}
 """What the first generation's QCoRM did where there is a setting now."""
 READINGS = {"gate": {"delta": "gated"}, "noKop": {"delta": "episode"}, "both": {"delta": "both"}}
 """Names that variants of the reward had before `delta` was a setting; `both` needs K > K_mi and K^tau < K_op, and is none now."""

@@ -100,6 +100,18 @@ def test_half_cheetah_is_paid_a_thousand_for_a_place_and_scaled_when_tuned():
     assert tuned.min_step_reward == pytest.approx(paper.min_step_reward * tuned.reward_scale)
 
 
+def test_where_completions_wait_and_choices_are_rare_exploring_the_order_falls_per_step():
+    falls = {
+        (learner, preset): deep_preset(learner, preset, CHEETAH).xi_per
+        for learner in ("qcorm", "qcorm-0")
+        for preset in PRESETS
+    }
+    # Tuned QCoRM-0 learns from completions at once, explored or not.
+    assert falls.pop(("qcorm-0", "tuned")) == "choice"
+    assert set(falls.values()) == {"step"}
+    assert deep_preset("qcorm", "paper", WATER).xi_per == "choice"
+
+
 def test_a_step_of_half_cheetah_costs_at_most_what_six_full_actions_cost():
     """Gymnasium charges 0.1 times the sum of squares of six actions between -1 and 1."""
     assert pytest.approx(0.1 * 6 * 1.0**2) == COST

@@ -372,6 +372,10 @@ def _td3(learner: str, preset: str, task: Task) -> dict[str, Any]:
         values["full_reward"] = full
     if learner in ("qcorm", "qcorm-0"):
         values["ground_batch"] = 32
+        if learner == "qcorm" or preset == "paper":
+            # Completions wait for the end of the episode, and those of explored choices teach nothing. With a choice or
+            # two in a thousand steps exploring that falls per choice goes on and on, and who is paid for nothing stands still.
+            values["xi_per"] = "step"
         if robot:
             # In the scale of the rewards that are learnt from, not of those that the machine pays.
             values["min_step_reward"] = -COST * full / largest
