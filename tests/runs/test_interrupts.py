@@ -15,10 +15,16 @@ import pytest
 
 from errands.cli import main
 from errands.runs import interrupts
+from errands.runs.checkpoint import documents
 from errands.runs.interrupts import Terminated, exit_code, postponed, terminable
 from errands.runs.verify import faults
 
-TRAIN = ["train", "figure-1", "qcorm", "--eval-every", "20", "--checkpoint-every", "1000", "--name", "it", "--quiet"]
+# Nothing but a signal brings such a run to a checkpoint: by itself none is due for days, and the end is as far away.
+STEPS = 10**12
+TRAIN = ["train", "figure-1", "qcorm", "--steps", f"{STEPS}", "--eval-every", "20", "--checkpoint-every", "1000000",
+         "--name", "it", "--quiet"]  # fmt: skip
+HANGS = 300
+"""Seconds after which what was asked to end is taken to go on for ever."""
 
 
 def interrupted(folder: Path, number: int, words: list[str], seeds: int) -> tuple[int, str]:
@@ -31,30 +37,34 @@ def interrupted(folder: Path, number: int, words: list[str], seeds: int) -> tupl
     process = subprocess.Popen(
         [sys.executable, "-c", code, *words], cwd=folder, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
-    while process.poll() is None and len({path.parent for path in folder.glob("runs/it/**/moment-*")}) < seeds:
-        time.sleep(0.01)
-    process.send_signal(number)
-    return process.wait(30), process.communicate()[1]
+    try:
+        while process.poll() is None and len({path.parent for path in folder.glob("runs/it/**/moment-*")}) < seeds:
+            time.sleep(0.01)
+        process.send_signal(number)
+        said = process.communicate(timeout=HANGS)[1]
+        return process.returncode, said
+    finally:
+        process.kill()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_is_ended_stores_a_checkpoint_and_says_what_to_type(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int
 ) -> None:
-    # No checkpoint is due for a quarter of an hour: the one that is there was stored because of the signal.
-    code, said = interrupted(tmp_path, number, [*TRAIN, "--steps", "200000000"], seeds=1)
+    code, said = interrupted(tmp_path, number, TRAIN, seeds=1)
     assert (code, said) == (128 + number, "errands: stopped; type 'errands resume it' to go on\n")
-    assert len([*tmp_path.glob("runs/it/seed-0/checkpoint-*.json")]) == 1
+    (stored,) = documents(tmp_path / "runs" / "it" / "seed-0")
+    # The signal comes once the first evaluation, at step 20, is noted, and may be answered at that very step.
+    assert stored.step in range(20, STEPS, 20)
     assert not list(faults(tmp_path / "runs" / "it"))
     monkeypatch.chdir(tmp_path)
     assert main(["verify", "it", "--json"]) == 0
     (verdict,) = json.loads(capsys.readouterr().out)["seeds"]
-    assert verdict["steps"] > 20
+    assert (verdict["steps"], verdict["tables"], verdict["differences"]) == (stored.step, True, [])
 
 
 def test_seeds_in_processes_of_their_own_store_their_checkpoints_too(tmp_path: Path) -> None:
-    words = [*TRAIN, "--steps", "200000000", "--seeds", "2", "--jobs", "2"]
-    code, said = interrupted(tmp_path, signal.SIGTERM, words, seeds=2)
+    code, said = interrupted(tmp_path, signal.SIGTERM, [*TRAIN, "--seeds", "2", "--jobs", "2"], seeds=2)
     assert (code, said) == (143, "errands: stopped; type 'errands resume it' to go on\n")
     assert len([*tmp_path.glob("runs/it/seed-*/checkpoint-*.json")]) == 2
 
