@@ -92,7 +92,7 @@ def test_arrow_keys_move_at_a_terminal_which_is_restored_afterwards() -> None:
     person.start()
     with open(theirs, closefd=False) as source, open(os.dup(theirs), "w") as out:
         assert play(load("figure-1"), source, out) == 0
-    person.join(5)
+    person.join(120)
     assert termios.tcgetattr(theirs) == before
     text = b"".join(shown).decode()
     assert "arrows or wasd" in text

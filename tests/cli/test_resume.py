@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import random
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,11 @@ def kills() -> Any:
 )
 def test_a_command_killed_again_and_again_ends_with_the_same_bytes(kills: Any, command: str, most: int, less: str) -> None:
     words = [*getattr(kills, command), *less.split()]
-    _, wanted = kills.reference(words)
-    assert kills.chain(words, most, random.Random(command), wanted, 0.3).kills > 0
+    folder, wanted = kills.reference(words)
+    shutil.rmtree(folder)
+    dice = random.Random(command)
+    # On a busy machine a command may end before it is killed; then it is begun again.
+    assert any(kills.chain(words, most, dice, wanted, 0.3).kills for _ in range(10))
 
 
 def test_a_finished_run_is_told_again_by_name_path_and_as_the_latest(

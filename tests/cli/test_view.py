@@ -22,10 +22,10 @@ def test_the_printed_link_is_answered_until_ctrl_c(tmp_path: Path) -> None:
         assert process.stderr is not None
         link = re.search(r"http://127\.0\.0\.1:(\d+)/([\w-]{32})/", process.stderr.readline())
         assert link is not None
-        with urllib.request.urlopen(link[0], timeout=20) as answer:  # noqa: S310 (our own server)
+        with urllib.request.urlopen(link[0], timeout=120) as answer:  # noqa: S310 (our own server)
             assert b"<title>errands</title>" in answer.read()
         os.kill(process.pid, signal.SIGINT)
-        out, _ = process.communicate(timeout=20)
+        out, _ = process.communicate(timeout=120)
         assert process.returncode == 0
         assert out == "the page is closed\n"
     finally:

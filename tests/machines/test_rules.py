@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import random
-import time
 from itertools import pairwise, permutations
 from math import comb, factorial
 
@@ -211,13 +210,12 @@ def test_not_unchanged_is_decreased_or_reached() -> None:
 
 
 def test_large_machines_with_rules_are_refused_before_they_are_built() -> None:
-    begun = time.perf_counter()
+    """To build 43 million states would take the memory of several machines."""
     machine = any_order(*(sequence(f"p{i}", f"d{i}") for i in range(16)))
     with pytest.raises(TaskError, match="the agenda machine would have 43,046,721 states"):
         unfold_agenda(machine)
     with pytest.raises(TaskError, match="the Boolean machine would have"):
         unfold_boolean(machine)
-    assert time.perf_counter() - begun < 5.0
 
 
 # Made with the code before rules came (commit cafa811): machines, states, labels, objectives and sizes.
@@ -241,8 +239,8 @@ def test_an_old_task_gives_the_same_machines_as_before(name: str) -> None:
     assert hashlib.sha256(repr(value).encode()).hexdigest()[:12] == BEFORE[name]
 
 
-def test_rules_of_many_subtasks_are_read_in_no_time_or_refused() -> None:
-    begun = time.perf_counter()
+def test_rules_of_many_subtasks_are_read_or_refused() -> None:
+    """Work that grew with the square of a thousand subtasks, or with their subsets, would not end."""
     names = [f"x{i}" for i in range(1_000)]
     lines = ["u0 -> u0 : n↓ ; 0", "u0 -> won : n⤓ ; 1"]
     chain = NumericRM.of("u0", ["won"], lines, numeric={"n": names}, before=list(pairwise(names)))
@@ -253,7 +251,6 @@ def test_rules_of_many_subtasks_are_read_in_no_time_or_refused() -> None:
         NumericRM.of("u0", ["won"], lines, numeric={"n": names}, choose=[(1, [[n]]) for n in names])
     with pytest.raises(SpecError, match="500 subtasks before each of 500 are too many"):
         any_order(sequence(any_order(*names[:500]), any_order(*names[500:])), "y")
-    assert time.perf_counter() - begun < 20.0
 
 
 def test_what_precedes_what_is_followed_through_others() -> None:

@@ -74,7 +74,7 @@ def test_run_folders_give_curves_seconds_and_errors(sweep):
     assert found.evidence.curves["delivery-2", "dirl", "tuned"].steps.tolist() == [1_000, 4_000]
     # Methods that stop by themselves have no time per step.
     assert list(found.evidence.seconds) == [("delivery-2", "crm agenda", "tuned")]
-    assert all(0 < s < 60 for s in found.evidence.seconds["delivery-2", "crm agenda", "tuned"])
+    assert all(s > 0 for s in found.evidence.seconds["delivery-2", "crm agenda", "tuned"])
     assert found.unfinished == ()
     (error,) = found.errors
     assert error.startswith("delivery-12 crm boolean tuned: ")

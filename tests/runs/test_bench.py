@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from errands.runs import cost
 from errands.runs.cost import REFERENCE, Benched, compile_seconds, speeds
 
 
@@ -25,6 +28,18 @@ def test_machines_too_large_to_build_are_left_out_with_the_reason():
     assert "219,201 states; ask for it with --large" in rows[0].reason
 
 
-def test_compiling_is_measured_in_new_processes():
-    first, again = compile_seconds(Benched("qrm", "agenda"))
-    assert 0 < again < first
+def test_compiling_is_measured_in_new_processes_with_an_empty_cache_and_with_a_full_one(monkeypatch):
+    child, caches = cost._child, []
+
+    def watched(method, cache):
+        before = sorted(Path(cache).rglob("*.bin"))
+        seconds = child(method, cache)
+        caches.append((before, sorted(Path(cache).rglob("*.bin"))))
+        return seconds
+
+    monkeypatch.setattr(cost, "_child", watched)
+    assert all(seconds > 0 for seconds in compile_seconds(Benched("qrm", "agenda")))
+    (empty, compiled), again = caches
+    assert empty == []
+    assert again == (compiled, compiled)
+    assert compiled

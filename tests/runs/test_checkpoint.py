@@ -52,6 +52,22 @@ def test_arrays_and_evaluations_come_back(tmp_path: Path) -> None:
         found.arrays[name][...] = 0
 
 
+def test_checkpoints_that_are_dropped_while_they_are_read_give_way_to_newer_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored(tmp_path, 100, 200)
+    trained = iter([(200, 300, 400)])
+
+    def read_late(*given: object) -> object:
+        stored(tmp_path, *next(trained, ()))
+        return read_checkpoint(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("errands.runs.checkpoint.read_checkpoint", read_late)
+    found = newest(tmp_path, 5)
+    assert found is not None
+    assert (found.document.step, found.notes) == (400, ())
+
+
 def test_two_checkpoints_are_kept_and_the_first_is_remembered(tmp_path: Path) -> None:
     stored(tmp_path, 100, 200, 300, 400)
     assert steps(tmp_path) == [400, 300]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import multiprocessing
 import os
-import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,14 +13,16 @@ import pytest
 
 from errands.errors import ErrandsError, StoreError
 from errands.learners.base import cores
+from errands.runs import engines
 from errands.runs import sweep as sweeping
 from errands.runs.engines import train_apart, train_away, train_here
 from errands.runs.folder import SweepFolder
 from errands.runs.plan import make_block
 from errands.runs.progress import Progress
 from errands.runs.sweep import begin, opened, train_sweep
-from errands.runs.train import Beat, Job, jobs_of
+from errands.runs.train import Job, jobs_of
 from errands.runs.verify import faults
+from errands.worlds.imports import allow
 
 PLAN = {"task": "figure-1,delivery-2", "learner": "qcorm,crm", "seeds": 2, "steps": 3000, "eval_every": 500}
 Kept = Callable[[SweepFolder], dict[str, object]]
@@ -57,28 +58,72 @@ def test_a_fault_is_recorded_and_the_others_go_on(tmp_path: Path) -> None:
     assert [result.error for _, result in sweep.results()] == [None, bad.error]
 
 
-def test_a_process_that_is_killed_is_recorded_replaced_and_repaired_later(tmp_path: Path, kept: Kept) -> None:
-    sweep = swept(tmp_path / "sweep", task="figure-1", learner="qcorm", seeds=3, steps=8_000_000)
-    whole = swept(tmp_path / "whole", task="figure-1", learner="qcorm", seeds=3, steps=8_000_000)
-    jobs = jobs_of(opened(sweep, sweep.document.cells[0]))
-    told = silent(3)
-    killed: list[int] = []
+DEADLY = """
+import os, signal
+from pathlib import Path
+import gymnasium as gym
 
-    def beat(job: Job, beat: Beat) -> None:
-        if not killed:
-            victim = multiprocessing.active_children()[0].pid
-            assert victim is not None
-            killed.append(victim)
-            os.kill(victim, signal.SIGKILL)
+class Deadly(gym.Env):
+    observation_space, action_space = gym.spaces.Discrete(5), gym.spaces.Discrete(2)
+    steps = 0
 
-    told.beat = beat  # type: ignore[method-assign]
-    train_apart(jobs, 1, told, strict=False)
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.at = 0
+        return self.at, {}
+
+    def step(self, action):
+        Deadly.steps += 1
+        if Deadly.steps == 1500 and (mark := Path(__file__).with_name("armed")).exists():
+            mark.unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.at = min(4, max(0, self.at + 2 * int(action) - 1))
+        return self.at, 0.0, False, False, {}
+"""
+HALL = """name = "hall"
+[world]
+kind = "gymnasium"
+id = "deadly:Deadly"
+features = { end = [4] }
+limit = 50
+[machine]
+phrase = "end"
+"""
+
+
+def test_a_process_that_is_killed_is_recorded_replaced_and_repaired_later(
+    tmp_path: Path, kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "deadly.py").write_text(DEADLY)
+    (tmp_path / "hall.toml").write_text(HALL)
+    monkeypatch.chdir(tmp_path)
+    allow(["deadly"])
+    plan = {"task": str(tmp_path / "hall.toml"), "learner": "crm", "machine": "agenda", "seeds": 3, "steps": 1000}
+    sweep, whole = swept(tmp_path / "sweep", **plan), swept(tmp_path / "whole", **plan)
+    (tmp_path / "armed").touch()
+    train_apart(jobs_of(opened(sweep, sweep.document.cells[0])), 1, silent(3), strict=False)
     errors = [result.error for _, result in sweep.results()]
-    assert sum(error is not None for error in errors) == 1
-    assert "ended with code -9, perhaps for want of memory" in next(filter(None, errors))
+    assert [error is not None for error in errors] == [False, True, False]
+    assert "ended with code -9, perhaps for want of memory" in str(errors[1])
     train_sweep(sweep, 1, quiet=True)
     train_sweep(whole, 1, quiet=True)
+    assert len(kept(sweep)) == 3
     assert kept(sweep) == kept(whole)
+
+
+def test_a_worker_that_died_before_it_was_handed_a_seed_ends_nothing_else(tmp_path: Path) -> None:
+    sweep = swept(tmp_path / "sweep", task="figure-1", learner="qcorm", seeds=1)
+    (job,) = jobs_of(opened(sweep, sweep.document.cells[0]))
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    gone = context.Process(target=int)
+    gone.start()
+    theirs.close()
+    worker = engines._Worker(gone, ours)
+    assert engines._hand(worker, iter([job]), strict=False)
+    assert engines._listen(worker, silent(), strict=False)
+    ((_, result),) = sweep.results()
+    assert "ended with code 0" in str(result.error)
 
 
 def test_the_first_fault_of_a_single_run_is_raised(tmp_path: Path) -> None:

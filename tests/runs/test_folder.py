@@ -192,6 +192,24 @@ def test_a_line_that_is_being_written_is_left_out_of_what_is_shown(seed: SeedFol
     assert live(seed) == []
 
 
+def test_a_table_that_grows_while_it_is_read_is_read_as_it_was(seed: SeedFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    seed.path.mkdir()
+    with seed.table_from(ROWS[:1]) as table:
+        table.sync()
+        look = os.fstat
+
+        def look_early(descriptor: int) -> os.stat_result:
+            seen = look(descriptor)
+            table.add(ROWS[1])
+            table.show()
+            return seen
+
+        monkeypatch.setattr("errands.runs.files.os.fstat", look_early)
+        assert live(seed) == ROWS[:1]
+        monkeypatch.undo()
+        assert live(seed) == ROWS
+
+
 def test_leftovers_of_a_killed_process_are_swept_up(seed: SeedFolder) -> None:
     seed.path.mkdir()
     leftover = seed.path / f".result.json{NEW}"
@@ -320,6 +338,20 @@ def test_the_latest_is_the_one_begun_last_whatever_its_name(tmp_path: Path) -> N
     (tmp_path / "zz-killed-before-it-began").mkdir()
     assert [p.name for p in folders(tmp_path)] == ["z", "a", "m"]
     assert find("latest", tmp_path).name == "m"
+
+
+def test_a_run_that_is_removed_while_the_runs_are_listed_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b"):
+        touched(tmp_path / name, 1)
+    look = seed_folder.is_run
+
+    def look_early(path: Path) -> bool:
+        seen = look(path)
+        (tmp_path / "a" / "run.json").unlink(missing_ok=True)
+        return seen
+
+    monkeypatch.setattr(seed_folder, "is_run", look_early)
+    assert [path.name for path in folders(tmp_path)] == ["b"]
 
 
 def test_a_name_and_a_path_are_found(tmp_path: Path) -> None:

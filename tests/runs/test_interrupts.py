@@ -14,10 +14,13 @@ from pathlib import Path
 import pytest
 
 from errands.cli import main
-from errands.runs import interrupts
+from errands.runs import interrupts, train
 from errands.runs.checkpoint import documents
+from errands.runs.folder import create
 from errands.runs.interrupts import Terminated, exit_code, postponed, terminable
+from errands.runs.request import prepare
 from errands.runs.verify import faults
+from errands.tasks import load
 
 # Nothing but a signal brings such a run to a checkpoint: by itself none is due for days, and the end is as far away.
 STEPS = 10**12
@@ -104,11 +107,29 @@ def test_what_was_put_off_is_raised_at_the_end_and_a_second_one_at_once() -> Non
 @pytest.mark.usefixtures("usual")
 def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interrupts, "PATIENCE", 0.05)
-    began = time.monotonic()
+    slept: list[int] = []
     with pytest.raises(KeyboardInterrupt):
-        signalled(signal.SIGINT, 1, [], rest=10)
-    assert time.monotonic() - began < 5
+        signalled(signal.SIGINT, 1, slept, rest=60)
+    assert slept == []
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+@pytest.mark.usefixtures("usual")
+def test_patience_does_not_end_while_the_checkpoint_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interrupts, "PATIENCE", 0.05)
+    write = train.write_checkpoint
+
+    def slowly(*given: object) -> object:
+        time.sleep(0.2)
+        return write(*given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(train, "write_checkpoint", slowly)
+    task = load("figure-1")
+    run = create(tmp_path / "run", prepare(task, "qcorm", settings=["eval_every=20"], steps=100, git={}), task)
+    (job,) = train.jobs_of(run)
+    with pytest.raises(KeyboardInterrupt):
+        train.train_job(run, job, lambda beat: None, watch=lambda seed, evaluation: os.kill(os.getpid(), signal.SIGINT))
+    assert [stored.step for stored in documents(run.seed(0).path)] == [20]
 
 
 @pytest.mark.usefixtures("usual")

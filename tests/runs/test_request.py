@@ -59,8 +59,9 @@ def test_names_that_are_not_known_are_refused() -> None:
         prepare(TASK, "crm", preset="tund")
 
 
-def test_runs_without_a_name_never_take_the_same_folder(tmp_path: Path) -> None:
-    """Eight at once: within a second all would have the same time in their names."""
+def test_runs_without_a_name_never_take_the_same_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight at once: within a second all would have the same time in their names. Each gets its turn, however long it takes."""
+    monkeypatch.setattr("errands.runs.folder.PATIENCE", 0.0)
     document = prepare(TASK, "crm", "boolean")
     with ThreadPoolExecutor(8) as threads:
         folders = list(threads.map(lambda _: created(document, TASK, runs=tmp_path), range(8)))

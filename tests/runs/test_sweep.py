@@ -6,7 +6,9 @@ import csv
 import json
 from collections.abc import Callable
 from io import StringIO
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -234,6 +236,7 @@ def test_a_long_plan_is_shown_by_its_first_cells() -> None:
 
 def test_what_is_left_of_a_sweep_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(outlook, "CALIBRATION", float("inf"))  # the first may have to be compiled
     block = make_block({"task": "figure-1", "learner": "qcorm,crm", "seeds": 2, "steps": 1000})
     sweep = begin([block], tmp_path / "s")
     ahead = look_ahead(sweep, 2)
@@ -276,7 +279,10 @@ def test_a_run_is_not_ended_by_a_clock(tmp_path: Path, monkeypatch: pytest.Monke
     assert "--seconds is for sweeps" in capsys.readouterr().err
 
 
-def test_more_steps_cost_more_and_tables_have_their_size() -> None:
+def test_more_steps_cost_more_and_tables_have_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that goes on by a millisecond whenever it is asked: two of equal length would cost the same."""
+    ticks = count()
+    monkeypatch.setattr("errands.runs.cost.time", SimpleNamespace(perf_counter=lambda: next(ticks) / 1000))
     task = load("delivery-4")
     few, many = (cost(prepare(task, "crm", steps=n, git={}), task) for n in (10_000, 100_000_000))
     assert few.measured
@@ -300,7 +306,7 @@ def test_the_outlook_of_a_sweep_counts_what_is_left(tmp_path: Path, monkeypatch:
     sweep = begin(plan, tmp_path / "sweep")
     ahead = look_ahead(sweep, 2)
     assert (ahead.runs, ahead.workers) == (6, 2)
-    assert 0 < ahead.seconds < 60
+    assert ahead.seconds == pytest.approx(1.5 * sum(ahead.costs[cell.folder].seconds for cell, _ in ahead.waiting))
     assert "6 runs on 2 processes: about" in ahead.words()
     assert ahead.table().row_count == 2
     monkeypatch.setattr(outlook, "CALIBRATION", -1.0)
@@ -319,7 +325,7 @@ def test_long_plans_are_measured_in_part(tmp_path: Path, monkeypatch: pytest.Mon
     ticks = iter([0.0, 0.0, 0.0, *[9.0] * 100])
     plan = [make_block({"task": "figure-1", "learner": "qcorm", "map_seed": "0..9", "seeds": 1, "steps": 1000})]
     sweep = begin(plan, tmp_path / "sweep")
-    monkeypatch.setattr("errands.runs.sweep.time.perf_counter", lambda: next(ticks))
+    monkeypatch.setattr(outlook, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
     monkeypatch.setattr("errands.runs.sweep.cost", lambda document, task: outlook.Cost(2.0, 100, True))
     ahead = look_ahead(sweep, 1)
     assert ahead.seconds == 20.0

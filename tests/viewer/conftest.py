@@ -19,6 +19,8 @@ from errands.tasks import Task, load
 from errands.viewer.api import Api
 from errands.viewer.server import application, listen, names_of, runner
 
+HANGS = 120
+"""Seconds after which an answer is taken never to come."""
 TOKEN = "a-secret-of-the-tests"  # noqa: S105 (known to the tests only)
 HOSTILE = """name = "<img src=x onerror=alert(1)>"
 [world]
@@ -68,7 +70,7 @@ class Served:
         data = b"" if body is None else json.dumps(body).encode()
         if method == "POST":
             given = {"Content-Type": "application/json", "Content-Length": str(len(data)), **given}
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANGS)
         try:
             connection.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
             for name, value in given.items():
@@ -95,6 +97,7 @@ def served(runs: Path) -> Iterator[Served]:
     thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
     thread.start()
     while not server.started:
+        assert thread.is_alive(), "the server has ended before it began"
         time.sleep(0.01)
     yield Served(port, api)
     server.should_exit = True

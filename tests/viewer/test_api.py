@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import pytest
+
 import errands
+from errands.runs.folder import create
+from errands.runs.request import prepare
+from errands.runs.sweep import train_run
+from errands.viewer.api import Api
 
 TOKEN = "a-secret-of-the-tests"  # noqa: S105 (the one of conftest.py)
 FIGURE = errands.load("figure-1").to_toml()
@@ -54,6 +61,23 @@ def test_training_has_limits(served: Any) -> None:
         assert said in answer["error"]
     assert len(served.json("runs")["runs"]) == len(before)
     assert "not being trained" in served.json("cancel", {"run": "fig"})["error"]
+
+
+def test_a_run_that_is_said_to_have_ended_is_shown_with_all_that_it_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = errands.load("figure-1")
+    run = create(tmp_path / "run", prepare(task, "crm", steps=100, git={}), task)
+    api = Api(tmp_path)
+
+    def ending(name: str) -> str:
+        """The process of the page ends, with all that it stores, just when it is asked how it stands."""
+        train_run(run, quiet=True)
+        return "done"
+
+    monkeypatch.setattr(api.trainer, "state", ending)
+    told = api.progress("run")
+    assert (told["state"], told["finished"], told["seeds"][0]["checkpoint"]) == ("done", True, 100)
 
 
 def test_progress_of_an_ended_run_is_one_event(served: Any) -> None:

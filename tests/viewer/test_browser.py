@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,22 @@ import pytest
 import errands
 from errands.machines import couple, unfold_agenda
 from errands.runs.folder import open_run
+from errands.viewer import training
 from errands.viewer.export import export_html
 from errands.viewer.sources import replay_policy, replay_stored
 
 CHROMIUM = Path("/usr/bin/chromium")
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="there is no /usr/bin/chromium to show the page in")
 SHOTS = Path(__file__).parents[2] / "artefacts" / "viewer"
+HANGS = 120_000
+"""Milliseconds after which what is waited for is taken never to come."""
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=HANGS)
     with sync_playwright() as playwright:
         made = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"])
         yield made
@@ -33,13 +38,14 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def page(browser: Any) -> Iterator[Any]:
     """A fresh page; anything that it complains about fails the test."""
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
+    # Without motion a colour is what it is from the first moment on, and not on its way there.
+    context = browser.new_context(viewport={"width": 1400, "height": 1000}, reduced_motion="reduce")
     shown = context.new_page()
     faults: list[str] = []
     shown.on("pageerror", lambda fault: faults.append(str(fault)))
     shown.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
     shown.on("dialog", lambda box: (faults.append(f"a dialog opened: {box.message}"), box.dismiss()))
-    shown.set_default_timeout(30_000)
+    shown.set_default_timeout(HANGS)
     yield shown
     context.close()
     assert faults == []
@@ -56,7 +62,7 @@ def opened(page: Any, link: str, view: str = "") -> None:
 
 
 def awaited(page: Any, selector: str) -> Any:
-    """What becomes true of an element within some seconds (asked without eval, which the page forbids)."""
+    """What becomes true of an element (asked without eval, which the page forbids)."""
     from playwright.sync_api import expect
 
     return expect(page.locator(selector))
@@ -66,8 +72,17 @@ def lit(page: Any) -> list[str]:
     return sorted(page.locator(".stage .state.lit title").all_text_contents())
 
 
-def at(page: Any) -> int:
-    return int(page.locator(".replay").get_attribute("data-frame"))
+def at(page: Any, step: int) -> None:
+    """The page shows a step of the episode, or comes to it."""
+    awaited(page, ".replay").to_have_attribute("data-frame", str(step))
+
+
+def addressed(page: Any, part: str) -> str:
+    """The address of the page once it has some part."""
+    from playwright.sync_api import expect
+
+    expect(page).to_have_url(re.compile(re.escape(part)))
+    return str(page.url)
 
 
 def test_the_lit_states_are_those_of_the_recorded_trace_for_ten_steps(page: Any, served: Any, runs: Path) -> None:
@@ -82,7 +97,7 @@ def test_the_lit_states_are_those_of_the_recorded_trace_for_ten_steps(page: Any,
         if step:
             page.keyboard.press("ArrowRight")
             state = agenda.stepper.step(state, set(trace[step])).state
-        assert at(page) == step
+        at(page, step)
         wanted = [str(coupled.labels[j]) for j in coupled.groups[agenda.index[state]]]
         assert lit(page) == sorted(wanted)
     assert page.locator(".flash").text_content() == "⟨s & b⤓ ; 1⟩ → 4{}"
@@ -101,29 +116,35 @@ def test_the_taken_edge_flashes_with_its_guard_and_reward(page: Any, served: Any
 
 
 def test_the_scrubber_moves_by_mouse_and_by_keyboard(page: Any, served: Any) -> None:
+    page.clock.install()
     opened(page, served.link, "run=fig")
     box = page.locator(".scrubber").bounding_box()
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    assert at(page) == 5
+    at(page, 5)
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] - 2, box["y"] + box["height"] / 2, steps=5)
     page.mouse.up()
-    assert at(page) == 10
+    at(page, 10)
     page.locator(".scrubber").focus()
     for key, place in (("Home", 0), ("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("End", 10)):
         page.keyboard.press(key)
-        assert at(page) == place
+        at(page, place)
     page.keyboard.press("Home")
     page.keyboard.press("+")
+    # From here on the page's clock is turned by hand: five steps a second, the first after 200 milliseconds.
+    page.clock.pause_at(datetime.now() + timedelta(hours=1))
     page.keyboard.press(" ")
-    assert page.locator(".play").get_attribute("aria-label") == "pause"
-    page.wait_for_timeout(700)
+    awaited(page, ".play").to_have_attribute("aria-label", "pause")
+    page.clock.run_for(700)
+    at(page, 3)
     page.keyboard.press(" ")
-    stopped = at(page)
-    assert 0 < stopped < 10
+    awaited(page, ".play").to_have_attribute("aria-label", "play")
+    page.clock.run_for(700)
+    at(page, 3)
     page.keyboard.press(" ")
-    awaited(page, ".replay").to_have_attribute("data-frame", "10")
+    page.clock.run_for(2_000)
+    at(page, 10)
     awaited(page, ".play").to_have_attribute("aria-label", "play")
 
 
@@ -145,12 +166,13 @@ def test_a_link_restores_the_view(page: Any, served: Any, browser: Any) -> None:
     for _ in range(6):
         page.keyboard.press("ArrowRight")
     page.keyboard.press("m")
-    link, label = page.url, page.locator(".replay").get_attribute("data-label")
-    assert "frame=6" in link
+    at(page, 6)
+    link, label = addressed(page, "frame=6"), page.locator(".replay").get_attribute("data-label")
     other = browser.new_page()
+    other.set_default_timeout(HANGS)
     other.goto(link)
     other.wait_for_selector(".replay")
-    assert at(other) == 6
+    at(other, 6)
     assert other.locator(".replay").get_attribute("data-label") == label
     assert other.locator(".machines [aria-selected=true]").text_content().startswith("Coupled")
     other.close()
@@ -163,16 +185,17 @@ def test_the_numbers_of_the_curves_are_those_of_the_store(page: Any, served: Any
     chart.scroll_into_view_if_needed()
     box = chart.bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.995, box["y"] + box["height"] / 2)
+    awaited(page, ".readout").to_contain_text("at 20,000 steps")
     told = page.locator(".readout").text_content()
     ends = [str(row[-1].episode_length) if row[-1].success else "fails" for row in rows]
     assert told.endswith(f"seeds {' '.join(ends)}")
-    assert "at 20,000 steps" in told
     for share in (0.2, 0.5, 0.8):
         page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] / 2)
-        step = int(re.search(r"at ([\d,]+) steps", page.locator(".readout").text_content())[1].replace(",", ""))
+        told = page.locator(".readout").text_content()
+        step = int(re.search(r"at ([\d,]+) steps", told)[1].replace(",", ""))
         known = [next(e for e in reversed(row) if e.step <= step) for row in rows]
         wanted = " ".join(str(e.episode_length) if e.success else "fails" for e in known)
-        assert page.locator(".readout").text_content().endswith(f"seeds {wanted}")
+        assert told.endswith(f"seeds {wanted}")
     page.locator(".curves button:text-is('seconds')").click()
     assert "seconds of training" in chart.text_content()
 
@@ -182,24 +205,20 @@ def test_runs_are_compared(page: Any, served: Any) -> None:
     page.wait_for_selector(".median", state="attached")
     page.locator(".runs button:text-is('fig-crm')").click()
     awaited(page, ".median").to_have_count(2)
-    assert "fig-crm" in page.url
+    addressed(page, "fig-crm")
     shot(page, "compare")
 
 
 def test_the_slider_shows_exact_sizes(page: Any, served: Any) -> None:
     page.goto(f"{served.link}#tab=sizes&family=delivery&n=2")
-    page.wait_for_selector(".sizes .bar")
-
-    def shown() -> list[str]:
-        return page.locator(".sizes .value").all_text_contents()
-
-    assert shown() == ["3", "9", "7", "8", "3"]
+    shown = awaited(page, ".sizes .value")
+    shown.to_have_text(["3", "9", "7", "8", "3"])
     page.locator("input[type=range]").focus()
     page.keyboard.press("ArrowRight")
     sizes = errands.size(errands.load("delivery-3").machine)
-    assert shown() == ["3", *(f"{n:,}" for n in (sizes.boolean, sizes.agenda, sizes.coupled, sizes.policies))]
+    shown.to_have_text(["3", *(f"{n:,}" for n in (sizes.boolean, sizes.agenda, sizes.coupled, sizes.policies))])
     page.keyboard.press("End")
-    assert "× 10^" in shown()[1]
+    awaited(page, ".sizes .value >> nth=1").to_contain_text("× 10^")
     shot(page, "sizes")
 
 
@@ -262,7 +281,7 @@ def test_a_grid_is_drawn_with_the_mouse_and_trained(page: Any, served: Any) -> N
     page.locator("input[type=number]").fill("20000")
     page.wait_for_selector("button:text-is('Train'):enabled")
     page.locator("button:text-is('Train')").click()
-    page.wait_for_selector("[data-state=done] .watched .replay", timeout=120_000)
+    page.wait_for_selector("[data-state=done] .watched .replay")
     page.wait_for_selector(".watched .median", state="attached")
     name = page.locator(".editor").get_attribute("data-run")
     run = open_run(served.api.root / name)
@@ -272,21 +291,21 @@ def test_a_grid_is_drawn_with_the_mouse_and_trained(page: Any, served: Any) -> N
     shot(page, "editor-trained")
 
 
-def test_training_from_the_page_is_cancelled(page: Any, served: Any) -> None:
+def test_training_from_the_page_is_cancelled(page: Any, served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "MOST_STEPS", 10**12)  # it would not end by itself, however late the button is pressed
     page.goto(f"{served.link}#tab=editor")
     page.wait_for_selector(".board .cell")
     page.locator("select[aria-label='begin with']").select_option("delivery-4")
     awaited(page, ".editor p[role=status] >> nth=0").to_contain_text("delivery-4:")
     page.locator("select[aria-label=learner]").select_option("crm")
-    page.locator("input[type=number]").fill("2000000")
+    page.locator("input[type=number]").fill(str(10**12))
     page.locator("button:text-is('Train')").click()
     page.wait_for_selector("button:text-is('Cancel'):visible")
     page.wait_for_selector("[data-run]")
     page.locator("button:text-is('Cancel')").click()
     page.wait_for_selector("[data-state=cancelled]")
     name = page.locator(".editor").get_attribute("data-run")
-    training = served.api.trainer.known[name]
-    assert training.process.poll() is not None
+    assert served.api.trainer.known[name].process.poll() is not None
     assert not open_run(served.api.root / name).finished
 
 
@@ -320,6 +339,7 @@ def test_the_training_plays_from_the_first_moment_to_the_last(page: Any, runs: P
 
 def test_the_chart_fits_a_phone(browser: Any, served: Any) -> None:
     phone = browser.new_page(viewport={"width": 390, "height": 844})
+    phone.set_default_timeout(HANGS)
     phone.goto(f"{served.link}#tab=replay&run=fig")
     phone.wait_for_selector(".chart .median", state="attached")
     chart, box = phone.locator(".chart").bounding_box(), phone.locator(".curves").bounding_box()
@@ -329,14 +349,18 @@ def test_the_chart_fits_a_phone(browser: Any, served: Any) -> None:
     phone.close()
 
 
-@pytest.mark.parametrize("tab", ["replay", "compare", "sizes", "editor"])
-def test_axe_finds_no_fault_with_the_page(browser: Any, served: Any, tab: str) -> None:
+@pytest.mark.parametrize(
+    ("tab", "last"),
+    [("replay", ".replay .median"), ("compare", ".median"), ("sizes", ".growth .chart"), ("editor", ".trace .chip")],
+)
+def test_axe_finds_no_fault_with_the_page(browser: Any, served: Any, tab: str, last: str) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
-    context = browser.new_context(viewport={"width": 1400, "height": 1000}, bypass_csp=True)
+    context = browser.new_context(viewport={"width": 1400, "height": 1000}, reduced_motion="reduce", bypass_csp=True)
     shown = context.new_page()
+    shown.set_default_timeout(HANGS)
     shown.goto(f"{served.link}#tab={tab}&run=fig")
-    shown.wait_for_selector(".replay, .median, .sizes .bar, .machine", state="attached")
-    shown.wait_for_timeout(300)
+    shown.wait_for_selector(last, state="attached")
+    shown.evaluate("() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
     found = axe.Axe().run(shown).response["violations"]
     context.close()
     assert [(v["id"], [n["target"] for n in v["nodes"]][:3]) for v in found] == []
@@ -357,6 +381,7 @@ def test_an_exported_file_plays_from_disk_without_a_network(browser: Any, runs: 
     file = export_html(replay_stored(open_run(runs / "fig")), tmp_path / "run.html")
     context = browser.new_context(viewport={"width": 1400, "height": 1000}, color_scheme="dark")
     page = context.new_page()
+    page.set_default_timeout(HANGS)
     context.set_offline(True)
     asked: list[str] = []
     faults: list[str] = []
@@ -366,7 +391,7 @@ def test_an_exported_file_plays_from_disk_without_a_network(browser: Any, runs: 
     opened(page, file.as_uri())
     for step in range(1, 11):
         page.keyboard.press("ArrowRight")
-        assert at(page) == step
+        at(page, step)
     assert page.locator(".state.success.lit").count() == 1
     page.keyboard.press("Home")
     page.locator(".play").click()

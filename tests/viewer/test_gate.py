@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
-TOKEN = "a-secret-of-the-tests"  # noqa: S105 (the one of conftest.py)
+from .conftest import HANGS, TOKEN
+
 RUNS = f"/{TOKEN}/api/runs"
 
 HOSTS = [
@@ -128,7 +129,7 @@ def test_every_answer_forbids_everything_but_the_pages_own_files(served: Any) ->
 def test_long_requests_are_refused(served: Any) -> None:
     status, _, _ = served.ask(f"/{TOKEN}/api/check", "POST", {"Content-Length": "100000000"}, {"text": "x"})
     assert status == 413
-    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as raw:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=HANGS) as raw:
         head = f"POST /{TOKEN}/api/check HTTP/1.1\r\nHost: {served.host}\r\nContent-Type: application/json\r\n"
         raw.sendall(head.encode() + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
         assert b" 411 " in raw.recv(1000).split(b"\r\n")[0] + b" "

@@ -129,7 +129,8 @@ def lost(folder: Path) -> Path | None:
 def newest(folder: Path, seed: int, owner: Owner | None = None) -> Checkpoint | None:
     """The newest checkpoint whose bytes are those that were written; None where none was begun."""
     faults: list[str] = []
-    for step in steps(folder):
+    listed = steps(folder)
+    for step in listed:
         try:
             return replace(read_checkpoint(folder, seed, step, owner), notes=tuple(faults))
         except OtherRun:
@@ -137,6 +138,9 @@ def newest(folder: Path, seed: int, owner: Owner | None = None) -> Checkpoint | 
         except StoreError as fault:
             faults.append(str(fault))
     if faults:
+        # Who trains meanwhile stores newer ones and drops those that were listed: what is there now is read instead.
+        if steps(folder) != listed:
+            return newest(folder, seed, owner)
         raise StoreError(f"{faults[0]}; no other checkpoint is good: remove {folder} to train it from the start")
     return None
 

@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection, wait
@@ -22,7 +22,7 @@ from errands.errors import ConfigError, ErrandsError, StoreError, install
 from errands.runs.documents import MAX_DOCUMENT, ResultDocument
 from errands.runs.files import WriteError, read_file, write_file
 from errands.runs.folder import HEAD, TASK, RunFolder, open_run
-from errands.runs.interrupts import PATIENCE, Terminated, exit_code, terminable
+from errands.runs.interrupts import FAREWELL, Terminated, exit_code, terminable
 from errands.runs.progress import Progress
 from errands.runs.train import Beat, Job, Report, ended_well, failed, jobs_of, train_job
 from errands.tasks.spec import MAX_BYTES
@@ -88,7 +88,7 @@ def train_apart(jobs: Iterable[Job], count: int, progress: Progress, strict: boo
                         busy.append(worker)
     except KeyboardInterrupt:
         # All at once, so that they store their checkpoints side by side; those that cannot are killed below.
-        end = time.monotonic() + PATIENCE + 1
+        end = time.monotonic() + FAREWELL
         for worker in workers:
             worker.process.terminate()
         for worker in workers:
@@ -132,7 +132,8 @@ def _hand(worker: _Worker, waiting: Iterator[Job], strict: bool) -> bool:
     """Give a worker its next seed; False when there is none."""
     worker.job = next(waiting, None)
     if worker.job is not None:
-        worker.connection.send((worker.job, strict))
+        with suppress(OSError):  # one that has just died takes nothing; _listen, which hears no more of it, records that
+            worker.connection.send((worker.job, strict))
     return worker.job is not None
 
 

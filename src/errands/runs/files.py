@@ -1,11 +1,13 @@
-"""Files that survive: written under another name, forced to disk, renamed; read whole, within bounds; arrays as safetensors."""
+"""Files that survive: written beside their place, forced to disk, renamed; read within bounds; folders locked; safetensors."""
 
 from __future__ import annotations
 
 import errno
 import hashlib
+import math
 import os
 import stat
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -69,15 +71,50 @@ def make_folder(path: Path) -> None:
         raise refusal(path, fault) from None
 
 
-def read_file(path: Path, limit: int) -> bytes:
-    """The bytes of a regular file of at most `limit` bytes."""
+@contextmanager
+def alone_in(folder: Path, patience: float) -> Iterator[None]:
+    """Keep others out of a folder, after they were waited for so many seconds.
+
+    The lock is on the open folder: it ends with the process and leaves no file.
+    """
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as fault:
+        raise refusal(folder, fault) from None
+    try:
+        _lock(descriptor, folder, patience)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, path: Path, patience: float) -> None:
+    """Wait for whoever has the lock, then refuse."""
+    try:
+        from fcntl import LOCK_EX, LOCK_NB, flock
+    except ImportError:  # only where the system has no such locks
+        return None
+    if math.isinf(patience):
+        return flock(descriptor, LOCK_EX)  # those who wait come one after the other
+    end = time.monotonic() + patience
+    while True:
+        try:
+            return flock(descriptor, LOCK_EX | LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > end:
+                raise StoreError(f"another process is training in {path}; wait for it or stop it") from None
+            time.sleep(0.05)
+
+
+def read_file(path: Path, limit: int, growing: bool = False) -> bytes:
+    """The bytes of a regular file of at most `limit` bytes; of a `growing` one those that were there when it was opened."""
     with _opened(path) as (source, size):
         if size > limit:
             sizes = f"{size:,} bytes, and at most {limit:,} were expected"
             raise StoreError(f"{path} has {sizes}; restore it from a copy or remove its folder")
         # One byte more than there should be: a file that has grown meanwhile shows itself.
-        data = source.read(size + 1)
-    if len(data) != size:
+        data = source.read(size if growing else size + 1)
+    if len(data) != size and not growing:
         raise StoreError(f"{path} changed while it was read; try again")
     return data
 

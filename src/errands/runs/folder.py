@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import math
 import os
 import re
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ from errands.runs.documents import (
     read_document,
     write_document,
 )
-from errands.runs.files import NEW, digest, make_folder, read_file, refusal, write_file
+from errands.runs.files import NEW, alone_in, digest, make_folder, read_file, refusal, write_file
 from errands.tables import Evaluation
 from errands.tasks.spec import MAX_BYTES
 from errands.tasks.task import Task
@@ -135,8 +135,9 @@ def _new(path: Path, leftover: Callable[[str], bool]) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
         raise refusal(path.parent, fault) from None
-    # Under a lock of the folder around it: whether a name is free is asked and answered once.
-    with _alone_in(path.parent):
+    # Under a lock of the folder around it: whether a name is free is asked and answered once. It is held for a moment, so
+    # that everybody gets his turn, also where a hundred runs are begun at once.
+    with alone_in(path.parent, math.inf):
         try:
             make_folder(path)
         except FileExistsError:
@@ -144,20 +145,6 @@ def _new(path: Path, leftover: Callable[[str], bool]) -> Iterator[None]:
                 hint = f"choose another --name, or type 'errands resume {path.name}'"
                 raise Taken(f"{path} exists and is never overwritten; {hint}") from None
         yield
-
-
-@contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Keep other processes out of a folder; the lock is on the open folder: it ends with the process and leaves no file."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError as fault:
-        raise refusal(folder, fault) from None
-    try:
-        _lock(descriptor, folder)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _leftover(name: str) -> bool:
@@ -203,6 +190,7 @@ def check_name(name: str) -> str:
 
 
 PATIENCE = 10.0
+"""Seconds for which another process that trains a seed is waited for: it may just be ending."""
 
 
 @dataclass(frozen=True)
@@ -240,7 +228,7 @@ class SeedFolder:
             except FileExistsError:
                 if not self.begun:
                     raise StoreError(f"{self.path} is a file, and a folder is wanted; move it away") from None
-        with _alone_in(self.path):
+        with alone_in(self.path, PATIENCE):
             # Only under the lock: without it this could be the file that another process is just writing.
             for leftover in self.path.glob(f".*{NEW}"):
                 leftover.unlink(missing_ok=True)
@@ -270,7 +258,7 @@ class SeedFolder:
             checkpoints.check_owner(self.path, stored[0], self.owner)
             size, mark = stored[0].evaluations_bytes, stored[0].evaluations_sha256
             # Lines after the newest checkpoint are in no checksum yet; a resumed seed makes them again.
-            data = read_file(self.table, MAX_TABLE)[:size]
+            data = read_file(self.table, MAX_TABLE, growing=True)[:size]
         if len(data) != size or digest(data) != mark:
             raise StoreError(f"{damaged(self.table)}, or type 'errands resume' to write it again")
         return parse(data, self.table)
@@ -350,25 +338,9 @@ class Table:
 
 def live(folder: SeedFolder) -> list[Evaluation]:
     """What can be read of a seed in progress, without checksums; a last line still being written is left out."""
-    data = read_file(folder.table, MAX_TABLE)
+    data = read_file(folder.table, MAX_TABLE, growing=True)
     whole = data[: data.rfind(b"\n") + 1]
     return parse(whole, folder.table) if len(whole) >= len(HEADER) else []
-
-
-def _lock(descriptor: int, path: Path) -> None:
-    """Wait a while for a process that is just ending, then refuse."""
-    try:
-        from fcntl import LOCK_EX, LOCK_NB, flock
-    except ImportError:  # only where the system has no such locks
-        return None
-    patience = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return flock(descriptor, LOCK_EX | LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > patience:
-                raise StoreError(f"another process is training in {path}; wait for it or stop it") from None
-            time.sleep(0.05)
 
 
 MAX_SWEEP = 128_000_000
@@ -477,7 +449,12 @@ def folders(runs: Path = RUNS) -> list[Path]:
     """All runs and sweeps of a folder, the latest last."""
     if not runs.is_dir():
         return []
-    return sorted((path for path in runs.iterdir() if is_run(path)), key=lambda path: (_time(path), path.name))
+    begun = []
+    for path in runs.iterdir():
+        with suppress(FileNotFoundError):  # it was removed just now
+            if is_run(path):
+                begun.append((_time(path), path.name, path))
+    return [path for *_, path in sorted(begun)]
 
 
 def is_run(path: Path) -> bool:

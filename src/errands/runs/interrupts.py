@@ -11,6 +11,8 @@ from typing import Any
 
 PATIENCE = 3.0
 """Seconds that a safe place is waited for; then an interrupt is obeyed wherever the training is."""
+FAREWELL = 30.0
+"""Seconds that other processes get to come to a safe place and to store their checkpoints there; then they are killed."""
 
 
 class Terminated(KeyboardInterrupt):
@@ -43,7 +45,7 @@ def terminable() -> Iterator[None]:
 
 
 class Postponed:
-    """Whether the process was asked to end; a second time, or after PATIENCE, it ends wherever it is."""
+    """Whether the process was asked to end; a second time, or after PATIENCE without a safe place, it ends wherever it is."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -59,6 +61,11 @@ class Postponed:
         self.asked = number
         if self.patient:
             signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+
+    def arrive(self) -> None:
+        """A safe place was reached: what is stored there before the end may take its time."""
+        if self.patient:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
 
     def obey(self) -> None:
         """Raise what was put off."""

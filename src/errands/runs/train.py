@@ -329,6 +329,8 @@ class _Training:
                     break
                 # Who has taken the last step is not late: a result is worth more than another sitting.
                 late = (interrupt.asked or time.time() >= until) and self.lead.step < steps
+                if late:
+                    interrupt.arrive()
                 if (late or now - saved >= self.document.checkpoint_seconds) and self.lead.step < steps:
                     self._save()
                     saved = time.perf_counter()

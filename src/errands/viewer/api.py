@@ -162,8 +162,10 @@ class Api:
 
     def progress(self, name: str) -> dict[str, Any]:
         """How far a run has come."""
-        progress = progress_of(self.run(name))
-        return {**progress, "state": "done" if progress["finished"] else self.trainer.state(name)}
+        # The state first: of a run that is said to have ended, everything is stored by the time that its files are read.
+        run, state = self.run(name), self.trainer.state(name)
+        progress = progress_of(run)
+        return {**progress, "state": "done" if progress["finished"] else state}
 
     def sizes(self, family: str) -> Question:
         """The sizes of the four machines against the number of subtasks; exact numbers as text."""

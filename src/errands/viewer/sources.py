@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -171,7 +170,6 @@ def _finite(row: Floats) -> list[float | None]:
 
 
 TAIL = 4_096
-TRIES = 3
 
 
 def replay_stored(run: RunFolder, seed: int | None = None) -> Replay:
@@ -214,14 +212,7 @@ def evaluations_of(place: SeedFolder) -> list[Evaluation]:
     """All evaluations that can be read of a seed, whether it has ended or not."""
     if not place.begun or not place.table.exists():
         return []
-    for attempt in range(TRIES):
-        try:
-            return place.evaluations() if place.result() is not None else live(place)
-        except StoreError:  # a table that grows while it is read is read again
-            if attempt == TRIES - 1:
-                raise
-            time.sleep(0.05)
-    return []
+    return place.evaluations() if place.result() is not None else live(place)
 
 
 def curves_of(runs: Sequence[RunFolder], points: int = 400) -> dict[str, Any] | None:

@@ -82,6 +82,7 @@ class Trainer:
             training = self.known.get(name)
             if training is None:
                 raise ConfigError(f"'{name[:100]}' is not being trained by this page")
+            self._looked()  # one that has ended by itself is not cancelled
             if not training.ended:
                 training.end("cancelled")
             return training.ended

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 PROGRAM = """
-import random, signal, sys, threading
+import random, signal, sys, threading, time
 from errands.learners import make_learner
 from errands.tasks import load
 
@@ -22,22 +22,28 @@ def learner():
 
 whole = learner()
 list(whole.train(STEPS))
-dice, rest = random.Random(1), threading.Event()
-main, taken = threading.main_thread().ident, 0
+dice, taken, main = random.Random(1), 0, threading.main_thread().ident
 kept = learner().save()
+
+def interrupt(seconds):
+    time.sleep(seconds)
+    signal.pthread_kill(main, signal.SIGINT)
+
 while taken < INTERRUPTS:
-    ours = learner()
+    ours, ended = learner(), False
     ours.restore(kept)
-    timer = threading.Timer(dice.random() * 0.01, lambda: signal.pthread_kill(main, signal.SIGINT))
+    sender = threading.Thread(target=interrupt, args=[dice.random() * 0.01])
     try:
-        timer.start()
+        sender.start()
         for _ in ours.train(STEPS):
             kept = ours.save()
-        timer.cancel()
-        kept = learner().save()
+        ended = True
+        sender.join()  # its signal is still on its way: it must come here, and not after
     except KeyboardInterrupt:
-        taken += 1
-    timer.join()
+        taken += not ended
+    sender.join()
+    if ended:
+        kept = learner().save()
 ours = learner()
 ours.restore(kept)
 list(ours.train(STEPS))
