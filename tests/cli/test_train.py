@@ -138,7 +138,7 @@ def test_a_read_only_folder_is_one_sentence(monkeypatch: pytest.MonkeyPatch, cap
 
 def test_a_file_in_place_of_the_runs_folder_is_one_sentence(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "runs").write_text("a file in the way")
-    assert main(["train", "figure-1", "qcorm", "--steps", "10"]) == 2
+    assert main(["train", "figure-1", "qcorm", "--steps", "10", "--quiet"]) == 2
     err = capsys.readouterr().err
     assert "runs" in err
     assert err.count("\n") == 1

@@ -164,10 +164,11 @@ def cluster() -> Iterator[Any]:
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 
-    started = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    started.add_node(num_cpus=1)
+    # Without waiting for each: Ray gives up after half a minute, and a busy machine may take longer.
+    started = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, "wait": False})
+    started.add_node(num_cpus=1, wait=False)
+    started.wait_for_nodes(timeout=300)
     ray.init(address=started.address, log_to_driver=False)
-    started.wait_for_nodes()
     yield started
     ray.shutdown()
     started.shutdown()
