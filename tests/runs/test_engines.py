@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import multiprocessing
 import os
+import re
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -124,6 +126,22 @@ def test_a_worker_that_died_before_it_was_handed_a_seed_ends_nothing_else(tmp_pa
     assert engines._listen(worker, silent(), strict=False)
     ((_, result),) = sweep.results()
     assert "ended with code 0" in str(result.error)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="only Linux tells which signals a process puts off")
+def test_ctrl_c_never_reaches_a_worker_that_is_just_starting() -> None:
+    """At a terminal it goes to all processes: before it is ignored it would end them with a traceback."""
+    worker = engines._start()
+    try:
+        status = Path(f"/proc/{worker.process.pid}/status").read_text()
+    finally:
+        worker.process.kill()
+        worker.process.join()
+        worker.connection.close()
+    put_off = re.search(r"^SigBlk:\s+(\w+)", status, re.MULTILINE)
+    assert put_off is not None
+    assert int(put_off[1], 16) >> (signal.SIGINT - 1) & 1
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 def test_the_first_fault_of_a_single_run_is_raised(tmp_path: Path) -> None:

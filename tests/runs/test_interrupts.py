@@ -115,6 +115,28 @@ def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("usual")
+def test_an_interrupt_that_is_lost_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interrupts, "PATIENCE", 0.05)
+    monkeypatch.setattr(interrupts, "AGAIN", 0.05)
+    lost: list[bool] = []
+
+    @postponed()
+    def work() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        try:
+            time.sleep(60)
+        except KeyboardInterrupt:  # as happens to it in what a C library calls back
+            lost.append(True)
+        time.sleep(60)
+        lost.append(False)
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert lost == [True]
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+@pytest.mark.usefixtures("usual")
 def test_patience_does_not_end_while_the_checkpoint_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interrupts, "PATIENCE", 0.05)
     write = train.write_checkpoint

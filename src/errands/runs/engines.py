@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -107,7 +108,7 @@ def _start() -> _Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs, allowed()), daemon=True)
-    with _isolated():
+    with _isolated(), _deaf():
         process.start()
     # Only the worker may hold its end of the pipe, else its death would not be seen as an end of file on ours.
     theirs.close()
@@ -126,6 +127,20 @@ def _isolated() -> Iterator[None]:
             del os.environ["PYTHONSAFEPATH"]
         else:
             os.environ["PYTHONSAFEPATH"] = before
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Processes started inside begin with Ctrl-C put off: until `_work` ignores it, it would end them with a traceback."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # it lifts the mask once it has started its own process
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _hand(worker: _Worker, waiting: Iterator[Job], strict: bool) -> bool:

@@ -11,6 +11,8 @@ from typing import Any
 
 PATIENCE = 3.0
 """Seconds that a safe place is waited for; then an interrupt is obeyed wherever the training is."""
+AGAIN = 1.0
+"""Seconds after which it is obeyed again: an exception is lost in what a C library calls back, as while code is compiled."""
 FAREWELL = 30.0
 """Seconds that other processes get to come to a safe place and to store their checkpoints there; then they are killed."""
 
@@ -55,12 +57,12 @@ class Postponed:
     def ask(self, number: int, frame: object) -> None:
         """What signals call."""
         # A fork of this process has inherited the handler, and nobody in it looks at `asked`.
-        if self.asked or os.getpid() != self.process:
-            self.asked = self.asked or number
+        again, forked = bool(self.asked), os.getpid() != self.process
+        self.asked = self.asked or number
+        if self.patient and not forked:
+            signal.setitimer(signal.ITIMER_REAL, AGAIN if again else PATIENCE)
+        if again or forked:
             self.obey()
-        self.asked = number
-        if self.patient:
-            signal.setitimer(signal.ITIMER_REAL, PATIENCE)
 
     def arrive(self) -> None:
         """A safe place was reached: what is stored there before the end may take its time."""

@@ -152,18 +152,19 @@ def train_job(
         ended = [ended_well(place) for place in places]
         if all(result is not None for result in ended):
             return [result for result in ended if result is not None]
-        if run.task.finite is not None:
-            warm(run.document.learner, run.document.machine)
-        training = _Training(run, places, ended, report, student, watch)
-        try:
-            with postponed() as interrupt:
+        with postponed() as interrupt:
+            if run.task.finite is not None:
+                warm(run.document.learner, run.document.machine)
+            training = _Training(run, places, ended, report, student, watch)
+            interrupt.obey()
+            try:
                 return training.finish(job.until, interrupt)
-        except TaskError as fault:
-            raise training.stopped(fault) from fault
-        except (ErrandsError, KeyboardInterrupt, MemoryError):
-            raise
-        except Exception as fault:
-            raise training.broken(fault) from fault
+            except TaskError as fault:
+                raise training.stopped(fault) from fault
+            except (ErrandsError, KeyboardInterrupt, MemoryError):
+                raise
+            except Exception as fault:
+                raise training.broken(fault) from fault
 
 
 def ended_well(place: SeedFolder) -> ResultDocument | None:
