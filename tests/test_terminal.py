@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -89,7 +90,7 @@ def test_times_are_said_as_people_say_them() -> None:
 def test_work_is_told_with_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred steps a second for ten seconds of a clock that is turned by hand: 1,000 of 4,000, 30 seconds left."""
     now = [0.0]
-    monkeypatch.setattr("errands.terminal.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("errands.terminal.time", SimpleNamespace(monotonic=lambda: now[0]))
     heard = io.StringIO()
     with counting("office-3, crm", 4_000, out=heard) as report:
         now[0] = 5.0

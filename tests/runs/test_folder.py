@@ -7,13 +7,16 @@ import random
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 from pydantic import ValidationError
 
 from errands.errors import StoreError
+from errands.runs import files
 from errands.runs import folder as seed_folder
 from errands.runs.checkpoint import HEADER, render
 from errands.runs.documents import ResultDocument, _render
@@ -196,15 +199,16 @@ def test_a_table_that_grows_while_it_is_read_is_read_as_it_was(seed: SeedFolder,
     seed.path.mkdir()
     with seed.table_from(ROWS[:1]) as table:
         table.sync()
-        look = os.fstat
+        opened = files._opened
 
-        def look_early(descriptor: int) -> os.stat_result:
-            seen = look(descriptor)
-            table.add(ROWS[1])
-            table.show()
-            return seen
+        @contextmanager
+        def opened_early(path: Path) -> Iterator[tuple[BinaryIO, int]]:
+            with opened(path) as (source, size):
+                table.add(ROWS[1])
+                table.show()
+                yield source, size
 
-        monkeypatch.setattr("errands.runs.files.os.fstat", look_early)
+        monkeypatch.setattr(files, "_opened", opened_early)
         assert live(seed) == ROWS[:1]
         monkeypatch.undo()
         assert live(seed) == ROWS
