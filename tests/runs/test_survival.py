@@ -70,8 +70,9 @@ def test_two_creations_of_one_folder_at_the_same_moment_make_one_run(tmp_path: P
 def test_gits_own_settings_start_no_program(tmp_path: Path) -> None:
     def git(*words: str) -> str:
         identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
-        done = subprocess.run(["git", "-C", str(tmp_path), *identity, *words], check=True, capture_output=True, text=True)
-        return done.stdout.strip()
+        command = ["git", "-C", str(tmp_path), *identity, *words]
+        nobodys = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+        return subprocess.run(command, check=True, capture_output=True, text=True, env=nobodys).stdout.strip()
 
     git("init", "-q")
     (tmp_path / "a").write_text("1")
