@@ -30,7 +30,8 @@ def browser() -> Iterator[Any]:
 
     expect.set_options(timeout=HANGS)
     with sync_playwright() as playwright:
-        made = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"])
+        options = ["--no-sandbox", "--disable-gpu"]
+        made = playwright.chromium.launch(executable_path=str(CHROMIUM), args=options, timeout=HANGS)
         yield made
         made.close()
 
