@@ -122,12 +122,13 @@ def test_the_shortest_episode_is_a_ratchet_or_a_mean():
 
 
 @pytest.mark.parametrize(
-    ("failed", "reward", "weight"), [("length", 1.0, 1.0), ("limit", 0.9**81, 1.0), ("skip", 1.0, 0.0)]
+    ("failed", "reward", "weight"),
+    [("length", 1.0, 1.0), ("limit", 0.9**81, 1.0), ("skip", 1.0, 0.0), ("fading", 0.64, 1.0)],
 )
-def test_completions_of_failed_episodes_are_paid_by_length_as_if_at_the_limit_or_left_out(failed, reward, weight):
-    """K_mi 20, failed after 4 steps; the limit is 100, so delta K is 80 there."""
+def test_completions_of_failed_episodes_are_paid_by_length_as_at_the_limit_not_or_less_and_less(failed, reward, weight):
+    """K_mi 20, failed after 4 steps, 0.6 of the episodes succeed; the limit is 100, so delta K is 80 there."""
     high = bandit(xi_start=0.0, xi_end=0.0, failed=failed)
-    memory = high.start(KEY)._replace(shortest=jnp.float32(20.0))
+    memory = high.start(KEY)._replace(shortest=jnp.float32(20.0), share=jnp.float32(0.6))
     memory = high.note(memory, note(2, 0, B1, 3))
     state = MACHINE.table.next[0, B1]
     last = note(3, state, MACHINE.numbers[frozenset()], 4, over=True)._replace(terminal=jnp.bool_(True))
@@ -135,6 +136,17 @@ def test_completions_of_failed_episodes_are_paid_by_length_as_if_at_the_limit_or
     assert int(memory.grounded) == 1
     assert float(memory.ground[0, 2]) == pytest.approx(reward, rel=1e-4)
     assert float(memory.ground[0, 3]) == weight
+
+
+def test_the_share_of_episodes_that_succeed_moves_by_its_rate_and_counts_exploited_ones_only():
+    high = bandit(xi_start=0.0, xi_end=0.0, alpha_share=0.25, failed="fading")
+    memory = walked(high, (4, 2, 3, 1), walked(high, (4, 2, 3, 1)))
+    assert float(memory.share) == 0.25 + 0.25 * 0.75
+    # What succeeds is paid as ever: the first two legs of the second episode, K = K_mi = 10.
+    assert memory.ground[4:6, 2].tolist() == [1.0, 1.0]
+    lost = note(8, 0, MACHINE.numbers[frozenset()], 9, over=True)
+    assert float(high.note(memory, lost).share) == 0.4375 * 0.75
+    assert float(high.note(memory._replace(clean=jnp.bool_(False)), lost).share) == 0.4375
 
 
 def test_rewards_can_be_computed_anew_and_kept_at_one_size_when_they_are_replayed():

@@ -51,6 +51,8 @@ class BanditMemory(NamedTuple):
     """Grounding transitions of past episodes; steps are exact up to 2^24."""
     scale: Float[Array, ""]
     """The running mean of rewards as a share of the full one."""
+    share: Float[Array, ""]
+    """The share of exploited episodes that succeed, 0 at first."""
     grounded: Int[Array, ""]
     replayed: Int[Array, ""]
 
@@ -100,6 +102,7 @@ class Bandit:
             waiting=zero,
             ground=jnp.zeros((size, 6)),
             scale=jnp.float32(1.0),
+            share=jnp.float32(0.0),
             grounded=zero,
             replayed=zero,
         )
@@ -218,6 +221,12 @@ class Bandit:
         paid_for = jnp.broadcast_to(paid_for, took.shape)
         # Rewards are those of the estimates before the episode's own durations join K_op.
         reward = self.reward(memory, objective, took, paid_for)
+        if c.failed == "fading" and c.joint:
+            # By its length a failure would be the shortest episode of all. Full pay lets a leg be quick before the next one
+            # can go on from there; once episodes succeed, running into a failure must not pay.
+            reward = jnp.where(note.success, reward, c.full_reward * (1.0 - memory.share**2))
+        learnt = jnp.where(note.over & memory.clean, c.alpha_share, 0.0)
+        memory = memory._replace(share=memory.share + learnt * (note.success - memory.share))
         memory = memory._replace(best=self._durations(memory, pending, won & exploited))
         if not c.dedicated:
             return memory

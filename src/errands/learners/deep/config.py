@@ -28,7 +28,7 @@ _QCORM_WORDS = {
     "choice": ("steps-to-go", "value"),
     "delta": ("episode", "gated", "printed"),
     "shortest": ("ratchet", "mean"),
-    "failed": ("length", "limit", "skip"),
+    "failed": ("length", "limit", "skip", "fading"),
     "xi_per": ("choice", "step"),
 }
 
@@ -199,8 +199,10 @@ class DeepQCoRMConfig(DeepConfig):
     """The base whose power delta K + 1 scales the full reward; None is gamma, as printed."""
     floor: float | None = None
     """The least share of the full reward that a completion is paid; None sets no bound, as printed."""
-    failed: Literal["length", "limit", "skip"] = "length"
-    """How a completion in a failed episode is paid: by the episode's length, as if it had lasted to the limit, or not."""
+    failed: Literal["length", "limit", "skip", "fading"] = "length"
+    """How a completion in a failed episode is paid: by its length, as if it had lasted to the limit, not, or less and less."""
+    alpha_share: float = 0.001
+    """Learning rate of the share s of exploited episodes that succeed; fading pay is 1 - s squared of the full reward."""
     refresh: bool = False
     """Compute rewards anew from the present K_mi and K_op whenever a grounding transition is replayed."""
     normalise: bool = False
@@ -208,12 +210,14 @@ class DeepQCoRMConfig(DeepConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._shares("alpha_eta", "alpha_k", "xi_start", "xi_step", "xi_end", "penalty", "floor")
+        self._shares("alpha_eta", "alpha_k", "alpha_share", "xi_start", "xi_step", "xi_end", "penalty", "floor")
         self._words(_QCORM_WORDS)
         if self.full_reward <= 0 or self.min_step_reward > 0:
             raise ConfigError("full_reward must be positive and min_step_reward not positive, as Theorem 1 assumes")
         if self.ground_batch < 1 or self.ground_capacity < self.ground_batch:
             raise ConfigError("ground_batch must be at least 1 and ground_capacity not smaller than it")
+        if self.refresh and self.failed == "fading":
+            raise ConfigError("refresh takes rewards from lengths, which failed='fading' does not; set only one of them")
         if self.joint and not self.dedicated:
             raise ConfigError(
                 "the reward of Theorem 1 is known at the end of the episode only; set dedicated=True or joint=False"

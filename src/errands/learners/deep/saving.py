@@ -31,13 +31,16 @@ def named(state: Any) -> list[tuple[str, Any]]:
 
 
 def present(saved: Saved) -> Saved:
-    """The arrays by today's names."""
+    """The arrays by today's names, and with the one that QCoRM's first checkpoints lack."""
 
     def today(name: str) -> str:
         first, _, rest = name.partition(".")
         return ".".join([EARLIER.get(first, first), rest]) if rest else name
 
-    return {today(name): array for name, array in saved.items()}
+    arrays = {today(name): array for name, array in saved.items()}
+    if (scale := arrays.get("agent_states.high.scale")) is not None:
+        arrays.setdefault("agent_states.high.share", np.zeros_like(scale))
+    return arrays
 
 
 def team_form(agent: DeepAgent, state: Any) -> Form:
@@ -74,6 +77,7 @@ def _bounds(name: str, agent: DeepAgent, width: int) -> tuple[str, Any, Any]:
         "shortest": ("K_mi, infinite until known", 0.0, np.inf),
         "best": ("K_op of each objective, infinite until known", 0.0, np.inf),
         "scale": ("the running mean of rewards, as a share of the full one", -FINITE, 1.0),
+        "share": ("the share of exploited episodes that succeed", 0.0, 1.0),
         "choice": ("the objective in hand, -1 for none", -1, heads - 1),
         "option": ("the option in hand, -1 for none", -1, MOST_COUNT),
         "pending": ("grounding transitions of the episode: step, coupled state, time entered, duration, exploited",
