@@ -23,7 +23,7 @@ from errands.errors import StoreError
 from errands.learners import entry_of
 from errands.learners.presets import as_document, config_of
 from errands.paper.evidence import Evidence
-from errands.paper.panels import DEEP, Key, Method, task_name
+from errands.paper.panels import DEEP, VARIANTS, Key, Method, task_name
 from errands.runs.folder import open_run, open_sweep
 from errands.tables import Evaluation
 from errands.tasks.catalogue import load
@@ -36,6 +36,7 @@ FIRST_QCORM = {
     "delta": "printed",
     "ground_replay": "always",
     "shortest": "ratchet",
+    "failed": "length",
     "penalty": None,
     "floor": None,
     "xi_per": "choice",
@@ -101,7 +102,7 @@ def _key(row: Row) -> Key:
     known = as_document(config_of(learner, row["preset"], load(row["task"], row.get("map_seed") or 0)))
     printed = {"delta": "printed", "shortest": "ratchet"}.items() <= settings.items()
     words = [f"{name}={value}" for name, value in settings.items()
-             if known.get(name) != value or (printed and name in ("delta", "shortest"))]  # fmt: skip
+             if known.get(name) != value or (printed and name in VARIANTS)]  # fmt: skip
     return task_name(row["task"], row.get("map_seed") or 0), _name(learner, words), row["preset"]
 
 

@@ -23,9 +23,9 @@ NETWORKS = ("heads", "one-hot")
 """One trunk with a head per objective or machine state, and the paper's one-hot input."""
 
 
-AS_PRINTED = ("delta=printed", "shortest=ratchet")
-"""The printed maximum of Theorem 1's reward, and its shortest episode averaged only over episodes that are no longer; with
-tables the second is always so."""
+AS_PRINTED = ("delta=printed", "shortest=ratchet", "failed=length")
+"""The printed maximum of Theorem 1's reward, its shortest episode averaged only over episodes that are no longer, and
+failures paid by their length; with tables the last two are always so."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ TIMED = ("qcorm", "crm", "hrm", "qrm", "qcorm-plus")
 """Learners of the runtime panels with networks; QCoRM-0 costs what QCoRM costs, DiRL ends by itself."""
 STOPPING = tuple(name for name, entry in LEARNERS.items() if entry.stops or entry.apart)
 """Learners that end by themselves before the steps are spent: time per million steps would mean nothing."""
-VARIANTS = ("delta", "shortest")
+VARIANTS = ("delta", "shortest", "failed")
 """Settings that make a method of its own."""
 
 

@@ -89,7 +89,9 @@ def test_the_paper_trains_water_with_its_printed_numbers():
     coupled = deep_preset("qcorm", "paper", WATER)
     assert (coupled.alpha_eta, coupled.alpha_k, coupled.relabel) == (0.005, 0.05, False)
     assert (coupled.delta, coupled.ground_replay, coupled.shortest) == ("episode", "once", "ratchet")
-    assert deep_preset("qcorm", "tuned", WATER).shortest == "mean"
+    assert coupled.failed == "length"
+    ours = deep_preset("qcorm", "tuned", WATER)
+    assert (ours.shortest, ours.failed, ours.alpha_share) == ("ratchet", "fading", 0.001)
 
 
 def test_half_cheetah_is_paid_a_thousand_for_a_place_and_scaled_when_tuned():

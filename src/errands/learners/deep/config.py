@@ -337,6 +337,9 @@ def _ddqn(learner: str, preset: str, task: Task) -> dict[str, Any]:
         values = STRANGER | _sight(task) | (FAR if learner in FAR_LEARNERS else {})
     if learner == "qcorm-plus":
         values |= PLUS_GRID if task.finite is not None else PLUS_WATER if task.world.kind == "water" else {}
+    if learner == "qcorm" and task.world.kind == "water":
+        # Where an episode can fail: K_mi as the text has it keeps ways short, fading pay for failures keeps them.
+        values |= {"shortest": "ratchet", "failed": "fading"}
     if learner == "qcorm-0":
         # A constant reward need not wait for the end of the episode.
         values["dedicated"] = False
