@@ -65,6 +65,16 @@ def test_more_than_five_methods_have_a_small_chart_each_before_the_others_in_gre
     assert len(draw_curves(learning_curves([curve(name, [10, 10]) for name in names[:5]])).axes) == 1
 
 
+def test_the_name_of_a_method_with_many_settings_does_not_reach_into_its_neighbours():
+    names = [f"qcorm shortest=mean penalty=0.9{i} refresh=True failed=length" for i in range(6)]
+    figure = draw_curves(learning_curves([curve(name, [20, 10]) for name in names]))
+    figure.draw_without_rendering()
+    titles = [axes.title for axes in figure.axes if axes.get_title()]
+    assert [" ".join(title.get_text().split()) for title in titles] == names
+    boxes = [title.get_window_extent() for title in titles]
+    assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+
+
 def test_the_figure_names_axes_methods_and_the_optimum(value):
     axes, below = draw_curves(value).axes
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["qcorm", "scout"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 Values = tuple[float | None, ...]
 MOST_TOGETHER = 5
 """The most methods that one chart shows in colours."""
+TITLE_LIMIT = 28
+"""Characters in one line above a small chart; more would reach into its neighbour's."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,7 @@ def _small_multiples(value: LearningCurves) -> Figure:
         first = first or axes
         paint_curves(axes, value, line.name)
         paint_failures(below, value, line.name)
-        axes.set_title(line.name, fontsize=10)
+        axes.set_title(textwrap.fill(line.name, TITLE_LIMIT), fontsize=10)
         axes.tick_params(labelbottom=False, labelleft=column == 0)
         below.tick_params(labelleft=column == 0, labelbottom=i + columns >= len(value.lines))
         axes.set_xlabel("")
