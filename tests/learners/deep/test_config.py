@@ -37,6 +37,7 @@ from errands.tasks.task import Task
         (lambda: DeepQCoRMConfig(min_step_reward=1.0), "Theorem 1 assumes"),
         (lambda: DeepQCoRMConfig(ground_batch=9, ground_capacity=8), "not smaller"),
         (lambda: DeepQCoRMConfig(dedicated=False), "set dedicated=True or joint=False"),
+        (lambda: DeepQCoRMConfig(refresh=True, failed="fading"), "set failed='length' too"),
         (lambda: DeepQCoRMConfig(xi_end=-0.1), "xi_end is -0.1"),
         (lambda: DeepPlusConfig(contexts=0), "at least 1"),
         (lambda: DeepPlusConfig(networks=2), "networks is 2, but 'qcorm-plus' has one"),

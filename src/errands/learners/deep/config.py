@@ -217,7 +217,7 @@ class DeepQCoRMConfig(DeepConfig):
         if self.ground_batch < 1 or self.ground_capacity < self.ground_batch:
             raise ConfigError("ground_batch must be at least 1 and ground_capacity not smaller than it")
         if self.refresh and self.failed == "fading":
-            raise ConfigError("refresh takes rewards from lengths, which failed='fading' does not; set only one of them")
+            raise ConfigError("refresh takes rewards from lengths, which failed='fading' does not; set failed='length' too")
         if self.joint and not self.dedicated:
             raise ConfigError(
                 "the reward of Theorem 1 is known at the end of the episode only; set dedicated=True or joint=False"
