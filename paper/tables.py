@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from statistics import median, quantiles
 
@@ -76,7 +76,7 @@ def ends(path: Path) -> Iterator[str]:
                 for n, o in zip(won(row), row.get("orders") or [], strict=False)
                 if n is not None
             ]
-            common = max(set(orders), key=orders.count) if orders else "-"
+            common = max(sorted(set(orders)), key=orders.count) if orders else "-"
             yield [
                 run, f"{curve[-1]['step'] // 1000} k", f"{len(end)}/{len(seeds)}", spread(end), f"{len(good)}/{len(late)}",
                 spread(good), f"{len(met)}/{len(seeds)}", spread(met), str(min(met, default="-")),
@@ -89,21 +89,36 @@ def ends(path: Path) -> Iterator[str]:
     return table(titles, lines())
 
 
+def between(curve: Sequence[Row], low: float, high: float) -> list[list[int | None]]:
+    """The evaluations of every seed between two steps."""
+    return [list(seed) for seed in zip(*(won(row) for row in curve if low < row["step"] <= high), strict=True)]
+
+
+def solved(lengths: Sequence[int | None]) -> str:
+    """The share of evaluations that succeed, and their median length."""
+    good = [n for n in lengths if n is not None]
+    middle = f" {median(good):g}" if good else ""
+    return f"{len(good) / len(lengths):.0%}{middle}" if lengths else ""
+
+
 def windows(path: Path, edges: Sequence[int] = COURSE) -> Iterator[str]:
     """The share of evaluations that succeed, and their median length, by training steps."""
     pairs = list(pairwise(edges))
+    lines = ([run, *(solved([*chain(*between(curve, *pair))]) for pair in pairs)] for run, curve in curves(path))
+    return table(("run", *(f"{low // 1000}-{high // 1000} k" for low, high in pairs)), lines)
+
+
+def quarters(path: Path) -> Iterator[str]:
+    """The same by quarters of each run, and the median length of each seed in the last one."""
 
     def lines() -> Iterator[list[str]]:
         for run, curve in curves(path):
-            cells = [run]
-            for low, high in pairs:
-                lengths = [n for row in curve if low < row["step"] <= high for n in won(row)]
-                good = [n for n in lengths if n is not None]
-                middle = f" {median(good):g}" if good else ""
-                cells.append(f"{len(good) / len(lengths):.0%}{middle}" if lengths else "")
-            yield cells
+            parts = [between(curve, *pair) for pair in pairwise(curve[-1]["step"] * i / 4 for i in range(5))]
+            each = [median(good) if (good := [n for n in seed if n is not None]) else None for seed in parts[-1]]
+            shown = " ".join(f"{n:g}" for n in sorted(n for n in each if n is not None))
+            yield [run, *(solved([*chain(*part)]) for part in parts), shown]
 
-    return table(("run", *(f"{low // 1000}-{high // 1000} k" for low, high in pairs)), lines())
+    return table(("run", "1st quarter", "2nd", "3rd", "4th", "last quarter of each seed"), lines())
 
 
 def speeds(path: Path) -> Iterator[str]:
@@ -121,7 +136,7 @@ def main() -> None:
         rows = read_rows(path) if path.stem not in ("cpu", "networks", "sb3", "dirl") else []
         if any("lengths" in row for row in rows):
             edges = (0, *WINDOWS[rows[0]["task"]]) if path.stem.startswith("plus") else COURSE
-            print(f"\n{path.name}\n", *ends(path), "", *windows(path, edges), sep="\n")
+            print(f"\n{path.name}\n", *ends(path), "", *windows(path, edges), "", *quarters(path), sep="\n")
         if any("us_per_step" in row for row in rows):
             print(f"\n{path.name}\n", *speeds(path), sep="\n")
 
