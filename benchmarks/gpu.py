@@ -6,7 +6,8 @@ A JOB is task[@map-seed]:learner[/field=value...]:seeds:steps:eval-every:preset,
 water-3@1:qcorm/delta=gated/shortest=mean:5:200000:10000:paper. Each is a process of its own; on an NVIDIA GPU they share it
 through CUDA's multi-process service. Checkpoints, logs and compiled programs stay in --keep; every evaluation is a line of
 --out/rows.jsonl with the fields task, run, preset, map_seed, step, lengths, success (one entry per seed each), orders, seconds.
-Learners named by --behind take what the others leave of the GPU (CUDA_MPS_CLIENT_PRIORITY), which changes no result.
+Jobs named by --behind, by their learner or by how they begin (cheetah-bcd:), take what the others leave of the GPU
+(CUDA_MPS_CLIENT_PRIORITY), which changes no result.
 The machine needs JAX, numpy and safetensors; other packages can be brought as wheels (--wheels FOLDER), which are unpacked.
 """
 
@@ -171,7 +172,8 @@ def run_all(jobs: list[str], keep: Path, out: Path, seconds: float, width: int, 
                 str(out),
                 job,
             ]
-            priority = {"CUDA_MPS_CLIENT_PRIORITY": "1" if Job.of(job).run.split("/")[0] in behind else "0"}
+            waits = Job.of(job).run.split("/")[0] in behind or job.startswith(tuple(behind))
+            priority = {"CUDA_MPS_CLIENT_PRIORITY": "1" if waits else "0"}
             going[job] = subprocess.Popen(words, stdout=log, stderr=log, env=os.environ | priority)
         time.sleep(0.2)
         for job, process in list(going.items()):
@@ -191,7 +193,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=540.0)
     parser.add_argument("--width", type=int, default=16, help="jobs at a time")
-    parser.add_argument("--behind", nargs="*", default=[], help="learners that take what the others leave of the GPU")
+    parser.add_argument("--behind", nargs="*", default=[], help="jobs that take what the others leave of the GPU")
     parser.add_argument("--wheels", type=Path, help="a folder of wheels to unpack and use")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--until", type=float, help=argparse.SUPPRESS)
