@@ -168,12 +168,15 @@ def rows_of_runs(folder: Path) -> Iterator[Row]:
 
 
 def rows_of_dirl(path: Path) -> Iterator[Row]:
-    """The lines of benchmarks/dirl_deep.py whose searches have all ended, as rows at the step of their whole budget."""
+    """The lines of benchmarks/dirl_deep.py whose searches have all ended, as rows at the step of their whole budget.
+
+    Where steps were given for each edge, that is the most that the run could take.
+    """
     for line in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
         if all(line["ended"]):
             same = {name: line[name] for name in ("task", "preset", "map_seed", "lengths", "success", "seconds")}
             orders = ["".join(name[0] for name in order) for order in line["orders"]]
-            yield {**same, "run": "dirl", "step": line["budget"], "orders": orders}
+            yield {**same, "run": "dirl", "step": line["budget"] or line["predicted"], "orders": orders}
 
 
 def main() -> None:

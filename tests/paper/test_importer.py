@@ -120,11 +120,13 @@ def test_run_folders_and_searches_of_dirl_become_rows(tmp_path):
     assert [(row["run"], row["preset"], row["step"], len(row["lengths"])) for row in rows] == [
         ("crm", "paper", 1_000, 2)
     ]
-    line = {"task": "water-3", "preset": "paper", "map_seed": 0, "budget": 500, "seconds": 1.0, "lengths": [60, 600],
-            "success": [True, False], "orders": [["red", "blue"], []]}  # fmt: skip
-    lines = [{**line, "ended": [True, True]}, {**line, "ended": [True, False]}]
+    line = {"task": "water-3", "preset": "paper", "map_seed": 0, "budget": 500, "predicted": 480, "seconds": 1.0,
+            "lengths": [60, 600], "success": [True, False], "orders": [["red", "blue"], []]}  # fmt: skip
+    by_edge = {"budget": None, "predicted": 540, "ended": [True, True]}
+    lines = [{**line, "ended": [True, True]}, {**line, "ended": [True, False]}, {**line, **by_edge}]
     (tmp_path / "dirl.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
-    (row,) = importer.rows_of_dirl(tmp_path / "dirl.jsonl")
+    row, other = importer.rows_of_dirl(tmp_path / "dirl.jsonl")
     assert (row["run"], row["step"], row["orders"]) == ("dirl", 500, ["rb", ""])
+    assert other["step"] == 540
     (curve,) = evidence_of([row]).curves.values()
     assert curve.lengths.tolist() == [[60.0], [np.inf]]
