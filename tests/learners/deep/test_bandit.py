@@ -147,6 +147,10 @@ def test_the_share_of_episodes_that_succeed_moves_by_its_rate_and_counts_exploit
     lost = note(8, 0, MACHINE.numbers[frozenset()], 9, over=True)
     assert float(high.note(memory, lost).share) == 0.4375 * 0.75
     assert float(high.note(memory._replace(clean=jnp.bool_(False)), lost).share) == 0.4375
+    # Where pay fades with successes a failure changes nothing, and a success does what it did.
+    high = bandit(xi_start=0.0, xi_end=0.0, alpha_share=0.25, failed="fading", fade="successes")
+    memory = walked(high, (4, 2, 3, 1), high.note(walked(high, (4, 2, 3, 1)), lost))
+    assert float(memory.share) == 0.4375
 
 
 def test_rewards_can_be_computed_anew_and_kept_at_one_size_when_they_are_replayed():

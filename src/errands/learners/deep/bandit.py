@@ -52,7 +52,7 @@ class BanditMemory(NamedTuple):
     scale: Float[Array, ""]
     """The running mean of rewards as a share of the full one."""
     share: Float[Array, ""]
-    """The share of exploited episodes that succeed, 0 at first."""
+    """The share s of exploited episodes that succeed, 0 at first; where pay fades with successes, failures do not lower it."""
     grounded: Int[Array, ""]
     replayed: Int[Array, ""]
 
@@ -225,7 +225,9 @@ class Bandit:
             # By its length a failure would be the shortest episode of all. Full pay lets a leg be quick before the next one
             # can go on from there; once episodes succeed, running into a failure must not pay.
             reward = jnp.where(note.success, reward, c.full_reward * (1.0 - memory.share**2))
-        learnt = jnp.where(note.over & memory.clean, c.alpha_share, 0.0)
+        # Exploring fails many an episode of a good policy: where it does, the share stays low and failures go on paying.
+        counts = note.over & memory.clean & (note.success | (c.fade == "share"))
+        learnt = jnp.where(counts, c.alpha_share, 0.0)
         memory = memory._replace(share=memory.share + learnt * (note.success - memory.share))
         memory = memory._replace(best=self._durations(memory, pending, won & exploited))
         if not c.dedicated:

@@ -29,6 +29,7 @@ _QCORM_WORDS = {
     "delta": ("episode", "gated", "printed"),
     "shortest": ("ratchet", "mean"),
     "failed": ("length", "limit", "skip", "fading"),
+    "fade": ("share", "successes"),
     "xi_per": ("choice", "step"),
 }
 
@@ -201,8 +202,10 @@ class DeepQCoRMConfig(DeepConfig):
     """The least share of the full reward that a completion is paid; None sets no bound, as printed."""
     failed: Literal["length", "limit", "skip", "fading"] = "length"
     """How a completion in a failed episode is paid: by its length, as if it had lasted to the limit, not, or less and less."""
+    fade: Literal["share", "successes"] = "share"
+    """Fading pay is 1 - s squared of the full reward: s is the share of exploited episodes that succeed, or grows with each."""
     alpha_share: float = 0.001
-    """Learning rate of the share s of exploited episodes that succeed; fading pay is 1 - s squared of the full reward."""
+    """The rate at which s follows that share, or comes nearer to 1 with each success."""
     refresh: bool = False
     """Compute rewards anew from the present K_mi and K_op whenever a grounding transition is replayed."""
     normalise: bool = False
@@ -217,7 +220,9 @@ class DeepQCoRMConfig(DeepConfig):
         if self.ground_batch < 1 or self.ground_capacity < self.ground_batch:
             raise ConfigError("ground_batch must be at least 1 and ground_capacity not smaller than it")
         if self.refresh and self.failed == "fading":
-            raise ConfigError("refresh takes rewards from lengths, which failed='fading' does not; set failed='length' too")
+            raise ConfigError(
+                "refresh takes rewards from lengths, which failed='fading' does not; set failed='length' too"
+            )
         if self.joint and not self.dedicated:
             raise ConfigError(
                 "the reward of Theorem 1 is known at the end of the episode only; set dedicated=True or joint=False"
