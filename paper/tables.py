@@ -121,6 +121,21 @@ def quarters(path: Path) -> Iterator[str]:
     return table(("run", "1st quarter", "2nd", "3rd", "4th", "last quarter of each seed"), lines())
 
 
+def each_seed(path: Path) -> Iterator[str]:
+    """Sorted, of the seeds that ever succeed: thousands of steps to the first success, the shortest way, the one at the end."""
+
+    def lines() -> Iterator[list[str]]:
+        for run, curve in curves(path):
+            seeds = range(len(won(curve[0])))
+            wins = [[(n, row["step"] // 1000) for row in curve if (n := won(row)[i]) is not None] for i in seeds]
+            met = [seed for seed in wins if seed]
+            end = [n for n in won(curve[-1]) if n is not None]
+            columns = ([seed[0][1] for seed in met], [min(seed)[0] for seed in met], end)
+            yield [run, *(" ".join(map(str, sorted(column))) or "-" for column in columns)]
+
+    return table(("run", "first success, k", "shortest", "at the end"), lines())
+
+
 def speeds(path: Path) -> Iterator[str]:
     """Seconds per million steps against the number of objectives."""
     paces = {(row["run"], row["task"]): row["us_per_step"] for row in read_rows(path) if "us_per_step" in row}
@@ -136,7 +151,8 @@ def main() -> None:
         rows = read_rows(path) if path.stem not in ("cpu", "networks", "sb3", "dirl") else []
         if any("lengths" in row for row in rows):
             edges = (0, *WINDOWS[rows[0]["task"]]) if path.stem.startswith("plus") else COURSE
-            print(f"\n{path.name}\n", *ends(path), "", *windows(path, edges), "", *quarters(path), sep="\n")
+            parts = (ends(path), windows(path, edges), quarters(path), each_seed(path))
+            print(f"\n{path.name}", *("\n" + "\n".join(part) for part in parts), sep="\n")
         if any("us_per_step" in row for row in rows):
             print(f"\n{path.name}\n", *speeds(path), sep="\n")
 

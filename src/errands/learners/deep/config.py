@@ -223,6 +223,8 @@ class DeepQCoRMConfig(DeepConfig):
             raise ConfigError(
                 "refresh takes rewards from lengths, which failed='fading' does not; set failed='length' too"
             )
+        if self.fade != "share" and self.failed != "fading":
+            raise ConfigError(f"fade='{self.fade}' is about pay that fades, but failed='{self.failed}'; set failed='fading' too")
         if self.joint and not self.dedicated:
             raise ConfigError(
                 "the reward of Theorem 1 is known at the end of the episode only; set dedicated=True or joint=False"
