@@ -26,6 +26,7 @@ from errands.plots.style import as_svg
 from errands.runs.documents import neat
 from errands.runs.files import write_file
 
+METHODS = tuple(dict.fromkeys(method.name for method in (*TABULAR, *DEEP)))
 OURS = tuple(method.name for method in (*TABULAR, *DEEP) if method.ours)
 POINTS = 150
 
@@ -41,7 +42,10 @@ class Figure:
 
 
 def figures(panels: Sequence[Panel], evidence: Evidence, skipped: Sequence[Skipped] = ()) -> tuple[Figure, ...]:
-    """The figures of some panels, one for each preset, map or kind of network; methods of ours stand beside both presets."""
+    """The figures of some panels, one for each preset, map or kind of network; methods of ours stand beside both presets.
+
+    Methods with other settings than a preset's have a figure of their own, beside the methods that they are variants of.
+    """
     drawn = list[Figure]()
     for panel in panels:
         if panel.runtime:
@@ -54,9 +58,17 @@ def figures(panels: Sequence[Panel], evidence: Evidence, skipped: Sequence[Skipp
         ):
             for preset in ("tuned", "paper"):
                 mine = {key[1:]: c for key, c in evidence.curves.items() if key[0] == name}
-                curves = [c for (method, under), c in mine.items() if under == preset or method in OURS]
-                if any(under == preset for _, under in mine):
-                    drawn += _curves(panel, name, preset, curves, missing)
+                if all(under != preset for _, under in mine):
+                    continue
+                curves = {method: c for (method, under), c in mine.items() if under == preset or method in OURS}
+                main = [curves[method] for method in METHODS if method in curves]
+                variants = {method: c for method, c in curves.items() if method not in METHODS}
+                if main:
+                    drawn += _curves(panel, name, preset, main, missing)
+                if variants:
+                    plain = dict.fromkeys(method.split()[0] for method in variants)
+                    beside = [curves[method] for method in plain if method in curves]
+                    drawn += _curves(panel, name, preset, [*beside, *variants.values()], (), ", variants")
     return tuple(drawn)
 
 
@@ -81,13 +93,15 @@ def _runtimes(panel: Panel, under: str, evidence: Evidence) -> list[Figure]:
     return [Figure(f"{panel.name}-{under}", title, as_svg(draw_runtimes(runtimes(title, points))), (note,))]
 
 
-def _curves(panel: Panel, task: str, preset: str, curves: list[Curve], missing: Sequence[Skipped]) -> list[Figure]:
+def _curves(
+    panel: Panel, task: str, preset: str, curves: list[Curve], missing: Sequence[Skipped], which: str = ""
+) -> list[Figure]:
     """Learning curves in which every line of a network ends where its runs end; and steps to the optimum, where it is known."""
-    name = f"{task.replace(', map ', '-map-')}-{preset}"
+    name = f"{task.replace(', map ', '-map-')}-{preset}{which.replace(', ', '-')}"
     where = task.split(", ")[1:]
     # A panel of other maps shows several tasks: each by its own name.
     what = PANELS.get(task.split(",")[0], panel).title
-    title = f"{what}{''.join(f', {m}' for m in where)} ({preset} preset)"
+    title = f"{what}{''.join(f', {m}' for m in where)} ({preset} preset{which})"
     value = learning_curves(curves, title, points=POINTS)
     notes = [f"Median of {max(c.seeds for c in curves)} seeds, quartiles shaded"]
     if curves[0].optimum is not None:

@@ -176,12 +176,13 @@ def ahead(first: str, others: Sequence[str], tasks: Sequence[str], within: int =
         chances = {name: improvement_interval([x for _, x, _, _ in some], [y for _, _, y, _ in some])
                    for name, some in judged.items()}  # fmt: skip
         ends = {name: max(end for *_, end in some) for name, some in judged.items()}
-        end = max(ends.values())
-        on = _over({task for some in judged.values() for task, *_ in some})
-        said = ", ".join(f"{name} {_chance(chance)}" + (f" (to {ends[name]:,})" if ends[name] < end else "")
+        widest = max(judged, key=lambda name: (len(judged[name]), ends[name]))
+        steps = {name: _steps(names, ((task, end) for task, *_, end in some)) for name, some in judged.items()}
+        said = ", ".join(f"{name} {_chance(chance)}" + (f" ({steps[name]})" if steps[name] != steps[widest] else "")
                          for name, chance in chances.items())  # fmt: skip
         said += "".join(f"; {name} was run for too few steps" for name in known if name not in judged)
-        return _judged(list(chances.values()), end, f"{on}, to {end:,}: chance that {first} is ahead of {said}")
+        text = f"{_task(names)}, {steps[widest]}: chance that {first} is ahead of {said}"
+        return _judged(list(chances.values()), max(ends.values()), text)
 
     return _pooled(f"{first} and {', '.join(others)}", tasks, look)
 
@@ -194,12 +195,13 @@ def shorter(first: str, second: str, tasks: Sequence[str]) -> Rule:
         pairs = [(task, *_ends(a, b)) for task, a, b in curves if a is not None and b is not None]
         if not pairs:
             return None
-        end, on = max(end for *_, end in pairs), _over(task for task, *_ in pairs)
+        end = max(end for *_, end in pairs)
         if all(np.isinf(x).all() and np.isinf(y).all() for _, x, y, _ in pairs):
-            return Check(None, f"{on}: neither succeeds within {end:,} steps")
+            return Check(None, f"{_task(names)}: neither succeeds within {end:,} steps")
         chance = improvement_interval([-x for _, x, _, _ in pairs], [-y for _, _, y, _ in pairs])
         medians = "; ".join(f"{first} {_spread(x)}, {second} {_spread(y)}" for _, x, y, _ in pairs)
-        text = f"{on}, at {end:,}: {medians}; chance of shorter {_chance(chance)}"
+        steps = _steps(names, ((task, end) for task, *_, end in pairs))
+        text = f"{_task(names)}, {steps}: {medians}; chance of shorter {_chance(chance)}"
         if chance.low == chance.high == 0.5:  # every seed of both ends with the same length
             return Check(False, text)
         # Where the optimum is known, a difference in length is one after any number of steps.
@@ -219,11 +221,18 @@ def _pooled(what: str, tasks: Sequence[str], look: Callable[[Evidence, str, Sequ
     return rule
 
 
-def _over(names: Iterable[str]) -> str:
-    """One task on some maps, in words."""
-    some = sorted(names)
-    maps = [name.split(", map ")[1] if "," in name else "0" for name in some]
-    return some[0] if len(some) == 1 else f"{some[0].split(',')[0]} on maps {', '.join(maps)}"
+def _steps(names: Sequence[str], reached: Iterable[tuple[str, int]]) -> str:
+    """Which of a task's maps were run, if it has several, and to which step; one for each map where they differ."""
+    some = list(reached)
+    maps = ", ".join(name.partition(", map ")[2] or "0" for name, _ in some)
+    ends = [f"{end:,}" for _, end in some]
+    to = f"to {ends[0] if len(set(ends)) == 1 else ' / '.join(ends)}"
+    return to if list(names) == [_task(names)] else f"map{'s' if len(some) > 1 else ''} {maps}, {to}"
+
+
+def _task(names: Sequence[str]) -> str:
+    """The task that these are on several maps."""
+    return names[0].split(",")[0]
 
 
 def sub_optimal(method: str, tasks: Sequence[str]) -> Rule:
