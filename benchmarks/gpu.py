@@ -6,8 +6,8 @@ A JOB is task[@map-seed]:learner[/field=value...]:seeds:steps:eval-every:preset,
 water-3@1:qcorm/delta=gated/shortest=mean:5:200000:10000:paper. Each is a process of its own; on an NVIDIA GPU they share it
 through CUDA's multi-process service. Checkpoints, logs and compiled programs stay in --keep; every evaluation is a line of
 --out/rows.jsonl with the fields task, run, preset, map_seed, step, lengths, success (one entry per seed each), orders, seconds.
-Jobs named by --behind, by their learner or by how they begin (cheetah-bcd:), take what the others leave of the GPU
-(CUDA_MPS_CLIENT_PRIORITY), which changes no result.
+Jobs named by --behind, by their learner or by how they begin (cheetah-bcd:), have a lower priority on the GPU
+(CUDA_MPS_CLIENT_PRIORITY), which changes no result and slows the others still: a kernel under way is not interrupted.
 The machine needs JAX, numpy and safetensors; other packages can be brought as wheels (--wheels FOLDER), which are unpacked.
 """
 
@@ -193,7 +193,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=540.0)
     parser.add_argument("--width", type=int, default=16, help="jobs at a time")
-    parser.add_argument("--behind", nargs="*", default=[], help="jobs that take what the others leave of the GPU")
+    parser.add_argument("--behind", nargs="*", default=[], help="jobs of lower priority on the GPU")
     parser.add_argument("--wheels", type=Path, help="a folder of wheels to unpack and use")
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--until", type=float, help=argparse.SUPPRESS)

@@ -130,3 +130,22 @@ def test_run_folders_and_searches_of_dirl_become_rows(tmp_path):
     assert other["step"] == 540
     (curve,) = evidence_of([row]).curves.values()
     assert curve.lengths.tolist() == [[60.0], [np.inf]]
+
+
+def test_tables_of_rows_tell_quarters_and_single_seeds(tmp_path):
+    spec = importlib.util.spec_from_file_location("tables", PAPER / "tables.py")
+    tables = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tables)
+    # Two seeds, four evaluations: one succeeds from the second on, the other in the third alone.
+    lengths, success = [[600, 90], [40, 70], [30, 50], [32, 600]], [[0, 0], [1, 0], [1, 1], [1, 0]]
+    row = {"task": "water-3", "run": "qcorm", "preset": "paper", "map_seed": 2}
+    rows = [row | {"step": 1_000 * (i + 1), "lengths": n, "success": list(map(bool, s)), "orders": ["br", "rb"]}
+            for i, (n, s) in enumerate(zip(lengths, success, strict=True))]  # fmt: skip
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in reversed(rows)), encoding="utf-8")
+    name = "water-3 qcorm (paper)"
+    assert list(tables.quarters(path))[2:] == [f"| {name} | 0% | 50% 40 | 100% 40 | 50% 32 | 32 |"]
+    assert list(tables.each_seed(path))[2:] == [f"| {name} | 2 3 | 30 50 | 32 |"]
+    assert list(tables.windows(path, (0, 2_000, 4_000)))[2:] == [f"| {name} | 25% 40 | 75% 32 |"]
+    (line,) = list(tables.ends(path))[2:]
+    assert line == f"| {name} | 4 k | 1/2 | 32 | 4/8 | 36 (31.5-42.5) | 2/2 | 40 (35-45) | 30 | 2 k | 2 k | br (3/4) |"
