@@ -16,7 +16,8 @@ FRESH, ONE = "a fresh coffee for each office", "one coffee for all offices"
 REWARD = "Theorem 1's reward as its proof needs it (delta = episode)"
 PRINTED_REWARD = "Theorem 1's reward as printed (delta = printed, shortest = ratchet)"
 RATCHET = "delta = episode, and failures paid by their length (failed = length), which our preset pays less and less"
-MEAN = "delta = episode, shortest = mean and failed = length: our preset before"
+SHARE = "delta = episode, and failures paid less by the share of successes (failed = share), not with each as our preset has it now"
+MEAN = "delta = episode, shortest = mean and failed = length: our first preset with this reading"
 CHOICE = "delta = episode, and exploring of the order falls per choice (xi_per = choice), not per step as our preset has it now"
 ALWAYS = "delta = episode, grounding transitions replayed in every update, not once (ground_replay = always)"
 
@@ -216,6 +217,8 @@ _DEEP: tuple[PaperClaim, ...] = (
           under=("paper",), reading=ALWAYS),
     PaperClaim("water-joint-ratchet", "5.2 Ablation", _JOINT,
           rules.shorter("qcorm failed=length", "qcorm-0", _BOTH), "python paper/deep.py", under=("tuned",), reading=RATCHET),
+    PaperClaim("water-joint-share", "5.2 Ablation", _JOINT,
+          rules.shorter("qcorm failed=share", "qcorm-0", _BOTH), "python paper/deep.py", under=("tuned",), reading=SHARE),
     PaperClaim("water-joint-mean", "5.2 Ablation", _JOINT,
           rules.shorter(_BEFORE, "qcorm-0", _BOTH), "python paper/deep.py", under=("tuned",), reading=MEAN),
     PaperClaim("water-coupled", "5.2 Ablation", "QCoRM-0 is ahead of CRM: the advantage of the coupled structure",

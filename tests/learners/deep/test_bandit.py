@@ -123,10 +123,16 @@ def test_the_shortest_episode_is_a_ratchet_or_a_mean():
 
 @pytest.mark.parametrize(
     ("failed", "reward", "weight"),
-    [("length", 1.0, 1.0), ("limit", 0.9**81, 1.0), ("skip", 1.0, 0.0), ("fading", 0.64, 1.0)],
+    [
+        ("length", 1.0, 1.0),
+        ("limit", 0.9**81, 1.0),
+        ("skip", 1.0, 0.0),
+        ("fading", 0.64, 1.0),
+        ("share", 0.64, 1.0),
+    ],
 )
 def test_completions_of_failed_episodes_are_paid_by_length_as_at_the_limit_not_or_less_and_less(failed, reward, weight):
-    """K_mi 20, failed after 4 steps, 0.6 of the episodes succeed; the limit is 100, so delta K is 80 there."""
+    """K_mi 20, failed after 4 steps, faded by 0.6; the limit is 100, so delta K is 80 there."""
     high = bandit(xi_start=0.0, xi_end=0.0, failed=failed)
     memory = high.start(KEY)._replace(shortest=jnp.float32(20.0), share=jnp.float32(0.6))
     memory = high.note(memory, note(2, 0, B1, 3))
@@ -138,8 +144,8 @@ def test_completions_of_failed_episodes_are_paid_by_length_as_at_the_limit_not_o
     assert float(memory.ground[0, 3]) == weight
 
 
-def test_the_share_of_episodes_that_succeed_moves_by_its_rate_and_counts_exploited_ones_only():
-    high = bandit(xi_start=0.0, xi_end=0.0, alpha_share=0.25, failed="fading")
+def test_pay_for_failures_fades_by_its_rate_and_counts_exploited_episodes_only():
+    high = bandit(xi_start=0.0, xi_end=0.0, alpha_share=0.25, failed="share")
     memory = walked(high, (4, 2, 3, 1), walked(high, (4, 2, 3, 1)))
     assert float(memory.share) == 0.25 + 0.25 * 0.75
     # What succeeds is paid as ever: the first two legs of the second episode, K = K_mi = 10.
@@ -147,8 +153,8 @@ def test_the_share_of_episodes_that_succeed_moves_by_its_rate_and_counts_exploit
     lost = note(8, 0, MACHINE.numbers[frozenset()], 9, over=True)
     assert float(high.note(memory, lost).share) == 0.4375 * 0.75
     assert float(high.note(memory._replace(clean=jnp.bool_(False)), lost).share) == 0.4375
-    # Where pay fades with successes a failure changes nothing, and a success does what it did.
-    high = bandit(xi_start=0.0, xi_end=0.0, alpha_share=0.25, failed="fading", fade="successes")
+    # Where it fades with every success a failure changes nothing, and a success does what it did.
+    high = bandit(xi_start=0.0, xi_end=0.0, alpha_share=0.25, failed="fading")
     memory = walked(high, (4, 2, 3, 1), high.note(walked(high, (4, 2, 3, 1)), lost))
     assert float(memory.share) == 0.4375
 

@@ -38,7 +38,7 @@ from errands.tasks.task import Task
         (lambda: DeepQCoRMConfig(ground_batch=9, ground_capacity=8), "not smaller"),
         (lambda: DeepQCoRMConfig(dedicated=False), "set dedicated=True or joint=False"),
         (lambda: DeepQCoRMConfig(refresh=True, failed="fading"), "set failed='length' too"),
-        (lambda: DeepQCoRMConfig(fade="successes"), "set failed='fading' too"),
+        (lambda: DeepQCoRMConfig(refresh=True, failed="share"), "lengths, which failed='share' does not"),
         (lambda: DeepQCoRMConfig(xi_end=-0.1), "xi_end is -0.1"),
         (lambda: DeepPlusConfig(contexts=0), "at least 1"),
         (lambda: DeepPlusConfig(networks=2), "networks is 2, but 'qcorm-plus' has one"),

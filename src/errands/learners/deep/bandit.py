@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from errands.learners.deep.agent import Note
 from errands.learners.deep.batch import Extra
-from errands.learners.deep.config import DeepQCoRMConfig
+from errands.learners.deep.config import FADING, DeepQCoRMConfig
 
 # U machine states, K objectives; the coupled state (u, k) has the number u * K + k. Seeds run side by side in one
 # program, so "do nothing" is written as a selection of the old value, or as a write to an index behind the end of an
@@ -52,7 +52,7 @@ class BanditMemory(NamedTuple):
     scale: Float[Array, ""]
     """The running mean of rewards as a share of the full one."""
     share: Float[Array, ""]
-    """The share s of exploited episodes that succeed, 0 at first; where pay fades with successes, failures do not lower it."""
+    """How far the pay of failures has faded, s: 0 at first, nearer to 1 with every exploited success; or their share."""
     grounded: Int[Array, ""]
     replayed: Int[Array, ""]
 
@@ -221,12 +221,13 @@ class Bandit:
         paid_for = jnp.broadcast_to(paid_for, took.shape)
         # Rewards are those of the estimates before the episode's own durations join K_op.
         reward = self.reward(memory, objective, took, paid_for)
-        if c.failed == "fading" and c.joint:
+        if c.failed in FADING and c.joint:
             # By its length a failure would be the shortest episode of all. Full pay lets a leg be quick before the next one
             # can go on from there; once episodes succeed, running into a failure must not pay.
             reward = jnp.where(note.success, reward, c.full_reward * (1.0 - memory.share**2))
-        # Exploring fails many an episode of a good policy: where it does, the share stays low and failures go on paying.
-        counts = note.over & memory.clean & (note.success | (c.fade == "share"))
+        # Failures do not bring the pay back: exploring fails many an episode of a good policy, and where it fails most of
+        # them, to fail would go on paying more than to succeed.
+        counts = note.over & memory.clean & (note.success | (c.failed == "share"))
         learnt = jnp.where(counts, c.alpha_share, 0.0)
         memory = memory._replace(share=memory.share + learnt * (note.success - memory.share))
         memory = memory._replace(best=self._durations(memory, pending, won & exploited))

@@ -20,6 +20,8 @@ _WORDS = {
     "platform": ("any", "cpu", "gpu"),
     "vector": ("sync", "async"),
 }
+FADING = ("fading", "share")
+"""Ways of paying failures in which they are paid less and less."""
 MOST_ENVS = 250
 """Environments of a seed: no more than half a chunk of random numbers."""
 
@@ -28,8 +30,7 @@ _QCORM_WORDS = {
     "choice": ("steps-to-go", "value"),
     "delta": ("episode", "gated", "printed"),
     "shortest": ("ratchet", "mean"),
-    "failed": ("length", "limit", "skip", "fading"),
-    "fade": ("share", "successes"),
+    "failed": ("length", "limit", "skip", "fading", "share"),
     "xi_per": ("choice", "step"),
 }
 
@@ -200,12 +201,10 @@ class DeepQCoRMConfig(DeepConfig):
     """The base whose power delta K + 1 scales the full reward; None is gamma, as printed."""
     floor: float | None = None
     """The least share of the full reward that a completion is paid; None sets no bound, as printed."""
-    failed: Literal["length", "limit", "skip", "fading"] = "length"
-    """How a completion in a failed episode is paid: by its length, as if it had lasted to the limit, not, or less and less."""
-    fade: Literal["share", "successes"] = "share"
-    """Fading pay is 1 - s squared of the full reward: s is the share of exploited episodes that succeed, or grows with each."""
+    failed: Literal["length", "limit", "skip", "fading", "share"] = "length"
+    """What completions of failed episodes are paid: by length, as at the limit, not, less with each success, or by their share."""
     alpha_share: float = 0.001
-    """The rate at which s follows that share, or comes nearer to 1 with each success."""
+    """`fading` and `share` pay 1 - s squared: the rate at which s nears 1 with each success, or follows the share of successes."""
     refresh: bool = False
     """Compute rewards anew from the present K_mi and K_op whenever a grounding transition is replayed."""
     normalise: bool = False
@@ -219,12 +218,10 @@ class DeepQCoRMConfig(DeepConfig):
             raise ConfigError("full_reward must be positive and min_step_reward not positive, as Theorem 1 assumes")
         if self.ground_batch < 1 or self.ground_capacity < self.ground_batch:
             raise ConfigError("ground_batch must be at least 1 and ground_capacity not smaller than it")
-        if self.refresh and self.failed == "fading":
+        if self.refresh and self.failed in FADING:
             raise ConfigError(
-                "refresh takes rewards from lengths, which failed='fading' does not; set failed='length' too"
+                f"refresh takes rewards from lengths, which failed='{self.failed}' does not; set failed='length' too"
             )
-        if self.fade != "share" and self.failed != "fading":
-            raise ConfigError(f"fade='{self.fade}' is about pay that fades, but failed='{self.failed}'; set failed='fading' too")
         if self.joint and not self.dedicated:
             raise ConfigError(
                 "the reward of Theorem 1 is known at the end of the episode only; set dedicated=True or joint=False"

@@ -77,7 +77,7 @@ def _bounds(name: str, agent: DeepAgent, width: int) -> tuple[str, Any, Any]:
         "shortest": ("K_mi, infinite until known", 0.0, np.inf),
         "best": ("K_op of each objective, infinite until known", 0.0, np.inf),
         "scale": ("the running mean of rewards, as a share of the full one", -FINITE, 1.0),
-        "share": ("the share of exploited episodes that succeed", 0.0, 1.0),
+        "share": ("how far the pay of failures has faded", 0.0, 1.0),
         "choice": ("the objective in hand, -1 for none", -1, heads - 1),
         "option": ("the option in hand, -1 for none", -1, MOST_COUNT),
         "pending": ("grounding transitions of the episode: step, coupled state, time entered, duration, exploited",
