@@ -201,14 +201,14 @@ def test_maps_with_too_few_common_steps_do_not_count():
 
 def test_a_check_says_how_far_each_map_was_run_and_which_rival_was_run_less():
     long, short = long_curve([10] * 10), long_curve([20, 20])
-    maps = {("t", "a"): long, ("t", "b"): long_curve([20] * 10), ("t", "c"): long_curve([20] * 3),
+    maps = {("t", "a"): long, ("t", "b"): long_curve([20] * 3), ("t", "c"): long_curve([20] * 10),
             ("t, map 1", "a"): long, ("t, map 1", "b"): short}  # fmt: skip
     found = Evidence({(*key, "tuned"): c for key, c in maps.items()}, {})
     (check,) = rules.ahead("a", ("b", "c"), ("t",))(found, "tuned")
-    assert check.said == ("t, maps 0, 1, to 1,000,000 / 200,000: chance that a is ahead of b 1.00 [1.00, 1.00], "
-                          "c 1.00 [1.00, 1.00] (map 0, to 300,000)")  # fmt: skip
+    assert check.said == ("t, maps 0, 1, to 300,000 / 200,000: chance that a is ahead of b 1.00 [1.00, 1.00], "
+                          "c 1.00 [1.00, 1.00] (map 0, to 1,000,000)")  # fmt: skip
     (check,) = rules.shorter("a", "b", ("t",))(found, "tuned")
-    assert check.said.startswith("t, maps 0, 1, to 1,000,000 / 200,000: a 10 (8 of 8 solved), b 20 (8 of 8 solved); ")
+    assert check.said.startswith("t, maps 0, 1, to 300,000 / 200,000: a 10 (8 of 8 solved), b 20 (8 of 8 solved); ")
 
 
 def test_a_difference_in_length_must_be_more_than_chance():
