@@ -118,18 +118,16 @@ def test_every_map_is_a_figure_of_its_own_and_a_line_ends_where_its_runs_end() -
     assert drawn[0].notes[-1] == "qcorm was run to step 2,000"
 
 
-def test_variants_of_methods_have_a_figure_of_their_own_beside_the_method() -> None:
-    curves = {
-        ("water-3", "qcorm delta=gated", "tuned"): long([50, 40, 40], "qcorm delta=gated"),
-        ("water-3", "crm agenda", "tuned"): long([30]),
-        ("water-3", "qcorm", "tuned"): long([60, 20], "qcorm"),
-        ("water-3", "qcorm delta=gated", "paper"): long([50], "qcorm delta=gated"),
-    }
+def test_variants_of_methods_have_a_figure_of_their_own_behind_the_method() -> None:
+    names = ("hrm agenda (first code)", "qcorm delta=gated", "crm agenda", "hrm agenda", "qcorm")
+    curves = {("water-3", name, "tuned"): long([50] * (5 - i), name) for i, name in enumerate(names)}
+    curves["water-3", "qcorm delta=gated", "paper"] = long([50], "qcorm delta=gated")
     main, variants, alone = figures([PANELS["water-3"]], Evidence(curves, {}))
     assert [f.name for f in (main, variants, alone)] == [f"water-3-{x}" for x in ("tuned", "tuned-variants", "paper-variants")]
     assert variants.title == "Water, 3 balls (tuned preset, variants)"
-    assert main.notes[-1] == "crm agenda was run to step 1,000"
-    assert variants.notes[-1] == "qcorm was run to step 2,000"
+    # Every line but the longest says how far it was run, in the order of the lines.
+    said = {f.title: [note.split(" was run")[0] for note in f.notes if " was run to" in note] for f in (main, variants)}
+    assert said == {main.title: ["qcorm", "hrm agenda"], variants.title: ["qcorm", "hrm agenda", "qcorm delta=gated"]}
 
 
 def test_what_was_not_run_is_named_under_its_figure() -> None:

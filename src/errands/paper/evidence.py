@@ -12,7 +12,7 @@ from errands.analysis.curve import NEAR, Curve
 from errands.analysis.statistics import Growth, growth, spread
 from errands.errors import StoreError
 from errands.oracle.one_policy import one_policy_per_subtask
-from errands.paper.panels import STOPPING, Key, is_pace, key_of, subtasks_of
+from errands.paper.panels import STOPPING, Key, is_pace, key_of, subtasks_of, task_and_map
 from errands.runs.documents import ResultDocument
 from errands.runs.folder import CellDocument, SweepFolder, open_run
 from errands.tasks.catalogue import load
@@ -50,7 +50,7 @@ class Evidence:
 
     def maps(self, task: str) -> list[str]:
         """The measured tasks that are this one on some map, by the numbers of the maps."""
-        known = {name for name, _, _ in self.curves if name.split(",")[0] == task}
+        known = {name for name, _, _ in self.curves if task_and_map(name)[0] == task}
         return sorted(known, key=lambda name: (len(name), name))
 
     def shortest(self, task: str) -> float:

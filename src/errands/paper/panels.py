@@ -329,6 +329,12 @@ def task_name(task: str, map_seed: int) -> str:
     return f"{task}, map {map_seed}" if map_seed else task
 
 
+def task_and_map(name: str) -> tuple[str, int]:
+    """What `task_name` was given."""
+    task, _, map_seed = name.partition(", map ")
+    return task, int(map_seed or 0)
+
+
 def subtasks_of(task: str) -> int:
     """How many subtasks a task has, by which runtimes are compared."""
-    return len(load(task.split(",")[0]).machine.subtasks)
+    return len(load(task_and_map(task)[0]).machine.subtasks)

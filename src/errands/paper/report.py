@@ -6,7 +6,7 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from html import escape
 from pathlib import Path
@@ -19,7 +19,18 @@ from errands.analysis.curve import Curve
 from errands.analysis.statistics import spread
 from errands.paper.claims import Judged
 from errands.paper.evidence import Evidence
-from errands.paper.panels import DEEP, NETWORKS, PANELS, STOPPING, TABULAR, Panel, Skipped, subtasks_of
+from errands.paper.panels import (
+    DEEP,
+    NETWORKS,
+    PANELS,
+    STOPPING,
+    TABULAR,
+    Panel,
+    Skipped,
+    subtasks_of,
+    task_and_map,
+    task_name,
+)
 from errands.plots.charts import bars, draw_bars, draw_runtimes, runtimes
 from errands.plots.curves import draw_curves, learning_curves
 from errands.plots.style import as_svg
@@ -54,22 +65,31 @@ def figures(panels: Sequence[Panel], evidence: Evidence, skipped: Sequence[Skipp
             continue
         missing = [s for s in skipped if s.task in panel.tasks]
         for name in (
-            name for task in panel.tasks for name in evidence.maps(task) if (", map " in name) == (panel.maps != (0,))
+            name
+            for task in panel.tasks
+            for name in evidence.maps(task)
+            if (task_and_map(name)[1] > 0) == (panel.maps != (0,))
         ):
             for preset in ("tuned", "paper"):
                 mine = {key[1:]: c for key, c in evidence.curves.items() if key[0] == name}
-                if all(under != preset for _, under in mine):
-                    continue
-                curves = {method: c for (method, under), c in mine.items() if under == preset or method in OURS}
-                main = [curves[method] for method in METHODS if method in curves]
-                variants = {method: c for method, c in curves.items() if method not in METHODS}
-                if main:
-                    drawn += _curves(panel, name, preset, main, missing)
-                if variants:
-                    plain = dict.fromkeys(method.split()[0] for method in variants)
-                    beside = [curves[method] for method in plain if method in curves]
-                    drawn += _curves(panel, name, preset, [*beside, *variants.values()], (), ", variants")
+                own = {method: c for (method, under), c in mine.items() if under == preset}
+                if own:
+                    ours = {method: c for (method, _), c in mine.items() if method in OURS}
+                    for which, curves in _sheets(ours | own):
+                        drawn += _curves(panel, name, preset, curves, missing, which)
     return tuple(drawn)
+
+
+def _sheets(curves: Mapping[str, Curve]) -> Iterator[tuple[str, list[Curve]]]:
+    """The methods in their order; and their variants, behind the methods that those are variants of."""
+    main = [curves[method] for method in METHODS if method in curves]
+    variants = {method: c for method, c in curves.items() if method not in METHODS}
+    if main:
+        yield "", main
+    if variants:
+        # The longest name that a variant begins with: "qcorm printed", not "qcorm".
+        plain = {max((m for m in METHODS if f"{variant} ".startswith(f"{m} ")), key=len, default="") for variant in variants}
+        yield ", variants", [*(curves[m] for m in METHODS if m in plain and m in curves), *variants.values()]
 
 
 def _runtimes(panel: Panel, under: str, evidence: Evidence) -> list[Figure]:
@@ -94,14 +114,13 @@ def _runtimes(panel: Panel, under: str, evidence: Evidence) -> list[Figure]:
 
 
 def _curves(
-    panel: Panel, task: str, preset: str, curves: list[Curve], missing: Sequence[Skipped], which: str = ""
+    panel: Panel, name: str, preset: str, curves: list[Curve], missing: Sequence[Skipped], which: str
 ) -> list[Figure]:
     """Learning curves in which every line of a network ends where its runs end; and steps to the optimum, where it is known."""
-    name = f"{task.replace(', map ', '-map-')}-{preset}{which.replace(', ', '-')}"
-    where = task.split(", ")[1:]
+    task, number = task_and_map(name)
     # A panel of other maps shows several tasks: each by its own name.
-    what = PANELS.get(task.split(",")[0], panel).title
-    title = f"{what}{''.join(f', {m}' for m in where)} ({preset} preset{which})"
+    title = f"{task_name(PANELS.get(task, panel).title, number)} ({preset} preset{which})"
+    name = f"{name.replace(', map ', '-map-')}-{preset}{which.replace(', ', '-')}"
     value = learning_curves(curves, title, points=POINTS)
     notes = [f"Median of {max(c.seeds for c in curves)} seeds, quartiles shaded"]
     if curves[0].optimum is not None:

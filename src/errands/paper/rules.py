@@ -15,7 +15,7 @@ from errands.analysis.curve import NEAR, Curve
 from errands.analysis.statistics import Interval, improvement_interval, spread
 from errands.machines.counting import size
 from errands.paper.evidence import NEVER, Evidence, in_steps
-from errands.paper.panels import TABULAR
+from errands.paper.panels import TABULAR, task_and_map
 from errands.tables import Floats
 from errands.tasks.catalogue import load
 
@@ -224,15 +224,14 @@ def _pooled(what: str, tasks: Sequence[str], look: Callable[[Evidence, str, Sequ
 def _steps(names: Sequence[str], reached: Iterable[tuple[str, int]]) -> str:
     """Which of a task's maps were run, if it has several, and to which step; one for each map where they differ."""
     some = list(reached)
-    maps = ", ".join(name.partition(", map ")[2] or "0" for name, _ in some)
-    ends = [f"{end:,}" for _, end in some]
+    maps, ends = [str(task_and_map(name)[1]) for name, _ in some], [f"{end:,}" for _, end in some]
     to = f"to {ends[0] if len(set(ends)) == 1 else ' / '.join(ends)}"
-    return to if list(names) == [_task(names)] else f"map{'s' if len(some) > 1 else ''} {maps}, {to}"
+    return to if names == [_task(names)] else f"map{'s' if len(some) > 1 else ''} {', '.join(maps)}, {to}"
 
 
 def _task(names: Sequence[str]) -> str:
     """The task that these are on several maps."""
-    return names[0].split(",")[0]
+    return task_and_map(names[0])[0]
 
 
 def sub_optimal(method: str, tasks: Sequence[str]) -> Rule:
