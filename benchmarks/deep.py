@@ -14,6 +14,7 @@ import json
 import sys
 import tempfile
 import time
+import zlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 import jax
+import numpy as np
 
 from errands.learners.deep import host, network
 from errands.learners.deep.config import CONFIGS, deep_preset
@@ -66,6 +68,14 @@ def weights(team: Team) -> int:
     )
 
 
+def digest(team: Team) -> str:
+    """A checksum of all that was learnt: two ways of computing the same must agree in it."""
+    checksum = 0
+    for leaf in jax.tree.leaves(team.agent_states):
+        checksum = zlib.crc32(np.ascontiguousarray(leaf).tobytes(), checksum)
+    return f"{checksum:08x}"
+
+
 def speed(run: str, args: argparse.Namespace) -> dict[str, Any]:
     """Microseconds per step by the clock and of all cores' work, compilation apart."""
     before = time.perf_counter()
@@ -85,7 +95,8 @@ def speed(run: str, args: argparse.Namespace) -> dict[str, Any]:
     bound = count * 4 * 8 / BANDWIDTH * 1e6
     shown = {"run": run, "task": args.task, "us_per_step": round(min(times), 1), "all": [round(t, 1) for t in times]}
     shown["cpu_us_per_step"] = round(min(busy), 1)
-    return shown | {"compile_s": round(compiled, 1), "weights": count, "bound_us": round(bound, 1)}
+    shown |= {"compile_s": round(compiled, 1), "weights": count, "bound_us": round(bound, 1)}
+    return shown | {"digest": digest(team)}
 
 
 def learn(run: str, args: argparse.Namespace) -> dict[str, Any]:

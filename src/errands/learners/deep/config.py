@@ -203,7 +203,7 @@ class DeepQCoRMConfig(DeepConfig):
     """The least share of the full reward that a completion is paid; None sets no bound, as printed."""
     failed: Literal["length", "limit", "skip", "fading", "share"] = "length"
     """What completions of failed episodes are paid: by length, as at the limit, not, less with each success, or by their share."""
-    alpha_share: float = 0.001
+    alpha_share: float = 0.002
     """`fading` and `share` pay 1 - s squared: the rate at which s nears 1 with each success, or follows the share of successes."""
     refresh: bool = False
     """Compute rewards anew from the present K_mi and K_op whenever a grounding transition is replayed."""
