@@ -1,19 +1,43 @@
 import pytest
 
+from errands.analysis.curve import curve_of
 from errands.paper.claims import CLAIMS, FRESH, PaperClaim, judge, judge_all, over_all, verdict
 from errands.paper.evidence import Evidence, ExactLengths, exact
 from errands.paper.rules import Check
+from errands.tables import Evaluation
 
 NONE = Evidence({}, {}, {})
 
 
 def test_verdicts_follow_from_the_checks_that_could_be_made():
     yes, no, open_ = Check(True, ""), Check(False, ""), Check(None, "")
-    assert verdict([yes, yes, open_], False) == "reproduced"
+    assert verdict([yes, yes], False) == "reproduced"
     assert verdict([yes, no], False) == "partly"
     assert verdict([no, open_], False) == "not reproduced"
     assert verdict([no], True) == "refuted"
     assert verdict([open_], False) == verdict([], False) == "not run"
+
+
+def test_what_was_not_run_keeps_a_claim_from_being_reproduced_unless_it_is_a_further_map():
+    yes, no = Check(True, ""), Check(False, "")
+    open_, further = Check(None, ""), Check(None, "", needed=False)
+    assert verdict([yes, open_], False) == "partly"
+    assert verdict([yes, further], False) == "reproduced"
+    assert verdict([no, open_, further], False) == "not reproduced"
+    assert verdict([further], False) == "not run"
+
+
+def test_a_claim_about_two_places_and_four_is_judged_by_both():
+    late = (100_000, 200_000, 300_000)
+    solved, failed = ([[Evaluation(at, 90, 0.0, good) for at in late]] * 5 for good in (True, False))
+    curves = {("cheetah-bcd", "dirl", "tuned"): curve_of("dirl", "cheetah-bcd", failed),
+              ("cheetah-bcd", "qcorm", "tuned"): curve_of("qcorm", "cheetah-bcd", solved)}  # fmt: skip
+    judged = {j.name: j for j in judge_all(Evidence(curves, {}, {}))}["cheetah-dirl-fails"]
+    assert judged.by_preset == {"tuned": "partly", "paper": "not run"}
+    assert judged.measured["tuned"][1] == "cheetah-bcde, dirl: not run"
+    four = {("cheetah-bcde", *key[1:]): curve for key, curve in curves.items()}
+    judged = {j.name: j for j in judge_all(Evidence(curves | four, {}, {}))}["cheetah-dirl-fails"]
+    assert judged.by_preset["tuned"] == "reproduced"
 
 
 def test_a_check_that_does_not_tell_is_undecided_alone_and_takes_from_those_that_hold():
@@ -75,6 +99,7 @@ def test_both_readings_of_office_are_judged_by_the_same_rules():
 
 def test_runtimes_are_judged_for_both_networks():
     seconds = {(f"water-{n}", "qrm agenda", "one-hot"): (100.0,) for n in (2, 5)}
+    seconds |= {(f"cheetah-{places}", "qrm agenda", "one-hot"): (100.0,) for places in ("b", "bcde")}
     judged = {claim.name: claim for claim in judge_all(Evidence({}, seconds, {}))}
     assert judged["deep-qrm-flat"].by_preset == {"heads": "not run", "one-hot": "reproduced"}
     assert judged["deep-qrm-flat"].words == "reproduced (one-hot: reproduced)"

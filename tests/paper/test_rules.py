@@ -127,11 +127,20 @@ def test_fewer_than_a_hundred_thousand_steps_decide_nothing():
     assert holds(rule, found) == holds(rules.shorter("a", "b", ("t",)), found) == [None]
     assert holds(rules.sub_optimal("b", ("t",)), found) == [None]
     assert "decide nothing" in rule(found, "tuned")[0].said
-    # Beside a rival that came far enough, one that did not has no say.
+    # Beside a rival that came far enough, one that did not, or was not run, has no say; that it is missing is told.
     both = evidence(a=long_curve([10, 10]), b=long_curve([20, 20]), c=long_curve([5], 99_999))
-    (check,) = rules.ahead("a", ("b", "c"), ("t",))(both, "tuned")
+    check, short, absent = rules.ahead("a", ("b", "c", "d"), ("t",))(both, "tuned")
     assert check.holds is True
-    assert check.said.endswith("; c was run for too few steps")
+    assert (short.holds, short.said) == (None, "t, a and c: run for too few steps")
+    assert (absent.holds, absent.said) == (None, "t, a and d: not run")
+
+
+def test_a_map_that_was_not_run_takes_nothing_away_and_a_task_that_was_not_run_does():
+    curves = {("t", "a", "tuned"): long_curve([10]), ("t, map 1", "b", "tuned"): long_curve([10])}
+    checks = rules.succeeds("a", ("t", "u"))(Evidence(curves, {}, {}), "tuned")
+    assert [(check.holds, check.needed) for check in checks] == [(True, True), (None, False), (None, True)]
+    (further,) = rules.where_run(rules.succeeds("a", ("u",)))(Evidence(curves, {}, {}), "tuned")
+    assert (further.holds, further.needed, further.said) == (None, False, "u, a: not run")
 
 
 def test_shorter_looks_at_the_last_common_step():

@@ -40,6 +40,8 @@ class Check:
     said: str
     undecided: bool = False
     """Whether it was looked at and the numbers do not tell."""
+    needed: bool = True
+    """Whether the claim rests on it: a further map or size that was not run takes nothing away from it."""
 
 
 Rule = Callable[[Evidence, str], list[Check]]
@@ -52,13 +54,21 @@ def both(*parts: Rule) -> Rule:
     return lambda e, preset: [check for part in parts for check in part(e, preset)]
 
 
+def where_run(part: Rule) -> Rule:
+    """The checks of a rule on which the claim rests only as far as they could be made."""
+    return lambda e, preset: [replace(check, needed=check.holds is not None) for check in part(e, preset)]
+
+
 def each(what: str, tasks: Sequence[str], look: Look) -> Rule:
-    """A check for every task on every map that was measured."""
+    """A check for every task on every map that was measured; one of the maps is needed."""
 
     def rule(e: Evidence, preset: str) -> list[Check]:
-        names = [name for task in tasks for name in e.maps(task) or [task]]
-        checks = ((name, look(e, preset, name)) for name in names)
-        return [Check(None, f"{name}, {what}: not run") if check is None else check for name, check in checks]
+        checks = []
+        for task in tasks:
+            looks = {name: look(e, preset, name) for name in e.maps(task) or [task]}
+            needed = not any(looks.values())
+            checks += [check or Check(None, f"{name}, {what}: not run", needed=needed) for name, check in looks.items()]
+        return checks
 
     return rule
 
@@ -164,13 +174,13 @@ def ahead(first: str, others: Sequence[str], tasks: Sequence[str], within: int =
     the first does better is averaged over maps, and its interval is that of seeds drawn again within each map.
     """
 
-    def look(e: Evidence, preset: str, names: Sequence[str]) -> Check | None:
+    def look(e: Evidence, preset: str, names: Sequence[str]) -> list[Check]:
         pairs = {name: _progresses(e, names, first, name, preset, within) for name in others}
         if not any(pairs.values()):
-            return None
+            return []
         known = {name: some for name, some in pairs.items() if any(x.any() or y.any() for _, x, y, _ in some)}
         if not known:
-            return Check(None, f"{', '.join(names)}: nothing was solved within these steps")
+            return [Check(None, f"{', '.join(names)}: nothing was solved within these steps")]
         # A rival that came less far than others were judged by has no say beside them.
         judged = {name: some for name, some in known.items() if max(end for *_, end in some) >= ENOUGH} or known
         chances = {name: improvement_interval([x for _, x, _, _ in some], [y for _, _, y, _ in some])
@@ -180,9 +190,10 @@ def ahead(first: str, others: Sequence[str], tasks: Sequence[str], within: int =
         steps = {name: _steps(names, ((task, end) for task, *_, end in some)) for name, some in judged.items()}
         said = ", ".join(f"{name} {_chance(chance)}" + (f" ({steps[name]})" if steps[name] != steps[widest] else "")
                          for name, chance in chances.items())  # fmt: skip
-        said += "".join(f"; {name} was run for too few steps" for name in known if name not in judged)
         text = f"{_task(names)}, {steps[widest]}: chance that {first} is ahead of {said}"
-        return _judged(list(chances.values()), max(ends.values()), text)
+        why = {name: "run for too few steps" if name in known else "not run" for name in others if name not in judged}
+        silent = [Check(None, f"{_task(names)}, {first} and {name}: {reason}") for name, reason in why.items()]
+        return [_judged(list(chances.values()), max(ends.values()), text), *silent]
 
     return _pooled(f"{first} and {', '.join(others)}", tasks, look)
 
@@ -190,33 +201,33 @@ def ahead(first: str, others: Sequence[str], tasks: Sequence[str], within: int =
 def shorter(first: str, second: str, tasks: Sequence[str]) -> Rule:
     """Seeds of the first end shorter than those of the second, at the last step that both took, averaged over maps."""
 
-    def look(e: Evidence, preset: str, names: Sequence[str]) -> Check | None:
+    def look(e: Evidence, preset: str, names: Sequence[str]) -> list[Check]:
         curves = [(task, e.curve(task, first, preset), e.curve(task, second, preset)) for task in names]
         pairs = [(task, *_ends(a, b)) for task, a, b in curves if a is not None and b is not None]
         if not pairs:
-            return None
+            return []
         end = max(end for *_, end in pairs)
         if all(np.isinf(x).all() and np.isinf(y).all() for _, x, y, _ in pairs):
-            return Check(None, f"{_task(names)}: neither succeeds within {end:,} steps")
+            return [Check(None, f"{_task(names)}: neither succeeds within {end:,} steps")]
         chance = improvement_interval([-x for _, x, _, _ in pairs], [-y for _, _, y, _ in pairs])
         medians = "; ".join(f"{first} {_spread(x)}, {second} {_spread(y)}" for _, x, y, _ in pairs)
         steps = _steps(names, ((task, end) for task, *_, end in pairs))
         text = f"{_task(names)}, {steps}: {medians}; chance of shorter {_chance(chance)}"
         if chance.low == chance.high == 0.5:  # every seed of both ends with the same length
-            return Check(False, text)
+            return [Check(False, text)]
         # Where the optimum is known, a difference in length is one after any number of steps.
         known = all(a.optimum is not None for _, a, _ in curves if a is not None)
-        return _judged([chance], LIMIT if known else end, text)
+        return [_judged([chance], LIMIT if known else end, text)]
 
     return _pooled(f"{first} and {second}", tasks, look)
 
 
-def _pooled(what: str, tasks: Sequence[str], look: Callable[[Evidence, str, Sequence[str]], Check | None]) -> Rule:
-    """A check for every task, over all its maps at once."""
+def _pooled(what: str, tasks: Sequence[str], look: Callable[[Evidence, str, Sequence[str]], list[Check]]) -> Rule:
+    """The checks of every task, over all its maps at once."""
 
     def rule(e: Evidence, preset: str) -> list[Check]:
-        checks = ((task, look(e, preset, e.maps(task))) for task in tasks)
-        return [Check(None, f"{task}, {what}: not run") if check is None else check for task, check in checks]
+        looks = [look(e, preset, e.maps(task)) or [Check(None, f"{task}, {what}: not run")] for task in tasks]
+        return [check for some in looks for check in some]
 
     return rule
 
