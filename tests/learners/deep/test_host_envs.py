@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 from errands.errors import StoreError, TaskError
+from errands.learners.deep import host_envs
 from errands.learners.deep.host_envs import EpisodeCounter, HalfCheetahEnvs, HostEnvs, HostStep, host_envs_of, senses_of
 from errands.learners.deep.machine import machine_arrays
 from errands.tasks import load
@@ -112,9 +113,12 @@ def test_features_that_no_table_lists_are_told():
         out.step(row(0))
 
 
-def test_robots_are_stepped_by_their_own_kind(line):
+def test_robots_are_stepped_by_their_own_kind_where_mujoco_has_batches(line, monkeypatch):
     assert type(host_envs_of(machine_arrays(line()), (0,))) is HostEnvs
-    assert type(host_envs_of(machine_arrays(load("cheetah-bcd")), (0,))) is HalfCheetahEnvs
+    robots = machine_arrays(load("cheetah-bcd"))
+    assert type(host_envs_of(robots, (0,))) is HalfCheetahEnvs
+    monkeypatch.setattr(host_envs, "find_spec", lambda name: None if name == "mujoco.batch" else object())
+    assert type(host_envs_of(robots, (0,))) is HostEnvs
 
 
 def seen(machine, *labels, ends=False):
@@ -157,3 +161,45 @@ def test_robots_side_by_side_do_what_the_environment_does():
         for name in one._fields:
             np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-6, atol=1e-7)
     assert together.time.tolist() == [10, 10]
+
+
+def test_robots_side_by_side_are_saved_as_the_environments_are_and_go_on_from_there():
+    machine = machine_arrays(load("cheetah-bcde"))
+    alone, together = HostEnvs(machine, (3, 4, 5)), HalfCheetahEnvs(machine, (3, 4, 5))
+    alone.reset(), together.reset()
+    rng = np.random.default_rng(0)
+    pushes = rng.uniform(-1, 1, (40, 3, 6)).astype(np.float32)
+    for actions in pushes[:20]:
+        alone.step(actions), together.step(actions)
+    saved = together.save()
+    assert bytes(saved) == bytes(alone.save())
+    later = HalfCheetahEnvs(machine, (3, 4, 5))
+    later.restore(saved)
+    for actions in pushes[20:]:
+        together.step(actions), later.step(actions)
+    assert bytes(later.save()) == bytes(together.save())
+
+
+def test_a_robot_that_rests_stays_and_one_that_is_put_elsewhere_goes_on_from_there():
+    """As DiRL moves them: an environment is asked for, put where an attempt begins, and reported as moved."""
+    machine = machine_arrays(load("cheetah-bcd"))
+    both = HostEnvs(machine, (0, 1)), HalfCheetahEnvs(machine, (0, 1))
+    pushes = np.random.default_rng(0).uniform(-1, 1, (30, 2, 6)).astype(np.float32)
+    ends = []
+    for envs in both:
+        envs.reset()
+        for actions in pushes[:10]:
+            envs.step(actions)
+        start = envs.env(0).save()
+        envs.resting[1] = True
+        for actions in pushes[10:20]:
+            envs.send(actions)
+            row = envs.answers().observation[0]
+        envs.resting[1] = False
+        envs.env(1).restore(start)
+        envs.moved(1)
+        for actions in pushes[20:]:
+            envs.step(actions)
+        ends.append((row, start["physics"], *(envs.env(i).save()["physics"] for i in range(2))))
+    for one, other in zip(*ends, strict=True):
+        assert np.array_equal(one, other)

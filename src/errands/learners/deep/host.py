@@ -376,10 +376,8 @@ class HostTeam(Team):
             keys, layouts = self._state.keys, layouts_of(self.agent, len(self.seeds))
             now = _travelling(layouts, self._state)
             for _ in range(count // envs):
-                # The order is what makes this fast: hand the actions over, start the update on the device (the call
-                # returns at once), and only then wait for the environments. Reading now.actions waits for the turn
-                # before.
-                self.host_envs.send(np.asarray(now.actions).reshape(-1, now.actions.shape[-1]))
+                # The order is what makes this fast: start the update on the device (the call returns at once), and only
+                # then read the actions, which waits for the turn before, and step the environments meanwhile.
                 randoms = self._random(keys, self._count)
                 trained, high = now.trained, now.high
                 update, between = divmod(self._count, self.agent.config.learn_every)
@@ -388,6 +386,7 @@ class HostTeam(Team):
                     agent = phases[update % len(phases)]
                     # Donates what was learnt; positions and buffer are still needed by `turn`, which donates those.
                     trained, high = learn(agent, layouts, trained, high, now.positions, now.buffer, now.step, randoms)
+                self.host_envs.send(np.asarray(now.actions).reshape(-1, now.actions.shape[-1]))
                 answer = packed(self.host_envs.receive())
                 # From here on the numbers are those of the next step, whose action `turn` chooses.
                 self._count += envs

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.util import find_spec
 from os import cpu_count
 from typing import Any, NamedTuple
 
@@ -137,9 +137,22 @@ class HostEnvs:
         seeds = [(seed + 1_000_003 * number) % 2**31 for seed in self.seeds]
         return self._start(seeds)
 
+    def env(self, number: int) -> gym.Env[Any, Any]:
+        """One of the environments as it stands; whoever resets it or puts it elsewhere says so by `moved`."""
+        return self.envs[number]
+
+    def moved(self, number: int) -> None:
+        """Take note of where an environment is now."""
+
     def _start(self, seeds: list[int]) -> NDArray[np.float32]:
         """Reset all environments by seeds."""
-        return np.stack([self.senses.see(env.reset(seed=s)[0]) for env, s in zip(self.envs, seeds, strict=True)])
+        return np.stack([self._begun(i, seed) for i, seed in enumerate(seeds)])
+
+    def _begun(self, number: int, seed: int | None = None) -> NDArray[np.float32]:
+        """What an environment shows at the beginning of a new episode."""
+        row = self.senses.see(self.env(number).reset(seed=seed)[0])
+        self.moved(number)
+        return row
 
     def step(self, actions: NDArray[np.float32]) -> HostStep:
         """One step of every environment; episodes that are over begin anew."""
@@ -165,7 +178,7 @@ class HostEnvs:
         rows = rows.copy()
         for i in np.flatnonzero(over):
             # Without a seed: the environment goes on with its own generator, seeded by the first reset.
-            rows[i] = self.senses.see(self.envs[i].reset()[0])
+            rows[i] = self._begun(int(i))
         return rows
 
     def answers(self) -> HostStep:
@@ -193,7 +206,7 @@ class HostEnvs:
     def _saved(self) -> list[Any]:
         """The environments as plain data."""
         parts = []
-        for env in self.envs:
+        for env in map(self.env, range(len(self.envs))):
             if not isinstance(env, Restorable):
                 raise StoreError(UNSAVED)
             parts.append(plain(env.save()))
@@ -219,8 +232,9 @@ class HostEnvs:
 
     def _put(self, parts: list[Any]) -> None:
         """Bring every environment to its saved state."""
-        for env, part in zip(self.envs, parts, strict=True):
-            env.restore(rich(part))  # type: ignore[attr-defined]
+        for i, part in enumerate(parts):
+            self.envs[i].restore(rich(part))  # type: ignore[attr-defined]
+            self.moved(i)
 
 
 UNSAVED = "this environment cannot save its state; give it save() and restore() to make runs resumable"
@@ -228,7 +242,7 @@ UNSAVED = "this environment cannot save its state; give it save() and restore() 
 
 def host_envs_of(machine: MachineArrays, seeds: tuple[int, ...], each: int = 1, apart: bool = False) -> HostEnvs:
     """The environments of a task, `each` per seed; `apart` gives every one of several a process of its own."""
-    if machine.task.world.kind == "cheetah" and not (apart and each > 1):
+    if machine.task.world.kind == "cheetah" and _has_batches() and not (apart and each > 1):
         return HalfCheetahEnvs(machine, seeds, each)
     if each > 1:
         # Here, because that module imports this one.
@@ -236,6 +250,11 @@ def host_envs_of(machine: MachineArrays, seeds: tuple[int, ...], each: int = 1, 
 
         return VectorEnvs(machine, seeds, each, apart)
     return HostEnvs(machine, seeds)
+
+
+def _has_batches() -> bool:
+    """Whether MuJoCo is there and steps many robots in one call, as it does since its version 4."""
+    return find_spec("mujoco") is not None and find_spec("mujoco.batch") is not None
 
 
 class EpisodeCounter:
@@ -272,53 +291,58 @@ class EpisodeCounter:
 
 
 class HalfCheetahEnvs(HostEnvs):
-    """MuJoCo's own step runs outside of Python's lock, so a few threads share the robots."""
+    """Robots that MuJoCo steps all in one call, on a few threads outside of Python: the same numbers as one by one."""
 
+    # The states of the robots are rows of the batch. The environments are where episodes begin and what is saved: `env`
+    # brings one up to date, `moved` takes over what became of it.
     def __init__(self, machine: MachineArrays, seeds: tuple[int, ...], each: int = 1) -> None:
         super().__init__(machine, seeds, each)
-        import mujoco
+        from mujoco import batch, mjtState
 
-        self.push: Any = mujoco.mj_step
         self.robots: list[Any] = [*self.envs]
+        self.kind = int(mjtState.mjSTATE_INTEGRATION)
+        count = len(self.robots)
+        self.batch = batch.Batch(self.robots[0].model, count, max(1, min(count // 2, (cpu_count() or 1) - 1, 3)))
+        # Views of the rows: they always show the present state, and what is written into them is it.
+        self.controls, self.places, self.speeds = (self.batch.bind(name) for name in ("ctrl", "qpos", "qvel"))
+        self.origins, self.steps = np.zeros(count), np.zeros(count, np.int64)
         bounds = dict(BACKWARD) | dict(FORWARD)
         names = machine.task.machine.features
         self.bounds = np.array([bounds[name] for name in names])
         self.signs = np.array([-1.0 if name in dict(BACKWARD) else 1.0 for name in names])
-        # More than a few make the robots no faster, and slow down the thread that talks to the GPU.
-        self.threads = max(1, min(len(self.seeds) // 2, (cpu_count() or 1) - 1, 3))
-        self.pool = ThreadPoolExecutor(self.threads)
-        self.under_way: list[Future[None]] = []
-        # Views of MuJoCo's own memory, so they always show the present state.
-        self.parts = [(robot.data.qpos, robot.data.qvel) for robot in self.robots]
-        self.controls = [robot.data.ctrl for robot in self.robots]
 
-    def send(self, actions: NDArray[np.float32]) -> None:
-        """Push every robot; the threads run on while the caller does something else."""
-        self.sent = np.asarray(self.senses.do(actions), np.float32)
-        going = [robot for robot, rests in zip(self.robots, self.resting, strict=True) if not rests]
-        for robot, control, push in zip(self.robots, self.controls, self.sent, strict=True):
-            # This goes around the environment's own step(), so its count of steps has to be kept here.
-            control[:] = push
-            robot.steps += 1
-        # Robots do not touch each other's data: who steps which changes no number.
-        self.under_way = [self.pool.submit(self._push, going[i :: self.threads]) for i in range(self.threads)]
+    def env(self, number: int) -> gym.Env[Any, Any]:
+        """A robot's environment as its row has it."""
+        from mujoco import mj_setState
 
-    def _push(self, robots: list[Any]) -> None:
-        for robot in robots:
-            self.push(robot.model, robot.data, nstep=robot.frame_skip)
+        robot = self.robots[number]
+        mj_setState(robot.model, robot.data, self.batch.state[number], self.kind)
+        robot.steps = int(self.steps[number])
+        return super().env(number)
+
+    def moved(self, number: int) -> None:
+        """Take a robot's row from its environment."""
+        from mujoco import mj_getState
+
+        robot = self.robots[number]
+        mj_getState(robot.model, robot.data, self.batch.state[number], self.kind)
+        self.origins[number], self.steps[number] = robot.origin, robot.steps
 
     def answers(self) -> HostStep:
-        """Where the robots are after that."""
-        for share in self.under_way:
-            share.result()
-        rows = np.array([np.concatenate(parts) for parts in self.parts])
+        """Push every robot that does not rest; where they are after that."""
+        pushes = np.asarray(self.senses.do(self.sent), np.float32)
+        self.controls[:] = pushes
+        self.steps += 1
+        going = np.flatnonzero(~self.resting) if self.resting.any() else None
+        self.batch.step(going, nstep=self.robots[0].frame_skip)
+        rows = np.concatenate([self.places, self.speeds], axis=1)
         # Positions count from where the episode began.
-        rows[:, 0] -= [r.origin for r in self.robots]
+        rows[:, 0] -= self.origins
         # A label is the bit pattern of the features, in the order in which the machine names them.
         holds = self.signs * (rows[:, :1] - self.bounds) > 0
         label = (holds << np.arange(len(self.bounds))).sum(axis=1).astype(np.int32)
-        signals = CONTROL_COST * np.square(self.sent).sum(axis=1, keepdims=True)
-        late = np.array([robot.steps >= self.limit for robot in self.robots])
+        signals = CONTROL_COST * np.square(pushes).sum(axis=1, keepdims=True)
+        late = self.steps >= self.limit
         observation, never = finite(rows), np.zeros(len(late), np.bool_)
         return HostStep(
             observation=observation, label=label, ends=never, truncated=late, signals=signals, fresh=observation

@@ -304,16 +304,17 @@ class EdgeEnvs:
         for place, own in enumerate(self.jobs):
             self.outside.resting[place] = not own.live
             if not len(own.job.starts.rows):
-                self.outside.envs[place].reset(seed=int(own.rng.integers(2**31)))
+                self.outside.env(place).reset(seed=int(own.rng.integers(2**31)))
             self.rows[place] = self._restarted(place)
         return self.rows
 
     def _restarted(self, place: int) -> NDArray[np.float32]:
         """Put an environment where attempts begin, and look."""
-        own, env = self.jobs[place], self.outside.envs[place]
+        own, env = self.jobs[place], self.outside.env(place)
         own.time = 0
         row = own.drawn()
         seen: NDArray[np.float32] = self.senses.see(env.reset()[0]) if row is None else put(env, row)
+        self.outside.moved(place)
         return seen
 
     def send(self, actions: NDArray[np.float32]) -> None:
@@ -334,7 +335,7 @@ class EdgeEnvs:
             over, won = own.take(int(fates[place]), self.limit)
             # Taken now, before the environment is moved.
             if won:
-                own.ends.append(taken(self.outside.envs[place], heard.observation[place]))
+                own.ends.append(taken(self.outside.env(place), heard.observation[place]))
             cut[place] = over
             if over and own.live:
                 self.rows[place] = self._restarted(place)
