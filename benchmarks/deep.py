@@ -1,8 +1,9 @@
 """Deep learners side by side: microseconds per step, distance to the memory bound, and greedy lengths.
 
 python benchmarks/deep.py speed --runs qcorm:10,qcorm:100      one line of JSON per run (learner[/variant]:seeds)
-python benchmarks/deep.py speed --runs qcorm:10 --paths copying,now    the same program built in other ways
+python benchmarks/deep.py speed --runs qcorm:10 --paths now,copying,side   the same program built in other ways
 python benchmarks/deep.py parts --task cheetah-bcd --runs qcorm:10
+python benchmarks/deep.py robots --task cheetah-bcd --runs qcorm:10    the robots alone, one by one and in one call
 python benchmarks/deep.py learn --runs crm:15 --steps 300000   greedy lengths on the way
 """
 
@@ -16,6 +17,7 @@ import tempfile
 import time
 import zlib
 from collections import Counter
+from os import cpu_count
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +26,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 import jax
 import numpy as np
 
-from errands.learners.deep import host, network
+from errands.learners.deep import device, host, network
 from errands.learners.deep.config import CONFIGS, deep_preset
 from errands.learners.deep.host import HostTeam
+from errands.learners.deep.host_envs import HalfCheetahEnvs, HostEnvs
+from errands.learners.deep.machine import machine_arrays
 from errands.learners.deep.methods import agent_of
 from errands.learners.deep.team import Team, team_of
 from errands.tasks import load
@@ -36,13 +40,39 @@ BANDWIDTH = 4.3e12
 VARIANTS: dict[str, dict[str, Any]] = {"one-hot": {"network": "one-hot"}, "value": {"choice": "value"}}
 
 
-PATHS: dict[str, Any] = {"now": network.awaited, "copying": lambda number, gradient: number}
-"""Whether new weights wait for the whole way back, so that they can be written over the old ones."""
+PROGRAMS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "advance": (device, {"static_argnums": (0, 1), "donate_argnums": 2}),
+    "learn": (host, {"static_argnums": (0, 1), "donate_argnums": (2, 3)}),
+    "turn": (host, {"static_argnums": (0, 1), "donate_argnums": 3}),
+}
+"""The compiled programs of a step: their modules, and how they are compiled."""
+PLAIN = {name: getattr(module, name) for name, (module, _) in PROGRAMS.items()}
+GRAPHS = "xla_gpu_enable_command_buffer"
+SIDE = {"xla_gpu_command_buffer_scheduling_mode": "CONCURRENT"}
+WHOLE = {GRAPHS: "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,CONDITIONAL,WHILE"}
+WHOLE |= {"xla_gpu_command_buffer_unroll_loops": True}
+PATHS: dict[str, dict[str, dict[str, Any]]] = {
+    "now": {},
+    "copying": {},  # new weights do not wait for the whole way back, so they are not written over the old ones
+    "side": dict.fromkeys(PROGRAMS, SIDE),
+    "side-whole": {"advance": SIDE | WHOLE},
+    "side-learn": {"learn": SIDE},
+    "side-turn": {"turn": SIDE},
+    "no-graphs-learn": {"learn": {GRAPHS: ""}},
+    "no-graphs-turn": {"turn": {GRAPHS: ""}},
+}
+"""Ways to build the same program: options of XLA for a GPU, by program."""
+AWAITED = network.awaited
 
 
 def take(path: str) -> None:
     """Have everything compiled anew in one of the ways of PATHS."""
-    network.awaited = PATHS[path]
+    network.awaited = (lambda number, gradient: number) if path == "copying" else AWAITED
+    for name, (module, how) in PROGRAMS.items():
+        options = PATHS[path].get(name)
+        # Patched where it is called from: options belong to a program when it is compiled.
+        program = jax.jit(PLAIN[name].__wrapped__, compiler_options=options, **how) if options else PLAIN[name]
+        setattr(module, name, program)
     agent_of.cache_clear()
     jax.clear_caches()
 
@@ -175,7 +205,28 @@ def kernels(run: str, args: argparse.Namespace) -> dict[str, Any]:
     return {"run": run, "task": args.task, **whole, "kernels": shown}
 
 
-MODES = {"speed": speed, "learn": learn, "parts": parts, "kernels": kernels}
+def robots(run: str, args: argparse.Namespace) -> dict[str, Any]:
+    """A step of all robots, one after the other and in one call on so many threads: by the clock, and of this thread."""
+    machine, seeds = machine_arrays(load(args.task)), tuple(range(int(run.rpartition(":")[2])))
+    actions = np.random.default_rng(0).uniform(-1, 1, (args.count, len(seeds), 6)).astype(np.float32)
+    threads = [n for n in (1, 2, 3, 5, 10) if n <= min(len(seeds), cpu_count() or 1)]
+    ways = {"one by one": HostEnvs(machine, seeds)}
+    ways |= {f"{n} threads" if n > 1 else "1 thread": HalfCheetahEnvs(machine, seeds, threads=n) for n in threads}
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    own: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(args.repeats):  # in turns, since machines change their pace
+        for name, envs in ways.items():
+            envs.reset()
+            before, used = time.perf_counter(), time.thread_time()
+            for row in actions:
+                envs.step(row)
+            times[name].append((time.perf_counter() - before) / args.count * 1e6)
+            own[name].append((time.thread_time() - used) / args.count * 1e6)
+    shown = {name: {"us": round(min(t), 1), "own": round(min(own[name]), 1)} for name, t in times.items()}
+    return {"task": args.task, "robots": len(seeds), **shown}
+
+
+MODES = {"robots": robots, "speed": speed, "learn": learn, "parts": parts, "kernels": kernels}
 
 
 def main() -> None:

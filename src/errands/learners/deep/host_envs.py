@@ -295,14 +295,15 @@ class HalfCheetahEnvs(HostEnvs):
 
     # The states of the robots are rows of the batch. The environments are where episodes begin and what is saved: `env`
     # brings one up to date, `moved` takes over what became of it.
-    def __init__(self, machine: MachineArrays, seeds: tuple[int, ...], each: int = 1) -> None:
+    def __init__(self, machine: MachineArrays, seeds: tuple[int, ...], each: int = 1, threads: int = 0) -> None:
         super().__init__(machine, seeds, each)
         from mujoco import batch, mjtState
 
         self.robots: list[Any] = [*self.envs]
         self.kind = int(mjtState.mjSTATE_INTEGRATION)
         count = len(self.robots)
-        self.batch = batch.Batch(self.robots[0].model, count, max(1, min(count // 2, (cpu_count() or 1) - 1, 3)))
+        threads = threads or max(1, min(count // 2, (cpu_count() or 1) - 1, 3))
+        self.batch = batch.Batch(self.robots[0].model, count, threads)
         # Views of the rows: they always show the present state, and what is written into them is it.
         self.controls, self.places, self.speeds = (self.batch.bind(name) for name in ("ctrl", "qpos", "qvel"))
         self.origins, self.steps = np.zeros(count), np.zeros(count, np.int64)
