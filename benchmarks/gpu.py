@@ -8,7 +8,11 @@ through CUDA's multi-process service. Checkpoints, logs and compiled programs st
 --out/rows.jsonl with the fields task, run, preset, map_seed, step, lengths, success (one entry per seed each), orders, seconds.
 Jobs named by --behind, by their learner or by how they begin (cheetah-bcd:), have a lower priority on the GPU
 (CUDA_MPS_CLIENT_PRIORITY), which changes no result and slows the others still: a kernel under way is not interrupted.
-The machine needs JAX, numpy and safetensors; other packages can be brought as wheels (--wheels FOLDER), which are unpacked.
+The machine needs JAX, numpy and safetensors; other packages can be brought as wheels (--wheels FOLDER), which are unpacked:
+
+pip download -d FOLDER --no-deps --only-binary=:all: --python-version 3.12 -c constraints.txt \\
+    --platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64 gymnasium farama-notifications cloudpickle jaxtyping \\
+    pydantic pydantic-core annotated-types typing-inspection typing-extensions mujoco mujoco-core glfw imageio
 """
 
 from __future__ import annotations
