@@ -190,12 +190,14 @@ def test_a_robot_that_rests_stays_and_one_that_is_put_elsewhere_goes_on_from_the
         envs.reset()
         for actions in pushes[:10]:
             envs.step(actions)
-        start = envs.env(0).save()
+        start, rest = envs.env(0).save(), envs.env(1).save()["physics"]
         envs.resting[1] = True
         for actions in pushes[10:20]:
             envs.send(actions)
             row = envs.answers().observation[0]
         envs.resting[1] = False
+        # What is pushed is part of the state, and rows of a batch are handed theirs all at once.
+        assert np.count_nonzero(np.array(envs.env(1).save()["physics"]) != rest) <= 6
         envs.env(1).restore(start)
         envs.moved(1)
         for actions in pushes[20:]:

@@ -7,12 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from errands.learners.deep.host_envs import HalfCheetahEnvs, HostEnvs
+from errands.learners.deep.machine import machine_arrays
 from errands.learners.dirl import teams
 from errands.learners.dirl.config import DeepDiRLConfig
 from errands.learners.dirl.deep import edge_teams
 from errands.learners.dirl.graph import abstract_graph
 from errands.learners.dirl.learner import EdgeJob, Starts
-from errands.learners.dirl.teams import DeviceEdges, HostEdges, edge_world
+from errands.learners.dirl.stepped import stacked, taken
+from errands.learners.dirl.teams import Attempted, DeviceEdges, EdgeEnvs, HostEdges, Meaning, edge_world
 from errands.tasks import any_order, load
 
 TASK = load("figure-1")
@@ -77,3 +80,29 @@ def test_the_agent_is_shared_by_all_teams_of_a_world(pair):
     assert edge_teams(TASK, GRAPH, CONFIG, 2).agent is pair.agent
     other = dataclasses.replace(CONFIG, width=9)
     assert edge_teams(TASK, GRAPH, other, 1).agent is not pair.agent
+
+
+def test_robots_stepped_in_one_call_attempt_edges_as_robots_stepped_one_by_one_do():
+    """One begins as episodes do and then rests; one is put into recorded states, again and again."""
+    machine = machine_arrays(load("cheetah-bcd"))
+    labels = len(machine.numbers)
+    away = Meaning(np.full(2 * labels, teams.AWAY, np.int32), np.ones((labels, 1), np.float32))
+    sample = HostEnvs(machine, (7,))
+    sample.reset()
+    pushes = np.random.default_rng(0).uniform(-1, 1, (40, 2, 6)).astype(np.float32)
+    rows = stacked([taken(sample.envs[0], sample.step(push[:1]).observation[0]) for push in pushes[:5]])
+    begins = [EPISODES, Starts(rows, np.linspace(0.2, 1.0, 5))]
+    seen = []
+    for kind in (HostEnvs, HalfCheetahEnvs):
+        books = [Attempted(job(0, training=n, most=9, starts=each), away) for n, each in zip((6, 25), begins, strict=True)]
+        envs = EdgeEnvs(kind(machine, (0, 1)), books, limit=4)
+        steps = [envs.reset().copy()]
+        for push in pushes:
+            resting = envs.outside.resting.copy()
+            envs.send(push)
+            heard = envs.receive()
+            steps += [part[~resting] for part in (heard.observation, heard.signals, heard.truncated, heard.fresh)]
+        seen.append((steps, [(own.step, own.attempts) for own in books]))
+    assert seen[0][1] == seen[1][1]
+    for one, other in zip(seen[0][0], seen[1][0], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-7)
