@@ -29,6 +29,16 @@ def test_one_command_measures_judges_and_writes_the_page(document, tmp_path, cap
     assert {"claims.json", "claims.md", "summary.csv", "runtimes.csv", "README.md", "delivery-2-paper.svg"} <= files
     main([*SMALL, "--dry-run"])
     assert json.loads(capsys.readouterr().out)["forecast_seconds"] == 0
+    # What was judged comes first, on the page and in the terminal, where the rest is one line.
+    verdicts = list(document["claims"].values())
+    rest = verdicts.count("not run")
+    assert 0 < rest < len(verdicts)
+    assert verdicts[-rest:] == ["not run"] * rest
+    main([word for word in SMALL if word != "--json"])
+    told = capsys.readouterr().out.splitlines()
+    (line,) = [line for line in told if line.startswith("not run")]
+    assert line.split(maxsplit=2)[2] == f"{rest} claims about what these runs do not show"
+    assert len(told) == len(verdicts) - rest + 2
     # The folder is a sweep like any other.
     assert main(["compare", str(folder), "--json"]) == 0
     assert {row["name"].split()[0] for row in json.loads(capsys.readouterr().out)["runs"]} == {"qcorm", "crm", "dirl"}

@@ -58,6 +58,7 @@ class Arguments:
 def run(arguments: Arguments) -> Answer:
     """Plan, predict, train, judge, draw and write the report."""
     from errands.learners.base import cores
+    from errands.paper.claims import UNKNOWN
     from errands.paper.panels import Choice, chosen
     from errands.paper.report import write
     from errands.paper.reproduction import prepare, report
@@ -88,7 +89,10 @@ def run(arguments: Arguments) -> Answer:
     page = write(outcome, output)
     document |= {"report": str(page), "claims": {claim.name: claim.verdict for claim in outcome.claims}}
     document["not_run"] = [dataclasses.asdict(each) for each in wanted.skipped]
-    lines = [f"{claim.verdict:15} {claim.where:15} {claim.text}{_reading(claim.reading)}" for claim in outcome.claims]
+    judged = [claim for claim in outcome.claims if claim.verdict != UNKNOWN]
+    lines = [f"{claim.verdict:15} {claim.where:15} {claim.text}{_reading(claim.reading)}" for claim in judged]
+    if rest := len(outcome.claims) - len(judged):
+        lines.append(f"{UNKNOWN:15} {rest} {'claims' if rest > 1 else 'claim'} about what these runs do not show")
     unfinished = [note for note in outcome.notes if note.startswith("Not at the end")]
     return Answer(document, "\n".join([*lines, *unfinished, f"wrote {page}"]), int(bool(outcome.errors)))
 

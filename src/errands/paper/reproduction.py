@@ -8,7 +8,7 @@ from pathlib import Path
 
 from errands.errors import StoreError
 from errands.learners.presets import as_document, config_of
-from errands.paper.claims import ALL, CLAIMS, WITH_OPTIMUM, WITHOUT_OPTIMUM, Judged, judge_all
+from errands.paper.claims import ALL, CLAIMS, UNKNOWN, WITH_OPTIMUM, WITHOUT_OPTIMUM, Judged, judge_all
 from errands.paper.evidence import OTHER_WINDOWS, WINDOW, Evidence, Origin, gather
 from errands.paper.panels import EVERYTHING, Choice, Panel, Profile, Skipped, plan
 from errands.paper.report import Report, figures, listed, runtime_rows, summaries
@@ -115,6 +115,8 @@ def report_of(
     claims = [claim for claim in CLAIMS if (deep if claim.deep else tabular)]
     # Claims are judged by the steadied curves; the figures below show what was measured.
     judged = judge_all(evidence.steadied(), claims)
+    # Who runs one figure of many looks for what it says, not for what all the others would.
+    judged.sort(key=lambda claim: claim.verdict == UNKNOWN)
     rules = (ALL, *([WITH_OPTIMUM] if tabular else []), *([WITHOUT_OPTIMUM] if deep else []))
     return Report(
         name=name,
