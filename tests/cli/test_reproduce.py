@@ -37,7 +37,7 @@ def test_one_command_measures_judges_and_writes_the_page(document, tmp_path, cap
     main([word for word in SMALL if word != "--json"])
     told = capsys.readouterr().out.splitlines()
     (line,) = [line for line in told if line.startswith("not run")]
-    assert line.split(maxsplit=2)[2] == f"{rest} claims about what these runs do not show"
+    assert line.split(maxsplit=2)[2] == f"{rest} about what these runs do not show"
     assert len(told) == len(verdicts) - rest + 2
     # The folder is a sweep like any other.
     assert main(["compare", str(folder), "--json"]) == 0

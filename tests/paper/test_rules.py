@@ -133,6 +133,11 @@ def test_fewer_than_a_hundred_thousand_steps_decide_nothing():
     assert check.holds is True
     assert (short.holds, short.said) == (None, "t, a and c: run for too few steps")
     assert (absent.holds, absent.said) == (None, "t, a and d: not run")
+    # On the steps and maps that these two share neither succeeds, though one of them does elsewhere.
+    apart = {("t", "a", "tuned"): long_curve([None]), ("t", "c", "tuned"): long_curve([None]),
+             ("t, map 1", "a", "tuned"): long_curve([10]), ("t, map 1", "b", "tuned"): long_curve([20])}  # fmt: skip
+    check, silent = rules.ahead("a", ("b", "c"), ("t",))(Evidence(apart, {}, {}), "tuned")
+    assert (check.holds, silent.said) == (True, "t, a and c: nothing was solved")
 
 
 def test_a_map_that_was_not_run_takes_nothing_away_and_a_task_that_was_not_run_does():
@@ -141,6 +146,8 @@ def test_a_map_that_was_not_run_takes_nothing_away_and_a_task_that_was_not_run_d
     assert [(check.holds, check.needed) for check in checks] == [(True, True), (None, False), (None, True)]
     (further,) = rules.where_run(rules.succeeds("a", ("u",)))(Evidence(curves, {}, {}), "tuned")
     assert (further.holds, further.needed, further.said) == (None, False, "u, a: not run")
+    (unclear,) = rules.where_run(lambda e, preset: [Check(None, "", undecided=True)])(Evidence({}, {}, {}), "tuned")
+    assert unclear.needed, "looked at, and it did not tell"
 
 
 def test_shorter_looks_at_the_last_common_step():

@@ -16,6 +16,9 @@ from errands.errors import ConfigError
 from errands.terminal import say
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from errands.paper.claims import Judged
     from errands.paper.panels import Profile
 
 
@@ -58,7 +61,6 @@ class Arguments:
 def run(arguments: Arguments) -> Answer:
     """Plan, predict, train, judge, draw and write the report."""
     from errands.learners.base import cores
-    from errands.paper.claims import UNKNOWN
     from errands.paper.panels import Choice, chosen
     from errands.paper.report import write
     from errands.paper.reproduction import prepare, report
@@ -89,12 +91,18 @@ def run(arguments: Arguments) -> Answer:
     page = write(outcome, output)
     document |= {"report": str(page), "claims": {claim.name: claim.verdict for claim in outcome.claims}}
     document["not_run"] = [dataclasses.asdict(each) for each in wanted.skipped]
-    judged = [claim for claim in outcome.claims if claim.verdict != UNKNOWN]
-    lines = [f"{claim.verdict:15} {claim.where:15} {claim.text}{_reading(claim.reading)}" for claim in judged]
-    if rest := len(outcome.claims) - len(judged):
-        lines.append(f"{UNKNOWN:15} {rest} {'claims' if rest > 1 else 'claim'} about what these runs do not show")
     unfinished = [note for note in outcome.notes if note.startswith("Not at the end")]
-    return Answer(document, "\n".join([*lines, *unfinished, f"wrote {page}"]), int(bool(outcome.errors)))
+    return Answer(document, "\n".join([*_told(outcome.claims), *unfinished, f"wrote {page}"]), int(bool(outcome.errors)))
+
+
+def _told(claims: Sequence[Judged]) -> list[str]:
+    """A line for each claim that was judged, and one for all others."""
+    from errands.paper.claims import UNKNOWN
+
+    judged = [claim for claim in claims if claim.verdict != UNKNOWN]
+    lines = [f"{claim.verdict:15} {claim.where:15} {claim.text}{_reading(claim.reading)}" for claim in judged]
+    rest = len(claims) - len(judged)
+    return [*lines, f"{UNKNOWN:15} {rest} about what these runs do not show"] if rest else lines
 
 
 def _profile(arguments: Arguments) -> Profile:

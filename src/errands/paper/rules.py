@@ -56,7 +56,7 @@ def both(*parts: Rule) -> Rule:
 
 def where_run(part: Rule) -> Rule:
     """The checks of a rule on which the claim rests only as far as they could be made."""
-    return lambda e, preset: [replace(check, needed=check.holds is not None) for check in part(e, preset)]
+    return lambda e, preset: [replace(check, needed=check.holds is not None or check.undecided) for check in part(e, preset)]
 
 
 def each(what: str, tasks: Sequence[str], look: Look) -> Rule:
@@ -191,7 +191,8 @@ def ahead(first: str, others: Sequence[str], tasks: Sequence[str], within: int =
         said = ", ".join(f"{name} {_chance(chance)}" + (f" ({steps[name]})" if steps[name] != steps[widest] else "")
                          for name, chance in chances.items())  # fmt: skip
         text = f"{_task(names)}, {steps[widest]}: chance that {first} is ahead of {said}"
-        why = {name: "run for too few steps" if name in known else "not run" for name in others if name not in judged}
+        why = {name: "run for too few steps" if name in known else "nothing was solved" if pairs[name] else "not run"
+               for name in others if name not in judged}  # fmt: skip
         silent = [Check(None, f"{_task(names)}, {first} and {name}: {reason}") for name, reason in why.items()]
         return [_judged(list(chances.values()), max(ends.values()), text), *silent]
 

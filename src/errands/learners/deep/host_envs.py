@@ -302,6 +302,7 @@ class HalfCheetahEnvs(HostEnvs):
         self.robots: list[Any] = [*self.envs]
         self.kind = int(mjtState.mjSTATE_INTEGRATION)
         count = len(self.robots)
+        # Few: how many pay beside a GPU, `robots` of benchmarks/deep.py has yet to tell.
         threads = threads or max(1, min(count // 2, (cpu_count() or 1) - 1, 3))
         self.batch = batch.Batch(self.robots[0].model, count, threads)
         # Views of the rows: they always show the present state, and what is written into them is it.
