@@ -348,9 +348,8 @@ def _growth(e: Evidence, family: str, method: str, under: str, kind: str) -> Che
     if kind == "flat":
         ratio = seconds[-1] / seconds[0]
         return Check(ratio <= FLAT, f"{family}, {method}: {ratio:.2f} times from {sizes[0]} to {sizes[-1]} ({times})")
-    return Check(
-        law is not None and law[0].kind == kind, f"{family}, {method}: {law[0].words if law else ''} ({times})"
-    )
+    said = f"{family}, {method}: {law[0].words if law else ''} ({times})"
+    return Check(law is not None and law[0].kind == kind, said)
 
 
 def exceeds_hours(methods: Sequence[str], hours: float) -> Rule:
