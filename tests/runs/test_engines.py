@@ -21,7 +21,7 @@ from errands.runs.engines import train_apart, train_away, train_here
 from errands.runs.folder import SweepFolder
 from errands.runs.plan import make_block
 from errands.runs.progress import Progress
-from errands.runs.sweep import begin, opened, train_sweep
+from errands.runs.sweep import begin, look_ahead, opened, train_sweep
 from errands.runs.train import Job, jobs_of
 from errands.runs.verify import faults
 from errands.worlds.imports import allow
@@ -46,6 +46,20 @@ def test_one_process_or_two_give_the_same_bytes(tmp_path: Path, kept: Kept, monk
     assert len(kept(one)) == 8
     assert kept(one) == kept(two)
     assert multiprocessing.active_children() == []
+
+
+def test_processes_leave_each_other_room_on_a_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "XLA_PYTHON_CLIENT_PREALLOCATE"  # what JAX's documentation calls it
+    monkeypatch.setenv(name, "")
+    monkeypatch.delenv(name)
+    sweep = swept(tmp_path / "sweep", task="figure-1", learner="crm")
+    look_ahead(sweep, 1)
+    assert name not in os.environ
+    look_ahead(sweep, 2)
+    assert os.environ[name] == "false"
+    monkeypatch.setenv(name, "true")
+    look_ahead(sweep, 2)
+    assert os.environ[name] == "true"
 
 
 def test_a_fault_is_recorded_and_the_others_go_on(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from errands.learners.base import Learner, cores, memory
 from errands.learners.presets import config_of
 from errands.runs.cost import Cost, cost, quick
 from errands.runs.documents import RunDocument, neat, write_document
-from errands.runs.engines import train_apart, train_here
+from errands.runs.engines import share_gpu, train_apart, train_here
 from errands.runs.files import WriteError, write_file
 from errands.runs.folder import (
     HEAD,
@@ -276,6 +276,8 @@ class Outlook:
 
 def look_ahead(sweep: SweepFolder, workers: int) -> Outlook:
     """What is left of a sweep and what it will cost on so many processes."""
+    if workers > 1:
+        share_gpu()  # before networks are measured here: this process must leave the others room too
     waiting = list(unfinished(sweep))
     each = _costs(sweep, waiting)
     # A fifth of the memory is left to everything that is not a table.
