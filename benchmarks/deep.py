@@ -1,7 +1,7 @@
 """Deep learners side by side: microseconds per step, distance to the memory bound, and greedy lengths.
 
 python benchmarks/deep.py speed --runs qcorm:10,qcorm:100      one line of JSON per run (learner[/variant]:seeds)
-python benchmarks/deep.py speed --runs qcorm:10 --paths now,copying,side   the same program built in other ways
+python benchmarks/deep.py speed --runs qcorm:10 --paths now,plain,copying   the same program built in other ways
 python benchmarks/deep.py parts --task cheetah-bcd --runs qcorm:10
 python benchmarks/deep.py robots --task cheetah-bcd --runs qcorm:10    the robots alone, one by one and in one call
 python benchmarks/deep.py learn --runs crm:15 --steps 300000   greedy lengths on the way
@@ -40,24 +40,23 @@ BANDWIDTH = 4.3e12
 VARIANTS: dict[str, dict[str, Any]] = {"one-hot": {"network": "one-hot"}, "value": {"choice": "value"}}
 
 
-PROGRAMS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "advance": (device, {"static_argnums": (0, 1), "donate_argnums": 2}),
-    "learn": (host, {"static_argnums": (0, 1), "donate_argnums": (2, 3)}),
-    "turn": (host, {"static_argnums": (0, 1), "donate_argnums": 3}),
+PROGRAMS: dict[str, dict[str, Any]] = {
+    "learn": {"static_argnums": (0, 1), "donate_argnums": (2, 3)},
+    "turn": {"static_argnums": (0, 1), "donate_argnums": 3},
 }
-"""The compiled programs of a step: their modules, and how they are compiled."""
-PLAIN = {name: getattr(module, name) for name, (module, _) in PROGRAMS.items()}
+"""The compiled programs of a step of the host loop, and how they are compiled."""
+PLAIN = {name: getattr(host, name) for name in PROGRAMS}
+OPTIONS = device.options
 GRAPHS = "xla_gpu_enable_command_buffer"
-SIDE = {"xla_gpu_command_buffer_scheduling_mode": "CONCURRENT"}
 WHOLE = {GRAPHS: "FUSION,CUBLAS,CUBLASLT,CUSTOM_CALL,CUDNN,DYNAMIC_SLICE_FUSION,CONDITIONAL,WHILE"}
 WHOLE |= {"xla_gpu_command_buffer_unroll_loops": True}
 PATHS: dict[str, dict[str, dict[str, Any]]] = {
     "now": {},
     "copying": {},  # new weights do not wait for the whole way back, so they are not written over the old ones
-    "side": dict.fromkeys(PROGRAMS, SIDE),
-    "side-whole": {"advance": SIDE | WHOLE},
-    "side-learn": {"learn": SIDE},
-    "side-turn": {"turn": SIDE},
+    "plain": {"advance": {}},
+    "whole": {"advance": device.SIDE_BY_SIDE | WHOLE},
+    "side-learn": {"learn": device.SIDE_BY_SIDE},
+    "side-turn": {"turn": device.SIDE_BY_SIDE},
     "no-graphs-learn": {"learn": {GRAPHS: ""}},
     "no-graphs-turn": {"turn": {GRAPHS: ""}},
 }
@@ -68,11 +67,14 @@ AWAITED = network.awaited
 def take(path: str) -> None:
     """Have everything compiled anew in one of the ways of PATHS."""
     network.awaited = (lambda number, gradient: number) if path == "copying" else AWAITED
-    for name, (module, how) in PROGRAMS.items():
+    advance = PATHS[path].get("advance")
+    device.options = OPTIONS if advance is None else lambda platform: advance
+    device._compiled.cache_clear()
+    for name, how in PROGRAMS.items():
         options = PATHS[path].get(name)
         # Patched where it is called from: options belong to a program when it is compiled.
         program = jax.jit(PLAIN[name].__wrapped__, compiler_options=options, **how) if options else PLAIN[name]
-        setattr(module, name, program)
+        setattr(host, name, program)
     agent_of.cache_clear()
     jax.clear_caches()
 

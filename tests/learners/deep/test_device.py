@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from errands.learners.deep import device
 from errands.learners.deep.config import deep_preset
 from errands.learners.deep.device import CHUNK, advance, device_world, greedy_episodes, launch, randoms
 from errands.learners.deep.host_envs import Spaces
@@ -140,6 +141,23 @@ def test_training_in_pieces_is_training_in_one_go(agent):
         parts = advance(agent, WORLD, parts, jnp.int32(stop))
     assert int(parts.step) == 90
     assert all(np.array_equal(a, b) for a, b in zip(leaves(whole), leaves(parts), strict=True))
+
+
+def test_a_gpu_runs_kernels_side_by_side_where_jax_knows_how(monkeypatch):
+    assert device.options("cpu") == {}
+    # This JAX takes the option for any device, and looks at it on a GPU alone; other versions may have lost its name.
+    assert device.options("gpu") == device.SIDE_BY_SIDE
+    monkeypatch.setattr(device, "SIDE_BY_SIDE", {"xla_gpu_no_such_option": "1"})
+    assert device.options("gpu") == {}
+
+
+def test_what_the_compiler_is_told_changes_nothing_that_is_learnt(agent, monkeypatch):
+    plain = advance(agent, WORLD, launch(agent, WORLD, keys_of((1, 2))), jnp.int32(60))
+    monkeypatch.setattr(device, "options", lambda platform: device.SIDE_BY_SIDE)
+    device._compiled.cache_clear()
+    told = advance(agent, WORLD, launch(agent, WORLD, keys_of((1, 2))), jnp.int32(60))
+    device._compiled.cache_clear()
+    assert all(np.array_equal(a, b) for a, b in zip(leaves(plain), leaves(told), strict=True))
 
 
 def test_rows_lie_where_their_step_says_and_tell_of_the_walk(agent):

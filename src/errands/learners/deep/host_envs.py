@@ -302,8 +302,8 @@ class HalfCheetahEnvs(HostEnvs):
         self.robots: list[Any] = [*self.envs]
         self.kind = int(mjtState.mjSTATE_INTEGRATION)
         count = len(self.robots)
-        # Few: how many pay beside a GPU, `robots` of benchmarks/deep.py has yet to tell.
-        threads = threads or max(1, min(count // 2, (cpu_count() or 1) - 1, 3))
+        # Ten robots gain little from more than five (`robots` of benchmarks/deep.py).
+        threads = threads or max(1, min(count // 2, (cpu_count() or 1) - 1, 5))
         self.batch = batch.Batch(self.robots[0].model, count, threads)
         # Views of the rows: they always show the present state, and what is written into them is it.
         self.controls, self.places, self.speeds = (self.batch.bind(name) for name in ("ctrl", "qpos", "qvel"))
