@@ -83,6 +83,12 @@ def test_a_pipe_or_a_device_is_no_task_file(tmp_path: Path) -> None:
             load_file(path)
 
 
+def test_the_folder_of_a_run_names_its_task_file(tmp_path: Path) -> None:
+    (tmp_path / "task.toml").write_text("")
+    with pytest.raises(SpecError, match=f"it is no plain file; give {tmp_path / 'task.toml'}$"):
+        load_file(tmp_path)
+
+
 def test_map_seeds_draw_other_maps_and_the_same_again() -> None:
     assert load("delivery-3", 5).layout == load("delivery-3", 5).layout
     assert load("delivery-3", 5).layout != load("delivery-3", 6).layout

@@ -159,7 +159,7 @@ def read_text(path: Path, kind: str = "a task file", most: int = 1_000_000) -> s
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise SpecError(f"'{path}' cannot be read as {kind}: it is no plain file")
+                raise _no_file(path, kind)
             raw = file.read(most + 1)
         if len(raw) > most:
             raise SpecError(f"{path} is larger than {most:,} bytes; {kind} is smaller")
@@ -168,9 +168,15 @@ def read_text(path: Path, kind: str = "a task file", most: int = 1_000_000) -> s
         other = " or a name from 'errands tasks'" if kind == "a task file" else ""
         raise SpecError(f"there is no file '{path}'; give the path of {kind}{other}") from None
     except IsADirectoryError:
-        raise SpecError(f"'{path}' cannot be read as {kind}: it is no plain file") from None
+        raise _no_file(path, kind) from None
     except (OSError, ValueError) as fault:
         raise SpecError(f"'{path}' cannot be read as {kind}: {fault}") from None
+
+
+def _no_file(path: Path, kind: str) -> SpecError:
+    inside = path / "task.toml"  # as in the folder of a run
+    wanted = inside if kind == "a task file" and inside.is_file() else f"the path of {kind}"
+    return SpecError(f"'{path}' cannot be read as {kind}: it is no plain file; give {wanted}")
 
 
 def task_text(name: str, map_seed: int = 0) -> str:
