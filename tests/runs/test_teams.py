@@ -15,7 +15,7 @@ from errands.runs.checkpoint import steps
 from errands.runs.folder import RunFolder, create, open_run
 from errands.runs.request import prepare
 from errands.runs.sweep import train_run
-from errands.runs.train import Beat, jobs_of, train_job
+from errands.runs.train import Beat, jobs_of, train_job, training_time
 from errands.runs.verify import faults, verify_seed
 from errands.tasks import load
 
@@ -67,6 +67,17 @@ def test_each_member_has_a_folder_of_its_own_and_seeds_differ(whole: RunFolder) 
     assert [r.seed for r in results] == [0, 1, 2]
     assert len({place.path.joinpath("checkpoint-800.safetensors").read_bytes() for place in whole.seeds()}) == 3
     assert all(r.training_seconds > 0 and r.wall_seconds > 0 for r in results)
+
+
+def test_the_time_of_a_team_counts_once_and_that_of_seeds_apart_adds_up(whole: RunFolder, tmp_path: Path) -> None:
+    assert {r.training_seconds for r in whole.results()} == {training_time(whole)}
+    task = load("figure-1")
+    apart = create(tmp_path / "apart", prepare(task, "crm", steps=2_000, seeds=range(3), git={}), task)
+    assert training_time(apart) == 0.0
+    train_run(apart, quiet=True)
+    each = [r.training_seconds for r in apart.results()]
+    assert len(set(each)) > 1
+    assert training_time(apart) == pytest.approx(sum(t for t in each if t is not None))
 
 
 def test_a_team_that_was_stopped_goes_on_to_the_same_bytes(

@@ -15,6 +15,7 @@ from errands.oracle.one_policy import one_policy_per_subtask
 from errands.paper.panels import STOPPING, Key, is_pace, key_of, subtasks_of, task_and_map
 from errands.runs.documents import ResultDocument
 from errands.runs.folder import CellDocument, SweepFolder, open_run
+from errands.runs.train import training_time
 from errands.tasks.catalogue import load
 
 NEVER = float("inf")
@@ -144,7 +145,7 @@ def gather(sweep: SweepFolder) -> Gathered:
         results = [result for run in runs for result in run.results()]
         good = [result for result in results if result.error is None]
         errors += [f"{' '.join(key)}: {error}" for error in dict.fromkeys(r.error for r in results if r.error)]
-        total += sum(seconds for result in good if (seconds := result.training_seconds) is not None)
+        total += sum(map(training_time, runs))
         if len(good) < sum(cell.seeds for cell in mine) and not any(r.error for r in results):
             reached = max((rows[-1].step for rows in seeds_of(runs).values()), default=0)
             open_ends.append(f"{' '.join(key)} at {reached:,} of {max(cell.steps or 0 for cell in mine):,}")

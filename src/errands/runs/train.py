@@ -99,6 +99,12 @@ def jobs_of(run: RunFolder, seeds: Sequence[int] | None = None) -> list[Job]:
     return [Job(run.path, group, known.task, known.method) for group in groups if not set(wanted).isdisjoint(group)]
 
 
+def training_time(run: RunFolder) -> float:
+    """Seconds in which the seeds that ended well were trained; those of a team trained at the same time."""
+    spent = {r.seed: r.training_seconds for r in run.results() if r.error is None and r.training_seconds is not None}
+    return sum(max(spent.get(seed, 0.0) for seed in job.seeds) for job in jobs_of(run))
+
+
 def learner_of(document: RunDocument, task: Task, seed: int) -> Learner:
     """The learner of a stored run, untrained."""
     config = stored_config(document.learner, document.preset, task, document.config)
