@@ -53,6 +53,7 @@ WHOLE |= {"xla_gpu_command_buffer_unroll_loops": True}
 PATHS: dict[str, dict[str, dict[str, Any]]] = {
     "now": {},
     "copying": {},  # new weights do not wait for the whole way back, so they are not written over the old ones
+    "late": {},  # actions are asked for where they are read, behind the update
     "plain": {"advance": {}},
     "whole": {"advance": device.SIDE_BY_SIDE | WHOLE},
     "side-learn": {"learn": device.SIDE_BY_SIDE},
@@ -62,11 +63,14 @@ PATHS: dict[str, dict[str, dict[str, Any]]] = {
 }
 """Ways to build the same program: options of XLA for a GPU, by program."""
 AWAITED = network.awaited
+ARRAY = type(jax.numpy.zeros(1))
+ASKED = ARRAY.copy_to_host_async
 
 
 def take(path: str) -> None:
     """Have everything compiled anew in one of the ways of PATHS."""
     network.awaited = (lambda number, gradient: number) if path == "copying" else AWAITED
+    ARRAY.copy_to_host_async = (lambda array: None) if path == "late" else ASKED
     advance = PATHS[path].get("advance")
     device.options = OPTIONS if advance is None else lambda platform: advance
     device._compiled.cache_clear()

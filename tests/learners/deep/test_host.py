@@ -1,9 +1,12 @@
 import dataclasses
+from types import SimpleNamespace
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from errands.errors import TaskError
+from errands.learners.deep import host
 from errands.learners.deep.config import deep_preset
 from errands.learners.deep.host_envs import host_envs_of
 from errands.learners.deep.machine import machine_arrays
@@ -44,6 +47,27 @@ def test_a_run_on_the_host_resumes_byte_for_byte():
     assert ours.keys() == theirs.keys()
     for name in theirs:
         assert ours[name].tobytes() == theirs[name].tobytes(), name
+
+
+def test_on_a_gpu_actions_are_asked_for_before_the_next_update_is_sent(monkeypatch):
+    """A CPU that calls itself a GPU: the order of calls, and the same bytes as without."""
+    plain, asked = (team_of(FIGURE, "crm", NUMBERED, (1,), host=True) for _ in range(2))
+    plain.advance(320)
+    calls = []
+
+    def noted(owner, name):
+        work = getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *given: (calls.append(name), work(*given))[1])
+
+    noted(host, "learn")
+    noted(host, "turn")
+    noted(type(jnp.zeros(1)), "copy_to_host_async")
+    monkeypatch.setattr(type(jnp.zeros(1)), "devices", lambda array: [SimpleNamespace(platform="gpu")])
+    asked.advance(320)
+    assert calls == ["learn", "turn", "copy_to_host_async"] * 320
+    monkeypatch.undo()
+    ours, theirs = asked.save(), plain.save()
+    assert {name: ours[name].tobytes() for name in ours} == {name: theirs[name].tobytes() for name in theirs}
 
 
 def test_an_environment_that_reports_no_numbers_stops_the_run(line):

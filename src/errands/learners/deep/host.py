@@ -375,6 +375,7 @@ class HostTeam(Team):
         with self.on_device():
             keys, layouts = self._state.keys, layouts_of(self.agent, len(self.seeds))
             now = _travelling(layouts, self._state)
+            (where,) = now.actions.devices()
             for _ in range(count // envs):
                 # The order is what makes this fast: start the update on the device (the call returns at once), and only
                 # then read the actions, which waits for the turn before, and step the environments meanwhile.
@@ -393,6 +394,10 @@ class HostTeam(Team):
                 randoms = self._random(keys, self._count)
                 before = (high, now.positions, now.actions, now.buffer, now.step)
                 now = Travelling(trained, *turn(self.agent, layouts, trained, before, answer, *randoms))
+                if where.platform != "cpu":
+                    # Asked for before the next update is sent, they are on their way meanwhile, and wait for no update.
+                    # On a CPU they need no way: numpy reads them where they are.
+                    now.actions.copy_to_host_async()
             agent_states = AgentState(layouts.trained.unpack(now.trained), layouts.high.unpack(now.high))
             positions = layouts.positions.unpack(now.positions)
             self._state = HostTeamState(agent_states, positions, now.actions, now.buffer, keys, now.step)
