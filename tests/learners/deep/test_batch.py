@@ -175,10 +175,8 @@ def test_learning_with_the_one_head_that_counts_is_learning_with_all_of_them(kin
     )
     trained = low.init(jax.random.PRNGKey(1))
     normals = jnp.asarray(rng.normal(size=low.normals), jnp.float32)
-    found = [
-        low.learn(trained, batch.observations[0], b, normals, jnp.int32(2))
-        for b in (batch, batch.only(jnp.asarray(own)))
-    ]
+    now = jnp.array([0.5, -1.0, 2.0])  # no row's observation
+    found = [low.learn(trained, now, b, normals, jnp.int32(2)) for b in (batch, batch.only(jnp.asarray(own)))]
     for one, other in zip(*map(jax.tree.leaves, found), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
     assert any(

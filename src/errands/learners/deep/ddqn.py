@@ -24,6 +24,7 @@ from errands.learners.deep.network import (
     fresh,
     init_layers,
     l1_beyond_one,
+    picked,
     weighted,
 )
 
@@ -104,6 +105,10 @@ class DDQN:
         if batch.heads is None or batch.follow is None:
             q = self.net.every(layers, rows, count)
             return q[:count], q[count : 2 * count], q[-1]
+        if self.net.kind == "heads":
+            # All heads are there at once anyway; a pass of its own for `now` would read all weights once more.
+            q = self.net.every(layers, rows, count)
+            return picked(q[:count], batch.heads), picked(q[count : 2 * count], batch.follow), q[-1]
         q = self.net.some(layers, rows[:-1], jnp.concatenate([batch.heads, batch.follow]), count)
         return q[:count], q[count:], self.net.every(layers, now[None])[0]
 

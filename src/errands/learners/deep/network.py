@@ -180,7 +180,7 @@ class Headed:
         if heads is None:
             return self.every(layers, rows, count)
         if self.kind == "heads":
-            return jnp.take_along_axis(self.every(layers, rows, count), heads[..., None], axis=1)
+            return picked(self.every(layers, rows, count), heads)
         layers, rows = self._dense(layers, rows, count)
         stack = through if count is None else partial(taught, count=count)
         weights, bias = layers[0]
@@ -210,6 +210,13 @@ class Headed:
         shares = weights[self.inputs :] if heads is None else weights[self.inputs :][heads]
         first = rows @ weights[: self.inputs] + shares + bias
         return through(layers[1:], jax.nn.relu(first))
+
+
+def picked(
+    values: Float[Array, "rows heads outputs"], heads: Int[Array, "rows some"]
+) -> Float[Array, "rows some outputs"]:
+    """Of all heads the few that each row asks for."""
+    return jnp.take_along_axis(values, heads[..., None], axis=1)
 
 
 @dataclass(frozen=True)
