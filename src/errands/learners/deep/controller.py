@@ -14,7 +14,16 @@ from jaxtyping import Array, Bool, Float, Int
 from errands.learners.deep.agent import Note
 from errands.learners.deep.batch import Extra
 from errands.learners.deep.config import DeepHRMConfig
-from errands.learners.deep.network import Layers, TrainedWeights, descend, fresh, init_layers, l1_beyond_one, through
+from errands.learners.deep.network import (
+    Layers,
+    TrainedWeights,
+    descend,
+    fresh,
+    init_layers,
+    l1_beyond_one,
+    taught,
+    through,
+)
 
 
 # A machine state is no input of the controller's network: every option belongs to one machine state, so its output is
@@ -102,7 +111,7 @@ class Controller:
 
         def loss(layers: Layers) -> tuple[Array, Array]:
             # One pass for three purposes; a gradient flows through the first rows only.
-            q = through(layers, jnp.concatenate([begun, ended, now[None]]))
+            q = taught(layers, jnp.concatenate([begun, ended, now[None]]), len(rows))
             online = jax.lax.stop_gradient(jnp.where(offered, q[len(rows) : -1], -jnp.inf))
             value = jnp.take_along_axis(later, jnp.argmax(online, axis=1)[:, None], axis=1)[:, 0]
             # SMDP: `discount` is gamma to the number of steps the option took. In a state without options the argmax
