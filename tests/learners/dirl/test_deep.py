@@ -1,6 +1,7 @@
 """DiRL with DDQN and TD3 edges: it learns, counts every step, survives what cannot be learnt, and resumes."""
 
 import dataclasses
+import time
 
 import jax.numpy as jnp
 import numpy as np
@@ -45,6 +46,23 @@ def test_edges_that_never_succeed_are_survived(corridor, small):
     assert (moon.attempts, moon.successes, moon.rollout_steps) == (4, 0, 4 * 20)
     assert (evaluation.success, evaluation.episode_length, learner.order) == (False, 30, ("left",))
     assert learner.estimate == 0.0
+
+
+def test_waiting_for_the_device_counts_as_training_time(corridor, small, monkeypatch):
+    learner = small(corridor(sequence("left", "right")))
+    solve, spent = learner.edges.solve, []
+
+    def slowly(job):
+        began = time.perf_counter()
+        time.sleep(0.2)  # as a thread does while a device computes: its own processor time leaves that out
+        done = solve(job)
+        spent.append(time.perf_counter() - began)
+        return done
+
+    monkeypatch.setattr(learner.edges, "solve", slowly)
+    list(learner.train(PLENTY))
+    assert len(spent) == 2
+    assert learner.stopwatch.seconds + learner.stopwatch.spoilt >= sum(spent)
 
 
 def test_what_is_forbidden_and_what_belongs_to_another_edge_end_an_attempt(corridor):

@@ -43,7 +43,7 @@ def _programs() -> list[str]:
     return compiled
 
 
-def _stopwatch() -> Stopwatch:
+def wall_stopwatch() -> Stopwatch:
     """A clock on the wall, since a device works while this thread waits; it notices what is compiled."""
     return Stopwatch(time.perf_counter, lambda: len(_programs()))
 
@@ -149,7 +149,7 @@ class DeepLearner(Learner):
         index: int = 0,
     ) -> None:
         super().__init__(task, config, seed)
-        self.stopwatch = _stopwatch()
+        self.stopwatch = wall_stopwatch()
         self.learner = learner
         self.team = team or team_of(task, learner, config, (seed,), machine)
         self.index = index
@@ -242,7 +242,7 @@ class DeepTeam:
         self, task: Task, config: DeepConfig, seeds: Sequence[int], learner: str, machine: Kind = "agenda"
     ) -> None:
         self.config = config
-        self.stopwatch = _stopwatch()
+        self.stopwatch = wall_stopwatch()
         self.team = team_of(task, learner, config, tuple(seeds), machine)
         self.members = tuple(
             DeepLearner(task, config, seed, learner, machine, self.team, index) for index, seed in enumerate(seeds)

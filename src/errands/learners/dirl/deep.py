@@ -22,6 +22,7 @@ from errands.learners.deep.batch import OverHeads, RowShape, Rule, rule_arrays
 from errands.learners.deep.ddqn import DDQN
 from errands.learners.deep.device import device_world
 from errands.learners.deep.host_envs import Spaces, host_envs_of, senses_of
+from errands.learners.deep.learner import wall_stopwatch
 from errands.learners.deep.machine import MachineArrays, machine_arrays
 from errands.learners.deep.network import TrainedWeights
 from errands.learners.deep.td3 import TD3, ActorCritic
@@ -179,6 +180,7 @@ class DeepDiRL(CompositionalLearner):
     def __init__(self, task: Task, config: DeepDiRLConfig, seed: int) -> None:
         graph = abstract_graph(task.machine)
         super().__init__(task, config, seed, graph, DeepEdges(task, graph, config))
+        self.stopwatch = wall_stopwatch()
 
     def measure(self) -> Evaluation:
         """The evaluation that a run reports."""
