@@ -4,7 +4,7 @@ python benchmarks/deep.py speed --runs qcorm:10,qcorm:100      one line of JSON 
 python benchmarks/deep.py speed --runs qcorm:10 --paths now,plain,copying   the same program built in other ways
 python benchmarks/deep.py parts --task cheetah-bcd --runs qcorm:10
 python benchmarks/deep.py robots --task cheetah-bcd --runs qcorm:10    the robots alone, one by one and in one call
-python benchmarks/deep.py learn --runs crm:15 --steps 300000   greedy lengths on the way
+python benchmarks/deep.py learn --runs crm:15 --steps 300000   greedy lengths on the way; --values: and what became of the network
 """
 
 from __future__ import annotations
@@ -148,11 +148,33 @@ def learn(run: str, args: argparse.Namespace) -> dict[str, Any]:
             online, team.agent = team.agent, steady
             rows[-1].append([e.episode_length if e.success else -e.episode_length for e in team.evaluate()])
             team.agent = online
-        print(json.dumps({"run": run, "step": rows[-1][0], "lengths": lengths}), file=sys.stderr, flush=True)
+        inside = state_of_values(team) if args.values else {}
+        rows[-1] += [inside] if inside else []
+        print(json.dumps({"run": run, "step": rows[-1][0], "lengths": lengths} | inside), file=sys.stderr, flush=True)
         if time.perf_counter() - before > args.seconds:
             break
     shown = {"run": run, "task": args.task, "map_seed": args.map_seed, "preset": args.preset, "rows": rows}
     return shown | {"orders": team.orders, "seconds": round(time.perf_counter() - before, 1)}
+
+
+def state_of_values(team: Team, count: int = 256) -> dict[str, list[float]]:
+    """Of remembered steps the greatest value, and the share of the last hidden layer's units that none of them wakes; by seed."""
+    agent, state = team.agent, team.state
+    net, inputs = agent.low.net, agent.shape.observation
+    places = np.random.default_rng(0).integers(0, min(team.step, len(state.buffer)), count)
+    found: dict[str, list[float]] = {"value": [], "silent": []}
+    for seed in range(len(team.seeds)):
+        layers = jax.tree.map(lambda part, seed=seed: part[seed], state.agent_states.trained.weights)
+        steps = state.buffer[places, seed]
+        rows, last = steps[:, :inputs], layers[:-1]
+        if isinstance(net, network.Factored):
+            # In the machine state that each step was taken in.
+            codes = agent.expansion.codes[np.asarray(steps[:, -2], int)]
+            rows, last = net.trunk(layers, rows) * net.factor(layers, codes), layers[net.behind : -1]
+        hidden = network.through(last, rows, last=False)
+        found["silent"].append(round(float((hidden <= 0).all(axis=0).mean()), 3))
+        found["value"].append(round(float(network.through(layers[-1:], hidden).max()), 3))
+    return found
 
 
 def parts(run: str, args: argparse.Namespace) -> dict[str, Any]:
@@ -251,6 +273,7 @@ def main() -> None:
     parser.add_argument("--eval-every", type=int, default=20_000)
     parser.add_argument("--seconds", type=float, default=1e9)
     parser.add_argument("--both", action="store_true", help="evaluate the target weights too")
+    parser.add_argument("--values", action="store_true", help="learn: the greatest value and silent units too (DDQN)")
     parser.add_argument("--paths", default="now", help=f"of {', '.join(PATHS)}")
     parser.add_argument("--out", type=Path)
     args = parser.parse_args()

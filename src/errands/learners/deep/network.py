@@ -245,6 +245,11 @@ class Factored:
         return self._first + self.depth - self.late
 
     @property
+    def behind(self) -> int:
+        """Where the layers behind the factor begin."""
+        return self._code + 2
+
+    @property
     def sizes(self) -> Sizes:
         """The convolution's layers, the trunk's, the two of the code, those behind the factor, the last one."""
         pictures = () if self.conv is None else self.conv.sizes
@@ -267,13 +272,13 @@ class Factored:
     def factor(self, layers: Layers, codes: Float[Array, "*contexts codes"]) -> Float[Array, "*contexts width"]:
         """The factor of contexts, around 1 at the start."""
         # Around 1, so that at first all contexts see the trunk's features as they are.
-        return 1.0 + through(layers[self._code : self._code + 2], codes)
+        return 1.0 + through(layers[self._code : self.behind], codes)
 
     def join(
         self, layers: Layers, features: Float[Array, "*#rows width"], factors: Float[Array, "*#rows width"]
     ) -> Float[Array, "*all outputs"]:
         """The values of features under factors; either may have an axis of 1 where the other has more."""
-        return through(layers[self._code + 2 :], features * factors)
+        return through(layers[self.behind :], features * factors)
 
     def every(
         self, layers: Layers, features: Float[Array, "rows width"], factors: Float[Array, "contexts width"]
