@@ -6,6 +6,7 @@ One line of JSON per task and budget, written as soon as all its seeds have ende
 there is evaluated and written too. A budget is the total of interactions, predicted before the start: each edge gets
 as many training steps as leave room for all of its rollouts. `--edge-steps` gives them directly, without a total.
 
+python benchmarks/dirl_deep.py --stored FOLDER --out FILE    the line of a run that `errands train TASK dirl` has ended
 python benchmarks/dirl_deep.py --show FILE...    the lines of files as the table of docs/methods/dirl.md
 python benchmarks/dirl_deep.py --loops FILE...    the steps that the same searches take one after the other, by the loop they run in
 """
@@ -30,6 +31,8 @@ import jax
 from errands.learners.dirl.config import DeepDiRLConfig, deep_dirl_preset
 from errands.learners.dirl.deep import DeepDiRL, train_many
 from errands.learners.dirl.graph import abstract_graph
+from errands.runs.folder import open_run
+from errands.runs.train import learner_of
 from errands.tasks import Task, load
 
 UNLIMITED = 10**9
@@ -79,6 +82,31 @@ def row(learners: list[DeepDiRL], budget: int, ended: list[bool]) -> dict[str, A
     }
 
 
+def write_line(found: dict[str, Any], out: Path | None) -> None:
+    """Show the beginning of a line, and append the whole of it to a file."""
+    line = json.dumps(found)
+    print(line[:1500], flush=True)
+    if out:
+        with out.open("a") as file:
+            file.write(line + "\n")
+
+
+def stored_line(folder: Path) -> dict[str, Any]:
+    """The line of a run folder whose seeds have all ended; `seconds` are those of all seeds together."""
+    run = open_run(folder)
+    learners, document = [], run.document
+    for place in run.seeds():
+        checkpoint, learner = place.newest(), learner_of(document, run.task, place.seed)
+        if not isinstance(learner, DeepDiRL) or checkpoint is None:
+            raise SystemExit(f"{folder} is no run of DiRL with networks whose seeds have all ended")
+        learner.restore(checkpoint.arrays)
+        learners.append(learner)
+    results = run.results()
+    found = row(learners, document.steps, [place.result() is not None for place in run.seeds()])
+    extra = {"preset": document.preset, "set": [], "map_seed": getattr(run.task.world, "map_seed", 0), "lanes": 1}
+    return {**found, **extra, "seconds": round(sum(r.wall_seconds for r in results), 1), "device": "cpu"}
+
+
 def run(name: str, args: argparse.Namespace, until: float) -> None:
     """All budgets of a task in the same lanes."""
     began = time.perf_counter()
@@ -98,11 +126,7 @@ def run(name: str, args: argparse.Namespace, until: float) -> None:
         found = row(groups[cell], cells[cell][1], over[mine])
         spent = {"seconds": round(time.perf_counter() - began, 1), "device": jax.devices()[0].device_kind}
         extra = {"preset": args.preset, "set": args.set, "map_seed": args.map_seed, "lanes": lanes}
-        line = json.dumps({**found, **extra, **spent})
-        print(line[:1500], flush=True)
-        if args.out:
-            with args.out.open("a") as file:
-                file.write(line + "\n")
+        write_line({**found, **extra, **spent}, args.out)
 
     def ended(place: int) -> None:
         over[place] = True
@@ -178,10 +202,13 @@ def main() -> None:
     parser.add_argument("--map-seed", type=int, default=0)
     parser.add_argument("--set", action="append", default=[], help="a setting as field=JSON; may be repeated")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--stored", type=Path, help="a run folder of `errands train`")
     parser.add_argument("--show", nargs="+", default=[])
     parser.add_argument("--loops", nargs="+", default=[])
     args = parser.parse_args()
-    tasks = [] if args.show or args.loops else args.tasks.split(",")
+    tasks = [] if args.show or args.loops or args.stored else args.tasks.split(",")
+    if args.stored:
+        write_line(stored_line(args.stored), args.out)
     loops(args.loops)
     if args.show:
         show(args.show)

@@ -1,7 +1,6 @@
 """Rows of the GPU sessions: files with one JSON object per line, since run folders of networks are too large to be stored here.
 
-python paper/importer.py SOURCE...    prints folders of `errands reproduce` or `errands train` and lines of
-benchmarks/dirl_deep.py as such rows
+python paper/importer.py SOURCE...    prints run folders (`errands reproduce`) and lines of benchmarks/dirl_deep.py as such rows
 
 Two generations of evaluations are read. The first (no field `success`) tells a failed episode by a negative length; its QCoRM
 paid Theorem 1's reward as printed, and its HRM taught the controller at every step. The second (`benchmarks/gpu.py`) has lengths
@@ -25,7 +24,7 @@ from errands.learners import entry_of
 from errands.learners.presets import as_document, config_of
 from errands.paper.evidence import Evidence
 from errands.paper.panels import DEEP, VARIANTS, Key, Method, task_name
-from errands.runs.folder import HEAD, RunFolder, open_run, open_sweep
+from errands.runs.folder import open_run, open_sweep
 from errands.tables import Evaluation
 from errands.tasks.catalogue import load
 
@@ -149,30 +148,23 @@ def _curve(key: Key, steps: Mapping[int, list[Evaluation]]) -> Curve:
 
 
 def rows_of_runs(folder: Path) -> Iterator[Row]:
-    """The evaluations of a folder of runs, or of one run: what was set, and an entry per seed in each step that all reached."""
-    if (folder / HEAD).exists():
-        run = open_run(folder)
-        document, map_seed = run.document, getattr(run.task.world, "map_seed", 0)
-        known = as_document(config_of(document.learner, document.preset, run.task))
-        settings = [f"{name}={json.dumps(value)}" for name, value in document.config.items() if known[name] != value]
-        yield from _rows(run, document.task, document.learner, document.preset, map_seed, settings)
-        return
+    """The evaluations of a folder of runs as rows: what was set, and one entry per seed in each step that all of them reached."""
     sweep = open_sweep(folder)
     for cell in sweep.document.cells:
-        if sweep.head(cell) is not None:
-            run = open_run(sweep.cell(cell))
-            yield from _rows(run, cell.task, cell.learner, cell.preset, cell.map_seed, cell.settings)
-
-
-def _rows(run: RunFolder, task: str, learner: str, preset: str, map_seed: int, settings: Iterable[str]) -> Iterator[Row]:
-    """The rows of one run."""
-    # Where and how often it was evaluated, and how large the memory was, are no settings of the method.
-    words = [word for word in settings if word.split("=")[0] not in ("eval_every", "capacity")]
-    shared = {"task": task, "run": "/".join((learner, *words)), "preset": preset, "map_seed": map_seed}
-    seeds = seeds_of([run])
-    for evaluations in zip(*(seeds[seed] for seed in sorted(seeds)), strict=False):
-        lengths, successes = [e.episode_length for e in evaluations], [bool(e.success) for e in evaluations]
-        yield {**shared, "step": evaluations[0].step, "lengths": lengths, "success": successes}
+        if sweep.head(cell) is None:
+            continue
+        seeds = seeds_of([open_run(sweep.cell(cell))])
+        # Where and how often it was evaluated, and how large the memory was, are no settings of the method.
+        words = [word for word in cell.settings if word.split("=")[0] not in ("eval_every", "capacity")]
+        shared = {
+            "task": cell.task,
+            "run": "/".join((cell.learner, *words)),
+            "preset": cell.preset,
+            "map_seed": cell.map_seed,
+        }
+        for evaluations in zip(*(seeds[seed] for seed in sorted(seeds)), strict=False):
+            lengths, successes = [e.episode_length for e in evaluations], [bool(e.success) for e in evaluations]
+            yield {**shared, "step": evaluations[0].step, "lengths": lengths, "success": successes}
 
 
 def rows_of_dirl(path: Path) -> Iterator[Row]:

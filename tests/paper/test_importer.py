@@ -120,9 +120,6 @@ def test_run_folders_and_searches_of_dirl_become_rows(tmp_path):
     assert [(row["run"], row["preset"], row["step"], len(row["lengths"])) for row in rows] == [
         ("crm", "paper", 1_000, 2)
     ]
-    (cell,) = wanted.sweep.document.cells
-    # The same run, as if `errands train` had made it: by itself it says what it was.
-    assert list(importer.rows_of_runs(wanted.sweep.cell(cell))) == rows
     line = {"task": "water-3", "preset": "paper", "map_seed": 0, "budget": 500, "predicted": 480, "seconds": 1.0,
             "lengths": [60, 600], "success": [True, False], "orders": [["red", "blue"], []]}  # fmt: skip
     by_edge = {"budget": None, "predicted": 540, "ended": [True, True]}
