@@ -31,6 +31,7 @@ import jax
 from errands.learners.dirl.config import DeepDiRLConfig, deep_dirl_preset
 from errands.learners.dirl.deep import DeepDiRL, train_many
 from errands.learners.dirl.graph import abstract_graph
+from errands.learners.presets import as_document, config_of
 from errands.runs.folder import open_run
 from errands.runs.train import learner_of
 from errands.tasks import Task, load
@@ -103,8 +104,11 @@ def stored_line(folder: Path) -> dict[str, Any]:
         learners.append(learner)
     results = run.results()
     found = row(learners, document.steps, [place.result() is not None for place in run.seeds()])
-    extra = {"preset": document.preset, "set": [], "map_seed": getattr(run.task.world, "map_seed", 0), "lanes": 1}
-    return {**found, **extra, "seconds": round(sum(r.wall_seconds for r in results), 1), "device": "cpu"}
+    known = as_document(config_of("dirl", document.preset, run.task))
+    changed = [f"{name}={json.dumps(value)}" for name, value in document.config.items() if known[name] != value]
+    extra = {"preset": document.preset, "set": changed, "map_seed": getattr(run.task.world, "map_seed", 0), "lanes": 1}
+    spent = {"seconds": round(sum(r.wall_seconds for r in results), 1), "device": document.computer["processor"]}
+    return {**found, **extra, **spent}
 
 
 def run(name: str, args: argparse.Namespace, until: float) -> None:
