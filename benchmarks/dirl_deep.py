@@ -31,9 +31,6 @@ import jax
 from errands.learners.dirl.config import DeepDiRLConfig, deep_dirl_preset
 from errands.learners.dirl.deep import DeepDiRL, train_many
 from errands.learners.dirl.graph import abstract_graph
-from errands.learners.presets import as_document, config_of
-from errands.runs.folder import open_run
-from errands.runs.train import learner_of
 from errands.tasks import Task, load
 
 UNLIMITED = 10**9
@@ -94,16 +91,20 @@ def write_line(found: dict[str, Any], out: Path | None) -> None:
 
 def stored_line(folder: Path) -> dict[str, Any]:
     """The line of a run folder whose seeds have all ended; `seconds` are those of all seeds together."""
+    # Here, because a GPU machine need not have what run folders need.
+    from errands.learners.presets import as_document, config_of
+    from errands.runs.folder import open_run
+    from errands.runs.train import learner_of
+
     run = open_run(folder)
-    learners, document = [], run.document
+    learners, document, results = [], run.document, run.results()
     for place in run.seeds():
         checkpoint, learner = place.newest(), learner_of(document, run.task, place.seed)
-        if not isinstance(learner, DeepDiRL) or checkpoint is None:
+        if not isinstance(learner, DeepDiRL) or checkpoint is None or len(results) < len(document.seeds):
             raise SystemExit(f"{folder} is no run of DiRL with networks whose seeds have all ended")
         learner.restore(checkpoint.arrays)
         learners.append(learner)
-    results = run.results()
-    found = row(learners, document.steps, [place.result() is not None for place in run.seeds()])
+    found = row(learners, document.steps, [True] * len(learners))
     known = as_document(config_of("dirl", document.preset, run.task))
     changed = [f"{name}={json.dumps(value)}" for name, value in document.config.items() if known[name] != value]
     extra = {"preset": document.preset, "set": changed, "map_seed": getattr(run.task.world, "map_seed", 0), "lanes": 1}
