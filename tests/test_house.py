@@ -1,4 +1,4 @@
-"""The house: files that can be read in one go, one home per class name, and a map that names every room."""
+"""The house: one home per class name, and a map that names every room."""
 
 from __future__ import annotations
 
@@ -9,19 +9,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "errands"
-LONGEST = 500
 
 
 def modules() -> list[Path]:
     found = sorted(PACKAGE.rglob("*.py"))
     assert len(found) > 100
     return found
-
-
-def test_no_file_is_longer_than_five_hundred_lines() -> None:
-    everything = [*modules(), *(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
-    long = {str(path.relative_to(ROOT)): count for path in everything if (count := len(path.read_text().splitlines())) > LONGEST}
-    assert long == {}
 
 
 def test_no_public_class_name_has_two_homes() -> None:
