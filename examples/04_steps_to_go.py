@@ -9,7 +9,7 @@ task = errands.load("figure-1")
 config = QCoRMConfig(epsilon_anneal=(40_000, 60_000), xi_anneal=(40_000, 60_000))
 run = errands.train(task, "qcorm", steps=90_000, seed=0, config=config)
 
-print(f"order {' '.join(run.order)}; {run.certificate.words}")
+print(f"order {' '.join(run.order)}; {run.certificate.summary}")
 exact = steps_to_go(task)
 print(f"{'coupled state':14} {'learnt':>7} {'exact':>6}")
 for label in sorted(exact):

@@ -15,14 +15,14 @@ slip = {slip}                     # the probability that a move goes to one of i
 phrase = "avoid(hole, any_order(flag_1, flag_2))"
 """
 
-print(f"{'slip':>5} {'optimum':>9} {'learner':>7} {'expected':>9} {'success':>8}  in words")
+print(f"{'slip':>5} {'optimum':>9} {'learner':>7} {'expected':>9} {'success':>8}  summary")
 for slip in (0.0, 0.1, 0.3):
     task = errands.Task.from_toml(FILE.format(slip=slip))
     best = errands.optimum(task)
     for learner, steps in (("crm", 100_000), ("scout", 10_000)):
         judged = errands.train(task, learner, steps=steps, seed=0).certificate
         shown = f"{slip:5} {best.length:9.4f} {learner:>7} {judged.length:9.4f} {judged.success:8.4f}"
-        print(f"{shown}  {judged.words}")
+        print(f"{shown}  {judged.summary}")
 
 print(
     "The optimum counts expected steps of sure success: beside the hole only moves that cannot slip into it are sure,"

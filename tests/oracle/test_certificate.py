@@ -65,26 +65,26 @@ def test_an_optimal_policy_is_zero_steps_away():
     task = load("office-6")
     found = certificate(optimum(task, orders=False).policy, task, claim=Bounds(60, 60, True, 651))
     assert (found.length, found.success, found.optimum, found.gap) == (60, 1, 60, 0)
-    assert found.words == "60 steps, 0 more than the optimum"
+    assert found.summary == "60 steps, 0 more than the optimum"
     assert found.claim.proved
 
 
 def test_a_loop_has_no_success_and_no_end(grid):
     found = certificate(Always(LEFT), grid(["A.g"], "g"))
     assert (found.length, found.success, found.gap, found.discounted) == (float("inf"), 0, None, 0)
-    assert found.words == "never ends"
+    assert found.summary == "never ends"
 
 
 def test_a_failure_ends_the_episode(grid):
     found = certificate(Always(RIGHT), grid(["A.Xg"], "avoid(X, g)"))
     assert (found.length, found.success, found.gap) == (2, 0, None)
-    assert found.words == "fails; no successful episode exists"
+    assert found.summary == "fails; no successful episode exists"
 
 
 def test_memory_is_part_of_the_chain(grid):
     found = certificate(ThereAndBack(), grid(["g.A..."], "g"))
     assert (found.length, found.optimum, found.gap) == (8, 2, 6)
-    assert found.words == "8 steps, 6 more than the optimum"
+    assert found.summary == "8 steps, 6 more than the optimum"
 
 
 def test_slips_make_expected_steps(grid):
@@ -92,7 +92,7 @@ def test_slips_make_expected_steps(grid):
     assert found.length == pytest.approx(5)
     assert found.gap == pytest.approx(0, abs=1e-8)
     assert found.discounted == pytest.approx((0.72 / 0.82) ** 4 / 0.9)
-    assert found.words == "5 expected steps, 0 more than the optimum"
+    assert found.summary == "5 expected steps, 0 more than the optimum"
 
 
 def test_chances_of_every_end_are_told(grid):
@@ -100,7 +100,7 @@ def test_chances_of_every_end_are_told(grid):
     # Two steps ahead 0.64; once down it bumps on, right or down at the end, until a slip lifts it up again.
     assert 0.64 < found.success < 1
     assert found.gap is None
-    assert found.words.startswith("fails with probability")
+    assert found.summary.startswith("fails with probability")
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -208,7 +208,7 @@ def test_where_the_chain_is_too_large_episodes_stand_in_and_say_so(grid, monkeyp
     assert found.sample.episodes == 1000
     assert found.sample.length.low <= exact.length <= found.sample.length.high
     assert (found.gap, found.success, exact.sample) == (None, 1.0, None)
-    assert "over 1,000 episodes, as the policy gets into more than 5 situations" in found.words
+    assert "over 1,000 episodes, as the policy gets into more than 5 situations" in found.summary
 
 
 def test_sixty_four_times_sixty_four_slippery_cells_get_a_certificate(grid):
@@ -231,12 +231,12 @@ def test_where_the_optimum_is_too_large_the_length_is_still_exact():
 
 def test_a_known_optimum_can_be_handed_in(grid):
     found = certificate(Always(RIGHT), grid(["A..g"], "g"), best=Optimum(None, reason="nobody asked"))
-    assert found.words == "3 steps; the optimum is not known: nobody asked"
+    assert found.summary == "3 steps; the optimum is not known: nobody asked"
 
 
 def test_a_policy_beyond_the_time_limit_is_told_so():
     text = 'name="x"\n[world]\nkind="grid"\nrows=["A...g"]\nlegend={ g="g" }\nlimit=3\n[machine]\nphrase="g"'
-    assert certificate(Always(RIGHT), Task.from_toml(text)).words == (
+    assert certificate(Always(RIGHT), Task.from_toml(text)).summary == (
         "4 steps (an episode ends after 3), 0 more than the optimum"
     )
 
@@ -269,5 +269,5 @@ def test_where_nothing_succeeds_surely_the_best_chance_stands_beside_the_policys
     ice = {"goal": [15], "hole": [5, 7, 11, 12]}
     lake = Task.from_env("FrozenLake-v1", ice, "avoid(hole, goal)")
     assert optimum(lake).success == pytest.approx(14 / 17)
-    assert certificate(Careful(), lake).words.endswith("succeeds with probability 0.823529, as often as any policy can")
-    assert certificate(Always(1), lake).words.endswith("; the best policy succeeds with probability 0.823529")
+    assert certificate(Careful(), lake).summary.endswith("succeeds with probability 0.823529, as often as any policy can")
+    assert certificate(Always(1), lake).summary.endswith("; the best policy succeeds with probability 0.823529")

@@ -56,7 +56,7 @@ def test_no_gap_is_negative_on_random_slippery_maps(number: int) -> None:
             assert evaluation.episodes == 0
             gap = evaluation.gap(best)
             assert gap is None or gap >= 0
-        row = run.summary(best)
+        row = run.row(best)
         assert row["final_gap"] is None or row["final_gap"] >= 0
         assert (row["final_gap"] is not None) == (row["final_success"] == 1 and best is not None)
 
@@ -99,5 +99,5 @@ def test_chains_too_large_to_be_followed_are_averages_with_intervals(monkeypatch
     assert last.episodes == 100
     assert last.length_low <= last.episode_length <= last.length_high
     assert last.success_low <= last.success <= last.success_high
-    assert run.summary(51.3931)["final_gap"] is None
+    assert run.row(51.3931)["final_gap"] is None
     assert run.evaluation_steps > 300

@@ -33,12 +33,12 @@ def test_figure_1_is_learnt_to_its_ten_steps(run: Run) -> None:
 
 
 def test_its_row_holds_what_the_front_door_promises(run: Run) -> None:
-    row = run.summary(10)
+    row = run.row(10)
     assert (row["seed"], row["steps"], row["final_length"], row["final_success"]) == (0, 5_000, 10, True)
     first = row["first_optimal_step"]
     assert first == next(e.step for e in run.evaluations if e.success and e.episode_length == 10)
-    assert run.summary(None)["first_optimal_step"] is None
-    assert replace(run, evaluations=()).summary(10)["final_length"] is None
+    assert run.row(None)["first_optimal_step"] is None
+    assert replace(run, evaluations=()).row(10)["final_length"] is None
 
 
 def test_the_same_seed_gives_the_same_run_and_another_one_another(run: Run) -> None:
@@ -81,7 +81,7 @@ def test_a_claim_stands_in_for_tables_where_there_are_none() -> None:
     found = claimed(proved, last)
     assert found is not None
     assert (found.length, found.success, found.optimum, found.gap) == (6.0, 1.0, 6.0, 0.0)
-    assert "6 steps in one greedy episode" in found.words
+    assert "6 steps in one greedy episode" in found.summary
     open_ = claimed(Bounds(4.0, 6.0, False, 9), last)
     assert open_ is not None
     assert (open_.optimum, open_.gap) == (None, None)

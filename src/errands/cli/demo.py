@@ -109,7 +109,7 @@ def _shown(task: Task, trained: Run, exact: dict[str, float], proved: str, page:
     for label, value in sorted(exact.items()):
         learnt = trained.steps_to_go.get(label)
         table.add_row(label, "" if learnt is None else f"{learnt:.1f}", f"{value:g}")
-    words = trained.certificate.words if trained.certificate else ""
+    words = trained.certificate.summary if trained.certificate else ""
     lines = [
         "Two boxes to a station, one at a time, in any order (the paper's Figure 1).",
         f"A machine of {grown} states.",

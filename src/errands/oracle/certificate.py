@@ -90,7 +90,7 @@ class Certificate:
     optimum: float | None
     gap: float | None
     """length - optimum; None where the policy does not succeed surely or the optimum is not known."""
-    words: str
+    summary: str
     claim: Bounds | None = None
     sample: Sample | None = None
     """The episodes behind these numbers where they are means, not exact; None where they are exact."""
@@ -99,7 +99,7 @@ class Certificate:
 
     def _repr_html_(self) -> str:
         proved = self.claim and f"{self.claim.lower} to {self.claim.upper} steps"
-        rows: dict[str, object] = {"in words": self.words, "steps": self.length, "success": self.success}
+        rows: dict[str, object] = {"summary": self.summary, "steps": self.length, "success": self.success}
         rows |= {"optimum": self.optimum, "gap": self.gap, "proved by the learner": proved}
         return card("Certificate", {name: value for name, value in rows.items() if value is not None})
 
@@ -134,7 +134,7 @@ def certificate(
 
     >>> import errands
     >>> task = errands.load("corridor")
-    >>> certificate(errands.optimum(task).policy, task).words
+    >>> certificate(errands.optimum(task).policy, task).summary
     '20 steps, 0 more than the optimum'
     """
     check_discount(gamma)

@@ -68,7 +68,7 @@ class Run:
     folder: Path | None = None
     """Where it is stored, if it is."""
 
-    def summary(self, best: float | None) -> dict[str, Any]:
+    def row(self, best: float | None) -> dict[str, Any]:
         """The row of `errands train --json`."""
         return {
             "seed": self.seed,
@@ -79,7 +79,7 @@ class Run:
             "wall_seconds": round(self.wall_seconds, 3),
             "evaluation_steps": self.evaluation_steps,
             **self.counts,
-            "certificate": self.certificate.words if self.certificate else None,
+            "certificate": self.certificate.summary if self.certificate else None,
         }
 
     def agent(self, env: Any = None) -> TaskAgent:
@@ -116,13 +116,13 @@ class Run:
 
     def __repr__(self) -> str:
         machine = f" ({self.machine})" if self.machine else ""
-        return f"<Run {self.task.name}, {self.learner}{machine}, seed {self.seed}, {self.steps:,} steps: {self.words}>"
+        return f"<Run {self.task.name}, {self.learner}{machine}, seed {self.seed}, {self.steps:,} steps: {self.summary}>"
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """What came out, in a few words."""
         if self.certificate is not None:
-            return self.certificate.words
+            return self.certificate.summary
         if not self.evaluations:
             return "never evaluated"
         last = self.evaluations[-1]
@@ -132,7 +132,7 @@ class Run:
     def _repr_html_(self) -> str:
         rows = {
             "task": self.task.name, "learner": self.learner, "machine": self.machine or "its own", "preset": self.preset,
-            "seed": self.seed, "steps": f"{self.steps:,}", "result": self.words, "order": " ".join(self.order) or "none",
+            "seed": self.seed, "steps": f"{self.steps:,}", "result": self.summary, "order": " ".join(self.order) or "none",
         }  # fmt: skip
         return card("Run", rows)
 
@@ -207,7 +207,7 @@ def train(
 
     >>> import errands
     >>> run = errands.train("figure-1", "qcorm", steps=50_000, seed=0)
-    >>> run.certificate.words
+    >>> run.certificate.summary
     '10 steps, 0 more than the optimum'
     """
     task = _task(task)

@@ -466,7 +466,7 @@ def _result(
     table = render(run.evaluations)
     claim = run.certificate.claim if run.certificate else None
     return ResultDocument(
-        **run.summary(length),
+        **run.row(length),
         optimum=length if length is not None and math.isfinite(length) else None,
         proved=bool(claim and claim.proved),
         proved_step=claim.step if claim and claim.proved else None,
