@@ -14,7 +14,7 @@ from errands.learners.presets import config_of
 from errands.learners.tabular.qrm import QRMConfig
 from errands.oracle.certificate import Bounds
 from errands.runs.request import for_steps
-from errands.runs.run import Run, best_length, claimed, first_optimal_step, train
+from errands.runs.run import Run, best_length, first_optimal_step, train, untabled
 from errands.tables import Evaluation
 from errands.tasks import load
 
@@ -78,15 +78,40 @@ def test_an_optimum_beyond_the_budget_has_a_reason_instead_of_a_length() -> None
 def test_a_claim_stands_in_for_tables_where_there_are_none() -> None:
     last = (Evaluation(10, 6, 1.0, True),)
     proved = Bounds(6.0, 6.0, True, 9)
-    found = claimed(proved, last)
+    found = untabled(proved, last)
     assert found is not None
     assert (found.length, found.success, found.optimum, found.gap) == (6.0, 1.0, 6.0, 0.0)
     assert "6 steps in one greedy episode" in found.summary
-    open_ = claimed(Bounds(4.0, 6.0, False, 9), last)
+    open_ = untabled(Bounds(4.0, 6.0, False, 9), last)
     assert open_ is not None
     assert (open_.optimum, open_.gap) == (None, None)
-    assert claimed(None, last) is None
-    assert claimed(proved, ()) is None
+    never = untabled(proved, ())
+    assert (never.summary, never.claim) == ("never evaluated", proved)
+    assert (never.length, never.success, never.discounted, never.optimum, never.gap) == (None,) * 5
+
+
+def test_a_deep_run_has_a_certificate_that_says_what_is_not_known() -> None:
+    """README's own line, `run.certificate.summary`, on a world without tables."""
+    small = {"width": 8, "depth": 1, "capacity": 500, "warmup": 20, "platform": "cpu", "eval_every": 100}
+    run = train("water-2", "qrm", steps=100, settings=small)
+    judged, last = run.certificate, run.evaluations[-1]
+    assert (judged.optimum, judged.gap, judged.discounted, judged.claim) == (None,) * 4
+    assert (judged.length, judged.success) == (last.episode_length, last.success)
+    assert judged.summary.endswith("in one greedy episode; the world has no tables to evaluate it exactly")
+    assert judged.summary == run.summary
+    assert judged.summary in repr(run)
+    means = untabled(None, (Evaluation(10, 30.6, 0.2, 0.2, 5, 20.0, 41.5, 0.036, 0.624),))
+    assert means.summary.startswith("30.6 steps (20 to 41.5) and success 0.2 (0.036 to 0.624), means of 5 greedy episodes;")
+
+
+def test_policies_are_shown_in_a_few_words() -> None:
+    small = {"width": 8, "depth": 1, "capacity": 500, "warmup": 20, "platform": "cpu", "eval_every": 100}
+    for task, learner, settings in (
+        ("delivery-2", "qrm", {}), ("delivery-2", "hrm", {}), ("delivery-2", "qcorm", {}), ("delivery-2", "qcorm-plus", {}),
+        ("delivery-2", "scout", {}), ("delivery-2", "dirl", {}), ("water-2", "qcorm", small),
+    ):  # fmt: skip
+        run = train(task, learner, steps=100, settings=settings)
+        assert len(repr(run.policy)) < 100
 
 
 def test_a_task_may_be_named() -> None:

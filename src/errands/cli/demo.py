@@ -52,7 +52,7 @@ def run(arguments: Arguments) -> Answer:
         "machines": _sizes(task),
         "learner": "qcorm",
         "length": trained.evaluations[-1].episode_length,
-        "optimum": trained.certificate.optimum if trained.certificate else None,
+        "optimum": trained.certificate.optimum,
         "order": list(trained.order),
         "steps_to_go": {label: {"learnt": trained.steps_to_go.get(label), "exact": value} for label, value in exact.items()},
         "scout": proved,
@@ -90,7 +90,7 @@ def _scout(task: Task) -> str:
     from errands.runs.run import train
 
     run = train(task, "scout", steps=200)
-    claim = run.certificate.claim if run.certificate else None
+    claim = run.certificate.claim
     if claim is None or not claim.proved:
         return f"{run.evaluations[-1].episode_length} steps, not proved"
     return f"{claim.upper:g} steps, proved optimal after {claim.step} steps"
@@ -109,12 +109,11 @@ def _shown(task: Task, trained: Run, exact: dict[str, float], proved: str, page:
     for label, value in sorted(exact.items()):
         learnt = trained.steps_to_go.get(label)
         table.add_row(label, "" if learnt is None else f"{learnt:.1f}", f"{value:g}")
-    words = trained.certificate.summary if trained.certificate else ""
     lines = [
         "Two boxes to a station, one at a time, in any order (the paper's Figure 1).",
         f"A machine of {grown} states.",
         "",
-        f"QCoRM, {trained.steps:,} steps: {words}; order {' '.join(trained.order)}.",
+        f"QCoRM, {trained.steps:,} steps: {trained.summary}; order {' '.join(trained.order)}.",
         f"Scout: {proved}.",
         "",
         *_route(task, trained),

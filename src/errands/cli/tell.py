@@ -115,10 +115,7 @@ def words(result: ResultDocument) -> str:
     """What one seed found; a proof of its own is told first."""
     if result.proved and result.final_success >= 1:
         return f"{result.final_length} steps, proved optimal after {result.proved_step:,} steps"
-    if result.certificate is None and result.final_episodes > 1:
-        found = f"{result.final_length:g} steps and success {result.final_success:g}"
-        return f"{found}, means of {result.final_episodes} greedy episodes"
-    return result.certificate or f"{result.final_length} steps, {'success' if result.final_success else 'no success'}"
+    return str(result.certificate)
 
 
 def tell_sweep(sweep: SweepFolder, rows: list[dict[str, Any]], predicted: dict[str, Any]) -> Answer:

@@ -83,10 +83,11 @@ class Certificate:
     (10.0, 1.0, 0.0)
     """
 
-    length: float
-    """Expected steps until the episode ends, in success or failure; infinite where it may never end."""
-    success: float
-    discounted: float
+    length: float | None
+    """Expected steps until the episode ends, in success or failure; infinite where it may never end; None where nobody looked."""
+    success: float | None
+    discounted: float | None
+    """None in worlds without tables."""
     optimum: float | None
     gap: float | None
     """length - optimum; None where the policy does not succeed surely or the optimum is not known."""

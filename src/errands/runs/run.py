@@ -56,8 +56,8 @@ class Run:
     steps_to_go: Mapping[str, float] = field(repr=False)
     """The learnt steps to go, by label."""
     policy: Policy = field(repr=False)
-    certificate: Certificate | None
-    """How far the policy is from the optimum; None on continuous worlds."""
+    certificate: Certificate
+    """How far the policy is from the optimum; what is not known of it is None."""
     evaluation_steps: int
     """Steps taken in evaluations, not counted among the training steps."""
     wall_seconds: float
@@ -79,7 +79,7 @@ class Run:
             "wall_seconds": round(self.wall_seconds, 3),
             "evaluation_steps": self.evaluation_steps,
             **self.counts,
-            "certificate": self.certificate.summary if self.certificate else None,
+            "certificate": self.certificate.summary,
         }
 
     def agent(self, env: Any = None) -> TaskAgent:
@@ -120,14 +120,8 @@ class Run:
 
     @property
     def summary(self) -> str:
-        """What came out, in a few words."""
-        if self.certificate is not None:
-            return self.certificate.summary
-        if not self.evaluations:
-            return "never evaluated"
-        last = self.evaluations[-1]
-        means = f", means of {last.episodes} greedy episodes" if last.episodes > 1 else ""
-        return f"{last.episode_length:g} steps and success {float(last.success):g}{means}"
+        """What came out, in a few words: the certificate's."""
+        return self.certificate.summary
 
     def _repr_html_(self) -> str:
         rows = {
@@ -368,7 +362,7 @@ def judge(
     policy = student.policy
     finite = student.task.finite is not None
     claim = getattr(student, "claim", None)
-    judged = certificate(policy, student.task, best=best, claim=claim) if finite else claimed(claim, evaluations)
+    judged = certificate(policy, student.task, best=best, claim=claim) if finite else untabled(claim, evaluations)
     return Run(
         task=student.task,
         learner=name,
@@ -389,18 +383,20 @@ def judge(
     )
 
 
-def claimed(claim: Bounds | None, evaluations: Sequence[Evaluation]) -> Certificate | None:
-    """What is known of a world without tables: the last evaluation, beside the learner's own proof if it has one."""
-    if claim is None or not evaluations:
-        return None
+def untabled(claim: Bounds | None, evaluations: Sequence[Evaluation]) -> Certificate:
+    """What is known of a policy in a world without tables: its last evaluation, beside the learner's own proof if it has one."""
+    if not evaluations:
+        return Certificate(None, None, None, None, None, "never evaluated", claim)
     last = evaluations[-1]
-    best = claim.upper if claim.proved and last.sure else None
-    spoken = f"{last.episode_length:g} steps in one greedy episode" if last.episodes == 1 else (
-        f"{last.episode_length:g} steps and success {last.success:g} on average over {last.episodes} greedy episodes"
-    )  # fmt: skip
-    words = f"{spoken}; the world has no tables to evaluate it exactly"
-    gap = last.gap(best)
-    return Certificate(float(last.episode_length), float(last.success), last.total_reward, best, gap, words, claim)
+    best = claim.upper if claim and claim.proved and last.sure else None
+    if last.episodes == 1:
+        found = f"{last.episode_length:g} steps {'' if last.sure else 'without success '}in one greedy episode"
+    else:
+        length = f"{last.episode_length:g} steps ({last.length_low:.6g} to {last.length_high:.6g})"
+        success = f"success {last.success:g} ({last.success_low:.3g} to {last.success_high:.3g})"
+        found = f"{length} and {success}, means of {last.episodes} greedy episodes"
+    summary = f"{found}; the world has no tables to evaluate it exactly"
+    return Certificate(float(last.episode_length), float(last.success), None, best, last.gap(best), summary, claim)
 
 
 def best_length(task: Task, budget: int = OPTIMUM_BYTES) -> Optimum:

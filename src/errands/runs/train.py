@@ -464,7 +464,7 @@ def _result(
     run: Run, length: float | None, stored: CheckpointDocument | None, trained: float
 ) -> ResultDocument:
     table = render(run.evaluations)
-    claim = run.certificate.claim if run.certificate else None
+    claim = run.certificate.claim
     return ResultDocument(
         **run.row(length),
         optimum=length if length is not None and math.isfinite(length) else None,

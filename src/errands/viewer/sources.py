@@ -89,8 +89,7 @@ def replay_run(run: Run, moments: Sequence[Shown] = ()) -> Replay:
     recorded = record(run.task, run.policy, run.seed)
     last: Shown = (run.steps, recorded, run.steps_to_go, maps_of(run.task, run.policy, None, recorded))
     shown = [*(moment for moment in moments if moment[0] < run.steps), last]
-    said = run.certificate.summary if run.certificate else None
-    facts = {"seed": run.seed, "steps": run.steps, "optimum": best.length, "certificate": said}
+    facts = {"seed": run.seed, "steps": run.steps, "optimum": best.length, "certificate": run.certificate.summary}
     curve = curve_of(run.learner, run.task.name, [run.evaluations], best.length)
     curves = curves_document([(curve, [run.wall_seconds])])
     return replay_of(run.task, run.learner, shown, optimal_of(run.task, best), exact_of(run.task), facts, curves)

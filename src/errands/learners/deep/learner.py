@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -60,9 +60,9 @@ def _complete(saved: Saved) -> Saved:
 class DeepPolicy:
     """What a seed has learnt, frozen; `act` takes an observation, or the number of a cell, and the machine state."""
 
-    agent: DeepAgent
-    agent_state: AgentState
-    see: Callable[[Any], Any] | None = None
+    agent: DeepAgent = field(repr=False)
+    agent_state: AgentState = field(repr=False)
+    see: Callable[[Any], Any] | None = field(default=None, repr=False)
     """How an observation of the environment becomes a row; None where it is one already."""
 
     def act(self, world_state: Any, machine_state: State, memory: Hashable) -> tuple[Any, Hashable]:

@@ -212,12 +212,12 @@ class DeepDiRL(CompositionalLearner):
 class WayPolicy:
     """The networks of a way; `act` takes an observation. Off the way DiRL has no policy: action 0, or no push."""
 
-    agent: DeepAgent
-    weights: Learnt
+    agent: DeepAgent = field(repr=False)
+    weights: Learnt = field(repr=False)
     """[edges, weights]."""
-    index: Mapping[State, int]
+    index: Mapping[State, int] = field(repr=False)
     """The edge for each machine state on the way."""
-    see: Callable[[Any], NDArray[np.float32]]
+    see: Callable[[Any], NDArray[np.float32]] = field(repr=False)
     """An observation as a row of numbers."""
 
     def act(self, world_state: Any, machine_state: State, memory: Hashable) -> tuple[Any, Hashable]:

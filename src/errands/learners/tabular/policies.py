@@ -32,9 +32,9 @@ def changed(before: int, after: int) -> tuple[int, ...]:
 class MachinePolicy:
     """One action per machine state and world state; machine states that were never met take action 0."""
 
-    actions: Actions
+    actions: Actions = field(repr=False)
     """[U, S]."""
-    index: Mapping[tuple[int, object], int]
+    index: Mapping[tuple[int, object], int] = field(repr=False)
     """From (numeric state, remaining mask) or (numeric state, completion order) to the machine state."""
     full: int
     ordered: bool
@@ -60,10 +60,10 @@ class OptionPolicy:
     """A controller over options; the memory is the option in hand, since when, and the machine state it began in."""
 
     machine: MachinePolicy
-    first: NDArray[np.int32]
-    controller: NDArray[np.int32]
+    first: NDArray[np.int32] = field(repr=False)
+    controller: NDArray[np.int32] = field(repr=False)
     """[S, U] the option that the controller takes."""
-    actions: Actions
+    actions: Actions = field(repr=False)
     """[S, E]."""
     option_limit: int
 
@@ -84,12 +84,12 @@ class OptionPolicy:
 class ObjectivePolicy:
     """The paper's policy: the open objective with the fewest steps to go, then that objective's own policy."""
 
-    actions: Actions
+    actions: Actions = field(repr=False)
     """[S, K]."""
-    objectives: tuple[str, ...]
-    steps_to_go: Mapping[tuple[int, int, str], float]
+    objectives: tuple[str, ...] = field(repr=False)
+    steps_to_go: Mapping[tuple[int, int, str], float] = field(repr=False)
     """By numeric state, remaining mask and objective."""
-    stepper: Stepper
+    stepper: Stepper = field(repr=False)
 
     def choice(self, machine_state: State) -> str | None:
         """The objective chosen in an agenda state; the first open one where nothing is known."""
