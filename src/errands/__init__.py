@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from errands.tasks.ltlf import from_ltlf
     from errands.tasks.product import product
     from errands.tasks.transitions import RewardMachineReplay
+    from errands.worlds.imports import allow
 
 __version__ = "0.1.0"
 
@@ -53,6 +54,7 @@ _HOMES = {
     "errands.tasks.ltlf": ["from_ltlf"],
     "errands.tasks.product": ["product"],
     "errands.tasks.transitions": ["RewardMachineReplay"],
+    "errands.worlds.imports": ["allow"],
 }  # fmt: skip
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -78,6 +80,7 @@ __all__ = [
     "Task",
     "TaskError",
     "UnknownName",
+    "allow",
     "any_order",
     "avoid",
     "certificate",

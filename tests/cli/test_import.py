@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import subprocess
 import sys
+import types
 from pathlib import Path
 
+import gymnasium as gym
 import pytest
 
+from errands import allow, train
 from errands.cli import _imports, main
 from errands.cli.play import Game
+from errands.errors import ErrandsError
+from errands.runs.documents import RunDocument, read_document, write_document
 from errands.tasks import Task
 
 KITCHEN = '''
@@ -142,3 +148,92 @@ def test_a_module_that_is_not_there_is_one_sentence(
 
 def test_the_option_may_stand_anywhere_and_be_repeated() -> None:
     assert _imports(["a", "--import", "x", "--steps", "3", "--import=y,z"]) == (["a", "--steps", "3"], ["x", "y", "z"])
+
+
+BENIGN = 'name = "lake"\n[world]\nkind = "gymnasium"\nid = "FrozenLake-v1"\nfeatures = {{ goal = [15] }}\n[machine]\nphrase = "goal"\n'
+ATTACKS = {
+    "yaml": 'id = "yaml:unsafe_load"\nkwargs = {{ stream = "!!python/object/apply:os.system [touch {ran}]" }}',
+    "llvmlite.binding": 'id = "llvmlite.binding:load_library_permanently"\nkwargs = {{ filename = "{ran}" }}',
+    "click": 'id = "click:edit"\nkwargs = {{ text = "x", editor = "touch {ran};" }}',
+    "__mp_main__": 'id = "__mp_main__:f"\nkwargs = {{ path = "{ran}" }}',
+    "subprocess": 'id = "subprocess:getoutput"\nkwargs = {{ cmd = "touch {ran}" }}',
+}
+"""Modules that are loaded in a process of errands or near it, and what a stranger's file would have them do."""
+
+
+def poisoned(folder: Path, text: str) -> None:
+    """A run folder whose task file is a stranger's, with a right checksum."""
+    (folder / "task.toml").write_text(text)
+    head = read_document(folder / "run.json", RunDocument)
+    write_document(folder / "run.json", head.model_copy(update={"task_sha256": hashlib.sha256(text.encode()).hexdigest()}))
+
+
+@pytest.mark.parametrize("module", ATTACKS)
+def test_no_verb_runs_a_strangers_code_whatever_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], module: str
+) -> None:
+    ran = tmp_path / "ran"
+    if module == "__mp_main__":
+        mine = types.ModuleType(module)
+        mine.f = lambda path: Path(path).touch()  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, module, mine)
+    else:
+        pytest.importorskip(module)
+    monkeypatch.chdir(tmp_path)
+    text = BENIGN.format().replace('id = "FrozenLake-v1"', ATTACKS[module].format(ran=ran))
+    (tmp_path / "evil.toml").write_text(text)
+    (tmp_path / "lake.toml").write_text(BENIGN.format())
+    assert main(["train", "lake.toml", "qrm", "--steps", "200", "--name", "lake", "--quiet"]) in (0, 1)
+    poisoned(tmp_path / "runs" / "lake", text)
+    (tmp_path / "plan.toml").write_text('tasks = ["evil.toml"]\nlearners = ["qrm"]\nseeds = 1\nsteps = 100\n')
+    for words in (
+        ["show", "evil.toml"], ["size", "evil.toml"], ["lint", "evil.toml"], ["solve", "evil.toml"], ["train", "evil.toml"],
+        ["play", "evil.toml"], ["sweep", "--task", "evil.toml", "--learner", "qrm"], ["sweep", "plan.toml"],
+        ["resume", "lake"], ["verify", "lake"], ["plot", "curve", "lake"], ["plot", "route", "lake"], ["plot", "policy", "lake"],
+        ["export", "lake", "--html", "x.html"], ["export", "lake", "--as", "policy", "--output", "x.safetensors"],
+    ):  # fmt: skip
+        capsys.readouterr()
+        code = main([*words, "--quiet"])
+        said = "".join(capsys.readouterr())
+        assert not ran.exists(), words
+        # A learning curve is drawn of numbers: it needs no world, and asks for none.
+        assert code in (1, 2) or words[:2] == ["plot", "curve"], (words, said)
+        if words[0] not in ("sweep", "plot"):
+            assert "names code" in said or "holds no task" in said, (words, said)
+
+
+@pytest.mark.parametrize("module", ATTACKS)
+def test_the_page_runs_no_strangers_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str) -> None:
+    api = pytest.importorskip("errands.viewer.api")
+    ran = tmp_path / "ran"
+    if module == "__mp_main__":
+        monkeypatch.setitem(sys.modules, module, types.SimpleNamespace(f=lambda path: Path(path).touch()))  # type: ignore[arg-type]
+    else:
+        pytest.importorskip(module)
+    monkeypatch.chdir(tmp_path)
+    text = BENIGN.format().replace('id = "FrozenLake-v1"', ATTACKS[module].format(ran=ran))
+    train(Task.from_toml(BENIGN.format()), "qrm", steps=200, name="lake")
+    poisoned(tmp_path / "runs" / "lake", text)
+    page = api.Api(tmp_path / "runs", "lake")
+    page.runs()
+    for asked in (page.progress, lambda name: page.replay(name, 0).answer(), lambda name: page.curves([name]).answer()):
+        with pytest.raises(ErrandsError, match="names code"):
+            asked("lake")
+    assert "no code of a module that this page may run" in page.check({"text": text})["problems"][0]["message"]
+    with pytest.raises(ErrandsError, match="no code of a module"):
+        page.train({"text": text, "learner": "qrm", "steps": 10, "seed": 0})
+    assert not ran.exists()
+
+
+def test_the_page_lets_no_file_register_an_environment_of_its_own(tmp_path: Path) -> None:
+    api = pytest.importorskip("errands.viewer.api")
+    pytest.importorskip("minigrid")
+    allow("minigrid")
+    page = api.Api(tmp_path)
+    register = 'id = "minigrid:register"\nkwargs = { id = "Own-v0", entry_point = "subprocess:getoutput" }'
+    made = f'id = "minigrid:Own-v0"\nkwargs = {{ cmd = "touch {tmp_path / "ran"}" }}'
+    for keys in (register, made):
+        text = BENIGN.format().replace('id = "FrozenLake-v1"', keys)
+        assert page.check({"text": text})["problems"]
+    assert "Own-v0" not in gym.registry
+    assert not (tmp_path / "ran").exists()

@@ -113,7 +113,7 @@ def test_a_process_that_is_killed_is_recorded_replaced_and_repaired_later(
     (tmp_path / "deadly.py").write_text(DEADLY)
     (tmp_path / "hall.toml").write_text(HALL)
     monkeypatch.chdir(tmp_path)
-    allow(["deadly"])
+    allow("deadly")
     plan = {"task": str(tmp_path / "hall.toml"), "learner": "crm", "machine": "agenda", "seeds": 3, "steps": 1000}
     sweep, whole = swept(tmp_path / "sweep", **plan), swept(tmp_path / "whole", **plan)
     (tmp_path / "armed").touch()

@@ -104,7 +104,7 @@ def test_code_of_a_module_is_trained_once_the_server_was_told_to_import_it(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SpecError, match="start it with 'errands view --import hall'"):
         trainer.start(WALK, "crm", 2_000, 0)
-    allow(["hall"])
+    allow("hall")
     name = trainer.start(WALK, "crm", 2_000, 0)
     assert trainer.known[name].process.wait(HANGS) == 0
     (result,) = open_run(trainer.runs / name).results()

@@ -12,7 +12,7 @@ import gymnasium as gym
 import pytest
 
 import errands
-from errands.errors import ConfigError, SpecError
+from errands.errors import ConfigError, SpecError, StoreError
 from errands.tasks import Task
 from errands.worlds import imports
 
@@ -78,7 +78,7 @@ def test_a_file_that_names_code_is_refused_until_the_user_says_so(kitchen: Path)
     with pytest.raises(SpecError, match=r"names code, which a task file cannot run by itself; .* add --import kitchen"):
         errands.load("breakfast.toml")
     assert "kitchen" not in sys.modules
-    imports.allow(["kitchen"])
+    imports.allow("kitchen")
     assert str(kitchen) not in sys.path
     task = errands.load("breakfast.toml")
     assert errands.optimum(task).length == 6
@@ -87,7 +87,7 @@ def test_a_file_that_names_code_is_refused_until_the_user_says_so(kitchen: Path)
 
 
 def test_a_task_made_in_python_writes_the_file_that_reads_it_again(kitchen: Path) -> None:
-    imports.allow(["kitchen"])
+    imports.allow("kitchen")
     module: Any = sys.modules["kitchen"]
     task = Task.from_env(module.Kitchen, module.features, "any_order(stove, table)", state=module.state, limit=40)
     text = task.to_toml()
@@ -112,7 +112,7 @@ def test_a_task_made_in_python_writes_the_file_that_reads_it_again(kitchen: Path
 def test_what_cannot_be_imported_is_one_sentence(kitchen: Path, name: str, sentence: str) -> None:
     (kitchen / "broken.py").write_text("1 / 0\n")
     with pytest.raises(ConfigError, match=sentence):
-        imports.allow([name])
+        imports.allow(name)
 
 
 HOSTILE = [
@@ -174,11 +174,114 @@ print(sorted(name for name in fresh if name.split(".")[0] in ("evil", "antigravi
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_module_that_python_has_imported_needs_no_permission(monkeypatch: pytest.MonkeyPatch) -> None:
+def lake(keys: str) -> str:
+    given = {"id": '"FrozenLake-v1"', "features": "{ goal = [15] }"}
+    given |= dict(line.split(" = ", 1) for line in keys.splitlines())
+    table = "\n".join(f"{key} = {value}" for key, value in given.items())
+    return f'name = "x"\n[world]\nkind = "gymnasium"\n{table}\n[machine]\nphrase = "goal"\n'
+
+
+def test_a_module_that_python_has_imported_is_not_let_in_by_that(monkeypatch: pytest.MonkeyPatch) -> None:
     pantry = types.ModuleType("pantry")
-    pantry.make = lambda: gym.make("FrozenLake-v1")  # type: ignore[attr-defined]
-    pantry.ends = lambda before, action, after, info: {"switch"} if after == 3 else set()  # type: ignore[attr-defined]
+    exec("def ends(before, action, after, info): return set()", vars(pantry))  # noqa: S102 (the test's own text)
     monkeypatch.setitem(sys.modules, "pantry", pantry)
-    text = BREAKFAST.replace("kitchen:Kitchen-v0", "pantry:make").replace("kitchen:features", "pantry:ends")
-    task = Task.from_toml(text.replace('state = "kitchen:state"\n', "").replace("stove, table", "switch, lamp"))
-    assert task.world.id == "pantry:make"  # type: ignore[attr-defined]
+    text = lake('features = "pantry:ends"')
+    with pytest.raises(SpecError, match=r"'pantry:ends' names code.* errands.allow\('pantry'\) in Python"):
+        Task.from_toml(text)
+    errands.allow("pantry")
+    assert Task.from_toml(text).world.function is pantry.ends  # type: ignore[attr-defined]
+
+
+BORROWING = """
+import functools
+import gymnasium as gym
+from gymnasium import register
+from gymnasium.envs.toy_text import FrozenLakeEnv
+from subprocess import getoutput
+
+run = functools.partial(getoutput, "touch ran")
+gym.register("Borrowed-v0", entry_point=getoutput)
+gym.register("Named-v0", entry_point="subprocess:getoutput")
+
+class Box:
+    def __init__(self, **settings):
+        open("ran", "w").close()
+
+def __getattr__(name):
+    return getoutput
+"""
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ('id = "borrowing:getoutput"\nkwargs = { cmd = "touch ran" }', "is defined in 'subprocess', which 'borrowing' only imports"),
+        ('features = "borrowing:getoutput"', "is defined in 'subprocess'"),
+        ('state = "borrowing:getoutput"', "is defined in 'subprocess'"),
+        ('signals = { cost = "borrowing:getoutput" }', "is defined in 'subprocess'"),
+        ('id = "borrowing:run"', "and is a partial"),
+        ('id = "borrowing:Box"', "and is a type"),
+        ('id = "borrowing:gym"', "and is a module"),
+        ('features = "borrowing:anything"', "and is not there"),
+        ('id = "borrowing:FrozenLakeEnv"', "is defined in 'gymnasium.envs.toy_text.frozen_lake'"),
+        ('id = "borrowing:register"\nkwargs = { id = "Own-v0", entry_point = "os:system" }', "is defined in 'gymnasium"),
+        ('id = "borrowing:Borrowed-v0"\nkwargs = { cmd = "touch ran" }', "is registered by code of 'subprocess'"),
+        ('id = "Borrowed-v0"\nkwargs = { cmd = "touch ran" }', "is registered by code of 'subprocess'"),
+        ('id = "Named-v0"\nkwargs = { cmd = "touch ran" }', "is registered by code of 'subprocess'"),
+        ('id = "borrowing:this:Own-v0"', "has two colons"),
+        ('id = "errands/Grid-v0"\nkwargs = { kind = "gymnasium", id = "borrowing:Box", features = "os:system" }', "cannot make 'errands/Grid-v0'"),
+    ],
+)
+def test_of_an_allowed_module_a_file_can_name_only_what_that_defines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: str, said: str
+) -> None:
+    (tmp_path / "borrowing.py").write_text(BORROWING)
+    monkeypatch.chdir(tmp_path)
+    errands.allow("borrowing")
+    try:
+        with pytest.raises(SpecError, match=said):
+            Task.from_toml(lake(keys))
+    finally:
+        gym.registry.pop("Borrowed-v0", None)
+        gym.registry.pop("Named-v0", None)
+    assert not (tmp_path / "ran").exists()
+    assert "Own-v0" not in gym.registry
+
+
+def test_an_id_of_a_package_is_let_in_by_the_packages_name_and_its_tools_are_not(tmp_path: Path) -> None:
+    pytest.importorskip("minigrid")
+    for name in ("MiniGrid-Empty-5x5-v0", "minigrid:MiniGrid-Empty-5x5-v0"):
+        assert Task.from_env("MiniGrid-Empty-5x5-v0", lambda *step: set(), "goal").world.limit == 100  # the user's own word
+        imports._allowed.clear()
+        text = lake(f'id = "{name}"').replace("goal = [15]", "goal = { index = 0, above = 0.5 }")
+        with pytest.raises(SpecError, match=r"add --import minigrid to the command"):
+            Task.from_toml(text)
+        errands.allow("minigrid")
+        with pytest.raises(SpecError, match="observations are Dict; they cannot be flattened"):  # it was made
+            Task.from_toml(text)
+    register = 'id = "minigrid:register"\nkwargs = { id = "Own-v0", entry_point = "subprocess:getoutput" }'
+    with pytest.raises(SpecError, match=r"'minigrid:register' is defined in 'gymnasium.envs.registration'"):
+        Task.from_toml(lake(register))
+    assert "Own-v0" not in gym.registry
+
+
+@pytest.mark.parametrize("given", ["kitchen", ["kitchen"]])
+def test_modules_can_be_named_where_a_task_is_loaded_and_a_run_is_opened(kitchen: Path, given: Any) -> None:
+    task = errands.load("breakfast.toml", imports=given)
+    errands.train(task, "qrm", steps=200, name="eaten")
+    imports._allowed.clear()
+    with pytest.raises(StoreError, match="if you trust it, add --import kitchen to the command"):
+        errands.open("eaten")
+    assert errands.open("eaten", imports=given).steps == 200
+    imports._allowed.clear()
+    assert errands.resume("eaten", imports=given).steps == 200  # type: ignore[union-attr]
+
+
+def test_a_task_of_functions_is_trained_and_stored_by_whoever_holds_them(kitchen: Path) -> None:
+    imports._load("kitchen")
+    module: Any = sys.modules["kitchen"]
+    task = Task.from_env(module.Kitchen, module.features, "any_order(stove, table)", state=module.state, limit=40)
+    errands.train(task, "qrm", steps=200, name="held")
+    assert errands.open("held", task=task).steps == 200
+    with pytest.raises(StoreError, match="add --import kitchen"):
+        errands.open("held")

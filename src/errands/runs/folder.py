@@ -124,7 +124,7 @@ def create(path: Path, document: RunDocument, task: Task) -> RunFolder:
         # run.json comes last: it holds the checksum of task.toml, and a folder counts as a run only once it is there.
         write_file(path / TASK, text)
         write_document(path / HEAD, document.model_copy(update={"task_sha256": digest(text)}))
-    return open_run(path, task if _MARK in text else None)
+    return open_run(path, task)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from errands.runs.files import digest
 from errands.runs.folder import RUNS, RunFolder, at_free_name, create
 from errands.runs.provenance import computer, git_state, versions
 from errands.tasks.task import Task
-from errands.worlds.imports import NAMELESS, allowed
+from errands.worlds.imports import NAMELESS, allowed, registrar
 
 CHECKPOINT_SECONDS = 10.0
 SCOUT_STEPS, STEPS = 20_000, 1_000_000
@@ -81,12 +81,7 @@ def imports_of(task: Task) -> list[str]:
 
 def _registrar(name: str) -> set[str]:
     """The package whose import registers an id, where that is neither Gymnasium nor errands: that of its entry point."""
-    import gymnasium as gym
-
-    spec = gym.registry.get(name)
-    entry = spec.entry_point if spec is not None else None
-    module = entry if isinstance(entry, str) else str(getattr(entry, "__module__", ""))
-    return {module.partition(":")[0].partition(".")[0]} - {"", "__main__", "builtins", "errands", "gymnasium"}
+    return {registrar(name).partition(".")[0]} - {"", "__main__", "builtins", "errands", "gymnasium"}
 
 
 def _team(task: Task, learner: str, config: LearnerConfig, seeds: int) -> int:

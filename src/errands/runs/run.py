@@ -20,6 +20,7 @@ from errands.runs.request import TEAMS, configured, for_steps
 from errands.tables import Evaluation
 from errands.tasks.catalogue import load
 from errands.tasks.task import Task, card
+from errands.worlds.imports import allow
 
 if TYPE_CHECKING:
     from errands.oracle.episode import Sample
@@ -310,13 +311,16 @@ def training(
     yield from make_learner(task, method, number, machine, chosen).train(for_steps(steps, chosen))
 
 
-def open(path: str | Path, seed: int | None = None, task: Task | None = None) -> Run:  # noqa: A001 (errands.open)
+def open(  # noqa: A001 (errands.open)
+    path: str | Path, seed: int | None = None, task: Task | None = None, imports: Iterable[str] = ()
+) -> Run:
     """A stored run: its newest checkpoint, whether it has ended or not; of several seeds the first, or the one asked for.
 
     Parameters:
         path: a folder, a name under runs/, or "latest".
         seed: one of the run's seeds.
         task: the task itself, where it is made of Python objects that no file can name: lambdas, inner functions, environments.
+        imports: modules whose code it may name, as by `errands.allow`.
 
     >>> import errands, tempfile
     >>> folder = errands.train("figure-1", "qcorm", steps=5_000).save(tempfile.mkdtemp() + "/mine")
@@ -325,15 +329,19 @@ def open(path: str | Path, seed: int | None = None, task: Task | None = None) ->
     """
     from errands.runs.keep import opened_run
 
+    allow(imports)
     return opened_run(str(path), seed, task)
 
 
-def resume(path: str | Path, task: Task | None = None, on_evaluation: Watcher | None = None) -> Run | list[Run]:
+def resume(
+    path: str | Path, task: Task | None = None, on_evaluation: Watcher | None = None, imports: Iterable[str] = ()
+) -> Run | list[Run]:
     """Train what is left of a stored run, from its newest checkpoint to the same end; of several seeds a list comes back.
 
     Parameters:
         path: a folder, a name under runs/, or "latest".
         task: the task itself, where it is made of Python objects that no file can name: lambdas, inner functions, environments.
+        imports: modules whose code it may name, as by `errands.allow`.
         on_evaluation: called with every evaluation that is new; when it returns False the training ends there.
 
     >>> import errands, tempfile
@@ -343,6 +351,7 @@ def resume(path: str | Path, task: Task | None = None, on_evaluation: Watcher | 
     """
     from errands.runs.keep import resumed_runs
 
+    allow(imports)
     runs = resumed_runs(str(path), task, on_evaluation)
     return runs if len(runs) > 1 else runs[0]
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from errands.errors import SpecError, UnknownName
 from errands.tasks.task import Task
+from errands.worlds.imports import allow
 
 COLOURS = ("red", "green", "blue", "yellow", "cyan", "magenta")
 
@@ -131,16 +132,18 @@ CATALOGUE = (
 )  # fmt: skip
 
 
-def load(name: str | Path, map_seed: int = 0) -> Task:
+def load(name: str | Path, map_seed: int = 0, imports: Iterable[str] = ()) -> Task:
     """The task of a catalogue name, or of a task file's path; random maps are drawn from `map_seed`.
 
     Parameters:
         name: a catalogue name such as office-3 (`errands tasks` lists them), or the path of a .toml.
         map_seed: the seed of random maps; 0 is the one that documentation and claims use.
+        imports: modules whose code it may name, as by `errands.allow`.
 
     >>> load("office-3").name
     'office-3'
     """
+    allow(imports)
     if not isinstance(name, str | Path):
         raise SpecError(f"a {type(name).__name__} names no task; give a catalogue name or the path of a task file")
     if isinstance(name, Path) or name.endswith(".toml") or "/" in name or "\\" in name:

@@ -17,7 +17,7 @@ from errands.tasks.ltlf import from_ltlf
 from errands.tasks.phrases import parse_phrase
 from errands.tasks.task import Task
 from errands.worlds.base import World
-from errands.worlds.imports import NAMELESS
+from errands.worlds.imports import NAMELESS, check_id
 
 MAX_BYTES = 1_000_000
 MAX_DOTS = 64
@@ -120,11 +120,11 @@ class Region(_Table):
 
 
 Reference = Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$", max_length=200)]
-"""A function of a module that the user has imported."""
+"""A function of a module that the user has allowed."""
 
 
 class GymnasiumSpec(_Table):
-    """Any Gymnasium environment; code (`module:name`) is used only where the user has imported its module."""
+    """Any Gymnasium environment; code (`module:name`) is used only where the user has allowed its module."""
 
     kind: Literal["gymnasium"]
     id: str = Field(min_length=1, max_length=200)
@@ -285,6 +285,8 @@ def make_world(spec: WorldSpec, names: Sequence[str] = (), signals: Sequence[str
     if isinstance(spec, GymnasiumSpec):
         from errands.worlds.gymnasium_world import with_reward
 
+        if ":" not in spec.id:  # in Python a user may give any id that is registered, a file only what he has allowed
+            check_id(spec.id)
         given["names"] = names
         if spec.state is not None:
             given["signals"] = with_reward(spec.signals, signals)

@@ -16,7 +16,7 @@ from errands.tables import Floats, WorldTable
 from errands.worlds.base import FiniteWorld
 from errands.worlds.foreign_env import FeatureWrapper, NumberedEnv, StateNumbers, close
 from errands.worlds.grid import positive
-from errands.worlds.imports import function_of, module_of, nameless, reference_to
+from errands.worlds.imports import check_id, function_of, maker_of, module_of, nameless, reference_to
 from errands.worlds.observed import Rule, numbers_of, read_rule
 from errands.worlds.saving import choose_gl
 
@@ -376,10 +376,13 @@ def _maker(source: Source, kwargs: Mapping[str, Any]) -> Callable[[str | None], 
     _, colon, name = source.partition(":")
     if not colon:
         return lambda mode: _registered(source, kwargs, mode)
-    owner = module_of(source)
-    if name in gym.registry or not callable(getattr(owner, name, None)):
-        return lambda mode: _registered(name, kwargs, mode)
-    return lambda mode: _built(getattr(owner, name), kwargs, mode)
+    if ":" in name:  # Gymnasium would import what stands before it
+        raise SpecError(f"'{source[:80]}' has two colons; write MODULE:ID or MODULE:NAME")
+    if name in vars(module_of(source)) and name not in gym.registry:
+        factory = maker_of(source)
+        return lambda mode: _built(factory, kwargs, mode)
+    check_id(name)
+    return lambda mode: _registered(name, kwargs, mode)
 
 
 def _copied(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
@@ -425,7 +428,7 @@ def _registered(name: str, kwargs: Mapping[str, Any], mode: str | None) -> gym.E
         given = f" with {dict(kwargs)}" if kwargs else ""
         said = f"{error}" if isinstance(error, gym.error.Error | ImportError) else words_of(error)
         missing = isinstance(error, gym.error.NameNotFound | gym.error.NamespaceNotFound)
-        hint = " Where a package registers it, import that first: --import PACKAGE, in Python import PACKAGE" if missing else ""
+        hint = " Where a package registers it, name that: --import PACKAGE, in Python errands.allow('PACKAGE')" if missing else ""
         raise SpecError(f"gymnasium cannot make '{name}'{given}: {said}{hint}") from error
     return env
 

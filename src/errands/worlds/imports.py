@@ -12,20 +12,26 @@ from typing import Any
 
 from errands.errors import ConfigError, SpecError, words_of
 
-_OWN = frozenset(
-    {"errands", "gymnasium", "jax", "matplotlib", "mujoco", "numba", "numpy", "pydantic", "ray", "rich", "tyro"}
-)
-"""Libraries that errands itself loads: that they are there says nothing about what the user wants run."""
 NAMELESS = "<python>"
 """What stands for the module of a Python object that no file can name: a lambda, an inner function, an environment."""
 _allowed: set[str] = set()
 
 
-def allow(names: Iterable[str]) -> None:
-    """Import modules that the user named (`--import kitchen`); those of the working folder are found last."""
-    for name in names:
-        if not all(part.isidentifier() for part in name.split(".")):
-            raise ConfigError(f"'{name[:60]}' cannot be imported; give the name of a module, such as kitchen")
+def allow(*names: str | Iterable[str]) -> None:
+    """Let the code of modules in that task files and run folders name, as `--import` does on the command line.
+
+    A file runs no code by itself, whatever this process has imported. Of an allowed module a file can name what the module
+    (or, of a package, any of its modules) defines itself: environments, functions, and ids that it registered.
+
+    Parameters:
+        names: modules such as "kitchen", or lists of them, which are imported; those of the working folder are found last.
+
+    >>> import errands
+    >>> errands.allow("json")
+    """
+    for name in (name for given in names for name in ([given] if isinstance(given, str) else given)):
+        if not isinstance(name, str) or not all(part.isidentifier() for part in name.split(".")):
+            raise ConfigError(f"'{str(name)[:60]}' cannot be imported; give the name of a module, such as kitchen")
         if name not in sys.modules:
             _load(name)
         _allowed.add(name)
@@ -57,31 +63,73 @@ def allowed() -> tuple[str, ...]:
 
 
 def module_of(reference: str) -> ModuleType:
-    """The module of a reference `module:name`, if the user has imported it or allowed that; else nothing is imported."""
+    """The module of a reference `module:name`, if the user has allowed it."""
     name = reference.partition(":")[0]
     if name == NAMELESS:
         raise SpecError(f"'{reference[:80]}' stands for a Python object that no file can name; give the task itself in Python")
-    top = name.partition(".")[0]
-    known = name in sys.modules and top not in _OWN and top not in sys.stdlib_module_names and top != "__main__"
-    if name in _allowed or known:
+    if name in _allowed:
         if name not in sys.modules:
             _load(name)
         return sys.modules[name]
-    shown = name[:60] if all(part.isidentifier() for part in name.split(".")) else "MODULE"
-    raise SpecError(
-        f"'{reference[:80]}' names code, which a task file cannot run by itself; if you trust it, add --import {shown} "
-        f"to the command, or import {shown} in Python first"
+    raise _refusal(f"'{reference[:80]}' names code", name)
+
+
+def _refusal(what: str, module: str) -> SpecError:
+    shown = module[:60] if all(part.isidentifier() for part in module.split(".")) else "MODULE"
+    return SpecError(
+        f"{what}, which a task file cannot run by itself; if you trust it, add --import {shown} to the command, "
+        f"or errands.allow('{shown}') in Python"
     )
 
 
 def function_of(reference: str) -> Callable[..., Any]:
-    """The function behind `module:name`, defined in a module that the user has imported."""
+    """The function behind `module:name`, defined in a module that the user has allowed."""
+    return _defined(reference, FunctionType, "a function")
+
+
+def maker_of(reference: str) -> Callable[..., Any]:
+    """What `module:name` makes environments with: a class of environments or a function, defined in a module that is allowed."""
+    import gymnasium as gym
+
+    return _defined(reference, (FunctionType, type(gym.Env)), "an environment or a function")
+
+
+def _defined(reference: str, kinds: Any, wanted: str) -> Any:
+    import gymnasium as gym
+
     module, _, name = reference.partition(":")
-    function = getattr(module_of(reference), name, None) if name.isidentifier() else None
-    if not isinstance(function, FunctionType):
-        came = f"a {type(function).__name__}" if function is not None else "not there"
-        raise SpecError(f"'{reference[:80]}' should be a function of the module '{module[:60]}', and is {came}")
-    return function
+    # Not by getattr, which a module may answer with code of its own.
+    value = vars(module_of(reference)).get(name)
+    if not isinstance(value, kinds) or (isinstance(value, type) and not issubclass(value, gym.Env)):
+        came = f"a {type(value).__name__}" if value is not None else "not there"
+        raise SpecError(f"'{reference[:80]}' should be {wanted} of the module '{module[:60]}', and is {came}")
+    if not _lies_in(str(value.__module__), [module]):
+        raise SpecError(
+            f"'{reference[:80]}' is defined in '{value.__module__}', which '{module[:60]}' only imports; a file can name what a "
+            "module defines itself: write a function there that calls it"
+        )
+    return value
+
+
+def _lies_in(module: str, names: Iterable[str]) -> bool:
+    """Whether a module is one of these or, where one of these is a package, part of it."""
+    return any(module == name or module.startswith(f"{name}.") for name in names)
+
+
+def registrar(name: str) -> str:
+    """The module of the code behind a registered id; empty where nobody has registered it."""
+    import gymnasium as gym
+
+    spec = gym.registry.get(name)
+    entry = spec.entry_point if spec is not None else None
+    return entry.partition(":")[0] if isinstance(entry, str) else str(getattr(entry, "__module__", "") or "")
+
+
+def check_id(name: str) -> None:
+    """Refuse a registered id whose code is neither Gymnasium's, nor ours, nor of a module that the user has allowed."""
+    module = registrar(name)
+    if module and not _lies_in(module, ("gymnasium", "errands", *_allowed)):
+        raise _refusal(f"'{name[:80]}' is registered by code of '{module[:60]}'", module.partition(".")[0])
 
 
 def reference_to(value: Callable[..., Any]) -> str | None:
