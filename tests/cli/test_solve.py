@@ -65,3 +65,25 @@ def test_slipping_moves_have_an_expected_length(tmp_path: Path, capsys: pytest.C
     """In one row a slip goes against a wall and stays: a step right succeeds with 0.8, so two cells take 2 / 0.8."""
     assert main(["solve", write(tmp_path, '"A.g", "##x"', "slip = 0.2")]) == 0
     assert capsys.readouterr().out.startswith("t: 2.5000 expected steps")
+
+
+LAKE = """
+name = "lake"
+
+[world]
+kind = "gymnasium"
+id = "FrozenLake-v1"
+features = { goal = [15] }
+kwargs = { success_rate = 5.0 }
+
+[machine]
+phrase = "goal"
+"""
+
+
+def test_probabilities_that_cannot_be_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "lake.toml").write_text(LAKE)
+    assert main(["solve", str(tmp_path / "lake.toml")]) == 2
+    said = capsys.readouterr().err
+    assert "'FrozenLake-v1' publishes cannot be right: P[0][0] has probabilities of -2 to 5" in said
+    assert len(said.strip().splitlines()) == 1

@@ -37,6 +37,27 @@ def test_states_and_actions_are_counted_from_the_table() -> None:
     assert (chain().states, chain().actions) == (3, 2)
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "sentence"),
+    [
+        ("next", np.full((3, 2, 1), 3, np.int32), "has next outside of 0 to 2"),
+        ("next", np.full((3, 2, 1), -1, np.int32), "has next outside of 0 to 2"),
+        ("next", np.zeros((3, 0, 1), np.int32), r"has moves of the shape \(3, 0, 1\)"),
+        ("label", np.ones((3, 2, 1), np.int32), "has label outside of 0 to 0"),
+        ("starts", np.array([100_000], np.int32), "has starts outside of 0 to 2"),
+        ("starts", np.array([], np.int32), r"has start_cumulative of the shape \(1,\); it must be \(0,\)"),
+        ("cumulative", np.full((3, 2, 1), 5.0), "has cumulative probabilities that do not rise from 0 to 1"),
+        ("cumulative", np.full((3, 2, 1), np.nan), "has cumulative probabilities that do not rise"),
+        ("signal", np.zeros((1, 3, 2, 1)), r"has signal of the shape \(1, 3, 2, 1\); it must be \(0, 3, 2, 1\)"),
+    ],
+)
+def test_a_table_that_would_lead_compiled_loops_astray_is_refused_where_it_is_made(
+    field: str, value: Any, sentence: str
+) -> None:
+    with pytest.raises(SpecError, match=f"the table of a world {sentence}"):
+        FiniteWorld(chain().table._replace(**{field: value}), (frozenset(),))
+
+
 @pytest.mark.parametrize(("outcomes", "starts", "certain"), [(1, 1, True), (2, 1, False), (1, 2, False)])
 def test_a_world_is_certain_with_one_outcome_and_one_start(outcomes: int, starts: int, certain: bool) -> None:
     assert chain(outcomes, starts).certain is certain

@@ -9,7 +9,10 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+import errands
+from errands import Task
 from errands.errors import SpecError
+from errands.oracle.certificate import walk
 from errands.worlds import GymnasiumWorld, World, finite_from_p
 
 Walk = Callable[..., dict[str, int]]
@@ -154,3 +157,120 @@ def test_a_features_function_of_other_arguments_is_refused_before_anything_is_tr
 def test_an_id_that_nobody_registered_says_that_packages_register_theirs() -> None:
     with pytest.raises(SpecError, match=r"Where a package registers it, import that first: --import PACKAGE"):
         GymnasiumWorld("NoSuchKitchen-v0", {"goal": [15]})
+
+
+class Mirrored(gym.ActionWrapper[Any, Any, Any]):
+    """Left is right and right is left: FrozenLake's actions 0 and 2."""
+
+    def action(self, action: Any) -> Any:
+        return {0: 2, 2: 0}.get(int(action), action)
+
+
+def frozen(**kwargs: Any) -> gym.Env[Any, Any]:
+    return gym.make("FrozenLake-v1", is_slippery=False, disable_env_checker=False, **kwargs)
+
+
+def test_a_wrapper_that_changes_moves_or_starts_hides_the_published_table() -> None:
+    def swapped() -> gym.Env[Any, Any]:
+        return Mirrored(frozen())
+
+    class SameStart(gym.Wrapper[Any, Any, Any, Any]):
+        def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+            return self.env.reset(seed=3, options=options)
+
+    assert GymnasiumWorld(swapped, {"goal": [15]}).finite() is None
+    assert GymnasiumWorld(lambda: SameStart(gym.make("Taxi-v4")), {"home": [0]}).finite() is None
+    # With a state function it is tried: six steps on the mirrored lake, by its own moves.
+    task = Task.from_env(swapped, {"goal": [15]}, "goal", state=int)
+    played = walk_of(errands.optimum(task).policy, task, env=swapped())
+    assert played == (6, True)
+    assert len(Task.from_env(lambda: SameStart(gym.make("Taxi-v4")), {"home": [0]}, "home", state=int).finite.table.starts) == 1  # type: ignore[union-attr]
+
+
+def walk_of(policy: Any, task: Task, env: gym.Env[Any, Any]) -> tuple[int, bool]:
+    """Steps and success of the policy's actions in an environment of Gymnasium's alone."""
+    actions = walk(policy, task).actions
+    env.reset(seed=0)
+    steps = [env.step(action) for action in actions]
+    return len(steps), steps[-1][0] == 15
+
+
+def test_gymnasiums_passive_wrappers_leave_the_published_table() -> None:
+    passive = gym.wrappers.RecordEpisodeStatistics(gym.wrappers.TimeLimit(frozen(), 50))
+    finite = GymnasiumWorld(passive, {"goal": [15]}).finite()
+    assert finite is not None
+    assert (finite.states, finite.tried) == (16, "")
+
+
+def test_a_subclass_that_moves_otherwise_than_the_table_it_inherits_has_none() -> None:
+    from gymnasium.envs.toy_text import FrozenLakeEnv
+
+    class Other(FrozenLakeEnv):
+        def step(self, a: int) -> Any:
+            return super().step(3 - a)
+
+    assert GymnasiumWorld(FrozenLakeEnv, {"goal": [15]}, {"is_slippery": False}).finite() is not None
+    assert GymnasiumWorld(Other, {"goal": [15]}, {"is_slippery": False}).finite() is None
+
+
+def published(p: Any, initial: Any = (1.0, 0.0)) -> Callable[[], gym.Env[Any, Any]]:
+    class Publishes(gym.Env[Any, Any]):
+        observation_space, action_space = gym.spaces.Discrete(2), gym.spaces.Discrete(2)
+        P, initial_state_distrib = p, initial
+
+        def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+            return 0, {}
+
+        def step(self, action: Any) -> Any:
+            return 0, 0.0, False, False, {}
+
+    return Publishes
+
+
+STAY = [(1.0, 0, 0.0, False)]
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ([(1.0, 100_000, 0.0, False)], "leads to state 100000; states are 0 to 1"),
+        ([(1.0, -1, 0.0, False)], "leads to state -1"),
+        ([(1.0, 2**70, 0.0, False)], "leads to state 1180591620717411303424"),
+        ([(1.0, 0.5, 0.0, False)], "give a list of .probability, next state, reward, terminated."),
+        ([(1.0, 0, 0.0, "False")], "give a list of"),
+        ([(1.0, 0, 0.0)], "give a list of"),
+        ([], "has probabilities of the shape .0,.; give at least one"),
+        (None, "is None; give a list of"),
+        ([(-2.0, 0, 0.0, False), (3.0, 0, 0.0, False)], "from 0 to 1, and 1 in all"),
+        ([(0.5, 0, 0.0, False)], "probabilities of 0.5 to 0.5, 0.5 in all"),
+        ([(float("nan"), 0, 0.0, False)], "from 0 to 1, and 1 in all"),
+        ([(1.0, 0, float("inf"), False)], "pays inf; rewards must be finite"),
+    ],
+)
+def test_a_published_outcome_that_cannot_be_is_one_sentence(row: Any, sentence: str) -> None:
+    world = GymnasiumWorld(published({0: {0: STAY, 1: row}, 1: {0: STAY, 1: STAY}}), {"goal": [1]})
+    with pytest.raises(SpecError, match=rf"that 'Publishes' publishes cannot be right: P\[0\]\[1\] .*{sentence}"):
+        world.finite()
+
+
+@pytest.mark.parametrize(
+    ("p", "initial", "sentence"),
+    [
+        ({0: {0: STAY, 1: STAY}, 2: {0: STAY, 1: STAY}}, (1.0, 0.0), "P has 2 keys, and 1 is none of them"),
+        ({0: {0: STAY, 1: STAY}, 1: {0: STAY}}, (1.0, 0.0), r"P\[1\] has 1 actions, and P\[0\] has 2"),
+        ({0: {0: STAY, 2: STAY}, 1: {0: STAY, 1: STAY}}, (1.0, 0.0), r"P\[0\] has 2 keys, and 1 is none of them"),
+        ({0: {0: STAY}, 1: {0: STAY}}, (1.0, 0.0), r"P has 2 states and 1 actions, but the spaces are Discrete\(2\)"),
+        ({}, (1.0, 0.0), "P is {} .dict.; give a dict with the keys 0, 1, 2"),
+        ([[STAY, STAY], [STAY, STAY]], (1.0,), "initial distribution has probabilities of the shape .1,.; give 2"),
+        ([[STAY, STAY], [STAY, STAY]], (0.5, 0.6), "initial distribution has probabilities of 0.5 to 0.6, 1.1 in all"),
+        ([[STAY, STAY], [STAY, STAY]], "half", "initial distribution is half; give 2 probabilities"),
+    ],
+)
+def test_a_published_table_of_another_shape_is_one_sentence(p: Any, initial: Any, sentence: str) -> None:
+    with pytest.raises(SpecError, match=sentence):
+        GymnasiumWorld(published(p, initial), {"goal": [1]}).finite()
+
+
+def test_a_lake_that_slips_with_a_probability_of_minus_two_is_refused() -> None:
+    with pytest.raises(SpecError, match="probabilities of -2 to 5, 1 in all"):
+        GymnasiumWorld("FrozenLake-v1", {"goal": [15]}, {"success_rate": 5.0}).finite()

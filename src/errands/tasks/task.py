@@ -208,7 +208,7 @@ class Task:
         if reason := getattr(getattr(self.world, "numbers", None), "untabled", ""):
             return f"has numbered states, but no table of them: it {reason}"
         if getattr(self.world, "discrete", False):
-            return "has numbered states, but publishes no whole table of its moves (Gymnasium's P)"
+            return "has numbered states, but publishes no whole table of its moves (Gymnasium's P, with no wrapper around it)"
         if getattr(self.world, "numberable", False) and type(getattr(self.world, "space", None)).__name__ != "Box":
             return "has observations that number no states (a state function would)"
         return "is continuous"

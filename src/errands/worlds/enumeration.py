@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gymnasium as gym
@@ -17,12 +19,15 @@ if TYPE_CHECKING:
     from errands.worlds.foreign_env import StateNumbers
     from errands.worlds.gymnasium_world import GymnasiumWorld
 
-MOST_TRIES = 50_000
+MAX_TRIES = 50_000
 """Pairs of a state and an action that are tried; larger worlds are learnt in step by step."""
-STARTS, WALKS, LONGEST = 4, 4, 250
-"""Episodes begun to see whether all start alike, and random walks with their longest length that check the table."""
-TWICE = 25
-"""States in which every action is tried twice: so many first ones, and one in so many later."""
+STARTS = 100
+"""Episodes begun to see whether all start alike, every other one without a seed of its own."""
+SEEDS = 4
+"""Seeds that must start alike before anything is tried."""
+STEPS, WALKS, PUBLISHED_STEPS = 5_000, 500, 1_000
+"""Steps and walks that compare a table found by trying with the environment, and steps for a published one."""
+HIDDEN = "has moves that depend on more than the state function tells, or on chance"
 
 
 class Try(NamedTuple):
@@ -41,26 +46,40 @@ class NoTable(Exception):
 def enumerate_states(world: GymnasiumWorld, numbers: StateNumbers) -> FiniteWorld | None:
     """The whole world as tables; None where there is none, and then `numbers.untabled` says why.
 
-    Actions are tried in each state, in some of them again with other random numbers, and random walks compare the table
-    with the environment. Where anything differs (chance, several starts, a state that does not hold all that matters)
-    there is no table, and learners step in the environment itself.
+    Every action is tried twice in every state, on copies with different random numbers and, where there are two, different
+    pasts; then walks compare the table with the environment. Where anything differs (chance, several starts, a state that
+    does not hold all that matters) there is no table, and learners step in the environment itself. Where nothing does,
+    that is no proof: `FiniteWorld.tried` says how far it was looked.
     """
     env = world.numbered()
     try:
         start = _same_start(env)
         rows = _explore(world, env, start.state)
-        _confirm(world, env, rows)
+        finite = _table(world, len(numbers), start, rows)
+        walks, steps = _confirm(env, finite, max(STEPS, finite.states * finite.actions))
     except NoTable as reason:
         numbers.untabled = str(reason)
         return None
     finally:
         env.close()
-    return _table(world, len(numbers), start, rows)
+    tries = 2 * sum(map(len, rows.values())) + steps
+    return replace(finite, tried=f"as far as {tries:,} tries, {SEEDS + STARTS + walks:,} starts and {walks:,} walks showed")
+
+
+def contradicted(env: gym.Env[Any, Any], finite: FiniteWorld) -> bool:
+    """Whether an environment soon does what its published table says it cannot, as where a subclass moves otherwise."""
+    try:
+        _confirm(env, finite, PUBLISHED_STEPS)
+    except NoTable:
+        return True
+    finally:
+        env.close()
+    return False
 
 
 def _same_start(env: gym.Env[Any, Any]) -> Try:
     starts = set()
-    for seed in range(STARTS):
+    for seed in range(SEEDS):
         state, info = env.reset(seed=seed)
         starts.add(Try(int(state), frozenset(info["features"]), False, ()))
     if len(starts) > 1:
@@ -71,22 +90,30 @@ def _same_start(env: gym.Env[Any, Any]) -> Try:
 def _explore(world: GymnasiumWorld, env: gym.Env[Any, Any], start: int) -> dict[int, list[Try]]:
     """By state and action, what follows: breadth first from the start, each waiting state with a copy of its own."""
     actions = int(env.action_space.n)  # type: ignore[attr-defined]
-    waiting = deque([(start, _copied(env))])
-    rows: dict[int, list[Try]] = {start: []}
+    waiting, rows = deque([start]), dict[int, list[Try]]({start: []})
+    # Of each waiting state the copy that found it, and the latest one that came another way.
+    copies = {start: [_copied(env)]}
     while waiting:
-        state, here = waiting.popleft()
+        state = waiting.popleft()
+        here, *others = copies.pop(state)
         for action in range(actions):
-            if len(rows) * actions > MOST_TRIES:
-                raise NoTable(f"has more than {MOST_TRIES:,} pairs of a state and an action")
+            if len(rows) * actions > MAX_TRIES:
+                raise NoTable(f"has more than {MAX_TRIES:,} pairs of a state and an action")
             chance = 2 * (state * actions + action)  # other random numbers for every try
             outcome, there = _tried(world, here, action, chance)
-            twice = len(rows) <= TWICE or state % TWICE == 0
-            if twice and _tried(world, here, action, chance + 1)[0] != outcome:
+            if others and _tried(world, others[0], action, chance)[0] != outcome:
+                raise NoTable(HIDDEN)
+            if not others and _tried(world, here, action, chance + 1)[0] != outcome:
                 raise NoTable("has moves that depend on chance")
             rows[state].append(outcome)
-            if not outcome.ends and outcome.state not in rows:
+            if outcome.ends:
+                continue
+            if outcome.state not in rows:
                 rows[outcome.state] = []
-                waiting.append((outcome.state, there))
+                waiting.append(outcome.state)
+                copies[outcome.state] = [there]
+            elif outcome.state in copies:
+                copies[outcome.state][1:] = [there]
     return rows
 
 
@@ -119,19 +146,46 @@ def _stepped(world: GymnasiumWorld, env: gym.Env[Any, Any], action: int) -> Try:
     return Try(int(state), frozenset(info["features"]), bool(terminated), signals)
 
 
-def _confirm(world: GymnasiumWorld, env: gym.Env[Any, Any], rows: dict[int, list[Try]]) -> None:
-    """Take random walks, which must go where the table says."""
-    rng = np.random.default_rng(0)
-    for walk in range(WALKS):
-        state = int(env.reset(seed=walk)[0])
-        for _ in range(min(LONGEST, world.limit - 1)):
-            action = int(rng.integers(len(rows[state])))
-            outcome = _stepped(world, env, action)
-            if outcome != rows[state][action]:
-                raise NoTable("has moves that depend on more than the state function tells, or on chance")
-            if outcome.ends:
-                break
-            state = outcome.state
+def _confirm(env: gym.Env[Any, Any], finite: FiniteWorld, steps: int) -> tuple[int, int]:
+    """Walk by actions that were taken least often, which must go where the table says: how many walks and steps it were."""
+    rng, table = np.random.default_rng(0), finite.table
+    starts = dict(zip(table.starts.tolist(), table.start_label.tolist(), strict=True))
+    taken = [[0] * finite.actions for _ in range(finite.states)]
+    first, walks, left = int(env.action_space.start), 0, steps  # type: ignore[attr-defined]
+    for episode in range(STARTS + WALKS):
+        if episode >= STARTS and not left:
+            break
+        seen, info = env.reset(seed=None if episode % 2 else episode)
+        state = int(seen)
+        if state not in starts or finite.labels[starts[state]] != info["features"]:
+            raise NoTable("has episodes that start in different states")
+        ended = episode < STARTS
+        walks += not ended
+        while not ended:
+            least = min(taken[state])
+            action = int(rng.choice([a for a, times in enumerate(taken[state]) if times == least]))
+            taken[state][action] += 1
+            left -= 1
+            seen, _, terminated, truncated, info = env.step(action + first)
+            if not _possible(finite, state, action, int(seen), bool(terminated), info):
+                raise NoTable(HIDDEN)
+            state, ended = int(seen), bool(terminated or truncated) or not left
+    return walks, steps - left
+
+
+def _possible(finite: FiniteWorld, state: int, action: int, there: int, ends: bool, info: dict[str, Any]) -> bool:
+    """Whether some outcome of a pair that has a probability is what was seen."""
+    table, below = finite.table, 0.0
+    for outcome, upto in enumerate(table.cumulative[state, action].tolist()):
+        here = (state, action, outcome)
+        alike = table.next[here] == there and table.ends[here] == ends and finite.labels[table.label[here]] == info["features"]
+        if upto > below and alike and all(
+            math.isclose(table.signal[(k, *here)], info["signals"][name], rel_tol=1e-9, abs_tol=1e-12)
+            for k, name in enumerate(finite.signals)
+        ):
+            return True
+        below = upto
+    return False
 
 
 def _table(world: GymnasiumWorld, states: int, start: Try, rows: dict[int, list[Try]]) -> FiniteWorld:

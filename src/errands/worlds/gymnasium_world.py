@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import inspect
+import math
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from operator import index
 from typing import Any, ClassVar
 
 import gymnasium as gym
@@ -193,25 +195,32 @@ class GymnasiumWorld:
 
     def finite(self) -> FiniteWorld | None:
         """The world as tables: published (P), or found by trying every action in every numbered state."""
-        if self.numbers is not None:
-            from errands.worlds.enumeration import enumerate_states
+        from errands.worlds.enumeration import contradicted, enumerate_states
 
+        if self.numbers is not None:
             return enumerate_states(self, self.numbers) if self.discrete else None
         base = self.make(None)
         inner = base.unwrapped
         published, initial = getattr(inner, "P", None), getattr(inner, "initial_state_distrib", None)
-        # A fickle passenger of Taxi changes his mind outside of P, so P is not the whole truth then.
-        whole = not getattr(inner, "fickle_passenger", False)
-        discrete = isinstance(inner.observation_space, gym.spaces.Discrete) and inner.observation_space.start == 0
+        # A fickle passenger of Taxi changes his mind outside of P, so P is not the whole truth then; nor is it in a wrapper.
+        whole = not getattr(inner, "fickle_passenger", False) and _wrapper_around(base) is None
+        seen, done = inner.observation_space, inner.action_space
         close(base)
-        if published is None or initial is None or not whole or not discrete:
+        if published is None or initial is None or not whole:
+            return None
+        if not isinstance(seen, gym.spaces.Discrete) or not isinstance(done, gym.spaces.Discrete) or seen.start or done.start:
             return None
         if any(isinstance(value, str) and name != "reward" for name, value in self.reports.items()):
             return None  # numbers of `info`, of which P says nothing
         try:
-            return finite_from_p(published, np.asarray(initial), self._published_features, self.reports)
+            finite = finite_from_p(published, initial, self._published_features, self.reports)
+            if (finite.states, finite.actions) != (seen.n, done.n):
+                raise BadTable(f"P has {finite.states} states and {finite.actions} actions, but the spaces are {seen} and {done}")
         except _InfoNeeded:
             return None
+        except BadTable as fault:
+            raise SpecError(f"the table that '{self.id}' publishes cannot be right: {fault}; mend the environment") from None
+        return None if contradicted(self.env(), finite) else finite
 
     def _published_features(self, before: int, action: int, after: int) -> set[str]:
         return self.features_of(after, before, action, _NO_INFO)
@@ -224,6 +233,20 @@ def with_reward(
     if "reward" not in asked or isinstance(signals, str) or "reward" in signals:
         return signals
     return {**signals, "reward": "reward"} if isinstance(signals, Mapping) else [*signals, "reward"]
+
+
+PASSIVE = frozenset({"OrderEnforcing", "PassiveEnvChecker", "TimeLimit", "RecordEpisodeStatistics"})
+"""Gymnasium's wrappers that leave moves, starts and features as they are."""
+
+
+def _wrapper_around(env: gym.Env[Any, Any]) -> str | None:
+    """The outermost wrapper that may change what an environment does, whose published table then is not that of the whole."""
+    layer = env
+    while isinstance(layer, gym.Wrapper):
+        if not (type(layer).__module__.startswith("gymnasium.wrappers.") and type(layer).__name__ in PASSIVE):
+            return type(layer).__name__
+        layer = layer.env
+    return None
 
 
 class _InfoNeeded(Exception):
@@ -438,6 +461,55 @@ Outcome = tuple[float, int, float, bool]
 Published = Mapping[int, Mapping[int, Sequence[Outcome]]]
 
 
+SUM_ERROR = 1e-6
+"""How far from 1 the sum of published probabilities may be, which may have been rounded."""
+MAX_OUTCOMES = 20_000_000
+"""States x actions x outcomes of a published table: some hundred megabytes."""
+
+
+class BadTable(SpecError):
+    """What an environment publishes as `P` cannot be the table of a world."""
+
+
+def _rows(name: str, rows: Any) -> list[Any]:
+    """What a published table has under 0, 1, 2 and so on."""
+    if not isinstance(rows, Mapping | list | tuple) or not rows:
+        raise BadTable(f"{name} is {str(rows)[:40] or 'empty'} ({type(rows).__name__}); give a dict with the keys 0, 1, 2 ...")
+    if isinstance(rows, Mapping) and (gone := next((i for i in range(len(rows)) if i not in rows), None)) is not None:
+        raise BadTable(f"{name} has {len(rows)} keys, and {gone} is none of them; they must be 0 to {len(rows) - 1}")
+    return [rows[i] for i in range(len(rows))]
+
+
+def _outcomes(name: str, row: Any, states: int) -> list[Outcome]:
+    """The outcomes of a published pair as plain numbers."""
+    try:
+        outcomes = [(float(chance), index(there), float(reward), bool(index(ends))) for chance, there, reward, ends in row]
+    except (TypeError, ValueError, OverflowError):
+        wanted = "(probability, next state, reward, terminated)"
+        raise BadTable(f"{name} is {' '.join(str(row).split())[:80]}; give a list of {wanted}, the state a whole number") from None
+    _checked_chances(name, [outcome[0] for outcome in outcomes], len(outcomes))
+    for _, there, reward, _ in outcomes:
+        if not 0 <= there < states:
+            raise BadTable(f"{name} leads to state {there}; states are 0 to {states - 1}")
+        if not math.isfinite(reward):
+            raise BadTable(f"{name} pays {reward}; rewards must be finite")
+    return outcomes
+
+
+def _checked_chances(name: str, chances: Any, count: int) -> Floats:
+    """Probabilities of `count` things, from 0 to 1 and 1 in all."""
+    try:
+        given = np.asarray(chances, np.float64)
+    except (TypeError, ValueError):
+        raise BadTable(f"{name} is {str(chances)[:60]}; give {count} probabilities") from None
+    if given.shape != (count,) or not count:
+        raise BadTable(f"{name} has probabilities of the shape {given.shape}; give {count or 'at least one'}")
+    if not (given >= 0).all() or not abs(given.sum() - 1) <= SUM_ERROR:  # nan fails, too
+        worst = f"{given.min():g} to {given.max():g}, {given.sum():.9g} in all"
+        raise BadTable(f"{name} has probabilities of {worst}; they must be from 0 to 1, and 1 in all")
+    return given
+
+
 def finite_from_p(
     p: Published,
     initial: Sequence[float] | Floats,
@@ -449,8 +521,15 @@ def finite_from_p(
     A step's features are `label_of` its last state, or `label_of` (state, action, next state) where it takes three. The
     outcomes keep their order; the published rewards become the signal `reward`, before those that are functions.
     """
-    states, actions = len(p), len(p[0])
-    width = max(len(p[s][a]) for s in range(states) for a in range(actions))
+    published = [_rows(f"P[{s}]", rows) for s, rows in enumerate(_rows("P", p))]
+    states, actions = len(published), len(published[0])
+    if odd := next((s for s, rows in enumerate(published) if len(rows) != actions), None):
+        raise BadTable(f"P[{odd}] has {len(published[odd])} actions, and P[0] has {actions}; every state needs the same ones")
+    pairs = [[_outcomes(f"P[{s}][{a}]", row, states) for a, row in enumerate(rows)] for s, rows in enumerate(published)]
+    width = max(len(row) for rows in pairs for row in rows)
+    if states * actions * width > MAX_OUTCOMES:
+        raise BadTable(f"P has {states:,} states x {actions:,} actions x {width:,} outcomes; tables hold {MAX_OUTCOMES:,}")
+    chances = _checked_chances("the initial distribution", initial, states)
     of_step = len(inspect.signature(label_of).parameters) == 3
     functions = {name: value for name, value in (signals or {}).items() if callable(value)}
     labels: dict[frozenset[str], int] = {frozenset[str](): 0}
@@ -459,9 +538,8 @@ def finite_from_p(
     reached, cumulative = np.zeros(shape, np.int32), np.ones(shape)
     label, ends = np.zeros(shape, np.int32), np.zeros(shape, np.bool_)
     signal = np.zeros((1 + len(functions), *shape))
-    for s in range(states):
-        for a in range(actions):
-            row = list(p[s][a])
+    for s, rows in enumerate(pairs):
+        for a, row in enumerate(rows):
             last = len(row) - 1
             # Shorter rows repeat their last outcome; cumulative is 1 from there on, so repetitions have no chance.
             cumulative[s, a, :last] = np.cumsum([outcome[0] for outcome in row])[:last]
@@ -472,7 +550,6 @@ def finite_from_p(
                     label[s, a, o] = labels.setdefault(frozenset(label_of(s, a, there)), len(labels))
                 for k, function in enumerate(functions.values(), 1):
                     signal[k, s, a, o] = function(s, a, there)
-    chances = np.asarray(initial, np.float64)
     starts = np.flatnonzero(chances).astype(np.int32)
     start_cumulative = np.cumsum(chances[starts])
     # Sums of chances can end just below 1.
