@@ -43,7 +43,7 @@ def test_mistakes_are_told_in_one_sentence(folder: Path, capsys: pytest.CaptureF
 
 def test_a_checkpoint_that_holds_only_rows_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = open_run(folder / "runs" / "fig").seed(0)
-    write_checkpoint(place.path, 0, 5000, {}, place.evaluations(), 1.0, None, owner=place.owner)
+    write_checkpoint(place.path, 0, 5000, {}, place.evaluations(), 1.0, None, run=place.run)
     for words in (["export", "fig", "--csv", "x.csv"], ["resume", "fig"], ["plot", "route", "fig", "--output", "x.svg"]):
         place.finish.unlink(missing_ok=True)
         assert main(words) == 2

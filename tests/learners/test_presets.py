@@ -6,9 +6,9 @@ from dataclasses import fields, replace
 
 import pytest
 
-from errands.errors import ConfigError, TaskError, UnknownName
+from errands.errors import ConfigError, StoreError, TaskError, UnknownName
 from errands.learners import LEARNERS, continuous_actions, make_learner
-from errands.learners.presets import CUSTOM, PRESETS, as_document, config_of
+from errands.learners.presets import CUSTOM, PRESETS, as_document, config_of, stored_config
 from errands.learners.tabular.hrm import HRMConfig
 from errands.learners.tabular.qcorm import QCoRMConfig
 from errands.learners.tabular.qrm import QRMConfig
@@ -61,11 +61,13 @@ def test_settings_go_on_top_of_a_preset_as_words_and_as_values() -> None:
     assert make_learner(FIGURE, "crm", settings={"epsilon": 0.4}).config == replace(tuned, epsilon=0.4)  # type: ignore[call-arg]
 
 
-def test_custom_settings_are_read_back_whole_and_fewer_are_refused() -> None:
+def test_stored_settings_are_read_back_whole_and_others_are_told_as_those_of_another_version() -> None:
     own = QRMConfig(alpha=0.3, epsilon=0.7)
-    assert config_of("crm", CUSTOM, FIGURE, as_document(own)) == own
-    with pytest.raises(ConfigError, match=r"custom settings of 'crm' lack .*gamma"):
-        config_of("crm", CUSTOM, FIGURE, {"alpha": 0.3})
+    assert stored_config("crm", FIGURE, as_document(own)) == own
+    with pytest.raises(StoreError, match=r"another version.*that version knows a setting 'epsilon_end' of 'crm' that this"):
+        stored_config("crm", FIGURE, {**as_document(own), "epsilon_end": 0.1})
+    with pytest.raises(StoreError, match=r"another version.*this version knows a setting 'gamma' of 'crm' that that one"):
+        stored_config("crm", FIGURE, {name: value for name, value in as_document(own).items() if name != "gamma"})
     with pytest.raises(UnknownName, match="custom"):
         config_of("crm", CUSTOM, FIGURE)
     with pytest.raises(ConfigError, match="both config and settings"):

@@ -19,8 +19,8 @@ from errands.errors import StoreError
 from errands.runs import files
 from errands.runs import folder as seed_folder
 from errands.runs.checkpoint import HEADER, render
-from errands.runs.documents import ResultDocument, _render
-from errands.runs.files import NEW, digest, write_file
+from errands.runs.documents import ResultDocument
+from errands.runs.files import NEW, digest
 from errands.runs.folder import (
     CellDocument,
     RunFolder,
@@ -119,16 +119,6 @@ def test_a_link_in_place_of_a_file_is_refused(finished: Path, name: str, tmp_pat
     finally:
         path.unlink()
         (tmp_path / "kept").rename(path)
-
-
-def test_a_run_of_a_version_that_knew_fewer_fields_keeps_its_identity(tmp_path: Path) -> None:
-    run = begun(tmp_path / "run")
-    body = run.document.model_dump(exclude={"imports", "team"})
-    write_file(run.path / "run.json", _render(body))
-    older = open_run(run.path)
-    train_seed(older, 0, lambda beat: None)
-    assert older.identity == digest((run.path / "run.json").read_bytes())
-    assert [result.seed for result in open_run(run.path).results()] == [0]
 
 
 ROWS = [Evaluation(10, 5, 1.0, True), Evaluation(20, 4, 1.0, True)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
@@ -11,15 +10,13 @@ import pytest
 from errands.errors import StoreError
 from errands.runs import train
 from errands.runs.checkpoint import steps
-from errands.runs.documents import CheckpointDocument, ResultDocument, RunDocument, read_document
-from errands.runs.files import digest
-from errands.runs.folder import RunFolder, create, open_run
+from errands.runs.folder import RunFolder, create
 from errands.runs.keep import opened_run
 from errands.runs.plan import make_block
 from errands.runs.request import prepare
 from errands.runs.sweep import begin, train_run, train_sweep
 from errands.runs.train import train_seed
-from errands.runs.verify import changed_versions, faults, verify_seed
+from errands.runs.verify import faults, verify_seed
 from errands.tasks import load
 from errands.viewer.sources import replay_stored
 
@@ -30,18 +27,6 @@ def begun(path: Path, steps: int = 1000, alpha: float = 0.5) -> RunFolder:
     return create(path, prepare(task, "crm", settings=settings, steps=steps, seeds=[1], checkpoint_seconds=1e-9, git={}), task)
 
 
-def as_before_identities(path: Path) -> None:
-    """Write a run as older versions did, in which run.json knew no teams and other files did not say whose they are."""
-    for file in path.rglob("*.json"):
-        kind = {"run.json": RunDocument, "result.json": ResultDocument, "newest.json": None}.get(file.name, CheckpointDocument)
-        if kind is None:
-            file.unlink()
-            continue
-        body = read_document(file, kind).model_dump(exclude={"run_sha256", "team"})
-        plain = json.dumps(body, indent=1).encode() + b"\n"
-        file.write_bytes(plain.removesuffix(b"\n}\n") + f',\n "sha256": "{digest(plain)}"\n}}\n'.encode())
-
-
 def test_a_run_repeats_itself_to_its_first_checkpoint_and_beyond(tmp_path: Path) -> None:
     run = begun(tmp_path / "run")
     train_seed(run, 1, lambda beat: None)
@@ -49,7 +34,7 @@ def test_a_run_repeats_itself_to_its_first_checkpoint_and_beyond(tmp_path: Path)
     assert (first.steps, first.evaluations, first.tables, first.differences) == (100, 1, True, ())
     whole = verify_seed(run, 1, 1000)
     assert (whole.steps, whole.evaluations, whole.tables, whole.differences) == (1000, 10, True, ())
-    assert changed_versions(run) == []
+    assert run.changes == []
 
 
 def test_a_run_of_other_settings_differs_and_the_tables_are_named(tmp_path: Path) -> None:
@@ -60,13 +45,6 @@ def test_a_run_of_other_settings_differs_and_the_tables_are_named(tmp_path: Path
         (run.seed(1).path / path.name).write_bytes(path.read_bytes())
     with pytest.raises(StoreError, match="belongs to another run"):
         verify_seed(run, 1)
-    as_before_identities(run.path)
-    run = open_run(run.path)
-    found = verify_seed(run, 1).differences
-    assert any("tables after 100 steps" in text or "line" in text for text in found)
-    (run.seed(1).path / "checkpoint-900.json").unlink()
-    named = verify_seed(run, 1, 1000).differences
-    assert named
 
 
 def test_a_run_that_was_not_begun_cannot_be_verified(tmp_path: Path) -> None:
@@ -124,21 +102,6 @@ def test_a_seed_from_another_run_is_neither_read_nor_overwritten(tmp_path: Path)
     with pytest.raises(StoreError, match="belongs to another run"):
         train_run(run)
     assert {path: path.read_bytes() for path in run.seed(1).path.iterdir()} == before
-
-
-def test_in_folders_of_older_versions_a_seed_that_cannot_be_the_runs_is_refused(tmp_path: Path) -> None:
-    run, longer = begun(tmp_path / "run"), begun(tmp_path / "longer", steps=2000)
-    visits = load("visit-2")
-    elsewhere = create(tmp_path / "visits", prepare(visits, "scout", steps=1000, seeds=[1], git={}), visits)
-    for each in (run, longer, elsewhere):
-        train_seed(each, 1, lambda beat: None)
-        as_before_identities(each.path)
-    assert open_run(run.path).finished
-    for other, said in ((longer, "it has 2,000 steps, and this run has 1,000"), (elsewhere, "this task does not know")):
-        shutil.rmtree(run.seed(1).path)
-        shutil.copytree(other.seed(1).path, run.seed(1).path)
-        with pytest.raises(StoreError, match=f"belongs to another run: .*{said}"):
-            open_run(run.path).results()
 
 
 def test_a_cell_whose_creation_was_cut_off_is_no_damage_and_a_trained_one_without_its_head_is(tmp_path: Path) -> None:

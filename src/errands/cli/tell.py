@@ -44,6 +44,7 @@ def run_document(folder: RunFolder, results: list[ResultDocument]) -> dict[str, 
         "optimum": neat(best),
         "runs": [result.row() for result in results],
         "folder": str(folder.path),
+        "changed_versions": folder.changes,
     }
 
 

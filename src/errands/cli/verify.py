@@ -33,7 +33,7 @@ class Arguments:
 def run(arguments: Arguments) -> Answer:
     """Repeat, compare, and tell."""
     from errands.runs.folder import SWEEP, find, open_run
-    from errands.runs.verify import changed_versions, faults, first_step, verify_seed
+    from errands.runs.verify import faults, first_step, verify_seed
 
     path = find(arguments.run)
     # Damage first: a difference from damaged files would say nothing about the training.
@@ -52,16 +52,15 @@ def run(arguments: Arguments) -> Answer:
         with counting(f"{folder.name}, seed {seed}", total, arguments.quiet) as report:
             verdicts.append(verify_seed(folder, seed, arguments.steps, report))
     same = not any(v.differences for v in verdicts)
-    changed = changed_versions(folder)
     document = {
         "run": folder.name,
         "same": same,
         "damaged": [],
         "seeds": [asdict(v) for v in verdicts],
-        "changed_versions": changed,
+        "changed_versions": folder.changes,
     }
     lines = [f"seed {v.seed}: {'; '.join(v.differences) or _words(v)}" for v in verdicts]
-    lines += [f"versions have changed: {'; '.join(changed)}"] if changed else []
+    lines += [f"the run was made by other versions: {'; '.join(folder.changes)}"] if folder.changes else []
     return Answer(document, "\n".join(lines), 0 if same else 1)
 
 

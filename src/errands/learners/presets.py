@@ -13,7 +13,7 @@ from typing import Any, get_origin, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from errands.errors import ConfigError, UnknownName
+from errands.errors import ConfigError, StoreError, UnknownName
 from errands.learners import home_of, is_finite
 from errands.learners.base import LearnerConfig
 from errands.tasks.task import Task
@@ -21,32 +21,29 @@ from errands.tasks.task import Task
 PRESETS = ("tuned", "paper")
 CUSTOM = "custom"
 """In place of a preset's name: the settings were given whole, no preset had a part in them."""
-BEFORE = {"delta": "printed", "standardise": False, "n_steps": 1, "learn_every": 1, "bound_values": False}
-"""What runs did before there was a setting for it."""
 Settings = Mapping[str, Any] | Iterable[str]
 """Values by the names of fields, or words like `alpha=0.1`."""
 
 
 def config_of(learner: str, preset: str, task: Task, settings: Settings = ()) -> LearnerConfig:
-    """The settings of a learner: its preset, with `settings` on top; `tuned` knows the worlds of the catalogue.
-
-    A `custom` run is read back from values for all fields; fewer are refused, since nothing says what to fill in.
-    """
-    if preset == CUSTOM and isinstance(settings, Mapping):
-        base = _preset(learner, "tuned", task)
-        if missing := [name for name in as_document(base) if name not in settings]:
-            raise ConfigError(f"custom settings of '{learner}' lack {', '.join(missing)}; name a preset instead")
-        return with_settings(base, settings)
+    """The settings of a learner: its preset, with `settings` on top; `tuned` knows the worlds of the catalogue."""
     if preset not in PRESETS:
         raise UnknownName("preset", preset, PRESETS)
     return with_settings(_preset(learner, preset, task), settings)
 
 
-def stored_config(learner: str, preset: str, task: Task, document: Mapping[str, Any]) -> LearnerConfig:
-    """The settings of a stored run; what was no setting yet when it began has the value that it meant then."""
-    config = config_of(learner, preset, task, document)
-    then = {name: value for name, value in BEFORE.items() if name in as_document(config) and name not in document}
-    return with_settings(config, then)
+def stored_config(learner: str, task: Task, document: Mapping[str, Any]) -> LearnerConfig:
+    """The settings that `as_document` wrote; a StoreError where another version, with other settings, wrote them."""
+    base = _preset(learner, "tuned", task)
+    known = as_document(base)
+    for name in [*document, *known]:
+        if name not in known or name not in document:
+            who, whom = ("that version", "this one") if name not in known else ("this version", "that one")
+            raise StoreError(
+                f"the run was written by another version of errands: {who} knows a setting '{name[:60]}' of '{learner}' "
+                f"that {whom} does not; use the version that wrote it"
+            )
+    return with_settings(base, document)
 
 
 def with_settings(base: LearnerConfig, settings: Settings) -> LearnerConfig:

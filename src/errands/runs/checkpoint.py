@@ -18,7 +18,6 @@ from errands.runs.documents import (
     CheckpointDocument,
     NewestDocument,
     ResultDocument,
-    RunDocument,
     damaged,
     read_document,
     write_document,
@@ -63,7 +62,7 @@ def write_checkpoint(
     seconds: float,
     before: CheckpointDocument | None,
     training_seconds: float = 0.0,
-    owner: Owner | None = None,
+    run: str | None = None,
 ) -> CheckpointDocument:
     """Store a checkpoint and drop those before the one that it follows."""
     data, table = packed(arrays, evaluations), render(evaluations)
@@ -80,7 +79,7 @@ def write_checkpoint(
         first_sha256=before.first_sha256 if before else mark,
         seconds=seconds,
         training_seconds=training_seconds,
-        run_sha256=owner.identity if owner else None,
+        run_sha256=run,
     )
     # Arrays, then the document that names them, then the note that it is the newest, then the dropping: a kill at any
     # point leaves a good checkpoint, and the one that is noted is there. The one before stays in reserve, in case a byte
@@ -113,7 +112,7 @@ def note_newest(folder: Path, document: CheckpointDocument) -> None:
 
 
 def _noted(folder: Path) -> NewestDocument | None:
-    """What `note_newest` wrote; None before the first checkpoint, and in folders of older versions."""
+    """What `note_newest` wrote; None before the first checkpoint."""
     path = folder / _NEWEST
     return read_document(path, NewestDocument) if path.exists() or path.is_symlink() else None
 
@@ -126,13 +125,13 @@ def lost(folder: Path) -> Path | None:
     return _document(folder, noted.step)
 
 
-def newest(folder: Path, seed: int, owner: Owner | None = None) -> Checkpoint | None:
+def newest(folder: Path, seed: int, run: str | None = None) -> Checkpoint | None:
     """The newest checkpoint whose bytes are those that were written; None where none was begun."""
     faults: list[str] = []
     listed = steps(folder)
     for step in listed:
         try:
-            return replace(read_checkpoint(folder, seed, step, owner), notes=tuple(faults))
+            return replace(read_checkpoint(folder, seed, step, run), notes=tuple(faults))
         except OtherRun:
             raise
         except StoreError as fault:
@@ -140,7 +139,7 @@ def newest(folder: Path, seed: int, owner: Owner | None = None) -> Checkpoint | 
     if faults:
         # Who trains meanwhile stores newer ones and drops those that were listed: what is there now is read instead.
         if steps(folder) != listed:
-            return newest(folder, seed, owner)
+            return newest(folder, seed, run)
         raise StoreError(f"{faults[0]}; no other checkpoint is good: remove {folder} to train it from the start")
     return None
 
@@ -178,48 +177,22 @@ class OtherRun(StoreError):
     """A file was written for another run, and may be all that is left of it: it is neither read nor overwritten."""
 
 
-@dataclass(frozen=True)
-class Owner:
-    """The run that the files of a seed must have been written for, as far as that can be known."""
-
-    identity: str
-    """The checksum of its run.json, which files of its seeds repeat."""
-    document: RunDocument
-    features: frozenset[str] | None = None
-    """The features of its task, where that was read."""
-
-    def contradiction(self, document: CheckpointDocument | ResultDocument) -> str | None:
-        """Why a document cannot have been written for this run; None where nothing speaks against it."""
-        # run.json has had a team for as long as other documents have had the identity of their run.
-        if document.run_sha256 is not None or "team" in self.document.model_fields_set:
-            return None if document.run_sha256 == self.identity else "it was not written for this folder's run.json"
-        # Older versions stored no identity: only what cannot be so is told, the rest may be from a run alike.
-        most = self.document.steps
-        if isinstance(document, CheckpointDocument):
-            return f"it was stored after {document.step:,} steps, and this run has {most:,}" if document.step > most else None
-        if document.steps > most:
-            return f"it has {document.steps:,} steps, and this run has {most:,}"
-        strange = [name for name in document.order if name.isidentifier() and name not in (self.features or {name})]
-        return f"it has done '{strange[0]}', which this task does not know" if strange else None
-
-
-def check_owner(path: Path, document: CheckpointDocument | ResultDocument, owner: Owner | None) -> None:
-    """Refuse a file that was written for another run, as when a seed's folder was copied in from elsewhere."""
+def check_owner(path: Path, document: CheckpointDocument | ResultDocument, run: str | None) -> None:
+    """Refuse a file that was written for another run than the one of this identity, as when a seed's folder was copied in."""
     # A seed that was refused before its run was begun has nothing but an error to tell, and knows no run.
-    if owner is None or (isinstance(document, ResultDocument) and document.error is not None):
-        return
-    if why := owner.contradiction(document):
-        raise OtherRun(f"{path} belongs to another run: {why}; put it back there")
+    refused = isinstance(document, ResultDocument) and document.error is not None
+    if run is not None and document.run_sha256 != run and not refused:
+        raise OtherRun(f"{path} belongs to another run: it was not written for this folder's run.json; put it back there")
 
 
-def read_checkpoint(folder: Path, seed: int, step: int, owner: Owner | None = None) -> Checkpoint:
+def read_checkpoint(folder: Path, seed: int, step: int, run: str | None = None) -> Checkpoint:
     """The checkpoint of one step; a StoreError when a byte of it is not as it was written."""
     path = _arrays(folder, step)
     document = read_document(_document(folder, step), CheckpointDocument)
     if document.step != step or document.seed != seed:
         other = f"seed {document.seed}, step {document.step}"
         raise StoreError(f"{_document(folder, step)} belongs to {other}; put it back there")
-    check_owner(_document(folder, step), document, owner)
+    check_owner(_document(folder, step), document, run)
     data = read_file(path, min(MAX_ARRAYS, document.arrays_bytes))
     if len(data) != document.arrays_bytes or digest(data) != document.arrays_sha256:
         raise damaged(path)

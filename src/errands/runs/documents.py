@@ -46,10 +46,10 @@ class RunDocument(Document):
     config: dict[str, Scalar | list[Scalar]]
     steps: Annotated[int, Field(ge=1, lt=2**53)]
     seeds: Annotated[list[Seed], AfterValidator(_once)] = Field(min_length=1, max_length=100_000)
-    team: Count = 0
+    team: Count
     """How many seeds train side by side in one process; their bytes depend on it. 0: each trains alone."""
     checkpoint_seconds: float = Field(gt=0)
-    imports: list[Name] = Field(default=[], max_length=100)
+    imports: list[Name] = Field(max_length=100)
     """The modules that were imported for it (`--import`); naming them here imports nothing."""
     created: str
     versions: dict[str, str]
@@ -76,9 +76,9 @@ class CheckpointDocument(Document):
     first_step: Count
     first_sha256: Hash
     seconds: float = Field(ge=0)
-    training_seconds: float = Field(default=0.0, ge=0)
-    run_sha256: Hash | None = None
-    """The checksum of the run.json that it belongs to; none in folders of older versions."""
+    training_seconds: float = Field(ge=0)
+    run_sha256: Hash | None
+    """The checksum of the run.json that it belongs to; none outside of runs."""
 
 
 class NewestDocument(Document):
@@ -131,27 +131,19 @@ class ResultDocument(Document):
     evaluations_sha256: Hash | None = None
     checkpoint_sha256: Hash | None = None
     run_sha256: Hash | None = None
-    """The checksum of the run.json that it belongs to; none in folders of older versions."""
+    """The checksum of the run.json that it belongs to; none of a seed that was refused before there was one."""
     error: str | None = None
-
-    @property
-    def gap(self) -> float | None:
-        """Steps above the optimum; reckoned for results of older versions, unless one episode was held to an expectation."""
-        if self.final_gap is not None or self.optimum is None or self.final_length is None:
-            return self.final_gap
-        old = self.final_episodes == 1 and self.final_success is True and self.optimum.is_integer()
-        return self.final_length - self.optimum if old and self.final_length >= self.optimum else None
 
     @property
     def optimal(self) -> bool:
         """Whether the final policy surely succeeds in the optimal number of steps."""
-        return self.gap == 0
+        return self.final_gap == 0
 
     def row(self) -> dict[str, Any]:
         """The row of `errands train --json`."""
         internal = {"evaluations_bytes", "evaluations_sha256", "checkpoint_sha256", "run_sha256", "kind", "format", "optimum"}
         absent = {name for name in _SOMETIMES if getattr(self, name) is None}
-        return {**self.model_dump(exclude=internal | absent), "final_gap": self.gap}
+        return self.model_dump(exclude=internal | absent)
 
 
 def neat(number: float | None) -> float | int | None:

@@ -30,6 +30,7 @@ from errands.runs.documents import (
     write_document,
 )
 from errands.runs.files import NEW, alone_in, digest, make_folder, read_file, refusal, write_file
+from errands.runs.provenance import changes_since
 from errands.tables import Evaluation
 from errands.tasks.spec import MAX_BYTES
 from errands.tasks.task import Task
@@ -43,7 +44,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def identity_of(run: Path) -> str:
-    """The checksum of run.json as it lies there: a version that knows more fields would write another one."""
+    """The checksum of run.json as it lies there."""
     return digest(read_file(run / HEAD, MAX_DOCUMENT))
 
 
@@ -60,15 +61,15 @@ class RunFolder:
         """The name to be typed after `errands resume`."""
         return self.path.name
 
-    @property
+    @cached_property
     def identity(self) -> str:
-        """The checksum of run.json."""
-        return self.owner.identity
+        """The checksum of run.json, which files of its seeds repeat."""
+        return identity_of(self.path)
 
     @cached_property
-    def owner(self) -> checkpoints.Owner:
-        """What the files of its seeds are told from those of other runs by."""
-        return checkpoints.Owner(identity_of(self.path), self.document, frozenset(self.task.machine.features))
+    def changes(self) -> list[str]:
+        """The versions, and the commit of errands, that are not those with which the run was made, in words."""
+        return changes_since(self.document.versions, self.document.git)
 
     def known_seed(self, seed: int | None) -> int:
         """The seed that was asked for when the run has it, or its first."""
@@ -80,7 +81,7 @@ class RunFolder:
 
     def seed(self, seed: int) -> SeedFolder:
         """The folder of one seed."""
-        return SeedFolder(self.path / f"seed-{seed}", seed, self.owner)
+        return SeedFolder(self.path / f"seed-{seed}", seed, self.identity)
 
     def seeds(self) -> Iterator[SeedFolder]:
         """The folders of all seeds."""
@@ -199,8 +200,8 @@ class SeedFolder:
 
     path: Path
     seed: int
-    owner: checkpoints.Owner | None = None
-    """Its run, where that is known; files that were written for another run are refused."""
+    run: str | None = None
+    """The identity of its run, where that is known; files that were written for another run are refused."""
 
     @property
     def table(self) -> Path:
@@ -242,7 +243,7 @@ class SeedFolder:
         document = read_document(self.finish, ResultDocument)
         if document.seed != self.seed:
             raise StoreError(f"{self.finish} belongs to seed {document.seed}; put it back into its own folder")
-        checkpoints.check_owner(self.finish, document, self.owner)
+        checkpoints.check_owner(self.finish, document, self.run)
         return document
 
     def evaluations(self) -> list[Evaluation]:
@@ -255,7 +256,7 @@ class SeedFolder:
             stored = checkpoints.documents(self.path)
             if not stored:
                 return []
-            checkpoints.check_owner(self.path, stored[0], self.owner)
+            checkpoints.check_owner(self.path, stored[0], self.run)
             size, mark = stored[0].evaluations_bytes, stored[0].evaluations_sha256
             # Lines after the newest checkpoint are in no checksum yet; a resumed seed makes them again.
             data = read_file(self.table, MAX_TABLE, growing=True)[:size]
@@ -265,7 +266,7 @@ class SeedFolder:
 
     def newest(self) -> checkpoints.Checkpoint | None:
         """The newest good checkpoint; newer ones, which are damaged, are removed."""
-        checkpoint = checkpoints.newest(self.path, self.seed, self.owner)
+        checkpoint = checkpoints.newest(self.path, self.seed, self.run)
         if checkpoint is not None:
             self.go_on_from(checkpoint.document)
         return checkpoint
@@ -292,8 +293,7 @@ class SeedFolder:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as fault:
             raise refusal(self.path, fault) from None
-        owner = self.owner.identity if self.owner else None
-        stamped = result.model_copy(update={"run_sha256": owner})
+        stamped = result.model_copy(update={"run_sha256": self.run})
         write_document(self.finish, stamped)
         return stamped
 
@@ -404,9 +404,9 @@ class SweepFolder:
 
     def seeds(self, cell: CellDocument) -> Iterator[SeedFolder]:
         """The seed folders of a cell, begun or not; its task is not read."""
-        path, head = self.cell(cell), self.head(cell)
-        owner = checkpoints.Owner(identity_of(path), head) if head else None
-        return (SeedFolder(path / f"seed-{seed}", seed, owner) for seed in range(cell.seeds))
+        path = self.cell(cell)
+        run = identity_of(path) if self.head(cell) else None
+        return (SeedFolder(path / f"seed-{seed}", seed, run) for seed in range(cell.seeds))
 
     def head(self, cell: CellDocument) -> RunDocument | None:
         """What was stored about a cell when it was begun; None before that."""

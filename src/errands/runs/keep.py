@@ -43,7 +43,11 @@ def train_stored(
 
 def resumed_runs(name: str, task: Task | None, watcher: Watcher | None) -> list[Run]:
     """Train in this process what is left of a run, and give back what is stored then."""
-    return _finished(open_run(_one_run(name), task), watcher)
+    folder = open_run(_one_run(name), task)
+    if folder.changes and not folder.finished:
+        changes = "; ".join(folder.changes)
+        warnings.warn(f"{folder.name} goes on with other versions than those that began it: {changes}", stacklevel=3)
+    return _finished(folder, watcher)
 
 
 def _finished(folder: RunFolder, watcher: Watcher | None, student: Learner | None = None) -> list[Run]:
@@ -83,7 +87,7 @@ def opened_run(name: str, seed: int | None, task: Task | None = None) -> Run:
 def stored_learner(folder: RunFolder, seed: int) -> tuple[Learner, Checkpoint]:
     """The learner of a seed as its newest checkpoint has it, and that checkpoint; read only, as the seed may be training."""
     place = folder.seed(seed)
-    checkpoint = newest(place.path, seed, place.owner) if place.begun else None
+    checkpoint = newest(place.path, seed, place.run) if place.begun else None
     if checkpoint is None:
         raise StoreError(f"{place.path} has no checkpoint yet; type 'errands resume {folder.name}' to train it")
     student = learner_of(folder.document, folder.task, seed)

@@ -8,6 +8,7 @@ import platform
 import re
 import stat
 import struct
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -21,13 +22,8 @@ MOST_COMPARED = 200_000_000
 
 def versions(world: str, deep: bool) -> dict[str, str]:
     """The versions on which the numbers of a run in this kind of world depend."""
-    by_name = {"python": platform.python_version()}
-    for name in ("errands", *CORE, *BY_WORLD.get(world, ()), *(DEEP if deep else ())):
-        try:
-            by_name[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return by_name
+    names = ("errands", *CORE, *BY_WORLD.get(world, ()), *(DEEP if deep else ()))
+    return {"python": platform.python_version(), **_installed(names)}
 
 
 def computer() -> dict[str, str | int]:
@@ -52,6 +48,28 @@ def git_state(folder: Path) -> dict[str, str]:
             state[f"{name}_commit"] = _commit(store)
             state[f"{name}_changed"] = "yes" if _changed(tree, store) else "no"
     return state
+
+
+def changes_since(made: Mapping[str, str], git: Mapping[str, str]) -> list[str]:
+    """What a run was made with (its versions, the commit of errands) and is not what there is now, in words."""
+    now, here = {"python": platform.python_version(), **_installed(made)}, git_state(Path.cwd())
+    changed = [(name, then, now.get(name, "absent")) for name, then in sorted(made.items())]
+    # An installed errands has no commit: then its version is all that there is to compare.
+    if {"errands_commit", "errands_changed"} <= git.keys() & here.keys():
+        changed.append(("errands commit", _state(git), _state(here)))
+    return [f"{name} {then} then, {today} now" for name, then, today in changed if then != today]
+
+
+def _state(git: Mapping[str, str]) -> str:
+    return git["errands_commit"][:10] + (" with changes" if git["errands_changed"] == "yes" else "")
+
+
+def _installed(names: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for name in names:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def _repository(folder: Path) -> tuple[Path, Path]:

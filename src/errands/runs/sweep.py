@@ -33,7 +33,7 @@ from errands.runs.folder import (
 )
 from errands.runs.plan import Block, Cell, expand, is_file
 from errands.runs.progress import Progress, progress
-from errands.runs.provenance import git_state
+from errands.runs.provenance import changes_since, git_state
 from errands.runs.request import CHECKPOINT_SECONDS, plain, prepare
 from errands.runs.train import Job, ended_well, failed, jobs_of, train_job
 from errands.tasks.catalogue import load, load_file
@@ -151,7 +151,9 @@ def train_sweep(
     """
     waiting = list(unfinished(sweep))
     total = sum(len(seeds) for _, seeds in waiting)
+    begun = [head for cell, _ in waiting if (head := sweep.head(cell)) is not None]
     with progress(total, quiet) as telling:
+        _tell_versions(begun, telling)
         jobs = _jobs(sweep, waiting, telling)
         if seconds is not None:
             jobs = _sittings(jobs, total, min(workers, total), time.time() + seconds)
@@ -163,6 +165,14 @@ def train_sweep(
             train_apart(jobs, min(workers, total), telling, strict=False)
         else:
             train_here(jobs, telling, strict=False)
+
+
+def _tell_versions(runs: Sequence[RunDocument], telling: Progress) -> None:
+    """Say once that runs go on with other versions than those that began them, since their bytes may differ then."""
+    made = {(*run.versions.items(), None, *run.git.items()): run for run in runs}
+    for changes in dict.fromkeys("; ".join(changes_since(run.versions, run.git)) for run in made.values()):
+        if changes:
+            telling.note(f"going on with other versions than those that began it: {changes}")
 
 
 def _jobs(sweep: SweepFolder, waiting: Sequence[tuple[CellDocument, list[int]]], telling: Progress) -> Iterator[Job]:
@@ -326,6 +336,7 @@ def train_run(run: RunFolder, jobs: int | None = None, quiet: bool = False, stud
     waiting = jobs_of(run, left)
     workers = min(jobs or cores(), len(waiting))
     with progress(len(left), quiet) as telling:
+        _tell_versions([run.document] if left else [], telling)
         if len(waiting) == 1:
             telling.end(waiting[0], train_job(run, waiting[0], partial(telling.beat, waiting[0]), student))
         elif workers > 1 and not quick(run.document, run.task, len(waiting)):

@@ -107,7 +107,7 @@ def training_time(run: RunFolder) -> float:
 
 def learner_of(document: RunDocument, task: Task, seed: int) -> Learner:
     """The learner of a stored run, untrained."""
-    config = stored_config(document.learner, document.preset, task, document.config)
+    config = stored_config(document.learner, task, document.config)
     return make_learner(task, document.learner, seed, document.machine, config)
 
 
@@ -211,7 +211,7 @@ def team_of(document: RunDocument, task: Task, seeds: Sequence[int]) -> DeepTeam
     from errands.learners.deep.config import DeepConfig
     from errands.learners.deep.learner import DeepTeam
 
-    config = stored_config(document.learner, document.preset, task, document.config)
+    config = stored_config(document.learner, task, document.config)
     if not isinstance(config, DeepConfig):
         raise StoreError(f"run.json asks for a team of '{document.learner}', and only deep learners train in teams")
     return DeepTeam(
@@ -385,7 +385,7 @@ class _Training:
             member.table.sync()
             member.stored = write_checkpoint(
                 member.place.path, member.place.seed, member.learner.step, arrays, member.evaluations,
-                self.seconds, member.stored, self.training_seconds, member.place.owner,
+                self.seconds, member.stored, self.training_seconds, member.place.run,
             )  # fmt: skip
             member.stored_evaluations = len(member.evaluations)
 
@@ -444,7 +444,7 @@ def newest_common(places: Sequence[SeedFolder]) -> tuple[list[Checkpoint], Seque
     notes = [f"{gone} is missing" for place in places if (gone := lost(place.path)) is not None]
     for step in sorted(common, reverse=True):
         try:
-            checkpoints = [read_checkpoint(place.path, place.seed, step, place.owner) for place in places]
+            checkpoints = [read_checkpoint(place.path, place.seed, step, place.run) for place in places]
         except OtherRun:
             raise
         except StoreError as fault:
@@ -484,7 +484,7 @@ def end_seed(folder: RunFolder, run: Run, student: Learner, best: Optimum) -> Re
     with place.locked(), place.table_from(list(run.evaluations)) as table:
         table.sync()
         stored = write_checkpoint(
-            place.path, run.seed, student.step, student.written(), run.evaluations, run.wall_seconds, None, trained, place.owner
+            place.path, run.seed, student.step, student.written(), run.evaluations, run.wall_seconds, None, trained, place.run
         )
         result = _result(run, best.length, stored, round(trained, 6))
         return place.end(result)

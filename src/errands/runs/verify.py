@@ -13,7 +13,6 @@ from errands.runs.checkpoint import documents, line, newest, packed
 from errands.runs.documents import damaged
 from errands.runs.files import Arrays, digest
 from errands.runs.folder import HEAD, SWEEP, RunFolder, SeedFolder, open_run, open_sweep
-from errands.runs.provenance import versions
 from errands.runs.train import jobs_of, students_of
 from errands.tables import Evaluation
 
@@ -107,13 +106,6 @@ def _names(stored: Arrays, again: Arrays) -> list[str]:
     return [n for n in every if n not in stored or n not in again or stored[n].tobytes() != again[n].tobytes()]
 
 
-def changed_versions(run: RunFolder) -> list[str]:
-    """The versions that are not those with which a run was made."""
-    then, now = run.document.versions, versions(run.task.world.kind, "jax" in run.document.versions)
-    return [f"{name} {then.get(name, 'absent')} then, {now.get(name, 'absent')} now"
-            for name in sorted(then.keys() | now.keys()) if then.get(name) != now.get(name)]  # fmt: skip
-
-
 def faults(path: Path) -> Iterator[str]:
     """What is wrong with the files of a run or sweep; nothing, when it can be trusted."""
     try:
@@ -143,7 +135,7 @@ def _of_seed(place: SeedFolder, last: int) -> Iterator[str]:
         return
     steps = checkpoints.steps(path)
     looks: list[Callable[[], object]] = [place.evaluations, partial(checkpoints.lost, path)]
-    looks += [partial(checkpoints.read_checkpoint, path, place.seed, step, place.owner) for step in steps]
+    looks += [partial(checkpoints.read_checkpoint, path, place.seed, step, place.run) for step in steps]
     damage = [fault for look in looks if (fault := _fault(look))]
     yield from damage
     try:

@@ -9,7 +9,6 @@ from errands.errors import ConfigError
 from errands.kernels import qcorm as kernel
 from errands.kernels.qcorm import Coefficients, CoupledValues
 from errands.learners import make_learner
-from errands.learners.presets import as_document, stored_config
 from errands.learners.tabular.qcorm import QCoRM, QCoRMConfig
 from errands.oracle.optimum import steps_to_go
 from errands.tasks import load
@@ -86,13 +85,9 @@ def test_the_step_cost_of_theorem_1_is_charged_only_to_legs_faster_than_the_best
         assert kernel.final_reward(_values(4.0, 10.0), rates, 0, 6, 11) == pytest.approx(0.25)
 
 
-def test_a_reading_that_nobody_knows_is_refused_and_old_runs_keep_theirs() -> None:
+def test_a_reading_that_nobody_knows_is_refused() -> None:
     with pytest.raises(ConfigError, match="delta is 'other'; choose from episode, gated, printed"):
         QCoRMConfig(delta="other")  # type: ignore[arg-type]
-    task, document = load("figure-1"), as_document(QCoRMConfig())
-    del document["delta"]
-    assert stored_config("qcorm", "tuned", task, document) == QCoRMConfig(delta="printed")
-    assert stored_config("qcorm", "paper", task, as_document(QCoRMConfig())) == QCoRMConfig()
 
 
 def test_the_reward_of_theorem_1_never_overflows() -> None:

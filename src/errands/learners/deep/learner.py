@@ -19,7 +19,7 @@ from errands.learners.deep.agent import AgentState, DeepAgent, decide, decide_ma
 from errands.learners.deep.bandit import BanditMemory
 from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.machine import Kind
-from errands.learners.deep.saving import join, present, seed_form, split
+from errands.learners.deep.saving import join, seed_form, split
 from errands.learners.deep.team import Team, team_of
 from errands.machines.counting import Quotient
 from errands.machines.stepping import State
@@ -49,11 +49,6 @@ def wall_stopwatch() -> Stopwatch:
 
 
 EVALUATION_STEPS = SavedArray("int64", (), "environment steps that evaluations took", low=0, high=MOST)
-
-
-def _complete(saved: Saved) -> Saved:
-    """The arrays by today's names; the first checkpoints did not count the steps of evaluations."""
-    return {"evaluation_steps": np.array(0, np.int64), **present(saved)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +216,6 @@ class DeepLearner(Learner):
     def restore(self, saved: Saved) -> None:
         """Continue where `saved` was taken; a StoreError where it has another form."""
         self._alone("restored")
-        saved = _complete(saved)
         checked(saved, self.form())
         self.team.restore({name: array for name, array in saved.items() if name != "evaluation_steps"})
         self._take_counts(saved)
@@ -287,7 +281,6 @@ class DeepTeam:
     def restore(self, parts: Sequence[Saved]) -> None:
         """Continue where the members' checkpoints were taken, all at the same step."""
         # Every part is checked before any is used: a team is restored as a whole or not at all.
-        parts = [_complete(part) for part in parts]
         for member, part in zip(self.members, parts, strict=True):
             checked(part, member.form())
         arrays = [{name: array for name, array in part.items() if name != "evaluation_steps"} for part in parts]

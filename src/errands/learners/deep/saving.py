@@ -18,29 +18,14 @@ MOST_COUNT = 2**31 - 1
 MOST_STEPS = 2**30
 """More steps than a run takes, and as many again fit into what counts them."""
 FINITE = float(np.finfo(np.float32).max)
-# Checkpoints come from strangers and from older versions: names are translated, and every number has bounds, because a
-# compiled gather with an index out of range does not fail but reads something else.
-EARLIER = {"minds": "agent_states", "places": "positions"}
-"""Parts of a team's state by the names that they had in version 0.1.0."""
+# Checkpoints come from strangers: every number has bounds, because a compiled gather with an index out of range does not
+# fail but reads something else.
 
 
 def named(state: Any) -> list[tuple[str, Any]]:
     """The arrays of a team's state by name, such as agent_states.high.eta."""
     paths, _ = jax.tree_util.tree_flatten_with_path(state)
     return [(".".join(str(getattr(p, "name", p)) for p in path), leaf) for path, leaf in paths]
-
-
-def present(saved: Saved) -> Saved:
-    """The arrays by today's names, and with the one that QCoRM's first checkpoints lack."""
-
-    def today(name: str) -> str:
-        first, _, rest = name.partition(".")
-        return ".".join([EARLIER.get(first, first), rest]) if rest else name
-
-    arrays = {today(name): array for name, array in saved.items()}
-    if (scale := arrays.get("agent_states.high.scale")) is not None:
-        arrays.setdefault("agent_states.high.share", np.zeros_like(scale))
-    return arrays
 
 
 def team_form(agent: DeepAgent, state: Any) -> Form:

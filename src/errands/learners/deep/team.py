@@ -21,7 +21,7 @@ from errands.learners.deep.device import DeviceWorld, device_world
 from errands.learners.deep.host_envs import Spaces, host_envs_of
 from errands.learners.deep.machine import Kind, MachineArrays, machine_arrays
 from errands.learners.deep.methods import agent_of
-from errands.learners.deep.saving import named, present, team_form
+from errands.learners.deep.saving import named, team_form
 from errands.oracle.episode import sampled
 from errands.tables import Evaluation
 from errands.tasks.task import Task
@@ -129,7 +129,6 @@ class Team(ABC):
 
     def restore(self, saved: Saved) -> None:
         """Continue where `saved` was taken; a StoreError where its arrays are not those of this team."""
-        saved = present(saved)
         form = self.form()
         # Form first, then what only the numbers together can tell; nothing is put on the device before both hold.
         lengths = checked(saved, form)

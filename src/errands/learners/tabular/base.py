@@ -293,7 +293,6 @@ class TabularLearner(Learner):
         """Continue where `saved` was taken; an environment without tables goes on where it was, if it can."""
         if isinstance(self.world, Asked):
             # Labels come first: the shapes that `form` asks for depend on how many there are.
-            saved = {"env": np.zeros(0, np.uint8), **saved}  # of a run that did not store it yet
             labels = _labels(saved.get("labels"))
             self.world.labels[:] = labels
             self.relabel()
