@@ -37,7 +37,7 @@ from errands.tasks import load
 
 BANDWIDTH = 4.3e12
 """Bytes per second that a copy moves on an H200, read and written together."""
-VARIANTS: dict[str, dict[str, Any]] = {"one-hot": {"network": "one-hot"}, "value": {"choice": "value"}}
+VARIANTS: dict[str, dict[str, Any]] = {"one-hot": {"network": "one-hot"}}
 
 
 PROGRAMS: dict[str, dict[str, Any]] = {
@@ -139,15 +139,10 @@ def learn(run: str, args: argparse.Namespace) -> dict[str, Any]:
     """Greedy lengths of every seed on the way to `steps`."""
     before = time.perf_counter()
     team = make(run, args)
-    steady = dataclasses.replace(team.agent, config=dataclasses.replace(team.agent.config, greedy="target"))
     rows: list[list[Any]] = []
     for evaluations in team.train(args.steps):
         lengths = [e.episode_length if e.success else -e.episode_length for e in evaluations]
         rows.append([evaluations[0].step, lengths])
-        if args.both:
-            online, team.agent = team.agent, steady
-            rows[-1].append([e.episode_length if e.success else -e.episode_length for e in team.evaluate()])
-            team.agent = online
         inside = state_of_values(team) if args.values else {}
         rows[-1] += [inside] if inside else []
         print(json.dumps({"run": run, "step": rows[-1][0], "lengths": lengths} | inside), file=sys.stderr, flush=True)
@@ -272,7 +267,6 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=300_000)
     parser.add_argument("--eval-every", type=int, default=20_000)
     parser.add_argument("--seconds", type=float, default=1e9)
-    parser.add_argument("--both", action="store_true", help="evaluate the target weights too")
     parser.add_argument("--values", action="store_true", help="learn: the greatest value and silent units too (DDQN)")
     parser.add_argument("--paths", default="now", help=f"of {', '.join(PATHS)}")
     parser.add_argument("--out", type=Path)

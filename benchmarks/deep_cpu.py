@@ -173,7 +173,8 @@ def learn(args: argparse.Namespace) -> None:
                 found = load(task)
                 config = deep_preset(learner, "tuned", found)
                 every = int(steps * args.scale) // 10
-                config = dataclasses.replace(config, **SMALL, network=network, epsilon_step=3 / steps, eval_every=every)
+                fall = f"1..0.1@0,{3 * steps // 10}"
+                config = dataclasses.replace(config, **SMALL, network=network, epsilon=fall, eval_every=every)
                 team = team_of(found, learner, config, range(args.seeds))
                 rows, times = [], []
                 for evaluations in team.train(10 * every):

@@ -36,7 +36,7 @@ SIDES = {"left": {"index": 0, "below": -0.1}, "right": {"index": 0, "above": 0.1
 def deep(task: Task, learner: str, **more: Any) -> Callable[[], Learner]:
     """How a small deep learner is made."""
     if learner.startswith("qcorm") and learner != "qcorm-plus":
-        more |= {"ground_batch": 2, "ground_capacity": 8}
+        more |= {"ground_batch": 2}
     config = dataclasses.replace(deep_preset(learner, "tuned", task), **SMALL, **more)
     return lambda: DeepLearner(task, config, 0, learner)
 

@@ -29,6 +29,7 @@ from errands.learners.deep.agent import decide
 from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.host_envs import senses_of
 from errands.learners.deep.team import team_of
+from errands.learners.schedule import Schedule
 from errands.tasks.task import Task
 
 TASK = """
@@ -44,7 +45,7 @@ transitions = ["on -> on : ~never ; reward", "on -> off : never ; 0"]
 """
 SHARED: dict[str, Any] = {"gamma": 0.99, "width": 64, "depth": 2, "alpha": 1e-3, "warmup": 1_000, "eval_every": 10**9}
 CONFIGS = {
-    "CartPole-v1": DeepConfig(**SHARED, batch=64, polyak=0.01, epsilon_step=0.95 / 5_000, epsilon_end=0.05),
+    "CartPole-v1": DeepConfig(**SHARED, batch=64, polyak=0.01, epsilon="1..0.05@0,5000"),
     "Pendulum-v1": DeepConfig(**SHARED, batch=128, polyak=0.005),
 }
 STEPS = {"CartPole-v1": 40_000, "Pendulum-v1": 16_000}
@@ -118,11 +119,11 @@ def model_of(identity: str, config: DeepConfig, steps: int, seed: int, shipped: 
         "policy_kwargs": {"net_arch": [config.width] * config.depth}, "seed": seed, "device": "cpu",
     }  # fmt: skip
     if isinstance(env.action_space, gym.spaces.Discrete):
-        fall = (config.epsilon_start - config.epsilon_end) / config.epsilon_step / steps
+        epsilon = Schedule.of(config.epsilon)
         kind: Any = DQN if shipped else double()
         return kind(
-            "MlpPolicy", env, **shared, target_update_interval=1, exploration_final_eps=config.epsilon_end,
-            exploration_fraction=fall, **({} if shipped else {"max_grad_norm": float("inf")}),
+            "MlpPolicy", env, **shared, target_update_interval=1, exploration_final_eps=epsilon.end,
+            exploration_fraction=epsilon.last / steps, **({} if shipped else {"max_grad_norm": float("inf")}),
         )  # fmt: skip
     count = int(np.prod(env.action_space.shape or ()))
     noise = NormalActionNoise(np.zeros(count), np.full(count, config.action_noise))

@@ -221,7 +221,7 @@ class Parts(Anything):
 def test_convolutions_and_composed_spaces_are_written_as_programs(tmp_path: Path, room: type[Anything], network: str) -> None:
     """Weights and observations are random numbers."""
     task = errands.Task.from_env(room, lambda before, action, after, info: {"a"}, "any_order(a, b)", limit=60)
-    policy = untrained(task, "crm", network=network, networks=2)
+    policy = untrained(task, "crm", network=network)
     agents = TaskAgent(task, policy), read_policy(write_policy(task, policy, tmp_path / "p"))
     room.observation_space.seed(0)
     chosen = set()

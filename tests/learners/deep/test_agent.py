@@ -77,17 +77,6 @@ def test_rows_are_drawn_from_what_was_stored(agent, step, uniforms, index):
     assert np.asarray(rows).tolist() == [index] * 3
 
 
-def test_evaluations_act_with_the_weights_that_were_asked_for(agent):
-    agent_state = agent.init(jax.random.PRNGKey(0))
-    apart = agent_state._replace(
-        trained=agent_state.trained._replace(target=jax.tree.map(lambda x: x + 1, agent_state.trained.target))
-    )
-    assert agent.evaluated(apart) is apart
-    steady = dataclasses.replace(agent, config=dataclasses.replace(agent.config, greedy="target")).evaluated(apart)
-    for a, b in zip(jax.tree.leaves(steady.trained.weights), jax.tree.leaves(apart.trained.target), strict=True):
-        assert np.array_equal(a, b)
-
-
 NONE = jnp.zeros(0)
 
 
@@ -95,9 +84,9 @@ NONE = jnp.zeros(0)
 def test_the_head_is_the_machine_state_or_the_only_one(single, head):
     own = NoHighLevel(single)
     memory = own.start(jax.random.PRNGKey(0))
-    memory, picked = own.pick(memory, jnp.int32(5), NONE, NONE, NONE)
+    memory, picked = own.pick(memory, jnp.int32(5), NONE, NONE)
     assert int(picked) == head
-    assert int(own.best(memory, jnp.int32(3), jnp.int32(9), jnp.int32(5), NONE, NONE)) == head
+    assert int(own.best(memory, jnp.int32(3), jnp.int32(9), jnp.int32(5), NONE)) == head
 
 
 def test_nothing_is_remembered_drawn_or_added():

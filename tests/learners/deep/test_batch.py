@@ -162,7 +162,7 @@ def test_extra_rows_have_one_fixed_target_and_teach_no_other_head():
 @pytest.mark.parametrize("kind", [DDQN, TD3])
 def test_learning_with_the_one_head_that_counts_is_learning_with_all_of_them(kind, network):
     rng = np.random.default_rng(0)
-    config = DeepConfig(width=8, depth=2, batch=6, network=network, alpha=0.01, warmup=1, policy_delay=1)
+    config = DeepConfig(width=8, depth=2, batch=6, network=network, alpha=0.01, warmup=1)
     low = kind.of(3, 4, 2, config)
     own = rng.integers(4, size=(6, 1))
     actions = rng.integers(2, size=(6, 1)) if kind is DDQN else rng.uniform(-1, 1, (6, 2))

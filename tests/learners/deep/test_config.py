@@ -1,7 +1,5 @@
 """Deep presets: `paper` holds the numbers that Section 5 prints, `tuned` knows grids, Water and HalfCheetah."""
 
-from dataclasses import replace
-
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -18,7 +16,6 @@ from errands.learners.deep.config import (
     DeepQCoRMConfig,
     deep_preset,
 )
-from errands.learners.deep.team import team_of
 from errands.learners.dirl.config import DeepDiRLConfig
 from errands.tasks import load
 from errands.tasks.task import Task
@@ -30,19 +27,14 @@ from errands.tasks.task import Task
         (lambda: DeepConfig(alpha=2.0), "alpha is 2.0"),
         (lambda: DeepConfig(batch=0), "batch is 0"),
         (lambda: DeepConfig(network="tree"), "network is 'tree'"),
-        (lambda: DeepConfig(target_noise=-1.0), "must not be negative"),
         (lambda: DeepConfig(reward_scale=0.0), "must be positive"),
         (lambda: DeepHRMConfig(option_limit=0), "must be positive"),
         (lambda: DeepHRMConfig(epsilon_controller=2.0), "epsilon_controller is 2.0"),
         (lambda: DeepQCoRMConfig(min_step_reward=1.0), "Theorem 1 assumes"),
-        (lambda: DeepQCoRMConfig(ground_batch=9, ground_capacity=8), "not smaller"),
+        (lambda: DeepQCoRMConfig(ground_batch=2_000), "ground_batch is 2000; it must lie between 1 and 1,024"),
         (lambda: DeepQCoRMConfig(dedicated=False), "set dedicated=True or joint=False"),
-        (lambda: DeepQCoRMConfig(refresh=True, failed="fading"), "set failed='length' too"),
-        (lambda: DeepQCoRMConfig(refresh=True, failed="share"), "lengths, which failed='share' does not"),
-        (lambda: DeepQCoRMConfig(xi_end=-0.1), "xi_end is -0.1"),
+        (lambda: DeepQCoRMConfig(xi="1..2@0,10"), "xi is 1..2@0,10; it must lie between 0 and 1"),
         (lambda: DeepPlusConfig(contexts=0), "at least 1"),
-        (lambda: DeepPlusConfig(networks=2), "networks is 2, but 'qcorm-plus' has one"),
-        (lambda: DeepConfig(networks=0), "networks"),
         (lambda: DeepConfig(n_steps=9, capacity=8), "do not fit into capacity, 8"),
         (lambda: DeepConfig(random_actions=1.5), "random_actions is 1.5"),
         (lambda: DeepConfig(action_cost=-1.0), "must not be negative"),
@@ -58,8 +50,9 @@ def test_the_paper_preset_has_the_printed_numbers():
     water, cheetah = load("water-5"), load("cheetah-bcd")
     ddqn, td3 = deep_preset("qcorm", "paper", water), deep_preset("qcorm", "paper", cheetah)
     assert (ddqn.alpha, ddqn.gamma, ddqn.polyak, ddqn.batch, ddqn.capacity) == (1e-5, 0.9, 0.1, 32, 50_000)
-    assert (ddqn.epsilon_start, ddqn.epsilon_step, ddqn.epsilon_end) == (1.0, 0.01, 0.1)
-    assert (ddqn.xi_start, ddqn.xi_step, ddqn.xi_end, ddqn.alpha_eta, ddqn.alpha_k) == (1.0, 0.001, 0.1, 0.005, 0.05)
+    # From 1 to 0.1 by 0.01 an episode, and by 0.001 a choice.
+    assert (ddqn.epsilon, ddqn.xi) == ("1.0..0.1@0,90 episodes", "1.0..0.1@0,900")
+    assert (ddqn.alpha_eta, ddqn.alpha_k) == (0.005, 0.05)
     assert (ddqn.width, ddqn.depth) == (512, 3)
     assert (td3.alpha, td3.gamma, td3.polyak, td3.batch, td3.capacity) == (3e-4, 0.99, 0.005, 256, 1_000_000)
     assert td3.full_reward == 1000.0
@@ -87,13 +80,13 @@ def test_every_learner_has_settings_of_its_kind_everywhere(learner, preset, task
 
 def test_the_paper_trains_water_with_its_printed_numbers():
     config = deep_preset("crm", "paper", WATER)
-    assert (config.alpha, config.polyak, config.epsilon_step, config.epsilon_per) == (1e-5, 0.1, 0.01, "episode")
+    assert (config.alpha, config.polyak, config.epsilon) == (1e-5, 0.1, "1.0..0.1@0,90 episodes")
     coupled = deep_preset("qcorm", "paper", WATER)
     assert (coupled.alpha_eta, coupled.alpha_k, coupled.relabel) == (0.005, 0.05, False)
     assert (coupled.delta, coupled.ground_replay, coupled.shortest) == ("episode", "once", "ratchet")
     assert coupled.failed == "length"
     ours = deep_preset("qcorm", "tuned", WATER)
-    assert (ours.shortest, ours.failed, ours.alpha_share) == ("ratchet", "fading", 0.002)
+    assert (ours.shortest, ours.failed) == ("ratchet", "fading")
 
 
 def test_half_cheetah_is_paid_a_thousand_for_a_place_and_scaled_when_tuned():
@@ -106,14 +99,14 @@ def test_half_cheetah_is_paid_a_thousand_for_a_place_and_scaled_when_tuned():
 
 def test_where_completions_wait_and_choices_are_rare_exploring_the_order_falls_per_step():
     falls = {
-        (learner, preset): deep_preset(learner, preset, CHEETAH).xi_per
+        (learner, preset): deep_preset(learner, preset, CHEETAH).xi
         for learner in ("qcorm", "qcorm-0")
         for preset in PRESETS
     }
     # Tuned QCoRM-0 learns from completions at once, explored or not.
-    assert falls.pop(("qcorm-0", "tuned")) == "choice"
-    assert set(falls.values()) == {"step"}
-    assert deep_preset("qcorm", "paper", WATER).xi_per == "choice"
+    assert falls.pop(("qcorm-0", "tuned")) == "1.0..0.1@0,900"
+    assert set(falls.values()) == {"1.0..0.1@0,900 steps"}
+    assert deep_preset("qcorm", "paper", WATER).xi == "1.0..0.1@0,900"
 
 
 def test_a_step_of_half_cheetah_costs_at_most_what_six_full_actions_cost():
@@ -174,10 +167,3 @@ def test_long_observations_are_remembered_for_fewer_steps(size, capacity):
 
     task = Task.from_env(Long, lambda before, action, after, info: set(), "goal", limit=5, name="long")
     assert deep_preset("crm", "tuned", task).capacity == capacity
-
-
-def test_several_networks_are_not_for_td3_which_has_two_critics(line):
-    task = line()
-    config = replace(deep_preset("crm", "tuned", task), networks=2)
-    with pytest.raises(ConfigError, match="TD3 has its two critics already"):
-        team_of(task, "crm", config, (0,))

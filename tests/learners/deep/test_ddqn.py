@@ -1,4 +1,3 @@
-import dataclasses
 
 import jax
 import jax.numpy as jnp
@@ -57,28 +56,6 @@ def test_three_updates_are_those_of_plain_double_q_learning_with_optax():
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
-def test_of_two_networks_the_mean_acts_and_the_least_value_is_learnt_from():
-    """Both are taught the same goal, reckoned here with numpy network by network and row by row."""
-    both = DDQN.of(3, 1, 4, dataclasses.replace(CONFIG, networks=2))
-    trained = both.init(jax.random.PRNGKey(0))._replace(target=both.init(jax.random.PRNGKey(1)).weights)
-    networks = [jax.tree.map(lambda part, n=n: part[n], trained.weights) for n in range(2)]
-    targets = [jax.tree.map(lambda part, n=n: part[n], trained.target) for n in range(2)]
-    online = sum(np.asarray(through(one, BATCH.following)) for one in networks) / 2
-    judged = np.minimum(*(np.asarray(through(one, BATCH.following)) for one in targets))
-    later = judged[np.arange(8), online.argmax(axis=1)]
-    assert (later < np.asarray(through(targets[0], BATCH.following))[np.arange(8), online.argmax(axis=1)]).any()
-    goal = np.asarray(BATCH.reward)[:, 0] + 0.9 * np.asarray(BATCH.goes_on)[:, 0] * later
-    after, acting = jax.jit(both.learn)(trained, NOW, BATCH, jnp.zeros(0), jnp.int32(1))
-    np.testing.assert_allclose(acting[0], sum(through(one, NOW) for one in networks) / 2, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(both.view(trained, NOW, jnp.zeros(0)), acting, rtol=1e-5, atol=1e-6)
-    taken = np.asarray(BATCH.actions)[:, 0].astype(int)
-    for n, one in enumerate(networks):
-        error = np.asarray(through(one, BATCH.observations))[np.arange(8), taken] - goal
-        # The gradient at the last bias: what each row pulls at the action that it took, 1 at most.
-        slope = np.bincount(taken, np.clip(error, -1, 1), minlength=4) / 8
-        np.testing.assert_allclose(after.mean[-1][1][n], 0.1 * slope, rtol=1e-4, atol=1e-6)
-
-
 def test_a_step_that_counts_for_no_head_teaches_nothing():
     trained = LOW.init(jax.random.PRNGKey(0))
     silent = BATCH._replace(weight=jnp.zeros((8, 1)))
@@ -88,9 +65,9 @@ def test_a_step_that_counts_for_no_head_teaches_nothing():
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize(("per", "expected"), [("step", 0.7), ("episode", 0.97)])
-def test_the_chance_of_a_random_action_falls_with_steps_or_with_episodes(per, expected):
-    config = DeepConfig(epsilon_step=0.01, epsilon_per=per)
+@pytest.mark.parametrize(("unit", "expected"), [("steps", 0.7), ("episodes", 0.97)])
+def test_the_chance_of_a_random_action_falls_with_steps_or_with_episodes(unit, expected):
+    config = DeepConfig(epsilon=f"1..0.1@0,90 {unit}")
     assert float(annealed(config, jnp.int32(30), jnp.int32(3))) == pytest.approx(expected)
     assert float(annealed(config, jnp.int32(10**6), jnp.int32(10**6))) == pytest.approx(0.1)
 

@@ -53,7 +53,7 @@ class Stop(KeyboardInterrupt):
     pass
 
 
-@pytest.mark.parametrize(("name", "more"), [*((name, ()) for name in STRANGERS), ("MountainCar-v0", ("envs=4", "networks=2"))])
+@pytest.mark.parametrize(("name", "more"), [*((name, ()) for name in STRANGERS), ("MountainCar-v0", ("envs=4",))])
 def test_a_run_on_a_users_environment_is_stopped_resumed_and_verified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, more: tuple[str, ...]
 ) -> None:
@@ -109,7 +109,7 @@ def sides(before, action, after, info) -> set[str]:
 
 def room(learner: str) -> Learner:
     task = Task.from_env(Room, sides, "any_order(left, right)", limit=40, name="room")
-    quick = {"width": 32, "depth": 1, "alpha": 1e-3, "gamma": 0.9, "epsilon_step": 1e-3, "explore_steps": 1, "warmup": 50}
+    quick = {"width": 32, "depth": 1, "alpha": 1e-3, "gamma": 0.9, "epsilon": "1..0.05@0,950", "explore_steps": 1, "warmup": 50}
     settings = {**quick, "eval_every": 1_500}
     config = config_of(learner, "tuned", task, settings)
     assert config_of(learner, "tuned", task).network == "conv"

@@ -27,7 +27,7 @@ def test_td3_reaches_two_places_on_a_line(line):
 
 
 FIGURE = load("figure-1")
-NUMBERED = dataclasses.replace(deep_preset("crm", "tuned", FIGURE), **SMALL, epsilon_step=3e-4)
+NUMBERED = dataclasses.replace(deep_preset("crm", "tuned", FIGURE), **SMALL, epsilon="1..0.1@0,3000")
 
 
 def test_a_numbered_world_on_the_host_reaches_the_same_optimum():

@@ -72,7 +72,7 @@ def test_a_deep_learner_is_a_learner_whose_policy_walks_a_finite_world():
         width=48,
         depth=1,
         capacity=5_000,
-        epsilon_step=2e-4,
+        epsilon="1..0.1@0,4500",
         alpha=1e-3,
         eval_every=3_000,
     )

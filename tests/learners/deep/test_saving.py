@@ -24,7 +24,7 @@ def learner(request) -> DeepLearner:
     name, method = request.param.split()
     task = load(name)
     more = (
-        {"ground_batch": 2, "ground_capacity": 8}
+        {"ground_batch": 2}
         if method == "qcorm"
         else {"controller_capacity": 6}
         if method == "hrm"

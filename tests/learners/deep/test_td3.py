@@ -14,7 +14,7 @@ from errands.learners.deep.td3 import TD3, noisy
 from errands.learners.deep.team import team_of
 from errands.tasks import load
 
-CONFIG = DeepConfig(width=16, depth=2, alpha=1e-2, polyak=0.25, batch=8, warmup=1, gamma=0.9, policy_delay=2)
+CONFIG = DeepConfig(width=16, depth=2, alpha=1e-2, polyak=0.25, batch=8, warmup=1, gamma=0.9)
 LOW = TD3.of(3, 1, 2, CONFIG)
 DRAW = np.random.default_rng(0)
 BATCH = Batch(

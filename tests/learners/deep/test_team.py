@@ -16,7 +16,7 @@ FIGURE = load("figure-1")
 
 
 def settings(learner: str, **changes) -> DeepConfig:
-    small = {"width": 48, "depth": 1, "capacity": 5_000, "epsilon_step": 2e-4, "alpha": 1e-3, "eval_every": 4_000}
+    small = {"width": 48, "depth": 1, "capacity": 5_000, "epsilon": "1..0.1@0,4500", "alpha": 1e-3, "eval_every": 4_000}
     return dataclasses.replace(deep_preset(learner, "tuned", FIGURE), **(small | changes))
 
 

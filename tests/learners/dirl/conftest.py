@@ -18,7 +18,7 @@ RULES = {
     "moon": {"index": 0, "above": 2.0},
 }
 SMALL = DeepDiRLConfig(
-    width=24, depth=1, batch=32, alpha=3e-3, polyak=0.05, warmup=100, epsilon_step=3e-3, action_noise=0.3,
+    width=24, depth=1, batch=32, alpha=3e-3, polyak=0.05, warmup=100, epsilon="1..0.1@0,300", action_noise=0.3,
     capacity=250, edge_steps=250, rollouts=4, edge_limit=20,
 )  # fmt: skip
 

@@ -11,7 +11,7 @@ WATER, CHEETAH = load("water-2"), load("cheetah-bcd")
 
 def test_the_paper_has_its_rates_and_published_codes_rollouts():
     water, cheetah = (deep_dirl_preset("paper", task) for task in (WATER, CHEETAH))
-    assert (water.alpha, water.polyak, water.epsilon_per) == (1e-5, 0.1, "episode")
+    assert (water.alpha, water.polyak, water.epsilon) == (1e-5, 0.1, "1.0..0.1@0,90 episodes")
     assert (cheetah.gamma, cheetah.alpha, cheetah.polyak, cheetah.full_reward) == (0.99, 3e-4, 0.005, 1000.0)
     assert all(c.rollouts == 300 and c.training_share == 0.38 for c in (water, cheetah))
 
@@ -19,7 +19,7 @@ def test_the_paper_has_its_rates_and_published_codes_rollouts():
 def test_tuned_pays_the_same_after_scaling():
     paper, tuned = (deep_dirl_preset(preset, CHEETAH) for preset in ("paper", "tuned"))
     assert tuned.full_reward == pytest.approx(paper.full_reward * tuned.reward_scale)
-    assert deep_dirl_preset("tuned", WATER).epsilon_step == 1e-4
+    assert deep_dirl_preset("tuned", WATER).epsilon == "1.0..0.1@0,9000"
 
 
 @pytest.mark.parametrize(

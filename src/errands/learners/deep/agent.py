@@ -18,7 +18,6 @@ from errands.learners.deep.batch import Extra, RowShape
 from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.ddqn import annealed
 from errands.learners.deep.machine import MachineArrays
-from errands.learners.deep.network import TrainedWeights
 from errands.tables import RUNNING, SUCCESS
 
 # Letters in shapes: U machine states, L labels, K objectives, H heads, C the most completions of one step, B batch
@@ -78,7 +77,6 @@ class HighLevel(Protocol):
         memory: Memory,
         state: Int[Array, ""],
         now: Float[Array, " inputs"],
-        worth: Float[Array, " heads"],
         uniforms: Float[Array, " uniforms"],
     ) -> tuple[Memory, Int[Array, ""]]:
         """The head that acts in training."""
@@ -99,7 +97,6 @@ class HighLevel(Protocol):
         since: Int[Array, ""],
         state: Int[Array, ""],
         now: Float[Array, " inputs"],
-        worth: Float[Array, " heads"],
     ) -> Int[Array, ""]:
         """The head that acts greedily; `held` acted before and `since` counts its steps in this machine state."""
         ...
@@ -119,7 +116,7 @@ class NoHighLevel:
         """An empty memory."""
         return ()
 
-    def pick(self, memory: Memory, state: Array, now: Array, worth: Array, uniforms: Array) -> tuple[Memory, Array]:
+    def pick(self, memory: Memory, state: Array, now: Array, uniforms: Array) -> tuple[Memory, Array]:
         """The machine state itself."""
         return memory, jnp.zeros_like(state) if self.single else state
 
@@ -132,7 +129,7 @@ class NoHighLevel:
         """The memory stays empty."""
         return memory
 
-    def best(self, memory: Memory, held: Array, since: Array, state: Array, now: Array, worth: Array) -> Array:
+    def best(self, memory: Memory, held: Array, since: Array, state: Array, now: Array) -> Array:
         """The machine state itself."""
         return jnp.zeros_like(state) if self.single else state
 
@@ -164,10 +161,6 @@ class ValueLearner(Protocol):
 
     def greedy(self, acting: Array) -> Array:
         """The action in evaluations."""
-        ...
-
-    def worth(self, trained: Any, now: Array, acting: Array) -> Array:
-        """What each head expects."""
         ...
 
 
@@ -266,19 +259,6 @@ class DeepAgent:
         first, second = jax.random.split(key)
         return AgentState(self.low.init(first), self.high.start(second))
 
-    def evaluated(self, agent_state: AgentState) -> AgentState:
-        """The same with the weights that act in evaluations."""
-        if self.config.greedy == "online":
-            return agent_state
-
-        # TrainedWeights are named tuples, into which tree.map would descend: is_leaf stops it one level higher.
-        def steady(part: Any) -> Any:
-            return part._replace(weights=part.target) if isinstance(part, TrainedWeights) else part
-
-        return agent_state._replace(
-            trained=jax.tree.map(steady, agent_state.trained, is_leaf=lambda part: isinstance(part, TrainedWeights))
-        )
-
     def draw(
         self, agent_state: AgentState, step: Array, uniforms: Array
     ) -> tuple[AgentState, Int[Array, " rows"], Extra]:
@@ -330,9 +310,8 @@ class DeepAgent:
         c = self.config
         if acting is None:
             acting = self.low.view(agent_state.trained, position.observation, self.expansion.code(position.state))
-        worth = self.low.worth(agent_state.trained, position.observation, acting)
         own = uniforms[c.batch + 4 :][: self.high.uniforms]
-        high, head = self.high.pick(agent_state.high, position.state, position.observation, worth, own)
+        high, head = self.high.pick(agent_state.high, position.state, position.observation, own)
         epsilon = annealed(c, step, position.episodes)
         action = self.low.act(acting[head], uniforms[c.batch : c.batch + 2], normals, epsilon, step >= c.warmup)
         return agent_state._replace(high=high), action
@@ -348,12 +327,9 @@ class DeepAgent:
         normals: Array,
     ) -> tuple[AgentState, Float[Array, " action"]]:
         """Learn from the rows and choose an action, with the values from before the update."""
-        # `acting` was computed with the weights before the update, so `worth` has to be judged with the same ones. In
-        # both loops the action of step t is chosen by the weights that the updates of earlier steps have left.
-        before = agent_state.trained
+        # In both loops the action of step t is chosen by the weights that the updates of earlier steps have left.
         agent_state, acting = self.learn(agent_state, position, rows, extra, step, uniforms, normals)
-        held, action = self.choose(AgentState(before, agent_state.high), position, step, uniforms, normals, acting)
-        return agent_state._replace(high=held.high), action
+        return self.choose(agent_state, position, step, uniforms, normals, acting)
 
     def machine_step(self, state: Array, time: Array, outcome: WorldStep) -> MachineStep:
         """One machine step; `time` counts the steps of the episode, this one included."""
@@ -419,10 +395,8 @@ def decide(
     agent: DeepAgent, agent_state: AgentState, observation: Array, state: Array, held: Array, since: Array
 ) -> tuple[Array, Array]:
     """The greedy action and the head that chose it."""
-    agent_state = agent.evaluated(agent_state)
     acting = agent.low.view(agent_state.trained, observation, agent.expansion.code(state))
-    worth = agent.low.worth(agent_state.trained, observation, acting)
-    head = agent.high.best(agent_state.high, held, since, state, observation, worth)
+    head = agent.high.best(agent_state.high, held, since, state, observation)
     return agent.low.greedy(acting[head]), head
 
 

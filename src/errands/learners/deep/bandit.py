@@ -12,17 +12,18 @@ from jaxtyping import Array, Bool, Float, Int
 
 from errands.learners.deep.agent import Note
 from errands.learners.deep.batch import Extra
-from errands.learners.deep.config import FADING, DeepQCoRMConfig
+from errands.learners.deep.config import GROUND_CAPACITY, XI_UNITS, DeepQCoRMConfig
+from errands.learners.schedule import Schedule
 
 # U machine states, K objectives; the coupled state (u, k) has the number u * K + k. Seeds run side by side in one
 # program, so "do nothing" is written as a selection of the old value, or as a write to an index behind the end of an
 # array, which mode="drop" leaves out.
 ROW, COUPLED, ENTERED, DURATION, EXPLOITED = range(5)
 """Columns of `pending`: training step, coupled state, time at which it was entered, K^tau, whether its choice exploited."""
-STEP, HEAD, REWARD, WEIGHT, TOOK, LENGTH = range(6)
-"""Columns of `ground`: training step, objective, reward, weight, K^tau, K."""
-LEAST_SCALE = 0.05
-"""Normalised rewards are enlarged twentyfold at most."""
+STEP, HEAD, REWARD, WEIGHT = range(4)
+"""Columns of `ground`: training step, objective, reward, weight."""
+FADING_RATE = 0.002
+"""The rate at which the pay of failures fades with each success."""
 
 
 class BanditMemory(NamedTuple):
@@ -47,12 +48,10 @@ class BanditMemory(NamedTuple):
     """Grounding transitions of the episode."""
     waiting: Int[Array, ""]
     """How many of them there are."""
-    ground: Float[Array, "capacity 6"]
+    ground: Float[Array, "capacity 4"]
     """Grounding transitions of past episodes; steps are exact up to 2^24."""
-    scale: Float[Array, ""]
-    """The running mean of rewards as a share of the full one."""
     share: Float[Array, ""]
-    """How far the pay of failures has faded, s: 0 at first, nearer to 1 with every exploited success; or their share."""
+    """How far the pay of failures has faded, s: 0 at first, nearer to 1 with every exploited success."""
     grounded: Int[Array, ""]
     replayed: Int[Array, ""]
 
@@ -63,9 +62,12 @@ class Bandit:
 
     config: DeepQCoRMConfig
     open: Bool[Array, "states objectives"]
-    limit: int
-    """Steps after which an episode is cut off."""
     episode: tuple[str, ...] = ("choice", "exploited", "clean", "entered", "pending", "waiting")
+
+    @property
+    def xi(self) -> Schedule:
+        """The probability of exploring the order."""
+        return Schedule.of(self.config.xi, "xi", XI_UNITS)
 
     @property
     def objectives(self) -> int:
@@ -86,7 +88,7 @@ class Bandit:
         """Nothing known."""
         # An objective can be completed several times in an episode (the station after every box); what finds no room is
         # lost.
-        size, room = self.config.ground_capacity, 4 * self.objectives + 4
+        size, room = GROUND_CAPACITY, 4 * self.objectives + 4
         zero = jnp.int32(0)
         return BanditMemory(
             eta=jnp.full(self.open.shape, jnp.inf, jnp.float32),
@@ -100,27 +102,24 @@ class Bandit:
             choices=zero,
             pending=jnp.zeros((room, 5), jnp.int32),
             waiting=zero,
-            ground=jnp.zeros((size, 6)),
-            scale=jnp.float32(1.0),
+            ground=jnp.zeros((size, 4)),
             share=jnp.float32(0.0),
             grounded=zero,
             replayed=zero,
         )
 
     def pick(
-        self, memory: BanditMemory, state: Array, now: Array, worth: Array, uniforms: Array
+        self, memory: BanditMemory, state: Array, now: Array, uniforms: Array
     ) -> tuple[BanditMemory, Array]:
         """The objective in hand, or a new choice: fewest steps to go, or with probability xi another, unused first."""
-        c = self.config
         open_ = self.open[state]
         several = jnp.sum(open_) > 1
-        # The paper does not say per what xi falls: here per choice between several objectives, or per step.
-        xi = jnp.maximum(c.xi_end, c.xi_start - c.xi_step * memory.choices)
+        xi = self.xi.at(memory.choices, jnp.clip)
         explore = several & (uniforms[0] < xi)
         ties = uniforms[1 : 1 + self.objectives]
         # Used transitions rank below 1 and unused ones from 1 on: exploring takes an unused one wherever there is one.
         other = ties + ~memory.used[state]
-        rank = jnp.where(explore, other, self._rank(memory, state, worth, ties))
+        rank = jnp.where(explore, other, self._rank(memory, state, ties))
         fresh = jnp.argmax(jnp.where(open_, rank, -jnp.inf)).astype(jnp.int32)
         new = memory.choice < 0
         choice = jnp.where(new, fresh, memory.choice)
@@ -130,43 +129,37 @@ class Bandit:
             choice=choice,
             exploited=jnp.where(new, ~explore, memory.exploited),
             clean=memory.clean & ~(new & explore),
-            choices=memory.choices + ((new & several) | (c.xi_per == "step")),
+            choices=memory.choices + ((new & several) | (self.xi.unit == "steps")),
             used=memory.used | here,
         ), choice
 
-    def _rank(self, memory: BanditMemory, state: Array, worth: Array, ties: Array) -> Float[Array, " objectives"]:
-        """The highest is exploited: fewest steps to go, then any that is not known; or the largest value."""
-        if self.config.choice == "value":
-            return worth
+    def _rank(self, memory: BanditMemory, state: Array, ties: Array) -> Float[Array, " objectives"]:
+        """The highest is exploited: fewest steps to go, then any that is not known."""
         # Known ones rank above 0 and unknown ones below -1, whatever the ties: exploiting prefers what has succeeded
         # before.
         eta = memory.eta[state]
         return jnp.where(jnp.isfinite(eta), 1.0 / (1.0 + eta), ties - 2.0)
 
-    def best(self, memory: BanditMemory, held: Array, since: Array, state: Array, now: Array, worth: Array) -> Array:
+    def best(self, memory: BanditMemory, held: Array, since: Array, state: Array, now: Array) -> Array:
         """The objective in hand, or the open one that the high level exploits."""
-        rank = self._rank(memory, state, worth, -jnp.arange(self.objectives) / self.objectives)
+        rank = self._rank(memory, state, -jnp.arange(self.objectives) / self.objectives)
         best = jnp.argmax(jnp.where(self.open[state], rank, -jnp.inf)).astype(jnp.int32)
         return jnp.where(since > 0, held, best)
 
     def replay(self, memory: BanditMemory, step: Array, uniforms: Array) -> tuple[BanditMemory, Extra]:
         """Grounding rows for the next update: drawn from all that are kept, or the next that were not replayed yet."""
         c = self.config
-        stored = jnp.minimum(memory.grounded, c.ground_capacity)
+        stored = jnp.minimum(memory.grounded, GROUND_CAPACITY)
         if c.ground_replay == "always":
             at = jnp.floor(uniforms[1 + self.objectives :] * stored).astype(jnp.int32)
             there = jnp.broadcast_to(stored > 0, at.shape)
         else:
             # Both counts only grow; rows that were overwritten before their turn are skipped.
-            number = jnp.maximum(memory.replayed, memory.grounded - c.ground_capacity) + jnp.arange(c.ground_batch)
-            there, at = number < memory.grounded, number % c.ground_capacity
+            number = jnp.maximum(memory.replayed, memory.grounded - GROUND_CAPACITY) + jnp.arange(c.ground_batch)
+            there, at = number < memory.grounded, number % GROUND_CAPACITY
             memory = memory._replace(replayed=jnp.minimum(number[-1] + 1, memory.grounded))
         rows = memory.ground[at]
         when, head, target = rows[:, STEP].astype(jnp.int32), rows[:, HEAD].astype(jnp.int32), rows[:, REWARD]
-        if c.refresh:
-            target = self.reward(memory, head, rows[:, TOOK], rows[:, LENGTH])
-        if c.normalise:
-            target = target / jnp.maximum(memory.scale, LEAST_SCALE)
         # A grounding row names its step in the replay buffer, which may have been overwritten since.
         fresh = there & (step - when < c.capacity)
         return memory, Extra(when, head, target, rows[:, WEIGHT] * fresh)
@@ -217,33 +210,26 @@ class Bandit:
         exploited = pending[:, EXPLOITED] == 1
         objective = pending[:, COUPLED] % self.objectives
         took = pending[:, DURATION].astype(jnp.float32)
-        paid_for = jnp.where(note.success, length, self.limit) if c.failed == "limit" else length
-        paid_for = jnp.broadcast_to(paid_for, took.shape)
         # Rewards are those of the estimates before the episode's own durations join K_op.
-        reward = self.reward(memory, objective, took, paid_for)
-        if c.failed in FADING and c.joint:
+        reward = self.reward(memory, objective, took, jnp.broadcast_to(length, took.shape))
+        if c.failed == "fading" and c.joint:
             # By its length a failure would be the shortest episode of all. Full pay lets a leg be quick before the next one
             # can go on from there; once episodes succeed, running into a failure must not pay.
             reward = jnp.where(note.success, reward, c.full_reward * (1.0 - memory.share**2))
         # Failures do not bring the pay back: exploring fails many an episode of a good policy, and where it fails most of
         # them, to fail would go on paying more than to succeed.
-        counts = note.over & memory.clean & (note.success | (c.failed == "share"))
-        learnt = jnp.where(counts, c.alpha_share, 0.0)
-        memory = memory._replace(share=memory.share + learnt * (note.success - memory.share))
+        faded = jnp.where(note.over & memory.clean & note.success, FADING_RATE, 0.0)
+        memory = memory._replace(share=memory.share + faded * (1.0 - memory.share))
         memory = memory._replace(best=self._durations(memory, pending, won & exploited))
         if not c.dedicated:
             return memory
-        replayed = exploited | c.replay_explored
-        if c.failed == "skip":
-            replayed = replayed & note.success
         # Transitions that are not replayed take a slot too, with weight 0: slots then follow from counts alone.
-        at = jnp.where(listed, (memory.grounded + jnp.arange(len(pending))) % c.ground_capacity, c.ground_capacity)
-        columns = [pending[:, ROW], objective, reward, replayed, took, paid_for]
+        at = jnp.where(listed, (memory.grounded + jnp.arange(len(pending))) % GROUND_CAPACITY, GROUND_CAPACITY)
+        columns = [pending[:, ROW], objective, reward, exploited]
         rows = jnp.stack([column.astype(jnp.float32) for column in columns], axis=1)
         return memory._replace(
             ground=memory.ground.at[at].set(rows, mode="drop"),
             grounded=memory.grounded + jnp.sum(listed),
-            scale=self._scale(memory.scale, reward, won & replayed),
         )
 
     def _shortest(self, memory: BanditMemory, counts: Bool[Array, ""], length: Float[Array, ""]) -> Float[Array, ""]:
@@ -252,15 +238,6 @@ class Bandit:
             counts = counts & (length <= memory.shortest)
         nearer = memory.shortest + self.config.alpha_k * (length - memory.shortest)
         return jnp.where(counts, jnp.where(jnp.isfinite(memory.shortest), nearer, length), memory.shortest)
-
-    def _scale(
-        self, scale: Array, reward: Float[Array, " pending"], counts: Bool[Array, " pending"]
-    ) -> Float[Array, ""]:
-        """The running mean of the rewards' share of the full one, after those of an episode."""
-        # One pull by 1 - (1 - alpha_k) ** n towards the mean of n values stands for n single updates.
-        number = jnp.sum(counts)
-        mean = jnp.sum(jnp.where(counts, reward, 0.0)) / jnp.maximum(number, 1) / self.config.full_reward
-        return scale + (1 - (1 - self.config.alpha_k) ** number) * (mean - scale)
 
     def reward(
         self,
@@ -282,8 +259,7 @@ class Bandit:
         if c.delta == "gated":
             some = some & (late > 0)
         excess = jnp.where(some, excess, 0.0)
-        base = c.gamma if c.penalty is None else c.penalty
-        reward = base ** (excess + 1.0) * c.full_reward
+        reward = c.gamma ** (excess + 1.0) * c.full_reward
         if c.min_step_reward and c.gamma < 1:
             # The proof bounds the steps that a leg faster than K_op saves; a slower one saves none.
             saved = jnp.minimum(c.gamma ** jnp.minimum(1.0 - took, 0.0) - c.gamma**excess, 1e12)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from errands.errors import ConfigError, TaskError, UnknownName
 from errands.learners import continuous_actions
 from errands.learners.base import LearnerConfig
+from errands.learners.schedule import schedule_text
 from errands.tasks.task import Task
 from errands.worlds.spaces import seeing
 
@@ -15,23 +16,21 @@ from errands.worlds.spaces import seeing
 # here.
 _WORDS = {
     "network": ("heads", "one-hot", "conv"),
-    "epsilon_per": ("step", "episode"),
-    "greedy": ("online", "target"),
     "platform": ("any", "cpu", "gpu"),
     "vector": ("sync", "async"),
 }
-FADING = ("fading", "share")
-"""Ways of paying failures in which they are paid less and less."""
+EPSILON_UNITS, XI_UNITS = ("steps", "episodes"), ("choices", "steps")
+"""What schedules count: the first unless the text says the other. The paper says neither."""
+GROUND_CAPACITY = 1_024
+"""Grounding transitions that QCoRM's own buffer holds."""
 MOST_ENVS = 250
 """Environments of a seed: no more than half a chunk of random numbers."""
 
 _QCORM_WORDS = {
     "ground_replay": ("always", "once"),
-    "choice": ("steps-to-go", "value"),
     "delta": ("episode", "gated", "printed"),
     "shortest": ("ratchet", "mean"),
-    "failed": ("length", "limit", "skip", "fading", "share"),
-    "xi_per": ("choice", "step"),
+    "failed": ("length", "fading"),
 }
 
 
@@ -63,20 +62,12 @@ class DeepConfig(LearnerConfig):
     """Units of each hidden layer."""
     depth: int = 3
     """Hidden layers."""
-    networks: int = 1
-    """Networks that learn side by side: their mean acts, and the least of their values is what follows (DDQN)."""
     network: Literal["heads", "one-hot", "conv"] = "heads"
     """A trunk with a head per objective or machine state, the paper's one-hot input, or heads behind a convolution (pictures)."""
     standardise: bool = False
     """Whether observations are shifted and scaled by mean and deviation of those learnt from; pictures channel by channel."""
-    epsilon_start: float = 1.0
-    """Probability of a random action at the first step (DDQN)."""
-    epsilon_step: float = 3e-5
-    """How much that probability falls each time."""
-    epsilon_end: float = 0.1
-    """Where it stops falling."""
-    epsilon_per: Literal["step", "episode"] = "step"
-    """Whether it falls with every step or with every episode."""
+    epsilon: float | str = "1.0..0.1@0,30000"
+    """Probability of a random action (DDQN): a number, or from..to@first,last in steps or, with that word behind it, episodes."""
     explore_steps: int = 1
     """Steps for which a random action (DDQN) or the noise on actions (TD3) is kept, so that exploring gets somewhere."""
     explore_mixed: bool = False
@@ -87,14 +78,6 @@ class DeepConfig(LearnerConfig):
     """Probability of a random action instead of a noisy one (TD3)."""
     action_cost: float = 0.0
     """What the actor pays for the square of its outputs before they are bent into [-1, 1], lest all end at a bound (TD3)."""
-    target_noise: float = 0.2
-    """Standard deviation of the noise on target actions (TD3)."""
-    noise_clip: float = 0.5
-    """Where the noise on target actions is cut off (TD3)."""
-    policy_delay: int = 2
-    """Updates of the critics to one of actor and targets (TD3)."""
-    greedy: Literal["online", "target"] = "online"
-    """Which weights act in evaluations: those in training, or the target that follows them and is steadier."""
     reward_scale: float = 1.0
     """What the machine's rewards are multiplied with before they are learnt from."""
     platform: Literal["any", "cpu", "gpu"] = "any"
@@ -106,10 +89,11 @@ class DeepConfig(LearnerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._shares("alpha", "polyak", "epsilon_start", "epsilon_step", "epsilon_end", "random_actions")
-        self._at_least(1, "batch", "capacity", "width", "depth", "policy_delay", "warmup", "explore_steps")
-        self._at_least(1, "n_steps", "learn_every", "eval_episodes", "networks")
-        self._not_negative("action_noise", "target_noise", "noise_clip", "action_cost")
+        self._shares("alpha", "polyak", "random_actions")
+        object.__setattr__(self, "epsilon", schedule_text(self.epsilon, "epsilon", EPSILON_UNITS))
+        self._at_least(1, "batch", "capacity", "width", "depth", "warmup", "explore_steps")
+        self._at_least(1, "n_steps", "learn_every", "eval_episodes")
+        self._not_negative("action_noise", "action_cost")
         self._positive("reward_scale")
         self._words(_WORDS)
         if (self.n_steps - 1) * self.envs >= self.capacity:
@@ -171,57 +155,34 @@ class DeepQCoRMConfig(DeepConfig):
     """Grounding transitions wait in a buffer of their own for the end of the episode; else they are learnt from at once."""
     ground_batch: int = 8
     """Rows of that buffer which join each update."""
-    ground_capacity: int = 1_024
-    """Grounding transitions that it holds."""
     ground_replay: Literal["always", "once"] = "always"
     """Whether they are sampled in every update, or replayed once when their episode has ended."""
     relabel: bool = True
     """Learn from each step for every objective, as if it were open, rather than for those that are."""
-    replay_explored: bool = False
-    """Whether grounding transitions of choices that explored the order are replayed too."""
     alpha_eta: float = 0.05
     """Learning rate of the steps to go."""
     alpha_k: float = 0.05
     """Learning rate of the running shortest episode and best durations."""
-    xi_start: float = 1.0
-    """Probability of exploring the order at the first choice."""
-    xi_step: float = 0.001
-    """How much that probability falls each time."""
-    xi_end: float = 0.1
-    """Where it stops falling."""
-    xi_per: Literal["choice", "step"] = "choice"
-    """Whether it falls with every choice between coupled states or with every step, where choices are rare."""
-    choice: Literal["steps-to-go", "value"] = "steps-to-go"
-    """How the next objective is chosen: by the bandit over steps to go, or by the largest value."""
+    xi: float | str = "1.0..0.1@0,900"
+    """Probability of exploring the order: a number, or from..to@first,last in choices of an objective or in steps."""
     delta: Literal["episode", "gated", "printed"] = "episode"
     """Theorem 1's delta K, never below 0: K - K_mi; the printed max(K_op - K^tau, K - K_mi) only where K > K_mi; or always."""
     shortest: Literal["ratchet", "mean"] = "mean"
     """K_mi moves towards exploited successful episodes that are no longer than it, or is the running mean of all of them."""
-    penalty: float | None = None
-    """The base whose power delta K + 1 scales the full reward; None is gamma, as printed."""
     floor: float | None = None
     """The least share of the full reward that a completion is paid; None sets no bound, as printed."""
-    failed: Literal["length", "limit", "skip", "fading", "share"] = "length"
-    """What completions of failed episodes are paid: by length, as at the limit, not, less with each success, or by their share."""
-    alpha_share: float = 0.002
-    """`fading` and `share` pay 1 - s squared: the rate at which s nears 1 with each success, or follows the share of successes."""
-    refresh: bool = False
-    """Compute rewards anew from the present K_mi and K_op whenever a grounding transition is replayed."""
-    normalise: bool = False
-    """Divide replayed rewards by their running mean, so that values keep their size while K_mi falls."""
+    failed: Literal["length", "fading"] = "length"
+    """What completions of failed episodes are paid: by the episode's length, or less with each success."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._shares("alpha_eta", "alpha_k", "alpha_share", "xi_start", "xi_step", "xi_end", "penalty", "floor")
+        self._shares("alpha_eta", "alpha_k", "floor")
+        object.__setattr__(self, "xi", schedule_text(self.xi, "xi", XI_UNITS))
         self._words(_QCORM_WORDS)
         if self.full_reward <= 0 or self.min_step_reward > 0:
             raise ConfigError("full_reward must be positive and min_step_reward not positive, as Theorem 1 assumes")
-        if self.ground_batch < 1 or self.ground_capacity < self.ground_batch:
-            raise ConfigError("ground_batch must be at least 1 and ground_capacity not smaller than it")
-        if self.refresh and self.failed in FADING:
-            raise ConfigError(
-                f"refresh takes rewards from lengths, which failed='{self.failed}' does not; set failed='length' too"
-            )
+        if not 1 <= self.ground_batch <= GROUND_CAPACITY:
+            raise ConfigError(f"ground_batch is {self.ground_batch}; it must lie between 1 and {GROUND_CAPACITY:,}")
         if self.joint and not self.dedicated:
             raise ConfigError(
                 "the reward of Theorem 1 is known at the end of the episode only; set dedicated=True or joint=False"
@@ -248,8 +209,6 @@ class DeepPlusConfig(DeepConfig):
         self._at_least(1, "contexts", "code_width")
         self._not_negative("leg")
         self._shares("visited")
-        if self.networks > 1:
-            raise ConfigError(f"networks is {self.networks}, but 'qcorm-plus' has one; leave it out")
         if not 0 <= self.late < self.depth:
             raise ConfigError(f"late is {self.late}; it must be at least 0 and less than depth, {self.depth}")
 
@@ -275,8 +234,7 @@ STRANGER = {
     "width": 128,
     "depth": 2,
     "batch": 64,
-    "epsilon_step": 5e-5,
-    "epsilon_end": 0.05,
+    "epsilon": "1.0..0.05@0,19000",
     "explore_steps": 16,
     "explore_mixed": True,
     "standardise": True,
@@ -331,12 +289,12 @@ def _ddqn(learner: str, preset: str, task: Task) -> dict[str, Any]:
         # The paper says that epsilon falls by 0.01 but not per what: per episode, else exploring would end after 90
         # steps. Its buffer and batch, times the number of objectives or states, are ours of one: rows are expanded when
         # sampled.
-        values: dict[str, Any] = {"alpha": 1e-5, "polyak": 0.1, "epsilon_step": 0.01, "epsilon_per": "episode"}
+        values: dict[str, Any] = {"alpha": 1e-5, "polyak": 0.1, "epsilon": "1.0..0.1@0,90 episodes"}
         if CONFIGS[learner] is DeepQCoRMConfig:
             values |= {"alpha_eta": 0.005, "relabel": False, "ground_replay": "once", "shortest": "ratchet"}
         return values
     # Cells come as one-hot rows, for which a smaller network and larger steps do.
-    values = {"width": 128, "alpha": 3e-4, "epsilon_step": 1e-4} if task.finite is not None else {}
+    values = {"width": 128, "alpha": 3e-4, "epsilon": "1.0..0.1@0,9000"} if task.finite is not None else {}
     if task.world.kind == "gymnasium" and task.finite is None:
         values = STRANGER | _sight(task) | (FAR if learner in FAR_LEARNERS else {})
     if learner == "qcorm-plus":
@@ -386,7 +344,7 @@ def _td3(learner: str, preset: str, task: Task) -> dict[str, Any]:
         if learner == "qcorm" or preset == "paper":
             # Completions wait for the end of the episode, and those of explored choices teach nothing. With a choice or
             # two in a thousand steps exploring that falls per choice goes on and on, and who is paid for nothing stands still.
-            values["xi_per"] = "step"
+            values["xi"] = "1.0..0.1@0,900 steps"
         if robot:
             # In the scale of the rewards that are learnt from, not of those that the machine pays.
             values["min_step_reward"] = -COST * full / largest

@@ -76,7 +76,7 @@ class Controller:
         )  # fmt: skip
 
     def pick(
-        self, memory: ControllerMemory, state: Array, now: Array, worth: Array, uniforms: Array
+        self, memory: ControllerMemory, state: Array, now: Array, uniforms: Array
     ) -> tuple[ControllerMemory, Array]:
         """The option in hand or, after one update of the controller, a new one: it learns once per ended option."""
         c = self.config
@@ -148,7 +148,7 @@ class Controller:
         )
 
     def best(
-        self, memory: ControllerMemory, held: Array, since: Array, state: Array, now: Array, worth: Array
+        self, memory: ControllerMemory, held: Array, since: Array, state: Array, now: Array
     ) -> Array:
         """The option in hand until it ends, then the best that is offered."""
         # `since` goes on counting where the same option is taken again, hence the remainder.

@@ -4,17 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from operator import itemgetter
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from errands.learners.deep.batch import Batch, within
-from errands.learners.deep.config import DeepConfig
+from errands.learners.deep.config import EPSILON_UNITS, DeepConfig
 from errands.learners.deep.network import (
     Convolution,
     Headed,
@@ -27,6 +25,7 @@ from errands.learners.deep.network import (
     picked,
     weighted,
 )
+from errands.learners.schedule import Schedule
 
 
 @dataclass(frozen=True)
@@ -48,19 +47,8 @@ class DDQN:
         return DDQN(Headed(inputs, heads, actions, config.width, config.depth, kind, conv), config)
 
     def init(self, key: Array) -> TrainedWeights:
-        """Fresh weights; those of several networks are stacked on a first axis."""
-        count = self.config.networks
-        if count == 1:
-            return fresh(init_layers(key, self.net.sizes))
-        return fresh(jax.vmap(lambda one: init_layers(one, self.net.sizes))(jax.random.split(key, count)))
-
-    def _each(self, function: Callable[..., Any], layers: Layers, *inputs: Any) -> Any:
-        """What a function of the weights gives for each network, behind an axis for them."""
-        # One after the other, not vmapped, and joined without jnp.stack: policy files know neither.
-        count = self.config.networks
-        apart = [layers] if count == 1 else [jax.tree.map(itemgetter(n), layers) for n in range(count)]
-        each = [jax.tree.map(lambda part: part[None], function(own, *inputs)) for own in apart]
-        return jax.tree.map(lambda *parts: jnp.concatenate(parts), *each)
+        """Fresh weights."""
+        return fresh(init_layers(key, self.net.sizes))
 
     def learn(
         self,
@@ -74,9 +62,7 @@ class DDQN:
         # Two layouts: all heads of each row, [B, H, A], of which `follow` picks afterwards; or a few per row, and then
         # the network is asked for the heads that follow at once.
         ahead = None if batch.heads is None else batch.follow
-        # One network takes chance for skill: the best of its values is the one that was luckiest. Two that were lucky
-        # elsewhere seldom agree, so the least of theirs is not too high.
-        later = self._each(self.net.some, trained.target, batch.following, ahead).min(axis=0)
+        later = self.net.some(trained.target, batch.following, ahead)
         gradient, acting = jax.grad(self._loss, has_aux=True)(trained.weights, later, now, batch)
         return descend(trained, gradient, self.config.alpha, self.config.polyak, step >= self.config.warmup), acting
 
@@ -85,8 +71,7 @@ class DDQN:
     ) -> tuple[Float[Array, ""], Float[Array, "heads actions"]]:
         # The target network's values come in from outside, and the online ones have no gradient: only q of the rows
         # learns.
-        q, following, acting = self._each(self._values, layers, now, batch)
-        following, acting = following.mean(axis=0), acting.mean(axis=0)
+        q, following, acting = self._values(layers, now, batch)
         value = double(jax.lax.stop_gradient(following), later)
         if batch.heads is None and batch.follow is not None:
             value = jnp.take_along_axis(value, batch.follow, axis=1)
@@ -129,14 +114,8 @@ class DDQN:
 
     def view(self, trained: TrainedWeights, now: Float[Array, " inputs"], code: Array) -> Float[Array, "heads actions"]:
         """The values of one observation."""
-        values: Array = self._each(self.net.every, trained.weights, now[None]).mean(axis=0)[0]
+        values: Array = self.net.every(trained.weights, now[None])[0]
         return values
-
-    def worth(
-        self, trained: TrainedWeights, now: Array, acting: Float[Array, "heads actions"]
-    ) -> Float[Array, " heads"]:
-        """What each head expects."""
-        return acting.max(axis=1)
 
 
 def double(online: Float[Array, "*rows actions"], target: Float[Array, "*rows actions"]) -> Float[Array, "*rows"]:
@@ -148,9 +127,8 @@ def double(online: Float[Array, "*rows actions"], target: Float[Array, "*rows ac
 
 def annealed(config: DeepConfig, steps: Int[Array, ""], episodes: Int[Array, ""]) -> Float[Array, ""]:
     """The probability of a random action."""
-    # The paper does not say per what epsilon falls; its preset takes episodes.
-    count = (steps if config.epsilon_per == "step" else episodes).astype(jnp.float32)
-    return jnp.maximum(config.epsilon_end, config.epsilon_start - config.epsilon_step * count)
+    schedule = Schedule.of(config.epsilon, "epsilon", EPSILON_UNITS)
+    return jnp.float32(schedule.at((steps if schedule.unit == "steps" else episodes).astype(jnp.float32), jnp.clip))
 
 
 def explored(acting: Float[Array, " actions"], uniforms: Array, epsilon: Array, go: Array) -> Float[Array, " action"]:

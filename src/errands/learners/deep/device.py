@@ -298,13 +298,11 @@ def greedy_episode(
     """One greedy episode of one seed from a state of the world, and the state in which it ended."""
     # The same room as the bandit's; under vmap seeds that are over wait unchanged for the last one.
     room = 4 * len(agent.machine.objectives) + 4
-    agent_state = agent.evaluated(agent_state)
 
     def body(at: _Walk) -> _Walk:
         observation = world.observe(at.state)
         acting = agent.low.view(agent_state.trained, observation, agent.expansion.code(at.machine))
-        worth = agent.low.worth(agent_state.trained, observation, acting)
-        head = agent.high.best(agent_state.high, at.held, at.since, at.machine, observation, worth)
+        head = agent.high.best(agent_state.high, at.held, at.since, at.machine, observation)
         chance = jax.random.uniform(jax.random.fold_in(key, at.time))
         state, label, ends, signals = world.step(at.state, agent.low.greedy(acting[head]), chance)
         outcome = WorldStep(world.observe(state), label, ends, jnp.bool_(False), signals)

@@ -26,7 +26,7 @@ from errands.learners.deep.network import (
     l1_beyond_one,
     weighted,
 )
-from errands.learners.deep.td3 import ActorCritic, actor_critic, actor_loss, improved, noisy
+from errands.learners.deep.td3 import NOISE_CLIP, TARGET_NOISE, ActorCritic, actor_critic, actor_loss, improved, noisy
 
 
 def _shape(config: DeepPlusConfig) -> tuple[int, int, int, int]:
@@ -111,10 +111,6 @@ class FactoredDDQN:
         """The best action."""
         return jnp.argmax(acting).astype(jnp.float32)[None]
 
-    def worth(self, trained: TrainedWeights, now: Array, acting: Float[Array, "1 actions"]) -> Float[Array, " heads"]:
-        """What the machine state expects."""
-        return acting.max(axis=1)
-
 
 @dataclass(frozen=True)
 class FactoredTD3:
@@ -172,7 +168,7 @@ class FactoredTD3:
     def learn(
         self, trained: ActorCritic, now: Array, batch: ContextBatch, normals: Array, step: Int[Array, ""]
     ) -> tuple[ActorCritic, Float[Array, "1 actions"]]:
-        """One update of the critics, every `policy_delay` steps one of the actor, and the action for `now`."""
+        """One update of the critics, every second step one of the actor, and the action for `now`."""
         c = self.config
         # The first normals are for acting. One noise per row, the same in all its contexts.
         goal = self._goal(trained, batch, normals[self.action_width :].reshape(c.batch, 1, self.action_width))
@@ -180,8 +176,7 @@ class FactoredTD3:
         return improved(trained, *losses, c, step, self.phase), self.view(trained, now, batch.code)
 
     def _goal(self, trained: ActorCritic, batch: ContextBatch, normals: Array) -> Float[Array, "rows contexts"]:
-        c = self.config
-        noise = jnp.clip(normals * c.target_noise, -c.noise_clip, c.noise_clip)
+        noise = jnp.clip(normals * TARGET_NOISE, -NOISE_CLIP, NOISE_CLIP)
         # Here each context has an action of its own, so the critics' trunk is paid for once per context.
         actions = jnp.clip(self._actions(trained.actor.target, batch.following, batch.later) + noise, -1.0, 1.0)
         value = self._judge(trained.critics.target, batch.following, actions, batch.later).min(axis=0)
@@ -213,7 +208,3 @@ class FactoredTD3:
     def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, " actions"]:
         """The actor's action."""
         return acting
-
-    def worth(self, trained: ActorCritic, now: Array, acting: Array) -> Float[Array, " heads"]:
-        """Not needed: the machine state alone decides."""
-        return jnp.zeros(1)

@@ -23,7 +23,7 @@ from errands.learners.deep.factored import FactoredTD3
 from errands.learners.deep.host_envs import EpisodeCounter, HostEnvs, HostStep, Senses, host_envs_of
 from errands.learners.deep.packing import Layout, Packed
 from errands.learners.deep.standardised import Standardised
-from errands.learners.deep.td3 import TD3
+from errands.learners.deep.td3 import POLICY_DELAY, TD3
 from errands.learners.deep.team import Team, keys_of
 
 
@@ -282,7 +282,7 @@ def phased(agent: DeepAgent) -> tuple[DeepAgent, ...]:
     low = outer.low if isinstance(outer, Standardised) else outer
     if not isinstance(low, TD3 | FactoredTD3) or agent.config.envs > 1:
         return (agent,)
-    lows = [replace(low, phase=k) for k in range(agent.config.policy_delay)]
+    lows = [replace(low, phase=k) for k in range(POLICY_DELAY)]
     return tuple(
         replace(agent, low=replace(outer, low=one) if isinstance(outer, Standardised) else one) for one in lows
     )

@@ -47,8 +47,6 @@ def agent_of(learner: str, machine: MachineArrays, config: DeepConfig, spaces: S
     if config.network == "conv" and (spaces.image is None or spaces.continuous):
         what = "actions are choices" if spaces.image else "observations have height, width and channels"
         raise ConfigError(f"network = 'conv' is for worlds whose {what}; leave it out here")
-    if config.networks > 1 and spaces.continuous:
-        raise ConfigError(f"networks is {config.networks}, but TD3 has its two critics already; leave it out here")
     # A discrete action is stored as one number, not as one-hot.
     shape = RowShape(spaces.observation, spaces.actions if spaces.continuous else 1, spaces.signals)
     if isinstance(config, DeepPlusConfig):
@@ -87,7 +85,7 @@ def _parts(learner: str, machine: MachineArrays, config: DeepConfig, spaces: Spa
     if isinstance(config, DeepQCoRMConfig):
         if config.joint is (learner == "qcorm-0"):
             raise ConfigError("'qcorm' takes joint=True and 'qcorm-0' takes joint=False; change one of them")
-        return by_objective(machine, config), Bandit(config, jnp.asarray(machine.open), machine.task.world.limit)
+        return by_objective(machine, config), Bandit(config, jnp.asarray(machine.open))
     return by_state(machine, config, learner == "crm"), NoHighLevel()
 
 

@@ -91,7 +91,3 @@ class Standardised:
     def greedy(self, acting: Array) -> Array:
         """The action in evaluations."""
         return self.low.greedy(acting)
-
-    def worth(self, trained: Standard, now: Array, acting: Array) -> Array:
-        """What each head expects."""
-        return self.low.worth(trained.own, trained.scale.of(now), acting)

@@ -17,6 +17,9 @@ from errands.learners.deep.batch import Batch, within
 from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.network import Headed, Layers, Sizes, TrainedWeights, descend, fresh, init_layers, weighted
 
+TARGET_NOISE, NOISE_CLIP, POLICY_DELAY = 0.2, 0.5, 2
+"""Deviation of the noise on target actions, where it is cut off, updates of the critics to one of the actor: as in TD3's paper."""
+
 
 class ActorCritic(NamedTuple):
     """The weights of the actor, and of both critics stacked on a first axis."""
@@ -82,7 +85,7 @@ class TD3:
         normals: Float[Array, " normals"],
         step: Int[Array, ""],
     ) -> tuple[ActorCritic, Float[Array, "heads actions"]]:
-        """One update of the critics, every `policy_delay` steps one of the actor, and the actions for `now`."""
+        """One update of the critics, every second step one of the actor, and the actions for `now`."""
         # Normals: the first `action_width` are for acting, then one action's worth per row of the batch.
         acting = self._actions(trained.actor.weights, now[None])[0]
         goal = self._goal(trained, batch, normals[self.action_width :].reshape(self.config.batch, self.action_width))
@@ -93,7 +96,7 @@ class TD3:
         self, trained: ActorCritic, batch: Batch, normals: Float[Array, "batch actions"]
     ) -> Float[Array, "rows taught"]:
         c = self.config
-        noise = jnp.clip(normals * c.target_noise, -c.noise_clip, c.noise_clip)
+        noise = jnp.clip(normals * TARGET_NOISE, -NOISE_CLIP, NOISE_CLIP)
         # Extra rows have no noise of their own: resize repeats the first ones. Their targets are fixed, so it has no
         # effect. The same noise for all heads of a row.
         noise = jnp.resize(noise, (len(batch.following), self.action_width))[:, None]
@@ -138,10 +141,6 @@ class TD3:
         """The actions of one observation."""
         return self._actions(trained.actor.weights, now[None])[0]
 
-    def worth(self, trained: ActorCritic, now: Array, acting: Float[Array, "heads actions"]) -> Float[Array, " heads"]:
-        """What each head expects of its own action."""
-        return self._judge(trained.critics.weights, now[None], acting[None]).min(axis=0)[0]
-
 
 def improved(
     trained: ActorCritic,
@@ -151,10 +150,10 @@ def improved(
     step: Int[Array, ""],
     phase: int | None,
 ) -> ActorCritic:
-    """One update of the critics, and every `policy_delay` steps one of the actor, whose loss is by the first critic."""
+    """One update of the critics, and every second step one of the actor, whose loss is by the first critic."""
     go = step >= config.warmup
-    # Actor and both targets move together, every policy_delay steps, as in Stable-Baselines3 (the paper is silent).
-    both = step // config.learn_every % config.policy_delay == 0 if phase is None else phase == 0
+    # Actor and both targets move together, every second update, as in Stable-Baselines3 (the paper is silent).
+    both = step // config.learn_every % POLICY_DELAY == 0 if phase is None else phase == 0
     gradient = jax.grad(critic_loss)(trained.critics.weights)
     # Critics first: the actor climbs the updated ones.
     critics = descend(trained.critics, gradient, config.alpha, config.polyak, go, both)

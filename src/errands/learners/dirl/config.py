@@ -78,5 +78,5 @@ def deep_dirl_preset(preset: str, task: Task) -> DeepDiRLConfig:
         # The same reward at another scale: 1000 at the goal times 0.01 is 10, and signals on the way are scaled alike.
         return DeepDiRLConfig(**rates, full_reward=10.0, reward_scale=0.01, warmup=10_000)  # type: ignore[arg-type]
     if preset == "paper":
-        return DeepDiRLConfig(alpha=1e-5, polyak=0.1, epsilon_step=0.01, epsilon_per="episode", **paper)  # type: ignore[arg-type]
-    return DeepDiRLConfig(epsilon_step=1e-4)
+        return DeepDiRLConfig(alpha=1e-5, polyak=0.1, epsilon="1.0..0.1@0,90 episodes", **paper)  # type: ignore[arg-type]
+    return DeepDiRLConfig(epsilon="1.0..0.1@0,9000")

@@ -108,8 +108,7 @@ def _taken(new: AgentState, old: AgentState, which: Array) -> AgentState:
 def weights_of(agent: DeepAgent, trained: Any, place: int) -> Learnt:
     """The weights with which a job acts greedily, as one row."""
     acting: TrainedWeights = trained.actor if isinstance(trained, ActorCritic) else trained
-    layers = acting.target if agent.config.greedy == "target" else acting.weights
-    row: Learnt = np.asarray(ravel_pytree(jax.tree.map(lambda leaf: leaf[place], layers))[0])
+    row: Learnt = np.asarray(ravel_pytree(jax.tree.map(lambda leaf: leaf[place], acting.weights))[0])
     return row
 
 
