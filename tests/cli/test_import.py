@@ -150,7 +150,7 @@ def test_the_option_may_stand_anywhere_and_be_repeated() -> None:
     assert _imports(["a", "--import", "x", "--steps", "3", "--import=y,z"]) == (["a", "--steps", "3"], ["x", "y", "z"])
 
 
-BENIGN = 'name = "lake"\n[world]\nkind = "gymnasium"\nid = "FrozenLake-v1"\nfeatures = {{ goal = [15] }}\n[machine]\nphrase = "goal"\n'
+BENIGN = 'name = "lake"\n[world]\nkind = "gymnasium"\nid = "FrozenLake-v1"\nfeatures = {{ goal = [15] }}\n[machine]\nphrase = "goal"\n'  # noqa: E501
 ATTACKS = {
     "yaml": 'id = "yaml:unsafe_load"\nkwargs = {{ stream = "!!python/object/apply:os.system [touch {ran}]" }}',
     "llvmlite.binding": 'id = "llvmlite.binding:load_library_permanently"\nkwargs = {{ filename = "{ran}" }}',

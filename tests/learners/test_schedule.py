@@ -28,7 +28,7 @@ def test_a_schedule_may_say_what_it_counts():
 @pytest.mark.parametrize(
     ("text", "said"),
     [("much", "write a number"), ("1..2@0,5", "between 0 and 1"), ("1..0@5,5", "must be larger"), ("1..0@0,9 days", "counts days"),
-     ("nan", "write a number"), ("1..0@0", "write a number"), ("1..0@0,99999999999999999999", "2 \\*\\* 53"), ("-0.1", "write a number")],
+     ("nan", "write a number"), ("1..0@0", "write a number"), ("1..0@0,99999999999999999999", "2 \\*\\* 53"), ("-0.1", "write a number")],  # noqa: E501
 )  # fmt: skip
 def test_what_is_no_schedule_is_refused_in_a_sentence(text, said):
     with pytest.raises(ConfigError, match=said):
