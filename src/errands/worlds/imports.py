@@ -84,14 +84,16 @@ def _refusal(what: str, module: str) -> SpecError:
 
 def function_of(reference: str) -> Callable[..., Any]:
     """The function behind `module:name`, defined in a module that the user has allowed."""
-    return _defined(reference, FunctionType, "a function")
+    function: Callable[..., Any] = _defined(reference, FunctionType, "a function")
+    return function
 
 
 def maker_of(reference: str) -> Callable[..., Any]:
     """What `module:name` makes environments with: a class of environments or a function, defined in a module that is allowed."""
     import gymnasium as gym
 
-    return _defined(reference, (FunctionType, type(gym.Env)), "an environment or a function")
+    maker: Callable[..., Any] = _defined(reference, (FunctionType, type(gym.Env)), "an environment or a function")
+    return maker
 
 
 def _defined(reference: str, kinds: Any, wanted: str) -> Any:

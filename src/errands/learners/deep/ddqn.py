@@ -128,7 +128,8 @@ def double(online: Float[Array, "*rows actions"], target: Float[Array, "*rows ac
 def annealed(config: DeepConfig, steps: Int[Array, ""], episodes: Int[Array, ""]) -> Float[Array, ""]:
     """The probability of a random action."""
     schedule = Schedule.of(config.epsilon, "epsilon", EPSILON_UNITS)
-    return jnp.float32(schedule.at((steps if schedule.unit == "steps" else episodes).astype(jnp.float32), jnp.clip))
+    count = steps if schedule.unit == "steps" else episodes
+    return jnp.asarray(schedule.at(count.astype(jnp.float32), jnp.clip), jnp.float32)
 
 
 def explored(acting: Float[Array, " actions"], uniforms: Array, epsilon: Array, go: Array) -> Float[Array, " action"]:
