@@ -148,7 +148,7 @@ class Evaluation:
 
     step: int
     episode_length: float
-    """Steps until the episode ends, in success or failure; infinite where an exact expectation may never end."""
+    """Steps until the episode ends, in success or failure, or the time limit cuts it off."""
     total_reward: float
     success: float
     """True or False for one episode, else the probability of success or the share of episodes that succeeded."""

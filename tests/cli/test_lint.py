@@ -60,3 +60,13 @@ def test_without_a_file_it_says_what_is_wanted(capsys: pytest.CaptureFixture[str
     assert "errands lint needs the path of a task file, or --schema" in capsys.readouterr().err
     assert main(["lint", "none.toml"]) == 2
     assert "there is no file 'none.toml'" in capsys.readouterr().err
+
+
+def test_a_limit_below_the_optimum_is_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    world = 'name="x"\n[world]\nkind="grid"\nrows=["A....g"]\nlegend={ g="g" }\nlimit=LIMIT\n[machine]\nphrase="g"\n'
+    path = tmp_path / "late.toml"
+    for limit, warned in ((3, True), (4, True), (5, False)):
+        path.write_text(world.replace("LIMIT", str(limit)), encoding="utf-8")
+        _, document = linted(capsys, str(path))
+        wanted = f"the task takes 5 steps at least and an episode ends before; raise limit = {limit} under [world]"
+        assert document["warnings"] == [wanted] * warned

@@ -15,11 +15,13 @@ from errands.tasks import Task
 Grid = Callable[..., Task]
 
 
-def _grid(rows: list[str], phrase: str, legend: Mapping[str, str] | None = None, slip: float = 0.0) -> Task:
+def _grid(
+    rows: list[str], phrase: str, legend: Mapping[str, str] | None = None, slip: float = 0.0, limit: int = 1000
+) -> Task:
     letters = {c for row in rows for c in row} - set(".#A")
     names = legend or {c: c for c in sorted(letters)}
     shown = ", ".join(f'"{key}" = "{name}"' for key, name in names.items())
-    world = f'kind = "grid"\nrows = {rows}\nlegend = {{ {shown} }}\nslip = {slip}'.replace("'", '"')
+    world = f'kind = "grid"\nrows = {rows}\nlegend = {{ {shown} }}\nslip = {slip}\nlimit = {limit}'.replace("'", '"')
     return Task.from_toml(f'name = "drawn"\n[world]\n{world}\n[machine]\nphrase = "{phrase}"\n')
 
 

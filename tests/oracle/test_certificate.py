@@ -69,10 +69,10 @@ def test_an_optimal_policy_is_zero_steps_away():
     assert found.claim.proved
 
 
-def test_a_loop_has_no_success_and_no_end(grid):
+def test_a_loop_has_no_success_and_is_cut_off(grid):
     found = certificate(Always(LEFT), grid(["A.g"], "g"))
-    assert (found.length, found.success, found.gap, found.discounted) == (float("inf"), 0, None, 0)
-    assert found.summary == "never ends"
+    assert (found.length, found.success, found.gap, found.discounted) == (1000, 0, None, 0)
+    assert found.summary == "runs into the limit of 1,000 steps"
 
 
 def test_a_failure_ends_the_episode(grid):
@@ -104,23 +104,20 @@ def test_chances_of_every_end_are_told(grid):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_any_policy_agrees_with_linear_algebra(grid, explicit, seed):
-    task = grid(["a.cA", "....", "..b.", "d..."], "avoid(d, any_order(a, b, after=c))", slip=0.4)
+@pytest.mark.parametrize("limit", [7, 1000])
+def test_any_policy_agrees_with_matrices_that_count_the_steps(grid, explicit, seed, limit):
+    task = grid(["a.cA", "....", "..b.", "d..."], "avoid(d, any_order(a, b, after=c))", slip=0.4, limit=limit)
     policy = Drawn(seed)
     nodes, moves, success, reward = explicit(task)
     chosen = [policy.act(*node, None)[0] for node in nodes]
-    own = moves[chosen, range(len(nodes))]
-    ends = np.linalg.matrix_power(own, 1 << 20)[0].sum() < 1e-9
+    own, won, paid = (array[chosen, range(len(nodes))] for array in (moves, success, reward))
     found = certificate(policy, task, gamma=0.9)
-    valued = np.linalg.solve(np.eye(len(nodes)) - 0.9 * own, reward[chosen, range(len(nodes))])
-    assert found.discounted == pytest.approx(valued[0], abs=1e-12)
-    if ends:
-        reach = np.flatnonzero(np.linalg.matrix_power(np.eye(len(nodes)) + own, 200)[0])
-        inner = np.eye(len(reach)) - own[np.ix_(reach, reach)]
-        assert found.success == pytest.approx(np.linalg.solve(inner, success[chosen, range(len(nodes))][reach])[0])
-        assert found.length == pytest.approx(np.linalg.solve(inner, np.ones(len(reach)))[0])
-    else:
-        assert found.length == float("inf")
+    here, length, wins, discounted = np.eye(len(nodes))[0], 0.0, 0.0, 0.0
+    for t in range(task.world.limit):
+        length, wins, discounted = length + here.sum(), wins + here @ won, discounted + 0.9**t * (here @ paid)
+        here = here @ own
+    assert (found.length, found.success) == (pytest.approx(length), pytest.approx(wins))
+    assert found.discounted == pytest.approx(discounted, abs=1e-12)
 
 
 def test_sampled_episodes_have_the_certified_mean(grid):
@@ -169,12 +166,12 @@ def test_no_policy_has_a_negative_gap_on_twenty_random_slippery_maps():
             value, judged = expected(policy, task), certificate(policy, task, best=best)
             assert (judged.length, judged.success) == (value.length, value.success)
             assert value.gap(best.length) is None or value.gap(best.length) >= 0
-            assert (judged.gap is None) == (value.failure > 0 or value.never > 0)
-            assert value.success + value.failure + value.never == pytest.approx(1)
+            assert (judged.gap is None) == (not value.sure)
+            assert value.success + value.failure + value.cut == pytest.approx(1)
 
 
 def test_lucky_failures_have_no_gap():
-    lucky = Expectation(length=9.0, success=0.945, failure=0.055, never=0.0, discounted=0.8)
+    lucky = Expectation(length=9.0, success=0.945, failure=0.055, cut=0.0, discounted=0.8)
     assert (lucky.gap(51.39), lucky.optimal(51.39)) == (None, False)
     assert Expectation(51.39 * (1 - 1e-12), 1.0, 0.0, 0.0, 0.5).gap(51.39) == 0
 
@@ -198,13 +195,11 @@ def test_a_sample_without_failures_still_says_what_it_cannot_exclude():
         sampled(lambda seed: (7, 1.0, True), 1)
 
 
-def test_where_the_chain_is_too_large_episodes_stand_in_and_say_so(grid, monkeypatch):
+def test_where_the_chain_is_too_large_episodes_stand_in_and_say_so(grid):
     task = grid(["a..A", "....", ".b.."], "any_order(a, b)", slip=0.3)
     policy = optimum(task).policy
     exact = certificate(policy, task)
-    monkeypatch.setattr(certificates, "MOST_NODES", 5)
-    monkeypatch.setattr(certificates.expected, "__defaults__", (0.99, 5))
-    found = certificate(policy, task)
+    found = certificate(policy, task, most=5)
     assert found.sample.episodes == 1000
     assert found.sample.length.low <= exact.length <= found.sample.length.high
     assert (found.gap, found.success, exact.sample) == (None, 1.0, None)
@@ -234,11 +229,26 @@ def test_a_known_optimum_can_be_handed_in(grid):
     assert found.summary == "3 steps; the optimum is not known: nobody asked"
 
 
-def test_a_policy_beyond_the_time_limit_is_told_so():
-    text = 'name="x"\n[world]\nkind="grid"\nrows=["A...g"]\nlegend={ g="g" }\nlimit=3\n[machine]\nphrase="g"'
-    assert certificate(Always(RIGHT), Task.from_toml(text)).summary == (
-        "4 steps (an episode ends after 3), 0 more than the optimum"
+def test_a_policy_beyond_the_time_limit_is_told_so(grid):
+    found = certificate(Always(RIGHT), grid(["A...g"], "g", limit=3))
+    assert (found.length, found.success, found.gap) == (3, 0, None)
+    assert found.summary == (
+        "runs into the limit of 3 steps; the shortest successful episode takes 4 steps, more than the limit of 3"
     )
+    slippery = certificate(Always(RIGHT), grid(["A...g"], "g", slip=0.2, limit=5))
+    assert slippery.success == pytest.approx(0.8**4 + 4 * 0.2 * 0.8**4)
+    assert slippery.summary == (
+        "runs into the limit of 5 steps with probability 0.26272, succeeds with probability 0.73728, as often as any policy can"
+    )
+
+
+def test_what_the_learner_proved_stands_where_the_optimum_is_not_known(grid):
+    nobody, task = Optimum(None, reason="nobody asked"), grid(["A..g"], "g")
+    between = certificate(Always(RIGHT), task, best=nobody, claim=Bounds(2, 3, False, 9, "an order is left"))
+    assert (between.optimum, between.gap) == (None, None)
+    assert between.summary == "3 steps; the optimum lies between 2 and 3 by the learner's bounds: an order is left"
+    proved = certificate(Always(RIGHT), task, best=nobody, claim=Bounds(3, 3, True, 9))
+    assert (proved.optimum, proved.gap, proved.summary) == (3, 0, "3 steps, 0 more than the optimum")
 
 
 def test_continuous_worlds_and_no_discount_are_refused(grid):
@@ -249,10 +259,10 @@ def test_continuous_worlds_and_no_discount_are_refused(grid):
 
 
 def test_a_probability_just_below_one_does_not_read_as_one() -> None:
-    value = Expectation(np.inf, 2e-9, 0.0, 1 - 2e-9, 0.0)
-    words = "never ends with probability more than 0.999999, succeeds with probability 2e-09"
-    assert certificates._uncertain(value) == words
-    assert certificates._uncertain(Expectation(np.inf, 0.0, 0.0, 1.0, 0.0)) == "never ends"
+    value = Expectation(1000, 2e-9, 1 - 2e-9, 0.0, 0.0)
+    words = "fails with probability more than 0.999999, succeeds with probability 2e-09"
+    assert certificates._uncertain(value, 1000) == words
+    assert certificates._uncertain(Expectation(1000, 0.0, 0.0, 1.0, 0.0), 1000) == "runs into the limit of 1,000 steps"
 
 
 @dataclass(frozen=True)
@@ -267,7 +277,7 @@ class Careful:
 
 def test_where_nothing_succeeds_surely_the_best_chance_stands_beside_the_policys() -> None:
     ice = {"goal": [15], "hole": [5, 7, 11, 12]}
-    lake = Task.from_env("FrozenLake-v1", ice, "avoid(hole, goal)")
+    lake = Task.from_env("FrozenLake-v1", ice, "avoid(hole, goal)", limit=100_000)
     assert optimum(lake).success == pytest.approx(14 / 17)
     assert certificate(Careful(), lake).summary.endswith("succeeds with probability 0.823529, as often as any policy can")
     assert certificate(Always(1), lake).summary.endswith("; the best policy succeeds with probability 0.823529")

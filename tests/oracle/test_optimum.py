@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import pairwise, permutations
-from math import factorial
+from math import comb, factorial
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from hypothesis import given, reject, settings
@@ -184,21 +185,40 @@ LAKE = """name = "lake"
 kind = "gymnasium"
 id = "FrozenLake-v1"
 kwargs = { is_slippery = SLIPPERY }
+limit = LIMIT
 features = { goal = [15], hole = [5, 7, 11, 12] }
 [machine]
 phrase = "avoid(hole, goal)"
 """
 
 
+def _lake(slippery: str, limit: int) -> Task:
+    return Task.from_toml(LAKE.replace("SLIPPERY", slippery).replace("LIMIT", str(limit)))
+
+
 def test_the_frozen_lake_is_crossed_surely_only_when_it_is_not_slippery():
-    assert optimum(Task.from_toml(LAKE.replace("SLIPPERY", "false"))).length == 6
-    slippery = optimum(Task.from_toml(LAKE.replace("SLIPPERY", "true")))
+    assert optimum(_lake("false", 100)).length == 6
+    slippery = optimum(_lake("true", 100_000))
     assert slippery.length is None
     assert slippery.success == pytest.approx(14 / 17, abs=1e-9)
 
 
+def test_the_slippery_lakes_own_limit_is_obeyed():
+    table = gym.make("FrozenLake-v1").unwrapped.P  # type: ignore[attr-defined]
+    chance = [0.0] * 16
+    for _ in range(100):
+        chance = [
+            max(sum(p * (won if over else chance[there]) for p, there, won, over in ways) for ways in table[s].values())
+            if s not in (5, 7, 11, 12, 15) else 0.0 for s in range(16)
+        ]  # fmt: skip
+    slippery = optimum(_lake("true", 100))
+    assert slippery.success == pytest.approx(chance[0], abs=1e-9)
+    assert 0.7 < slippery.success < 14 / 17 - 0.05
+    assert "within the limit of 100 steps" in slippery.reason
+
+
 def test_a_world_that_ends_by_itself_fails_the_task():
-    text = LAKE.replace("SLIPPERY", "false").replace("avoid(hole, goal)", "sequence(hole, goal)")
+    text = LAKE.replace("SLIPPERY", "false").replace("LIMIT", "100").replace("avoid(hole, goal)", "sequence(hole, goal)")
     assert optimum(Task.from_toml(text)).length is None
 
 
@@ -326,3 +346,85 @@ def test_more_than_eight_subtasks_are_not_counted():
 def test_a_misspelt_feature_is_why_nothing_succeeds(slips: bool) -> None:
     lake = Task.from_env("FrozenLake-v1", lambda *step: {"gaol"}, "sequence(goal)", kwargs={"is_slippery": slips})
     assert optimum(lake).reason == "no successful episode exists: the world never reports goal"
+
+
+def test_five_steps_do_not_fit_a_limit_of_three(grid):
+    best = optimum(grid(["A....g"], "g", limit=3))
+    assert (best.length, best.success, best.unlimited, best.discounted, best.path) == (None, 0.0, 5, 0.0, ())
+    assert best.reason == "the shortest successful episode takes 5 steps, more than the limit of 3"
+    assert optimum(grid(["A....g"], "g", limit=5)).length == 5
+
+
+def test_a_slippery_corridor_within_a_limit_is_a_binomial(grid):
+    # Four steps ahead, each with 0.8; slips bump into the walls. At least 4 of 6 succeed.
+    best = optimum(grid(["A...g"], "g", slip=0.2, limit=6), gamma=0.9)
+    assert best.success == pytest.approx(sum(comb(6, k) * 0.8**k * 0.2 ** (6 - k) for k in (4, 5, 6)))
+    assert (best.length, best.unlimited) == (None, pytest.approx(5))
+    at = [comb(t - 1, 3) * 0.8**4 * 0.2 ** (t - 4) for t in (4, 5, 6)]
+    assert best.discounted == pytest.approx(sum(p * 0.9 ** (t - 1) for p, t in zip(at, (4, 5, 6), strict=True)), rel=1e-8)
+    assert "greatest probability of success is 0.90112" in best.reason
+    assert optimum(grid(["A...g"], "g", slip=0.2, limit=3)).reason == "no episode succeeds within the limit of 3 steps"
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_any_random_world_with_a_limit_agrees_with_matrices_that_count_the_steps(grid, explicit, seed):
+    rng = np.random.default_rng(seed)
+    cells = rng.permutation([*"Aabd", *rng.choice([*"...#"], 8)])
+    phrase = ["avoid(d, any_order(a, b))", "any_order(a, b)", "sequence(d, a)"][seed % 3]
+    limit = int(rng.integers(2, 25))
+    try:
+        task = grid(["".join(cells[:6]), "".join(cells[6:])], phrase, slip=[0.0, 0.1, 0.5][seed // 10], limit=limit)
+    except SpecError:
+        return
+    _, moves, success, reward = explicit(task)
+    lost = 1 - moves.sum(axis=2) - success > 1e-9
+    chance, steps, returns = np.zeros(moves.shape[1]), np.full(moves.shape[1], np.inf), np.zeros(moves.shape[1])
+    for _ in range(limit):
+        with np.errstate(invalid="ignore"):
+            ahead = np.where(moves > 0, moves * steps, 0.0).sum(axis=2)
+        steps = np.where(lost, np.inf, 1 + ahead).min(axis=0)
+        chance = (success + moves @ chance).max(axis=0)
+        returns = (reward + 0.9 * (moves @ returns)).max(axis=0)
+    best = optimum(task, gamma=0.9)
+    assert best.success == pytest.approx(chance[0], abs=1e-9)
+    assert best.discounted == pytest.approx(returns[0], abs=1e-9)
+    # Every slip may happen at every step: only what never slips off its way is surely in time.
+    assert best.length == (None if np.isinf(steps[0]) else pytest.approx(steps[0], rel=1e-9))
+
+
+class Doors(gym.Env):
+    """Action 0 opens the heavy door to the goal (3) with one half; action 1 goes round, over two cells more."""
+
+    observation_space, action_space = gym.spaces.Discrete(4), gym.spaces.Discrete(2)
+    initial_state_distrib = np.array([1.0, 0.0, 0.0, 0.0])
+    P = {  # noqa: RUF012 (Gymnasium's own form)
+        0: {0: [(0.5, 3, 0.0, False), (0.5, 0, 0.0, False)], 1: [(1.0, 1, 0.0, False)]},
+        1: {a: [(1.0, 2, 0.0, False)] for a in (0, 1)},
+        2: {a: [(1.0, 3, 0.0, False)] for a in (0, 1)},
+        3: {a: [(1.0, 3, 0.0, False)] for a in (0, 1)},
+    }
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.at = 0
+        return 0, {}
+
+    def step(self, action):
+        ways = self.P[self.at][int(action)]
+        self.at = ways[self.np_random.choice(len(ways), p=[way[0] for way in ways])][1]
+        return self.at, 0.0, False, False, {}
+
+
+@pytest.mark.parametrize(("limit", "length"), [(3, 3), (4, 2.5), (5, 2.25)])
+def test_the_long_way_that_is_never_late_is_taken_when_the_short_one_may_be(limit, length):
+    # The door alone takes 2 expected steps and may be late; with three steps left one must go round.
+    best = optimum(Task.from_env(Doors, {"goal": [3]}, "goal", limit=limit))
+    assert (best.length, best.success, best.unlimited) == (pytest.approx(length), 1.0, pytest.approx(2))
+
+
+def test_where_time_as_a_state_takes_too_long_the_method_says_so(grid):
+    task = grid(["A...g"], "g", slip=0.2, limit=6)
+    best = optimum(task, work=10)
+    assert best.length == pytest.approx(5)
+    assert best.method.endswith("; the time limit of 6 steps is left out: it would take too long")
+    assert "left out" not in optimum(task).method

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import tyro
 
 from errands.cli.tell import Answer
 from errands.errors import ConfigError, SpecError
+
+if TYPE_CHECKING:
+    from errands.tasks.task import Task
+
+SOON_BYTES = 20_000_000
+"""How large a search for the optimum may grow to be held against the limit: less than a second."""
 
 
 @dataclass(frozen=True)
@@ -54,15 +62,26 @@ def _report(name: str, text: str) -> Answer:
         report = lint_machine(parse_text2022(text))
     else:
         report = lint(text)
+    warnings = [*report.warnings, *_late(report.task)]
     sizes = asdict(report.sizes) if report.sizes else {}
     allow_digits()
     lines = [*report.reading, "", "States: " + ", ".join(f"{kind} {count:,}" for kind, count in sizes.items())]
-    lines += ["", *(f"warning: {w}" for w in report.warnings)] if report.warnings else ["No warnings."]
+    lines += ["", *(f"warning: {w}" for w in warnings)] if warnings else ["No warnings."]
     document = {
         "file": name,
         "ok": True,
         "reading": list(report.reading),
         "sizes": sizes,
-        "warnings": list(report.warnings),
+        "warnings": warnings,
     }
     return Answer(document, "\n".join(lines))
+
+
+def _late(task: Task | None) -> Iterator[str]:
+    """A limit that is shorter than the optimum, where that is soon computed."""
+    from errands.runs.run import best_length
+
+    best = None if task is None else best_length(task, SOON_BYTES)
+    if task is not None and best is not None and (best.unlimited or 0) > task.world.limit:
+        raised = f"raise limit = {task.world.limit} under [world]"
+        yield f"the task takes {best.unlimited:.6g} steps at least and an episode ends before; {raised}"

@@ -97,6 +97,8 @@ class Payment(NamedTuple):
     """[M, L] index of the signal that is paid, -1 for a constant."""
     success: float
     """Paid in addition when the task succeeds."""
+    failure: float
+    """Paid in addition when it fails, or the world ends the episode."""
     gamma: float
 
 
@@ -174,7 +176,6 @@ def worth(
 ) -> float:
     """What an action is worth: its expected payment and the discounted value of what follows."""
     count = world.next.shape[0]
-    # An episode that the world ends, or a failure, is worth nothing beyond what the step pays.
     total = pay.each
     for o in range(world.next.shape[2]):
         p = chance[s, a, o]
@@ -189,6 +190,8 @@ def worth(
             total += p * pay.success
         elif target != DEAD and not world.ends[s, a, o]:
             total += p * pay.gamma * value[target * count + world.next[s, a, o]]
+        else:
+            total += p * pay.failure
     return total
 
 
@@ -234,3 +237,42 @@ def iterate(
                 if change > tolerance:
                     passing = True
     return value, best
+
+
+@jit
+def within_steps(
+    world: WorldTable, chance: Floats, following: Ints, pay: Payment, value: Floats, plan: Ints, steps: int, tolerance: float,
+    work: int,
+) -> tuple[bool, Floats]:
+    """The greatest values with so many steps to go, from those with none (`value`), which are overwritten.
+
+    Time is one more state: a sweep adds one step. Where `plan` has entries it is followed, and its states without an
+    action are left as they are. No change grows from one sweep to the next, so that a sweep that changes nothing by more
+    than tolerance / steps leaves an error of `tolerance` at most. False where more than `work` outcomes would be visited.
+    """
+    count, actions, outcomes = world.next.shape
+    planned = plan.shape[0] > 0
+    after = value.copy()
+    visits = value.shape[0] * outcomes * (1 if planned else actions)
+    for step in range(steps):
+        if (step + 1) * visits > work:
+            return False, value
+        change = 0.0
+        for m in range(following.shape[0]):
+            for s in range(count):
+                here = m * count + s
+                high = -np.inf
+                if planned:
+                    if plan[here] < 0:
+                        continue
+                    high = worth(world, chance, following, pay, value, m, s, plan[here])
+                else:
+                    for a in range(actions):
+                        high = max(high, worth(world, chance, following, pay, value, m, s, a))
+                if high != value[here]:
+                    change = max(change, abs(high - value[here]))
+                after[here] = high
+        value, after = after, value
+        if change * steps <= tolerance:
+            break
+    return True, value

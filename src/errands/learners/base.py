@@ -29,7 +29,7 @@ UNDISCOUNTED = 1 - 1e-12
 """A discount so near to 1 that discounted rewards are sums of rewards, and loops that pay nothing still sum to 0."""
 MOST_SITUATIONS = 4_000
 """Situations up to which an evaluation during training is an exact expectation: some forty milliseconds."""
-EPISODES, HOST_EPISODES = 100, 10
+EPISODES, HOST_EPISODES = 100, 20
 """Episodes of an evaluation where it is not: compiled ones, and ones in an environment without tables."""
 
 

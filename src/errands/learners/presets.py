@@ -105,7 +105,7 @@ def _preset(learner: str, preset: str, task: Task) -> LearnerConfig:
     if learner == "scout":
         from errands.learners.scout import ScoutConfig
 
-        # An evaluation is ten episodes of the environment itself where nothing tells what would come of them.
+        # An evaluation is twenty episodes of the environment itself where nothing tells what would come of them.
         return ScoutConfig() if task.finite is not None or task.certain else ScoutConfig(eval_every=1_000)
     if learner == "qcorm-plus":
         from errands.learners.tabular.qcorm_plus import QCoRMPlusConfig

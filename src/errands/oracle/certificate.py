@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from errands.errors import TaskError
-from errands.oracle.chain import MOST_NODES, build, solve
-from errands.oracle.episode import Estimate, Policy, Sample, Walk, sampled, walk
-from errands.oracle.optimum import Optimum, check_discount, optimum
+from errands.oracle.chain import MAX_NODES, PASSES, build, solve
+from errands.oracle.episode import Estimate, Policy, Sample, Walk, episode, sampled, walk
+from errands.oracle.optimum import TOLERANCE, Optimum, check_discount, optimum
+from errands.tables import FAILURE, RUNNING, SUCCESS
 from errands.tasks.task import Task, card
 
 __all__ = [
@@ -38,35 +39,35 @@ class Bounds:
     proved: bool
     step: int
     reason: str = ""
+    delta: float | None = None
+    """The probability that they are wrong; None where they are certain."""
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """What a policy comes to from the start of an episode, over all starts and outcomes; the time limit is left out."""
+    """What a policy comes to from the start of an episode, over all starts and outcomes, with the world's time limit."""
 
     length: float
-    """Expected steps until the episode ends, in success or failure; infinite where it may never end."""
+    """Expected steps until the episode ends, in success or failure, or is cut off by the limit."""
     success: float
-    """Probability of success."""
+    """Probability of success within the limit."""
     failure: float
-    never: float
-    """Probability that the episode never ends."""
+    cut: float
+    """Probability that the limit cuts the episode off."""
     discounted: float
     """Expected discounted return."""
-    error: float = 0.0
-    """Proved bound of the relative error of `length` and of the error of the other numbers; 0 means rounding only."""
 
     @property
     def sure(self) -> bool:
-        """Whether every episode succeeds."""
-        return self.failure == 0.0 and self.never == 0.0
+        """Whether every episode succeeds, but for one in 10,000,000,000 that the limit cuts off."""
+        return self.failure == 0.0 and self.cut <= TOLERANCE
 
     def gap(self, best: float | None) -> float | None:
         """Expected steps above an optimum (of sure success); None where success is not sure or no optimum is known."""
         if best is None or not self.sure:
             return None
         gap = self.length - best
-        return 0.0 if abs(gap) <= (ROUNDING + self.error) * self.length else gap
+        return 0.0 if abs(gap) <= ROUNDING * self.length else gap
 
     def optimal(self, best: float | None) -> bool:
         """Whether the policy reaches that optimum: it succeeds surely and needs no more steps, but for rounding."""
@@ -84,7 +85,7 @@ class Certificate:
     """
 
     length: float | None
-    """Expected steps until the episode ends, in success or failure; infinite where it may never end; None where nobody looked."""
+    """Expected steps until the episode ends, in success or failure, or is cut off by the time limit; None where nobody looked."""
     success: float | None
     discounted: float | None
     """None in worlds without tables."""
@@ -95,36 +96,40 @@ class Certificate:
     claim: Bounds | None = None
     sample: Sample | None = None
     """The episodes behind these numbers where they are means, not exact; None where they are exact."""
-    error: float = 0.0
-    """Proved bound of the relative error of `length`; 0 means rounding only."""
 
     def _repr_html_(self) -> str:
-        proved = self.claim and f"{self.claim.lower} to {self.claim.upper} steps"
+        bounds = self.claim and f"{self.claim.lower:g} to {self.claim.upper:g} steps"
         rows: dict[str, object] = {"summary": self.summary, "steps": self.length, "success": self.success}
-        rows |= {"optimum": self.optimum, "gap": self.gap, "proved by the learner": proved}
+        rows |= {"optimum": self.optimum, "gap": self.gap, "bounds by the learner": bounds}
         return card("Certificate", {name: value for name, value in rows.items() if value is not None})
 
 
-def expected(policy: Policy, task: Task, gamma: float = 0.99, most: int = MOST_NODES) -> Expectation:
+def expected(policy: Policy, task: Task, gamma: float = 0.99, most: int = MAX_NODES) -> Expectation:
     """The exact expectation of a tabular policy on a finite task; a TaskError beyond `most` situations.
 
     Takes about ten microseconds for every situation (world state, machine state, memory) that the policy gets into.
     """
     check_discount(gamma)
-    solved = solve(build(policy, task, most), gamma)
-    sure = solved.failure == 0.0 and solved.never == 0.0
-    # Steps of a certain world are whole; only rounding could say otherwise.
-    length = float(round(solved.length)) if sure and task.certain else solved.length
-    success = 1.0 if sure else solved.success
-    return Expectation(length, success, solved.failure, solved.never, solved.discounted, solved.error)
+    if task.certain:
+        _, *steps = episode(policy, task)
+        success, failure, cut = (float(steps[-1].status == end) for end in (SUCCESS, FAILURE, RUNNING))
+        return Expectation(float(len(steps)), success, failure, cut, sum(step.reward * gamma**t for t, step in enumerate(steps)))
+    solved = solve(build(policy, task, most), gamma, task.world.limit, PASSES * most)
+    value = Expectation(solved.length, solved.success, solved.failure, solved.cut, solved.discounted)
+    return replace(value, success=1.0) if value.sure else value
 
 
 def certificate(
-    policy: Policy, task: Task, gamma: float = 0.99, best: Optimum | None = None, claim: Bounds | None = None
+    policy: Policy,
+    task: Task,
+    gamma: float = 0.99,
+    best: Optimum | None = None,
+    claim: Bounds | None = None,
+    most: int = MAX_NODES,
 ) -> Certificate:
     """Evaluate a tabular policy exactly and compare it with the optimum (`best`, or computed where it can be).
 
-    Where the chain of the policy is too large to be solved, its numbers are means of 1,000 episodes, and say so.
+    Where the chain of the policy is too large to be followed, its numbers are means of 1,000 episodes, and say so.
 
     Parameters:
         policy: what is evaluated: an action for each pair of world state and machine state.
@@ -132,6 +137,7 @@ def certificate(
         gamma: the discount factor of `discounted`.
         best: the optimum, where it is known already.
         claim: what the learner itself proved, to be kept beside it.
+        most: situations of the policy beyond which episodes are played instead.
 
     >>> import errands
     >>> task = errands.load("corridor")
@@ -147,16 +153,18 @@ def certificate(
         except TaskError as refusal:
             best = Optimum(None, reason=str(refusal))
     try:
-        value = expected(policy, task, gamma)
+        value = expected(policy, task, gamma, most)
     except TaskError as refusal:
         return _by_episodes(policy, task, gamma, best, claim, str(refusal))
-    gap = value.gap(best.length)
-    unit = "steps" if task.certain else "expected steps"
-    steps = f"{_shown(value.length)} {unit}"
-    words = _compared(steps, value.length, gap, best, task.world.limit) if value.sure else _uncertain(value) + _most(value, best)
-    if value.error:
-        words += f" (relative error at most {value.error:.1g})"
-    return Certificate(value.length, value.success, value.discounted, best.length, gap, words, claim, error=value.error)
+    known = claim.upper if best.length is None and claim is not None and claim.proved else best.length
+    gap = value.gap(known)
+    if value.sure:
+        steps = f"{_shown(value.length)} {'steps' if task.certain else 'expected steps'}"
+        more = 0.0 if gap is None or gap < 1e-6 * value.length else gap
+        words = f"{steps}; {_unknown(best, claim)}" if gap is None else f"{steps}, {_shown(more)} more than the optimum"
+    else:
+        words = _uncertain(value, task.world.limit) + _most(value, best)
+    return Certificate(value.length, value.success, value.discounted, known, gap, words, claim)
 
 
 def _by_episodes(
@@ -176,8 +184,9 @@ def _by_episodes(
     return Certificate(sample.length.mean, sample.success.mean, discounted, best.length, None, words, claim, sample)
 
 
-def _uncertain(value: Expectation) -> str:
-    ways = [(value.failure, "fails"), (value.never, "never ends"), (value.success, "succeeds")]
+def _uncertain(value: Expectation, limit: int) -> str:
+    late = f"runs into the limit of {limit:,} steps"
+    ways = [(value.failure, "fails"), (value.cut, late), (value.success, "succeeds")]
     return ", ".join(how if p == 1.0 else f"{how} with probability {_chance(p)}" for p, how in ways if p > 0.0)
 
 
@@ -187,7 +196,7 @@ def _most(value: Expectation, best: Optimum) -> str:
         return ""
     if best.success == 0.0:
         return f"; {best.reason}"
-    if best.success - value.success <= ROUNDING + value.error:
+    if best.success - value.success <= ROUNDING:
         return ", as often as any policy can"
     return f"; the best policy succeeds with probability {_chance(best.success)}"
 
@@ -198,11 +207,11 @@ def _chance(probability: float) -> str:
     return "more than 0.999999" if shown == "1" else shown
 
 
-def _compared(steps: str, length: float, gap: float | None, best: Optimum, limit: int) -> str:
-    late = f" (an episode ends after {limit})" if length > limit else ""
-    if gap is None:
-        return f"{steps}{late}; the optimum is not known: {best.reason}"
-    return f"{steps}{late}, {_shown(0.0 if abs(gap) < 1e-6 * length else gap)} more than the optimum"
+def _unknown(best: Optimum, claim: Bounds | None) -> str:
+    """What is known of an optimum that could not be computed."""
+    if claim is None or not np.isfinite(claim.upper):
+        return f"the optimum is not known: {best.reason}"
+    return f"the optimum lies between {_shown(claim.lower)} and {_shown(claim.upper)} by the learner's bounds: {claim.reason}"
 
 
 def _shown(number: float) -> str:

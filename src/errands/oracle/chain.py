@@ -1,4 +1,4 @@
-"""The Markov chain that a policy makes of a finite task, solved exactly: group by group, the last groups first."""
+"""The Markov chain that a policy makes of a finite task, followed exactly until its episodes end or are cut off."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from errands.errors import TaskError
-from errands.kernels.absorption import eliminate, narrow_order, pass_singles, strong_groups, sweep
+from errands.kernels.absorption import absorb
 from errands.machines.numeric import Transition
 from errands.machines.stepping import State
 from errands.oracle.episode import Pair, Policy
@@ -17,14 +17,10 @@ from errands.oracle.product import DUST
 from errands.tables import FAILURE, RUNNING, SUCCESS, Floats, Ints
 from errands.tasks.task import Task
 
-MOST_NODES = 2_000_000
-MOST_WORK, MOST_BAND = 3_000_000_000, 50_000_000
-"""Multiplications that one elimination may take (some seconds), and numbers that it may hold."""
-AIM = 1e-12
-"""What a sweep may still add where a group is too large to be eliminated."""
+MAX_NODES = 2_000_000
+PASSES = 5_000
+"""How often each situation may be passed on the average, before an exact evaluation is given up."""
 DONE, FAILED = -1, -2
-DISCOUNTED, COLUMNS = 4, 5
-"""Columns of values: success, failure, never ending, steps, discounted return."""
 
 
 class Way(NamedTuple):
@@ -60,18 +56,16 @@ class Chain:
 
 
 class Solved(NamedTuple):
-    """What the chain comes to from its starts: probabilities of success, failure and never ending; steps; return."""
+    """What episodes come to: probabilities of success, failure and being cut off by the limit; expected steps; return."""
 
     success: float
     failure: float
-    never: float
+    cut: float
     length: float
     discounted: float
-    error: float
-    """0 where only rounding errs; else a proved bound for the relative error of steps and the error of the others."""
 
 
-def build(policy: Policy, task: Task, most: int = MOST_NODES) -> Chain:
+def build(policy: Policy, task: Task, most: int = MAX_NODES) -> Chain:
     """Follow the policy through every outcome; a node is a world state with a context (machine state, memory)."""
     pair = Pair(task)
     table, stepper, names = pair.table, pair.stepper, pair.world.signals
@@ -140,106 +134,15 @@ def _numbered(
     return number
 
 
-def solve(chain: Chain, gamma: float) -> Solved:
-    """Solve every group after those that it leads to; nothing is sampled, and `error` says how exact it is."""
-    if (certain := _followed(chain, gamma)) is not None:
-        return certain
-    values, error = np.zeros((len(chain), COLUMNS)), 0.0
-    place = np.full(len(chain), -1, np.int32)
-    nodes, begin = strong_groups(chain.first, chain.target)
-    k = 0
-    # Groups come in an order in which whatever a group leads to stands before it.
-    while k < len(begin) - 1:
-        k = pass_singles(chain.first, chain.target, chain.chance, chain.reward, nodes, begin, k, values, gamma)
-        if k < len(begin) - 1:
-            group = nodes[begin[k] : begin[k + 1]]
-            place[group] = np.arange(len(group))
-            error += _solve_group(chain, group, place, values, gamma)
-            place[group] = -1
-            k += 1
-    total = np.zeros(COLUMNS)
+def solve(chain: Chain, gamma: float, limit: int, work: int = PASSES * MAX_NODES) -> Solved:
+    """Pass the probability of the starts on for at most `limit` steps: nothing is sampled, and only rounding errs."""
+    mass = np.zeros(len(chain))
     for node, share in chain.starts:
-        total += share * values[node]
-    success, failure, never, length, discounted = map(float, total)
-    length = float("inf") if never > 0 else length
-    return Solved(success=success, failure=failure, never=never, length=length, discounted=discounted, error=error)
-
-
-def _followed(chain: Chain, gamma: float) -> Solved | None:
-    """The chain of a certain world: its one way is followed, which needs no compiled kernel; None for any other chain."""
-    if len(chain.starts) != 1 or len(chain.target) != len(chain) or (np.diff(chain.first) != 1).any():
-        return None
-    node, share = chain.starts[0]
-    rewards, passed = [], set[int]()
-    while node >= 0 and node not in passed:
-        passed.add(node)
-        rewards.append(float(chain.reward[node]))
-        node = int(chain.target[node])
-    if share != 1.0 or (chain.chance != 1.0).any() or (node >= 0 and any(rewards)):
-        return None
-    discounted = 0.0
-    for reward in reversed(rewards):
-        discounted = reward + gamma * discounted
-    length = float("inf") if node >= 0 else float(len(rewards))
-    success, failure, never = float(node == DONE), float(node == FAILED), float(node >= 0)
-    return Solved(success=success, failure=failure, never=never, length=length, discounted=discounted, error=0.0)
-
-
-def _solve_group(chain: Chain, group: Ints, place: Ints, values: Floats, gamma: float) -> float:
-    """Write the values of a group of several nodes whose exits are solved; returns a bound of their error beyond rounding."""
-    # The edges of the group's nodes as one flat list: `edges` are their indices, `source` the member they belong to.
-    counts = chain.first[group + 1] - chain.first[group]
-    source = np.repeat(np.arange(len(group)), counts)
-    edges = np.repeat(chain.first[group] - np.cumsum(counts) + counts, counts) + np.arange(len(source))
-    chance, target = chain.chance[edges], chain.target[edges]
-    inside = (target >= 0) & (place[target] >= 0)
-    leaving, constant = np.zeros(len(group)), np.zeros((len(group), COLUMNS))
-    np.add.at(leaving, source[~inside], chance[~inside])
-    on = ~inside & (target >= 0)
-    np.add.at(constant, source[on], chance[on, None] * values[target[on]] * [1.0, 1.0, 1.0, 1.0, gamma])
-    for end, column in ((DONE, 0), (FAILED, 1)):
-        np.add.at(constant[:, column], source[target == end], chance[target == end])
-    constant[:, 3] += 1.0
-    np.add.at(constant[:, DISCOUNTED], source, chance * chain.reward[edges])
-    closed = not leaving.any()
-    # A band wide enough for every edge within the group; what leaves the group is already in `constant`.
-    moved, reach = narrow_order(chain.first, chain.target, group, place)
-    width = 2 * reach + 1
-    if len(group) * reach * reach > MOST_WORK or len(group) * width > MOST_BAND:
-        return _swept(chain, group, place, values, constant, gamma, closed)
-    here, there = moved[source[inside]], moved[place[target[inside]]]
-    inner = np.zeros((len(group), width))
-    np.add.at(inner, (here, reach + there - here), chance[inside])
-    left, right = np.empty(len(group)), np.empty_like(constant)
-    left[moved], right[moved] = leaving, constant
-    # Discounting by gamma is leaving with probability 1 - gamma wherever one would have stayed.
-    discounted = eliminate(gamma * inner, 1.0 - gamma + gamma * left, right[:, DISCOUNTED:].copy())
-    solved = np.empty_like(right)
-    # From a closed group no way leads out: it never ends, and the undiscounted equations are singular.
-    solved[:, :DISCOUNTED] = (0.0, 0.0, 1.0, 0.0) if closed else eliminate(inner, left, right[:, :DISCOUNTED].copy())
-    solved[:, DISCOUNTED:] = discounted
-    values[group] = solved[moved]
-    return 0.0
-
-
-def _swept(
-    chain: Chain, group: Ints, place: Ints, values: Floats, constant: Floats, gamma: float, closed: bool
-) -> float:
-    """Solve a large group by sweeps from 0 upwards, with an error that is proved.
-
-    Where no sweep adds more than d, values V lie below the solution x, and x - V is at most d times the expected
-    steps in the group, which are at most x's column of steps: so x <= V / (1 - d) there, and x <= V + d V / (1 - d)
-    of that column elsewhere. Discounted returns are within d / (1 - gamma).
-    """
-    factor = np.array([1.0, 1.0, 1.0, 1.0, gamma])
-    if closed:
-        constant[:, :DISCOUNTED], factor[:DISCOUNTED] = (0.0, 0.0, 1.0, 0.0), 0.0
-    good, grown = sweep(chain.first, chain.target, chain.chance, group, place, values, constant, factor, AIM)
-    if not good:
+        mass[node] += share
+    done, totals = absorb(chain.first, chain.target, chain.chance, chain.reward, mass, limit, gamma, work)
+    if not done:
         raise TaskError(
-            f"the policy goes to and fro between {len(group):,} situations for too long to be solved exactly; "
+            f"the policy goes to and fro between {len(chain):,} situations for too long to be followed exactly; "
             "evaluate it by episodes"
         )
-    most = float(grown.max())
-    longest = 1.0 if closed else max(1.0, float(values[group, 3].max()))
-    return most * max(longest, 1.0 / (1.0 - gamma)) / (1.0 - most)
+    return Solved(*map(float, totals))

@@ -17,7 +17,7 @@ from errands.oracle.product import RANDOM_BYTES, Product, product
 from errands.tables import Flags, Ints
 from errands.tasks.task import Task
 
-MOST_STATES, MOST_NODES, MOST_DETOUR = 1_000_000, 2_000_000, 1_000
+MAX_STATES, MAX_NODES, MAX_DETOUR = 1_000_000, 2_000_000, 1_000
 FREE = "one policy for each"
 CHOICE = "the objective chosen in agenda state"
 Binding = tuple[str, int]
@@ -30,7 +30,7 @@ class OnePolicy:
     """The shortest episode whose actions depend on (objective, cell) only, and its objectives on the agenda state."""
 
     length: int | None
-    """None where no such episode exists."""
+    """None where no such episode exists within the time limit."""
     optimum: int | None
     """The length of the shortest episode of any kind."""
     path: tuple[int, ...] = ()
@@ -41,13 +41,13 @@ class OnePolicy:
     """How many steps the search tried."""
 
 
-def one_policy_per_subtask(task: Task, nodes: int = MOST_NODES) -> OnePolicy:
+def one_policy_per_subtask(task: Task, nodes: int = MAX_NODES) -> OnePolicy:
     """Lengthen the optimum step by step until a walk exists that never needs two actions for one (objective, cell).
 
     An objective is chosen for each agenda state; a subtask completed on the way counts. Exact, for certain worlds; a
     TaskError where more than `nodes` steps would have to be tried.
     """
-    crossed = product(task, MOST_STATES * RANDOM_BYTES, RANDOM_BYTES)
+    crossed = product(task, MAX_STATES * RANDOM_BYTES, RANDOM_BYTES)
     if not crossed.world.certain:
         raise TaskError(f"moves are random in '{task.name}'; one policy per subtask is solved for certain worlds only")
     search = _Search(crossed, nodes)
@@ -55,7 +55,7 @@ def one_policy_per_subtask(task: Task, nodes: int = MOST_NODES) -> OnePolicy:
         return OnePolicy(None, None)
     shortest = int(search.least)
     # Iterative deepening: the first bound with a walk is the least length, as shorter ones have been ruled out.
-    for bound in range(shortest, shortest + MOST_DETOUR):
+    for bound in range(shortest, min(shortest + MAX_DETOUR, task.world.limit + 1)):
         if steps := search.within(bound):
             return _result(search, steps)
         # Nothing was left out for its length alone: a larger bound would only try the same walks.

@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 
 from errands.errors import ConfigError, TaskError
-from errands.kernels.search import DEAD, DONE, Payment, breadth_first, iterate, surely
+from errands.kernels.search import DEAD, DONE, Payment, breadth_first, iterate, surely, within_steps
 from errands.kernels.stepping import advance
 from errands.machines.counting import Word, spelt
 from errands.machines.stepping import State
@@ -22,9 +22,12 @@ from errands.tasks.task import Task, card
 
 TOLERANCE = 1e-10
 """Relative error of least steps; error of returns in units of the largest reward; last change of a chance."""
+MAX_WORK = 3_000_000_000
+"""Outcomes that are visited to take the time limit into account: some ten seconds."""
 _NO_FACTOR, _NO_SIGNAL, _EVERYWHERE = np.empty((0, 0)), np.empty((0, 0), np.int32), np.empty(0, np.bool_)
-MOST_SUBTASKS = 8
-MOST_STATES = 200_000
+_ANYTHING = np.empty(0, np.int32)
+MAX_SUBTASKS = 8
+MAX_STATES = 200_000
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Optimum:
-    """How good a policy can be; `length` is None where that is unknown or none succeeds surely: `reason` says why.
+    """How good a policy can be within the world's time limit: success first, then steps.
+
+    `length` is None where that is unknown or no policy succeeds surely: `reason` says why, `success` how likely the best
+    one succeeds.
 
     >>> import errands
     >>> best = errands.optimum(errands.load("figure-1"))
@@ -50,7 +56,8 @@ class Optimum:
     """
 
     length: float | None
-    """The steps of the shortest successful episode; where moves are random, the least expected number of them."""
+    """The steps of the shortest successful episode; where moves are random, the least expected number of them among
+    policies that succeed surely, but for one episode in 10,000,000,000."""
     order: tuple[str, ...] = ()
     """The subtasks and Boolean objectives as they are completed on the path."""
     path: tuple[int, ...] = field(default=(), repr=False)
@@ -62,6 +69,8 @@ class Optimum:
     """The optimal discounted return under the task's rewards; None where that was too large to compute."""
     success: float | None = None
     """The greatest probability of success; None where that is unknown."""
+    unlimited: float | None = None
+    """What `length` would be without the time limit, where the limit rules it out."""
     reason: str = ""
     method: str = ""
     policy: Policy | None = field(default=None, repr=False, compare=False)
@@ -78,14 +87,17 @@ class Optimum:
         return card("Optimum", {name: value for name, value in rows.items() if value is not None and value != ""})
 
 
-def optimum(task: Task, gamma: float = 0.99, budget: int = BUDGET, orders: bool = True) -> Optimum:
-    """The exact optimum; a TaskError where it would take more than `budget` bytes; `orders` asks to count them.
+def optimum(
+    task: Task, gamma: float = 0.99, budget: int = BUDGET, orders: bool = True, work: int = MAX_WORK
+) -> Optimum:
+    """The exact optimum within the time limit; a TaskError where it would take more than `budget` bytes.
 
     Parameters:
         task: a task in a finite world; elsewhere the answer has a reason instead of a length.
         gamma: the discount factor of `discounted`, above 0 and below 1.
         budget: the most bytes that the search may take.
         orders: whether optimal orders are counted.
+        work: outcomes that may be visited to take the time limit into account; beyond them `method` says that it was left out.
 
     >>> import errands
     >>> optimum(errands.load("office-6")).length
@@ -95,15 +107,15 @@ def optimum(task: Task, gamma: float = 0.99, budget: int = BUDGET, orders: bool 
     if task.finite is None:
         return Optimum(None, reason=f"the world {task.untabled}; the optimum of such a task cannot be computed")
     crossed = product(task, budget)
-    return _certain(crossed, gamma, budget, orders) if crossed.world.certain else _random(crossed, gamma)
+    return _certain(crossed, gamma, budget, orders, work) if crossed.world.certain else _random(crossed, gamma, work)
 
 
-def _certain(crossed: Product, gamma: float, budget: int, orders: bool) -> Optimum:
+def _certain(crossed: Product, gamma: float, budget: int, orders: bool, work: int) -> Optimum:
     world, origin = crossed.world.table, crossed.starts[0][0]
     origin_of, last = breadth_first(world, crossed.following, origin, np.empty(0, np.int32), False)
     method = f"breadth-first search over {len(crossed):,} product states"
     if last < 0:
-        discounted = _discounted(crossed, gamma, None, budget)
+        discounted, method = _discounted(crossed, gamma, None, budget, work, method)
         reason = _impossible(crossed.task)
         return Optimum(None, orders=0, discounted=discounted, success=0.0, reason=reason, method=method)
     # Back from the state whose next step succeeds, by the state that each was found from.
@@ -114,8 +126,11 @@ def _certain(crossed: Product, gamma: float, budget: int, orders: bool) -> Optim
     del origin_of
     plan = _retrace(crossed, states[::-1])
     path, actions, order = follow(crossed, plan, len(plan) + 1)
-    length = len(actions)
-    discounted = _discounted(crossed, gamma, length, budget)
+    length, limit = len(actions), crossed.task.world.limit
+    discounted, method = _discounted(crossed, gamma, length if length <= limit else None, budget, work, method)
+    if length > limit:
+        reason = f"the shortest successful episode takes {length:,} steps, more than the limit of {limit:,}"
+        return Optimum(None, orders=0, discounted=discounted, success=0.0, unlimited=length, reason=reason, method=method)
     counted = count_orders(crossed) if orders else None
     return Optimum(
         length=length,
@@ -169,15 +184,40 @@ def follow(
     return (tuple(path), tuple(actions), tuple(order)) if here == -1 else ((), (), ())
 
 
-def _discounted(crossed: Product, gamma: float, length: int | None, budget: int) -> float | None:
-    """The optimal return of a certain world: a power of gamma where only success pays, else by value iteration."""
+def _discounted(
+    crossed: Product, gamma: float, length: int | None, budget: int, work: int, method: str
+) -> tuple[float | None, str]:
+    """The optimal return of a certain world: a power of gamma where only success pays, else by value iteration; the method."""
     prize = _prize(crossed)
     # The prize is paid in the last step, and the first step is not discounted: hence length - 1.
     if prize is not None:
-        return 0.0 if length is None else prize * gamma ** (length - 1)
+        return 0.0 if length is None else prize * gamma ** (length - 1), method
     if len(crossed) * RANDOM_BYTES > budget:
-        return None
-    return float(best_return(crossed, gamma)[crossed.starts[0][0]])
+        return None, method
+    return _return(crossed, gamma, work, method)
+
+
+def _return(crossed: Product, gamma: float, work: int, method: str) -> tuple[float, str]:
+    """The optimal discounted return within the limit, and the method, which says where the limit had to be left out."""
+    done, value = _limited(crossed, _rewards(crossed, gamma), 0.0, work, TOLERANCE * _largest(crossed))
+    if done:
+        return _mean(crossed, value), method
+    return _mean(crossed, best_return(crossed, gamma)), f"{method}, the time limit left out of discounted returns"
+
+
+def _mean(crossed: Product, value: Floats) -> float:
+    """A value over all starts."""
+    return float(sum(p * value[x] for x, p in crossed.starts))
+
+
+def _limited(
+    crossed: Product, pay: Payment, late: float, work: int, tolerance: float = TOLERANCE, plan: Ints = _ANYTHING
+) -> tuple[bool, Floats]:
+    """The values of all product states with the whole limit to go, `late` being worth what runs into it."""
+    value, world = np.full(len(crossed), late), crossed.world.table
+    limit = crossed.task.world.limit
+    done, value = within_steps(world, crossed.chance, crossed.following, pay, value, plan, limit, tolerance, work)
+    return bool(done), value
 
 
 def _prize(crossed: Product) -> float | None:
@@ -190,28 +230,43 @@ def _prize(crossed: Product) -> float | None:
     return float(prizes[0]) if sparse and len(prizes) == 1 and prizes[0] >= 0 else None
 
 
-def _random(crossed: Product, gamma: float) -> Optimum:
-    steps, best = least_steps(crossed)
+def _random(crossed: Product, gamma: float, work: int) -> Optimum:
+    task, limit = crossed.task, crossed.task.world.limit
     method = f"value iteration over {len(crossed):,} product states, relative error at most {TOLERANCE:g}"
-    value = best_return(crossed, gamma)
-    discounted = float(sum(p * value[x] for x, p in crossed.starts))
-    length = float(sum(p * steps[x] for x, p in crossed.starts))
-    if not np.isfinite(length):
-        chance = most_success(crossed)
-        success = float(sum(p * chance[x] for x, p in crossed.starts))
-        reason = f"no policy succeeds surely; the greatest probability of success is {success:.6g}"
-        reason = reason if success else _impossible(crossed.task)
-        return Optimum(None, discounted=discounted, success=success, reason=reason, method=method)
-    path, actions, order = follow(crossed, best, crossed.task.world.limit)
+    discounted, method = _return(crossed, gamma, work, method)
+    steps, best = least_steps(crossed)
+    unlimited = _mean(crossed, steps)
+    left_out = f"{method}; the time limit of {limit:,} steps is left out: it would take too long"
+    if np.isfinite(unlimited):
+        # The policy of the fewest steps keeps no time. Where it is practically never cut off the limit changes nothing.
+        done, chance = _limited(crossed, _CHANCE, 0.0, work, TOLERANCE / 10, best)
+        if not done or _mean(crossed, chance) >= 1.0 - TOLERANCE:
+            path, actions, order = follow(crossed, best, limit)
+            return Optimum(
+                length=unlimited,
+                order=order,
+                path=path,
+                actions=actions,
+                discounted=discounted,
+                success=1.0,
+                method=method if done else left_out,
+                policy=Plan(crossed, best),
+            )
+        # A way that cannot be late may be longer.
+        done, value = _limited(crossed, _STEPS, -np.inf, work)
+        length = -_mean(crossed, value)
+        if done and np.isfinite(length):
+            return Optimum(length, discounted=discounted, success=1.0, unlimited=unlimited, method=method)
+    done, chance = _limited(crossed, _CHANCE, 0.0, work)
+    success = _mean(crossed, chance if done else most_success(crossed))
+    within = f" within the limit of {limit:,} steps" if done else ""
+    reason = f"no policy succeeds surely{within}; the greatest probability of success is {success:.6g}"
+    if success == 0.0:
+        possible = done and _mean(crossed, most_success(crossed)) > 0.0
+        reason = f"no episode succeeds{within}" if possible else _impossible(task)
+    known = unlimited if np.isfinite(unlimited) else None
     return Optimum(
-        length=length,
-        order=order,
-        path=path,
-        actions=actions,
-        discounted=discounted,
-        success=1.0,
-        method=method,
-        policy=Plan(crossed, best),
+        None, discounted=discounted, success=success, unlimited=known, reason=reason, method=method if done else left_out
     )
 
 
@@ -228,37 +283,49 @@ def _impossible(task: Task) -> str:
     return "no successful episode exists" + (f": the world never reports {', '.join(never)}" if never else "")
 
 
+_STEPS = Payment(each=-1.0, factor=_NO_FACTOR, signal=_NO_SIGNAL, success=0.0, failure=-np.inf, gamma=1.0)
+_CHANCE = Payment(each=0.0, factor=_NO_FACTOR, signal=_NO_SIGNAL, success=1.0, failure=0.0, gamma=1.0)
+
+
 def least_steps(product: Product) -> tuple[Floats, Ints]:
     """The least expected steps to success of each product state among policies that succeed surely, and their actions.
 
-    Infinite where no policy succeeds surely. Sweeps rise from 0 and stop when none adds more than d = 1e-10; the
-    values V then satisfy V <= optimum <= V / (1 - d), because V / (1 - d) is more than the greedy policy needs.
-    Where moves are certain the values are whole and exact.
+    However long they take: the time limit is left out. Infinite where no policy succeeds surely. Sweeps rise from 0 and
+    stop when none adds more than d = 1e-10; the values V then satisfy V <= optimum <= V / (1 - d), because V / (1 - d) is
+    more than the greedy policy needs. Where moves are certain the values are whole and exact.
     """
     world, chance = product.world.table, product.chance
     # Only where success can be made sure are expected steps finite; the others must not be stepped into.
     inside = surely(world, chance, product.following)
-    pay = Payment(each=-1.0, factor=_NO_FACTOR, signal=_NO_SIGNAL, success=0.0, gamma=1.0)
-    value, best = iterate(world, chance, product.following, pay, inside, TOLERANCE)
+    value, best = iterate(world, chance, product.following, _STEPS, inside, TOLERANCE)
     return np.where(inside, -value, np.inf), best
 
 
-def best_return(product: Product, gamma: float) -> Floats:
-    """The optimal discounted return of each product state under the machine's rewards, failures included."""
+def _rewards(product: Product, gamma: float) -> Payment:
+    """What the machine pays."""
     table = product.task.agenda_table
+    return Payment(0.0, table.reward[product.entry], table.signal[product.entry], success=0.0, failure=0.0, gamma=gamma)
+
+
+def _largest(product: Product) -> float:
+    """The largest reward of a step, or more."""
+    table, signals = product.task.agenda_table, product.world.table.signal
     factor, signal = table.reward[product.entry], table.signal[product.entry]
-    signals = product.world.table.signal
     largest = np.abs(factor).max() * (max(1.0, np.abs(signals).max()) if signals.size and signal.max() >= 0 else 1.0)
-    pay = Payment(each=0.0, factor=factor, signal=signal, success=0.0, gamma=gamma)
+    return max(float(largest), 1e-300)
+
+
+def best_return(product: Product, gamma: float) -> Floats:
+    """The optimal discounted return of each product state under the machine's rewards, failures included, without a limit."""
     # A last change of d leaves an error of at most d / (1 - gamma).
-    tolerance = TOLERANCE * (1.0 - gamma) * max(float(largest), 1e-300)
+    tolerance = TOLERANCE * (1.0 - gamma) * _largest(product)
+    pay = _rewards(product, gamma)
     return iterate(product.world.table, product.chance, product.following, pay, _EVERYWHERE, tolerance)[0]
 
 
 def most_success(product: Product) -> Floats:
     """The greatest probability of success of each product state, however long it may take; approached from below."""
-    pay = Payment(each=0.0, factor=_NO_FACTOR, signal=_NO_SIGNAL, success=1.0, gamma=1.0)
-    return iterate(product.world.table, product.chance, product.following, pay, _EVERYWHERE, TOLERANCE / 100)[0]
+    return iterate(product.world.table, product.chance, product.following, _CHANCE, _EVERYWHERE, TOLERANCE / 100)[0]
 
 
 def optimal_steps(product: Product, togo: Floats, here: int) -> Iterator[tuple[Word, int]]:
@@ -285,7 +352,7 @@ def _completed(product: Product, m: int, label: int) -> Word:
 
 def count_orders(product: Product) -> int | None:
     """The number of orders in which shortest episodes complete the subtasks; None where there is too much to count."""
-    if len(product.task.machine.subtasks) > MOST_SUBTASKS or len(product) > MOST_STATES:
+    if len(product.task.machine.subtasks) > MAX_SUBTASKS or len(product) > MAX_STATES:
         return None
     togo, _ = least_steps(product)
     origin = product.starts[0][0]
@@ -299,7 +366,7 @@ def count_orders(product: Product) -> int | None:
     return sum(orders for places, orders in spelt(origin, ways) if DONE in places)
 
 
-MOST_PAIRS = 5_000_000
+MAX_PAIRS = 5_000_000
 
 
 def steps_to_go(task: Task) -> dict[str, float]:
@@ -309,7 +376,7 @@ def steps_to_go(task: Task) -> dict[str, float]:
     that state (the start for the first one; the lowest such cell where several are equal). States that no successful
     episode passes are left out; a success has 0. For certain worlds of at most 5,000,000 product states.
     """
-    crossed = product(task, MOST_PAIRS * RANDOM_BYTES, RANDOM_BYTES)
+    crossed = product(task, MAX_PAIRS * RANDOM_BYTES, RANDOM_BYTES)
     if not crossed.world.certain:
         raise TaskError(f"moves are random in '{task.name}'; exact steps to go by label are for certain worlds, slip 0")
     togo, _ = least_steps(crossed)

@@ -104,7 +104,7 @@ class ResultDocument(Document):
     seed: Seed
     steps: Count
     final_length: Count | Positive | None = None
-    """The last evaluation: whole steps where there is no chance, else expected steps; null where it may never end."""
+    """The last evaluation: whole steps where there is no chance, else expected steps."""
     final_success: bool | Probability = False
     """Of the last evaluation: whether it succeeded, or with which probability."""
     final_episodes: Count = 1

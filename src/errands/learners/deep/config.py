@@ -41,7 +41,7 @@ class DeepConfig(LearnerConfig):
     eval_every: int = 10_000
     """Training steps between two evaluations; the last step is always evaluated."""
     eval_episodes: int | None = None
-    """Greedy episodes of an evaluation, reported as means with intervals; None: one where it says everything, else five."""
+    """Greedy episodes of an evaluation, reported as means with intervals; None: one where it says everything, else 20."""
     alpha: float = 1e-4
     """Step size of Adam."""
     polyak: float = 0.01

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array
 
 from errands.errors import ConfigError
-from errands.learners.base import Form, Saved, checked, refuse
+from errands.learners.base import HOST_EPISODES, Form, Saved, checked, refuse
 from errands.learners.deep import device
 from errands.learners.deep.agent import AgentState, DeepAgent
 from errands.learners.deep.config import DeepConfig
@@ -25,9 +25,6 @@ from errands.learners.deep.saving import named, team_form
 from errands.oracle.episode import sampled
 from errands.tables import Evaluation
 from errands.tasks.task import Task
-
-FEW_EPISODES = 5
-"""Episodes of an evaluation where there is chance."""
 
 
 class Team(ABC):
@@ -88,7 +85,7 @@ class Team(ABC):
 
     def measure(self) -> list[Evaluation]:
         """What a run reports of every seed: one greedy episode where that says everything, else means of several."""
-        count = self.agent.config.eval_episodes or (1 if self.agent.machine.task.certain else FEW_EPISODES)
+        count = self.agent.config.eval_episodes or (1 if self.agent.machine.task.certain else HOST_EPISODES)
         if count == 1:
             return self.evaluate()
         # Number 0 comes last, so that `orders` are those of the episode that `evaluate` plays.
