@@ -17,7 +17,7 @@ from errands.paper.reproduction import report_of
 RESULTS = Path(__file__).resolve().parent / "results" / "deep"
 NOTE = (
     "Measured on an H200 in several sessions; ten seeds unless the table says otherwise. What was run, and how, is told in "
-    "docs/methods/deep-results.md and in paper/rows; versions and machine below are those that drew the figures."
+    "docs/results and in paper/rows; versions and machine below are those that drew the figures."
 )
 
 

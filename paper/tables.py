@@ -1,4 +1,4 @@
-"""The tables of docs/methods/deep-results.md and qcorm-plus.md from the files in paper/rows: python paper/tables.py [FILE...]."""
+"""Tables by quarters from the files in paper/rows: python paper/tables.py [FILE...]."""
 
 from __future__ import annotations
 
