@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 MOST_NAMES = 24
 """So many names are listed whole; of more only SOME_NAMES are."""
@@ -26,7 +27,17 @@ def install(extra: str = "") -> str:
 
 def words_of(fault: BaseException, most: int = 200) -> str:
     """What somebody else's fault says, on one line: its kind, and the beginning of its own words."""
-    return f"{type(fault).__name__}: {' '.join(str(fault).split())[:most]}"
+    return f"{type(fault).__name__}: {shown_briefly(str, fault, most)}"
+
+
+def shown_briefly(show: Callable[[Any], str], value: Any, most: int = 60) -> str:
+    """The beginning of what somebody else's object says of itself (`str` or `repr`), on one line; it may fail at that."""
+    try:
+        return " ".join(show(value).split())[:most]
+    except KeyboardInterrupt:
+        raise
+    except BaseException as fault:  # noqa: BLE001 (an exception whose words raise, a number of too many digits)
+        return f"(its words raise {type(fault).__name__})"
 
 
 class SpecError(ErrandsError):
@@ -39,6 +50,10 @@ class SpecError(ErrandsError):
 
 class TaskError(ErrandsError):
     """A task cannot be run as asked: world and machine do not fit, or it is too large."""
+
+
+class RunFailed(TaskError):
+    """Training stopped at a fault of the task's world: not the input is wrong, but the run failed (exit code 1)."""
 
 
 class ConfigError(ErrandsError):

@@ -16,7 +16,7 @@ from errands.oracle.certificate import expected
 from errands.oracle.episode import walk
 from errands.runs.policy_file import FileAgent, read_policy
 from errands.tasks import Task, any_order
-from errands.worlds.foreign_env import frame
+from errands.worlds.guard import frame
 
 MOVES = ((0, -1), (1, 0), (0, 1), (-1, 0))
 
@@ -77,7 +77,7 @@ def test_what_cannot_be_an_environment_or_a_signal_is_told() -> None:
         Task.from_env(Corridor, 3, "lamp")  # type: ignore[arg-type]
     with pytest.raises(SpecError, match="Corridor cannot make an environment: TypeError"):
         Task.from_env(Corridor, ends, "lamp", kwargs={"doors": 3})
-    with pytest.raises(TaskError, match="the state function gave a dict, which cannot be hashed"):
+    with pytest.raises(TaskError, match="the state function of 'Corridor' gave a dict, which cannot be hashed"):
         _ = Task.from_env(Corridor, ends, "lamp", state=lambda observation: observation, signals=None).finite
 
 
@@ -377,9 +377,9 @@ class Faulty(Corridor):
     [
         ("raise", "the environment 'Faulty' in step 3 of an episode raised RuntimeError: gears stuck; .* resume"),
         ("hang", r"the environment 'Faulty' in step 3 of an episode took longer than 0\.2 seconds; .* step_seconds"),
-        ("reward", "the environment 'Faulty' in step 3 of an episode paid nan; mend its reward"),
+        ("reward", "the environment 'Faulty' in step 3 of an episode gave reward = nan; give a finite number"),
         ("exit", "the environment 'Faulty' in step 3 of an episode raised SystemExit: 3; mend"),
-        ("no reward", "in step 3 of an episode answered .* NoneType None, .*; give .observation, reward, terminated"),
+        ("no reward", "in step 3 of an episode gave reward = None; give a finite number"),
         ("old", "in step 3 of an episode answered .* bool False, dict .*; give .observation, reward, terminated"),
         ("nothing", r"in step 3 of an episode answered \(None\); give .observation, reward, terminated"),
         ("info", "in step 3 of an episode gave a NoneType as info; give a dict"),
@@ -402,7 +402,7 @@ def test_a_fault_names_the_environment_and_the_step(monkeypatch: pytest.MonkeyPa
 def test_a_function_that_raises_is_told_with_the_step() -> None:
     env = Task.from_env(Corridor, lambda before, action, after, info: {after["plaice"]}, "lamp").world.env()
     with pytest.raises(
-        TaskError, match="'Corridor' at the start of an episode: its features or signals raised KeyError"
+        TaskError, match="at the start of an episode the features function of 'Corridor' raised KeyError"
     ):
         env.reset(seed=0)
 

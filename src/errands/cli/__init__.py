@@ -10,7 +10,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from errands.cli.verbs import COMPILING, VERBS, help_text, parse
-from errands.errors import ConfigError, ErrandsError, UnknownName
+from errands.errors import ConfigError, ErrandsError, RunFailed, UnknownName, shown_briefly
 from errands.runs.interrupts import exit_code, terminable
 from errands.terminal import printable
 
@@ -47,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if debug:
             raise
         sentence, code = (str(fault), 2) if isinstance(fault, ErrandsError) else (_surprise(fault, words), 1)
+        code = 1 if isinstance(fault, RunFailed) else code
         if as_json:
             _print_json({"error": sentence})
         print(f"errands: {printable(sentence)}", file=sys.stderr)
@@ -62,7 +63,7 @@ def _surprise(fault: Exception, words: list[str]) -> str:
     here = Path(__file__).parent.parent
     frames = [f for f in traceback.extract_tb(fault.__traceback__) if Path(f.filename).is_relative_to(here)]
     where = f" in {Path(frames[-1].filename).relative_to(here.parent)}, line {frames[-1].lineno}" if frames else ""
-    said = " ".join(str(fault).split())[:200]
+    said = shown_briefly(str, fault, 200)
     return (
         f"a fault of errands itself, {type(fault).__name__}{where}{f': {said}' if said else ''}; what was trained is stored. "
         f"Please report what '{shlex.join(['errands', *words])[:200]} --debug' and 'errands doctor' print"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from errands.errors import TaskError
 from errands.machines.numeric import NumericRM
 from errands.machines.stepping import Stepper
 from errands.tables import RUNNING, SUCCESS
+from errands.worlds.guard import T, feature_set, guarded
 
 if TYPE_CHECKING:
     from errands.oracle.episode import Policy
@@ -119,7 +120,9 @@ class TaskAgent(Follower):
             )
         if getattr(self.task.world, "function_of_env", False):
             self._needs_env("features")
-        return set(read(observation, self._observation, self._action, info, self.env))
+        return self._theirs(
+            lambda: feature_set(read(observation, self._observation, self._action, info, self.env)), "features function"
+        )
 
     def _signals(self, observation: Any, info: dict[str, Any]) -> Mapping[str, float]:
         if not self.task.machine.signals:
@@ -127,7 +130,11 @@ class TaskAgent(Follower):
         read = getattr(self.task.world, "signals_of", None)
         if "features" in info or read is None:
             return dict(info.get("signals", {}))
-        return dict(read(self._observation, self._action, observation, info))
+        return self._theirs(lambda: dict(read(self._observation, self._action, observation, info)), "signals")
+
+    def _theirs(self, call: Callable[[], T], what: str) -> T:
+        """What a function of the task's author gives."""
+        return guarded(call, lambda: f"the {what} of '{self.task.name}'")
 
     def _needs_env(self, function: str) -> None:
         if self.env is None:
@@ -147,7 +154,9 @@ class TaskAgent(Follower):
         if getattr(world, "numbers", None) is not None:  # states that a function of the user's numbers
             if world.state_of_env:
                 self._needs_env("state")
-            return int(world.numbers.of(world.read_state(getattr(self.env, "unwrapped", None), observation, self._info)))
+            inner = getattr(self.env, "unwrapped", None)
+            read = world.read_state
+            return self._theirs(lambda: int(world.numbers.of(read(inner, observation, self._info))), "state function")
         if isinstance(observation, Mapping) and "cell" in observation and self.task.layout is not None:
             cell, cells = int(observation["cell"]), self.task.layout.cells  # Delivery's boxes and hands
             left = sum(1 << i for i, here in enumerate(observation["boxes"]) if here)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from errands.errors import ErrandsError, StoreError, TaskError, words_of
+from errands.errors import ErrandsError, RunFailed, StoreError, TaskError, words_of
 from errands.learners import make_learner
 from errands.learners.base import Learner, Saved, memory
 from errands.learners.presets import stored_config
@@ -395,15 +395,15 @@ class _Training:
         result = _result(run, self.best.length, member.stored, round(self.training_seconds, 6))
         return member.place.end(result)
 
-    def broken(self, fault: Exception) -> ErrandsError:
+    def broken(self, fault: Exception) -> RunFailed:
         """What to say of a fault that nobody foresaw; its traceback lies in the folder, beside the last checkpoint."""
         foreign = self.run.task.world.kind == "gymnasium" and _outside(fault)
         whose = f" in the environment of '{self.run.task.name}'" if foreign else ""
-        return ErrandsError(f"{self._where}{whose}: {words_of(fault)}; {self._left(fault)}")
+        return RunFailed(f"{self._where}{whose}: {words_of(fault)}; {self._left(fault)}")
 
-    def stopped(self, fault: TaskError) -> TaskError:
+    def stopped(self, fault: TaskError) -> RunFailed:
         """What to say of a fault of the task, which most often is one of its environment."""
-        return TaskError(f"{fault}. {self._where[:1].upper()}{self._where[1:]}; {self._left(fault)}")
+        return RunFailed(f"{fault}. {self._where[:1].upper()}{self._where[1:]}; {self._left(fault)}")
 
     @property
     def _where(self) -> str:
@@ -492,5 +492,5 @@ def end_seed(folder: RunFolder, run: Run, student: Learner, best: Optimum) -> Re
 
 def failed(seed: int, fault: BaseException, seconds: float = 0.0) -> ResultDocument:
     """The record of a seed that could not be trained."""
-    said = str(fault) if isinstance(fault, ErrandsError) else f"{type(fault).__name__}: {fault}"
+    said = str(fault) if isinstance(fault, ErrandsError) else words_of(fault, 2000)
     return ResultDocument(seed=seed, steps=0, wall_seconds=seconds, error=said[:2000])

@@ -16,7 +16,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.utils.env_checker import check_env
 
-from errands.errors import ErrandsError, SpecError, TaskError, UnknownName, words_of
+from errands.errors import SpecError, TaskError, UnknownName, shown_briefly, words_of
 from errands.tasks.catalogue import load, load_file
 from errands.tasks.check_walk import (
     EnvFactory,
@@ -30,6 +30,7 @@ from errands.tasks.check_walk import (
 )
 from errands.tasks.product import Features
 from errands.tasks.task import Task
+from errands.worlds.guard import close, guarded
 
 _HARMLESS = ("infinity", "different from the unwrapped version")
 """Remarks of Gymnasium's checker on observations without bounds and on wrappers, which are no faults here."""
@@ -65,8 +66,10 @@ def check(
         findings += [*_observations(episodes), *_repetition(env_factory, features, episodes), *_constant(episodes)]
         if task is not None:
             findings += list(against_task(task, env, features, episodes))
-        env.close()
-    except Exception as fault:  # noqa: BLE001 (the code under check may raise anything)
+        close(env)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as fault:  # noqa: BLE001 (the code under check may raise anything)
         findings.append(Finding("error", *_crash(fault)))
     count = Counter(name for e in episodes for true in e.features for name in true)
     return CheckReport(tuple(findings), sum(len(e.steps) for e in episodes), len(episodes), dict(count.most_common()))
@@ -78,9 +81,11 @@ def _gymnasium(factory: EnvFactory) -> Iterator[Finding]:
         try:
             env = factory()
             check_env(env, skip_render_check=True)
-            env.close()
-        except Exception as fault:  # noqa: BLE001 (the code under check may raise anything)
-            sentence = _plain(str(fault)) or type(fault).__name__
+            close(env)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as fault:  # noqa: BLE001 (the code under check may raise anything)
+            sentence = _plain(shown_briefly(str, fault, 1000)) or type(fault).__name__
             yield Finding("error", "gymnasium", f"Gymnasium's own checker refuses the environment: {sentence}")
     for text in dict.fromkeys(_plain(str(warning.message)) for warning in caught):
         if not any(harmless in text for harmless in _HARMLESS):
@@ -91,9 +96,9 @@ def _plain(text: str) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", text).removeprefix("WARN: ").strip()
 
 
-def _crash(fault: Exception) -> tuple[str, str]:
+def _crash(fault: BaseException) -> tuple[str, str]:
     if isinstance(fault, TaskError):
-        return "features", str(fault)
+        return "features" if fault.__cause__ is None else "crash", str(fault)
     return "crash", f"the environment or the features function raised {words_of(fault)}; it must survive random actions"
 
 
@@ -197,12 +202,7 @@ def _checked(spec: str, maker: Any) -> EnvFactory:
             raise SpecError(f"'{spec}' made a {type(env).__name__}, not a gymnasium.Env; return an environment")
         return env
 
-    try:
-        make().close()
-    except ErrandsError:
-        raise
-    except Exception as fault:
-        raise SpecError(f"'{spec}' cannot be made without arguments: {words_of(fault)}") from fault
+    close(guarded(make, lambda: f"'{spec}' cannot be made without arguments:", error=SpecError, raised=""))
     return make
 
 
@@ -214,10 +214,12 @@ def import_attribute(path: str) -> Any:
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
-    try:
-        target: Any = importlib.import_module(module_name)
-    except Exception as fault:
-        raise SpecError(f"the module '{module_name}' cannot be imported: {words_of(fault)}") from fault
+    target: Any = guarded(
+        lambda: importlib.import_module(module_name),
+        lambda: f"the module '{module_name}' cannot be imported:",
+        error=SpecError,
+        raised="",
+    )
     for name in names.split("."):
         if not hasattr(target, name):
             known = [n for n in vars(target) if not n.startswith("_")] if hasattr(target, "__dict__") else []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import gymnasium as gym
@@ -16,6 +17,7 @@ from errands.machines import Stepper
 from errands.tables import RUNNING, WorldTable
 from errands.tasks.product import Features, read_features
 from errands.tasks.task import Task
+from errands.worlds.guard import STEP, close, guarded, number, parts_of, truth
 from errands.worlds.saving import Restorable
 
 EnvFactory = Callable[[], gym.Env[Any, Any]]
@@ -68,6 +70,7 @@ class Recorder:
     def __init__(self, env: gym.Env[Any, Any], features: Features | None) -> None:
         self.env = env
         self.features = features
+        self.name = f"the environment '{type(env.unwrapped).__name__}'"
         self.restorable = next((e for e in (env, env.unwrapped) if isinstance(e, Restorable)), None)
 
     def walk(self, steps: int) -> Iterator[RandomWalk]:
@@ -92,11 +95,12 @@ class Recorder:
 
     def episode(self, seed: int, actions: Iterator[Any]) -> RandomWalk:
         """One episode from a seed with these actions, or until it ends."""
-        observation, info = self.env.reset(seed=seed)
+        observation, info = guarded(lambda: _begun(self.env.reset(seed=seed)), lambda: f"{self.name} at the start of an episode")
         episode = RandomWalk(seed, observation, read_features(self.features, None, None, observation, info))
         for i, action in enumerate(actions):
             repeat = self.features is None and self.restorable is not None and i % REPEATED_EVERY == 0
-            seen, ended = self._step(observation, action, repeat)
+            where = f"{self.name} in step {i + 1:,} of an episode"
+            seen, ended = guarded(partial(self._step, observation, action, repeat), where.__str__)
             episode.steps.append(seen)
             observation = seen.observation
             if ended:
@@ -111,23 +115,33 @@ class Recorder:
             following, *_, info = self.env.step(action)
             first = read_features(None, observation, action, following, info)
             self.restorable.restore(saved)
-        following, reward, terminated, truncated, info = self.env.step(action)
+        following, reward, terminated, truncated, info = _stepped(self.env.step(action))
         true = read_features(self.features, observation, action, following, info)
         if self.features is not None:
             first = read_features(self.features, observation, action, following, info)
         inside = following in self.env.observation_space
         signals = info.get("signals", {})
         seen = Seen(
-            action, following, true, true if first is None else first, signals, float(reward), terminated, inside
+            action, following, true, true if first is None else first, signals, reward, terminated, inside
         )
-        return seen, bool(terminated or truncated)
+        return seen, terminated or truncated
+
+
+def _begun(answer: Any) -> tuple[Any, Any]:
+    observation, info = parts_of(answer, "observation, info")
+    return observation, info
+
+
+def _stepped(answer: Any) -> tuple[Any, float, bool, bool, Any]:
+    observation, reward, terminated, truncated, info = parts_of(answer, STEP)
+    return observation, number(reward, "reward"), truth(terminated, "terminated"), truth(truncated, "truncated"), info
 
 
 def repeated(factory: EnvFactory, features: Features | None, episode: RandomWalk) -> RandomWalk:
     """The same seed and actions in a fresh environment."""
     env = factory()
     again = Recorder(env, features).episode(episode.seed, (seen.action for seen in episode.steps))
-    env.close()
+    close(env)
     return again
 
 
@@ -175,7 +189,7 @@ def _is_own(task: Task, env: gym.Env[Any, Any]) -> bool:
     own = task.world.env()
     same = type(env.unwrapped) is type(own.unwrapped) and env.observation_space == own.observation_space
     labelled = task.world.kind != "gymnasium" or isinstance(env, type(own))
-    own.close()
+    close(own)
     return same and labelled
 
 

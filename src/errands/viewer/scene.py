@@ -23,8 +23,8 @@ from errands.tasks.task import Task
 from errands.worlds import water
 from errands.worlds.base import numbered
 from errands.worlds.cheetah import BACKWARD, FORWARD
-from errands.worlds.foreign_env import frame
 from errands.worlds.grid import ACTIONS, GridLayout
+from errands.worlds.guard import frame
 from errands.worlds.picture import tints
 
 Scene = dict[str, Any]

@@ -127,7 +127,9 @@ def _copied(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
         layer = layer.env if isinstance(layer, gym.Wrapper) else None
     try:
         return copy.deepcopy(env, shared)
-    except Exception as fault:  # whatever an environment that cannot be copied raises
+    except KeyboardInterrupt:
+        raise
+    except BaseException as fault:  # whatever an environment that cannot be copied raises
         raise NoTable(f"cannot be copied ({words_of(fault, 80)})") from fault
 
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import math
-import queue
-import sys
-import threading
 import warnings
 from collections.abc import Callable, Hashable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import gymnasium as gym
 import numpy as np
-from numpy.typing import NDArray
 
-from errands.errors import ErrandsError, TaskError, words_of
+from errands.errors import TaskError, shown_briefly
+from errands.worlds.guard import STEP, Wrong, close, feature_set, guarded, number, parts_of, spaces_of, stranger, truth
 from errands.worlds.saving import Saved, is_plain, restore_foreign, save_foreign
 
 if TYPE_CHECKING:
@@ -26,6 +21,8 @@ MOST_STATES = 65_536
 Info = dict[str, Any]
 _LAYERS = frozenset({"env", "_saved_kwargs", "_cached_spec", "_action_space", "_observation_space", "_metadata"})
 """Attributes of Gymnasium's wrappers that do not change."""
+_FUNCTIONS = {"features": "the features function", "signals": "the signals", "state": "the state function"}
+T = TypeVar("T")
 
 
 class StateNumbers:
@@ -42,27 +39,27 @@ class StateNumbers:
     def of(self, state: Hashable) -> int:
         """The number of a state; a new one gets the next."""
         try:
-            number = self.number.get(state)
+            known = self.number.get(state)
         except TypeError:
-            raise TaskError(
-                f"the state function gave a {type(state).__name__}, which cannot be hashed; give numbers, text, bytes, or "
-                "tuples of them (an array as array.tobytes())"
+            raise Wrong(
+                f"gave a {type(state).__name__}, which cannot be hashed; give numbers, text, bytes, or tuples of them (an "
+                "array as array.tobytes())"
             ) from None
-        if number is None:
+        if known is None:
             if len(self.number) == MOST_STATES:
-                raise TaskError(
-                    f"more than {MOST_STATES:,} states were met; let the state function tell fewer apart, or leave it out "
-                    "and train a deep learner"
+                raise Wrong(
+                    f"told more than {MOST_STATES:,} states apart; let it tell fewer apart, or leave it out and train a deep "
+                    "learner"
                 )
-            number = self.number[state] = len(self.number)
-        return number
+            known = self.number[state] = len(self.number)
+        return known
 
     def save(self) -> list[Hashable]:
         """The states in order; a TaskError where they are not plain data."""
         states = list(self.number)
         if not all(map(is_plain, states)):
             odd = next(state for state in states if not is_plain(state))
-            raise TaskError(f"the state {str(odd)[:60]} is not plain data; give numbers, text, bytes or tuples of them")
+            raise TaskError(f"the state {shown_briefly(str, odd)} is not plain data; give numbers, text, bytes or tuples of them")
         return states
 
     def restore(self, states: list[Hashable]) -> None:
@@ -83,8 +80,10 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         gym.Wrapper.__init__(self, env)
         self.world = world
         self.steps = 0
-        self._space = env.observation_space  # as it was at first; looking it up goes through every wrapper
+        # As they were at first; looking them up goes through every wrapper.
+        self.observation_space, self.action_space = spaces_of(world.id, env, world.numbers is not None)
         self._before: Any = None
+        self._part = "reset"
         self._replays: bool | None = None  # whether its state can only be reached again by the same actions
         self._stream = np.random.default_rng()
         self._episode: dict[str, Any] = {}
@@ -98,39 +97,39 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         elif self._replays:
             # An own seed for every episode: with it and the actions the state can be reached again.
             seed = int(self._stream.integers(2**31))
-        answer = self._asked(lambda: self.env.reset(seed=seed, options=options), "reset")
         self.steps = 0
-        try:
-            observation, info = answer
-        except (TypeError, ValueError):
-            raise self._odd(answer, "reset", "observation, info") from None
-        self._check(observation, 0.0, info)
         # Seed and actions are all that is kept of an environment whose state cannot be stored.
         self._episode = {"seed": seed, "options": options, "actions": []}
-        if self._replays is None:
-            self._replays = not _can_save(self.env)
-        info = self._report(None, None, observation, info, 0.0)
+        observation, info = self.guarded("reset", lambda: self._begun(seed, options))
         self._before = observation
         return observation, info
+
+    def _begun(self, seed: int | None, options: Info | None) -> tuple[Any, Info]:
+        answer = self.env.reset(seed=seed, options=options)
+        observation, info = parts_of(answer, "observation, info")
+        self._check(observation, info)
+        if self._replays is None:
+            self._replays = not _can_save(self.env)
+        return observation, self._report(None, None, observation, info, 0.0)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, Info]:
         """One step of the base environment; the limit truncates and never terminates."""
         if self._replays:
             self._episode["actions"].append(np.copy(action) if isinstance(action, np.ndarray) else action)
         self.steps += 1
-        answer = self._asked(lambda: self.env.step(action), "step")
-        try:
-            observation, reward, terminated, truncated, info = answer
-            pay, over, cut = float(reward), bool(terminated), bool(truncated)
-        except (TypeError, ValueError):
-            raise self._odd(answer, "step", "observation, reward, terminated, truncated, info") from None
-        self._check(observation, pay, info)
-        info = self._report(self._before, action, observation, info, pay)
+        observation, reward, over, cut, info = self.guarded("step", lambda: self._stepped(action))
         self._before = observation
         cut = cut or self.steps >= self.world.limit
         if self._unseen:
             self._miss(info, over or cut)
         return observation, reward, over, cut, info
+
+    def _stepped(self, action: Any) -> tuple[Any, Any, bool, bool, Info]:
+        observation, reward, terminated, truncated, info = parts_of(self.env.step(action), STEP)
+        pay = number(reward, "reward")
+        self._check(observation, info)
+        over, cut = truth(terminated, "terminated"), truth(truncated, "truncated")
+        return observation, reward, over, cut, self._report(self._before, action, observation, info, pay)
 
     def _miss(self, info: Info, last: bool) -> None:
         """Say of signals that no step of the first episode had what they count as."""
@@ -144,62 +143,50 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
             )
             self._unseen = set()
 
-    def _asked(self, call: Callable[[], Any], verb: str) -> Any:
-        out, sys.stdout = sys.stdout, sys.stderr  # by hand: a context manager costs as much as many a step
-        try:
-            return call() if self.world.step_seconds is None else in_time(call, self.world.step_seconds)
-        except ErrandsError:
-            raise
-        except TooLong:
-            raise TaskError(
-                f"{self._place(verb)} took longer than {self.world.step_seconds:g} seconds; mend the environment, or allow "
-                "more with step_seconds, then resume the run"
-            ) from None
-        except (Exception, SystemExit) as fault:  # one that exits would take the run's last words with it
-            raise TaskError(f"{self._place(verb)} raised {words_of(fault)}; mend the environment, then resume the run") from fault
-        finally:
-            sys.stdout = out
+    def guarded(self, part: str, call: Callable[[], T]) -> T:
+        """What a call into the environment gives, or its part of the user's code does; a TaskError names it and the step."""
+        self._part = part
+        return guarded(call, self._place, "mend the environment, then resume the run", self.world.step_seconds)
 
-    def _odd(self, answer: Any, verb: str, wanted: str) -> TaskError:
-        shown = ", ".join(f"{type(part).__name__} {part!s:.40}" for part in answer) if isinstance(answer, tuple) else repr(answer)
-        return TaskError(f"{self._place(verb)} answered ({' '.join(shown.split())[:200]}); give ({wanted})")
+    def _place(self) -> str:
+        when = f"in step {self.steps:,} of an episode" if self.steps else "at the start of an episode"
+        if self._part in _FUNCTIONS:
+            return f"{when} {_FUNCTIONS[self._part]} of '{self.world.id}'"
+        return f"the environment '{self.world.id}' {when}"
 
-    def _place(self, verb: str) -> str:
-        where = "at the start of an episode" if verb == "reset" else f"in step {self.steps:,} of an episode"
-        return f"the environment '{self.world.id}' {where}"
-
-    def _check(self, observation: Any, reward: float, info: Any) -> None:
+    def _check(self, observation: Any, info: Any) -> None:
         """Refuse what would poison tables and networks: numbers that are none, and observations of another shape."""
-        verb = "step" if self.steps else "reset"
-        if said := _stranger(self._space, observation):
-            raise TaskError(f"{self._place(verb)} observed {said}; mend it")
-        if not math.isfinite(reward):
-            raise TaskError(f"{self._place(verb)} paid {reward}; mend its reward")
+        if said := stranger(self.observation_space, observation):
+            raise Wrong(f"observed {said}; mend it")
         if not isinstance(info, dict):
-            raise TaskError(f"{self._place(verb)} gave a {type(info).__name__} as info; give a dict")
+            raise Wrong(f"gave a {type(info).__name__} as info; give a dict")
 
     def _report(self, before: Any, action: Any, observation: Any, info: Info, reward: float) -> Info:
-        try:
-            true = self.world.features_of(observation, before, action, info, self.env)
-            declared = self.world.signals_of(before, action, observation, info, reward)
-        except ErrandsError:
-            raise
-        except Exception as fault:
-            where = self._place("step" if self.steps else "reset")
-            raise TaskError(f"{where}: its features or signals raised {words_of(fault)}") from fault
+        self._part = "features"
+        true = feature_set(self.world.features_of(observation, before, action, info, self.env))
+        self._part = "signals"
+        declared = self.world.signals_of(before, action, observation, info, reward)
         given = info.get("signals")
         theirs = given if isinstance(given, dict) else {} if given is None else {"signals": given}
-        return {**info, "features": true, "signals": {"reward": reward, **theirs, **declared}}
+        signals = {"reward": reward, **theirs, **declared}
+        if theirs:
+            number(signals["reward"], "reward")
+        return {**info, "features": true, "signals": signals}
+
+    def render(self) -> Any:
+        """The environment's own picture or text."""
+        return self.guarded("render", self.env.render)
 
     def close(self) -> None:
-        """Close the environment; one that raises then has done its work already."""
+        """Close the environment; one that raises or hangs then has done its work already."""
         close(self.env)
 
     def save(self) -> Saved:
         """The full state as plain data; or the episode's seed and actions, where the state itself cannot be stored."""
         saved: Saved = {"steps": self.steps, "stream": dict(self._stream.bit_generator.state), "before": self._before}
         if self._replays:
-            return {**saved, "episode": self._episode}
+            episode = {**self._episode, "actions": list(self._episode["actions"])} if self._episode else {}
+            return {**saved, "episode": episode}
         return {
             **saved,
             "layers": [_save_layer(layer) for layer in _layers(self.env)],
@@ -239,31 +226,6 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
             )
 
 
-def _stranger(space: gym.Space[Any], observation: Any) -> str | None:
-    """What is wrong with an observation of a space, as the rest of a sentence; bounds of a Box are not looked at."""
-    if isinstance(space, gym.spaces.Box):
-        row = np.asarray(observation)
-        if row.shape != space.shape:
-            return f"something of shape {row.shape}, and its space has {space.shape}"
-        if row.dtype.kind not in "fiub":
-            return f"{str(observation)[:60]}, which are no numbers"
-        if row.dtype.kind == "f" and not np.isfinite(row).all():
-            entry = int(np.flatnonzero(~np.isfinite(row))[0])
-            return f"{np.ravel(row)[entry]} as entry {entry}"
-        return None
-    if isinstance(space, gym.spaces.Dict | gym.spaces.Tuple):
-        parts = space.spaces.items() if isinstance(space, gym.spaces.Dict) else enumerate(space.spaces)
-        for name, part in parts:
-            try:
-                inner = observation[name]
-            except (LookupError, TypeError):
-                return f"nothing as part {name!r} of its {type(space).__name__}"
-            if said := _stranger(part, inner):
-                return f"{said}, in part {name!r}"
-        return None
-    return None if observation in space else f"{str(observation)[:60]}, which is not in its {space}"
-
-
 class NumberedEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorArgs):
     """A world with a state function as tabular learners see it: the observation is the number of the state."""
 
@@ -284,7 +246,8 @@ class NumberedEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
         return self._number(observation, info), reward, terminated, truncated, info
 
     def _number(self, observation: Any, info: Info) -> int:
-        return self.numbers.of(self.shell.world.state_of(self.env, observation, info))
+        shell = self.shell
+        return shell.guarded("state", lambda: self.numbers.of(shell.world.state_of(self.env, observation, info)))
 
     def save(self) -> Saved:
         """The environment's state, and the states that have numbers."""
@@ -294,51 +257,6 @@ class NumberedEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
         """Continue from a saved state."""
         self.numbers.restore(saved["states"])
         self.shell.restore(saved["inner"])
-
-
-def close(env: gym.Env[Any, Any]) -> None:
-    """Close an environment; what it raises is told as a warning, for nothing is lost by it."""
-    try:
-        env.close()
-    except Exception as fault:  # noqa: BLE001 (whatever it is, the work is done)
-        warnings.warn(f"{env} raised {type(fault).__name__} when it was closed: {str(fault)[:200]}", stacklevel=2)
-
-
-def frame(env: gym.Env[Any, Any]) -> NDArray[np.uint8] | None:
-    """The environment's own picture [height, width, 3] where it was made with render_mode="rgb_array"; else None."""
-    if env.render_mode != "rgb_array":
-        return None
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            picture = np.asarray(env.render())
-    except Exception as fault:
-        raise TaskError(f"{env} cannot be drawn: {words_of(fault)}") from fault
-    good = picture.ndim == 3 and picture.shape[2] in (3, 4) and picture.size > 0
-    return np.ascontiguousarray(picture[:, :, :3], np.uint8) if good else None
-
-
-class TooLong(Exception):
-    """A call was not answered in time."""
-
-
-def in_time(call: Callable[[], Any], seconds: float) -> Any:
-    """What a call gives; TooLong where it takes longer. It is then left running in its thread."""
-    answer: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
-
-    def work() -> None:
-        try:
-            answer.put((True, call()))
-        except BaseException as fault:  # noqa: BLE001 (raised again where it was asked for)
-            answer.put((False, fault))
-
-    threading.Thread(target=work, daemon=True).start()
-    try:
-        good, value = answer.get(timeout=seconds)
-    except queue.Empty:
-        raise TooLong from None
-    if not good:
-        raise value
-    return value
 
 
 def _layers(env: gym.Env[Any, Any]) -> Iterator[gym.Env[Any, Any]]:
@@ -366,7 +284,7 @@ def _can_save(env: gym.Env[Any, Any]) -> bool:
         for layer in _layers(env):
             _save_layer(layer)
         save_foreign(env.unwrapped)
-    except (TaskError, AttributeError):
+    except Exception:  # noqa: BLE001 (a property of a user's that raises)
         return False
     return True
 

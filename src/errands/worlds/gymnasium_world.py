@@ -13,11 +13,12 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
-from errands.errors import SpecError, TaskError, words_of
+from errands.errors import ErrandsError, SpecError, TaskError, shown_briefly, words_of
 from errands.tables import Floats, WorldTable
 from errands.worlds.base import FiniteWorld
-from errands.worlds.foreign_env import FeatureWrapper, NumberedEnv, StateNumbers, close
+from errands.worlds.foreign_env import FeatureWrapper, NumberedEnv, StateNumbers
 from errands.worlds.grid import positive
+from errands.worlds.guard import T, Wrong, close, feature_set, guarded, number, spaces_of
 from errands.worlds.imports import check_id, function_of, maker_of, module_of, nameless, reference_to
 from errands.worlds.observed import Rule, numbers_of, read_rule
 from errands.worlds.saving import choose_gl
@@ -83,13 +84,13 @@ class GymnasiumWorld:
         settings = dict(kwargs or {})
         make = _maker(id, settings)
         base = make(None)
-        _check_spaces(_name(id), base, state is not None)
+        seen, done, own = guarded(lambda: _read(_name(id), base, state is not None), lambda: f"looking at '{_name(id)}'", error=SpecError)
         function: Features | None = None
         rules: tuple[Rule, ...] = ()
         if isinstance(features, Mapping):
             if not features:
                 raise SpecError(f"the world '{_name(id)}' names no feature; give at least one, for example goal = [15]")
-            names, rules = tuple(features), tuple(read_rule(n, spec, base.observation_space) for n, spec in features.items())
+            names, rules = tuple(features), tuple(read_rule(n, spec, seen) for n, spec in features.items())
         elif isinstance(features, str) or callable(features):
             function = function_of(features) if isinstance(features, str) else features
             _check_arguments(function)
@@ -97,12 +98,12 @@ class GymnasiumWorld:
             raise SpecError(f"features are a {type(features).__name__}; give a function, or a mapping from names to rules")
         reported = signals if isinstance(signals, Mapping) else {name: name for name in signals}
         read_state = function_of(state) if isinstance(state, str) else state
-        chooses = isinstance(base.action_space, gym.spaces.Discrete)
-        numbered = isinstance(base.observation_space, gym.spaces.Discrete) or state is not None
+        chooses = isinstance(done, gym.spaces.Discrete)
+        numbered = isinstance(seen, gym.spaces.Discrete) or state is not None
         vars(self).update(
             id=_name(base) if _name(id) == "<lambda>" else _name(id),
             features=tuple(names),
-            limit=positive("limit", _own_limit(base) if limit is None else limit),
+            limit=positive("limit", own if limit is None else limit),
             kwargs=settings,
             signals=("reward", *(name for name in reported if name != "reward")),
             rules=rules,
@@ -114,7 +115,7 @@ class GymnasiumWorld:
                 "step_seconds": step_seconds,
             },
             make=make,
-            space=base.observation_space,
+            space=seen,
             function=function,
             function_of_env=function is not None and _asks_env(function),
             read_state=_state_function(read_state),
@@ -154,15 +155,15 @@ class GymnasiumWorld:
         action: Any = None,
         info: Info | None = None,
         env: gym.Env[Any, Any] | None = None,
-    ) -> set[str]:
-        """The features that hold in an observation, or that the function tells of a step or of the environment."""
+    ) -> Set[str]:
+        """The features that hold in an observation, or what the function tells of a step or of the environment, unchecked."""
         function: Callable[..., Any] | None = self.function
         if function is not None and self.function_of_env:
             if env is None:
                 raise _InfoNeeded
-            return _checked(function(env.unwrapped))
+            return function(env.unwrapped)  # type: ignore[no-any-return]
         if function is not None:
-            return _checked(function(before, action, observation, {} if info is None else info))
+            return function(before, action, observation, {} if info is None else info)  # type: ignore[no-any-return]
         discrete = isinstance(self.space, gym.spaces.Discrete)
         numbers = observation if discrete else numbers_of(self.space, observation)
         return {name for name, rule in zip(self.features, self.rules, strict=True) if rule.holds(numbers)}
@@ -171,7 +172,7 @@ class GymnasiumWorld:
         """The declared signals of a step: numbers of `info` (0 where it has none), the reward, or what functions give."""
         numbers = {"reward": reward, **info}
         return {
-            name: float(value(before, action, observation) if callable(value) else numbers.get(value, 0.0))
+            name: number(value(before, action, observation) if callable(value) else numbers.get(value, 0.0), name)
             for name, value in self.reports.items()
         }
 
@@ -179,10 +180,7 @@ class GymnasiumWorld:
         """The hashable state behind an observation."""
         if self.read_state is None:
             raise SpecError(f"the world '{self.id}' has no state function")
-        try:
-            return self.read_state(env.unwrapped, observation, info)
-        except Exception as fault:
-            raise TaskError(f"the state function of '{self.id}' raised {words_of(fault)}; mend it") from fault
+        return self.read_state(env.unwrapped, observation, info)
 
     def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
         """A fresh environment, which reports features and signals besides what it always did."""
@@ -195,10 +193,15 @@ class GymnasiumWorld:
 
     def finite(self) -> FiniteWorld | None:
         """The world as tables: published (P), or found by trying every action in every numbered state."""
-        from errands.worlds.enumeration import contradicted, enumerate_states
+        from errands.worlds.enumeration import enumerate_states
 
         if self.numbers is not None:
             return enumerate_states(self, self.numbers) if self.discrete else None
+        return guarded(self._published, lambda: f"the table P of '{self.id}'")
+
+    def _published(self) -> FiniteWorld | None:
+        from errands.worlds.enumeration import contradicted
+
         base = self.make(None)
         inner = base.unwrapped
         published, initial = getattr(inner, "P", None), getattr(inner, "initial_state_distrib", None)
@@ -213,7 +216,7 @@ class GymnasiumWorld:
         if any(isinstance(value, str) and name != "reward" for name, value in self.reports.items()):
             return None  # numbers of `info`, of which P says nothing
         try:
-            finite = finite_from_p(published, initial, self._published_features, self.reports)
+            finite = finite_from_p(published, initial, self._published_features, self._published_signals())
             if (finite.states, finite.actions) != (seen.n, done.n):
                 raise BadTable(f"P has {finite.states} states and {finite.actions} actions, but the spaces are {seen} and {done}")
         except _InfoNeeded:
@@ -223,7 +226,17 @@ class GymnasiumWorld:
         return None if contradicted(self.env(), finite) else finite
 
     def _published_features(self, before: int, action: int, after: int) -> set[str]:
-        return self.features_of(after, before, action, _NO_INFO)
+        return self._of_step("features function", lambda: feature_set(self.features_of(after, before, action, _NO_INFO)), before, action)
+
+    def _published_signals(self) -> dict[str, Callable[..., float] | str]:
+        def told(name: str, function: Callable[..., Any]) -> Callable[..., float]:
+            return lambda s, a, t: self._of_step(f"signal '{name}'", lambda: number(function(s, a, t), name), s, a)
+
+        return {name: told(name, value) if callable(value) else value for name, value in self.reports.items()}
+
+    def _of_step(self, what: str, call: Callable[[], T], before: int, action: int) -> T:
+        """What a function of the user's gives for a step that no environment takes."""
+        return guarded(call, lambda: f"the {what} of '{self.id}', asked for the step from state {before} by action {action},")
 
 
 def with_reward(
@@ -249,7 +262,7 @@ def _wrapper_around(env: gym.Env[Any, Any]) -> str | None:
     return None
 
 
-class _InfoNeeded(Exception):
+class _InfoNeeded(ErrandsError):
     """A features function wants to know what a table does not hold."""
 
 
@@ -270,16 +283,15 @@ class _NoInfo(dict[str, Any]):
 _NO_INFO = _NoInfo()
 
 
-def _check_spaces(name: str, env: gym.Env[Any, Any], finite: bool) -> None:
-    """Refuse an environment without spaces, or one whose actions are not numbered and that is to be `finite`."""
-    for part in ("observation_space", "action_space"):
-        if not isinstance(getattr(env, part, None), gym.Space):
-            raise SpecError(f"the environment '{name}' has no {part}; give it one of gymnasium.spaces")
-    if finite and not isinstance(env.action_space, gym.spaces.Discrete):
+def _read(name: str, env: gym.Env[Any, Any], finite: bool) -> tuple[gym.Space[Any], gym.Space[Any], int]:
+    """The spaces and the limit of an environment; refuse one whose actions are not numbered and that is to be `finite`."""
+    seen, done = spaces_of(name, env, finite)
+    if finite and not isinstance(done, gym.spaces.Discrete):
         raise SpecError(
-            f"a state function makes the world finite, but the actions of '{name}' are {env.action_space}, not Discrete; "
+            f"a state function makes the world finite, but the actions of '{name}' are {done}, not Discrete; "
             "leave it out and train a deep learner, or wrap the environment so that its actions are numbered"
         )
+    return seen, done, _own_limit(env)
 
 
 def _name(source: Source) -> str:
@@ -331,15 +343,6 @@ def _check_arguments(function: Callable[..., Any]) -> None:
             f"the features function takes {signature}; it is called with (observation, action, next_observation, info), "
             "or with the environment where its one argument is called env"
         ) from None
-
-
-def _checked(true: Any) -> set[str]:
-    if not isinstance(true, Set) or not all(isinstance(name, str) for name in true):
-        raise SpecError(
-            f"the features function gave {str(true)[:60]!r} ({type(true).__name__}); it must give a set of names, "
-            "such as {'goal'}"
-        )
-    return set(true)
 
 
 def _asks_env(function: Callable[..., Any]) -> bool:
@@ -409,26 +412,20 @@ def _maker(source: Source, kwargs: Mapping[str, Any]) -> Callable[[str | None], 
 
 
 def _copied(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
-    try:
-        return copy.deepcopy(env)
-    except Exception as fault:
-        raise SpecError(
-            f"{type(env.unwrapped).__name__} cannot be copied ({words_of(fault, 80)}); give a function "
-            "that makes one instead: Task.from_env(lambda: ..., ...)"
-        ) from fault
+    advice = "give a function that makes one instead: Task.from_env(lambda: ..., ...)"
+    name = type(env.unwrapped).__name__
+    return guarded(lambda: copy.deepcopy(env), lambda: f"{name} cannot be copied:", advice, error=SpecError, raised="")
 
 
 def _built(factory: Callable[..., Any], kwargs: Mapping[str, Any], mode: str | None) -> gym.Env[Any, Any]:
-    try:
-        if mode is not None and "render_mode" in inspect.signature(factory).parameters and _draws(factory, mode):
-            env = factory(**{**kwargs, "render_mode": mode})
-        else:
-            env = factory(**kwargs)
-    except Exception as fault:
-        raise SpecError(f"{_name(factory)} cannot make an environment: {words_of(fault)}") from fault
-    if not isinstance(env, gym.Env):
-        raise SpecError(f"{_name(factory)} made a {type(env).__name__}; it must make a Gymnasium environment")
-    return env
+    def built() -> gym.Env[Any, Any]:
+        drawn = mode is not None and "render_mode" in inspect.signature(factory).parameters and _draws(factory, mode)
+        env = factory(**({**kwargs, "render_mode": mode} if drawn else kwargs))
+        if not isinstance(env, gym.Env):
+            raise Wrong(f"it is a {type(env).__name__}; it must be a Gymnasium environment")
+        return env
+
+    return guarded(built, lambda: f"{_name(factory)} cannot make an environment:", error=SpecError, raised="")
 
 
 def _draws(factory: Callable[..., Any], mode: str) -> bool:
@@ -447,9 +444,11 @@ def _registered(name: str, kwargs: Mapping[str, Any], mode: str | None) -> gym.E
         shown = {} if mode is None or not _draws(creator, mode) else {"render_mode": mode}
         # Without Gymnasium's own time limit (-1): our wrapper truncates at the world's.
         env: gym.Env[Any, Any] = gym.make(spec, max_episode_steps=-1, disable_env_checker=True, **shown, **kwargs)
-    except Exception as error:  # whatever a foreign constructor raises
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # whatever a foreign constructor raises
         given = f" with {dict(kwargs)}" if kwargs else ""
-        said = f"{error}" if isinstance(error, gym.error.Error | ImportError) else words_of(error)
+        said = shown_briefly(str, error, 300) if isinstance(error, gym.error.Error | ImportError) else words_of(error)
         missing = isinstance(error, gym.error.NameNotFound | gym.error.NamespaceNotFound)
         hint = " Where a package registers it, name that: --import PACKAGE, in Python errands.allow('PACKAGE')" if missing else ""
         raise SpecError(f"gymnasium cannot make '{name}'{given}: {said}{hint}") from error

@@ -50,7 +50,9 @@ def _load(name: str) -> None:
         raise ConfigError(
             f"{missing}, neither installed nor in the working folder; check the name or install it"
         ) from None
-    except Exception as fault:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as fault:
         raise ConfigError(f"importing '{name}' raised {words_of(fault)}; mend the module") from fault
     finally:
         if local:
