@@ -98,7 +98,8 @@ PARTS: dict[str, dict[str, Callable[[Any], Any]]] = {
     "close": RAISED | HANG,
     "render": RAISED | being([[1, 2], [3]], "a picture", [[["red"]]]),
     "reset": RAISED | HANG | being(None, (), (0,), (0, {}, 0), "ab"),
-    "step": RAISED | HANG | being(None, (0, 0.0, False, {}), (0, 0.0, False, False, {}, 0), "abcde", {1: 1, 2: 2, 3: 3, 4: 4, 5: 5}),
+    "step": RAISED | HANG
+    | being(None, (0, 0.0, False, {}), (0, 0.0, False, False, {}, 0), "abcde", {1: 1, 2: 2, 3: 3, 4: 4, 5: 5}),
     "observation": being(
         None, "2", -1, HUGE, float("nan"), float("inf"), [[1.0], [1.0, 2.0]], np.zeros(7, np.float32), np.array(["a"]),
         np.array([HUGE], object), {"a": 1}, Unhashable(), np.array([np.nan], np.float32), np.zeros((1, 1)),
@@ -115,7 +116,7 @@ KINDS = {
     "box": ("copy", "state", "render"),
     "discrete": ("state", "copy"),
     "state": ("render",),
-    "table": ("state", "copy", "step", "reset", "observation", "reward", "terminated", "truncated", "info"),
+    "table": ("state", "copy"),
 }
 """Kinds of worlds, and the parts that they do not have or do not use."""
 

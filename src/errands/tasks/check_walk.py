@@ -12,7 +12,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.utils.env_checker import data_equivalence
 
-from errands.errors import TaskError
+from errands.errors import ErrandsError
 from errands.machines import Stepper
 from errands.tables import RUNNING, WorldTable
 from errands.tasks.product import Features, read_features
@@ -178,7 +178,12 @@ def against_task(
 ) -> Iterator[Finding]:
     """Where an environment does not give what the task's machine looks at, or gives more than it looks at."""
     own = features is None and _is_own(task, env)
-    yield from _names(task, episodes, _reported(task) if own else _probed(env.observation_space, features), own)
+    try:
+        known = _reported(task) if own else _probed(env.observation_space, features)
+    except ErrandsError as fault:
+        yield Finding("error", "table", str(fault))
+        known = frozenset(task.world.features)
+    yield from _names(task, episodes, known, own)
     yield from _signals(task, episodes)
     yield from _coinciding(task, episodes)
     yield from _ignored(task, episodes)
@@ -195,10 +200,7 @@ def _is_own(task: Task, env: gym.Env[Any, Any]) -> bool:
 
 def _reported(task: Task) -> frozenset[str]:
     """The features that the task's own world is known to report: exactly where it is finite."""
-    try:
-        finite = task.finite
-    except TaskError:
-        return frozenset(task.world.features)
+    finite = task.finite
     if finite is None:
         return frozenset() if task.world.kind == "gymnasium" else frozenset(task.world.features)
     return frozenset(name for label in _reachable_labels(finite.table) for name in finite.labels[label])

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
-from errands.errors import ErrandsError, SpecError, TaskError, shown_briefly, words_of
+from errands.errors import ErrandsError, SpecError, shown_briefly, words_of
 from errands.tables import Floats, WorldTable
 from errands.worlds.base import FiniteWorld
 from errands.worlds.foreign_env import FeatureWrapper, NumberedEnv, StateNumbers
@@ -84,7 +84,8 @@ class GymnasiumWorld:
         settings = dict(kwargs or {})
         make = _maker(id, settings)
         base = make(None)
-        seen, done, own = guarded(lambda: _read(_name(id), base, state is not None), lambda: f"looking at '{_name(id)}'", error=SpecError)
+        place = f"looking at '{_name(id)}'"
+        seen, done, own = guarded(lambda: _read(_name(id), base, state is not None), place.__str__, error=SpecError)
         function: Features | None = None
         rules: tuple[Rule, ...] = ()
         if isinstance(features, Mapping):
@@ -226,7 +227,10 @@ class GymnasiumWorld:
         return None if contradicted(self.env(), finite) else finite
 
     def _published_features(self, before: int, action: int, after: int) -> set[str]:
-        return self._of_step("features function", lambda: feature_set(self.features_of(after, before, action, _NO_INFO)), before, action)
+        def told() -> set[str]:
+            return feature_set(self.features_of(after, before, action, _NO_INFO))
+
+        return self._of_step("features function", told, before, action)
 
     def _published_signals(self) -> dict[str, Callable[..., float] | str]:
         def told(name: str, function: Callable[..., Any]) -> Callable[..., float]:
