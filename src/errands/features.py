@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache, reduce
@@ -14,6 +15,7 @@ from errands.errors import SpecError
 MAX_DEPTH = 64
 MAX_FEATURES = 20
 MAX_LENGTH = 10_000
+MAX_WORK = 100_000_000
 
 
 # Proposition 1 of the paper: a count that only falls has no other cases. REACHED is the standing value at the bound
@@ -121,18 +123,16 @@ def atoms(guard: Guard) -> Iterator[Atom]:
             yield from atoms(part)
 
 
-# Where a guard mentions the decrease of b, b's subtasks can be completed; a guard with b⤓ alone only looks at b.
-def decreasing(guard: Guard, sign: bool = True) -> Iterator[str]:
-    """The numeric features whose decrease a guard mentions: as `b↓`, or in saying that b is not unchanged."""
+def mapped(guard: Guard, leaf: Callable[[Atom], Guard]) -> Guard:
+    """The guard with another one in the place of each atom, in its plainest form."""
     match guard:
-        case Numeric(name, change):
-            if change is Change.DECREASED or (change is Change.UNCHANGED and not sign):
-                yield name
         case Not(inner):
-            yield from decreasing(inner, not sign)
-        case And(parts) | Or(parts):
-            for part in parts:
-                yield from decreasing(part, sign)
+            return negation(mapped(inner, leaf))
+        case And(parts):
+            return conjunction([mapped(p, leaf) for p in parts])
+        case Or(parts):
+            return disjunction([mapped(p, leaf) for p in parts])
+    return leaf(guard)
 
 
 def said_plainly(guard: Guard) -> Guard:
@@ -171,17 +171,13 @@ def holds(guard: Guard, true: Set[str], changes: Mapping[str, Change]) -> bool:
 
 def substitute(guard: Guard, true: Mapping[str, bool], changes: Mapping[str, Change]) -> Guard:
     """The guard that is left when some features are known; an unknown atom stays as it is."""
-    match guard:
-        case Boolean(name):
-            return guard if name not in true else (TRUE if true[name] else FALSE)
-        case Numeric(name, change):
-            return guard if name not in changes else (TRUE if changes[name] is change else FALSE)
-        case Not(inner):
-            return negation(substitute(inner, true, changes))
-        case And(parts):
-            return conjunction([substitute(p, true, changes) for p in parts])
-        case Or(parts):
-            return disjunction([substitute(p, true, changes) for p in parts])
+
+    def known(atom: Atom) -> Guard:
+        if isinstance(atom, Boolean):
+            return atom if atom.name not in true else (TRUE if true[atom.name] else FALSE)
+        return atom if atom.name not in changes else (TRUE if changes[atom.name] is atom.change else FALSE)
+
+    return mapped(guard, known)
 
 
 def positive(guard: Guard) -> Guard:
@@ -241,6 +237,38 @@ def satisfying(guard: Guard) -> frozenset[str] | None:
     # The lowest set bit is the first row in which the guard is true.
     row = (table & -table).bit_length() - 1
     return frozenset(name for i, name in enumerate(names) if row >> i & 1)
+
+
+def table_words(guard: Guard) -> int:
+    """The 64-bit words of the truth tables that deciding about a guard takes, one table for each atom."""
+    mentioned = list(atoms(guard))
+    # A Boolean feature is one column; the three values of a numeric one are two, or one where one value is mentioned.
+    columns = sum(min(2, count) for count in Counter(atom.name for atom in set(mentioned)).values())
+    return (len(mentioned) << columns) >> 6
+
+
+def decreasing(guard: Guard) -> Iterator[str]:
+    """The numeric features b for which a guard holds with b↓ and not with b!, for some values of all others."""
+    values: dict[str, list[Change]] = {}
+    for atom in dict.fromkeys(atoms(guard)):
+        if isinstance(atom, Numeric):
+            values.setdefault(atom.name, []).append(atom.change)
+
+    def boolean(atom: Atom) -> Guard:
+        if isinstance(atom, Boolean):
+            return atom
+        # One column for each value that is mentioned: a value excludes those before it, and needs none of its own as
+        # the last of all three.
+        before = values[atom.name][: values[atom.name].index(atom.change)]
+        others: list[Guard] = [Not(Boolean(f"{atom.name}{change.value}")) for change in before]
+        return conjunction(others if len(before) == 2 else [*others, Boolean(str(atom))])
+
+    for name in values:
+        decreased, unchanged = (
+            substitute(guard, {}, {name: change}) for change in (Change.DECREASED, Change.UNCHANGED)
+        )
+        if decreased != unchanged and satisfying(mapped(conjunction([decreased, negation(unchanged)]), boolean)) is not None:
+            yield name
 
 
 _TOKEN = re.compile(r"\s*(?:(?P<name>[^\W\d]\w*)(?P<change>\.(?:down|done|same)\b|[↓⤓!])?|(?P<sign>[~¬&∧|∨()]))")

@@ -105,6 +105,24 @@ def test_a_faulty_machine_cannot_be_made(change: dict[str, object], sentence: st
         NumericRM.of(**(given | change))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    ("completing", "sentence"),
+    [
+        ({"u7": ["b"]}, "completing speaks of the state 'u7', which no transition names"),
+        ({"u1": ["c"]}, "completing says that 'u1' completes 'c', but numeric has no 'c'"),
+    ],
+)
+def test_completing_speaks_of_states_and_numeric_features_that_there_are(completing, sentence) -> None:
+    with pytest.raises(SpecError, match=sentence):
+        NumericRM.of("u0", ["u2"], FIGURE_1B, numeric={"b": ["b1"]}, completing=completing)
+
+
+def test_guards_that_no_table_can_hold_are_refused_in_a_sentence() -> None:
+    many = " | ".join(f"n{i}! & n{i}⤓ | n{i}↓" for i in range(18))
+    with pytest.raises(SpecError, match="too many and too long to be understood"):
+        NumericRM.of("u0", ["won"], [f"u0 -> won : {many} ; 1"], numeric={f"n{i}": [f"x{i}"] for i in range(18)})
+
+
 def test_guards_of_many_features_are_compared_in_no_time_and_exactly() -> None:
     """Two guards of 20 features that share 10: 30 features in all, decided by projecting each onto the shared ones."""
     first = " & ".join(f"f{i}" for i in range(20))

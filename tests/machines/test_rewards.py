@@ -6,10 +6,13 @@ import random
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from errands.errors import SpecError, TaskError
 from errands.learners import make_learner
 from errands.machines import NumericRM, Transition, couple, unfold_agenda, unfold_boolean
+from errands.machines.numeric import parse_transition
 from errands.machines.rewards import Reward, linear_pay, parse_reward
 from errands.oracle.episode import walk
 from errands.oracle.optimum import optimum
@@ -91,6 +94,50 @@ def test_tables_hold_a_compound_reward_as_a_signal_of_its_own() -> None:
         assert (episode.rewards[-1] == 13.0) is evaluation.success
         assert set(episode.rewards) <= {0.0, -0.01, 13.0}
     assert Task.from_toml(write_task(task)).machine == task.machine
+
+
+def test_rewards_that_print_alike_are_paid_apart() -> None:
+    """Two functions of one name, and two sums that differ in the seventh digit: 1, then 5; 1000.0001, then 1000.0009."""
+    world = Task.from_toml(LAKE).world
+    near, far = (Reward.of(function, "reward") for function in (lambda signals: 1.0, lambda signals: 5.0))
+    assert str(near) == str(far)
+    sums = [parse_reward(f"1000.000{digit} + 0*reward") for digit in (1, 9)]
+    for first, second in ((near, far), sums):
+        guards = [NumericRM.of("u", ["v"], [f"u -> v : {name} ; 0"]).transitions[0].guard for name in ("beach", "goal")]
+        lines = (Transition("u0", "u1", guards[0], first), Transition("u1", "won", guards[1], second))
+        task = Task("lake", world, NumericRM("u0", ("won",), (), (), lines))
+        expected = first.paid({"reward": 0.0}) + second.paid({"reward": 1.0})
+        for name, machine in (("qrm", "agenda"), ("qrm", "boolean"), ("scout", None)):
+            trained = make_learner(task, name, 0, machine)
+            trained.advance(20_000)
+            assert trained.evaluate().total_reward == expected == sum(walk(trained.policy, task).rewards)
+
+
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+NAMES = st.sampled_from(["cost", "speed", "height"])
+
+
+@given(st.builds(Reward, FLOATS, st.none() | NAMES, st.lists(st.tuples(FLOATS, NAMES), max_size=3).map(tuple)))
+def test_every_reward_is_read_back_from_what_it_prints(reward: Reward) -> None:
+    assume(reward.finite)
+    assert parse_reward(str(reward)) == reward
+    assert parse_transition(f"u0 -> u1 : a ; {reward}").reward == reward
+
+
+@given(st.lists(FLOATS, min_size=3, max_size=3))
+def test_a_machine_made_in_python_is_the_same_after_its_task_file(numbers: list[float]) -> None:
+    world = Task.from_toml(LAKE).world
+    lines = [f"u0 -> u0 : todo↓ ; {numbers[0]!r}", f"u0 -> won : todo⤓ & beach ; {numbers[1]!r} + {numbers[2]!r}*reward"]
+    lines = [line.replace("+ -", "- ") for line in lines]
+    for completing in ({}, {"u0": []}, {"u0": [], "won": ["todo"]}):
+        machine = NumericRM.of("u0", ["won"], lines, numeric={"todo": ["goal"]}, completing=completing)
+        assert Task.from_toml(write_task(Task("lake", world, machine))).machine == machine
+
+
+def test_a_reward_that_is_not_finite_is_refused_in_python_too() -> None:
+    goal = Task.from_toml(LAKE).machine.transitions[-1].guard
+    with pytest.raises(SpecError, match="the reward of 'u0 -> won : goal ; inf' is not finite"):
+        NumericRM("u0", ("won",), (), (), (Transition("u0", "won", goal, Reward(float("inf"))),))
 
 
 def test_factors_of_sums_are_what_the_sums_pay() -> None:

@@ -10,6 +10,7 @@ from errands.machines.text2022 import parse_text2022
 from errands.tasks import any_order, avoid, either, load, repeat, sequence
 from errands.tasks.catalogue import task_text
 from errands.tasks.lint import lint, lint_machine, read_aloud
+from errands.tasks.ltlf import from_ltlf
 
 NAMES = ["figure-1", "corridor", "delivery-2", "delivery-40", "office-6", "visit-8", "water-3", "cheetah-bcde"]
 
@@ -114,7 +115,34 @@ def test_numeric_features_that_count_for_nothing_are_told() -> None:
     unused = NumericRM.of("u0", ["u1"], ["u0 -> u1 : a ; 1"], numeric={"b": ["x", "y"]})
     assert any("'b' stands in no guard" in w for w in lint_machine(unused).warnings)
     never = NumericRM.of("u0", ["u1"], ["u0 -> u1 : b⤓ ; 1"], numeric={"b": ["x", "y"]})
-    assert any("no guard mentions b↓" in w for w in lint_machine(never).warnings)
+    assert any("no state completes subtasks of 'b'" in w for w in lint_machine(never).warnings)
+    waiting = NumericRM.of("u0", ["u1"], ["u0 -> u1 : b⤓ ; 1", "u0 -> u0 : b↓ | b! ; -1"], numeric={"b": ["x", "y"]})
+    assert any("no state completes subtasks of 'b'" in w for w in lint_machine(waiting).warnings)
+    said = NumericRM.of("u0", ["u1"], ["u0 -> u1 : b⤓ ; 1"], numeric={"b": ["x", "y"]}, completing={"u0": ["b"]})
+    assert lint_machine(said).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("guard", "words"),
+    [
+        ("~(b↓ | b⤓) & m", "reach m, then if none of s, g is completed"),
+        ("~b↓ & ~b⤓ & ~(m | n)", "reach no m and no n, then if none of s, g is completed"),
+        ("(b! | b↓) & m", "reach m, then if some of s, g remain"),
+        ("~(m & n) & k", "reach (no m or no n) and k, then"),
+        ("~b! & m", "reach m, then if one of s, g is completed or none remains"),
+    ],
+)
+def test_guards_that_count_are_read_as_english(guard: str, words: str) -> None:
+    lines = [f"u0 -> u1 : {guard} ; 0", "u1 -> won : k ; 1"]
+    machine = NumericRM.of("u0", ["won"], lines, numeric={"b": ["s", "g"]}, completing={"u0": ["b"]})
+    assert read_aloud(machine)[0] == f"Start in u0: {words} go to u1."
+
+
+def test_a_formula_whose_items_are_counted_is_read_as_english() -> None:
+    assert read_aloud(from_ltlf("F s & F g & (!m U s)"))[0] == (
+        "Start in u0: reach s, then if some of s, g remain go to u1, else the task is done with reward 1; "
+        "but m and no s fails the task."
+    )
 
 
 def test_two_subtasks_on_one_cell_are_told_where_both_are_open() -> None:

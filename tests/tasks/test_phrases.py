@@ -42,6 +42,15 @@ def test_two_groups_of_unordered_subtasks_come_one_after_the_other() -> None:
     assert str(unfold_agenda(machine).labels[0]) == "0{a,b,c,d}{a,b}"
 
 
+def test_phrases_around_a_machine_complete_what_it_completes() -> None:
+    """`b⤓` says nothing of a completion: in u0 it is the machine that says so, and each phrase keeps it."""
+    inner = NumericRM.of("u0", ["end"], ["u0 -> end : b⤓ ; 1"], numeric={"b": ["x", "y"]}, completing={"u0": ["b"]})
+    for machine in (sequence(inner), avoid("lava", inner), sequence("b", inner, inner), avoid("lava", sequence(inner, "b"))):
+        assert machine.run([{"b"}, {"y"}, {"x"}, {"y"}, {"x"}, {"b"}]).success
+    assert avoid("b", inner).restated == {"u0": ("b_",)}
+    assert not sequence(inner).run([{"y"}]).terminal
+
+
 def test_the_same_group_twice_is_done_twice() -> None:
     machine = sequence(any_order("a", "b"), any_order("a", "b"))
     assert machine.run([{"a"}, {"b"}, {"b"}, {"a"}]).success

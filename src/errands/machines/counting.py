@@ -11,13 +11,23 @@ from math import comb, perm, prod
 from typing import NamedTuple, TypeVar
 
 from errands.errors import SpecError, TaskError
-from errands.features import And, Change, Guard, atoms, negation, satisfying, substitute, truth_table
+from errands.features import (
+    MAX_WORK,
+    And,
+    Change,
+    Guard,
+    atoms,
+    negation,
+    satisfying,
+    substitute,
+    table_words,
+    truth_table,
+)
 from errands.machines.numeric import Label, NumericRM, Transition
 from errands.machines.rules import Rules
 from errands.machines.stepping import State, Stepper, Values
 from errands.tables import FAILURE, RUNNING
 
-MAX_WORK = 100_000_000
 MAX_COUNTS = 100_000
 MAX_OPEN = 10
 MOST_WALKED = 300_000
@@ -434,7 +444,7 @@ def overlaps(machine: NumericRM) -> Iterator[Overlap]:
             for (t1, g1), (t2, g2) in combinations([(t, g) for t, g in stepper.options(u, values) if t], 2):
                 if (id(t1), id(t2)) in reported or apart(g1, g2):
                     continue
-                work += _work(g1) + _work(g2)
+                work += table_words(g1) + table_words(g2)
                 if work > MAX_WORK:
                     raise SpecError(
                         "the guards out of one state are too many and too long to be compared; split the state"
@@ -457,12 +467,6 @@ def apart(first: Guard, second: Guard) -> bool:
     """Whether two guards exclude each other at a glance: a part of one is the negation of a part of the other."""
     ours, theirs = (set(g.parts) if isinstance(g, And) else {g} for g in (first, second))
     return any(negation(part) in theirs for part in ours)
-
-
-def _work(guard: Guard) -> int:
-    names = [a.name for a in atoms(guard)]
-    # Atoms times the 64-bit words of a truth table over the distinct names.
-    return (len(names) << len(set(names))) >> 6
 
 
 def together(first: Guard, second: Guard) -> frozenset[str] | None:

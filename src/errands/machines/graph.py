@@ -87,8 +87,9 @@ def _numeric(machine: NumericRM) -> MachineGraph:
     index = {name: i for i, name in enumerate(machine.states)}
     status = [1 if s in machine.success else 2 if s in machine.failure else 0 for s in machine.states]
     edges = tuple(Edge(index[t.source], index[t.target], str(t.guard), str(t.reward)) for t in machine.transitions)
-    rules = (sentence.rstrip(".") for sentence in rule_sentences(machine.counted, machine.rules))
-    return MachineGraph("; ".join(["numeric machine", *rules]), _nodes(list(machine.states), status), edges)
+    said = [f"{state} completes {' and '.join(names) or 'nothing'}" for state, names in machine.restated.items()]
+    said += (sentence.rstrip(".") for sentence in rule_sentences(machine.counted, machine.rules))
+    return MachineGraph("; ".join(["numeric machine", *said]), _nodes(list(machine.states), status), edges)
 
 
 def _boolean(machine: BooleanRM) -> MachineGraph:

@@ -129,7 +129,7 @@ def read_entry(
     changes = stepper.changes(u, values)
     for t in stepper.leaving[u]:
         if holds(t.guard, label, changes):
-            return stepper.index[t.target], *t.reward.lowered(signals), t
+            return stepper.index[t.target], *t.reward.lowered(signals, stepper.machine.compounds), t
     return u, 0.0, -1, None
 
 

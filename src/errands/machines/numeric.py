@@ -10,6 +10,7 @@ from typing import Any
 from errands.errors import SpecError
 from errands.features import (
     MAX_FEATURES,
+    MAX_WORK,
     Boolean,
     Change,
     Guard,
@@ -20,6 +21,7 @@ from errands.features import (
     is_name,
     parse_guard,
     said_plainly,
+    table_words,
 )
 from errands.machines.rewards import NOTHING, Reward, parse_reward
 from errands.machines.rules import NO_RULES, Rules, read_rules, rule_faults
@@ -132,6 +134,9 @@ class NumericRM(Shown):
     transitions: tuple[Transition, ...]
     rules: Rules = NO_RULES
     """What restricts the order of the subtasks; nothing in the paper's machines."""
+    completing: Mapping[str, Set[str]] = field(default_factory=dict, hash=False)
+    """The numeric features whose subtasks are completed in each state. Of a state that is left out its guards decide: b is
+    completed there where one of them holds with b↓ and not with b!, for some values of all else."""
     phrase: object = field(default=None, compare=False, repr=False)
     """The words that it was said in (tasks.phrases.Said); None for a machine of transitions."""
 
@@ -141,6 +146,8 @@ class NumericRM(Shown):
         if not problems:
             from errands.machines.counting import conflicts
 
+            given = {s: frozenset(names) for s, names in self.completing.items()}
+            object.__setattr__(self, "completing", {s: given[s] if s in given else self._meant(s) for s in self.states})
             problems = list(conflicts(self))
         if problems:
             raise SpecError("; ".join(problems), problems)
@@ -156,6 +163,7 @@ class NumericRM(Shown):
         apart: Iterable[Sequence[str]] = (),
         choose: Iterable[tuple[int, Sequence[Sequence[str]]]] = (),
         capacity: Iterable[tuple[int, Sequence[Sequence[str]]]] = (),
+        completing: Mapping[str, Iterable[str]] | None = None,
     ) -> NumericRM:
         """A machine from transitions written as text, with rules between the subtasks by their names (machines.rules).
 
@@ -167,7 +175,8 @@ class NumericRM(Shown):
         counted = tuple((name, tuple(subtasks)) for name, subtasks in (numeric or {}).items())
         lines = tuple(parse_transition(line) for line in transitions)
         rules = read_rules([n for _, subtasks in counted for n in subtasks], before, apart, choose, capacity)
-        return NumericRM(initial, tuple(success), tuple(failure), counted, lines, rules)
+        said = {state: frozenset(names) for state, names in (completing or {}).items()}
+        return NumericRM(initial, tuple(success), tuple(failure), counted, lines, rules, said)
 
     @cached_property
     def states(self) -> tuple[str, ...]:
@@ -201,7 +210,7 @@ class NumericRM(Shown):
 
     @cached_property
     def compounds(self) -> tuple[Reward, ...]:
-        """The rewards that are more than a number or a signal times a number: signals of their own in tables."""
+        """The rewards that are more than a number or a signal times a number: in tables the last signals, in this order."""
         return tuple(dict.fromkeys(t.reward for t in self.transitions if t.reward.compound))
 
     @cached_property
@@ -212,13 +221,14 @@ class NumericRM(Shown):
             by_state[t.source].append(t)
         return {s: tuple(ts) for s, ts in by_state.items()}
 
-    @cached_property
-    def completing(self) -> dict[str, frozenset[str]]:
-        """The numeric features whose subtasks are completed in each state: those whose decrease a guard mentions.
+    def _meant(self, state: str) -> frozenset[str]:
+        """The numeric features that the guards of a state complete, whatever words they use."""
+        return frozenset(name for t in self.leaving[state] for name in decreasing(t.guard))
 
-        `~b!` is `b↓ | b⤓` and mentions it as well.
-        """
-        return {s: frozenset(n for t in self.leaving[s] for n in decreasing(t.guard)) for s in self.states}
+    @cached_property
+    def restated(self) -> dict[str, tuple[str, ...]]:
+        """What states complete against the meaning of their guards: the part of `completing` that has to be written down."""
+        return {s: tuple(sorted(names)) for s, names in self.completing.items() if names != self._meant(s)}
 
     def __len__(self) -> int:
         return len(self.states)
@@ -307,13 +317,27 @@ def _faults(machine: NumericRM) -> Iterable[str]:
         if not is_name(name):
             yield f"'{name[:40]}' cannot be a name; use letters, digits and underscores, and no reserved word"
     yield from _numeric_faults(machine)
-    for t in machine.transitions:
-        if (count := len({a.name for a in atoms(t.guard)})) > MAX_FEATURES:
-            yield f"a guard out of '{t.source}' mentions {count} features; it can have at most {MAX_FEATURES}"
+    yield from _transition_faults(machine)
     yield from _terminal_faults(machine)
     for atom in dict.fromkeys(a for t in machine.transitions for a in atoms(t.guard)):
         if isinstance(atom, Numeric) and atom.name not in counted:
             yield f"'{atom}' stands in a guard, but numeric has no '{atom.name}'; list its subtasks under numeric"
+
+
+def _transition_faults(machine: NumericRM) -> Iterable[str]:
+    for t in machine.transitions:
+        if (count := len({a.name for a in atoms(t.guard)})) > MAX_FEATURES:
+            yield f"a guard out of '{t.source}' mentions {count} features; it can have at most {MAX_FEATURES}"
+        if not t.reward.finite:
+            yield f"the reward of '{t}' is not finite; give a number"
+    # What a guard means is read from its truth table, with a column for each value of a numeric feature.
+    if sum(table_words(t.guard) for t in machine.transitions if any(isinstance(a, Numeric) for a in atoms(t.guard))) > MAX_WORK:
+        yield "the guards are too many and too long to be understood; split the task, or its guards"
+    for state, completed in machine.completing.items():
+        if state not in machine.states:
+            yield f"completing speaks of the state '{state[:40]}', which no transition names"
+        for name in sorted(set(completed) - dict(machine.numeric).keys()):
+            yield f"completing says that '{state[:40]}' completes '{name[:40]}', but numeric has no '{name[:40]}'"
 
 
 def _numeric_faults(machine: NumericRM) -> Iterable[str]:

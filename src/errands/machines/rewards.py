@@ -33,6 +33,20 @@ class Reward:
     function: Function | None = None
     """Any function of the signals in `terms`, in place of their sum; made in Python, never read from a file."""
 
+    def __post_init__(self) -> None:
+        if not self.terms or self.function is not None:
+            return
+        # One form for each sum, so that what is printed is read back as the same.
+        factors = dict[str, float]() if self.signal is None else {self.signal: self.value}
+        for factor, name in self.terms:
+            factors[name] = factors.get(name, 0.0) + factor
+        constant = self.value if self.signal is None else 0.0
+        single = len(factors) == 1 and constant == 0.0
+        ((signal, value), *_) = factors.items()
+        object.__setattr__(self, "value", value if single else constant)
+        object.__setattr__(self, "signal", signal if single else None)
+        object.__setattr__(self, "terms", () if single else tuple((factor, name) for name, factor in factors.items()))
+
     @staticmethod
     def of(function: Function, *signals: str) -> Reward:
         """What a function of these signals gives; it takes a mapping from their names to numbers."""
@@ -55,6 +69,11 @@ class Reward:
         """Whether it is more than a number or a signal times a number."""
         return bool(self.terms) or self.function is not None
 
+    @property
+    def finite(self) -> bool:
+        """Whether all its numbers are."""
+        return all(map(math.isfinite, (self.value, *(factor for factor, _ in self.terms))))
+
     def paid(self, signals: Mapping[str, float] | None) -> float:
         """The number that is paid in a step with these signals."""
         for name in self.signals:
@@ -66,14 +85,17 @@ class Reward:
         first = self.value if self.signal is None else self.value * known[self.signal]
         return first + sum(factor * known[name] for factor, name in self.terms) if self.terms else first
 
-    def lowered(self, signals: Sequence[str]) -> tuple[float, int]:
-        """(number, -1) or (factor, index of the signal); a compound reward is a signal of its own, called as it prints."""
-        wanted = str(self) if self.compound else self.signal
-        if wanted is None:
-            return self.value, -1
-        if wanted not in signals:
-            raise TaskError(f"the reward is the signal '{wanted}', which the world does not report")
-        return 1.0 if self.compound else self.value, list(signals).index(wanted)
+    def lowered(self, signals: Sequence[str], compounds: Sequence[Reward]) -> tuple[float, int]:
+        """(number, -1) or (factor, index of the signal); the machine's compound rewards are the last signals."""
+        if self.compound:
+            # Found as the value that it is: two functions can print alike.
+            index = len(signals) - len(compounds) + compounds.index(self)
+            if index >= 0 and signals[index] == str(self):
+                return 1.0, index
+        elif self.signal is None or self.signal in signals:
+            return self.value, -1 if self.signal is None else list(signals).index(self.signal)
+        name = str(self) if self.compound else self.signal
+        raise TaskError(f"the reward is the signal '{name}', which the world does not report")
 
 
 NOTHING = Reward()
@@ -110,9 +132,9 @@ def linear_pay(rewards: Sequence[Reward], signals: Sequence[str], factor: Floats
 
 
 def _word(factor: float, name: str | None) -> str:
-    if name is None:
-        return f"{factor:g}"
-    return {1.0: "", -1.0: "-"}.get(factor, f"{factor:g}*") + name
+    # All digits, since it is read back; a whole number without its point.
+    digits = repr(float(factor)).removesuffix(".0")
+    return digits if name is None else {1.0: "", -1.0: "-"}.get(factor, f"{digits}*") + name
 
 
 _TERM = re.compile(r"\s*([+-]?)\s*(?:((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(?:\*\s*([^\W\d]\w*))?|([^\W\d]\w*))\s*")
@@ -131,7 +153,7 @@ def parse_reward(text: str) -> Reward:
 
 
 def _sum(word: str) -> Reward:
-    constant, factors = 0.0, dict[str, float]()
+    constant, terms = 0.0, list[tuple[float, str]]()
     position, count = 0, 0
     while position < len(word) or not count:
         term = _TERM.match(word, position)
@@ -147,11 +169,9 @@ def _sum(word: str) -> Reward:
         if name is None:
             constant += factor
         else:
-            factors[name] = factors.get(name, 0.0) + factor
+            terms.append((factor, name))
         position, count = term.end(), count + 1
-    if not all(map(math.isfinite, (constant, *factors.values()))):
+    reward = Reward(constant, None, tuple(terms))
+    if not reward.finite:
         raise SpecError(f"the reward '{word[:40]}' is not finite")
-    if len(factors) == 1 and constant == 0.0:
-        ((name, factor),) = factors.items()
-        return Reward(factor, name)
-    return Reward(constant, None, tuple((factor, name) for name, factor in factors.items()))
+    return reward

@@ -102,7 +102,7 @@ def build(policy: Policy, task: Task, most: int = MAX_NODES) -> Chain:
                 status = FAILURE
             paid = 0.0
             if transition is not None:
-                paid, signal = transition.reward.lowered(names)
+                paid, signal = transition.reward.lowered(names, stepper.machine.compounds)
                 if signal >= 0:
                     paid *= float(table.signal[(signal, *where, o)])
             if status == RUNNING:

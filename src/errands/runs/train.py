@@ -17,6 +17,7 @@ from errands.errors import ErrandsError, RunFailed, StoreError, TaskError, words
 from errands.learners import make_learner
 from errands.learners.base import Learner, Saved, memory
 from errands.learners.presets import stored_config
+from errands.machines import NumericRM
 from errands.oracle.optimum import Optimum
 from errands.runs.checkpoint import (
     Checkpoint,
@@ -111,7 +112,7 @@ def learner_of(document: RunDocument, task: Task, seed: int) -> Learner:
     return make_learner(task, document.learner, seed, document.machine, config)
 
 
-_OPTIMA: OrderedDict[str, Optimum] = OrderedDict()
+_OPTIMA: OrderedDict[tuple[str, NumericRM], Optimum] = OrderedDict()
 
 
 def known_optimum(task: Task) -> Optimum:
@@ -119,12 +120,13 @@ def known_optimum(task: Task) -> Optimum:
     text = task.stored_text()
     if NAMELESS in text:
         return best_length(task)  # two tasks may differ in what the text only marks
-    # By its text: the same task, opened from two folders, is two objects.
-    if text not in _OPTIMA:
-        _OPTIMA[text] = best_length(task)
+    # By what it says: the same task, opened from two folders, is two objects.
+    key = text, task.machine
+    if key not in _OPTIMA:
+        _OPTIMA[key] = best_length(task)
         while len(_OPTIMA) > 64:
             _OPTIMA.popitem(last=False)
-    return _OPTIMA[text]
+    return _OPTIMA[key]
 
 
 @lru_cache(maxsize=64)

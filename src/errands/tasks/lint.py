@@ -21,6 +21,8 @@ from errands.features import (
     atoms,
     conjunction,
     decreasing,
+    disjunction,
+    holds,
     negation,
 )
 from errands.machines import Sizes, size, unfold_agenda
@@ -133,13 +135,15 @@ def _agreeing(machine: NumericRM) -> Iterator[str]:
 
 
 def _uncompleted(machine: NumericRM) -> Iterator[str]:
-    mentioned = [a for t in machine.transitions for a in atoms(t.guard) if isinstance(a, Numeric)]
+    mentioned = {a.name for t in machine.transitions for a in atoms(t.guard) if isinstance(a, Numeric)}
     for name, _ in machine.numeric:
-        changes = {a.change for a in mentioned if a.name == name}
-        if not changes:
+        if name not in mentioned:
             yield f"the numeric feature '{name}' stands in no guard; use it, or remove it with its subtasks"
         elif not any(name in names for names in machine.completing.values()):
-            yield f"no guard mentions {name}↓, so its subtasks are never completed; write {name}↓ where they are done"
+            yield (
+                f"no state completes subtasks of '{name}': no guard holds with {name}↓ and not with {name}!; let one ask for "
+                f"{name}↓, or name the states under completing"
+            )
 
 
 def _coinciding(machine: NumericRM) -> Iterator[str]:
@@ -247,33 +251,30 @@ class _Reader:
 
     def _waits(self, t: Transition) -> bool:
         """Whether a transition stays and completes nothing."""
-        return t.source == t.target and not any(self._announces(t.source, part) for part in _parts(t.guard))
+        return t.source == t.target and not any(self._announces(t.source, part) for part in _conjuncts(t.guard))
 
     def _idle(self, t: Transition) -> bool:
         """Whether a transition can never fire: the only subtask of a numeric feature cannot leave others behind."""
-        parts = (p for p in _parts(t.guard) if isinstance(p, Numeric) and p.change is Change.DECREASED)
-        return any(self.total[p.name] == 1 for p in parts)
+        about = (_about(part) for part in _conjuncts(t.guard))
+        return any(it is not None and it[1] == {Change.DECREASED} and self.total[it[0]] == 1 for it in about)
 
     def _announces(self, state: str, part: Guard) -> str | None:
         """The numeric feature of which a part of a guard says that a subtask was completed; None if it says no such."""
-        atoms = part.parts if isinstance(part, Or) else (part,)
-        names = {a.name for a in atoms if isinstance(a, Numeric) and a.change is not Change.UNCHANGED}
-        if len(names) != 1 or not all(isinstance(a, Numeric) and a.change is not Change.UNCHANGED for a in atoms):
-            return None
-        name = names.pop()
-        return name if name in self.machine.completing[state] and (state, name) not in self.bare else None
+        name, values = _about(part) or ("", frozenset[Change]())
+        says = values and Change.UNCHANGED not in values
+        return name if says and name in self.machine.completing[state] and (state, name) not in self.bare else None
 
     def _split(self, state: str, guard: Guard) -> _Split:
         done, reached, conditions = [], [], []
-        for part in _parts(guard):
-            name = self._announces(state, part)
-            if name is not None:
+        for part in _conjuncts(guard):
+            name, about = self._announces(state, part), _about(part)
+            if name is not None and about is not None:
                 done.append(
                     f"do one of {self._names(name)}" if len(self.subtasks[name]) > 1 else f"do {self._names(name)}"
                 )
-                if isinstance(part, Numeric) and self.total[name] > 1:
-                    conditions.append("none remains" if part.change is Change.REACHED else "others remain")
-            elif isinstance(part, Numeric):
+                if len(about[1]) == 1 and self.total[name] > 1:
+                    conditions.append("none remains" if Change.REACHED in about[1] else "others remain")
+            elif about is not None:
                 conditions.append(self._say(state, part, clause=True))
             else:
                 reached.append(part)
@@ -301,37 +302,69 @@ class _Reader:
 
     def _say(self, state: str, guard: Guard, clause: bool = False) -> str:
         """The guard in words; as a clause ('x holds') or as something to reach ('x')."""
+        if (about := _about(guard)) is not None:
+            return self._count(state, *about)
         match guard:
             case Boolean(name):
                 return f"{name} holds" if clause else name
-            case Numeric(name, change):
-                return _counted(change, self._names(name), name in self.machine.completing[state])
             case Not(Boolean(name)):
                 return f"{name} does not hold" if clause else f"no {name}"
-            case Not(inner):
-                return f"not ({self._say(state, inner, clause)})"
-            case And(parts):
-                said = (self._say(state, p, clause) for p in parts)
-                marked = (f"({w})" if isinstance(p, Or) else w for p, w in zip(parts, said, strict=True))
-                return " and ".join(marked) or "anything holds"
-            case Or(parts):
-                return " or ".join(self._say(state, p, clause) for p in parts) or "nothing"
+            case Not(And(inner) | Or(inner)):
+                # De Morgan: "no x and no y" is easier to read than "not (x or y)".
+                join = disjunction if isinstance(guard.inner, And) else conjunction
+                return self._say(state, join([negation(part) for part in inner]), clause)
+        parts = [(self._say(state, part, clause), _about(part)) for part in _parts(guard)]
+        if isinstance(guard, Or):
+            return " or ".join(words for words, _ in parts) or "nothing"
+        marked = (f"({words})" if " or " in words and about is None else words for words, about in parts)
+        return " and ".join(marked) or "anything holds"
+
+    def _count(self, state: str, name: str, values: frozenset[Change]) -> str:
+        """What it takes that a numeric feature has one of these values."""
+        completing = name in self.machine.completing[state]
+        # Where nothing is completed the value says what remains, and is never ↓.
+        signs = "".join(c.value for c in Change if c in values and (completing or c is not Change.DECREASED))
+        if signs in ("", "!↓⤓" if completing else "!⤓"):
+            return "anything holds" if signs else "nothing"
+        words = {
+            "!": "none of {} is completed" if completing else "some of {} remain",
+            "↓": "one of {} is completed and others remain",
+            "⤓": "none of {} remains",
+            "!↓": "some of {} remain",
+            "↓⤓": "one of {} is completed" + (" or none remains" if (state, name) in self.bare else ""),
+            "!⤓": "none of {} is completed or none remains",
+        }
+        return words[signs].format(self._names(name))
 
 
-def _counted(change: Change, names: str, completing: bool) -> str:
-    if change is Change.REACHED:
-        return f"none of {names} remains"
-    if change is Change.DECREASED:
-        return f"one of {names} is completed and others remain"
-    return f"none of {names} is completed" if completing else f"some of {names} remain"
+def _about(guard: Guard) -> tuple[str, frozenset[Change]] | None:
+    """The one numeric feature that a guard is about, and the values for which it holds; None where it is about more."""
+    mentioned = list(atoms(guard))
+    names = {atom.name for atom in mentioned}
+    if len(names) != 1 or not all(isinstance(atom, Numeric) for atom in mentioned):
+        return None
+    (name,) = names
+    return name, frozenset(change for change in Change if holds(guard, set(), {name: change}))
 
 
-def _parts(guard: Guard) -> tuple[Guard, ...]:
-    return guard.parts if isinstance(guard, And) and guard.parts else (guard,)
+def _parts(guard: Guard) -> list[Guard]:
+    """The parts of a join, those about one numeric feature and nothing else put together; any other guard alone."""
+    grouped: dict[object, list[Guard]] = {}
+    for part in guard.parts if isinstance(guard, And | Or) else (guard,):
+        about = _about(part)
+        grouped.setdefault(about[0] if about else part, []).append(part)
+    join = disjunction if isinstance(guard, Or) else conjunction
+    return [join(parts) for parts in grouped.values()]
+
+
+def _conjuncts(guard: Guard) -> list[Guard]:
+    if isinstance(guard, Not) and isinstance(guard.inner, Or):
+        guard = conjunction([negation(part) for part in guard.inner.parts])
+    return _parts(guard) if isinstance(guard, And) and guard.parts else [guard]
 
 
 def _without(guard: Guard, conjuncts: Sequence[Guard]) -> Guard:
-    left = [part for part in _parts(guard) if part not in conjuncts]
+    left = [part for part in (guard.parts if isinstance(guard, And) else (guard,)) if part not in conjuncts]
     return conjunction(left) if left else TRUE
 
 

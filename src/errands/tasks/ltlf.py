@@ -303,4 +303,6 @@ def _machine(parsed: Eventualities, text: str) -> NumericRM:
         numeric=((todo, parsed.items),) if todo else (),
         transitions=transitions,
         rules=read_rules(parsed.items, parsed.before),
+        # Whatever their guards say about it: items are done everywhere.
+        completing={t.source: {todo} for t in transitions} if todo else {},
     )

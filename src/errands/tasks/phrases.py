@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 from typing import NamedTuple
@@ -11,16 +11,14 @@ from typing import NamedTuple
 from errands.errors import SpecError, UnknownName
 from errands.features import (
     MAX_DEPTH,
-    And,
     Boolean,
     Guard,
-    Not,
     Numeric,
-    Or,
     atoms,
     conjunction,
     disjunction,
     is_name,
+    mapped,
     negation,
     tokens_of,
 )
@@ -51,12 +49,14 @@ def sequence(*phrases: Phrase) -> NumericRM:
     transitions: list[Transition] = []
     numeric: list[tuple[str, tuple[str, ...]]] = []
     rules = NO_RULES
+    completing: dict[str, frozenset[str]] = {}
     for i, part in enumerate(parts):
         last = i == len(parts) - 1
         names = _apart(part, numeric)
         # Rules count positions in the list of all subtasks: shift them past the parts that stand before.
         rules = rules.joined(part.rules.shifted(sum(len(subtasks) for _, subtasks in numeric)))
         numeric += [(names[v], subtasks) for v, subtasks in part.numeric]
+        completing |= {f"{i}_{s}": frozenset(names[v] for v in own) for s, own in part.completing.items()}
         for t in part.transitions:
             target = LOST if t.target in part.failure else "won" if t.target in part.success else f"{i}_{t.target}"
             if target == "won" and not last:
@@ -64,7 +64,7 @@ def sequence(*phrases: Phrase) -> NumericRM:
             transitions.append(
                 Transition(f"{i}_{t.source}", target, renamed(t.guard, names), Reward(float(target == "won")))
             )
-    return _numbered(f"0_{parts[0].initial}", transitions, numeric, rules, _said("sequence", phrases))
+    return _numbered(f"0_{parts[0].initial}", transitions, numeric, rules, completing, _said("sequence", phrases))
 
 
 def any_order(
@@ -126,7 +126,7 @@ def _any_order(
     lines, last = _rounds(name, before, after)
     counted = ((name, part.names),)
     transitions = tuple(map(parse_transition, lines))
-    return NumericRM("u0", (last,), (), counted, transitions, part.rules, said)
+    return NumericRM("u0", (last,), (), counted, transitions, part.rules, phrase=said)
 
 
 def _rounds(name: str, before: str | None, after: str | None) -> tuple[list[str], str]:
@@ -138,7 +138,7 @@ def _rounds(name: str, before: str | None, after: str | None) -> tuple[list[str]
         lines += [f"{choose} -> {choose} : {same} ; 0"] * (before is not None)
         return [*lines, f"{choose} -> u0 : {down} ; 0", f"{choose} -> {second} : {done} ; 1"], second
     lines += [f"{choose} -> {choose} : {same} ; 0", f"{choose} -> {second} : {down} | {done} ; 0"]
-    # These guards only look at what remains: no ↓ stands in them, so nothing is completed in this state.
+    # These guards only look at what remains: none holds with ↓ and not with !, so nothing is completed in this state.
     lines += [f"{second} -> {second} : ~{after} ; 0", f"{second} -> {third} : {after} & {done} ; 1"]
     return [*lines, f"{second} -> u0 : {after} & {same} ; 0"], third
 
@@ -215,7 +215,8 @@ def avoid(*forbidden_then_phrase: Phrase) -> NumericRM:
             )
         # Every other guard says that nothing bad is true, so the two kinds exclude each other and failure wins.
         transitions.append(Transition(state, LOST, bad))
-    return _numbered(part.initial, transitions, part.numeric, part.rules, _said("avoid", (*forbidden, phrase)))
+    said = _said("avoid", (*forbidden, phrase))
+    return _numbered(part.initial, transitions, part.numeric, part.rules, part.completing, said)
 
 
 @dataclass(frozen=True)
@@ -339,18 +340,9 @@ def _apart(part: NumericRM, taken: Iterable[tuple[str, tuple[str, ...]]]) -> dic
     return names
 
 
-def renamed(guard: Guard, names: dict[str, str]) -> Guard:
+def renamed(guard: Guard, names: Mapping[str, str]) -> Guard:
     """The guard with new names for its numeric features."""
-    match guard:
-        case Numeric(name, change):
-            return Numeric(names[name], change)
-        case Not(inner):
-            return Not(renamed(inner, names))
-        case And(parts):
-            return And(tuple(renamed(p, names) for p in parts))
-        case Or(parts):
-            return Or(tuple(renamed(p, names) for p in parts))
-    return guard
+    return mapped(guard, lambda atom: Numeric(names[atom.name], atom.change) if isinstance(atom, Numeric) else atom)
 
 
 def _numbered(
@@ -358,6 +350,7 @@ def _numbered(
     transitions: Sequence[Transition],
     numeric: Sequence[tuple[str, tuple[str, ...]]],
     rules: Rules,
+    completing: Mapping[str, Set[str]],
     said: Said | None,
 ) -> NumericRM:
     """The machine with its states called u0, u1, ... in the order in which they come up, the success last."""
@@ -368,12 +361,19 @@ def _numbered(
     failure = (LOST,) if any(t.target == LOST for t in transitions) else ()
     features = {a.name for t in transitions for a in atoms(t.guard) if isinstance(a, Boolean)}
     features |= {n for _, subtasks in numeric for n in subtasks}
-    if clash := features & {name for name, _ in numeric}:
-        apart = {name: name + "_" * (name in clash) for name, _ in numeric}
+    if features & {name for name, _ in numeric}:
+        apart: dict[str, str] = {}
+        for name, _ in numeric:
+            new = name
+            while new in features or (new != name and new in {*apart.values(), *dict(numeric)}):
+                new += "_"
+            apart[name] = new
         transitions = [Transition(t.source, t.target, renamed(t.guard, apart), t.reward) for t in transitions]
         numeric = [(apart[name], subtasks) for name, subtasks in numeric]
+        completing = {state: frozenset(apart[name] for name in own) for state, own in completing.items()}
     lines = tuple(Transition(names[t.source], names[t.target], t.guard, t.reward) for t in transitions)
-    return NumericRM(names[initial], (names["won"],), failure, tuple(numeric), lines, rules, said)
+    kept = {names[state]: own for state, own in completing.items() if state in states}
+    return NumericRM(names[initial], (names["won"],), failure, tuple(numeric), lines, rules, kept, said)
 
 
 PHRASES: dict[str, Callable[..., NumericRM]] = {

@@ -12,7 +12,6 @@ from errands.features import (
     Change,
     Guard,
     Numeric,
-    atoms,
     conjunction,
     disjunction,
     negation,
@@ -355,9 +354,5 @@ class MinimalStates:
             leaving[won] = conjunction([done, self._guard(here, SATISFIED)]) if todo else self._guard(here, WON)
             leaving["failed"] = self._guard(here, FAILED)
             leaving = {target: guard for target, guard in leaving.items() if guard != FALSE}
-            if todo and less not in {atom for guard in leaving.values() for atom in atoms(guard)}:
-                # A variable is completed in the states whose guards speak of its decrease: so this one does.
-                first = next(iter(leaving))
-                leaving[first] = conjunction([disjunction([same, less, done]), leaving[first]])
             for target, guard in leaving.items():
                 yield Transition(order[here], target, guard, Reward(float(target == won)))

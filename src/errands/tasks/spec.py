@@ -153,6 +153,8 @@ class MachineSpec(_Table):
     failure: list[str] = []
     numeric: dict[str, list[str]] = {}
     transitions: list[str] = []
+    completing: dict[str, list[str]] = {}
+    """Numeric features that are completed in a state, where its guards do not say so: `u1 = ["b"]`, or `[]` for none."""
     before: list[list[str]] = []
     """Pairs of subtasks: the second opens when the first is done; `a#2` is the second of two that are called a."""
     apart: list[list[str]] = []
@@ -164,7 +166,7 @@ class MachineSpec(_Table):
 
     @model_validator(mode="after")
     def _one_way(self) -> MachineSpec:
-        rules = self.before or self.apart or self.choose or self.capacity
+        rules = self.completing or self.before or self.apart or self.choose or self.capacity
         written = bool(self.initial or self.success or self.failure or self.numeric or self.transitions or rules)
         if written + (self.phrase is not None) + (self.ltlf is not None) != 1:
             raise ValueError("give one of phrase, ltlf, or initial, success and transitions")
@@ -273,7 +275,7 @@ def make_machine(spec: MachineSpec) -> NumericRM:
     choose, capacity = ([(group.number, group.of) for group in named] for named in (spec.choose, spec.capacity))
     return NumericRM.of(
         spec.initial or "", spec.success, spec.transitions, spec.failure, spec.numeric,
-        before=spec.before, apart=spec.apart, choose=choose, capacity=capacity,
+        before=spec.before, apart=spec.apart, choose=choose, capacity=capacity, completing=spec.completing,
     )  # fmt: skip
 
 
@@ -336,5 +338,5 @@ def write_task(task: Task, strict: bool = True) -> str:
     lines += [f"# a reward is {toml(f'{NAMELESS}:{function}')}" for function in functions]
     lines += [f"failure = {toml(machine.failure)}", f"numeric = {toml(dict(machine.numeric))}", "transitions = ["]
     lines += [f"  {toml(str(t))}," for t in machine.transitions]
-    rules = write_rules(machine.counted, machine.rules)
+    rules = ({"completing": machine.restated} if machine.restated else {}) | write_rules(machine.counted, machine.rules)
     return "\n".join([*lines, "]", *(f"{key} = {toml(value)}" for key, value in rules.items()), ""])

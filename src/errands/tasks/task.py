@@ -289,6 +289,7 @@ def alike(first: NumericRM, second: NumericRM) -> bool:
             for t, guard in zip(machine.transitions, guards, strict=True)
         )
         terminals = [frozenset(states[s] for s in group) for group in (machine.success, machine.failure)]
-        return lines, terminals, tuple(subtasks for _, subtasks in machine.numeric), machine.rules
+        completing = {states[s]: {names[name] for name in own} for s, own in machine.completing.items()}
+        return lines, terminals, completing, tuple(subtasks for _, subtasks in machine.numeric), machine.rules
 
     return plain(first) == plain(second)

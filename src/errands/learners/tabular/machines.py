@@ -82,7 +82,8 @@ class LazyMachine:
         j = self.index[key]
         self.table.next[i, label] = j
         if chosen is not None:
-            self.table.reward[i, label], self.table.signal[i, label] = chosen.reward.lowered(self.signals)
+            paid = chosen.reward.lowered(self.signals, self.stepper.machine.compounds)
+            self.table.reward[i, label], self.table.signal[i, label] = paid
         return j
 
     def widen(self) -> None:
