@@ -323,3 +323,13 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     run = errands.train("figure-1", "scout", steps=100)
     with pytest.raises(StoreError, match=r"there is no folder .*nowhere; make it, or name another file"):
         run.export(tmp_path / "nowhere" / "policy.safetensors")
+
+
+def test_a_policy_file_holds_what_states_complete_against_their_words(tmp_path: Path) -> None:
+    """In u0 no guard asks for b↓, and both items are done there all the same."""
+    machine = errands.NumericRM.of("u0", ["u1"], ["u0 -> u1 : b⤓ ; 1"], numeric={"b": ["x", "y"]}, completing={"u0": ["b"]})
+    task = errands.Task.from_env("FrozenLake-v1", {"x": [4], "y": [14]}, machine, kwargs={"is_slippery": False})
+    learner = make_learner(task, "qrm")
+    learner.advance(5_000)
+    path = write_policy(task, learner.policy, tmp_path / "one.safetensors")
+    assert read_policy(path).machine == machine

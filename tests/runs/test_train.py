@@ -5,12 +5,14 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from errands.errors import StoreError, TaskError
 from errands.learners import LEARNERS
+from errands.machines import Reward
 from errands.runs import train as job
 from errands.runs.checkpoint import steps
 from errands.runs.folder import RunFolder, create
@@ -83,6 +85,7 @@ def test_stopped_and_resumed_is_the_same_as_never_stopped(
 
 KILLED = """
 import os, signal, sys
+from dataclasses import replace
 from pathlib import Path
 from errands.runs import train as job
 from errands.runs.folder import open_run
@@ -203,3 +206,15 @@ def test_tables_whose_checkpoints_do_not_fit_are_refused_before_the_work(
         train_seed(run, 3, quiet)
     assert not list(run.seed(3).path.glob("*.safetensors"))
     assert student.written()["q"] is student.q, "a checkpoint is made of the table itself"
+
+
+def test_optima_of_tasks_that_differ_in_the_seventh_digit_of_a_reward_are_two() -> None:
+    """The corridor takes twenty steps: 0.99^19 times what the last one pays."""
+    found = []
+    for paid in (1000.0001, 1000.0009):
+        task = load("corridor")
+        (last,) = (t for t in task.machine.transitions if t.target in task.machine.success)
+        lines = tuple(replace(t, reward=Reward(paid)) if t is last else t for t in task.machine.transitions)
+        one = job.known_optimum(replace(task, machine=replace(task.machine, transitions=lines, phrase=None), text=""))
+        found.append(one.discounted)
+    assert found == pytest.approx([0.99**19 * 1000.0001, 0.99**19 * 1000.0009], abs=1e-9)

@@ -137,14 +137,15 @@ class Stepper:
             self.bits_of[name] = self.bits_of.get(name, 0) | 1 << i
         self.order = OrderMasks(machine)
         variables = [name for name, _ in machine.numeric]
-        # A visit can end in any running state; a subtask only where a guard mentions its feature's decrease.
+        # A visit can end in any running state; a subtask only where the machine completes its feature.
         self.leaving = tuple(machine.leaving[s] for s in machine.states)
         self.active = tuple(
             sum(self.variable_bits[v] for v, name in enumerate(variables) if name in machine.completing[s])
             | (self.order.ends if self.status[u] == RUNNING else 0)
             for u, s in enumerate(machine.states)
         )
-        counted = [_names(ts, Numeric) for ts in self.leaving]
+        # Also those that are completed where no guard asks: what is completed can then be told from the values.
+        counted = [_names(machine.leaving[s], Numeric) | machine.completing[s] for s in machine.states]
         self.mentioned = tuple(tuple(v for v, name in enumerate(variables) if name in names) for names in counted)
         self.variables = variables
         self.looked_at = tuple(self.about(_names(ts, Boolean)) for ts in self.leaving)

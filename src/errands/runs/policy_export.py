@@ -200,7 +200,7 @@ def _machine(task: Task) -> dict[str, Any]:
     return {
         "initial": machine.initial, "success": list(machine.success), "failure": list(machine.failure),
         "numeric": {name: list(subtasks) for name, subtasks in machine.numeric},
-        "transitions": [str(t) for t in machine.transitions], "vanishing": list(task.vanishing),
+        "transitions": [str(t) for t in machine.transitions], "completing": machine.restated, "vanishing": list(task.vanishing),
         **write_rules(machine.counted, machine.rules),
     }  # fmt: skip
 
