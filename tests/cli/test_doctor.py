@@ -69,6 +69,17 @@ def test_a_missing_package_is_a_fault_with_what_to_type(
     assert f"not installed; type: {install('ray')}" in capsys.readouterr().out
 
 
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="this system has no owners of files as Unix has them")
+def test_a_cache_that_others_may_write_is_a_fault(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir(mode=0o700)
+    _, before = asked(capsys)
+    (tmp_path / "cache").chmod(0o777)
+    code, after = asked(capsys)
+    (new,) = set(after["faults"]) - set(before["faults"])  # type: ignore[call-overload]
+    assert (code, after["cache"]["others_write"]) == (1, str(tmp_path / "cache"))  # type: ignore[index]
+    assert new.startswith(f"others own or may write {tmp_path / 'cache'}, so compiled kernels are not read")
+
+
 def test_a_cache_that_cannot_be_written_is_a_fault(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -150,7 +150,14 @@ def test_the_option_may_stand_anywhere_and_be_repeated() -> None:
     assert _imports(["a", "--import", "x", "--steps", "3", "--import=y,z"]) == (["a", "--steps", "3"], ["x", "y", "z"])
 
 
-BENIGN = 'name = "lake"\n[world]\nkind = "gymnasium"\nid = "FrozenLake-v1"\nfeatures = {{ goal = [15] }}\n[machine]\nphrase = "goal"\n'  # noqa: E501
+BENIGN = """name = "lake"
+[world]
+kind = "gymnasium"
+id = "FrozenLake-v1"
+features = { goal = [15] }
+[machine]
+phrase = "goal"
+"""
 ATTACKS = {
     "yaml": 'id = "yaml:unsafe_load"\nkwargs = {{ stream = "!!python/object/apply:os.system [touch {ran}]" }}',
     "llvmlite.binding": 'id = "llvmlite.binding:load_library_permanently"\nkwargs = {{ filename = "{ran}" }}',
@@ -180,9 +187,9 @@ def test_no_verb_runs_a_strangers_code_whatever_is_loaded(
     else:
         pytest.importorskip(module)
     monkeypatch.chdir(tmp_path)
-    text = BENIGN.format().replace('id = "FrozenLake-v1"', ATTACKS[module].format(ran=ran))
+    text = BENIGN.replace('id = "FrozenLake-v1"', ATTACKS[module].format(ran=ran))
     (tmp_path / "evil.toml").write_text(text)
-    (tmp_path / "lake.toml").write_text(BENIGN.format())
+    (tmp_path / "lake.toml").write_text(BENIGN)
     assert main(["train", "lake.toml", "qrm", "--steps", "200", "--name", "lake", "--quiet"]) in (0, 1)
     poisoned(tmp_path / "runs" / "lake", text)
     (tmp_path / "plan.toml").write_text('tasks = ["evil.toml"]\nlearners = ["qrm"]\nseeds = 1\nsteps = 100\n')
@@ -211,8 +218,8 @@ def test_the_page_runs_no_strangers_code(tmp_path: Path, monkeypatch: pytest.Mon
     else:
         pytest.importorskip(module)
     monkeypatch.chdir(tmp_path)
-    text = BENIGN.format().replace('id = "FrozenLake-v1"', ATTACKS[module].format(ran=ran))
-    train(Task.from_toml(BENIGN.format()), "qrm", steps=200, name="lake")
+    text = BENIGN.replace('id = "FrozenLake-v1"', ATTACKS[module].format(ran=ran))
+    train(Task.from_toml(BENIGN), "qrm", steps=200, name="lake")
     poisoned(tmp_path / "runs" / "lake", text)
     page = api.Api(tmp_path / "runs", "lake")
     page.runs()
@@ -233,7 +240,7 @@ def test_the_page_lets_no_file_register_an_environment_of_its_own(tmp_path: Path
     register = 'id = "minigrid:register"\nkwargs = { id = "Own-v0", entry_point = "subprocess:getoutput" }'
     made = f'id = "minigrid:Own-v0"\nkwargs = {{ cmd = "touch {tmp_path / "ran"}" }}'
     for keys in (register, made):
-        text = BENIGN.format().replace('id = "FrozenLake-v1"', keys)
+        text = BENIGN.replace('id = "FrozenLake-v1"', keys)
         assert page.check({"text": text})["problems"]
     assert "Own-v0" not in gym.registry
     assert not (tmp_path / "ran").exists()

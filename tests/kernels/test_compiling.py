@@ -131,3 +131,36 @@ def test_whole_numbers_of_all_widths_share_one_compiled_kernel() -> None:
     learner.evaluate()
     for kernel in (advance, qcorm.enlist, qcorm.enlist_bits):
         assert all(not str(kind).startswith(("int32", "Literal")) for kinds in kernel.overloads for kind in kinds)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="this system has no owners of files as Unix has them")
+def test_compiled_code_is_read_only_where_nobody_else_can_have_written_it(tmp_path: Path) -> None:
+    """A file of the cache is unpickled: whoever may write it, its folder or one above would run code as the user."""
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    assert run(ERRANDS_CACHE=str(home)) == "lowest_bit"
+    (stored,) = [p for p in home.rglob("*") if p.is_file()]
+    assert [p.stat().st_mode & 0o777 for p in (stored.parent, stored.parent.parent, stored)] == [0o700, 0o700, 0o600]
+    assert (kernels.stranger(stored), run(ERRANDS_CACHE=str(home))) == (None, "")
+    for part in (stored, stored.parent, home):
+        before = part.stat().st_mode & 0o777
+        for mode in (0o020, 0o002):
+            part.chmod(before | mode)
+            assert (kernels.stranger(stored), run(ERRANDS_CACHE=str(home))) == (part, "lowest_bit")
+            part.chmod(before)
+    assert run(ERRANDS_CACHE=str(home)) == ""
+    link = tmp_path / "link"
+    link.symlink_to(home)
+    assert run(ERRANDS_CACHE=str(link)) == ""
+    home.chmod(0o777)
+    assert run(ERRANDS_CACHE=str(link)) == "lowest_bit"
+    home.chmod(0o1777)  # as /tmp: others may add files, and rename none of the user's
+    assert run(ERRANDS_CACHE=str(home)) == ""
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a file to another user")
+def test_compiled_code_of_another_user_is_not_read(tmp_path: Path) -> None:
+    assert run(ERRANDS_CACHE=str(tmp_path)) == "lowest_bit"
+    (stored,) = [p for p in tmp_path.rglob("*") if p.is_file()]
+    os.chown(stored, 65534, -1)
+    assert (kernels.stranger(stored), run(ERRANDS_CACHE=str(tmp_path))) == (stored, "lowest_bit")

@@ -90,13 +90,15 @@ def _rendering() -> dict[str, Any]:
 
 
 def _cache() -> dict[str, Any]:
-    from errands.kernels import cache_folder
+    from errands.kernels import cache_folder, stranger
 
     folder = cache_folder()
     files = list(folder.glob("*/*.bin"))
     place = next(parent for parent in (folder, *folder.parents) if parent.exists())
     size = round(sum(f.stat().st_size for f in files) / 1e6, 1)
-    return {"folder": str(folder), "kernels": len(files), "megabytes": size, "writable": os.access(place, os.W_OK)}
+    writable, open_to_others = os.access(place, os.W_OK), next(filter(None, map(stranger, (folder, *files))), None)
+    others = None if open_to_others is None else str(open_to_others)
+    return {"folder": str(folder), "kernels": len(files), "megabytes": size, "writable": writable, "others_write": others}
 
 
 def _faults(machine: dict[str, Any]) -> list[str]:
@@ -105,6 +107,9 @@ def _faults(machine: dict[str, Any]) -> list[str]:
     known = {
         "compiled kernels cannot be kept and every start takes 20 s; set ERRANDS_CACHE to a folder that can be written":
             not machine["cache"]["writable"],
+        f"others own or may write {machine['cache']['others_write']}, so compiled kernels are not read from there and every start "
+        "takes 20 s; type: chmod go-w on it, or set ERRANDS_CACHE to a folder of your own":
+            machine["cache"]["others_write"],
         "there is a GPU but this jax uses the CPU only; type: pip install jax[cuda13]":
             machine["gpu"]["driver"] and machine["gpu"]["jax"] == ["cpu"],
         "MuJoCo has nothing to draw with (no screen, EGL or OSMesa); install libegl1 to render HalfCheetah":

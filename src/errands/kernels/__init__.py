@@ -6,7 +6,7 @@ machine code, with all that it calls, behind an entry that turns Python's values
 
 Compiled code is kept under ERRANDS_CACHE, else NUMBA_CACHE_DIR, else the user's cache, in a folder for each state of
 the sources that a kernel is made of: its own file and all that this imports from errands. So no edit goes unnoticed,
-and an edit compiles anew only what it can have changed.
+and an edit compiles anew only what it can have changed. Nothing is read that anybody but the user and root could have written.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import contextlib
 import hashlib
 import os
 import pickle
+import stat
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -39,6 +40,29 @@ def cache_folder() -> Path:
         if home := os.environ.get(variable):
             return Path(home) / "errands"
     return Path.home() / ".cache" / "errands"
+
+
+def stranger(path: Path) -> Path | None:
+    """The part of a path by which somebody but the user and root could change what it holds; None where nobody can.
+
+    What lies in the cache is unpickled, and runs: whoever may write there, or rename a folder above it, runs code as the user.
+    """
+    if not hasattr(os, "geteuid"):  # a system without owners as Unix has them
+        return None
+    here = Path(os.path.abspath(path))  # links are looked at themselves, and then where they lead
+    for way in (here, here.resolve()):
+        for part in (way, *way.parents):
+            try:
+                found = part.lstat()
+            except FileNotFoundError:
+                continue
+            except OSError:
+                return part
+            # In a folder such as /tmp (sticky) everybody may write, but nobody may rename what is another's.
+            harmless = stat.S_ISLNK(found.st_mode) or (part != way and found.st_mode & stat.S_ISVTX)
+            if found.st_uid not in (0, os.geteuid()) or (found.st_mode & 0o022 and not harmless):
+                return part
+    return None
 
 
 @cache
@@ -109,6 +133,8 @@ class KernelCache(FunctionCache):
         """The compiled code for a signature; None where there is none, or none that can be read."""
         target_context.refresh()
         key = self._index_key(sig, target_context.codegen())
+        if stranger(self._file(key)) is not None:
+            return None
         try:
             # The whole key is stored and compared: a file's name holds only the first digits of its hash.
             stored, code = pickle.loads(self._file(key).read_bytes())  # noqa: S301  # numba's own form, from the user's cache
@@ -123,8 +149,13 @@ class KernelCache(FunctionCache):
         # Renaming is atomic: processes that compile the same kernel at once never read half a file.
         beside = file.with_name(f"{file.name}.{os.getpid()}")
         try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            beside.write_bytes(dumps((key, self._impl.reduce(data))))  # type: ignore[no-untyped-call]
+            for folder in reversed(file.parents):
+                if not folder.exists():
+                    folder.mkdir(mode=0o700, exist_ok=True)
+            if stranger(file.parent) is not None:
+                return
+            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as opened:
+                opened.write(dumps((key, self._impl.reduce(data))))  # type: ignore[no-untyped-call]
             beside.replace(file)
         except OSError:
             with contextlib.suppress(OSError):

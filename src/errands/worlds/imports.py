@@ -86,25 +86,24 @@ def _refusal(what: str, module: str) -> SpecError:
 
 def function_of(reference: str) -> Callable[..., Any]:
     """The function behind `module:name`, defined in a module that the user has allowed."""
-    function: Callable[..., Any] = _defined(reference, FunctionType, "a function")
-    return function
+    return _defined(reference, "a function", lambda value: isinstance(value, FunctionType))
 
 
 def maker_of(reference: str) -> Callable[..., Any]:
     """What `module:name` makes environments with: a class of environments or a function, defined in a module that is allowed."""
     import gymnasium as gym
 
-    maker: Callable[..., Any] = _defined(reference, (FunctionType, type(gym.Env)), "an environment or a function")
-    return maker
+    def makes(value: object) -> bool:
+        return isinstance(value, FunctionType) or (isinstance(value, type) and issubclass(value, gym.Env))
+
+    return _defined(reference, "an environment or a function", makes)
 
 
-def _defined(reference: str, kinds: Any, wanted: str) -> Any:
-    import gymnasium as gym
-
+def _defined(reference: str, wanted: str, fits: Callable[[object], bool]) -> Callable[..., Any]:
     module, _, name = reference.partition(":")
     # Not by getattr, which a module may answer with code of its own.
-    value = vars(module_of(reference)).get(name)
-    if not isinstance(value, kinds) or (isinstance(value, type) and not issubclass(value, gym.Env)):
+    value: Callable[..., Any] | None = vars(module_of(reference)).get(name)
+    if value is None or not fits(value):
         came = f"a {type(value).__name__}" if value is not None else "not there"
         raise SpecError(f"'{reference[:80]}' should be {wanted} of the module '{module[:60]}', and is {came}")
     if not _lies_in(str(value.__module__), [module]):
