@@ -68,3 +68,19 @@ def test_what_cannot_be_found_is_one_sentence(capsys: pytest.CaptureFixture[str]
     for steps, said in (("0", "0"), ("1e15", "1,000,000,000,000,000")):
         assert main(["check", "figure-1", "--steps", steps]) == 2
         assert f"steps is {said}; a check keeps every step" in capsys.readouterr().err
+
+
+def test_the_rules_of_a_task_file_are_checked_where_no_function_is_named(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On the lake of 64 places the goal of the small lake, place 15, is no end; on the small one it is."""
+    rules = "features = { goal = [15], never = [99] }"
+    (here / "lake.toml").write_text(
+        f'name = "lake"\n[world]\nkind = "gymnasium"\nid = "FrozenLake-v1"\n{rules}\n[machine]\nphrase = "goal"\n'
+    )
+    assert main(["check", "FrozenLake-v1", "--task", "lake.toml"]) == 2
+    assert "99" in capsys.readouterr().err
+    (here / "lake.toml").write_text((here / "lake.toml").read_text().replace(", never = [99]", ""))
+    _, small = checked(capsys, "FrozenLake-v1", "--task", "lake.toml")
+    _, large = checked(capsys, "FrozenLake8x8-v1", "--task", "lake.toml")
+    assert {f["code"] for f in small["findings"]} == {"termination-ignored"}  # type: ignore[attr-defined, index]
+    assert "not-reported" not in str(large)
+    assert "info" not in str(small["findings"]) + str(large["findings"])

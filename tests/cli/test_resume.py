@@ -111,6 +111,9 @@ def test_what_cannot_be_resumed_is_told_in_a_sentence(
     folder = tmp_path / "runs" / "bad"
     folder.mkdir(parents=True)
     (folder / "run.json").write_text('{"task": "figure-1"}')
+    for asked, said in (("nothing", "runs/ has bad"), ("bat", "did you mean 'bad'?")):
+        assert main(["resume", asked]) == 2
+        assert f"'{asked}' is no run or sweep: it has neither run.json nor sweep.json; {said}" in capsys.readouterr().err
     assert main(["resume", "bad"]) == 2
     err = capsys.readouterr().err
     assert "runs/bad/run.json is damaged" in err

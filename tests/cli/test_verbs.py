@@ -70,6 +70,23 @@ def test_reproduce_takes_steps_as_every_verb_does() -> None:
     assert given.steps == 100_000
 
 
+def test_help_of_a_verb_may_be_asked_for_in_two_ways(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["help", "train"], ["train", "--help"]):
+        with pytest.raises(SystemExit) as end:
+            main(words)
+        assert end.value.code == 0
+    first, second = re.findall(r"^usage: errands train .*$", capsys.readouterr().out, re.MULTILINE)
+    assert first == second
+    assert main(["help", "trian"]) == 2
+    assert "did you mean 'train'" in capsys.readouterr().err
+
+
+def test_only_values_are_offered_as_values() -> None:
+    """`as` is the name of the option, not one of the machines."""
+    lines = verb_help(import_module("errands.cli.show").Arguments, "show", VERBS["show"]).splitlines()
+    assert any(line.strip().startswith("--as numeric|boolean|agenda|coupled") for line in lines), lines
+
+
 def test_without_words_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == main(["--help"]) == main(["help"]) == 0
     assert capsys.readouterr().out == f"{help_text()}\n" * 3

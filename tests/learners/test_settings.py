@@ -13,18 +13,18 @@ from errands.learners.tabular.qcorm import QCoRMConfig
 
 def test_words_are_read_as_the_type_of_their_field() -> None:
     words = ["alpha=0.25", "eval-every=50", "joint=false", "replay=all", "epsilon_anneal=10,20"]
-    config = with_settings(QCoRMConfig(), words)
+    config = with_settings(QCoRMConfig(), words, "qcorm")
     assert config == QCoRMConfig(alpha=0.25, eval_every=50, joint=False, replay="all", epsilon_anneal=(10, 20))
 
 
 def test_a_config_survives_json() -> None:
     config = QCoRMConfig(alpha=0.1 + 0.2, xi_anneal=(1, 2), replay="all")
-    assert with_settings(QCoRMConfig(), json.loads(json.dumps(as_document(config)))) == config
+    assert with_settings(QCoRMConfig(), json.loads(json.dumps(as_document(config))), "qcorm") == config
 
 
 def test_a_misspelt_setting_is_answered_with_the_right_one() -> None:
-    with pytest.raises(UnknownName, match="did you mean 'alpha'"):
-        with_settings(QCoRMConfig(), ["alpa=1"])
+    with pytest.raises(UnknownName, match="no setting of qcorm is called 'alpa'; did you mean 'alpha'"):
+        with_settings(QCoRMConfig(), ["alpa=1"], "qcorm")
 
 
 WRONG = ["alpha", "alpha=x", "eval_every=1.5", "joint=perhaps", "replay=none", "alpha=2", "epsilon_anneal=1"]
@@ -33,4 +33,4 @@ WRONG = ["alpha", "alpha=x", "eval_every=1.5", "joint=perhaps", "replay=none", "
 @pytest.mark.parametrize("word", WRONG)
 def test_what_cannot_be_set_is_refused_by_name(word: str) -> None:
     with pytest.raises(ConfigError, match=word.split("=")[0]):
-        with_settings(QCoRMConfig(), [word])
+        with_settings(QCoRMConfig(), [word], "qcorm")

@@ -25,7 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     debug = "--debug" in words
     as_json = "--json" in words
     words = [w for w in words if w not in ("--debug", "--json")]
-    if not words or words[0] in ("-h", "--help", "help"):
+    if words[:1] == ["help"]:
+        words = [*words[1:2], "--help"]
+    if not words or words[0] in ("-h", "--help"):
         print(help_text())
         return 0
     if words[0] in ("--version", "version"):

@@ -182,7 +182,7 @@ def _shown(field: dataclasses.Field[Any]) -> str:
         return shown if field.default is dataclasses.MISSING else f"[{shown}]"
     if isinstance(field.default, bool):
         return f"--[no-]{name}" if field.default else f"--{name}"
-    choices = re.findall(r"'(\w+)'", text)
+    choices = re.findall(r"'(\w+)'", "".join(re.findall(r"Literal\[(.*?)\]", text)))
     value = "|".join(choices) or next(word for kind, word in _KINDS.items() if re.search(rf"\b{kind}\b", text))
     return f"--{name} {value}{' ...' if 'tuple' in text and 'Append' not in text else ''}"
 

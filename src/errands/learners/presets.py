@@ -29,7 +29,7 @@ def config_of(learner: str, preset: str, task: Task, settings: Settings = ()) ->
     """The settings of a learner: its preset, with `settings` on top; `tuned` knows the worlds of the catalogue."""
     if preset not in PRESETS:
         raise UnknownName("preset", preset, PRESETS)
-    return with_settings(_preset(learner, preset, task), settings)
+    return with_settings(_preset(learner, preset, task), settings, learner)
 
 
 def stored_config(learner: str, task: Task, document: Mapping[str, Any]) -> LearnerConfig:
@@ -43,16 +43,16 @@ def stored_config(learner: str, task: Task, document: Mapping[str, Any]) -> Lear
                 f"the run was written by another version of errands: {who} knows a setting '{name[:60]}' of '{learner}' "
                 f"that {whom} does not; use the version that wrote it"
             )
-    return with_settings(base, document)
+    return with_settings(base, document, learner)
 
 
-def with_settings(base: LearnerConfig, settings: Settings) -> LearnerConfig:
+def with_settings(base: LearnerConfig, settings: Settings, learner: str) -> LearnerConfig:
     """The settings with some fields replaced, each read as its field's type."""
     kind: Any = type(base)  # mypy does not take the class of a protocol for hashable
     readers, names, changed = _readers(kind), list(as_document(base)), dict[str, Any]()
     for name, value in (settings if isinstance(settings, Mapping) else _words(settings)).items():
         if name not in names:
-            raise UnknownName(f"setting of {type(base).__name__}", str(name)[:100], names)
+            raise UnknownName(f"setting of {learner}", str(name)[:100], names)
         changed[name] = _read(name, value, *readers[name])
     return dataclasses.replace(base, **changed)
 

@@ -440,8 +440,9 @@ def find(name: str, runs: Path = RUNS) -> Path:
         if is_run(path):
             return path
     known = [path.name for path in folders(runs)]
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.3)
-    hint = f"did you mean '{near[0]}'?" if near else f"{runs}/ has no runs" if not known else f"try '{known[-1]}'"
+    near = difflib.get_close_matches(name, known, n=1)
+    newest = f"{', '.join(known[:-7:-1])}{' and older ones' if len(known) > 6 else ''}"
+    hint = f"did you mean '{near[0]}'?" if near else f"{runs}/ has no runs" if not known else f"{runs}/ has {newest}"
     raise StoreError(f"'{name[:200]}' is no run or sweep: it has neither {HEAD} nor {SWEEP}; {hint}")
 
 

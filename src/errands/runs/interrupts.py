@@ -93,6 +93,34 @@ def postponed() -> Iterator[Postponed]:
 
 
 @contextmanager
+def told_at_once(tell: Callable[[], None]) -> Iterator[None]:
+    """Inside, a first Ctrl-C calls `tell` from a thread: handlers of Python wait until compiled code has returned."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+
+    def listen() -> None:
+        told = False
+        while numbers := os.read(reading, 64):  # empty once the other end is closed
+            if signal.SIGINT in numbers and not told:
+                told = True
+                tell()
+
+    thread = threading.Thread(target=listen, name="errands-ctrl-c", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(writing)
+        thread.join()
+        os.close(reading)
+
+
+@contextmanager
 def _answering(handler: Callable[[int, Any], None], usual: Mapping[int, Any]) -> Iterator[list[int]]:
     """Answer those signals that are answered as usual; another's handlers are left alone, and threads have none."""
     main = threading.current_thread() is threading.main_thread()

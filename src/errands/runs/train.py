@@ -33,7 +33,7 @@ from errands.runs.checkpoint import (
 from errands.runs.documents import CheckpointDocument, ResultDocument, RunDocument
 from errands.runs.files import WriteError, digest, write_file
 from errands.runs.folder import RunFolder, SeedFolder, Table
-from errands.runs.interrupts import Postponed, postponed
+from errands.runs.interrupts import Postponed, postponed, told_at_once
 from errands.runs.run import Run, best_length, judge
 from errands.tables import Evaluation
 from errands.tasks.task import Task
@@ -166,7 +166,8 @@ def train_job(
             training = _Training(run, places, ended, report, student, watch)
             interrupt.obey()
             try:
-                return training.finish(job.until, interrupt)
+                with told_at_once(training.stopping):
+                    return training.finish(job.until, interrupt)
             except TaskError as fault:
                 raise training.stopped(fault) from fault
             except (ErrandsError, KeyboardInterrupt, MemoryError):
@@ -305,6 +306,11 @@ class _Training:
             self.report(replace(beat, note=f"seed {self.lead.seed} takes {most:,} of {steps:,} steps at most"))
         for note in notes:
             self.report(replace(beat, note=f"{note}; going on from step {self.first:,} instead"))
+
+    def stopping(self) -> None:
+        """Say what Ctrl-C does; the end of a chunk may be a while away where networks learn."""
+        note = "stopping after this chunk of training, with a checkpoint; Ctrl-C again stops at once"
+        self.report(Beat(self.lead.step, self.document.steps, None, 0.0, self.best.length, note=note))
 
     @property
     def lead(self) -> Learner:

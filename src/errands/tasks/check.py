@@ -166,12 +166,22 @@ def run_check(spec: str, features: str | None = None, task: Path | None = None, 
     if not 1 <= steps <= MOST_STEPS:
         raise SpecError(f"steps is {steps:,}; a check keeps every step that it walks: give from 1 to {MOST_STEPS:,}")
     factory, own = _resolve(spec)
+    given = load_file(task) if task is not None else None
     function = None if features is None else import_attribute(features)
     if function is not None and not callable(function):
         raise SpecError(
             f"'{features}' is a {type(function).__name__}, not a function of (observation, action, next, info)"
         )
-    return check(factory, function, load_file(task) if task is not None else own, steps)
+    if function is None and given is not None and given.world.kind == "gymnasium":
+        factory = _labelled(factory, given)
+    return check(factory, function, given or own, steps)
+
+
+def _labelled(factory: EnvFactory, task: Task) -> EnvFactory:
+    """The same environments, reporting what the rules of a task file tell of them."""
+    from errands.worlds.foreign_env import FeatureWrapper
+
+    return lambda: FeatureWrapper(factory(), task.world)  # type: ignore[arg-type]
 
 
 def _resolve(spec: str) -> tuple[EnvFactory, Task | None]:
