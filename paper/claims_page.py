@@ -1,9 +1,10 @@
-"""Write the verdicts and figures of the program into docs/claims.md: python paper/claims_page.py [FOLDER].
+"""Write verdicts and figures of the program into the pages: python paper/claims_page.py [FOLDER].
 
 With the folder of an `errands reproduce` its report (figures, tables, verdicts) is first taken over into paper/results.
-A row of a table that names a claim (`water-joint`) has four cells: the claim, how the paper was read, the verdict, and prose. The
-second and the third are taken from claims.json in paper/results and paper/results/deep; the prose is nobody's but the author's.
-A row that begins with a method and a preset (`QCoRM, tuned`) has a cell for each task of TASKS, taken from summary.csv.
+A row of docs/claims.md that names a claim (`water-joint`) has seven cells. Claim, reading, verdict and the verdicts under each preset are
+taken from claims.json in paper/results and paper/results/deep; the deciding figure and its evidence are the author's.
+The tables of docs/results/tabular.md have a row for each method and preset, a column for each task of TASKS, and a heading that
+says which figure of summary.csv they show.
 """
 
 from __future__ import annotations
@@ -13,17 +14,33 @@ import json
 import re
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+from errands.paper import claims
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "claims.md"
+TABULAR = ROOT / "docs" / "results" / "tabular.md"
 RESULTS = ROOT / "paper" / "results"
 SOURCES = (RESULTS / "claims.json", RESULTS / "deep" / "claims.json")
 TABLES = ("README.md", "claims.json", "claims.md", "summary.csv", "runtimes.csv")
-ROW = re.compile(
-    r"^\| (?P<claim>[^|]*`(?P<name>[a-z0-9-]+)`) \| (?P<reading>[^|]*) \| (?P<verdict>[^|]*) \| (?P<prose>.*) \|$"
-)
+ROW = re.compile(r"^\| [^|]*`(?P<name>[a-z0-9-]+)` \|(?: [^|]* \|){4} (?P<figure>[^|]*) \| (?P<evidence>[^|]*) \|$")
+OUTCOME = re.compile(r"(?<=^5\. )Of \d+ judged claims, .*$", re.MULTILINE)
+READINGS = {
+    claims.REWARD: "proof",
+    claims.PRINTED_REWARD: "printed",
+    claims.RATCHET: "length",
+    claims.SHARE: "share",
+    claims.MEAN: "mean",
+    claims.CHOICE: "choices",
+    claims.ALWAYS: "always",
+    claims.FRESH: "fresh",
+    claims.ONE: "one coffee",
+}
+"""The readings of the paper by the words of the page."""
 
 TASKS = ("delivery-2", "delivery-8", "office-3", "office-6", "office-3-one-coffee", "office-6-one-coffee")
 METHODS = {
@@ -33,53 +50,70 @@ METHODS = {
 }  # fmt: skip
 FIGURES = re.compile(r"^\| (?P<method>[^|,`]*), (?P<preset>tuned|paper) \|")
 Key = tuple[str, str, str]
+Row = Mapping[str, str]
 
 
-def outcomes() -> dict[Key, Mapping[str, str]]:
+def outcomes() -> dict[Key, Row]:
     """The rows of summary.csv by task, method and preset."""
     with (RESULTS / "summary.csv").open(newline="") as file:
         return {(row["task"], row["name"], row["preset"]): row for row in csv.DictReader(file)}
 
 
-def figure(row: Mapping[str, str] | None) -> str:
-    """How many seeds end optimal and the median step of the first optimal evaluation, or what became of the others."""
-    if row is None:
-        return "not run"
-    seeds = int(row["seeds"])
-    optimal, solved = (round(float(row[name]) * seeds) for name in ("optimal", "success"))
-    if not solved:
-        return "0 solved"
-    last = f"{float(row['final_median']):g}" if row["final_median"] else f"{solved} solved"
-    if not row["first_optimal_median"]:
-        return f"{optimal}, ends at {last}" if row["final_median"] else f"{optimal}, {last}"
-    first = float(row["first_optimal_median"])
-    steps = f"{first / 1000:g}k" if first >= 1000 else f"{first:g}"
-    return f"{optimal}, {steps}" if last == f"{float(row['optimum']):g}" else f"{optimal}, {steps}, ends at {last}"
+def optimal(row: Row) -> str:
+    """How many seeds end optimal."""
+    return str(round(float(row["optimal"]) * int(row["seeds"])))
 
 
-def verdicts() -> dict[str, tuple[str, str]]:
-    """Reading and verdict of every claim that the program has judged, by name."""
-    judged = [claim for path in SOURCES for claim in json.loads(path.read_text(encoding="utf-8"))["claims"]]
-    return {claim["name"]: (claim["reading"] or "-", f"**{claim['words']}**") for claim in judged}
+def first(row: Row) -> str:
+    """The median step of the first optimal evaluation, in thousands; never where half of the seeds had none."""
+    return f"{float(row['first_optimal_median']) / 1000:g}" if row["first_optimal_median"] else "never"
 
 
-def filled(
-    page: str, known: Mapping[str, tuple[str, str]], measured: Mapping[Key, Mapping[str, str]] | None = None
-) -> str:
-    """The page with the program's readings and verdicts, and its figures where they are given."""
-    lines = []
+def last(row: Row) -> str:
+    """The median length at the end; how many seeds succeed where half fail."""
+    solved = round(float(row["success"]) * int(row["seeds"]))
+    return f"{float(row['final_median']):g}" if row["final_median"] else f"{solved} of {row['seeds']} succeed"
+
+
+SHOWN = {"## Seeds of ten that end optimal": optimal, "## First optimal evaluation": first, "## Length at the end": last}
+"""What the tables of the tabular page show, by their headings."""
+
+
+def tables(page: str, measured: Mapping[Key, Row]) -> str:
+    """The page of tabular results with its figures."""
+    lines, show = [], last
     for line in page.splitlines():
+        show = next((one for heading, one in SHOWN.items() if line.startswith(heading)), show)
         method = FIGURES.match(line)
-        if measured is not None and method and method["method"] in METHODS:
-            name, preset = METHODS[method["method"]], method["preset"]
-            cells = [figure(measured.get((task, name, preset))) for task in TASKS]
-            line = f"| {method['method']}, {preset} | {' | '.join(cells)} |"
-        row = ROW.match(line)
-        if row and row["name"] in known:
-            reading, verdict = known[row["name"]]
-            line = f"| {row['claim']} | {reading} | {verdict} | {row['prose']} |"
+        if method and method["method"] in METHODS:
+            found = [measured.get((task, METHODS[method["method"]], method["preset"])) for task in TASKS]
+            cells = ["not run" if row is None else show(row) for row in found]
+            line = f"| {method['method']}, {method['preset']} | {' | '.join(cells)} |"
         lines.append(line)
     return "\n".join([*lines, ""])
+
+
+def judged() -> dict[str, Mapping[str, Any]]:
+    """Every claim that the program has judged, by name."""
+    return {claim["name"]: claim for path in SOURCES for claim in json.loads(path.read_text(encoding="utf-8"))["claims"]}
+
+
+def filled(page: str, known: Mapping[str, Mapping[str, Any]]) -> str:
+    """The page of claims with the program's readings and verdicts."""
+    lines = []
+    for line in page.splitlines():
+        row = ROW.match(line)
+        if row and row["name"] in known:
+            claim = known[row["name"]]
+            reading = next((word for said, word in READINGS.items() if said in claim["reading"]), "-")
+            each = [claim["by_preset"].get(preset, "-") for preset in ("tuned", "paper")]
+            cells = (f"{claim['text']} `{row['name']}`", reading, claim["verdict"], *each, row["figure"], row["evidence"])
+            line = f"| {' | '.join(cells)} |"
+        lines.append(line)
+    count = Counter(claim["verdict"] for claim in known.values())
+    order = ("reproduced", "partly", "undecided", "not reproduced", "refuted", "not run")
+    said = ", ".join(f"{count[word]} {word}" for word in order if count[word])
+    return OUTCOME.sub(f"Of {len(known)} judged claims, by verdict: {said}.", "\n".join([*lines, ""]))
 
 
 def named(page: str) -> list[str]:
@@ -88,13 +122,13 @@ def named(page: str) -> list[str]:
 
 
 def main() -> None:
-    """Take over a report where one is given, fill the page, and say which claims it leaves out."""
+    """Take over a report where one is given, fill the pages, and say which claims they leave out."""
     for folder in map(Path, sys.argv[1:]):
         for path in (*folder.glob("*.svg"), *(folder / name for name in TABLES)):
             shutil.copy(path, RESULTS / path.name)
-    page = filled(PAGE.read_text(encoding="utf-8"), verdicts(), outcomes())
-    PAGE.write_text(page, encoding="utf-8")
-    for name in sorted(set(verdicts()) - set(named(page))):
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), judged()), encoding="utf-8")
+    TABULAR.write_text(tables(TABULAR.read_text(encoding="utf-8"), outcomes()), encoding="utf-8")
+    for name in sorted(set(judged()) - set(named(PAGE.read_text(encoding="utf-8")))):
         print(f"docs/claims.md has no row for `{name}`")
 
 

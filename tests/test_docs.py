@@ -192,6 +192,12 @@ def test_the_reference_is_what_the_code_says() -> None:
     assert module.reference() == kept, "docs/reference.md is old; run: python docs/make_reference.py"
 
 
+def test_the_pages_for_users_have_at_most_twenty_five_thousand_words() -> None:
+    pages = [page for page in (ROOT / "docs").rglob("*.md") if page.name != "reference.md"]
+    assert len(pages) > 20
+    assert sum(bool(re.search(r"\w", word)) for page in pages for word in page.read_text(encoding="utf-8").split()) <= 25_000
+
+
 def test_every_page_can_be_reached_from_the_index() -> None:
     index = (DOCS / "index.md").read_text(encoding="utf-8")
     linked = {(DOCS / target).resolve() for target in re.findall(r"\]\(([^)#\s]+)\)", index)}

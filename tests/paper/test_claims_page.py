@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 
 from errands.paper.claims import CLAIMS
@@ -10,22 +11,36 @@ ROOT = Path(__file__).parents[2]
 spec = importlib.util.spec_from_file_location("claims_page", ROOT / "paper" / "claims_page.py")
 page_writer = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(page_writer)
-PAGE = (ROOT / "docs" / "claims.md").read_text(encoding="utf-8")
+PAGE = page_writer.PAGE.read_text(encoding="utf-8")
+TABULAR = page_writer.TABULAR.read_text(encoding="utf-8")
 
 
-def test_the_verdicts_readings_and_figures_of_the_page_are_the_programs():
-    assert page_writer.filled(PAGE, page_writer.verdicts(), page_writer.outcomes()) == PAGE
+def test_the_verdicts_and_readings_of_the_page_are_the_programs():
+    assert page_writer.filled(PAGE, page_writer.judged()) == PAGE
 
 
-def test_a_figure_says_how_many_seeds_end_optimal_when_they_first_were_and_where_they_end_if_not_there():
+def test_the_figures_of_the_tabular_page_are_those_that_were_measured():
+    assert page_writer.tables(TABULAR, page_writer.outcomes()) == TABULAR
+
+
+def test_a_figure_says_how_many_seeds_end_optimal_when_they_first_were_and_where_they_end():
     row = {"seeds": "10", "optimal": "0.4", "success": "1.0", "first_optimal_median": "21500.0", "optimum": "81.0"}
-    assert page_writer.figure({**row, "final_median": "90.0"}) == "4, 21.5k, ends at 90"
-    assert page_writer.figure({**row, "final_median": "81.0"}) == "4, 21.5k"
-    never = {**row, "first_optimal_median": ""}
-    assert page_writer.figure({**never, "final_median": "92.0"}) == "4, ends at 92"
-    assert page_writer.figure({**never, "optimal": "0.0", "success": "0.2", "final_median": ""}) == "0, 2 solved"
-    assert page_writer.figure({**never, "optimal": "0.0", "success": "0.0", "final_median": ""}) == "0 solved"
-    assert page_writer.figure(None) == "not run"
+    shown = [show({**row, "final_median": "90.0"}) for show in page_writer.SHOWN.values()]
+    assert shown == ["4", "21.5", "90"]
+    assert page_writer.first({**row, "first_optimal_median": ""}) == "never"
+    assert page_writer.last({**row, "success": "0.2", "final_median": ""}) == "2 of 10 succeed"
+
+
+def test_no_cell_of_the_page_has_more_than_twenty_five_words():
+    cells = [cell for line in PAGE.splitlines() if line.startswith("|") for cell in line.split("|")]
+    assert [cell for cell in cells if len(cell.split()) > 25] == []
+
+
+def test_every_reading_of_a_claim_has_a_word_on_the_page():
+    readings = {word for said, word in page_writer.READINGS.items()}
+    assert all(re.search(rf"^\| [^|]*\b{word}\b[^|]* \|", PAGE, re.MULTILINE) for word in readings)
+    for claim in CLAIMS:
+        assert any(said in claim.reading for said in page_writer.READINGS) or claim.reading in ("", "in general", "tabular domains")
 
 
 def test_every_claim_that_is_judged_has_one_row():
@@ -43,5 +58,7 @@ def test_the_stored_verdicts_are_of_todays_claims_and_have_their_words_and_readi
 
 
 def test_a_verdict_by_hand_is_overwritten():
-    row = "| HRM fails `hrm-fails-8` | - | **reproduced, we think** | prose |"
-    assert page_writer.filled(row, {"hrm-fails-8": ("-", "**partly**")}) == "| HRM fails `hrm-fails-8` | - | **partly** | prose |\n"
+    row = "| HRM fails `hrm-fails-8` | - | reproduced, we think | - | - | 10 of 10 | here |"
+    presets = {"tuned": "reproduced", "paper": "partly"}
+    known = {"hrm-fails-8": {"text": "HRM fails", "reading": "", "verdict": "partly", "by_preset": presets}}
+    assert page_writer.filled(row, known) == "| HRM fails `hrm-fails-8` | - | partly | reproduced | partly | 10 of 10 | here |\n"
