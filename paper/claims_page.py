@@ -1,8 +1,8 @@
 """Write verdicts and figures of the program into the pages: python paper/claims_page.py [FOLDER].
 
 With the folder of an `errands reproduce` its report (figures, tables, verdicts) is first taken over into paper/results.
-A row of docs/claims.md that names a claim (`water-joint`) has seven cells. Claim, reading, verdict and the verdicts under each preset are
-taken from claims.json in paper/results and paper/results/deep; the deciding figure and its evidence are the author's.
+A row of docs/claims.md that names a claim (`water-joint`) has seven cells. Claim, reading, verdict and the verdicts under each
+preset are taken from claims.json in paper/results and paper/results/deep; the deciding figure and its evidence are the author's.
 The tables of docs/results/tabular.md have a row for each method and preset, a column for each task of TASKS, and a heading that
 says which figure of summary.csv they show.
 """
