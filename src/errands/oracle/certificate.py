@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from errands.errors import TaskError
 from errands.oracle.chain import MAX_NODES, PASSES, build, solve
-from errands.oracle.episode import Estimate, Policy, Sample, Walk, episode, sampled, walk
+from errands.oracle.episode import Estimate, Policy, Sample, Walk, episode, sampled, strayed, walk
 from errands.oracle.optimum import TOLERANCE, Optimum, check_discount, optimum
 from errands.tables import FAILURE, RUNNING, SUCCESS
 from errands.tasks.task import Task, card
+from errands.worlds.base import numbered
 
 __all__ = [
     "Bounds",
@@ -156,6 +158,9 @@ def certificate(
         value = expected(policy, task, gamma, most)
     except TaskError as refusal:
         return _by_episodes(policy, task, gamma, best, claim, str(refusal))
+    if astray := strayed(policy, task):
+        claim = claim and Bounds(0.0, math.inf, False, claim.step, astray)
+        return _by_episodes(policy, task, gamma, Optimum(None, reason=astray), claim, astray)
     known = claim.upper if best.length is None and claim is not None and claim.proved else best.length
     gap = value.gap(known)
     if value.sure:
@@ -164,6 +169,8 @@ def certificate(
         words = f"{steps}; {_unknown(best, claim)}" if gap is None else f"{steps}, {_shown(more)} more than the optimum"
     else:
         words = _uncertain(value, task.world.limit) + _most(value, best)
+    if task.tried not in words:
+        words += f", {task.tried}"
     return Certificate(value.length, value.success, value.discounted, known, gap, words, claim)
 
 
@@ -171,13 +178,16 @@ def _by_episodes(
     policy: Policy, task: Task, gamma: float, best: Optimum, claim: Bounds | None, refusal: str
 ) -> Certificate:
     returns = []
+    env = numbered(task.world) if task.tried else None
 
     def play(seed: int) -> tuple[int, float, bool]:
-        walked = walk(policy, task, seed)
+        walked = walk(policy, task, seed, env)
         returns.append(sum(reward * gamma**t for t, reward in enumerate(walked.rewards)))
         return walked.length, sum(walked.rewards), walked.success
 
     sample = sampled(play)
+    if env is not None:
+        env.close()
     why = refusal.removesuffix("; evaluate it by episodes")
     words = f"{sample.length} steps and success {sample.success} over {sample.episodes:,} episodes, as {why}"
     discounted = float(np.mean(returns))

@@ -136,6 +136,7 @@ def _in_tables(policy: Policy, task: Task, seed: int) -> Iterator[Moved]:
 
 def _in_env(policy: Policy, task: Task, seed: int, given: gym.Env[Any, Any] | None) -> Iterator[Moved]:
     env = numbered(task.world) if given is None else given
+    tabled = task.finite.states if task.finite is not None and task.tried else None
     try:
         steps = _stepped(task, seed, env)
         moved, memory = next(steps), None
@@ -143,6 +144,8 @@ def _in_env(policy: Policy, task: Task, seed: int, given: gym.Env[Any, Any] | No
         while not moved.over:
             action, memory = policy.act(moved.world_state, moved.machine_state, memory)
             moved = steps.send(action)
+            if tabled is not None and moved.world_state >= tabled and not moved.over:  # nothing was learnt about such a state
+                moved = moved._replace(status=FAILURE, over=True)
             yield moved
     finally:
         if given is None:
@@ -208,9 +211,9 @@ class Walk:
         return len(self.actions)
 
 
-def walk(policy: Policy, task: Task, seed: int = 0) -> Walk:
+def walk(policy: Policy, task: Task, seed: int = 0, env: gym.Env[Any, Any] | None = None) -> Walk:
     """Let the policy act for one episode; where moves are random, their outcomes are drawn from the seed."""
-    start, *steps = episode(policy, task, seed)
+    start, *steps = episode(policy, task, seed, env)
     order = [(name, t) for t, step in enumerate(steps, 1) for name in step.completed]
     return Walk(
         order=tuple(name for name, _ in order),
@@ -222,12 +225,34 @@ def walk(policy: Policy, task: Task, seed: int = 0) -> Walk:
     )
 
 
-def play(policy: Policy, task: Task, seed: int) -> tuple[int, float, bool]:
+def play(policy: Policy, task: Task, seed: int, env: gym.Env[Any, Any] | None = None) -> tuple[int, float, bool]:
     """Length, total reward and success of one episode, nothing of it kept."""
     length, total, status = -1, 0.0, RUNNING
-    for step in episode(policy, task, seed):
+    for step in episode(policy, task, seed, env):
         length, total, status = length + 1, total + step.reward, step.status
     return length, total, status == SUCCESS
+
+
+def strayed(policy: Policy, task: Task, walks: int = 100, steps: int = 10_000) -> str:
+    """Where the environment leaves a table that was found by trying when the policy walks in it; empty where it does not."""
+    if not task.tried:
+        return ""
+    env, taken = numbered(task.world), 0
+    told = list(_in_tables(policy, task, 0))
+    try:
+        for number in range(walks):
+            for step, (expected, moved) in enumerate(zip(told, _in_env(policy, task, number, env), strict=False)):
+                if moved._replace(machine_step=None) != expected._replace(machine_step=None):
+                    return (
+                        f"the environment is not what its table says, {task.tried}: walk {number + 1} of this policy left it in "
+                        f"step {step}, so the state function does not tell all that matters, or chance plays a part"
+                    )
+            taken += len(told)
+            if taken >= steps:
+                break
+    finally:
+        env.close()
+    return ""
 
 
 LANES = 32

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
@@ -15,7 +15,7 @@ from errands.kernels.stepping import advance
 from errands.machines.counting import Word, spelt
 from errands.machines.stepping import State
 from errands.machines.unfolding import couple, unfold_agenda
-from errands.oracle.episode import Landing, Pair, Policy
+from errands.oracle.episode import Landing, Pair, Policy, strayed
 from errands.oracle.product import BUDGET, RANDOM_BYTES, Product, product
 from errands.tables import RUNNING, SUCCESS, Floats, Ints
 from errands.tasks.task import Task, card
@@ -107,7 +107,16 @@ def optimum(
     if task.finite is None:
         return Optimum(None, reason=f"the world {task.untabled}; the optimum of such a task cannot be computed")
     crossed = product(task, budget)
-    return _certain(crossed, gamma, budget, orders, work) if crossed.world.certain else _random(crossed, gamma, work)
+    best = _certain(crossed, gamma, budget, orders, work) if crossed.world.certain else _random(crossed, gamma, work)
+    return _as_tried(best, task) if task.tried else best
+
+
+def _as_tried(best: Optimum, task: Task) -> Optimum:
+    """The optimum of a table found by trying, with how far it was looked; none where the environment goes otherwise."""
+    if best.policy is not None and (astray := strayed(best.policy, task)):
+        return Optimum(None, reason=astray, method=best.method)
+    reason = f"{best.reason}, {task.tried}" if best.reason else ""
+    return replace(best, reason=reason, method=f"{best.method}, of a table found by trying, {task.tried}")
 
 
 def _certain(crossed: Product, gamma: float, budget: int, orders: bool, work: int) -> Optimum:

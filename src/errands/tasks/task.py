@@ -213,6 +213,11 @@ class Task:
             return "has observations that number no states (a state function would)"
         return "is continuous"
 
+    @property
+    def tried(self) -> str:
+        """How far it was looked, where the world's table was found by trying: every exact word about it needs this clause."""
+        return self.finite.tried if self.finite is not None else ""
+
     @cached_property
     def certain(self) -> bool:
         """Whether one greedy episode says everything: one start, no chance. False where nobody knows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -19,6 +19,7 @@ from errands.kernels.scout.plan import FAR, measure
 from errands.learners.base import Form, Learner, LearnerConfig, Saved
 from errands.learners.scout.machine import Lowering
 from errands.learners.scout.planner import (
+    AS_SEEN,
     ExactPlanner,
     PlannedPolicy,
     Planner,
@@ -349,7 +350,11 @@ class Scout(Learner):
     @property
     def claim(self) -> Bounds:
         """What is proved by now: the optimum, or bounds of it."""
-        return self.proof or self._bounds()
+        bounds = self.proof or self._bounds()
+        tried = f", {self.task.tried}" if self.task.tried else ""
+        clause = tried if isinstance(self.sampler, TableSampler) else AS_SEEN
+        known = not clause or bounds.lower == 0.0 or bounds.reason.endswith(clause)
+        return bounds if known else replace(bounds, reason=bounds.reason + clause)
 
     def _bounds(self) -> Bounds:
         starts = {s: int(self.known.started[s]) for s in self.starts}

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from errands.learners.scout.learner import ScoutConfig
 
 
+AS_SEEN = ", as long as moves are certain, as all have been so far"
+"""What every bound stands under where a world was only stepped."""
 # With X agenda states, G landmarks and S cells, bounds cost X * G^2 and distances G * S; neither may cost more.
 MOST_WORK = 60_000_000
 MOST_LANDMARKS = 4_096
@@ -235,7 +237,7 @@ def proof(plan: SearchResult, step: int, certain: bool | None) -> Bounds:
     """The claim of a plan that no untried action can beat."""
     reason = "no run succeeds" if plan.kind == NONE else "no untried action can shorten the plan"
     if certain is None:
-        reason += ", as long as moves are certain, as all have been so far"
+        reason += AS_SEEN
     return Bounds(plan.cost, plan.cost, True, step, reason)
 
 
