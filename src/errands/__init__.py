@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from errands.machines.lower import lower
     from errands.oracle.certificate import Certificate, certificate
     from errands.oracle.optimum import Optimum, optimum
+    from errands.policies.file import read_policy
     from errands.runs.run import Run, open, resume, train, training  # noqa: A004
     from errands.tables import Evaluation
     from errands.tasks import Task, any_order, avoid, either, load, repeat, sequence
@@ -39,6 +40,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "errands.errors": ["ConfigError", "ErrandsError", "SpecError", "StoreError", "TaskError", "UnknownName"],
+    "errands.policies.file": ["read_policy"],
     "errands.runs.run": ["Run", "open", "resume", "train", "training"],
     "errands.features": ["Change"],
     "errands.learners.base": ["LearnerConfig"],
@@ -92,6 +94,7 @@ __all__ = [
     "open",
     "optimum",
     "product",
+    "read_policy",
     "repeat",
     "resume",
     "sequence",

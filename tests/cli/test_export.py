@@ -56,7 +56,7 @@ def test_a_checkpoint_that_holds_only_rows_is_one_sentence(folder: Path, capsys:
 def test_a_policy_is_written_as_one_file_that_acts_alone(tmp_path, monkeypatch):
     import errands
     from errands.cli.export import Arguments, run
-    from errands.runs.policy_file import read_policy
+    from errands.policies.file import read_policy
 
     monkeypatch.chdir(tmp_path)
     errands.train("figure-1", "qcorm", steps=5_000, name="mine")

@@ -14,7 +14,7 @@ import errands
 from errands.errors import SpecError, TaskError
 from errands.oracle.certificate import expected
 from errands.oracle.episode import walk
-from errands.runs.policy_file import FileAgent, read_policy
+from errands.policies.file import FileAgent, read_policy
 from errands.tasks import Task, any_order
 from errands.worlds.guard import frame
 

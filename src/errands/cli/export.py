@@ -27,7 +27,7 @@ class Arguments:
     csv: Path | None = None
     """The last episode as a table."""
     as_: Annotated[Literal["policy"] | None, tyro.conf.arg(name="as")] = None
-    """policy: one file that numpy alone acts by (errands.runs.policy_file.read_policy)."""
+    """policy: one file that numpy alone acts by (errands.read_policy)."""
     output: Path | None = None
     """Where the policy is written; RUN.safetensors unless said otherwise."""
     seed: int | None = None

@@ -10,11 +10,11 @@ import numpy as np
 
 from errands.errors import TaskError
 from errands.learners.base import Learner
-from errands.learners.tabular.policies import MachinePolicy, ObjectivePolicy, OptionPolicy
 from errands.machines.counting import Quotient
 from errands.oracle.episode import Pair, Policy, walk
 from errands.oracle.optimum import Optimum
 from errands.plots.style import blank, styled
+from errands.policies.tables import MachinePolicy, ObjectivePolicy, OptionPolicy
 from errands.tables import FAILURE, RUNNING, SUCCESS, Floats
 from errands.tasks.task import Task
 from errands.worlds.grid import GridLayout
@@ -275,7 +275,7 @@ def _values(learner: Learner | None, policy: Policy, state: tuple[int, int], mem
     q = getattr(learner, "q", None)
     if isinstance(policy, OptionPolicy) or not isinstance(policy, MachinePolicy) or q is None:
         return None
-    row, _ = policy.locate(state, memory)
+    row, _ = policy.states.locate(state, memory)
     if row is None:
         return None
     by_state: Floats = q.max(axis=1)[:, row] if q.shape[0] == policy.actions.shape[1] else q[row].max(axis=1)

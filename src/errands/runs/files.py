@@ -168,17 +168,12 @@ Arrays = dict[str, NDArray[Any]]
 
 def pack(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """The bytes of a safetensors file; names in order, numbers little-endian."""
-    return pack_with(arrays, None)
-
-
-def pack_with(arrays: Mapping[str, NDArray[Any]], metadata: dict[str, str] | None) -> bytes:
-    """The same, with words about the arrays."""
     from safetensors.numpy import save
 
     # Equal arrays must give equal bytes, since checksums and `errands verify` compare bytes: hence the sorting.
     # A contiguous copy of a number (no axes) comes back with one axis; reshape takes it off again.
     plain = {name: np.ascontiguousarray(x).reshape(x.shape) for name, x in sorted(arrays.items())}
-    return bytes(save(plain, metadata))
+    return bytes(save(plain))
 
 
 def unpack(data: bytes, path: Path) -> Arrays:

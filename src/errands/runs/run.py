@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
-from errands.errors import ConfigError, TaskError
+from errands.errors import ConfigError, StoreError, TaskError
 from errands.learners import default_learner, home_of, machine_of, make_learner
 from errands.learners.base import Learner, LearnerConfig
 from errands.learners.presets import Settings
@@ -26,7 +26,7 @@ from errands.worlds.imports import allow
 
 if TYPE_CHECKING:
     from errands.oracle.episode import Sample
-    from errands.runs.agent import TaskAgent
+    from errands.policies.agent import TaskAgent
 
 Watcher = Callable[[Evaluation], bool | None]
 """Called with every evaluation; False ends the training."""
@@ -87,7 +87,7 @@ class Run:
 
     def agent(self, env: Any = None) -> TaskAgent:
         """Someone who acts by the learnt policy in an environment of yours, and keeps the machine's state meanwhile."""
-        from errands.runs.agent import TaskAgent
+        from errands.policies.agent import TaskAgent
 
         return TaskAgent(self.task, self.policy, env)
 
@@ -119,10 +119,15 @@ class Run:
         return copy_run(self.folder, Path(path)) if self.folder is not None else store_run(self, Path(path))
 
     def export(self, path: str | Path) -> Path:
-        """The policy as one safetensors file for numpy alone; `errands.runs.policy_file.read_policy` reads it."""
-        from errands.runs.policy_export import write_policy
+        """The policy as one safetensors file for numpy alone; `errands.read_policy` reads it."""
+        from errands.policies.export import policy_bytes
+        from errands.runs.files import write_file
 
-        return write_policy(self.task, self.policy, Path(path))
+        target = Path(path)
+        if not target.parent.is_dir():
+            raise StoreError(f"{target} cannot be written: there is no folder {target.parent}; make it, or name another file")
+        write_file(target, policy_bytes(self.task, self.policy))
+        return target
 
     def __repr__(self) -> str:
         machine = f" ({self.machine})" if self.machine else ""

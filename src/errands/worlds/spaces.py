@@ -72,7 +72,7 @@ def seen_form(space: gym.Space[Any], whole: str = "observations are") -> Form:
         counts = space.n if isinstance(space, spaces.Discrete) else space.nvec
         return {"counts": np.ravel(counts), "starts": np.ravel(space.start)}
     if isinstance(space, spaces.Box | spaces.MultiBinary):
-        return {"scale": 1 / 255 if space.dtype == np.uint8 else 1.0}
+        return {"scale": 1 / 255 if space.dtype == np.uint8 else 1.0, "size": int(np.prod(space.shape))}
     raise TaskError(
         f"{whole} {type(space).__name__}, and a deep learner sees Box, Discrete, MultiDiscrete, MultiBinary, and Dict and Tuple "
         "of those; wrap the environment so that it shows one of these"
@@ -107,8 +107,8 @@ def finite(observation: Any) -> Row:
 
 def doing(space: gym.Space[Any]) -> Doing:
     """How actions of a space are made; a sentence where they cannot be."""
-    form, numbered = done_form(space), getattr(space, "n", 0)
-    size = np.size(form["low"]) if "low" in form else np.prod(form["counts"]) if "counts" in form else numbered
+    form = done_form(space)
+    size = np.size(form["low"]) if "low" in form else np.prod(form["counts"]) if "counts" in form else form["n"]
     return Doing(int(size), "low" in form, partial(action_of, form))
 
 
@@ -117,7 +117,7 @@ def done_form(space: gym.Space[Any]) -> Form:
     from gymnasium import spaces
 
     if isinstance(space, spaces.Discrete):
-        return {"start": int(space.start)}
+        return {"start": int(space.start), "n": int(space.n)}
     if isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary):
         counts = space.nvec if isinstance(space, spaces.MultiDiscrete) else np.full(space.shape, 2)
         total = int(np.prod([int(n) for n in counts.ravel()], dtype=object))

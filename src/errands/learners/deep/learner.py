@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import jax
@@ -25,6 +25,8 @@ from errands.machines.counting import Quotient
 from errands.machines.stepping import State
 from errands.machines.unfolding import BooleanRM
 from errands.oracle.episode import LANES
+from errands.policies.program import write_program
+from errands.policies.tables import Exported, MachineStates
 from errands.tables import Evaluation
 from errands.tasks.task import Task
 
@@ -63,8 +65,8 @@ class DeepPolicy:
     def act(self, world_state: Any, machine_state: State, memory: Hashable) -> tuple[Any, Hashable]:
         """The greedy action (a number, or an array in [-1, 1]) and the memory to hand back at the next step."""
         # Anything else than a tuple is the start of an episode, so nothing is carried over a reset.
-        before, order, held, since = memory if isinstance(memory, tuple) else (None, (), 0, 0)
-        state, order = self._locate(machine_state, before, order)
+        before, inner, held, since = memory if isinstance(memory, tuple) else (None, None, 0, 0)
+        state, inner = self.states.locate(machine_state, inner)
         # The same count as in the loops that evaluate: steps for which the head has acted in this machine state.
         if before is not None and before != machine_state:
             since = 0
@@ -72,7 +74,7 @@ class DeepPolicy:
             self.agent,
             self.agent_state,
             self._observation(world_state),
-            np.int32(state),
+            np.int32(state or 0),
             np.int32(held),
             np.int32(since),
         )
@@ -80,7 +82,7 @@ class DeepPolicy:
         shown = np.asarray(action)
         # Only TD3 draws normal numbers, so their absence tells that actions are discrete.
         discrete = isinstance(world_state, int) or self.agent.low.normals == 0
-        return (int(shown[0]) if discrete else shown), (machine_state, order, int(head), since)
+        return (int(shown[0]) if discrete else shown), (machine_state, inner, int(head), since)
 
     def act_many(
         self, world_states: Sequence[Any], machine_states: Sequence[State], memories: Sequence[Hashable]
@@ -88,10 +90,10 @@ class DeepPolicy:
         """What `act` answers in each of these situations, by one pass through the network."""
         rows, places = [], []
         for world_state, state, memory in zip(world_states, machine_states, memories, strict=True):
-            before, order, held, since = memory if isinstance(memory, tuple) else (None, (), 0, 0)
-            number, order = self._locate(state, before, order)
+            before, inner, held, since = memory if isinstance(memory, tuple) else (None, None, 0, 0)
+            number, inner = self.states.locate(state, inner)
             rows.append(self._observation(world_state))
-            places.append((number, held, 0 if before is not None and before != state else since, order))
+            places.append((number or 0, held, 0 if before is not None and before != state else since, inner))
         numbers = np.array([place[:3] for place in places], np.int32)
         # Always so many rows: else every count of episodes still under way would be compiled anew.
         spare = max(LANES, len(rows)) - len(rows)
@@ -99,8 +101,8 @@ class DeepPolicy:
         actions, heads = (np.asarray(part) for part in decide_many(self.agent, self.agent_state, *padded))
         discrete = isinstance(world_states[0], int) or self.agent.low.normals == 0
         return [
-            (int(action[0]) if discrete else action, (state, order, int(head), (since if head == held else 0) + 1))
-            for action, head, state, (_, held, since, order) in zip(actions, heads, machine_states, places, strict=False)
+            (int(action[0]) if discrete else action, (state, inner, int(head), (since if head == held else 0) + 1))
+            for action, head, state, (_, held, since, inner) in zip(actions, heads, machine_states, places, strict=False)
         ]
 
     def _observation(self, world_state: Any) -> NDArray[np.float32]:
@@ -111,15 +113,21 @@ class DeepPolicy:
             row = world_state if self.see is None else self.see(world_state)
         return np.array(row, np.float32).reshape(size)
 
-    def _locate(self, state: State, before: State | None, order: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
+    @cached_property
+    def states(self) -> MachineStates:
+        """The numbers of the machine's states."""
         rm = self.agent.machine.rm
-        if not isinstance(rm, BooleanRM):
-            return rm.index[state], ()
-        # A Boolean machine tells completion orders apart, an agenda state does not: the order is pieced together from
-        # masks.
-        gone = (rm.stepper.full if before is None else before[1]) & ~state[1]
-        order = (*order, *(i for i in range(gone.bit_length()) if gone >> i & 1))
-        return rm.index[(state[0], order)], order
+        return MachineStates(dict(rm.index), rm.stepper.full, isinstance(rm, BooleanRM))
+
+    def exported(self) -> Exported:
+        """What a policy file holds of it: the program of `decide`, with the weights as constants."""
+        zero = jnp.int32(0)
+        program, arrays = write_program(
+            jax.make_jaxpr(lambda *inputs: decide(self.agent, self.agent_state, *inputs))(
+                jnp.zeros(self.agent.shape.observation, jnp.float32), zero, zero, zero
+            )
+        )
+        return {"kind": "network", **self.states.exported(), "program": program}, arrays
 
 
 def policy_of(team: Team, index: int) -> DeepPolicy:

@@ -33,6 +33,8 @@ from errands.learners.dirl.stepped import check_restorable, check_rows
 from errands.learners.dirl.teams import AWAY, ELSEWHERE, THERE, DeviceEdges, EdgeTeams, HostEdges, Meaning, states_of
 from errands.machines.stepping import State
 from errands.oracle.episode import play, walk
+from errands.policies.program import write_program
+from errands.policies.tables import Exported, MachineStates
 from errands.tables import FAILURE, RUNNING, SUCCESS, Evaluation, MachineTable
 from errands.tasks.task import Task
 
@@ -233,6 +235,18 @@ class WayPolicy:
         """What the network of an edge does where this row is seen."""
         action: Array = _greedy(self.agent, self._layers[edge], seen)
         return action
+
+    def exported(self) -> Exported:
+        """What a policy file holds of it: the programs of its edges; each one's arrays begin with its number."""
+        seen = jnp.zeros(self.agent.shape.observation, jnp.float32)
+        programs: list[Any] = []
+        arrays: dict[str, NDArray[Any]] = {}
+        for edge in range(len(self.weights)):
+            self.choose(edge, seen)  # unpacks the weights, which must not happen while JAX traces
+            program, constants = write_program(jax.make_jaxpr(lambda row, edge=edge: self.choose(edge, row))(seen))
+            programs.append(program)
+            arrays |= {f"{edge}.{name}": value for name, value in constants.items()}
+        return {"kind": "edges", **MachineStates(self.index, 0, ordered=False).exported(), "programs": programs}, arrays
 
     @cached_property
     def _layers(self) -> list[Any]:

@@ -16,8 +16,8 @@ from errands.kernels.stepping import ACTION
 from errands.learners.base import MOST, Form, Learner, Saved, SavedArray, checked, refuse
 from errands.learners.dirl.config import DiRLConfig, SearchConfig
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph, Search, abstract_graph
-from errands.learners.tabular.policies import MachinePolicy
 from errands.oracle.episode import walk, wilson
+from errands.policies.tables import MachinePolicy, MachineStates
 from errands.tables import FAILURE, RUNNING, SUCCESS, Draws, Evaluation, Floats, Ints, MachineTable, WorldTable
 from errands.tasks.task import Task
 
@@ -468,7 +468,7 @@ class DiRL(CompositionalLearner):
         }
         actions = np.array([self.learnt[e] for e in way], action_type(self.tabular.actions))
         actions = actions.reshape(len(way), self.tabular.states)
-        return MachinePolicy(actions, index, self.graph.stepper.full, False)
+        return MachinePolicy(actions, MachineStates(index, self.graph.stepper.full, False))
 
 
 def predicted_steps(graph: AbstractGraph, config: SearchConfig, steps: int) -> int:

@@ -24,8 +24,8 @@ from errands.kernels.stepping import ACTION, MACHINE
 from errands.learners.base import FINITE, Form, Saved, SavedArray
 from errands.learners.tabular.base import room
 from errands.learners.tabular.machines import CounterfactualLearner, Kind
-from errands.learners.tabular.policies import OptionPolicy
 from errands.learners.tabular.qrm import QRMConfig
+from errands.policies.tables import OptionPolicy
 from errands.tables import FAILURE, Ints
 from errands.tasks.task import Task
 
@@ -161,10 +161,7 @@ class HRM(CounterfactualLearner):
             if high > low:
                 controller[:, i] = low + self.values.controller[:, low:high].argmax(axis=1)
         actions = self.values.q.argmax(axis=1).astype(np.int8)
-        return OptionPolicy(
-            # Only its index of machine states is used, hence no actions in it.
-            self.policy_over(actions[:0].T), first.copy(), controller, actions, self.config.option_limit
-        )
+        return OptionPolicy(self.machine_states(), first.copy(), controller, actions, self.config.option_limit)
 
     def fields(self) -> Mapping[int, int]:
         """How many values each field of the position can have."""

@@ -12,12 +12,12 @@ from errands.errors import TaskError
 from errands.kernels.q_learning import Alive, Settled, reachable
 from errands.learners.base import LearnerConfig, Saved
 from errands.learners.tabular.base import Asked, TabularLearner
-from errands.learners.tabular.policies import MachinePolicy
 from errands.machines.counting import size, still_to_come
 from errands.machines.lower import lower
 from errands.machines.numeric import NumericRM
 from errands.machines.stepping import Stepper
 from errands.machines.unfolding import AgendaRM, BooleanRM, extend, mask_of, unfold_agenda, unfold_boolean
+from errands.policies.tables import MachineStates
 from errands.tables import RUNNING, MachineTable
 from errands.tasks.task import Task
 
@@ -188,12 +188,10 @@ class CounterfactualLearner(TabularLearner):
             certain=certain, version=np.zeros(states, np.int32), at=np.full((states, actions, groups), -1, np.int32)
         )
 
-    def policy_over(self, actions: np.ndarray) -> MachinePolicy:
-        """A policy with these greedy actions per machine and world state."""
+    def machine_states(self) -> MachineStates:
+        """The numbers of the machine's states."""
         machine = self.enumerated
-        ordered = isinstance(machine, BooleanRM)
-        index: dict[tuple[int, object], int] = {(u, rest): i for (u, rest), i in machine.index.items()}
-        return MachinePolicy(actions.astype(np.int8), index, machine.stepper.full, ordered)
+        return MachineStates(dict(machine.index), machine.stepper.full, isinstance(machine, BooleanRM))
 
 
 def _check_alive(entries: int) -> None:

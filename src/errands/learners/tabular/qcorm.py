@@ -14,9 +14,9 @@ from errands.kernels import qcorm as kernel
 from errands.kernels.stepping import ACTION
 from errands.learners.base import FINITE, MOST, Form, LearnerConfig, Saved, SavedArray, refuse
 from errands.learners.tabular.base import TabularLearner, room
-from errands.learners.tabular.policies import ObjectivePolicy
 from errands.machines.counting import Quotient
 from errands.machines.lower import lower
+from errands.policies.tables import ObjectivePolicy
 from errands.tables import SUCCESS
 from errands.tasks.task import Task
 

@@ -13,7 +13,7 @@ from errands.kernels.stepping import ACTION, MACHINE, OUTCOME, STATE
 from errands.learners.base import FINITE, Form, LearnerConfig, Saved, SavedArray, refuse
 from errands.learners.tabular.base import TabularLearner, room
 from errands.learners.tabular.machines import CounterfactualLearner, Kind, LazyMachine
-from errands.learners.tabular.policies import MachinePolicy
+from errands.policies.tables import MachinePolicy, MachineStates
 from errands.tasks.task import Task
 
 MOST_ORDER = 64
@@ -94,7 +94,7 @@ class QRM(TabularLearner):
         # Rows behind the last state are room. The index is copied, since later births must not change the policy.
         actions = self.q[: len(self.machine)].argmax(axis=2).astype(np.int8)
         machine = self.machine
-        return MachinePolicy(actions, dict(machine.index), machine.stepper.full, machine.kind == "boolean")
+        return MachinePolicy(actions, MachineStates(dict(machine.index), machine.stepper.full, machine.kind == "boolean"))
 
     def fields(self) -> Mapping[int, int]:
         """How many values each field of the position can have; the machine's states are counted by `take`."""
@@ -169,7 +169,7 @@ class CRM(CounterfactualLearner):
     @property
     def policy(self) -> MachinePolicy:
         """The greedy policy learnt so far."""
-        return self.policy_over(self.q.argmax(axis=1).T)
+        return MachinePolicy(self.q.argmax(axis=1).T.astype(np.int8), self.machine_states())
 
     def fields(self) -> Mapping[int, int]:
         """How many values each field of the position can have."""

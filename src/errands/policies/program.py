@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,10 @@ from numpy.typing import NDArray
 from errands.errors import TaskError
 
 Array = NDArray[Any]
+MAX_LINES = 10_000
+MAX_WORK = 1 << 31
+"""Numbers that a program may make or multiply for one action."""
+_DTYPES = {np.dtype(word).str for word in ("bool", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")}
 
 
 def write_program(closed: Any) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -53,7 +58,14 @@ def write_program(closed: Any) -> tuple[dict[str, Any], dict[str, Array]]:
     names = {var: constant(value) for var, value in zip(closed.jaxpr.constvars, closed.consts, strict=True)}
     inputs = [fresh() for _ in closed.jaxpr.invars]
     outputs = inline(closed.jaxpr, names | dict(zip(closed.jaxpr.invars, inputs, strict=True)))
-    return {"inputs": inputs, "outputs": outputs, "lines": lines}, arrays
+    # What no output needs is left out: of a learner that trains, most constants are its replay buffer.
+    needed, kept = set(outputs), []
+    for line in reversed(lines):
+        if needed.intersection(line[2]):
+            needed.update(line[1])
+            kept.append(line)
+    arrays = {name: value for name, value in arrays.items() if int(name[1:]) in needed}
+    return {"inputs": inputs, "outputs": outputs, "lines": kept[::-1]}, arrays
 
 
 _PARAMETERS = (
@@ -81,19 +93,57 @@ def _plain(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Program:
-    """A list of operations on numbered values, carried out in numpy."""
+    """A list of operations on numbered values, carried out in numpy.
 
-    def __init__(self, about: Mapping[str, Any], arrays: Mapping[str, Array]) -> None:
+    Shapes never depend on values: where a program runs once on inputs of these shapes, and costs little, it always does.
+    """
+
+    def __init__(self, about: Mapping[str, Any], arrays: Mapping[str, Array], inputs: Sequence[Any]) -> None:
         self.inputs, self.outputs, self.lines = about["inputs"], about["outputs"], about["lines"]
         self.constants = {int(name[1:]): value for name, value in arrays.items() if name.startswith("c")}
+        known = [*self.constants, *self.inputs, *(target for _, _, (target,), _ in self.lines)]
+        if len(set(known)) != len(known) or not all(type(number) is int for number in known) or len(self.lines) > MAX_LINES:
+            raise ValueError("a program defines a value twice, or none")
+        work = 0
+        values: dict[int, Any] = {**self.constants, **dict(zip(self.inputs, inputs, strict=True))}
+        for name, sources, (target,), parameters in self.lines:
+            if not _DTYPES.issuperset(value for key, value in parameters.items() if key.endswith("dtype")):
+                raise ValueError("a program makes numbers of a kind that networks have not")
+            seen = [np.asarray(values[k]) for k in sources]
+            work += _work(name, parameters, *seen)
+            if work > MAX_WORK:
+                raise ValueError("a program does more than networks do")
+            with np.errstate(all="ignore"):
+                values[target] = _OPERATIONS[name](parameters, *seen)
+        self.example = [np.asarray(values[k]) for k in self.outputs]
+        """The outputs for the inputs that it was tried on."""
 
     def __call__(self, *inputs: Any) -> list[Any]:
         """The outputs for these inputs."""
         values: dict[int, Any] = {**self.constants, **dict(zip(self.inputs, inputs, strict=True))}
-        for name, sources, targets, parameters in self.lines:
-            result = _OPERATIONS[name](parameters, *(np.asarray(values[k]) for k in sources))
-            values[targets[0]] = result
+        with np.errstate(all="ignore"):
+            for name, sources, (target,), parameters in self.lines:
+                values[target] = _OPERATIONS[name](parameters, *(np.asarray(values[k]) for k in sources))
         return [values[k] for k in self.outputs]
+
+
+def _work(name: str, p: Mapping[str, Any], *inputs: Array) -> int:
+    """How many numbers an operation makes or multiplies, before it does."""
+    if name in ("broadcast_in_dim", "iota"):
+        return int(math.prod(p["shape"]))
+    if name == "dot_general":
+        (_, right), (_, batch) = p["dimension_numbers"]
+        x, y = inputs
+        return int(x.size * y.size // max(1, math.prod(y.shape[i] for i in (*right, *batch))))
+    if name == "conv_general_dilated":
+        seen, weights, _ = p["dimension_numbers"]
+        pictures, filters = (tuple(array.shape[i] for i in axes) for array, axes in zip(inputs, (seen, weights), strict=True))
+        padded = [n + low + high for n, (low, high) in zip(pictures[2:], p["padding"], strict=True)]
+        places = ((n - k) // stride + 1 for n, k, stride in zip(padded, filters[2:], p["window_strides"], strict=True))
+        return int(math.prod((*pictures[:2], *map(abs, padded))) + pictures[0] * math.prod(filters) * abs(math.prod(places)))
+    if name in _FREE:
+        return sum(x.size for x in inputs)
+    return math.prod(np.broadcast_shapes(*(x.shape for x in inputs)))
 
 
 def _broadcast(p: Mapping[str, Any], x: Array, *_: Array) -> Array:
@@ -140,7 +190,7 @@ def _cut(p: Mapping[str, Any], x: Array, *starts: Array) -> Array:
 
 
 def _select(p: Mapping[str, Any], which: Array, *cases: Array) -> Array:
-    return np.where(which, cases[1], cases[0]) if len(cases) == 2 else np.choose(which, cases)
+    return np.where(which, cases[1], cases[0]) if len(cases) == 2 else np.choose(which, cases, mode="clip")
 
 
 def _slice(p: Mapping[str, Any], x: Array) -> Array:
@@ -158,8 +208,7 @@ def _divided(p: Mapping[str, Any], x: Array, y: Array) -> Array:
     if np.issubdtype(x.dtype, np.integer):
         # JAX divides whole numbers towards zero, numpy's // downwards.
         return np.asarray(np.trunc(x / y).astype(x.dtype))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(x / y)
+    return np.asarray(x / y)
 
 
 def _simple(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -192,3 +241,5 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "argmax": lambda p, x: np.argmax(x, p["axes"][0]).astype(p["index_dtype"]),
     "argmin": lambda p, x: np.argmin(x, p["axes"][0]).astype(p["index_dtype"]),
 }  # fmt: skip
+_FREE = frozenset({"reshape", "squeeze", "expand_dims", "transpose", "concatenate", "slice", "dynamic_slice"})
+"""Operations that only move numbers, or make fewer of them."""

@@ -1,0 +1,1 @@
+"""Learnt policies at work: tables that act, agents that follow the machine, files that numpy alone acts by."""

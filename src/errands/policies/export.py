@@ -1,0 +1,208 @@
+"""A learnt policy as one safetensors file, to be acted by with numpy alone (see file.py).
+
+A table is written whole, a network as the program that JAX made of it (program.py). A planner is asked what it does in
+every situation; where these are too many, the file holds its way, and the shortest ways back to it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from errands.errors import TaskError
+from errands.machines.rules import write_rules
+from errands.machines.stepping import State, Stepper
+from errands.oracle.episode import Pair, Policy
+from errands.policies.agent import numbering_of, observation_form, spaces_of
+from errands.policies.file import KIND, UNMARKED
+from errands.policies.tables import MachinePolicy, MachineStates, NearestPolicy
+from errands.tables import RUNNING
+from errands.tasks.task import Task
+from errands.worlds.base import numbered
+from errands.worlds.observed import InBox, InDisc, InStates, Rule
+from errands.worlds.saving import plain
+from errands.worlds.spaces import done_form
+
+Array = NDArray[Any]
+MAX_SITUATIONS = 250_000
+EVERYWHERE = "every situation"
+
+
+def policy_bytes(task: Task, policy: Any, most: int = MAX_SITUATIONS) -> bytes:
+    """The policy file of a run's policy; a TaskError says why there is none.
+
+    A policy that cannot write itself (`exported`) is asked in at most `most` situations.
+    """
+    from safetensors.numpy import save
+
+    seen, done = spaces_of(task)
+    numbering = numbering_of(task, policy, seen)
+    covers = EVERYWHERE
+    if hasattr(policy, "exported"):
+        told, arrays = policy.exported()
+    else:
+        worlds = _worlds(task, seen)
+        states = _running(task, most // worlds)
+        if states is not None:
+            table: Any = _whole(task, policy, states, worlds)
+        else:
+            table = _way(task, policy, most)
+            covers = (
+                f"the {len(table.states.index):,} machine states of the policy's way; off the way the shortest way back to it, and "
+                "in another machine state what is done in the nearest one (the same numeric state, the fewest other subtasks)"
+            )
+        told, arrays = table.exported()
+    if numbering is not None and "states" in numbering:
+        arrays = {name: _to(array, _AXES.get((told["kind"], name)), len(numbering["states"])) for name, array in arrays.items()}
+        numbering = {"states": [plain(state) for state in numbering["states"]]}
+    about = {
+        "kind": KIND, "sha256": UNMARKED, "task": task.name, "covers": covers, "machine": _machine(task),
+        "action": done_form(done), "observation": observation_form(seen, numbering), "numbering": numbering,
+        "rules": _rules(task), "policy": told,
+    }  # fmt: skip
+    text = json.dumps(about, default=np.ndarray.tolist)
+    # Sorted and made contiguous, since equal policies must give equal bytes.
+    data = bytes(save({name: np.ascontiguousarray(x).reshape(x.shape) for name, x in sorted(arrays.items())}, {"errands": text}))
+    # The checksum is that of the file with noughts in its place, which is the first where so many of them stand.
+    return data.replace(UNMARKED.encode(), hashlib.sha256(data).hexdigest().encode(), 1)
+
+
+_AXES = {
+    ("actions", "actions"): 1, ("nearest", "actions"): 1, ("options", "actions"): 0, ("options", "controller"): 0,
+    ("objectives", "actions"): 0,
+}  # fmt: skip
+"""The axis of world states, where an array has one."""
+
+
+def _to(array: Array, axis: int | None, known: int) -> Array:
+    """A table of the states that were met, then what is done in one that was not: action 0 where the table has no room for it."""
+    if axis is None:
+        return array
+    met = np.take(array, range(min(known + 1, array.shape[axis])), axis)
+    return np.pad(met, [(0, known + 1 - met.shape[axis]) if i == axis else (0, 0) for i in range(met.ndim)])
+
+
+def _worlds(task: Task, space: Any) -> int:
+    """How many states of the world a policy is asked in."""
+    if task.finite is not None:
+        return int(task.finite.table.next.shape[0])
+    numbers = getattr(task.world, "numbers", None)
+    return int(space.n) if numbers is None else max(1, len(numbers))
+
+
+def _running(task: Task, most: int) -> list[State] | None:
+    """The agenda states in which the task goes on; None where they are more than so many."""
+    stepper = Stepper(task.machine)
+    reached, waiting = {stepper.start: None}, [stepper.start]
+    while waiting:
+        for move in stepper.moves(waiting.pop()):
+            if move.target not in reached and stepper.status[move.target[0]] == RUNNING:
+                if len(reached) >= most:
+                    return None
+                reached[move.target] = None
+                waiting.append(move.target)
+    return list(reached)
+
+
+def _ask(policy: Policy, world: int, state: State) -> int:
+    action, memory = policy.act(world, state, None)
+    if memory is not None:
+        raise TaskError(f"a {type(policy).__name__} remembers what it did, which policy files do not; keep the run folder instead")
+    return int(action)
+
+
+def _whole(task: Task, policy: Policy, states: list[State], worlds: int) -> MachinePolicy:
+    """What a policy does in every situation."""
+    # From the starts first: a planner keeps to what it planned, and equally short ways differ.
+    if task.finite is not None:
+        _follow(task, policy, len(states) * worlds)
+    else:
+        env = numbered(task.world)
+        first = int(getattr(env.observation_space, "start", 0))
+        for seed in range(8):
+            _ask(policy, int(env.reset(seed=seed)[0]) - first, states[0])
+        env.close()
+    actions = [[_ask(policy, world, state) for world in range(worlds)] for state in states]
+    return MachinePolicy(np.array(actions, np.int32), _numbered(task, states))
+
+
+def _follow(task: Task, policy: Policy, most: int) -> dict[tuple[int, State], int]:
+    """The situations that a policy can get into, from every start and by every outcome, with its actions."""
+    pair = Pair(task)
+    met: dict[tuple[int, State], int] = {}
+    waiting = [(int(s), pair.stepper.start) for s in reversed(pair.table.starts.tolist())]
+    while waiting:
+        here = waiting.pop()
+        if here in met:
+            continue
+        if len(met) >= most:
+            raise TaskError(f"the policy gets into more than {most:,} situations; keep its run folder instead")
+        met[here] = action = _ask(policy, *here)
+        # Differences of cumulative probabilities are those of the outcomes; only possible outcomes are followed.
+        for outcome in np.flatnonzero(np.diff(pair.table.cumulative[here[0], action], prepend=0.0) > 0):
+            landing = pair.step(*here, action, int(outcome))
+            if landing.status == RUNNING:
+                waiting.append((landing.world_state, landing.machine_state))
+    return met
+
+
+def _way(task: Task, policy: Policy, most: int) -> NearestPolicy:
+    """The situations that a policy gets into, and in every machine state of them the shortest ways back."""
+    if task.finite is None:
+        raise TaskError(f"the machine has too many states for {most:,} situations; keep the run folder instead")
+    met, pair = _follow(task, policy, most), Pair(task)
+    states = list(dict.fromkeys(state for _, state in met))
+    worlds, choices = pair.table.next.shape[:2]
+    if len(states) * worlds > most:
+        raise TaskError(f"the policy's way has more than {most:,} situations; keep its run folder instead")
+    likeliest = np.diff(pair.table.cumulative, prepend=0.0, axis=2).argmax(axis=2)
+    actions = np.full((len(states), worlds), -1, np.int32)
+    for row, state in enumerate(states):
+        before: dict[int, list[tuple[int, int]]] = {}
+        for world, action in product(range(worlds), range(choices)):
+            landing = pair.step(world, state, action, int(likeliest[world, action]))
+            if landing.status == RUNNING and landing.machine_state == state:
+                before.setdefault(landing.world_state, []).append((world, action))
+        waiting = [world for world, at in met if at == state]
+        actions[row, waiting] = [met[world, state] for world in waiting]
+        for world in waiting:  # grows while it is read
+            for origin, action in before.get(world, ()):
+                if actions[row, origin] < 0:
+                    actions[row, origin] = action
+                    waiting.append(origin)
+    return NearestPolicy(np.maximum(actions, 0), _numbered(task, states))
+
+
+def _numbered(task: Task, states: list[State]) -> MachineStates:
+    return MachineStates({state: i for i, state in enumerate(states)}, Stepper(task.machine).start[1], ordered=False)
+
+
+def _machine(task: Task) -> dict[str, Any]:
+    machine = task.machine
+    return {
+        "initial": machine.initial, "success": list(machine.success), "failure": list(machine.failure),
+        "numeric": {name: list(subtasks) for name, subtasks in machine.numeric},
+        "transitions": [str(t) for t in machine.transitions], "completing": machine.restated, "vanishing": list(task.vanishing),
+        **write_rules(machine.counted, machine.rules),
+    }  # fmt: skip
+
+
+def _rules(task: Task) -> Mapping[str, Any]:
+    """The states and regions that features are, where no function tells them."""
+    rules: tuple[Rule, ...] = getattr(task.world, "rules", ())
+    return {name: _write_rule(rule) for name, rule in zip(task.world.features, rules, strict=True)} if rules else {}
+
+
+def _write_rule(rule: Rule) -> dict[str, Any]:
+    if isinstance(rule, InStates):
+        return {"states": sorted(rule.states)}
+    if isinstance(rule, InDisc):
+        return {"index": rule.index, "centre": rule.centre, "radius": rule.radius}
+    sides = rule.sides if isinstance(rule, InBox) else (rule,)
+    return {"sides": [[side.index, side.above, side.below] for side in sides]}
