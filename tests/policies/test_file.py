@@ -457,5 +457,4 @@ def test_a_policy_file_holds_what_states_complete_against_their_words(tmp_path: 
     task = errands.Task.from_env("FrozenLake-v1", {"x": [4], "y": [14]}, machine, kwargs={"is_slippery": False})
     learner = make_learner(task, "qrm")
     learner.advance(5_000)
-    path = write_policy(task, learner.policy, tmp_path / "one.safetensors")
-    assert read_policy(path).machine == machine
+    assert read_policy(written(task, learner.policy, tmp_path)).machine == machine

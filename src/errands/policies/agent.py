@@ -115,7 +115,7 @@ class TaskAgent(Follower):
         import gymnasium as gym
 
         if env is not None and not isinstance(env, gym.Env):
-            raise ConfigError(f"env is {shown_briefly(repr, env)}; give the Gymnasium environment that the agent acts in, or nothing")
+            raise ConfigError(f"env is {shown_briefly(repr, env)}; give the Gymnasium environment to act in, or nothing")
         observations, actions = spaces_of(task)
         super().__init__(task.machine, task.vanishing, policy, done_form(actions))
         self.task, self.env = task, env
@@ -231,8 +231,8 @@ def check_observation(form: Form, observation: Any) -> None:
         numbers = np.array([None])
     whole = "counts" in form
     if numbers.dtype.kind not in ("biu" if whole else "biuf") or len(numbers) != size:
-        kind = "whole numbers" if whole else "numbers"
-        raise TaskError(f"the observation is {shown_briefly(repr, observation)}; give what the environment gave: {kind}, {size} in all")
+        wanted = f"give what the environment gave: {'whole numbers' if whole else 'numbers'}, {size} in all"
+        raise TaskError(f"the observation is {shown_briefly(repr, observation)}; {wanted}")
     if whole and not ((numbers >= starts) & (numbers < starts + counts)).all():
         last = f"from {int(starts[0])} to {int(starts[0] + counts[0]) - 1}" if size == 1 else "within its space"
         raise TaskError(f"the observation is {shown_briefly(repr, observation)}; it must be {last}")
@@ -249,7 +249,8 @@ def info_of(info: Any) -> dict[str, Any]:
 
 def _features(features: Any) -> set[str]:
     if isinstance(features, str) or not isinstance(features, Collection) or not all(isinstance(name, str) for name in features):
-        raise TaskError(f"the features are {shown_briefly(repr, features)}; give the names of those that are true, such as {{'key', 'door'}}")
+        given = shown_briefly(repr, features)
+        raise TaskError(f"the features are {given}; give the names of those that are true, such as {{'key', 'door'}}")
     return set(features)
 
 
