@@ -1,4 +1,4 @@
-"""Judge and draw the rows of the GPU sessions: python paper/deep.py.
+"""Judge and draw the rows of what was measured on GPUs: python paper/deep.py.
 
 Reads the files that importer.py names and writes figures, README.md, claims.md, claims.json, summary.csv and runtimes.csv into
 paper/results/deep, by the same rules as `errands reproduce water cheetah`.
@@ -16,7 +16,7 @@ from errands.paper.reproduction import report_of
 
 RESULTS = Path(__file__).resolve().parent / "results" / "deep"
 NOTE = (
-    "Measured on an H200 in several sessions; ten seeds unless the table says otherwise. What was run, and how, is told in "
+    "Measured on an H200; ten seeds unless the table says otherwise. What was run, and how, is told in "
     "docs/results and in paper/rows; versions and machine below are those that drew the figures."
 )
 
