@@ -1,4 +1,4 @@
-"""Rows of what was measured on GPUs: files with one JSON object per line, since run folders of networks are too large to be stored here.
+"""Rows of what was measured on GPUs: files with one JSON object per line, as run folders of networks are too large to store.
 
 python paper/importer.py SOURCE...    prints run folders (`errands reproduce`) and lines of benchmarks/dirl_deep.py as such rows
 

@@ -79,6 +79,7 @@ def test_an_environment_that_reports_no_numbers_stops_the_run(line):
 
 
 def test_where_there_is_chance_an_evaluation_is_the_mean_of_several_episodes_with_an_interval():
+    pytest.importorskip("mujoco", reason="MuJoCo is not installed")
     text = load("cheetah-bcd").text
     drawn, fixed = (Task.from_toml(text.replace('"fixed"', f'"{word}"\nlimit = 30')) for word in ("drawn", "fixed"))
     config = dataclasses.replace(deep_preset("crm", "tuned", drawn), width=4, depth=1, batch=2, capacity=20)

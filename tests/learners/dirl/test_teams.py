@@ -84,6 +84,7 @@ def test_the_agent_is_shared_by_all_teams_of_a_world(pair):
 
 def test_robots_stepped_in_one_call_attempt_edges_as_robots_stepped_one_by_one_do():
     """One begins as episodes do and then rests; one is put into recorded states, again and again."""
+    pytest.importorskip("mujoco", reason="MuJoCo is not installed")
     machine = machine_arrays(load("cheetah-bcd"))
     labels = len(machine.numbers)
     away = Meaning(np.full(2 * labels, teams.AWAY, np.int32), np.ones((labels, 1), np.float32))
