@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from errands.cli import main
+from errands.tasks import load
+from errands.worlds.grid import distances
 
 
 def solved(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
@@ -87,3 +89,34 @@ def test_probabilities_that_cannot_be_are_one_sentence(tmp_path: Path, capsys: p
     said = capsys.readouterr().err
     assert "'FrozenLake-v1' publishes cannot be right: P[0][0] has probabilities of -2 to 5" in said
     assert len(said.strip().splitlines()) == 1
+
+
+def test_forty_boxes_are_bounded_where_the_exact_optimum_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    task = load("delivery-40")
+    places = dict(task.layout.places)  # type: ignore[union-attr]
+    station, start = distances(task.layout, places["s"]), distances(task.layout, task.layout.start)  # type: ignore[union-attr, arg-type]
+    cells = [places[f"b{i + 1}"] for i in range(40)]
+    best = sum(2 * station[c] for c in cells) + min(start[c] - station[c] for c in cells)
+    found = solved(capsys, "delivery-40")
+    bounds = found["bounds"]
+    assert isinstance(bounds, dict)
+    assert found["length"] is None
+    assert best / 2 < bounds["lower"] <= best <= bounds["upper"] < 1.1 * best
+    assert (bounds["proved"], bounds["delta"]) == (False, None)
+    assert main(["solve", "delivery-40"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"delivery-40: between {bounds['lower']} and {bounds['upper']} steps (")
+    assert "no exact optimum: the exact optimum of 'delivery-40' needs" in out
+
+
+def test_an_optimum_is_its_own_bounds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert solved(capsys, "figure-1")["bounds"] == {"lower": 10, "upper": 10, "proved": True, "delta": None}
+
+
+def test_a_success_after_the_limit_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path, '"A....g", "....x."', "limit = 3")
+    assert main(["solve", path, "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["length"], found["success"], found["unlimited"], found["bounds"]) == (None, 0.0, 5, None)
+    assert main(["solve", path]) == 1
+    assert capsys.readouterr().out.startswith("t: the shortest successful episode takes 5 steps, more than the limit of 3\n")

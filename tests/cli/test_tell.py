@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from errands.cli.tell import run_document, sentence, tell_run, tell_sweep, words
-from errands.runs.documents import ResultDocument
+from errands.cli.tell import run_document, run_table, sentence, tell_run, tell_sweep, words
+from errands.runs.documents import BoundsDocument, ResultDocument
 from errands.runs.folder import CellDocument, RunFolder, SweepDocument, SweepFolder, create
 from errands.runs.request import prepare
 from errands.tasks import load
@@ -51,6 +51,38 @@ def test_without_an_optimum_only_successes_are_counted() -> None:
     assert sentence([result(0, optimum=None), result(1, optimum=None, final_success=False)]) == (
         "1 of 2 seeds succeed; the optimum is not known."
     )
+
+
+BOUNDS = {"lower": 9, "upper": 12, "proved": False, "delta": None}
+
+
+def test_bounds_stand_where_the_optimum_is_not_known(folder: RunFolder) -> None:
+    wide = BoundsDocument(**{**BOUNDS, "lower": 5})
+    seeds = [result(0, optimum=None, bounds=wide), result(1, optimum=None, bounds=BoundsDocument(**BOUNDS))]
+    assert sentence(seeds) == "2 of 2 seeds succeed; the optimum lies between 9 and 12."
+    found = run_document(folder, seeds)
+    assert (found["optimum"], found["bounds"]) == (None, BOUNDS)
+    assert [row["bounds"]["lower"] for row in found["runs"]] == [5, 9]
+    proved = BoundsDocument(lower=10, upper=10, proved=True, delta=0.05)
+    assert run_document(folder, [*seeds, result(2, optimum=None, bounds=proved)])["bounds"] == proved.model_dump()
+
+
+def test_an_optimum_is_its_own_bounds(folder: RunFolder) -> None:
+    exact = {"lower": 10, "upper": 10, "proved": True, "delta": None}
+    assert run_document(folder, [result(0, bounds=BoundsDocument(**BOUNDS))])["bounds"] == exact
+    assert run_document(folder, [result(0, optimum=None)])["bounds"] is None
+
+
+def test_the_interval_of_a_mean_stands_beside_it(folder: RunFolder) -> None:
+    ends = {"final_length_low": 30.25, "final_length_high": 41.0, "final_success_low": 0.584, "final_success_high": 0.919}
+    mean = result(0, 35.5, final_success=0.8, final_episodes=20, optimum=None, **ends)
+    console = Console(width=120, record=True)
+    console.print(run_table(folder, [mean]))
+    shown = console.export_text()
+    assert "35.5 (30.2-41)" in shown
+    assert "0.8 (0.584-0.919)" in shown
+    row = run_document(folder, [mean])["runs"][0]
+    assert {name: row[name] for name in ends} == ends
 
 
 @pytest.fixture

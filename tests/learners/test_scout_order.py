@@ -102,3 +102,21 @@ def test_a_hundred_places_take_fewer_than_two_thousand_steps() -> None:
     assert claim.step < 2_000
     assert scout.evaluate().episode_length == claim.upper
     assert claim.lower <= claim.upper <= 1.04 * claim.lower
+
+
+def test_a_way_by_an_order_bounds_nothing_from_below_while_something_is_untried() -> None:
+    scout = Scout(load("delivery-40"), ScoutConfig(eval_every=100), 0)
+    for _ in scout.train(3_000):
+        assert scout.settled or scout.claim.lower == 0
+    assert scout.settled
+    assert scout.claim.lower > 0
+
+
+def test_a_claim_obeys_the_time_limit() -> None:
+    text = 'name = "x"\n[world]\nkind = "grid"\nrows = ["A....g"]\nlegend = {g = "g"}\nlimit = LIMIT\n[machine]\nphrase = "g"\n'
+    for limit, wanted in ((3, math.inf), (5, 5)):
+        scout = Scout(Task.from_toml(text.replace("LIMIT", str(limit))), ScoutConfig(), 0)
+        list(scout.train(1_000))
+        assert (scout.claim.proved, scout.claim.lower, scout.claim.upper) == (True, wanted, wanted)
+    assert "more than the limit of 3" in Bounds(5, 5, True, 9).within(3).reason
+    assert Bounds(2, 5, False, 9).within(3) == Bounds(2, math.inf, False, 9)

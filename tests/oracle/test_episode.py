@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import errands
 from errands.learners import make_learner
 from errands.oracle.episode import LANES, Pair, play, play_many, walk
 from errands.oracle.optimum import optimum
@@ -92,3 +93,18 @@ def test_episodes_played_side_by_side_are_those_played_one_by_one(env: str) -> N
     one_by_one = [play(policy, task, seed) for seed in range(LANES + 8)]
     assert play_many(policy, task, range(LANES + 8)) == one_by_one
     assert len({length for length, _, _ in one_by_one}) > 3
+
+
+def test_a_world_without_chance_is_evaluated_by_one_episode_and_no_interval() -> None:
+    run = errands.train("figure-1", "scout", steps=500)
+    sample = run.evaluate(episodes=100)
+    assert (sample.episodes, str(sample.length), str(sample.success)) == (1, "10", "1")
+    assert (sample.success.low, sample.success.high, sample.length.low, sample.length.high) == (1, 1, 10, 10)
+
+
+def test_where_moves_slip_the_interval_is_told() -> None:
+    text = errands.load("figure-1").to_toml().replace("[world]", "[world]\nslip = 0.2")
+    sample = errands.train(errands.Task.from_toml(text), "scout", steps=500).evaluate(episodes=20)
+    assert sample.episodes == 20
+    assert sample.success.low < 1 == sample.success.high
+    assert str(sample.success) == f"1 ({sample.success.low:.6g} to 1)"

@@ -14,6 +14,7 @@ from errands.analysis.curve import NEAR, Curve, curve_of
 from errands.analysis.statistics import Interval, Spread, improvement_interval, iqm_interval, spread
 from errands.errors import SpecError, StoreError
 from errands.learners import entry_of
+from errands.runs.documents import narrowest
 from errands.runs.folder import SWEEP, TASK, RunFolder, find, open_sweep, stored
 from errands.tables import Evaluation, Floats
 from errands.tasks.spec import make_machine, read_spec
@@ -33,6 +34,8 @@ class Summary:
     seeds: int
     steps: int
     optimum: float | None
+    bounds: dict[str, Any] | None
+    """What is known of the optimum: `lower` and `upper`, whether they are `proved` to be it, and `delta`."""
     reference: float | None
     """What lengths are measured by: the optimum, or the shortest length that any compared seed met; None if none."""
     final: Spread
@@ -63,7 +66,7 @@ class Summary:
         expected = {} if self.expected is None else dict(zip(_EXPECTED, self.expected.values, strict=True))
         return {
             "task": self.task, "name": self.name, "seeds": self.seeds, "steps": self.steps,
-            "optimum": self.optimum, "reference": self.reference,
+            "optimum": self.optimum, "bounds": self.bounds, "reference": self.reference,
             **{f"{key}_{part}": value for key, s in never.items()
                for part, value in zip(("q1", "median", "q3"), s.values, strict=True)},
             "success": self.success, "optimal": self.optimal, "ever_optimal": self.ever_optimal,
@@ -93,6 +96,7 @@ def summarise(curve: Curve, reference: float | None = None) -> Summary:
         seeds=curve.seeds,
         steps=curve.ends_last,
         optimum=curve.optimum,
+        bounds=curve.bounds,
         reference=reference,
         final=spread(curve.final),
         success=float(curve.success[:, -1].mean()),
@@ -238,7 +242,8 @@ def curve_of_runs(title: str, task: str, folders: Sequence[RunFolder]) -> Curve:
         raise StoreError(_UNEVALUATED)
     best = next((r.optimum for folder in folders for r in folder.results() if r.optimum is not None), None)
     apart = entry_of(folders[0].document.learner).apart
-    return curve_of(title, task, [seeds[seed] for seed in sorted(seeds)], best, apart)
+    bounds = narrowest(r.known_bounds for folder in folders for r in folder.results())
+    return curve_of(title, task, [seeds[seed] for seed in sorted(seeds)], best, apart, bounds)
 
 
 def seeds_of(folders: Sequence[RunFolder]) -> dict[int, list[Evaluation]]:

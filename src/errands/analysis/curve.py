@@ -36,6 +36,8 @@ class Curve:
     ends: tuple[int, ...]
     """The last evaluated step of each seed; a seed that ended early keeps its last value."""
     optimum: float | None = None
+    bounds: dict[str, Any] | None = None
+    """What is known of the optimum: `lower` and `upper`, whether they are `proved` to be it, and `delta`."""
     apart: bool = False
     """Whether its values stand each for a run of its own, as DiRL's do, rather than for the course of one."""
     chances: Floats | None = None
@@ -130,13 +132,18 @@ class Curve:
     def as_json(self) -> dict[str, Any]:
         """The curve as plain values; a failure is null."""
         rows = [[None if np.isinf(x) else float(x) for x in row] for row in self.lengths]
-        plain = {"name": self.name, "task": self.task, "optimum": self.optimum}
+        plain = {"name": self.name, "task": self.task, "optimum": self.optimum, "bounds": self.bounds}
         chances = {} if self.chances is None else {"success": self.chances.tolist(), "episodes": self.episodes}
         return {**plain, "steps": self.steps.tolist(), "ends": list(self.ends), "lengths": rows, **chances}
 
 
 def curve_of(
-    name: str, task: str, seeds: Sequence[Sequence[Evaluation]], optimum: float | None = None, apart: bool = False
+    name: str,
+    task: str,
+    seeds: Sequence[Sequence[Evaluation]],
+    optimum: float | None = None,
+    apart: bool = False,
+    bounds: dict[str, Any] | None = None,
 ) -> Curve:
     """The curve of several seeds; their evaluations may lie on different steps and end at different times."""
     if not seeds or not all(seeds):
@@ -156,6 +163,7 @@ def curve_of(
         lengths=carried(lambda e: e.episode_length if e.sure else np.inf, np.inf),
         ends=tuple(rows[-1].step for rows in seeds),
         optimum=optimum,
+        bounds=bounds,
         apart=apart,
         chances=carried(lambda e: e.success, 0.0) if random else None,
         spans=carried(lambda e: e.episode_length, np.inf) if random else None,

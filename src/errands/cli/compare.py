@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import tyro
 
-from errands.cli.tell import Answer
+from errands.cli.tell import Answer, between
 from errands.cli.verbs import typed
 from errands.errors import ConfigError
 from errands.terminal import table
@@ -86,10 +86,14 @@ def _tables(rows: tuple[Summary, ...]) -> list[Any]:
 
 def _table(rows: list[Summary]) -> Table:
     """One row for each method on a task, narrow enough for a terminal of 80 columns."""
+    from errands.runs.documents import narrowest
+
     known, shortest = rows[0].optimum, rows[0].reference
+    bounds = narrowest(row.bounds for row in rows)
     best = f"optimum {known:g}" if known is not None else "optimum unknown"
     if known is None and shortest is not None:
         best = f"against the shortest met here, {shortest:g}"
+        best += f" ({between(bounds)})" if bounds is not None and bounds["upper"] is not None else ""
     title = f"{rows[0].task}, {best}: final greedy episodes and steps, medians over seeds"
     numbers = ("n", "length", "q1-q3", "ok", "optimal" if known is not None else "shortest", "first at", "10 % at", "IQM", "95 %")
     methods = table(title, ("method",), numbers)

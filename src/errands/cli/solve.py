@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import tyro
 
 from errands.cli.tell import Answer
+from errands.errors import TaskError
+
+if TYPE_CHECKING:
+    from errands.oracle.certificate import Bounds
 
 
 @dataclass(frozen=True)
@@ -25,14 +30,21 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Solve it."""
+    from errands.learners.scout.learner import known_bounds
     from errands.oracle.optimum import optimum
     from errands.tasks.catalogue import load
 
     task = load(arguments.task, arguments.map_seed)
-    best = optimum(task, arguments.gamma)
+    try:
+        best = optimum(task, arguments.gamma)
+    except TaskError as refusal:
+        if (bounds := known_bounds(task)) is None or not bounds.says_something:
+            raise
+        return _between(task.name, bounds, str(refusal))
     document = {
         "task": task.name,
         "length": best.length,
+        "bounds": None if best.length is None else {"lower": best.length, "upper": best.length, "proved": True, "delta": None},
         "order": list(best.order),
         "orders": best.orders,
         "path": list(best.path),
@@ -40,6 +52,7 @@ def run(arguments: Arguments) -> Answer:
         "success": best.success,
         "reason": best.reason,
         "method": best.method,
+        "unlimited": best.unlimited,
     }
     lines = [f"{task.name}: {_length(best.length, best.reason)}"]
     if best.order:
@@ -56,6 +69,18 @@ def run(arguments: Arguments) -> Answer:
 
         lines += ["", grid_text(task.layout, best.path[0]).rstrip()]
     return Answer(document, "\n".join(lines), int(best.length is None))
+
+
+def _between(name: str, bounds: Bounds, refusal: str) -> Answer:
+    """Bounds in place of an optimum that takes too much memory or too many subtasks."""
+    known = bounds.as_json()
+    document = {"task": name, "length": known["upper"] if bounds.proved else None, "bounds": known, "reason": bounds.reason}
+    if bounds.proved:
+        lines = [f"{name}: {_length(known['upper'], bounds.reason)}", f"method: {bounds.reason}"]
+        return Answer(document, "\n".join(lines), int(known["upper"] is None))
+    upper = f"and {bounds.upper:g}" if known["upper"] is not None else "and an unknown number of"
+    lines = [f"{name}: between {bounds.lower:g} {upper} steps ({bounds.reason})", f"no exact optimum: {refusal}"]
+    return Answer(document, "\n".join(lines))
 
 
 def _how_many(orders: int | None) -> str:

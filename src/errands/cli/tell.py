@@ -26,13 +26,13 @@ class Answer:
 def tell_run(folder: RunFolder) -> Answer:
     """The document and the table of a run; exit code 1 when a seed ended in an error."""
     results = folder.results()
-    return Answer(run_document(folder, results), _run_table(folder, results), int(any(r.error for r in results)))
+    return Answer(run_document(folder, results), run_table(folder, results), int(any(r.error for r in results)))
 
 
 def run_document(folder: RunFolder, results: list[ResultDocument]) -> dict[str, Any]:
     """The document of `errands train --json`."""
     from errands.learners import entry_of
-    from errands.runs.documents import neat
+    from errands.runs.documents import narrowest, neat
 
     known = folder.document
     best = next((r.optimum for r in results if r.optimum is not None), None)
@@ -42,13 +42,23 @@ def run_document(folder: RunFolder, results: list[ResultDocument]) -> dict[str, 
         "machine": known.machine or entry_of(known.learner).own,
         "preset": known.preset,
         "optimum": neat(best),
+        "bounds": narrowest(r.known_bounds for r in results),
         "runs": [result.row() for result in results],
         "folder": str(folder.path),
         "changed_versions": folder.changes,
     }
 
 
-def _run_table(folder: RunFolder, results: list[ResultDocument]) -> Any:
+def between(bounds: dict[str, Any] | None) -> str:
+    """What is known of an optimum, in words."""
+    if bounds is None or bounds["upper"] is None:
+        return "the optimum is not known"
+    if bounds["lower"] == bounds["upper"]:
+        return f"the optimum is {bounds['upper']:,g}"
+    return f"the optimum lies between {bounds['lower']:,g} and {bounds['upper']:,g}"
+
+
+def run_table(folder: RunFolder, results: list[ResultDocument]) -> Any:
     """A table of seeds, one sentence, and where the run is."""
     from rich.console import Group
 
@@ -60,7 +70,7 @@ def _run_table(folder: RunFolder, results: list[ResultDocument]) -> Any:
     seeds = table(title, (), ("seed", "steps", length, "success", "first optimal", "seconds"), "order")
     for r in results:
         first = "-" if r.first_optimal_step is None else f"{r.first_optimal_step:,}"
-        length = "-" if r.final_length is None else f"{r.final_length:g}"
+        length = "-" if r.final_length is None else _spread(f"{r.final_length:g}", r.final_length_low, r.final_length_high)
         success, order = chance(r), r.error or " ".join(r.order)
         seeds.add_row(str(r.seed), f"{r.steps:,}", length, success, first, f"{r.wall_seconds:.2f}", order)
     return Group(seeds, sentence(results), f"stored in {folder.path}")
@@ -68,6 +78,8 @@ def _run_table(folder: RunFolder, results: list[ResultDocument]) -> Any:
 
 def sentence(results: list[ResultDocument]) -> str:
     """What the seeds found, in words."""
+    from errands.runs.documents import narrowest
+
     good = [r for r in results if r.error is None]
     if len(good) == 1:
         return words(good[0])
@@ -76,7 +88,8 @@ def sentence(results: list[ResultDocument]) -> str:
     chance = any(r.final_episodes != 1 for r in good)
     if best is None:
         sure = f"{succeeded} of {len(results)} seeds succeed"
-        return f"{f'{len(results)} seeds: {_succeeding(good, succeeded)}' if chance else sure}; the optimum is not known."
+        known = between(narrowest(r.known_bounds for r in good))
+        return f"{f'{len(results)} seeds: {_succeeding(good, succeeded)}' if chance else sure}; {known}."
     optimal = sum(r.optimal for r in good)
     steps = f"{best:g} {'expected ' if chance else ''}steps"
     ends = f"{optimal} of {len(results)} seeds end at the optimum of {steps}{_proofs(good)}"
@@ -109,7 +122,12 @@ def chance(result: ResultDocument) -> str:
     """Whether or how likely the final policy succeeds, in a table."""
     if result.final_episodes == 1:
         return "yes" if result.final_success else "no"
-    return f"{result.final_success:.4g}"
+    return _spread(f"{result.final_success:.4g}", result.final_success_low, result.final_success_high)
+
+
+def _spread(number: str, low: float | None, high: float | None) -> str:
+    """A number, and the interval around it where it is a mean of episodes."""
+    return number if low is None or high is None else f"{number} ({low:.3g}-{high:.3g})"
 
 
 def words(result: ResultDocument) -> str:

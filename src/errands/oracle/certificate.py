@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +44,26 @@ class Bounds:
     reason: str = ""
     delta: float | None = None
     """The probability that they are wrong; None where they are certain."""
+
+    @property
+    def says_something(self) -> bool:
+        """Whether they are more than that the optimum is some number of steps."""
+        return self.proved or self.lower > 0 or math.isfinite(self.upper)
+
+    def within(self, limit: int) -> Bounds:
+        """The same where an episode ends after `limit` steps: a success that takes longer is none."""
+        if self.upper <= limit or math.isinf(self.upper):
+            return self
+        if self.lower <= limit:
+            return replace(self, upper=math.inf)
+        reason = f"the shortest success takes {self.lower:g} steps at least, more than the limit of {limit:,}"
+        return replace(self, lower=math.inf, upper=math.inf, reason=reason)
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain values: whole numbers without a point, and null for what is infinite."""
+        ends = {"lower": self.lower, "upper": self.upper}
+        plain = {name: None if math.isinf(x) else int(x) if float(x).is_integer() else float(x) for name, x in ends.items()}
+        return {**plain, "proved": self.proved, "delta": self.delta}
 
 
 @dataclass(frozen=True)
@@ -219,7 +240,7 @@ def _chance(probability: float) -> str:
 
 def _unknown(best: Optimum, claim: Bounds | None) -> str:
     """What is known of an optimum that could not be computed."""
-    if claim is None or not np.isfinite(claim.upper):
+    if claim is None or not math.isfinite(claim.upper):
         return f"the optimum is not known: {best.reason}"
     return f"the optimum lies between {_shown(claim.lower)} and {_shown(claim.upper)} by the learner's bounds: {claim.reason}"
 

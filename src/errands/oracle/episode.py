@@ -323,12 +323,14 @@ class Estimate:
     mean: float
     low: float
     high: float
+    exact: bool = False
+    """Whether there is nothing to estimate: then the interval is a point."""
 
     def __float__(self) -> float:
         return self.mean
 
     def __str__(self) -> str:
-        return f"{self.mean:.6g} ({self.low:.6g} to {self.high:.6g})"
+        return f"{self.mean:.6g}" if self.exact else f"{self.mean:.6g} ({self.low:.6g} to {self.high:.6g})"
 
 
 @dataclass(frozen=True)
@@ -336,6 +338,7 @@ class Sample:
     """What a number of greedy episodes came to, each cut off at the world's limit."""
 
     episodes: int
+    """1 where one episode says everything: then nothing is estimated."""
     length: Estimate
     """Steps of all episodes, successful or not."""
     success: Estimate
@@ -354,6 +357,11 @@ def sampled(play: Callable[[int], tuple[int, float, bool]], episodes: int = EPIS
     lengths, totals, successes = map(np.array, zip(*(play(seed + k) for k in range(episodes)), strict=True))
     success = Estimate(float(successes.mean()), *wilson(int(successes.sum()), episodes))
     return Sample(episodes, _estimate(lengths), success, _estimate(totals))
+
+
+def exactly(length: int, total_reward: float, success: bool) -> Sample:
+    """The one episode of a world of certain moves and one start: nothing is estimated."""
+    return Sample(1, *(Estimate(float(x), float(x), float(x), exact=True) for x in (length, success, total_reward)))
 
 
 def wilson(successes: int, attempts: int, z: float = NORMAL) -> tuple[float, float]:

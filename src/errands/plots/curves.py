@@ -12,6 +12,7 @@ import numpy as np
 from errands.analysis.compare import reference_of
 from errands.analysis.curve import Curve
 from errands.plots.style import GREY, blank, looks, styled
+from errands.runs.documents import narrowest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,6 +48,8 @@ class LearningCurves:
     task: str
     optimum: float | None
     """The exact optimum, or None where it is unknown."""
+    bounds: dict[str, Any] | None
+    """What is known of it: `lower` and `upper`, whether they are `proved` to be it, and `delta`."""
     ceiling: float
     """The top of the axis: above every length that was met."""
     lines: tuple[Line, ...]
@@ -65,12 +68,13 @@ def learning_curves(curves: Sequence[Curve], title: str | None = None, points: i
     lines = tuple(_line(curve, points, last) for curve in curves)
     met = [x for line in lines for x in (*line.median, *line.high, *line.low) if x is not None]
     optimum = reference_of(curves) if any(c.optimum is not None for c in curves) else None
+    bounds = None if optimum is not None else narrowest(c.bounds for c in curves)
     ceiling = 1.15 * max([*met, optimum or 1.0])
     notes = tuple(f"{c.name}: {c.note}" for c in curves if c.note)
     short = [c for c in curves if c.ends_last < last and not c.apart]
     ended = tuple(f"{c.name} ended at step {c.ends_last:,}; its last value is drawn on" for c in short)
     chance = any(c.chances is not None for c in curves)
-    return LearningCurves(title or curves[0].task, optimum, ceiling, lines, notes + ended, chance)
+    return LearningCurves(title or curves[0].task, optimum, bounds, ceiling, lines, notes + ended, chance)
 
 
 def _line(curve: Curve, points: int, last: int) -> Line:
@@ -181,9 +185,15 @@ def paint_curves(axes: Axes, value: LearningCurves, only: str | None = None) -> 
         axes.axhline(value.optimum, color=GREY, linewidth=1, linestyle=(0, (1, 2)))
         axes.text(0.995, 0.97 * value.optimum, f"optimum {value.optimum:g}", transform=axes.get_yaxis_transform(),
                   ha="right", va="top", fontsize=8, color="#555555")  # fmt: skip
+    lowest = value.optimum or value.ceiling
+    if value.bounds is not None and value.bounds["lower"] and value.bounds["upper"]:
+        lowest, upper = value.bounds["lower"], value.bounds["upper"]
+        axes.axhspan(lowest, upper, color=GREY, alpha=0.3, linewidth=0)
+        axes.text(0.995, 0.97 * lowest, f"optimum {lowest:g} to {upper:g}", transform=axes.get_yaxis_transform(),
+                  ha="right", va="top", fontsize=8, color="#555555")  # fmt: skip
     axes.set_xscale("log")
     axes.set_yscale("log")
-    floor = min([value.optimum or value.ceiling, *(x for line in value.lines for x in line.low if x is not None)])
+    floor = min([lowest, *(x for line in value.lines for x in line.low if x is not None)])
     axes.set_ylim(0.8 * floor, value.ceiling)
     _length_axis(axes, 0.8 * floor, value.ceiling)
     _step_axis(axes, [step for line in value.lines for step in line.steps], few=only is not None)

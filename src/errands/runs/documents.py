@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -96,6 +97,19 @@ _SOMETIMES = (
 """What a row says only where it applies: the kinds of DiRL's steps, the intervals of means."""
 
 
+class BoundsDocument(Document):
+    """What a learner knew of the optimum at its end."""
+
+    lower: Count | Positive | None
+    """Null where no episode succeeds."""
+    upper: Count | Positive | None
+    """Null where no way is known."""
+    proved: bool
+    """Whether they are proved to be the optimum itself."""
+    delta: Probability | None
+    """The probability that they are wrong; null where they are certain."""
+
+
 class ResultDocument(Document):
     """result.json: how a seed ended; the last file to be written."""
 
@@ -124,6 +138,8 @@ class ResultDocument(Document):
     training_steps: Count | None = None
     rollout_steps: Count | None = None
     optimum: float | None = None
+    bounds: BoundsDocument | None = None
+    """The learner's own; null where it keeps none."""
     certificate: str | None = None
     proved: bool = False
     proved_step: Count | None = None
@@ -143,7 +159,24 @@ class ResultDocument(Document):
         """The row of `errands train --json`."""
         internal = {"evaluations_bytes", "evaluations_sha256", "checkpoint_sha256", "run_sha256", "kind", "format", "optimum"}
         absent = {name for name in _SOMETIMES if getattr(self, name) is None}
-        return self.model_dump(exclude=internal | absent)
+        return {**self.model_dump(exclude=internal | absent), "bounds": self.known_bounds}
+
+    @property
+    def known_bounds(self) -> dict[str, Any] | None:
+        """The optimum as its own lower and upper bound; where it is not known, the learner's own bounds."""
+        if (best := neat(self.optimum)) is not None:
+            return {"lower": best, "upper": best, "proved": True, "delta": None}
+        return None if self.bounds is None else self.bounds.model_dump()
+
+
+def narrowest(known: Iterable[dict[str, Any] | None]) -> dict[str, Any] | None:
+    """Of several bounds of the same optimum those that leave the least room."""
+
+    def width(bounds: dict[str, Any]) -> tuple[bool, float]:
+        lower, upper = bounds["lower"], bounds["upper"]
+        return not bounds["proved"], float("inf") if upper is None or lower is None else upper - lower
+
+    return min((bounds for bounds in known if bounds is not None), key=width, default=None)
 
 
 def neat(number: float | None) -> float | int | None:

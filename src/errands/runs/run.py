@@ -42,8 +42,8 @@ class Run:
     >>> run = errands.train("figure-1", "scout", steps=500)
     >>> run.order, run.evaluations[-1].episode_length
     (('b2', 's', 'b1', 's'), 10)
-    >>> print(run.evaluate(episodes=10).length)
-    10 (10 to 10)
+    >>> print(run.evaluate().length)
+    10
     """
 
     task: Task = field(repr=False)
@@ -94,10 +94,11 @@ class Run:
     def evaluate(self, episodes: int = 100, seed: int = 0) -> Sample:
         """Success and length of the learnt policy over some episodes, each with its mean and a 95 % interval (.low, .high).
 
+        Where starts and moves are certain one episode says everything: `episodes` of the sample is 1, and there is no interval.
         Where the world's table was found by trying (`state=`), the environment itself is stepped, so that a false table shows;
         an episode that gets into a state the table lacks has failed.
         """
-        from errands.oracle.episode import ManyPolicy, play, play_many, sampled
+        from errands.oracle.episode import ManyPolicy, exactly, play, play_many, sampled
 
         if not isinstance(episodes, int):
             raise ConfigError(f"episodes is {episodes!r}; give a whole number")
@@ -105,8 +106,7 @@ class Run:
             with closing(numbered(self.task.world)) as env:
                 return sampled(lambda drawn: play(self.policy, self.task, drawn, env), episodes, seed)
         if self.task.certain:  # every episode is the same one
-            first = play(self.policy, self.task, seed)
-            return sampled(lambda drawn: first, episodes, seed)
+            return exactly(*play(self.policy, self.task, seed))
         if isinstance(self.policy, ManyPolicy) and self.task.finite is None:
             many = play_many(self.policy, self.task, range(seed, seed + episodes))
             return sampled(lambda drawn: many[drawn - seed], episodes, seed)

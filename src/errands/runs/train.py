@@ -30,7 +30,7 @@ from errands.runs.checkpoint import (
     write_checkpoint,
     write_moment,
 )
-from errands.runs.documents import CheckpointDocument, ResultDocument, RunDocument
+from errands.runs.documents import BoundsDocument, CheckpointDocument, ResultDocument, RunDocument
 from errands.runs.files import WriteError, digest, write_file
 from errands.runs.folder import RunFolder, SeedFolder, Table
 from errands.runs.interrupts import Postponed, postponed, told_at_once
@@ -476,6 +476,7 @@ def _result(
     return ResultDocument(
         **run.row(length),
         optimum=length if length is not None and math.isfinite(length) else None,
+        bounds=BoundsDocument(**claim.as_json()) if claim and claim.says_something else None,
         proved=bool(claim and claim.proved),
         proved_step=claim.step if claim and claim.proved else None,
         training_seconds=trained,

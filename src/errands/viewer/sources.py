@@ -19,6 +19,7 @@ from errands.oracle.optimum import Optimum, steps_to_go
 from errands.plots.maps import PolicyMap, policy_maps
 from errands.runs import checkpoint as checkpoints
 from errands.runs.checkpoint import HEADER, WIDE_HEADER, parse
+from errands.runs.documents import narrowest
 from errands.runs.files import read_end
 from errands.runs.folder import RunFolder, SeedFolder, live
 from errands.runs.keep import stored_learner
@@ -90,7 +91,9 @@ def replay_run(run: Run, moments: Sequence[Shown] = ()) -> Replay:
     last: Shown = (run.steps, recorded, run.steps_to_go, maps_of(run.task, run.policy, None, recorded))
     shown = [*(moment for moment in moments if moment[0] < run.steps), last]
     facts = {"seed": run.seed, "steps": run.steps, "optimum": best.length, "certificate": run.certificate.summary}
-    curve = curve_of(run.learner, run.task.name, [run.evaluations], best.length)
+    claim = run.certificate.claim
+    bounds = claim.as_json() if claim is not None and best.length is None else None
+    curve = curve_of(run.learner, run.task.name, [run.evaluations], best.length, bounds=bounds)
     curves = curves_document([(curve, [run.wall_seconds])])
     return replay_of(run.task, run.learner, shown, optimal_of(run.task, best), exact_of(run.task), facts, curves)
 
@@ -161,7 +164,8 @@ def curves_document(curves: Sequence[tuple[Curve, Sequence[float]]], points: int
             "seeds": rows, "ends": list(curve.ends), "seconds": [round(s, 3) for s in seconds],
         })  # fmt: skip
     known = [c.optimum for c, _ in curves if c.optimum is not None]
-    return {"task": curves[0][0].task, "optimum": min(known) if known else None, "lines": lines}
+    bounds = narrowest(c.bounds for c, _ in curves)
+    return {"task": curves[0][0].task, "optimum": min(known) if known else None, "bounds": bounds, "lines": lines}
 
 
 def _finite(row: Floats) -> list[float | None]:
@@ -226,7 +230,8 @@ def curves_of(runs: Sequence[RunFolder], points: int = 400) -> dict[str, Any] | 
         if rows:
             name = run.document.method if len(runs) == 1 else f"{run.name}: {run.document.method}"
             best = known_optimum(run.task).length
-            curves.append((curve_of(name, run.document.task, rows, best), seconds))
+            bounds = narrowest(result.known_bounds for result in run.results())
+            curves.append((curve_of(name, run.document.task, rows, best, bounds=bounds), seconds))
     return curves_document(curves, points) if curves else None
 
 

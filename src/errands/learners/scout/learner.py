@@ -133,6 +133,31 @@ MOST_LABELS = 5_000
 WILD = 0.3
 
 
+def known_bounds(task: Task) -> Bounds | None:
+    """Bounds of the optimum without a step: Scout's plan where every action was tried; None where moves are random."""
+    world = task.finite
+    if world is None or not world.certain:
+        return None
+    table, pairs = world.table, (world.states, world.actions)
+    known = new_known(*pairs, 1)._replace(
+        tried=np.ones(pairs, np.int32), target=table.next, label=table.label, ends=table.ends, hits=np.ones((*pairs, 1), np.int32)
+    )
+    start = int(table.starts[0])
+    known.cell_label[start] = table.start_label[0]
+    known.cell_label[table.next.ravel()] = table.label.ravel()
+    lowering = Lowering(task.machine, world.labels, world.signals)
+    first = lowering.stepper.start
+    planner = Planners(lowering, ScoutConfig(), 0, ExactPlanner).certain(known, True)
+    if isinstance(planner, ExactPlanner):
+        plan = planner.certified(planner.agenda.number(first), start)
+        if plan is not None:
+            return proof(plan, 0, True).within(task.world.limit)
+    # The other planners take features for positions.
+    if (known.cell_label[table.next] != table.label).any():
+        return None
+    return bounds_so_far(planner, first, {start: 1}, False, 0, True).within(task.world.limit)
+
+
 class Scout(Learner):
     """Learns a finite world step by step and plans on what it knows; `claim` says what is proved."""
 
@@ -351,6 +376,7 @@ class Scout(Learner):
     def claim(self) -> Bounds:
         """What is proved by now: the optimum, or bounds of it."""
         bounds = self.proof or self._bounds()
+        bounds = bounds.within(self.task.world.limit) if len(self.starts) == 1 else bounds
         tried = f", {self.task.tried}" if self.task.tried else ""
         clause = tried if isinstance(self.sampler, TableSampler) else AS_SEEN
         known = not clause or bounds.lower == 0.0 or bounds.reason.endswith(clause)
@@ -360,7 +386,7 @@ class Scout(Learner):
         starts = {s: int(self.known.started[s]) for s in self.starts}
         planner = None if self.random or not starts else self.planner
         events = bool(self.known.facts[me.EVENTS])
-        return bounds_so_far(planner, self.lowering.stepper.start, starts, events, self.step)
+        return bounds_so_far(planner, self.lowering.stepper.start, starts, events, self.step, self.settled)
 
     @property
     def steps_to_go(self) -> Mapping[str, float]:

@@ -241,8 +241,10 @@ def proof(plan: SearchResult, step: int, certain: bool | None) -> Bounds:
     return Bounds(plan.cost, plan.cost, True, step, reason)
 
 
-def bounds_so_far(planner: Planner | None, state: State, starts: Mapping[int, int], events: bool, step: int) -> Bounds:
-    """Bounds of the optimum, averaged over the starts met, and why they are not a proof."""
+def bounds_so_far(
+    planner: Planner | None, state: State, starts: Mapping[int, int], events: bool, step: int, settled: bool = False
+) -> Bounds:
+    """Bounds of the optimum, averaged over the starts met, and why they are not a proof; `settled`: nothing is left to try."""
     if not starts:
         return Bounds(0.0, math.inf, False, step, "nothing was tried yet")
     if planner is None:
@@ -261,6 +263,8 @@ def bounds_so_far(planner: Planner | None, state: State, starts: Mapping[int, in
         return Bounds(lower, upper, False, step, why)
     if isinstance(planner, ExactPlanner):
         return Bounds(lower, upper, False, step, "untried actions could still shorten the plan")
+    if not settled:
+        return Bounds(0.0, upper, False, step, "untried actions could still shorten the way")
     if lower == upper:
         return Bounds(lower, upper, True, step, "no order is shorter than the lightest tree that joins its items")
     how = "the order comes from a local search" if isinstance(planner, TourPlanner) else "each change is the nearest one"

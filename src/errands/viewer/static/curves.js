@@ -19,7 +19,7 @@ export function curvesView(curves, initial = "steps") {
 
   const all = curves.lines.flatMap((line) => line.seeds.flat()).filter((v) => v !== null);
   const optimum = curves.optimum;
-  const low = Math.min(...all, optimum ?? Infinity), high = Math.max(...all, optimum ?? 1, 1);
+  const low = Math.min(...all, optimum ?? (curves.bounds?.lower || Infinity)), high = Math.max(...all, optimum ?? curves.bounds?.upper ?? 1, 1);
   const floor = (Number.isFinite(low) ? low : 1) * 0.85, ceiling = Math.max(high * 1.1, floor * 1.5);
   const at = (line, seed, step) => {
     const seconds = seed === null ? line.seconds.reduce((a, b) => a + b, 0) / line.seconds.length : line.seconds[seed];
@@ -69,6 +69,9 @@ export function curvesView(curves, initial = "steps") {
     chart.append(svg("rect", { class: "strip", x: LEFT, y: share(1), width: wide - LEFT - RIGHT, height: STRIP }));
     write("y", LEFT - 6, share(0.5) + 4, "fail");
     if (optimum !== null) { rule("optimum", `M${LEFT} ${py(optimum)}H${wide - RIGHT}`); write("end optimum", wide - RIGHT, py(optimum) + 13, `optimum ${number(optimum)}`); }
+    else for (const end of new Set([curves.bounds?.lower, curves.bounds?.upper])) {
+      if (end > 0) { rule("optimum", `M${LEFT} ${py(end)}H${wide - RIGHT}`); write("end optimum", wide - RIGHT, py(end) + 13, `${end === curves.bounds.upper ? "optimum at most" : "at least"} ${number(end)}`); }
+    }
     curves.lines.forEach((line, k) => {
       if (line.seeds.length > 1) rule(`band hue${k % 6}`, band(line));
       const last = px(at(line, null, line.steps.at(-1))).toFixed(1), first = px(at(line, null, line.steps[0])).toFixed(1);
