@@ -82,7 +82,7 @@ def test_a_policy_that_may_fail_is_not_optimal_however_short_its_episodes(tmp_pa
         assert result.optimum == pytest.approx(51.3931, abs=1e-4)
         assert 0 < result.final_success < 1
         assert result.final_episodes == 0
-        assert result.gap is None
+        assert result.final_gap is None
         assert not result.optimal
         assert result.first_optimal_step is None
         assert result.evaluation_steps == 0

@@ -89,18 +89,16 @@ def _table(rows: list[Summary]) -> Table:
     from errands.runs.documents import narrowest
 
     known, shortest = rows[0].optimum, rows[0].reference
-    bounds = narrowest(row.bounds for row in rows)
     best = f"optimum {known:g}" if known is not None else "optimum unknown"
     if known is None and shortest is not None:
-        best = f"against the shortest met here, {shortest:g}"
-        best += f" ({between(bounds)})" if bounds is not None and bounds["upper"] is not None else ""
+        best = f"against the shortest met here, {shortest:g} ({between(narrowest(row.bounds for row in rows))})"
     title = f"{rows[0].task}, {best}: final greedy episodes and steps, medians over seeds"
     numbers = ("n", "length", "q1-q3", "ok", "optimal" if known is not None else "shortest", "first at", "10 % at", "IQM", "95 %")
     methods = table(title, ("method",), numbers)
     for row in rows:
-        median, between = _lengths(row)
+        median, quartiles = _lengths(row)
         methods.add_row(
-            row.name, str(row.seeds), median, between,
+            row.name, str(row.seeds), median, quartiles,
             f"{row.success:.0%}", f"{row.optimal:.0%}",
             _number(row.first_optimal.values[1], "never"), _number(row.first_near.values[1], "never"),
             f"{row.score.value:.2f}", f"{row.score.low:.2f}-{row.score.high:.2f}",

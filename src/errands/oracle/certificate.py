@@ -51,8 +51,8 @@ class Bounds:
         return self.proved or self.lower > 0 or math.isfinite(self.upper)
 
     def within(self, limit: int) -> Bounds:
-        """The same where an episode ends after `limit` steps: a success that takes longer is none."""
-        if self.upper <= limit or math.isinf(self.upper):
+        """The same where an episode from one start ends after `limit` steps: a success that takes longer is none."""
+        if math.isinf(self.lower) or self.upper <= limit:
             return self
         if self.lower <= limit:
             return replace(self, upper=math.inf)

@@ -135,6 +135,11 @@ WILD = 0.3
 
 def known_bounds(task: Task) -> Bounds | None:
     """Bounds of the optimum without a step: Scout's plan where every action was tried; None where moves are random."""
+    bounds = _planned_bounds(task)
+    return replace(bounds, reason=f"{bounds.reason}, {task.tried}") if bounds is not None and task.tried else bounds
+
+
+def _planned_bounds(task: Task) -> Bounds | None:
     world = task.finite
     if world is None or not world.certain:
         return None
