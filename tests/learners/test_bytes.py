@@ -20,11 +20,12 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from errands.learners import make_learner
-from errands.tasks import Task, load
+from errands.learners import entry_of, make_learner
+from errands.learners.base import Learner
+from errands.tasks import Task, load, sequence
+from errands.worlds import GymnasiumWorld
 
 STORED = Path(__file__).parent / "bytes.json"
-LAKE = '[world]\nkind = "gymnasium"\nid = "{id}"\nkwargs = {{ is_slippery = true }}\nfeatures = {{ corner = [3], goal = [15] }}\n'
 ENV = '[world]\nkind = "gymnasium"\nid = "{id}"\nfeatures = {{ left = {left}, right = {right} }}\nlimit = 40\n'
 SMALL = {"width": 16, "depth": 2, "batch": 8, "capacity": 400, "warmup": 40, "platform": "cpu"}
 
@@ -82,8 +83,9 @@ def task_of(name: str) -> Task:
     if name == "slippery":
         return Task.from_toml(load("figure-1").to_toml().replace("[world]", "[world]\nslip = 0.2"))
     if name in ("lake", "bare-lake"):
-        world = LAKE.format(id="FrozenLake-v1" if name == "lake" else "errands-tests/BareLake-v0")
-        return Task.from_toml(f'name = "lake"\n{world}[machine]\nphrase = "sequence(corner, goal)"\n')
+        given = "FrozenLake-v1" if name == "lake" else "errands-tests/BareLake-v0"
+        world = GymnasiumWorld(given, {"corner": [3], "goal": [15]}, {"is_slippery": True})
+        return Task("lake", world, sequence("corner", "goal"))
     if name == "crossing":  # the four corners of a large lake, which the machine may visit in any order
         world = '[world]\nkind = "gymnasium"\nid = "FrozenLake8x8-v1"\nfeatures = { a = [7], b = [21], c = [40], d = [63] }\n'
         return Task.from_toml(f'name = "crossing"\n{world}[machine]\nphrase = "any_order(a, b, c, d)"\n')
@@ -120,6 +122,14 @@ def checksums(run: Run) -> dict[str, str]:
     return {name: hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()[:16] for name, part in each.items()}
 
 
+def everything(learner: Learner) -> str:
+    """A hash of all that a learner would save."""
+    found = hashlib.sha256()
+    for name, array in sorted(learner.save().items()):
+        found.update(name.encode() + str(array.shape).encode() + np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()
+
+
 def made_on() -> dict[str, str]:
     """What the last bits of networks depend on."""
     import jaxlib
@@ -148,6 +158,46 @@ def test_the_table_has_every_run_once() -> None:
     names = [run.id for run in RUNS]
     assert len(set(names)) == len(names)
     assert set(json.loads(STORED.read_text())["runs"]) == set(names)
+
+
+CUTS = [
+    *((task, learner, {}, 1_060) for task in ("slippery", "lake") for learner in TABULAR),
+    *(("bare-lake", learner, {}, 1_060) for learner in TABULAR),
+    *(("office-2", "scout", {}, 1_060), ("crossing", "scout", {}, 1_060), ("crossing", "scout", {"host": True}, 1_060)),
+    *(("water-2", learner, SMALL, 260) for learner in DEEP),
+    ("cart-pole", "crm", SMALL, 220),
+    ("cart-pole", "qcorm", SMALL | {"envs": 2, "learn_every": 2, "eval_every": 100}, 220),
+]
+"""Task, learner, settings and steps."""
+
+
+@pytest.mark.parametrize(("task", "learner", "settings", "steps"), CUTS)
+def test_what_is_learnt_does_not_depend_on_when_it_is_looked_at(
+    task: str, learner: str, settings: dict[str, Any], steps: int
+) -> None:
+    """In pieces of 1, 50 and 1,000 steps (or the least that can be taken) with evaluations in between, and at once.
+
+    DiRL plans for the steps that it is given, so it is looked at after each edge instead.
+    """
+    if "width" in settings:
+        pytest.importorskip("jax")
+    apart = entry_of(learner).apart
+    if apart:
+        settings = settings | {"edge_steps": steps // 8, "rollouts": 3, "edge_limit": 10}
+    seen = set()
+    for piece in (1, steps) if apart else (1, 50, 1_000, steps):
+        trained = make_learner(task_of(task), learner, 1, settings=settings)
+        if apart:
+            for _ in trained.explore(steps):  # type: ignore[attr-defined]
+                if piece == 1:
+                    trained.evaluate()
+        while not apart and trained.step < steps and not trained.finished:
+            together = trained.config.together
+            trained.advance(min(-(-piece // together) * together, steps - trained.step))
+            if piece < steps and (piece > 1 or trained.step % 10 == 0):
+                trained.evaluate()
+        seen.add(everything(trained))
+    assert len(seen) == 1
 
 
 if __name__ == "__main__":

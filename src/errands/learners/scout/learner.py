@@ -187,7 +187,7 @@ class Scout(Learner):
         self.frozen_step = 0
         self.settled = False
         self.proof: Bounds | None = None
-        self._sought: tuple[tuple[int, int, int, bytes], Floats] | None = None
+        self._sought: tuple[tuple[int, int, bytes, bytes], Floats, Ints] | None = None
         self._cached: tuple[tuple[int, ...], Planner | RandomPlanner, Policy] | None = None
 
     @property
@@ -214,14 +214,15 @@ class Scout(Learner):
             along = (self.known, self.lowering, self.agent, self.route)
             taken, why = self.sampler.explore(Outing(*along, goal - self.step, due, self.random, self.rng))
             self.step += taken
-            # FULL, NEWS and BEYOND only make room; the step that lacked it was not taken or waits in the sampler.
+            # FULL, NEWS and BEYOND only make room; the step that lacked it was not taken or waits in the sampler. SPENT is
+            # left alone: what is learnt must not depend on when somebody looks.
             if why == ex.FULL:
                 self.known = roomier(self.known)
             elif why == NEWS:
                 self._meet_label()
             elif why == BEYOND:
                 self.make_room(min(2 * len(self.known.tried), self.sampler.most))
-            elif self.random:
+            elif self.random and why != ex.SPENT:
                 self._venture(why)
             elif why in (ex.DUE, ex.DRY):
                 self._reason(why)
@@ -325,12 +326,12 @@ class Scout(Learner):
         """Where outcomes are mostly unusual, the way to what is scarce is planned by values."""
         at = self.agent.at
         wanted = wanted_cells(self.known, self.agent)
-        key = (int(at[me.STATE]), int(at[me.LEVEL]), self.frozen_step, wanted.tobytes())
+        start = int(np.argmax(self.known.started))
+        key = (start, self.frozen_step, (self.agent.effect == me.FINAL).tobytes(), wanted.tobytes())
         if self._sought is None or key != self._sought[0]:
             model = learn_model(self.frozen, self.config.prior)
-            start = int(np.argmax(self.known.started))
-            v, self.route = seek_values(model, self.agent.effect, wanted, start, self.config.gamma)
-            self._sought = key, v
+            self._sought = key, *seek_values(model, self.agent.effect, wanted, start, self.config.gamma)
+        self.route = self._sought[2]
         if self._sought[1][at[me.CELL]] <= 0.0 and not wanted[at[me.CELL]]:
             self._rest()
 

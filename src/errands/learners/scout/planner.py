@@ -408,9 +408,14 @@ class UsualOutcomes:
     """A random planner that plans as if every move had its usual outcome."""
 
     def __init__(self, planner: Planner, cells: int) -> None:
-        self.policy = PlannedPolicy(planner, cells)
+        self.planner = planner
         self.cells = cells
+        self.routes: dict[State, Ints] = {}
 
-    def route(self, state: tuple[int, int]) -> Ints:
+    def route(self, state: State) -> Ints:
         """[S] the action in every cell while the machine is in this state."""
-        return np.array([self.policy.act(s, state, None)[0] for s in range(self.cells)], np.int32)
+        if state not in self.routes:
+            # A policy of its own: one that is shared answers by what it was asked before, in evaluations too.
+            policy = PlannedPolicy(self.planner, self.cells)
+            self.routes[state] = np.array([policy.act(s, state, None)[0] for s in range(self.cells)], np.int32)
+        return self.routes[state]

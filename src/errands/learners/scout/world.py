@@ -162,7 +162,7 @@ class EnvSampler:
             # A truncation ends the episode, but is no outcome of the pair and is not remembered as one.
             if ended != RUNNING or truncated or at[me.CLOCK] >= self.limit:
                 at[me.CLOCK] = -1
-            if (why := _pause(at, due, pauses)) is not None:
+            if (why := _pause(at, known, due, pauses)) is not None:
                 return step + 1, why
         return count, ex.SPENT
 
@@ -212,13 +212,14 @@ class EnvSampler:
         self.seed, self.news = state["seed"], None
 
 
-def _pause(at: Any, due: int, pauses: bool) -> int | None:
+def _pause(at: Any, known: Known, due: int, pauses: bool) -> int | None:
     """Why exploring stops after this step; None to go on."""
     if at[me.FRESH] >= due:
         return ex.DUE
     if pauses and at[me.CLOCK] < 0:
         return ex.ENDED
-    return ex.CHANGED if pauses and at[me.MOVED] else None
+    # The first random move asks for a plan, too: from then on there are pauses.
+    return ex.CHANGED if (at[me.MOVED] if pauses else known.facts[me.RANDOM]) else None
 
 
 def make_sampler(task: Task, seed: int, host: bool) -> Sampler:
