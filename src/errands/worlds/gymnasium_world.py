@@ -7,6 +7,7 @@ import inspect
 import math
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import partial
 from operator import index
 from typing import Any, ClassVar
 
@@ -240,7 +241,8 @@ class GymnasiumWorld:
 
     def _of_step(self, what: str, call: Callable[[], T], before: int, action: int) -> T:
         """What a function of the user's gives for a step that no environment takes."""
-        return guarded(call, lambda: f"the {what} of '{self.id}', asked for the step from state {before} by action {action},")
+        place = partial("the {} of '{}', asked for the step from state {} by action {},".format, what, self.id, before, action)
+        return guarded(call, place, seconds=self.step_seconds)
 
 
 def with_reward(
