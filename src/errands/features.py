@@ -271,8 +271,8 @@ def decreasing(guard: Guard) -> Iterator[str]:
             yield name
 
 
-_TOKEN = re.compile(r"\s*(?:(?P<name>[^\W\d]\w*)(?P<change>\.(?:down|done|same)\b|[↓⤓!])?|(?P<sign>[~¬&∧|∨()]))")
-_WORDS = {"not": "~", "and": "&", "or": "|", "¬": "~", "∧": "&", "∨": "|"}
+_TOKEN = re.compile(r"\s*(?:(?P<atom>[^\W\d]\w*(?:\.(?:down|done|same)\b|[↓⤓!])?)|(?P<sign>[~¬&∧|∨()]))")
+_SIGNS = {"not": "~", "and": "&", "or": "|", "¬": "~", "∧": "&", "∨": "|"}
 _CHANGES = {".down": Change.DECREASED, ".done": Change.REACHED, ".same": Change.UNCHANGED} | {
     c.value: c for c in Change
 }
@@ -295,84 +295,102 @@ def parse_guard(text: str) -> Guard:
     return guard
 
 
+class Tokens:
+    """The tokens of a text that a user wrote, taken one by one; a fault says at which column what was wanted instead."""
+
+    def __init__(
+        self, text: str, pattern: re.Pattern[str], where: str, signs: Mapping[str, str] | None = None, end: str = ""
+    ) -> None:
+        self.where, self.at = where, 0
+        self.words: list[tuple[str, int]] = []
+        """Each token, or the sign that it stands for, with its column; `end` comes last."""
+        position, last = 0, len(text.rstrip())
+        while position < last:
+            token = pattern.match(text, position)
+            if not token:
+                position += len(text[position:]) - len(text[position:].lstrip())
+                raise SpecError(f"column {position + 1}: '{text[position]}' cannot stand in {where}")
+            word, position = token[token.lastindex or 0], token.end()
+            self.words.append(((signs or {}).get(word, word), position - len(word) + 1))
+        self.words.append((end, last + 1))
+
+    @property
+    def word(self) -> str:
+        """The next token."""
+        return self.words[self.at][0]
+
+    @property
+    def column(self) -> int:
+        """Where it stands."""
+        return self.words[self.at][1]
+
+    def take(self, word: str) -> bool:
+        """Whether the next token is this one, which is then taken."""
+        same = self.word == word
+        self.at += same
+        return same
+
+    def fault(self, wanted: str) -> SpecError:
+        """What to raise where something else was wanted."""
+        if self.word:
+            return SpecError(f"column {self.column}: found '{self.word}' where {wanted} was wanted in {self.where}")
+        return SpecError(f"column {self.column}: {self.where} ends where {wanted} was wanted")
+
+    def end(self, wanted: str) -> None:
+        """Refuse what stands after the last token."""
+        if self.at < len(self.words) - 1:
+            raise self.fault(wanted)
+
+    def deeper(self, depth: int) -> int:
+        """The next depth, if it is allowed."""
+        if depth >= MAX_DEPTH:
+            raise SpecError(f"{self.where} is nested more than {MAX_DEPTH} deep; split it up")
+        return depth + 1
+
+
 class _Parser:
     """Recursive descent over one guard; `~` binds tighter than `&`, and `&` tighter than `|`."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens: list[tuple[str, Guard | None, int]] = []
-        for token in tokens_of(text, _TOKEN, f"the guard '{shortened(text)}'"):
-            self.tokens.append((*self._token(token), token.start(token.lastgroup or 0) + 1))
-        self.tokens.append(("", None, len(text) + 1))
-        self.at = 0
-
-    def _token(self, token: re.Match[str]) -> tuple[str, Guard | None]:
-        name, change, sign = token.group("name", "change", "sign")
-        if change and name in RESERVED:
-            raise SpecError(f"column {token.start('change') + 1}: '{name}' is a reserved word, not a numeric feature")
-        if sign or name in _WORDS:
-            return _WORDS.get(sign or name, sign or name), None
-        if name in RESERVED:
-            return name, TRUE if name == "true" else FALSE
-        return name, Numeric(name, _CHANGES[change]) if change else Boolean(name)
+        self.tokens = Tokens(text, _TOKEN, f"the guard '{shortened(text)}'", _SIGNS)
 
     def guard(self) -> Guard:
         """The guard that the whole text means."""
         guard = self._or(0)
-        if self.at < len(self.tokens) - 1:
-            raise self._fault("the end of the guard or an operator")
+        self.tokens.end("the end of the guard or an operator")
         return guard
-
-    def _fault(self, wanted: str) -> SpecError:
-        token, _, column = self.tokens[self.at]
-        text = shortened(self.text)
-        if token:
-            return SpecError(f"column {column}: found '{token}' where {wanted} was wanted in the guard '{text}'")
-        return SpecError(f"column {column}: the guard '{text}' ends where {wanted} was wanted")
-
-    def _take(self, sign: str) -> bool:
-        matches = self.tokens[self.at][:2] == (sign, None)
-        self.at += matches
-        return matches
 
     def _or(self, depth: int) -> Guard:
         parts = [self._and(depth)]
-        while self._take("|"):
+        while self.tokens.take("|"):
             parts.append(self._and(depth))
         return disjunction(parts)
 
     def _and(self, depth: int) -> Guard:
         parts = [self._not(depth)]
-        while self._take("&"):
+        while self.tokens.take("&"):
             parts.append(self._not(depth))
         return conjunction(parts)
 
     def _not(self, depth: int) -> Guard:
-        if depth > MAX_DEPTH:
-            raise SpecError(f"the guard '{shortened(self.text)}' is nested more than {MAX_DEPTH} deep; split it up")
-        if self._take("~"):
-            return negation(self._not(depth + 1))
-        if self._take("("):
-            inner = self._or(depth + 1)
-            if not self._take(")"):
-                raise self._fault("')'")
+        if self.tokens.take("~"):
+            return negation(self._not(self.tokens.deeper(depth)))
+        if self.tokens.take("("):
+            inner = self._or(self.tokens.deeper(depth))
+            if not self.tokens.take(")"):
+                raise self.tokens.fault("')'")
             return inner
-        if (atom := self.tokens[self.at][1]) is not None:
-            self.at += 1
-            return atom
-        raise self._fault("a feature, '~' or '('")
-
-
-def tokens_of(text: str, pattern: re.Pattern[str], where: str) -> Iterator[re.Match[str]]:
-    """The tokens of a text that a user wrote, one after the other; a fault says at which column something else stands."""
-    position, end = 0, len(text.rstrip())
-    while position < end:
-        token = pattern.match(text, position)
-        if not token:
-            position += len(text[position:]) - len(text[position:].lstrip())
-            raise SpecError(f"column {position + 1}: '{text[position]}' cannot stand in {where}")
-        yield token
-        position = token.end()
+        word = self.tokens.word
+        if word in ("", *_SIGNS.values(), ")"):
+            raise self.tokens.fault("a feature, '~' or '('")
+        name, change = next(((word.removesuffix(s), c) for s, c in _CHANGES.items() if word.endswith(s)), (word, None))
+        if change and name in RESERVED:
+            column = self.tokens.column + len(name)
+            raise SpecError(f"column {column}: '{name}' is a reserved word, not a numeric feature")
+        self.tokens.at += 1
+        if name in RESERVED:
+            return TRUE if name == "true" else FALSE
+        return Numeric(name, change) if change else Boolean(name)
 
 
 def shortened(text: str) -> str:

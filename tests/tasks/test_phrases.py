@@ -4,7 +4,8 @@ import pytest
 
 from errands.errors import SpecError
 from errands.machines import NumericRM, couple, size, unfold_agenda
-from errands.tasks.phrases import MAX_LENGTH, any_order, avoid, either, parse_phrase, repeat, sequence
+from errands.tasks.phrase_text import MAX_LENGTH, parse_phrase
+from errands.tasks.phrases import any_order, avoid, either, repeat, sequence
 
 FIGURE_1B = NumericRM.of(
     "u0",

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from errands.errors import SpecError
-from errands.features import MAX_DEPTH, shortened, tokens_of
+from errands.features import Tokens, shortened
 from errands.machines.numeric import NumericRM
 from errands.machines.rules import read_rules
 from errands.tasks.progression import (
@@ -67,67 +67,44 @@ class _Parser:
     """Recursive descent over one formula; U and -> group to the right."""
 
     def __init__(self, text: str) -> None:
-        self.text = shortened(text)
-        self.tokens: list[tuple[str, int]] = []
-        for token in tokens_of(text, _TOKEN, f"the formula '{self.text}'"):
-            word = token["name"] or token["sign"]
-            self.tokens.append((_SIGNS.get(word, word), token.start(token.lastgroup or 0) + 1))
-        self.tokens.append(("", len(text) + 1))
-        self.at = 0
+        self.tokens = Tokens(text, _TOKEN, f"the formula '{shortened(text)}'", _SIGNS)
 
     def whole(self) -> Formula:
         """The formula that the whole text means."""
         formula = self._implies(0)
-        if self.tokens[self.at][0]:
-            raise self._fault("the end of the formula or an operator")
+        self.tokens.end("the end of the formula or an operator")
         return formula
-
-    def _fault(self, wanted: str) -> SpecError:
-        token, column = self.tokens[self.at]
-        if token:
-            return SpecError(f"column {column}: found '{token}' where {wanted} was wanted in the formula '{self.text}'")
-        return SpecError(f"column {column}: the formula '{self.text}' ends where {wanted} was wanted")
-
-    def _take(self, sign: str) -> bool:
-        same = self.tokens[self.at][0] == sign
-        self.at += same
-        return same
-
-    def _deeper(self, depth: int) -> int:
-        if depth >= MAX_DEPTH:
-            raise SpecError(f"the formula '{self.text}' is nested more than {MAX_DEPTH} deep; split it up")
-        return depth + 1
 
     def _implies(self, depth: int) -> Formula:
         left = self._joined("|", depth)
-        if self._take("->"):
-            return Formula("|", (Formula("!", (left,)), self._implies(self._deeper(depth))))
+        if self.tokens.take("->"):
+            return Formula("|", (Formula("!", (left,)), self._implies(self.tokens.deeper(depth))))
         return left
 
     def _joined(self, sign: str, depth: int) -> Formula:
         inner: Callable[[int], Formula] = self._until if sign == "&" else lambda deep: self._joined("&", deep)
         parts = [inner(depth)]
-        while self._take(sign):
+        while self.tokens.take(sign):
             parts.append(inner(depth))
         return parts[0] if len(parts) == 1 else Formula(sign, tuple(parts))
 
     def _until(self, depth: int) -> Formula:
         left = self._unary(depth)
-        return Formula("U", (left, self._until(self._deeper(depth)))) if self._take("U") else left
+        return Formula("U", (left, self._until(self.tokens.deeper(depth)))) if self.tokens.take("U") else left
 
     def _unary(self, depth: int) -> Formula:
-        token = self.tokens[self.at][0]
+        token = self.tokens.word
         if token in _UNARY:
-            self.at += 1
-            return Formula(token, (self._unary(self._deeper(depth)),))
-        if self._take("("):
-            inner = self._implies(self._deeper(depth))
-            if not self._take(")"):
-                raise self._fault("')'")
+            self.tokens.at += 1
+            return Formula(token, (self._unary(self.tokens.deeper(depth)),))
+        if self.tokens.take("("):
+            inner = self._implies(self.tokens.deeper(depth))
+            if not self.tokens.take(")"):
+                raise self.tokens.fault("')'")
             return inner
         if token in ("", "U", "&", "|", "->", ")"):
-            raise self._fault("a feature, '!', 'F', 'G', 'X' or '('")
-        self.at += 1
+            raise self.tokens.fault("a feature, '!', 'F', 'G', 'X' or '('")
+        self.tokens.at += 1
         return {"true": EVER, "false": NEVER}.get(token, Formula("is", name=token))
 
 
@@ -282,16 +259,15 @@ def _cyclic(order: dict[tuple[str, str], None]) -> bool:
 
 def _machine(parsed: Eventualities, text: str) -> NumericRM:
     """The machine of items and a rest."""
-    shown = text if len(text) <= 60 else text[:57] + "..."
     try:
         states = MinimalStates(Progression(parsed.rest), bool(parsed.items))
     except Large:
         raise SpecError(
-            f"what the formula '{shown}' says besides its eventualities needs more than {MAX_STATES} machine states, "
+            f"what the formula '{shortened(text)}' says besides its eventualities needs more than {MAX_STATES} machine states, "
             f"{MAX_NAMES} features or too much work; say more of it as eventualities (F a & F b & ...), or split it up"
         ) from None
     if not states.possible:
-        raise SpecError(f"the formula '{shown}' can never be true; nothing would ever succeed")
+        raise SpecError(f"the formula '{shortened(text)}' can never be true; nothing would ever succeed")
     todo = "todo" if parsed.items else ""
     while todo in {*parsed.items, *states.names}:
         todo += "_"

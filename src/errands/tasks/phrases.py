@@ -1,16 +1,14 @@
-"""Phrases: tasks said in words (sequence, any_order, either, repeat, avoid), each a numeric machine."""
+"""Phrases: tasks said in words, each a function that makes a numeric machine and an entry of `PHRASES`."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 from typing import NamedTuple
 
-from errands.errors import SpecError, UnknownName
+from errands.errors import SpecError
 from errands.features import (
-    MAX_DEPTH,
     Boolean,
     Guard,
     Numeric,
@@ -20,19 +18,18 @@ from errands.features import (
     is_name,
     mapped,
     negation,
-    tokens_of,
 )
 from errands.machines.numeric import MAX_TRANSITIONS, NumericRM, Transition, parse_transition
 from errands.machines.rewards import Reward
 from errands.machines.rules import MAX_PAIRS, NO_RULES, Group, Rules
 
-Phrase = NumericRM | str
+PhraseLike = NumericRM | str
+"""A phrase that was made, or a feature, which is a phrase by itself."""
 LOST = "failed"
-MAX_LENGTH = 50_000
 MAX_TIMES = 500
 
 
-def sequence(*phrases: Phrase) -> NumericRM:
+def sequence(*phrases: PhraseLike) -> NumericRM:
     """One phrase after the other.
 
     Parameters:
@@ -68,7 +65,7 @@ def sequence(*phrases: Phrase) -> NumericRM:
 
 
 def any_order(
-    *items: Phrase,
+    *items: PhraseLike,
     before: str | None = None,
     after: str | None = None,
     choose: int | None = None,
@@ -93,23 +90,10 @@ def any_order(
     """
     if len(items) == 1 and isinstance(items[0], list | tuple | set | frozenset):
         raise SpecError(f"any_order() takes its items one by one: any_order(*{items[0]!r:.60}), with a star")
-    said = _said("any_order", items, before=before, after=after, choose=choose, capacity=capacity)
-    if one_at_a_time:
-        if capacity not in (None, 1):
-            raise SpecError(f"one_at_a_time is a capacity of 1, and capacity={capacity} came as well; give one of them")
-        said = _said("any_order", items, before=before, after=after, choose=choose, one_at_a_time=True)
-        capacity = 1
-    return _any_order(items, before, after, choose, capacity, said)
-
-
-def _any_order(
-    items: Sequence[Phrase],
-    before: str | None,
-    after: str | None,
-    choose: int | None,
-    capacity: int | None,
-    said: Said | None,
-) -> NumericRM:
+    if one_at_a_time and capacity not in (None, 1):
+        raise SpecError(f"one_at_a_time is a capacity of 1, and capacity={capacity} came as well; give one of them")
+    said = _said("any_order", items, before=before, after=after, choose=choose,
+                 capacity=None if one_at_a_time else capacity, one_at_a_time=one_at_a_time or None)  # fmt: skip
     beside = tuple(_feature(n) for n in (before, after) if n is not None)
     if not items:
         raise SpecError("any_order() is empty; give it at least one feature")
@@ -121,7 +105,7 @@ def _any_order(
         raise SpecError(
             f"any_order({', '.join(map(str, items))}) names a feature twice; items differ, also from before and after"
         )
-    part = _side_by_side(parts, choose, capacity)
+    part = _side_by_side(parts, choose, 1 if one_at_a_time else capacity)
     name = _variable(part.names, beside)
     lines, last = _rounds(name, before, after)
     counted = ((name, part.names),)
@@ -153,7 +137,7 @@ def _variable(subtasks: tuple[str, ...], beside: tuple[str, ...]) -> str:
     return name
 
 
-def either(*phrases: Phrase) -> NumericRM:
+def either(*phrases: PhraseLike) -> NumericRM:
     """One of several phrases, whichever is finished first.
 
     Parameters:
@@ -164,7 +148,7 @@ def either(*phrases: Phrase) -> NumericRM:
     """
     if len(phrases) < 2:
         raise SpecError("either() needs at least two phrases to choose from")
-    return _any_order(phrases, None, None, 1, None, _said("either", phrases))
+    return replace(any_order(*phrases, choose=1), phrase=_said("either", phrases))
 
 
 def repeat(feature: str, times: int) -> NumericRM:
@@ -187,10 +171,10 @@ def repeat(feature: str, times: int) -> NumericRM:
         if i < times - 1:
             lines += [f"{there} -> {there} : {feature} ; 0", f"{there} -> {gone} : ~{feature} ; 0"]
     transitions = tuple(map(parse_transition, lines))
-    return NumericRM("u0", (f"u{2 * times - 1}",), (), (), transitions, phrase=Said("repeat", (feature, str(times))))
+    return NumericRM("u0", (f"u{2 * times - 1}",), (), (), transitions, phrase=Said("repeat", (feature, times)))
 
 
-def avoid(*forbidden_then_phrase: Phrase) -> NumericRM:
+def avoid(*forbidden_then_phrase: PhraseLike) -> NumericRM:
     """The last phrase, failing as soon as one of the features before it is true; failure wins over success.
 
     Parameters:
@@ -224,20 +208,20 @@ class Said:
     """A phrase as it was said; a machine that has one can be a part of any_order, and is written down by its words."""
 
     kind: str
-    items: tuple[Said | str, ...]
-    options: tuple[tuple[str, str], ...] = ()
+    items: tuple[Said | str | int, ...]
+    options: tuple[tuple[str, str | int], ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.kind}({', '.join([*map(str, self.items), *(f'{key}={value}' for key, value in self.options)])})"
+        options = (f"{key}={'true' if value is True else value}" for key, value in self.options)
+        return f"{self.kind}({', '.join([*map(str, self.items), *options])})"
 
 
-def _said(kind: str, items: Sequence[Phrase], **options: object) -> Said | None:
+def _said(kind: str, items: Sequence[PhraseLike], **options: str | int | None) -> Said | None:
     """The phrase of these words; None where one of its parts is a machine of transitions."""
-    words = [item.phrase if isinstance(item, NumericRM) else item for item in items]
+    words = tuple(item.phrase if isinstance(item, NumericRM) else item for item in items)
     if not all(isinstance(word, str | Said) for word in words):
         return None
-    given = ((key, "true" if value is True else str(value)) for key, value in options.items() if value is not None)
-    return Said(kind, tuple(words), tuple(given))  # type: ignore[arg-type]
+    return Said(kind, words, tuple((key, value) for key, value in options.items() if value is not None))  # type: ignore[arg-type]
 
 
 class _Part(NamedTuple):
@@ -247,7 +231,7 @@ class _Part(NamedTuple):
     rules: Rules
 
 
-def _part(item: Phrase | Said) -> _Part:
+def _part(item: PhraseLike | Said) -> _Part:
     """An item of any_order as subtasks with rules."""
     if isinstance(item, NumericRM):
         if not isinstance(item.phrase, Said):
@@ -255,22 +239,15 @@ def _part(item: Phrase | Said) -> _Part:
         item = item.phrase
     if isinstance(item, str):
         return _Part((_feature(item),), NO_RULES)
-    options = dict(item.options)
-    if item.kind == "sequence":
-        return _one_by_one([_part(each) for each in item.items])
-    if item.kind == "repeat":
-        feature, times = item.items
-        return _Part((str(feature),) * int(str(times)), Rules(apart=tuple(pairwise(range(int(str(times)))))))
-    if item.kind == "either":
-        return _side_by_side([_part(each) for each in item.items], 1, None)
-    if item.kind == "any_order" and not {"before", "after"} & options.keys():
-        choose = int(options["choose"]) if "choose" in options else None
-        capacity = 1 if "one_at_a_time" in options else int(options["capacity"]) if "capacity" in options else None
-        return _side_by_side([_part(each) for each in item.items], choose, capacity)
-    raise SpecError(f"{str(item)[:60]} cannot be an item of any_order; put avoid, before and after around the whole")
+    made = PHRASES[item.kind].part
+    inner = (each if isinstance(each, int) else _part(each) for each in item.items)
+    if made is None or (part := made(*inner, **dict(item.options))) is None:
+        whole = ", ".join(name for name, phrase in PHRASES.items() if phrase.part is None)
+        raise SpecError(f"{str(item)[:60]} cannot be an item of any_order; put {whole}, before and after around the whole")
+    return part
 
 
-def _one_by_one(parts: Sequence[_Part]) -> _Part:
+def _one_by_one(*parts: _Part) -> _Part:
     """Parts in order: what ends one comes before what begins the next."""
     whole = _Part((), NO_RULES)
     ends: list[int] = []
@@ -288,6 +265,19 @@ def _one_by_one(parts: Sequence[_Part]) -> _Part:
         whole = _Part(whole.names + part.names, whole.rules.joined(rules).joined(Rules(before=between)))
         ends = [i for i in here if i not in holding]
     return whole
+
+
+def _repeated(feature: _Part, times: int) -> _Part:
+    """Visits that have to end before the next one begins."""
+    return _Part(feature.names * times, Rules(apart=tuple(pairwise(range(times)))))
+
+
+def _beside(
+    *parts: _Part, before: str | None = None, after: str | None = None, choose: int | None = None,
+    capacity: int | None = None, one_at_a_time: bool = False,
+) -> _Part | None:  # fmt: skip
+    """The items of an inner any_order; None where other features stand beside them."""
+    return None if before or after else _side_by_side(parts, choose, 1 if one_at_a_time else capacity)
 
 
 def _side_by_side(parts: Sequence[_Part], choose: int | None, capacity: int | None) -> _Part:
@@ -314,13 +304,13 @@ def _side_by_side(parts: Sequence[_Part], choose: int | None, capacity: int | No
 
 def _feature(name: object) -> str:
     if not isinstance(name, str):
-        raise SpecError("a feature was wanted where a phrase stands; before, after, avoid and repeat take features")
+        raise SpecError("a feature was wanted where a phrase stands")
     if not is_name(name):
         raise SpecError(f"'{name[:40]}' cannot be a feature; use letters, digits and underscores, and no reserved word")
     return name
 
 
-def _machine(phrase: Phrase) -> NumericRM:
+def _machine(phrase: PhraseLike) -> NumericRM:
     if isinstance(phrase, NumericRM):
         return phrase
     _feature(phrase)
@@ -376,96 +366,23 @@ def _numbered(
     return NumericRM(names[initial], (names["won"],), failure, tuple(numeric), lines, rules, kept, said)
 
 
-PHRASES: dict[str, Callable[..., NumericRM]] = {
-    "sequence": sequence,
-    "any_order": any_order,
-    "either": either,
-    "repeat": repeat,
-    "avoid": avoid,
+@dataclass(frozen=True)
+class Phrase:
+    """One way to say a task: the function that makes its machine, which a text calls, and an example for faults."""
+
+    function: Callable[..., NumericRM]
+    example: str
+    part: Callable[..., _Part | None] | None = None
+    """Its subtasks as an item of any_order, from those of its own items; None where it cannot be one."""
+
+
+PHRASES: Mapping[str, Phrase] = {
+    phrase.function.__name__: phrase
+    for phrase in (
+        Phrase(sequence, "sequence(a, b)", _one_by_one),
+        Phrase(any_order, "any_order(a, b, after=s)", _beside),
+        Phrase(either, "either(a, b)", lambda *parts: _side_by_side(parts, 1, None)),
+        Phrase(repeat, "repeat(a, 3)", _repeated),
+        Phrase(avoid, "avoid(lava, sequence(a, b))"),
+    )
 }
-OPTIONS = {"before": str, "after": str, "choose": int, "capacity": int, "one_at_a_time": bool}
-_TOKEN = re.compile(r"\s*([^\W\d]\w*|\d{1,9}(?!\w)|[(),=])")
-
-
-def parse_phrase(text: str) -> NumericRM:
-    """The machine that a phrase means; a fault is reported with its column."""
-    if len(text) > MAX_LENGTH:
-        raise SpecError(f"a phrase of {len(text)} characters is too long; at most {MAX_LENGTH} are read")
-    phrase = _Reader(text).whole()
-    return sequence(phrase) if isinstance(phrase, str) else phrase
-
-
-class _Reader:
-    def __init__(self, text: str) -> None:
-        self.tokens = [(token[1], token.start(1) + 1) for token in tokens_of(text, _TOKEN, "a phrase")]
-        self.tokens.append(("the end", len(text.rstrip()) + 1))
-        self.at = 0
-
-    def _peek(self) -> str:
-        return self.tokens[self.at][0]
-
-    def _next(self, wanted: str = "") -> str:
-        token, column = self.tokens[self.at]
-        if not wanted and token.isdigit():
-            raise SpecError(f"column {column}: '{token}' cannot stand in a phrase here; a name was wanted")
-        if (wanted and token != wanted) or (not wanted and not re.fullmatch(r"[^\W\d]\w*", token)):
-            raise SpecError(f"column {column}: found '{token}' where {wanted or 'a name'} was wanted in the phrase")
-        self.at += 1
-        return token
-
-    def whole(self) -> Phrase:
-        phrase = self._phrase(0)
-        self._next("the end")
-        return phrase
-
-    def _phrase(self, depth: int) -> Phrase:
-        if depth > MAX_DEPTH:
-            raise SpecError(f"the phrase is nested more than {MAX_DEPTH} deep; split it up")
-        column = self.tokens[self.at][1]
-        name = self._next()
-        if self._peek() != "(":
-            return name
-        if name not in PHRASES:
-            raise SpecError(f"column {column}: {UnknownName('phrase', name, PHRASES)}")
-        self._next("(")
-        items: list[Phrase | int] = []
-        named: dict[str, str | int | bool] = {}
-        while self._peek() != ")":
-            self._argument(name, items, named, depth)
-            if self._peek() != ")":
-                self._next(",")
-        self._next(")")
-        try:
-            return PHRASES[name](*items, **named)
-        except SpecError as fault:
-            raise SpecError(f"column {column}: {fault}") from None
-        except TypeError:
-            raise SpecError(f"column {column}: repeat() takes a feature and a number, as in repeat(a, 3)") from None
-
-    def _argument(self, name: str, items: list[Phrase | int], named: dict[str, str | int | bool], depth: int) -> None:
-        if self.tokens[self.at + 1 : self.at + 2] and self.tokens[self.at + 1][0] == "=":
-            column = self.tokens[self.at][1]
-            key = self._next()
-            if name != "any_order" or key not in OPTIONS or key in named:
-                raise SpecError(
-                    f"column {column}: '{key}=' cannot stand here; any_order takes {'=, '.join(OPTIONS)}=, once each"
-                )
-            self._next("=")
-            named[key] = self._value(OPTIONS[key])
-        elif name == "repeat" and items and self._peek().isdigit():
-            items.append(self._value(int))
-        else:
-            items.append(self._phrase(depth + 1))
-
-    def _value(self, kind: type) -> str | int | bool:
-        """The value of an option: a feature, a number, or true or false."""
-        word, column = self.tokens[self.at]
-        if kind is str:
-            return self._next()
-        self.at += 1
-        if kind is int and word.isdigit():
-            return int(word)
-        if kind is bool and word in ("true", "false"):
-            return word == "true"
-        wanted = "a whole number" if kind is int else "true or false"
-        raise SpecError(f"column {column}: found '{word}' where {wanted} was wanted in the phrase")

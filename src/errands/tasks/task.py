@@ -114,7 +114,7 @@ class Task:
         >>> task.name
         'FrozenLake-v1'
         """
-        from errands.tasks.phrases import parse_phrase
+        from errands.tasks.phrase_text import parse_phrase
         from errands.worlds.gymnasium_world import GymnasiumWorld, with_reward
 
         numeric = parse_phrase(machine) if isinstance(machine, str) else numeric_of(machine)

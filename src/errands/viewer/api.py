@@ -16,7 +16,7 @@ from errands.machines.counting import size
 from errands.runs.documents import RunDocument, read_document
 from errands.runs.folder import HEAD, SWEEP, TASK, RunFolder, SeedFolder, folders, open_run
 from errands.tasks.catalogue import BOXES, CATALOGUE, load
-from errands.tasks.phrases import parse_phrase
+from errands.tasks.phrase_text import parse_phrase
 from errands.viewer.drafts import check, try_trace
 from errands.viewer.sources import curves_of, progress_of, replay_stored
 from errands.viewer.training import Trainer, asked
