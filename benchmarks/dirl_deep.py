@@ -94,12 +94,11 @@ def stored_line(folder: Path) -> dict[str, Any]:
     # Here, because a GPU machine need not have what run folders need.
     from errands.learners.presets import as_document, config_of
     from errands.runs.folder import open_run
-    from errands.runs.train import learner_of
 
     run = open_run(folder)
     learners, document, results = [], run.document, run.results()
     for place in run.seeds():
-        checkpoint, learner = place.newest(), learner_of(document, run.task, place.seed)
+        checkpoint, learner = place.newest(), run.request.new_learner(place.seed)
         if not isinstance(learner, DeepDiRL) or checkpoint is None or len(results) < len(document.seeds):
             raise SystemExit(f"{folder} is no run of DiRL with networks whose seeds have all ended")
         learner.restore(checkpoint.arrays)

@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from checkouts import checkouts, in_turns, show
@@ -80,18 +81,18 @@ def first_run(learner: str) -> None:
 def team(seeds: int, steps: int, width: int) -> None:
     """Wall seconds of some deep seeds side by side in one process, and in processes of their own."""
     from errands.runs.folder import create
-    from errands.runs.request import prepare
+    from errands.runs.request import Request
     from errands.runs.sweep import train_run
     from errands.tasks import load
 
     task = load("water-3")
     for name, size in (("one team", seeds), ("processes", 0)):
         settings = {"width": width}
-        document = prepare(task, "qcorm", settings=settings, steps=steps, seeds=range(seeds), git={})
-        document = document.model_copy(update={"team": size})
+        request = Request.of(task, "qcorm", settings=settings, steps=steps, seeds=range(seeds))
+        request = replace(request, team=size)
         with tempfile.TemporaryDirectory() as folder:
             began = time.perf_counter()
-            train_run(create(Path(folder) / "run", document, task), quiet=True)
+            train_run(create(Path(folder) / "run", request, git={}), quiet=True)
             spent = time.perf_counter() - began
             print(
                 f"water-3 qcorm, width {width}, {seeds} seeds of {steps:,} steps, {name:>9}: {spent:.1f} s", flush=True

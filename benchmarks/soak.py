@@ -42,15 +42,15 @@ def resident(process: int | str = "self") -> float:
 def trained(folder: Path, count: int, steps: int) -> list[str]:
     """Run folders, each of two seeds of QCoRM or CRM on an office task."""
     from errands.runs.folder import create
-    from errands.runs.request import prepare
+    from errands.runs.request import Request
     from errands.runs.sweep import train_run
     from errands.tasks import load
 
     task = load("office-3")
     for i in range(count):
         learner = ("qcorm", "crm")[i % 2]
-        document = prepare(task, learner, None, "tuned", [f"eval_every={steps // 20}"], steps, (2 * i, 2 * i + 1), 60.0, {})
-        train_run(create(folder / f"run-{i}", document, task), 1, quiet=True)
+        request = Request.of(task, learner, settings=[f"eval_every={steps // 20}"], steps=steps, seeds=(2 * i, 2 * i + 1))
+        train_run(create(folder / f"run-{i}", request, checkpoint_seconds=60.0, git={}), 1, quiet=True)
     return [f"run-{i}" for i in range(count)]
 
 

@@ -20,7 +20,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from errands.runs.folder import RunFolder, create
-from errands.runs.request import prepare
+from errands.runs.request import Request
 from errands.runs.sweep import train_run
 from errands.tasks import load
 from errands.viewer.api import Api
@@ -38,8 +38,8 @@ WIDTHS = (760, 680, 600, 520)
 def trained(runs: Path, learner: str, steps: int, every: int) -> RunFolder:
     """A run on office-3, stored as `errands train` stores it."""
     task = load("office-3")
-    document = prepare(task, learner, None, "tuned", [f"eval_every={every}"], steps, range(2), 60.0, {})
-    run = create(runs / f"office-3-{learner}", document, task)
+    request = Request.of(task, learner, settings=[f"eval_every={every}"], steps=steps, seeds=range(2))
+    run = create(runs / f"office-3-{learner}", request, checkpoint_seconds=60.0, git={})
     train_run(run, 1, quiet=True)
     return run
 

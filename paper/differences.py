@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import csv
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from errands.runs.folder import SWEEP, open_sweep
-from errands.runs.sweep import cell_of
 
 Cell = tuple[str, ...]
 
@@ -21,7 +19,7 @@ Cell = tuple[str, ...]
 def seeds_of(folder: Path) -> dict[tuple[object, int], Path]:
     """The evaluations of every seed that has ended, by what was asked for, but for the number of seeds, and seed."""
     sweep = open_sweep(folder)
-    places = ((replace(cell_of(cell), seeds=1), sweep.cell(cell)) for cell in sweep.document.cells)
+    places = ((cell.unplaced.model_copy(update={"seeds": 1}), sweep.cell(cell)) for cell in sweep.document.cells)
     return {
         (cell, int(end.parent.name.removeprefix("seed-"))): end.parent / "evaluations.csv"
         for cell, path in places

@@ -5,7 +5,7 @@ import errands
 from errands.analysis.compare import compared
 from errands.errors import StoreError
 from errands.runs.folder import create
-from errands.runs.request import prepare
+from errands.runs.request import Request
 from errands.runs.sweep import train_run
 
 
@@ -16,8 +16,8 @@ def stored(tmp_path, monkeypatch):
     task = errands.load("figure-1")
 
     def make(name, learner="qcorm-0", seeds=(0,), settings=("eval_every=500",), machine=None, steps=2_000):
-        document = prepare(task, learner, machine, "tuned", settings, steps, list(seeds), git={})
-        train_run(create(tmp_path / "runs" / name, document, task), 1, quiet=True)
+        request = Request.of(task, learner, machine=machine, settings=settings, steps=steps, seeds=list(seeds))
+        train_run(create(tmp_path / "runs" / name, request, git={}), 1, quiet=True)
         return name
 
     return make

@@ -15,9 +15,10 @@ import pytest
 
 import errands
 from errands.cli import main
-from errands.runs.folder import create
+from errands.runs.documents import write_document
+from errands.runs.folder import RunFolder, create, open_run
 from errands.runs.provenance import git_state
-from errands.runs.request import prepare
+from errands.runs.request import Request
 from errands.runs.train import train_seed
 from errands.tasks import load
 
@@ -60,19 +61,24 @@ def test_a_finished_run_is_told_again_by_name_path_and_as_the_latest(
         assert {**again, "folder": ""} == {**first, "folder": ""}
 
 
+def as_of(folder: RunFolder, **changes: Any) -> RunFolder:
+    """A run as another version would have begun it."""
+    write_document(folder.path / "run.json", folder.document.model_copy(update=changes))
+    return open_run(folder.path)
+
+
 @pytest.mark.parametrize("words", [["resume"], ["verify"]])
 def test_a_run_of_another_version_or_commit_is_told_as_such(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     task, begun = load("figure-1"), {"errands_commit": "f" * 40, "errands_changed": "no"}
-    document = prepare(task, "crm", steps=2_000, git=begun)
-    folder = create(Path("runs/old"), document.model_copy(update={"versions": {"numpy": "1.0"}}), task)
+    folder = as_of(create(Path("runs/old"), Request.of(task, "crm", steps=2_000), git=begun), versions={"numpy": "1.0"})
     said = [f"numpy 1.0 then, {np.__version__} now"]
     if commit := git_state(tmp_path).get("errands_commit"):
         said.append(f"errands commit ffffffffff then, {commit[:10]}")
     if words == ["verify"]:
-        train_seed(folder, 0, lambda beat: None)
+        train_seed(folder, 0, lambda update: None)
     assert main([*words, "old", "--json"]) == 0
     out, err = capsys.readouterr()
     assert all(text in " ".join(json.loads(out)["changed_versions"]) for text in said)
@@ -83,9 +89,7 @@ def test_a_run_of_another_version_or_commit_is_told_as_such(
 
 
 def test_a_run_of_another_version_is_told_when_python_goes_on_with_it(tmp_path: Path) -> None:
-    task = load("figure-1")
-    document = prepare(task, "crm", steps=2_000, git={}).model_copy(update={"versions": {"numpy": "1.0"}})
-    create(tmp_path / "old", document, task)
+    as_of(create(tmp_path / "old", Request.of(load("figure-1"), "crm", steps=2_000), git={}), versions={"numpy": "1.0"})
     with pytest.warns(UserWarning, match=r"goes on with other versions.*numpy 1\.0 then"):
         errands.resume(tmp_path / "old")
     assert errands.resume(tmp_path / "old").steps == 2_000  # it has ended, so nothing is trained and nothing is to be said
@@ -95,9 +99,8 @@ def test_a_run_with_a_setting_of_another_version_is_told_as_such(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    task = load("figure-1")
-    document = prepare(task, "qcorm", steps=2_000)
-    create(Path("runs/new"), document.model_copy(update={"config": {**document.config, "epsilon_end": 0.05}}), task)
+    folder = create(Path("runs/new"), Request.of(load("figure-1"), "qcorm", steps=2_000))
+    as_of(folder, config={**folder.document.config, "epsilon_end": 0.05})
     assert main(["resume", "new"]) == 2
     assert "another version of errands: that version knows a setting 'epsilon_end' of 'qcorm'" in capsys.readouterr().err
 

@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 
 from errands.cli.tell import run_document, run_table, sentence, tell_run, tell_sweep, words
-from errands.runs.documents import BoundsDocument, ResultDocument
-from errands.runs.folder import CellDocument, RunFolder, SweepDocument, SweepFolder, create
-from errands.runs.request import prepare
+from errands.runs.documents import BoundsDocument, Cell, ResultDocument, SweepDocument
+from errands.runs.folder import RunFolder, SweepFolder, create
+from errands.runs.request import Request
 from errands.tasks import load
 
 
@@ -88,7 +88,7 @@ def test_the_interval_of_a_mean_stands_beside_it(folder: RunFolder) -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> RunFolder:
     task = load("figure-1")
-    return create(tmp_path / "a", prepare(task, "qcorm", seeds=[0, 1], git={}), task)
+    return create(tmp_path / "a", Request.of(task, "qcorm", seeds=[0, 1]), git={})
 
 
 def test_the_document_names_the_learners_own_machine_and_a_whole_optimum(folder: RunFolder) -> None:
@@ -116,7 +116,7 @@ def test_a_seed_that_ended_in_an_error_is_exit_code_one(folder: RunFolder) -> No
 
 @pytest.fixture
 def sweep(tmp_path: Path) -> SweepFolder:
-    cell = CellDocument(task="figure-1", map_seed=0, learner="crm", machine="agenda", preset="tuned", settings=[],
+    cell = Cell(task="figure-1", map_seed=0, learner="crm", machine="agenda", preset="tuned", settings=[],
                         steps=10, seeds=3, folder="0")  # fmt: skip
     return SweepFolder(
         tmp_path / "s", SweepDocument(cells=[cell], files={}, checkpoint_seconds=1.0, created="", git={})

@@ -12,7 +12,7 @@ from errands.oracle.certificate import certificate
 from errands.oracle.episode import walk
 from errands.oracle.optimum import optimum
 from errands.runs.folder import create
-from errands.runs.request import prepare
+from errands.runs.request import Request
 from errands.runs.run import train
 from errands.runs.sweep import train_run
 from errands.runs.verify import verify_seed
@@ -76,7 +76,7 @@ def test_the_last_evaluation_is_what_the_certificate_says_and_what_many_episodes
 def test_a_policy_that_may_fail_is_not_optimal_however_short_its_episodes(tmp_path: Path) -> None:
     """The map of examples/08: crm takes the risk of the hole, and one lucky episode of 9 steps is no optimum of 51."""
     task = Task.from_toml(ICE)
-    run = create(tmp_path / "ice", prepare(task, "crm", steps=30_000, seeds=(0, 1)), task)
+    run = create(tmp_path / "ice", Request.of(task, "crm", steps=30_000, seeds=(0, 1)))
     train_run(run, jobs=1, quiet=True)
     for result in run.results():
         assert result.optimum == pytest.approx(51.3931, abs=1e-4)

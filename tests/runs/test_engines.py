@@ -17,7 +17,7 @@ from errands.errors import ErrandsError, StoreError
 from errands.learners.base import cores
 from errands.runs import engines
 from errands.runs import sweep as sweeping
-from errands.runs.engines import train_apart, train_away, train_here
+from errands.runs.engines import train_here, train_in_folder, train_in_processes
 from errands.runs.folder import SweepFolder
 from errands.runs.plan import make_block
 from errands.runs.progress import Progress
@@ -117,7 +117,7 @@ def test_a_process_that_is_killed_is_recorded_replaced_and_repaired_later(
     plan = {"task": str(tmp_path / "hall.toml"), "learner": "crm", "machine": "agenda", "seeds": 3, "steps": 1000}
     sweep, whole = swept(tmp_path / "sweep", **plan), swept(tmp_path / "whole", **plan)
     (tmp_path / "armed").touch()
-    train_apart(jobs_of(opened(sweep, sweep.document.cells[0])), 1, silent(3), strict=False)
+    train_in_processes(jobs_of(opened(sweep, sweep.document.cells[0])), 1, silent(3), strict=False)
     errors = [result.error for _, result in sweep.results()]
     assert [error is not None for error in errors] == [False, True, False]
     assert "ended with code -9, perhaps for want of memory" in str(errors[1])
@@ -161,7 +161,7 @@ def test_ctrl_c_never_reaches_a_worker_that_is_just_starting() -> None:
 def test_the_first_fault_of_a_single_run_is_raised(tmp_path: Path) -> None:
     sweep = swept(tmp_path / "sweep", task="delivery-14", learner="crm", machine="boolean", seeds=2)
     jobs = jobs_of(opened(sweep, sweep.document.cells[0]))
-    for train in (lambda: train_here(jobs, silent(), strict=True), lambda: train_apart(jobs, 2, silent(), strict=True)):
+    for train in (lambda: train_here(jobs, silent(), strict=True), lambda: train_in_processes(jobs, 2, silent(), strict=True)):
         with pytest.raises(ErrandsError, match="would take"):
             train()
     assert multiprocessing.active_children() == []
@@ -233,7 +233,7 @@ def test_what_goes_wrong_far_away_is_brought_back_as_words(tmp_path: Path) -> No
     sweep: SweepFolder = sweeping.begin([make_block(RAY_PLAN)], tmp_path / "sweep")
     run = sweeping.opened(sweep, sweep.document.cells[0])
     head, text = ((run.path / name).read_bytes() for name in ("run.json", "task.toml"))
-    files, error = train_away(head, text + b"# other", [0])
+    files, error = train_in_folder(head, text + b"# other", [0])
     assert files == {}
     assert error.startswith("StoreError: ")
     assert "task.toml is damaged" in error

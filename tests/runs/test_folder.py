@@ -19,13 +19,11 @@ from errands.errors import StoreError
 from errands.runs import files
 from errands.runs import folder as seed_folder
 from errands.runs.checkpoint import HEADER, render
-from errands.runs.documents import ResultDocument
+from errands.runs.documents import Cell, ResultDocument, SweepDocument
 from errands.runs.files import NEW, digest
 from errands.runs.folder import (
-    CellDocument,
     RunFolder,
     SeedFolder,
-    SweepDocument,
     SweepFolder,
     create,
     create_sweep,
@@ -36,7 +34,7 @@ from errands.runs.folder import (
     open_sweep,
 )
 from errands.runs.plan import make_block
-from errands.runs.request import prepare
+from errands.runs.request import Request
 from errands.runs.sweep import begin, train_sweep
 from errands.runs.train import train_seed
 from errands.runs.verify import faults
@@ -46,14 +44,14 @@ from errands.tasks import load
 
 def begun(path: Path) -> RunFolder:
     task = load("figure-1")
-    return create(path, prepare(task, "qcorm", settings=["eval_every=50"], steps=500, seeds=[0, 7], git={}), task)
+    return create(path, Request.of(task, "qcorm", settings=["eval_every=50"], steps=500, seeds=[0, 7]), git={})
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = begun(tmp_path_factory.mktemp("runs") / "run")
     for seed in (0, 7):
-        train_seed(run, seed, lambda beat: None)
+        train_seed(run, seed, lambda update: None)
     return run.path
 
 
@@ -242,13 +240,13 @@ def test_a_link_or_a_file_in_its_place_is_refused(seed: SeedFolder, tmp_path: Pa
         seed.begun  # noqa: B018
 
 
-def cell(**changed: Any) -> CellDocument:
+def cell(**changed: Any) -> Cell:
     given = {"task": "figure-1", "map_seed": 0, "learner": "crm", "machine": "agenda", "preset": "tuned",
              "settings": [], "steps": 10, "seeds": 2, "folder": "0"}  # fmt: skip
-    return CellDocument(**{**given, **changed})
+    return Cell(**{**given, **changed})
 
 
-def plan(*cells: CellDocument) -> SweepDocument:
+def plan(*cells: Cell) -> SweepDocument:
     return SweepDocument(cells=list(cells), files={}, checkpoint_seconds=10.0, created="now", git={})
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +18,7 @@ from errands.runs import interrupts, train
 from errands.runs.checkpoint import documents
 from errands.runs.folder import create
 from errands.runs.interrupts import Terminated, exit_code, postponed, terminable, told_at_once
-from errands.runs.request import prepare
+from errands.runs.request import Request
 from errands.runs.verify import faults
 from errands.tasks import load
 
@@ -149,10 +147,10 @@ def test_patience_does_not_end_while_the_checkpoint_is_stored(tmp_path: Path, mo
 
     monkeypatch.setattr(train, "write_checkpoint", slowly)
     task = load("figure-1")
-    run = create(tmp_path / "run", prepare(task, "qcorm", settings=["eval_every=20"], steps=100, git={}), task)
+    run = create(tmp_path / "run", Request.of(task, "qcorm", settings=["eval_every=20"], steps=100), git={})
     (job,) = train.jobs_of(run)
     with pytest.raises(KeyboardInterrupt):
-        train.train_job(run, job, lambda beat: None, watch=lambda seed, evaluation: os.kill(os.getpid(), signal.SIGINT))
+        train.train_job(run, job, lambda update: None, watcher=lambda evaluation: os.kill(os.getpid(), signal.SIGINT))
     assert [stored.step for stored in documents(run.seed(0).path)] == [20]
 
 
@@ -166,22 +164,3 @@ def test_handlers_of_others_are_left_alone() -> None:
         assert (taken, wish.asked) == ([signal.SIGINT], 0)
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def test_an_interrupt_is_told_at_once_while_compiled_code_runs() -> None:
-    """Python's own handler waits until the digest is done, which takes longer than any thread needs to say a word."""
-    events = []
-    with told_at_once(lambda: events.append("told")), postponed() as wish:
-        threading.Thread(target=lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-        hashlib.pbkdf2_hmac("sha256", b"", b"", 3_000_000)
-        events.append("computed")
-        assert wish.asked == signal.SIGINT
-        wish.asked = 0
-    assert events == ["told", "computed"]
-
-
-def test_a_run_that_is_interrupted_says_at_once_that_it_stops_after_this_chunk(tmp_path: Path) -> None:
-    code, said = interrupted(tmp_path, signal.SIGINT, [word for word in TRAIN if word != "--quiet"], seeds=1)
-    first = said.index("stopping after this chunk of training, with a checkpoint; Ctrl-C again stops at once\n")
-    assert code == 130
-    assert said.index("errands: stopped; type 'errands resume it' to go on\n") > first

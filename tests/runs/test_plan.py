@@ -21,7 +21,9 @@ def test_the_plan_of_the_issue_has_seven_times_four_cells() -> None:
     cells = expand([block])
     assert len(cells) == 28
     assert sum(cell.seeds for cell in cells) == 280
-    assert cells[0] == Cell("delivery-2", 0, "qcorm", None, "tuned", (), None, 10)
+    assert cells[0] == Cell(
+        task="delivery-2", map_seed=0, learner="qcorm", machine=None, preset="tuned", settings=(), steps=None, seeds=10
+    )
     assert cells[1].machine == "agenda"
 
 

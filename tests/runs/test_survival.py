@@ -15,12 +15,12 @@ import pytest
 import errands
 from errands.errors import ConfigError, ErrandsError, StoreError, TaskError
 from errands.runs.documents import RunDocument, read_document
-from errands.runs.engines import train_apart
+from errands.runs.engines import train_in_processes
 from errands.runs.folder import HEAD, RunFolder, create, open_run
 from errands.runs.plan import expand, make_block, read_plan
 from errands.runs.progress import progress
 from errands.runs.provenance import git_state
-from errands.runs.request import for_steps, prepare
+from errands.runs.request import Request, for_steps
 from errands.runs.sweep import train_run
 from errands.runs.train import jobs_of, train_seed
 from errands.runs.verify import faults
@@ -29,8 +29,7 @@ from errands.tasks import load
 
 def begun(path: Path, **changes: Any) -> RunFolder:
     task = load("figure-1")
-    document = prepare(task, "qcorm", **{"steps": 2_000, "git": {}, "checkpoint_seconds": 1e-9, **changes})
-    return create(path, document, task)
+    return create(path, Request.of(task, "qcorm", **{"steps": 2_000, **changes}), 1e-9, {})
 
 
 def test_a_deleted_checkpoint_and_a_deleted_result_are_noticed(tmp_path: Path) -> None:
@@ -51,11 +50,11 @@ def test_a_deleted_checkpoint_and_a_deleted_result_are_noticed(tmp_path: Path) -
 
 def test_two_creations_of_one_folder_at_the_same_moment_make_one_run(tmp_path: Path) -> None:
     tasks = [load("figure-1"), load("corridor")]
-    documents = [prepare(task, "qcorm", steps=1_000, git={}) for task in tasks]
+    requests = [Request.of(task, "qcorm", steps=1_000) for task in tasks]
 
     def attempt(path: Path, which: int) -> str:
         try:
-            return create(path, documents[which], tasks[which]).task.name
+            return create(path, requests[which], git={}).task.name
         except StoreError as fault:
             return "" if "never overwritten" in str(fault) else f"unexpected: {fault}"
 
@@ -107,7 +106,7 @@ def test_workers_run_no_code_of_the_working_folder(tmp_path: Path, monkeypatch: 
     for name in ("numba", "multiprocessing", "random", "selectors"):
         Path(f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
     with progress(2, quiet=True) as told:
-        train_apart(jobs_of(run), 1, told, strict=True)
+        train_in_processes(jobs_of(run), 1, told, strict=True)
     assert run.finished
     assert not (tmp_path / "ran").exists()
     assert "PYTHONSAFEPATH" not in os.environ
@@ -202,18 +201,18 @@ limit = 50
 phrase = "end"
 """
         task = errands.Task.from_toml(text)
-        document = prepare(task, "crm", steps=600, settings=["eval_every=100", *settings], checkpoint_seconds=1e-9, git={})
-        run = create(tmp_path / "run", document, task)
+        request = Request.of(task, "crm", steps=600, settings=["eval_every=100", *settings])
+        run = create(tmp_path / "run", request, checkpoint_seconds=1e-9, git={})
         monkeypatch.setattr(Moody, "steps_until_fault", 450)
         told = r"'errands-test/Moody-v0' in step \d+ of an episode raised RuntimeError: the motor is hot; .* Seed 0 stopped at "
         with pytest.raises(TaskError, match=told + r"step \d+; its checkpoint of step \d+ is kept, .*traceback\.txt says where"):
-            train_seed(run, 0, lambda beat: None)
+            train_seed(run, 0, lambda update: None)
         place = run.seed(0)
         assert place.newest() is not None
         assert place.newest().document.step >= 100
         assert "the motor is hot" in (place.path / "traceback.txt").read_text()
         monkeypatch.setattr(Moody, "steps_until_fault", 10**9)
-        assert train_seed(open_run(run.path), 0, lambda beat: None).steps == 600
+        assert train_seed(open_run(run.path), 0, lambda update: None).steps == 600
     finally:
         gym.registry.pop("errands-test/Moody-v0")
 

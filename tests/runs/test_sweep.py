@@ -19,10 +19,11 @@ from errands.learners.base import memory
 from errands.runs import sweep as outlook
 from errands.runs import sweep as sweeping
 from errands.runs.cost import Cost, cost
-from errands.runs.folder import CellDocument, RunFolder, SweepFolder, create, open_sweep
+from errands.runs.documents import Cell
+from errands.runs.folder import RunFolder, SweepFolder, create, open_sweep
 from errands.runs.plan import make_block
 from errands.runs.progress import Progress
-from errands.runs.request import prepare
+from errands.runs.request import Request
 from errands.runs.sweep import (
     SHOWN,
     Outlook,
@@ -149,7 +150,7 @@ TASK = load("figure-1")
 
 
 def made(path: Path, seeds: list[int]) -> RunFolder:
-    return create(path, prepare(TASK, "crm", steps=2_000, seeds=seeds, git={}), TASK)
+    return create(path, Request.of(TASK, "crm", steps=2_000, seeds=seeds), git={})
 
 
 def test_every_seed_ends_and_what_has_ended_is_left_alone(tmp_path: Path) -> None:
@@ -183,14 +184,14 @@ def test_what_is_told_goes_to_standard_error(tmp_path: Path, capsys: pytest.Capt
 def test_the_first_fault_is_raised(tmp_path: Path) -> None:
     """The Boolean machine of fourteen boxes would take millions of gigabytes."""
     task = load("delivery-14")
-    run = create(tmp_path / "a", prepare(task, "crm", "boolean", steps=10, git={}), task)
+    run = create(tmp_path / "a", Request.of(task, "crm", "boolean", steps=10), git={})
     with pytest.raises(ErrandsError, match="the tables of CRM would take"):
         train_run(run, jobs=1, quiet=True)
 
 
-def cell(folder: str, seeds: int = 2) -> CellDocument:
-    return CellDocument(task="figure-1", map_seed=0, learner="crm", machine="agenda", preset="tuned", settings=[],
-                        steps=10, seeds=seeds, folder=folder)  # fmt: skip
+def cell(folder: str, seeds: int = 2) -> Cell:
+    return Cell(task="figure-1", map_seed=0, learner="crm", machine="agenda", preset="tuned", settings=(),
+                steps=10, seeds=seeds, folder=folder)  # fmt: skip
 
 
 A, B = cell("a", 3), cell("b", 1)
@@ -284,7 +285,7 @@ def test_more_steps_cost_more_and_tables_have_their_size(monkeypatch: pytest.Mon
     ticks = count()
     monkeypatch.setattr("errands.runs.cost.time", SimpleNamespace(perf_counter=lambda: next(ticks) / 1000))
     task = load("delivery-4")
-    few, many = (cost(prepare(task, "crm", steps=n, git={}), task) for n in (10_000, 100_000_000))
+    few, many = (cost(Request.of(task, "crm", steps=n)) for n in (10_000, 100_000_000))
     assert few.measured
     assert many.seconds > 100 * few.seconds
     # 31 agenda states, 100 cells, 4 actions, 8 bytes each
@@ -293,7 +294,7 @@ def test_more_steps_cost_more_and_tables_have_their_size(monkeypatch: pytest.Mon
 
 def test_a_machine_of_219201_states_is_reckoned_and_not_built() -> None:
     task = load("delivery-8")
-    found = cost(prepare(task, "crm", "boolean", steps=1_000_000, git={}), task)
+    found = cost(Request.of(task, "crm", "boolean", steps=1_000_000))
     assert not found.measured
     # Measured for seven and eight boxes: 0.05 to 0.28 ns per state and step; 219,201 states.
     assert 0.05e-3 * 219_201 < found.seconds < 0.28e-3 * 219_201
@@ -326,7 +327,7 @@ def test_long_plans_are_measured_in_part(tmp_path: Path, monkeypatch: pytest.Mon
     plan = [make_block({"task": "figure-1", "learner": "qcorm", "map_seed": "0..9", "seeds": 1, "steps": 1000})]
     sweep = begin(plan, tmp_path / "sweep")
     monkeypatch.setattr(outlook, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
-    monkeypatch.setattr("errands.runs.sweep.cost", lambda document, task: outlook.Cost(2.0, 100, True))
+    monkeypatch.setattr("errands.runs.sweep.cost", lambda request: outlook.Cost(2.0, 100, True))
     ahead = look_ahead(sweep, 1)
     assert ahead.seconds == 20.0
     assert [ahead.costs[cell.folder].measured for cell, _ in ahead.waiting] == [True] * 2 + [False] * 8

@@ -10,12 +10,11 @@ import pytest
 
 import errands
 from errands.errors import StoreError
-from errands.runs import train as training
 from errands.runs.checkpoint import steps
 from errands.runs.folder import RunFolder, create, open_run
-from errands.runs.request import prepare
+from errands.runs.request import Request
 from errands.runs.sweep import train_run
-from errands.runs.train import Beat, jobs_of, train_job, training_time
+from errands.runs.train import ProgressUpdate, jobs_of, train_job, training_time
 from errands.runs.verify import faults, verify_seed
 from errands.tasks import load
 
@@ -28,8 +27,8 @@ class Stop(KeyboardInterrupt):
 
 def begun(path: Path, seeds: int = 3, count: int = 800, learner: str = "qcorm") -> RunFolder:
     task = load("water-2")
-    document = prepare(task, learner, None, "tuned", SMALL, count, range(seeds), checkpoint_seconds=1e-9, git={})
-    return create(path, document, task)
+    request = Request.of(task, learner, settings=SMALL, steps=count, seeds=range(seeds))
+    return create(path, request, checkpoint_seconds=1e-9, git={})
 
 
 def kept(run: RunFolder) -> list[object]:
@@ -55,8 +54,8 @@ def test_all_seeds_of_a_deep_learner_are_one_job_and_tabular_seeds_are_not(whole
     assert whole.document.team == 3
     assert [job.seeds for job in jobs_of(whole)] == [(0, 1, 2)]
     office = load("office-3")
-    assert prepare(office, "crm", seeds=range(3), git={}).team == 0
-    assert prepare(load("water-2"), "qcorm", seeds=[5], git={}).team == 0
+    assert Request.of(office, "crm", seeds=range(3)).team == 0
+    assert Request.of(load("water-2"), "qcorm", seeds=[5]).team == 0
 
 
 def test_each_member_has_a_folder_of_its_own_and_seeds_differ(whole: RunFolder) -> None:
@@ -72,7 +71,7 @@ def test_each_member_has_a_folder_of_its_own_and_seeds_differ(whole: RunFolder) 
 def test_the_time_of_a_team_counts_once_and_that_of_seeds_apart_adds_up(whole: RunFolder, tmp_path: Path) -> None:
     assert {r.training_seconds for r in whole.results()} == {training_time(whole)}
     task = load("figure-1")
-    apart = create(tmp_path / "apart", prepare(task, "crm", steps=2_000, seeds=range(3), git={}), task)
+    apart = create(tmp_path / "apart", Request.of(task, "crm", steps=2_000, seeds=range(3)), git={})
     assert training_time(apart) == 0.0
     train_run(apart, quiet=True)
     each = [r.training_seconds for r in apart.results()]
@@ -83,16 +82,15 @@ def test_the_time_of_a_team_counts_once_and_that_of_seeds_apart_adds_up(whole: R
 def test_a_team_that_was_stopped_goes_on_to_the_same_bytes(
     whole: RunFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training, "BEAT", 0.0)
     torn = begun(tmp_path / "torn")
     (job,) = jobs_of(torn)
 
-    def interrupt(beat: Beat) -> None:
-        if beat.step >= 400:
+    def interrupt(update: ProgressUpdate) -> None:
+        if update.step >= 400:
             raise Stop
 
     with pytest.raises(Stop):
-        train_job(torn, job, interrupt)
+        train_job(torn, job, interrupt, report_seconds=0.0)
     assert {steps(place.path)[0] for place in torn.seeds()} == {200}
     # A crash between two members' checkpoints: one is a step ahead, and the team goes back to what all have.
     ahead = torn.seed(0)
@@ -127,7 +125,7 @@ def test_a_team_is_verified_by_training_it_again(whole: RunFolder) -> None:
 def test_a_job_whose_time_has_run_out_is_left_for_a_later_sitting(whole: RunFolder, tmp_path: Path) -> None:
     run = begun(tmp_path / "sitting")
     (job,) = jobs_of(run)
-    assert train_job(run, replace(job, until=time.time() - 1), lambda beat: None) == []
+    assert train_job(run, replace(job, until=time.time() - 1), lambda update: None) == []
     assert run.results() == []
     assert {steps(place.path)[0] for place in run.seeds()} == {200}
     train_run(open_run(run.path), quiet=True)

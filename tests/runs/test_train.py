@@ -16,8 +16,8 @@ from errands.machines import Reward
 from errands.runs import train as job
 from errands.runs.checkpoint import steps
 from errands.runs.folder import RunFolder, create
-from errands.runs.request import prepare
-from errands.runs.train import Beat, ended_well, train_seed
+from errands.runs.request import Request
+from errands.runs.train import ProgressUpdate, ended_well, train_seed
 from errands.runs.verify import faults
 from errands.tasks import Task, load
 
@@ -41,11 +41,11 @@ def begun(
 ) -> RunFolder:
     loaded = Task.from_toml(task) if "\n" in task else load(task)
     settings = ["eval_every=100", *changes]
-    document = prepare(loaded, learner, machine, "tuned", settings, count, seeds=[3], checkpoint_seconds=1e-9, git={})
-    return create(path, document, loaded)
+    request = Request.of(loaded, learner, machine=machine, settings=settings, steps=count, seeds=[3])
+    return create(path, request, checkpoint_seconds=1e-9, git={})
 
 
-def quiet(beat: Beat) -> None:
+def quiet(update: ProgressUpdate) -> None:
     """Hear nothing."""
 
 
@@ -66,16 +66,15 @@ def test_stopped_and_resumed_is_the_same_as_never_stopped(
 ) -> None:
     whole = begun(tmp_path / "whole", learner, machine, task)
     train_seed(whole, 3, quiet)
-    monkeypatch.setattr(job, "BEAT", 0.0)
     torn = begun(tmp_path / "torn", learner, machine, task)
     for stop in (200, 500, 600):
 
-        def interrupt(beat: Beat, stop: int = stop) -> None:
-            if beat.step >= stop:
+        def interrupt(update: ProgressUpdate, stop: int = stop) -> None:
+            if update.step >= stop:
                 raise Stop
 
         try:
-            train_seed(torn, 3, interrupt)
+            train_seed(torn, 3, interrupt, report_seconds=0.0)
         except Stop:
             assert not list(faults(torn.path))
             assert ended_well(torn.seed(3)) is None
@@ -91,13 +90,12 @@ from errands.runs import train as job
 from errands.runs.folder import open_run
 heard = []
 
-def kill(beat):
-    heard.append(beat)
+def kill(update):
+    heard.append(update)
     if len(heard) == 4:
         os.kill(os.getpid(), signal.SIGKILL)
 
-job.BEAT = 0.0
-job.train_seed(open_run(Path(sys.argv[1])), 3, kill)
+job.train_seed(open_run(Path(sys.argv[1])), 3, kill, report_seconds=0.0)
 """
 
 
@@ -110,9 +108,8 @@ def test_a_search_that_was_killed_goes_on_after_its_last_stored_edge(
     assert subprocess.run([sys.executable, "-c", KILLED, str(torn.path)], check=False).returncode == -signal.SIGKILL
     stored = steps(torn.seed(3).path)[0]
     assert 0 < stored < result.steps
-    monkeypatch.setattr(job, "BEAT", 0.0)
     heard: list[int] = []
-    train_seed(torn, 3, lambda beat: heard.append(beat.step))
+    train_seed(torn, 3, lambda update: heard.append(update.step), report_seconds=0.0)
     assert min(heard) > stored
     assert kept(torn) == kept(whole)
 
@@ -122,23 +119,22 @@ def test_a_search_with_deep_edges_goes_on_after_its_last_stored_edge(
 ) -> None:
     small = ("width=8", "depth=1", "rollouts=2", "edge_limit=30", "edge_steps=120", "platform=cpu")
     whole, torn = (begun(tmp_path / name, "dirl", None, "water-2", 2_000, *small) for name in ("whole", "torn"))
-    heard: list[Beat] = []
+    heard: list[ProgressUpdate] = []
     result = train_seed(whole, 3, heard.append)
     assert heard[0].note == "seed 3 takes 720 of 2,000 steps at most"
     assert result.training_steps is not None
     assert result.row()["training_steps"] + result.row()["rollout_steps"] == result.steps <= 720
-    monkeypatch.setattr(job, "BEAT", 0.0)
 
-    def interrupt(beat: Beat) -> None:
+    def interrupt(update: ProgressUpdate) -> None:
         if steps(torn.seed(3).path):
             raise Stop
 
     with pytest.raises(Stop):
-        train_seed(torn, 3, interrupt)
+        train_seed(torn, 3, interrupt, report_seconds=0.0)
     (stored,) = steps(torn.seed(3).path)
     heard.clear()
-    train_seed(torn, 3, heard.append)
-    assert all(beat.step > stored for beat in heard if not beat.note)
+    train_seed(torn, 3, heard.append, report_seconds=0.0)
+    assert all(update.step > stored for update in heard if not update.note)
     assert kept(torn) == kept(whole)
 
 
@@ -171,7 +167,7 @@ def test_a_damaged_checkpoint_is_told_and_the_one_before_it_used(tmp_path: Path)
     (place.path / "checkpoint-1500.safetensors").write_bytes(b"")
     place.finish.unlink()
     heard: list[str] = []
-    train_seed(run, 3, lambda beat: heard.append(beat.note))
+    train_seed(run, 3, lambda update: heard.append(update.note))
     assert "checkpoint-1500.safetensors is damaged" in heard[0]
     assert "going on from step 1,400" in heard[0]
     assert kept(run) == good
@@ -200,7 +196,7 @@ def test_tables_whose_checkpoints_do_not_fit_are_refused_before_the_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = begun(tmp_path / "large", "crm", "agenda")
-    student = job.learner_of(run.document, run.task, 3)
+    student = run.request.new_learner(3)
     monkeypatch.setattr(job, "memory", lambda: 3 * sum(array.nbytes for array in student.save().values()))
     with pytest.raises(TaskError, match="two thirds of it while a checkpoint is written"):
         train_seed(run, 3, quiet)

@@ -8,14 +8,12 @@ from pathlib import Path
 import pytest
 
 from errands.errors import StoreError
-from errands.runs import train
 from errands.runs.checkpoint import steps
 from errands.runs.folder import RunFolder, create
-from errands.runs.keep import opened_run
 from errands.runs.plan import make_block
-from errands.runs.request import prepare
+from errands.runs.request import Request
 from errands.runs.sweep import begin, train_run, train_sweep
-from errands.runs.train import train_seed
+from errands.runs.train import stored_run, train_seed
 from errands.runs.verify import faults, verify_seed
 from errands.tasks import load
 from errands.viewer.sources import replay_stored
@@ -24,12 +22,12 @@ from errands.viewer.sources import replay_stored
 def begun(path: Path, steps: int = 1000, alpha: float = 0.5) -> RunFolder:
     task = load("figure-1")
     settings = ["eval_every=100", f"alpha={alpha}"]
-    return create(path, prepare(task, "crm", settings=settings, steps=steps, seeds=[1], checkpoint_seconds=1e-9, git={}), task)
+    return create(path, Request.of(task, "crm", settings=settings, steps=steps, seeds=[1]), checkpoint_seconds=1e-9, git={})
 
 
 def test_a_run_repeats_itself_to_its_first_checkpoint_and_beyond(tmp_path: Path) -> None:
     run = begun(tmp_path / "run")
-    train_seed(run, 1, lambda beat: None)
+    train_seed(run, 1, lambda update: None)
     first = verify_seed(run, 1)
     assert (first.steps, first.evaluations, first.tables, first.differences) == (100, 1, True, ())
     whole = verify_seed(run, 1, 1000)
@@ -39,7 +37,7 @@ def test_a_run_repeats_itself_to_its_first_checkpoint_and_beyond(tmp_path: Path)
 
 def test_a_run_of_other_settings_differs_and_the_tables_are_named(tmp_path: Path) -> None:
     run, other = begun(tmp_path / "run"), begun(tmp_path / "other", alpha=0.4)
-    train_seed(other, 1, lambda beat: None)
+    train_seed(other, 1, lambda update: None)
     (run.path / "seed-1").mkdir()
     for path in other.seed(1).path.iterdir():
         (run.seed(1).path / path.name).write_bytes(path.read_bytes())
@@ -55,23 +53,21 @@ def test_a_run_that_was_not_begun_cannot_be_verified(tmp_path: Path) -> None:
 def half_trained(path: Path) -> RunFolder:
     """A run that was stopped after some checkpoints."""
     task = load("figure-1")
-    document = prepare(task, "crm", settings=["eval_every=100"], steps=1000, seeds=[1], checkpoint_seconds=1e-9, git={})
-    run = create(path, document, task)
+    request = Request.of(task, "crm", settings=["eval_every=100"], steps=1000, seeds=[1])
+    run = create(path, request, checkpoint_seconds=1e-9, git={})
 
-    def stop(beat: object) -> None:
+    def stop(update: object) -> None:
         if steps(run.seed(1).path)[:1] >= [500]:
             raise KeyboardInterrupt
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(train, "BEAT", 0.0)
-        with pytest.raises(KeyboardInterrupt):
-            train_seed(run, 1, stop)
+    with pytest.raises(KeyboardInterrupt):
+        train_seed(run, 1, stop, report_seconds=0.0)
     return run
 
 
 def test_the_newest_checkpoint_is_missed_in_a_run_that_has_not_ended(tmp_path: Path) -> None:
     run, whole = half_trained(tmp_path / "run"), begun(tmp_path / "whole")
-    train_seed(whole, 1, lambda beat: None)
+    train_seed(whole, 1, lambda update: None)
     place = run.seed(1)
     last, reserve = steps(place.path)
     assert list(faults(run.path)) == []
@@ -80,7 +76,7 @@ def test_the_newest_checkpoint_is_missed_in_a_run_that_has_not_ended(tmp_path: P
     (missing,) = faults(run.path)
     assert f"checkpoint-{last}.json is missing, though it was the newest" in missing
     notes: list[str] = []
-    train_seed(run, 1, lambda beat: notes.append(beat.note))
+    train_seed(run, 1, lambda update: notes.append(update.note))
     assert any(f"checkpoint-{last}.json is missing; going on from step {reserve:,} instead" in note for note in notes)
     assert list(faults(run.path)) == []
     assert place.table.read_bytes() == whole.seed(1).table.read_bytes()
@@ -89,11 +85,11 @@ def test_the_newest_checkpoint_is_missed_in_a_run_that_has_not_ended(tmp_path: P
 def test_a_seed_from_another_run_is_neither_read_nor_overwritten(tmp_path: Path) -> None:
     run, other = begun(tmp_path / "run"), begun(tmp_path / "other", alpha=0.4)
     for each in (run, other):
-        train_seed(each, 1, lambda beat: None)
+        train_seed(each, 1, lambda update: None)
     shutil.rmtree(run.seed(1).path)
     shutil.copytree(other.seed(1).path, run.seed(1).path)
     before = {path: path.read_bytes() for path in run.seed(1).path.iterdir()}
-    for act in (train_run, RunFolder.results, replay_stored, lambda run: opened_run(str(run.path), 1)):
+    for act in (train_run, RunFolder.results, replay_stored, lambda run: stored_run(run, 1)):
         with pytest.raises(StoreError, match="belongs to another run: it was not written for this"):
             act(run)
     # Nor without their result: then their checkpoints would be gone on from.

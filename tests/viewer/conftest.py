@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from errands.runs.folder import RunFolder, create
-from errands.runs.request import prepare
+from errands.runs.request import Request
 from errands.runs.sweep import train_run
 from errands.tasks import Task, load
 from errands.viewer.api import Api
@@ -33,8 +33,8 @@ phrase = "any_order(b1, after=s)"
 
 
 def trained(runs: Path, name: str, task: Task, learner: str, steps: int, seeds: int) -> RunFolder:
-    document = prepare(task, learner, None, "tuned", ["eval_every=1000"], steps, range(seeds), 60.0, {})
-    run = create(runs / name, document, task)
+    request = Request.of(task, learner, settings=["eval_every=1000"], steps=steps, seeds=range(seeds))
+    run = create(runs / name, request, checkpoint_seconds=60.0, git={})
     train_run(run, 1, quiet=True)
     return run
 

@@ -10,7 +10,7 @@ import pytest
 
 import errands
 from errands.runs.folder import create
-from errands.runs.request import prepare
+from errands.runs.request import Request
 from errands.runs.sweep import train_run
 from errands.viewer.api import Api
 
@@ -67,7 +67,7 @@ def test_a_run_that_is_said_to_have_ended_is_shown_with_all_that_it_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = errands.load("figure-1")
-    run = create(tmp_path / "run", prepare(task, "crm", steps=100, git={}), task)
+    run = create(tmp_path / "run", Request.of(task, "crm", steps=100), git={})
     api = Api(tmp_path)
 
     def ending(name: str) -> str:

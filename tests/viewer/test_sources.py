@@ -11,7 +11,7 @@ from errands.analysis.curve import curve_of
 from errands.errors import ConfigError, StoreError
 from errands.machines.stepping import Stepper
 from errands.runs.folder import create, open_run
-from errands.runs.request import prepare
+from errands.runs.request import Request
 from errands.runs.train import train_seed
 from errands.tasks import load
 from errands.viewer.replay import record
@@ -30,8 +30,8 @@ from errands.worlds.grid import DOWN, LEFT, RIGHT, UP
 
 def test_stored_moments_show_what_the_run_did_from_before_it_learnt(tmp_path: Path) -> None:
     task = errands.load("office-2")
-    run = create(tmp_path / "r", prepare(task, "crm", None, "tuned", ["eval_every=100"], 3_000, [0], 60.0, {}), task)
-    train_seed(run, 0, lambda beat: None)
+    run = create(tmp_path / "r", Request.of(task, "crm", settings=["eval_every=100"], steps=3_000, seeds=[0]), 60.0, {})
+    train_seed(run, 0, lambda update: None)
     known = {e.step: (e.episode_length, e.success) for e in run.seed(0).evaluations()}
     replay = replay_stored(run, 0)
     assert [e.step for e in replay.episodes] == [0, 100, 200, 400, 800, 1_600, 3_000]
@@ -42,8 +42,8 @@ def test_stored_moments_show_what_the_run_did_from_before_it_learnt(tmp_path: Pa
 
 def test_a_moment_with_a_changed_byte_is_left_out(tmp_path: Path) -> None:
     task = errands.load("figure-1")
-    run = create(tmp_path / "r", prepare(task, "crm", None, "tuned", ["eval_every=100"], 400, [0], 60.0, {}), task)
-    train_seed(run, 0, lambda beat: None)
+    run = create(tmp_path / "r", Request.of(task, "crm", settings=["eval_every=100"], steps=400, seeds=[0]), 60.0, {})
+    train_seed(run, 0, lambda update: None)
     (path,) = run.seed(0).path.glob("moment-200-*")
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
@@ -99,12 +99,12 @@ def test_curves_are_those_of_the_store(runs: Path) -> None:
 
 
 def test_a_run_under_way_shows_its_newest_checkpoint(runs: Path, tmp_path: Path) -> None:
-    document = prepare(load("figure-1"), "qcorm", None, "tuned", ["eval_every=500"], 5_000, [0, 1], 60.0, {})
-    run = create(tmp_path / "live", document, load("figure-1"))
+    request = Request.of(load("figure-1"), "qcorm", settings=["eval_every=500"], steps=5_000, seeds=[0, 1])
+    run = create(tmp_path / "live", request, checkpoint_seconds=60.0, git={})
     with pytest.raises(StoreError, match="no checkpoint yet"):
         replay_stored(run, 0)
     assert progress_of(run)["seeds"][0]["step"] == 0
-    train_seed(run, 0, lambda beat: None)
+    train_seed(run, 0, lambda update: None)
     (run.path / "seed-0" / "result.json").unlink()
     now = progress_of(run)
     assert (now["finished"], now["seeds"][0]["step"], now["seeds"][0]["checkpoint"]) == (False, 5_000, 5_000)

@@ -12,7 +12,7 @@ import pytest
 
 from errands.errors import ConfigError, SpecError, UnknownName
 from errands.runs.folder import RunFolder, create, open_run
-from errands.runs.request import prepare
+from errands.runs.request import Request
 from errands.tasks import load
 from errands.tasks.catalogue import task_text
 from errands.viewer import training
@@ -132,8 +132,8 @@ def test_runs_of_others_are_not_known_here(trainer: Trainer) -> None:
 
 @pytest.fixture
 def endless(tmp_path: Path) -> RunFolder:
-    document = prepare(load("delivery-8"), "crm", None, "tuned", [], 10**9, [0], 60.0, {})
-    return create(tmp_path / "endless", document, load("delivery-8"))
+    request = Request.of(load("delivery-8"), "crm", steps=10**9, seeds=[0])
+    return create(tmp_path / "endless", request, checkpoint_seconds=60.0, git={})
 
 
 def started(run: RunFolder, seconds: int) -> subprocess.Popen[bytes]:

@@ -70,20 +70,20 @@ def _sizes(task: Task) -> dict[str, int]:
 
 def _train(task: Task, quiet: bool) -> tuple[Run, list[Shown]]:
     """The trained run, and looks at the learner before it began and at evaluations 1, 2, 4, 8, ..."""
-    from errands.learners.tabular.qcorm import QCoRM, QCoRMConfig
-    from errands.runs.run import judge
+    from errands.learners.tabular.qcorm import QCoRMConfig
+    from errands.runs.request import Request
+    from errands.runs.train import Trainer
     from errands.viewer.sources import look
 
     config = QCoRMConfig(eval_every=EVERY, epsilon_anneal=(50_000, 70_000), xi_anneal=(100_000, STEPS))
-    learner = QCoRM(task, config, 0)
-    evaluations, moments = [], [look(learner, final=False)]
+    trainer = Trainer(Request.of(task, "qcorm", steps=STEPS, config=config), [0])
+    moments = [look(trainer.lead, final=False)]
     with counting("training QCoRM on figure-1", STEPS, quiet) as report:
-        for evaluation in learner.train(STEPS):
-            evaluations.append(evaluation)
-            if len(evaluations) & (len(evaluations) - 1) == 0:
-                moments.append(look(learner, final=False))
-            report(evaluation.step)
-    return judge(learner, "qcorm", None, "tuned", tuple(evaluations), 0.0), moments
+        for count, _ in enumerate(trainer.stages(), 1):
+            if count & (count - 1) == 0:
+                moments.append(look(trainer.lead, final=False))
+            report(trainer.lead.step)
+    return trainer.runs()[0], moments
 
 
 def _scout(task: Task) -> str:

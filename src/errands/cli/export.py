@@ -51,9 +51,10 @@ def run(arguments: Arguments) -> Answer:
     files: dict[str, str] = {}
     seed = folder.document.seeds[0] if arguments.seed is None else arguments.seed
     if arguments.as_ == "policy":
-        from errands.runs.keep import opened_run
+        from errands.runs.train import stored_run
 
-        files["policy"] = str(opened_run(str(path), arguments.seed).export(arguments.output or f"{folder.name}.safetensors"))
+        run = stored_run(folder, folder.known_seed(arguments.seed))
+        files["policy"] = str(run.export(arguments.output or f"{folder.name}.safetensors"))
     replay = replay_stored(folder, arguments.seed) if wanted else None
     if replay is not None:
         makers = {

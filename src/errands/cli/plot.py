@@ -138,7 +138,7 @@ def _learnt(arguments: Arguments) -> tuple[Task, Learner | None, str]:
     """The task and the trained learner of a run, or of a task with --learner; no learner for a task alone."""
     from errands.learners import make_learner
     from errands.runs.folder import find, open_run
-    from errands.runs.keep import stored_learner
+    from errands.runs.train import stored_learner
     from errands.tasks.catalogue import load
 
     name = arguments.subjects[0]

@@ -66,7 +66,7 @@ def run(arguments: Arguments) -> Answer:
     """Plan, predict, train, and tell."""
     from datetime import datetime
 
-    from errands.runs.folder import RUNS, SweepFolder, at_free_name, check_name
+    from errands.runs.folder import RUNS, SweepFolder, check_name, create_unique
     from errands.runs.sweep import begin, planned
 
     if not arguments.checkpoint_every > 0:
@@ -82,7 +82,7 @@ def run(arguments: Arguments) -> Answer:
     if arguments.name is not None:
         sweep = begin(blocks, RUNS / check_name(arguments.name), arguments.checkpoint_every)
     else:
-        sweep = at_free_name(stem, lambda path: begin(blocks, path, arguments.checkpoint_every))
+        sweep = create_unique(stem, lambda path: begin(blocks, path, arguments.checkpoint_every))
     return finish(sweep, arguments.jobs, arguments.quiet, arguments.engine, arguments.address, arguments.seconds)
 
 

@@ -32,7 +32,7 @@ def tell_run(folder: RunFolder) -> Answer:
 def run_document(folder: RunFolder, results: list[ResultDocument]) -> dict[str, Any]:
     """The document of `errands train --json`."""
     from errands.learners import entry_of
-    from errands.runs.documents import narrowest, neat
+    from errands.runs.documents import int_if_whole, narrowest
 
     known = folder.document
     best = next((r.optimum for r in results if r.optimum is not None), None)
@@ -41,7 +41,7 @@ def run_document(folder: RunFolder, results: list[ResultDocument]) -> dict[str, 
         "learner": known.learner,
         "machine": known.machine or entry_of(known.learner).own,
         "preset": known.preset,
-        "optimum": neat(best),
+        "optimum": int_if_whole(best),
         "bounds": narrowest(r.known_bounds for r in results),
         "runs": [result.row() for result in results],
         "folder": str(folder.path),

@@ -54,10 +54,9 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Create the folder, train, and tell what came out."""
-    from errands.runs.folder import check_name
+    from errands.runs.folder import check_name, create_named
     from errands.runs.progress import writer_of
-    from errands.runs.request import created, prepare
-    from errands.runs.train import learner_of
+    from errands.runs.request import Request
     from errands.tasks.catalogue import load
 
     for option, given in (("seeds", arguments.seeds), ("jobs", arguments.jobs)):
@@ -73,17 +72,16 @@ def run(arguments: Arguments) -> Answer:
     task = load(arguments.task, arguments.map_seed)
     settings = list(arguments.set) + ([] if arguments.eval_every is None else [f"eval_every={arguments.eval_every}"])
     seeds = [arguments.seed or 0] if arguments.seeds is None else range(arguments.seeds)
-    document = prepare(
-        task, arguments.learner, arguments.machine, arguments.preset, settings, arguments.steps, seeds,
-        arguments.checkpoint_every,
-    )  # fmt: skip
-    student = learner_of(document, task, document.seeds[0])  # what cannot be trained is refused before a folder is made
-    folder = created(document, task, name)
-    return finish(folder, arguments.jobs, arguments.quiet, student if len(document.seeds) == 1 else None, arguments.log)
+    request = Request.of(
+        task, arguments.learner, arguments.machine, arguments.preset, settings, arguments.steps, seeds
+    )
+    learner = request.new_learner(request.seeds[0])  # what cannot be trained is refused before a folder is made
+    folder = create_named(request, name, arguments.checkpoint_every)
+    return finish(folder, arguments.jobs, arguments.quiet, learner if len(request.seeds) == 1 else None, arguments.log)
 
 
 def finish(
-    folder: RunFolder, jobs: int | None, quiet: bool, student: Learner | None = None, log: str | None = None
+    folder: RunFolder, jobs: int | None, quiet: bool, learner: Learner | None = None, log: str | None = None
 ) -> Answer:
     """Train what is left of a run and tell what came out; when interrupted, say how to go on."""
     from errands.runs.interrupts import resumable
@@ -91,5 +89,5 @@ def finish(
     from errands.runs.sweep import train_run
 
     with resumable(f"errands resume {folder.name}"), logged(folder, log):
-        train_run(folder, jobs, quiet, student)
+        train_run(folder, jobs, quiet, learner)
     return tell_run(folder)

@@ -30,6 +30,8 @@ class Entry:
     """Whether it is evaluated only at its end: each budget is then a run of its own, and no curve joins two."""
     stops: bool = False
     """Whether it ends by itself, once it has proved its policy; `steps` is then the most that it may take."""
+    default_steps: int = 1_000_000
+    """Training steps where none are asked for."""
 
 
 _DEEP = "errands.learners.deep.learner:DeepLearner"
@@ -59,7 +61,8 @@ LEARNERS: Mapping[str, Entry] = {
         "errands.learners.dirl:DiRL", "errands.learners.dirl.deep:DeepDiRL", own="agenda", apart=True,
     ),
     "scout": Entry(
-        "ours: learn the world once, plan, stop with a certificate", "errands.learners.scout:Scout", None, stops=True
+        "ours: learn the world once, plan, stop with a certificate", "errands.learners.scout:Scout", None, stops=True,
+        default_steps=20_000,
     ),
 }  # fmt: skip
 

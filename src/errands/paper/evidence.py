@@ -13,8 +13,8 @@ from errands.analysis.statistics import Growth, growth, spread
 from errands.errors import StoreError
 from errands.oracle.one_policy import one_policy_per_subtask
 from errands.paper.panels import STOPPING, Key, is_pace, key_of, subtasks_of, task_and_map
-from errands.runs.documents import ResultDocument
-from errands.runs.folder import CellDocument, SweepFolder, open_run
+from errands.runs.documents import Cell, ResultDocument
+from errands.runs.folder import SweepFolder, open_run
 from errands.runs.train import training_time
 from errands.tasks.catalogue import load
 
@@ -134,7 +134,7 @@ class Origin:
 
 def gather(sweep: SweepFolder) -> Gathered:
     """The evidence of the cells of a sweep; runs that were cut short count as far as they came."""
-    groups: dict[Key, list[CellDocument]] = {}
+    groups: dict[Key, list[Cell]] = {}
     for cell in sweep.document.cells:
         groups.setdefault(key_of(cell), []).append(cell)
     curves, paces, errors, open_ends, total = dict[Key, Curve](), dict[Key, tuple[float, ...]](), [], [], 0.0

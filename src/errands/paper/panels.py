@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from errands.errors import UnknownName
 from errands.learners import LEARNERS
 from errands.learners.presets import as_document, config_of
 from errands.machines.counting import size
 from errands.runs.cost import PER_STATE
-from errands.runs.plan import Block, Cell, make_block
+from errands.runs.documents import Cell
+from errands.runs.plan import Block, make_block
 from errands.tasks.catalogue import load
-
-if TYPE_CHECKING:
-    from errands.runs.folder import CellDocument
 
 Key = tuple[str, str, str]
 """What a measurement is looked up by: task with its map, method, and preset or (for the pace of networks) kind of network."""
@@ -305,7 +303,7 @@ def _large(task: str, method: Method, profile: Profile) -> str:
     return f"its Boolean machine has {states:,} states, {much}; ask for it with --boolean-large"
 
 
-def key_of(cell: Cell | CellDocument) -> Key:
+def key_of(cell: Cell) -> Key:
     """What a cell of a plan is looked up by."""
     words = dict(word.split("=", 1) for word in cell.settings)
     variant = tuple(word for word in cell.settings if word.split("=", 1)[0] in VARIANTS)
@@ -314,7 +312,7 @@ def key_of(cell: Cell | CellDocument) -> Key:
     return task_name(cell.task, cell.map_seed), method, under
 
 
-def is_pace(cell: Cell | CellDocument) -> bool:
+def is_pace(cell: Cell) -> bool:
     """Whether a cell only measures the pace of a network: it starts to learn at once, and is evaluated four times."""
     return "warmup=1" in cell.settings and f"eval_every={_pace_interval(cell.steps or 0)}" in cell.settings
 

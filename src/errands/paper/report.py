@@ -34,7 +34,7 @@ from errands.paper.panels import (
 from errands.plots.charts import bars, draw_bars, draw_runtimes, runtimes
 from errands.plots.curves import draw_curves, learning_curves
 from errands.plots.style import as_svg
-from errands.runs.documents import neat
+from errands.runs.documents import int_if_whole
 from errands.runs.files import write_file
 
 METHODS = tuple(dict.fromkeys(method.name for method in (*TABULAR, *DEEP)))
@@ -147,7 +147,7 @@ def summaries(evidence: Evidence) -> tuple[dict[str, Any], ...]:
         reference = reference_of(list(mine.values()))
         for (_, name, preset), curve in mine.items():
             row = {**summarise(curve, reference).row(), "name": name}
-            lengths = {key: neat(row[key]) for key in ("optimum", "reference")}
+            lengths = {key: int_if_whole(row[key]) for key in ("optimum", "reference")}
             rows.append({"task": row.pop("task"), "name": row.pop("name"), "preset": preset, **row, **lengths})
     return tuple(rows)
 

@@ -12,10 +12,11 @@ from errands.paper.claims import ALL, CLAIMS, UNKNOWN, WITH_OPTIMUM, WITHOUT_OPT
 from errands.paper.evidence import OTHER_WINDOWS, WINDOW, Evidence, Origin, gather
 from errands.paper.panels import EVERYTHING, Choice, Panel, Profile, Skipped, plan
 from errands.paper.report import Report, figures, listed, runtime_rows, summaries
-from errands.runs.folder import SWEEP, CellDocument, SweepFolder, open_sweep
+from errands.runs.documents import Cell
+from errands.runs.folder import SWEEP, SweepFolder, open_sweep
 from errands.runs.plan import Block, expand
 from errands.runs.provenance import computer, versions
-from errands.runs.sweep import begin, cell_of, extend, extended, planned
+from errands.runs.sweep import begin, extend, extended, planned
 from errands.tasks.catalogue import load
 
 SHOWN = 12
@@ -47,9 +48,9 @@ def prepare(
     sweep = _sweep(blocks, output, dry)
     wanted = set(expand(blocks))
     # The folder may hold cells of other panels from before; they are neither trained nor judged now.
-    cells = [document for document in sweep.document.cells if cell_of(document) in wanted]
-    for document in cells:
-        _check_settings(sweep, document)
+    cells = [cell for cell in sweep.document.cells if cell.unplaced in wanted]
+    for cell in cells:
+        _check_settings(sweep, cell)
     view = SweepFolder(sweep.path, sweep.document.model_copy(update={"cells": cells}))
     return Reproduction(tuple(panels), profile, view, (*skipped, *left))
 
@@ -61,7 +62,7 @@ def _sweep(blocks: Sequence[Block], output: Path, dry: bool) -> SweepFolder:
     return SweepFolder(output, planned(blocks)) if dry else begin(blocks, output)
 
 
-def _check_settings(sweep: SweepFolder, cell: CellDocument) -> None:
+def _check_settings(sweep: SweepFolder, cell: Cell) -> None:
     """Refuse a folder whose runs were made with other settings than the presets have now."""
     head = sweep.head(cell)
     if head is None or cell.task in sweep.document.files:

@@ -15,10 +15,8 @@ from typing import NamedTuple
 from errands.errors import ErrandsError, TaskError
 from errands.learners import is_finite, make_learner
 from errands.machines import size
-from errands.runs.documents import RunDocument
-from errands.runs.train import learner_of
+from errands.runs.request import Request
 from errands.tasks.catalogue import load
-from errands.tasks.task import Task
 
 SAMPLE = 0.02
 """Seconds for which a learner is measured."""
@@ -37,27 +35,27 @@ class Cost:
     measured: bool
 
 
-def cost(document: RunDocument, task: Task) -> Cost:
+def cost(request: Request) -> Cost:
     """The cost of one seed of a run."""
-    states = _enumerated(document, task)
+    task, states = request.task, _enumerated(request)
     if task.finite is not None and states > MOST_STATES:
-        nanoseconds, tables = PER_STATE[document.learner]
+        nanoseconds, tables = PER_STATE[request.learner]
         rows = task.finite.table.next.shape[0] * (task.finite.table.next.shape[1] + 1)
-        return Cost(document.steps * nanoseconds * states * 1e-9, 8 * tables * rows * states, False)
-    return _measured(document, task)
+        return Cost(request.steps * nanoseconds * states * 1e-9, 8 * tables * rows * states, False)
+    return _measured(request)
 
 
-def _enumerated(document: RunDocument, task: Task) -> int:
+def _enumerated(request: Request) -> int:
     """How many states a learner that enumerates its machine has to build."""
-    if document.learner not in PER_STATE:
+    if request.learner not in PER_STATE:
         return 0
-    sizes = size(task.machine)
-    return int(sizes.boolean if document.machine == "boolean" else sizes.agenda)
+    sizes = size(request.task.machine)
+    return int(sizes.boolean if request.machine == "boolean" else sizes.agenda)
 
 
-def _measured(document: RunDocument, task: Task) -> Cost:
-    learner = learner_of(document, task, document.seeds[0])
-    training = learner.stages(document.steps)
+def _measured(request: Request) -> Cost:
+    learner = request.new_learner(request.seeds[0])
+    training = learner.stages(request.steps)
     # The first stage may have to compile; it is left out of the measurement.
     next(training, None)
     began, first = time.perf_counter(), learner.step
@@ -66,12 +64,12 @@ def _measured(document: RunDocument, task: Task) -> Cost:
             break
     spent, done = time.perf_counter() - began, learner.step - first
     held = sum(x.nbytes for x in learner.written().values())
-    return Cost(spent / done * document.steps if done and not learner.finished else spent, held, True)
+    return Cost(spent / done * request.steps if done and not learner.finished else spent, held, True)
 
 
-def quick(document: RunDocument, task: Task, seeds: int) -> bool:
+def quick(request: Request, seeds: int) -> bool:
     """Whether all seeds take less time than starting other processes for them."""
-    return is_finite(task) and cost(document, task).seconds * seeds < 3.0
+    return is_finite(request.task) and cost(request).seconds * seeds < 3.0
 
 
 SIZES = (2, 8, 16, 30)

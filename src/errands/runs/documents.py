@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from errands.errors import StoreError
 from errands.runs.files import digest, read_file, write_file
 
-MAX_DOCUMENT = 8_000_000
+MAX_DOCUMENT, MAX_SWEEP = 8_000_000, 128_000_000
 Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Count = Annotated[int, Field(ge=0, lt=2**53)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
@@ -60,7 +60,22 @@ class RunDocument(Document):
     @property
     def method(self) -> str:
         """The learner, with its machine where it has a choice: crm (agenda)."""
-        return f"{self.learner} ({self.machine})" if self.machine else self.learner
+        return method_name(self.learner, self.machine)
+
+    @property
+    def groups(self) -> list[tuple[int, ...]]:
+        """The seeds that train together."""
+        return grouped(self.seeds, self.team)
+
+
+def method_name(learner: str, machine: str | None) -> str:
+    """A learner, with its machine where it has a choice."""
+    return f"{learner} ({machine})" if machine else learner
+
+
+def grouped(seeds: Sequence[int], team: int) -> list[tuple[int, ...]]:
+    """Seeds cut into teams of so many that train side by side; each alone where there are none."""
+    return [tuple(seeds[i : i + (team or 1)]) for i in range(0, len(seeds), team or 1)]
 
 
 class CheckpointDocument(Document):
@@ -164,7 +179,7 @@ class ResultDocument(Document):
     @property
     def known_bounds(self) -> dict[str, Any] | None:
         """The optimum as its own lower and upper bound; where it is not known, the learner's own bounds."""
-        if (best := neat(self.optimum)) is not None:
+        if (best := int_if_whole(self.optimum)) is not None:
             return {"lower": best, "upper": best, "proved": True, "delta": None}
         return None if self.bounds is None else self.bounds.model_dump()
 
@@ -179,7 +194,47 @@ def narrowest(known: Iterable[dict[str, Any] | None]) -> dict[str, Any] | None:
     return min((bounds for bounds in known if bounds is not None), key=width, default=None)
 
 
-def neat(number: float | None) -> float | int | None:
+class Cell(Document):
+    """One run of a plan: a learner on a task, for seeds 0..seeds-1, all by their names, since plans have thousands."""
+
+    task: Annotated[str, Field(min_length=1, max_length=1000)]
+    map_seed: Annotated[int, Field(ge=0, lt=2**63)]
+    learner: Name
+    machine: Name | None
+    preset: Name
+    settings: Annotated[tuple[str, ...], Field(strict=False)]
+    steps: Annotated[int, Field(ge=1, lt=2**53)] | None
+    seeds: Annotated[int, Field(ge=1, le=100_000)]
+    folder: Annotated[str, Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,99})?$")] = ""
+    """The name of its run folder; empty where it has none yet."""
+
+    @property
+    def unplaced(self) -> Cell:
+        """What is asked for, wherever it lies."""
+        return self.model_copy(update={"folder": ""})
+
+
+class SweepDocument(Document):
+    """sweep.json: all cells of the plan, the task files among them, and when it was begun."""
+
+    kind: Literal["errands sweep"] = "errands sweep"
+    format: Literal[1] = 1
+    cells: list[Cell] = Field(min_length=1)
+    files: dict[str, str]
+    """The text of each task that was given as a file."""
+    checkpoint_seconds: float = Field(gt=0)
+    created: str
+    git: dict[str, str]
+
+    @field_validator("cells")
+    @classmethod
+    def _apart(cls, cells: list[Cell]) -> list[Cell]:
+        if len({cell.folder for cell in cells if cell.folder}) < len(cells):
+            raise ValueError("two cells have the same folder, or one has none")
+        return cells
+
+
+def int_if_whole(number: float | None) -> float | int | None:
     """A whole number without a point."""
     return int(number) if number is not None and float(number).is_integer() else number
 

@@ -23,9 +23,9 @@ from errands.errors import ConfigError, ErrandsError, StoreError, install
 from errands.runs.documents import MAX_DOCUMENT, ResultDocument
 from errands.runs.files import WriteError, read_file, write_file
 from errands.runs.folder import HEAD, TASK, RunFolder, open_run
-from errands.runs.interrupts import FAREWELL, Terminated, exit_code, terminable
+from errands.runs.interrupts import SHUTDOWN_SECONDS, Terminated, exit_code, terminable
 from errands.runs.progress import Progress
-from errands.runs.train import Beat, Job, Report, ended_well, failed, jobs_of, train_job
+from errands.runs.train import Job, ProgressUpdate, Report, ended_well, failed, jobs_of, train_job
 from errands.tasks.spec import MAX_BYTES
 from errands.worlds.imports import allow, allowed
 
@@ -33,7 +33,7 @@ from errands.worlds.imports import allow, allowed
 def train_here(jobs: Iterable[Job], progress: Progress, strict: bool) -> None:
     """Train jobs one after the other in this process; `strict` raises the first fault instead of recording it."""
     for job in jobs:
-        progress.end(job, attempt(job, partial(progress.beat, job), strict))
+        progress.end(job, attempt(job, partial(progress.update, job), strict))
 
 
 def attempt(job: Job, report: Report, strict: bool) -> list[ResultDocument]:
@@ -69,7 +69,7 @@ class _Worker:
     job: Job | None = None
 
 
-def train_apart(jobs: Iterable[Job], count: int, progress: Progress, strict: bool) -> None:
+def train_in_processes(jobs: Iterable[Job], count: int, progress: Progress, strict: bool) -> None:
     """Train seeds in `count` processes; a process that dies is replaced and its seed recorded as failed."""
     share_gpu()
     waiting = iter(jobs)
@@ -90,7 +90,7 @@ def train_apart(jobs: Iterable[Job], count: int, progress: Progress, strict: boo
                         busy.append(worker)
     except KeyboardInterrupt:
         # All at once, so that they store their checkpoints side by side; those that cannot are killed below.
-        end = time.monotonic() + FAREWELL
+        end = time.monotonic() + SHUTDOWN_SECONDS
         for worker in workers:
             worker.process.terminate()
         for worker in workers:
@@ -115,7 +115,7 @@ def _start() -> _Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs, allowed()), daemon=True)
-    with _isolated(), _deaf():
+    with _isolated(), _sigint_blocked():
         process.start()
     # Only the worker may hold its end of the pipe, else its death would not be seen as an end of file on ours.
     theirs.close()
@@ -137,7 +137,7 @@ def _isolated() -> Iterator[None]:
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
+def _sigint_blocked() -> Iterator[None]:
     """Processes started inside begin with Ctrl-C put off: until `_work` ignores it, it would end them with a traceback."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -174,8 +174,8 @@ def _listen(worker: _Worker, progress: Progress, strict: bool) -> bool:
         if strict:
             raise fault from None
         message = record(open_run(job.path), job, fault)
-    if isinstance(message, Beat):
-        progress.beat(job, message)
+    if isinstance(message, ProgressUpdate):
+        progress.update(job, message)
         return False
     if isinstance(message, list):
         progress.end(job, message)
@@ -202,10 +202,10 @@ def _work_on(connection: Connection) -> None:
             job, strict = connection.recv()
             try:
                 message: object = attempt(job, connection.send, strict)
-            # Faults are progress as plain ones: a library's exception may not survive the way through a pipe.
+            # Faults are told as plain ones: a library's exception may not survive the way through a pipe.
             except StoreError as fault:
                 message = StoreError(str(fault))
-            except Exception as fault:  # noqa: BLE001 (it is progress by the parent)
+            except Exception as fault:  # noqa: BLE001 (it is told by the parent)
                 known = isinstance(fault, ErrandsError)
                 message = ErrandsError(str(fault) if known else f"{type(fault).__name__}: {fault}")
             connection.send(message)
@@ -231,7 +231,7 @@ RESULT = "result.json"
 def train_on_ray(jobs: Iterable[Job], address: str | None, progress: Progress) -> None:
     """Train seeds on a cluster ('auto' or host:port), or on a Ray of this machine when there is no address."""
     ray = _connected(address)
-    train = ray.remote(num_cpus=1, max_retries=RETRIES)(train_away)
+    train = ray.remote(num_cpus=1, max_retries=RETRIES)(train_in_folder)
     waiting, under_way = iter(jobs), dict[Any, Job]()
     # A bounded number is handed over: jobs are made lazily, and a sweep's folders come into being one by one.
     room = max(2, AHEAD * int(ray.cluster_resources().get("CPU", 1)))
@@ -264,7 +264,7 @@ def _store(run: RunFolder, job: Job, files: dict[str, bytes], error: str) -> Non
         record(run, job, ErrandsError(error))
 
 
-def train_away(head: bytes, text: bytes, seeds: Sequence[int], imports: Sequence[str] = ()) -> tuple[dict[str, bytes], str]:
+def train_in_folder(head: bytes, text: bytes, seeds: Sequence[int], imports: Sequence[str] = ()) -> tuple[dict[str, bytes], str]:
     """What a worker does: train a job in a folder of its own and bring back the files, or say what went wrong.
 
     `head` and `text` are the very bytes of run.json and task.toml: files of seeds repeat the checksum of their run.json.
@@ -276,7 +276,7 @@ def train_away(head: bytes, text: bytes, seeds: Sequence[int], imports: Sequence
             write_file(Path(folder) / HEAD, head)
             run = open_run(Path(folder))
             (job,) = jobs_of(run, seeds)
-            train_job(run, job, lambda beat: None)
+            train_job(run, job, lambda update: None)
         except Exception as fault:  # noqa: BLE001 (whatever a learner runs into is recorded by the driver)
             return {}, f"{type(fault).__name__}: {fault}"
         places = [run.seed(seed).path for seed in seeds]

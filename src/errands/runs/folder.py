@@ -6,31 +6,33 @@ import difflib
 import math
 import os
 import re
-from collections.abc import Callable, Iterator
+import shutil
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, BinaryIO, Literal, TypeVar
-
-from pydantic import Field, field_validator
+from typing import BinaryIO, TypeVar
 
 from errands.errors import ConfigError, SpecError, StoreError
 from errands.runs import checkpoint as checkpoints
 from errands.runs.checkpoint import HEADER, MAX_TABLE, line, parse, render, wide
 from errands.runs.documents import (
     MAX_DOCUMENT,
+    MAX_SWEEP,
+    Cell,
     CheckpointDocument,
-    Document,
-    Name,
     ResultDocument,
     RunDocument,
+    SweepDocument,
     damaged,
     read_document,
     write_document,
 )
 from errands.runs.files import NEW, alone_in, digest, make_folder, read_file, refusal, write_file
 from errands.runs.provenance import changes_since
+from errands.runs.request import CHECKPOINT_SECONDS, Request
 from errands.tables import Evaluation
 from errands.tasks.spec import MAX_BYTES
 from errands.tasks.task import Task
@@ -65,6 +67,11 @@ class RunFolder:
     def identity(self) -> str:
         """The checksum of run.json, which files of its seeds repeat."""
         return identity_of(self.path)
+
+    @cached_property
+    def request(self) -> Request:
+        """What it asks for, with its settings read."""
+        return Request.stored(self.document, self.task)
 
     @cached_property
     def changes(self) -> list[str]:
@@ -109,7 +116,7 @@ class Taken(StoreError):
 T = TypeVar("T")
 
 
-def at_free_name(name: str, make: Callable[[Path], T], runs: Path = RUNS) -> T:
+def create_unique(name: str, make: Callable[[Path], T], runs: Path = RUNS) -> T:
     """What `make` creates in runs/NAME, or in NAME-2, NAME-3, ... where that exists, even since a moment ago."""
     for number in range(1, 10_000):
         with suppress(Taken):
@@ -117,15 +124,50 @@ def at_free_name(name: str, make: Callable[[Path], T], runs: Path = RUNS) -> T:
     raise StoreError(f"10,000 folders are called {name} in {runs}; choose a --name")
 
 
-def create(path: Path, document: RunDocument, task: Task) -> RunFolder:
+def create(
+    path: Path, request: Request, checkpoint_seconds: float = CHECKPOINT_SECONDS, git: dict[str, str] | None = None
+) -> RunFolder:
     """A new run folder; an existing one is never overwritten."""
-    text = task.stored_text().encode()
+    text = request.task.stored_text().encode()
+    document = request.document(digest(text), checkpoint_seconds, git)
     # A folder without run.json was left by a kill, or by a sweep that noted a refused cell: it may be used.
     with _new(path, _leftover):
         # run.json comes last: it holds the checksum of task.toml, and a folder counts as a run only once it is there.
         write_file(path / TASK, text)
-        write_document(path / HEAD, document.model_copy(update={"task_sha256": digest(text)}))
-    return open_run(path, task)
+        write_document(path / HEAD, document)
+    return open_run(path, request.task)
+
+
+def create_named(
+    request: Request, name: str | None = None, checkpoint_seconds: float = CHECKPOINT_SECONDS, runs: Path = RUNS
+) -> RunFolder:
+    """The new folder of a run under runs/; without a name it is called by task, learner, date and time."""
+    if name is not None:
+        return create(runs / check_name(name), request, checkpoint_seconds)
+    machine = f"-{request.machine}" if request.machine == "boolean" else ""
+    stem = f"{slug(request.task.name)}-{request.learner}{machine}-{datetime.now():%Y%m%d-%H%M%S}"
+    return create_unique(stem, lambda path: create(path, request, checkpoint_seconds), runs)
+
+
+def slug(text: str) -> str:
+    """A text as part of a folder's name."""
+    safe = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in text)
+    return safe.strip("-.")[:50] or "task"
+
+
+def copy_run(source: Path, target: Path) -> Path:
+    """A copy of a run folder."""
+    check_name(target.name)
+    if target.exists():
+        raise StoreError(f"{target} exists and is never overwritten; choose another path")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # Copied under another name and renamed at the end: a kill leaves no half of a run under the wanted name.
+    temporary = target.with_name(f".{target.name}.copy")
+    shutil.rmtree(temporary, ignore_errors=True)
+    # Links stay links: what they name outside the run is not copied in.
+    shutil.copytree(source, temporary, symlinks=True)
+    temporary.rename(target)
+    return target
 
 
 @contextmanager
@@ -277,13 +319,13 @@ class SeedFolder:
         checkpoints.note_newest(self.path, document)
 
     @contextmanager
-    def table_from(self, evaluations: list[Evaluation]) -> Iterator[Table]:
-        """The table cut back to these evaluations and open to be continued; `add` puts new ones into the list, too."""
+    def table_from(self, evaluations: Sequence[Evaluation]) -> Iterator[Table]:
+        """The table cut back to these evaluations and open to be continued."""
         # Rows that were written after the checkpoint go: training from the checkpoint will write the same ones again.
         write_file(self.table, render(evaluations))
         try:
             with open(self.table, "ab", buffering=1 << 16) as out:
-                yield Table(out, self.table, evaluations, wide(evaluations))
+                yield Table(out, self.table, list(evaluations), wide(evaluations))
         except OSError as fault:
             raise refusal(self.table, fault) from None
 
@@ -343,43 +385,6 @@ def live(folder: SeedFolder) -> list[Evaluation]:
     return parse(whole, folder.table) if len(whole) >= len(HEADER) else []
 
 
-MAX_SWEEP = 128_000_000
-
-
-class CellDocument(Document):
-    """One learner on one task, for seeds 0..seeds-1."""
-
-    task: Annotated[str, Field(min_length=1, max_length=1000)]
-    map_seed: Annotated[int, Field(ge=0, lt=2**63)]
-    learner: Name
-    machine: Name | None
-    preset: Name
-    settings: list[str]
-    steps: Annotated[int, Field(ge=1, lt=2**53)] | None
-    seeds: Annotated[int, Field(ge=1, le=100_000)]
-    folder: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
-
-
-class SweepDocument(Document):
-    """sweep.json: all cells of the plan, the task files among them, and when it was begun."""
-
-    kind: Literal["errands sweep"] = "errands sweep"
-    format: Literal[1] = 1
-    cells: list[CellDocument] = Field(min_length=1)
-    files: dict[str, str]
-    """The text of each task that was given as a file."""
-    checkpoint_seconds: float = Field(gt=0)
-    created: str
-    git: dict[str, str]
-
-    @field_validator("cells")
-    @classmethod
-    def _apart(cls, cells: list[CellDocument]) -> list[CellDocument]:
-        if len({cell.folder for cell in cells}) < len(cells):
-            raise ValueError("two cells have the same folder")
-        return cells
-
-
 @dataclass(frozen=True)
 class SweepFolder:
     """A sweep that was begun."""
@@ -387,11 +392,11 @@ class SweepFolder:
     path: Path
     document: SweepDocument
 
-    def cell(self, cell: CellDocument) -> Path:
+    def cell(self, cell: Cell) -> Path:
         """The run folder of a cell."""
         return self.path / cell.folder
 
-    def results(self) -> Iterator[tuple[CellDocument, ResultDocument]]:
+    def results(self) -> Iterator[tuple[Cell, ResultDocument]]:
         """The results of all seeds that have ended, in the order of the plan; only the small files are read."""
         for cell in self.document.cells:
             path = self.cell(cell)
@@ -402,13 +407,13 @@ class SweepFolder:
                 if result is not None:
                     yield cell, result
 
-    def seeds(self, cell: CellDocument) -> Iterator[SeedFolder]:
+    def seeds(self, cell: Cell) -> Iterator[SeedFolder]:
         """The seed folders of a cell, begun or not; its task is not read."""
         path = self.cell(cell)
         run = identity_of(path) if self.head(cell) else None
         return (SeedFolder(path / f"seed-{seed}", seed, run) for seed in range(cell.seeds))
 
-    def head(self, cell: CellDocument) -> RunDocument | None:
+    def head(self, cell: Cell) -> RunDocument | None:
         """What was stored about a cell when it was begun; None before that."""
         path = self.cell(cell) / HEAD
         return read_document(path, RunDocument) if path.exists() else None
@@ -444,6 +449,14 @@ def find(name: str, runs: Path = RUNS) -> Path:
     newest = f"{', '.join(known[:-7:-1])}{' and older ones' if len(known) > 6 else ''}"
     hint = f"did you mean '{near[0]}'?" if near else f"{runs}/ has no runs" if not known else f"{runs}/ has {newest}"
     raise StoreError(f"'{name[:200]}' is no run or sweep: it has neither {HEAD} nor {SWEEP}; {hint}")
+
+
+def find_run(name: str) -> Path:
+    """The folder of a run, not of a sweep."""
+    path = find(name)
+    if not (path / HEAD).is_file():
+        raise StoreError(f"{path} is a sweep of several runs; open one of its folders, such as {path}/<cell>")
+    return path
 
 
 def folders(runs: Path = RUNS) -> list[Path]:

@@ -13,7 +13,7 @@ PATIENCE = 3.0
 """Seconds that a safe place is waited for; then an interrupt is obeyed wherever the training is."""
 AGAIN = 1.0
 """Seconds after which it is obeyed again: an exception is lost in what a C library calls back, as while code is compiled."""
-FAREWELL = 30.0
+SHUTDOWN_SECONDS = 30.0
 """Seconds that other processes get to come to a safe place and to store their checkpoints there; then they are killed."""
 
 

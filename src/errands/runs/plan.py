@@ -6,7 +6,6 @@ import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +15,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from errands.errors import ConfigError, UnknownName
 from errands.learners import entry_of
 from errands.learners.presets import PRESETS
+from errands.runs.documents import Cell
 from errands.tasks.catalogue import load_file, task_text
 
 MAX_BYTES, MAX_CELLS, MAX_RANGE, MAX_RUNS = 1_000_000, 200_000, 100_000, 5_000_000
@@ -80,20 +80,6 @@ class Block(BaseModel):
     vary: dict[str, list[bool | int | float | str]] = {}
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One run folder of a sweep: one learner on one task, for seeds 0..seeds-1."""
-
-    task: str
-    map_seed: int
-    learner: str
-    machine: str | None
-    preset: str
-    settings: tuple[str, ...]
-    steps: int | None
-    seeds: int
-
-
 def read_plan(text: str) -> list[Block]:
     """The blocks of a plan file: keys at the top hold for every [[runs]]; without [[runs]] they are the one block."""
     if len(text.encode(errors="surrogatepass")) > MAX_BYTES:
@@ -146,7 +132,10 @@ def _cells(block: Block) -> Iterator[Cell]:
         _check_task(task)
         for learner, preset, chosen in product(block.learner, block.preset, product(*varied)):
             for kind, steps in product(block.machine if entry_of(learner).machines else [None], block.steps):
-                yield Cell(task, map_seed, learner, kind, preset, (*fixed, *chosen), steps, block.seeds)
+                yield Cell(
+                    task=task, map_seed=map_seed, learner=learner, machine=kind, preset=preset,
+                    settings=(*fixed, *chosen), steps=steps, seeds=block.seeds,
+                )  # fmt: skip
 
 
 def _check_names(block: Block) -> None:

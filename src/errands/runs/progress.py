@@ -16,7 +16,7 @@ from typing import Any, TextIO
 from errands.errors import ConfigError, StoreError, install
 from errands.runs.documents import ResultDocument
 from errands.runs.folder import RunFolder, live
-from errands.runs.train import Beat, Job
+from errands.runs.train import Job, ProgressUpdate
 from errands.tables import Evaluation
 from errands.terminal import EVERY, clock, printable, table
 
@@ -31,28 +31,28 @@ class Progress:
     total: int
     out: TextIO
     quiet: bool = False
-    beats: dict[Job, Beat] = field(default_factory=dict)
+    updates: dict[Job, ProgressUpdate] = field(default_factory=dict)
     ended: int = 0
     faults: int = 0
     began: float = field(default_factory=time.monotonic)
     last_line: float = field(default_factory=time.monotonic)
     screen: Any = None
 
-    def beat(self, job: Job, beat: Beat) -> None:
+    def update(self, job: Job, update: ProgressUpdate) -> None:
         """A seed has come further."""
-        self.beats[job] = beat
-        if beat.note:
-            self.note(beat.note)
+        self.updates[job] = update
+        if update.note:
+            self.note(update.note)
         if self.screen is not None:
             self.screen.update(self.table())
         elif not self.quiet and time.monotonic() - self.last_line >= EVERY:
             self.last_line = time.monotonic()
-            for other, last in list(self.beats.items())[:ROWS]:
+            for other, last in list(self.updates.items())[:ROWS]:
                 self._say(words(other, last))
 
     def end(self, job: Job, results: Sequence[ResultDocument]) -> None:
         """The seeds of a job have ended; none of them, when their time ran out before."""
-        self.beats.pop(job, None)
+        self.updates.pop(job, None)
         for result in results:
             self._ended(replace(job, seeds=(result.seed,)), result)
 
@@ -77,9 +77,9 @@ class Progress:
         spent = clock(time.monotonic() - self.began)
         title = f"{self.ended} of {self.total} ended, {self.faults} failed, {spent}"
         rows = table(title, COLUMNS[:1], COLUMNS[2:], words=COLUMNS[1:2])
-        for job, beat in list(self.beats.items())[:ROWS]:
-            done = f"{beat.step:,} / {beat.steps:,}"
-            numbers = (f"{beat.rate:,.0f}", _length(beat), _gap(beat) or "-", _left(beat))
+        for job, update in list(self.updates.items())[:ROWS]:
+            done = f"{update.step:,} / {update.steps:,}"
+            numbers = (f"{update.rate:,.0f}", _length(update), _gap(update) or "-", _left(update))
             rows.add_row(job.task, job.learner, job.numbers, done, *numbers)
         return rows
 
@@ -104,12 +104,12 @@ def progress(total: int, quiet: bool = False, out: TextIO | None = None) -> Iter
     telling.screen = None
 
 
-def words(job: Job, beat: Beat) -> str:
+def words(job: Job, update: ProgressUpdate) -> str:
     """Where a seed stands, on one line."""
-    under_way = f" of {beat.steps:,}" if beat.step < beat.steps else ""
-    gap = f", gap {_gap(beat)}" if _gap(beat) else ""
-    left = f", {_left(beat)} left" if under_way else ""
-    return f"{job.name}: {beat.step:,}{under_way} steps, {beat.rate:,.0f}/s, length {_length(beat)}{gap}{left}"
+    under_way = f" of {update.steps:,}" if update.step < update.steps else ""
+    gap = f", gap {_gap(update)}" if _gap(update) else ""
+    left = f", {_left(update)} left" if under_way else ""
+    return f"{job.name}: {update.step:,}{under_way} steps, {update.rate:,.0f}/s, length {_length(update)}{gap}{left}"
 
 
 def _ended(result: ResultDocument) -> str:
@@ -128,18 +128,18 @@ def spoken(length: float | None, success: float, episodes: int = 1) -> str:
     return f"{steps} (no success)" if episodes == 1 or success <= 0 else f"{steps} (success {success:.3g})"
 
 
-def _length(beat: Beat) -> str:
-    last = beat.last
+def _length(update: ProgressUpdate) -> str:
+    last = update.last
     return "-" if last is None else spoken(last.episode_length, last.success, last.episodes)
 
 
-def _gap(beat: Beat) -> str:
-    gap = beat.last.gap(beat.best) if beat.last else None
+def _gap(update: ProgressUpdate) -> str:
+    gap = update.last.gap(update.best) if update.last else None
     return "" if gap is None else f"{gap:g}"
 
 
-def _left(beat: Beat) -> str:
-    return clock((beat.steps - beat.step) / beat.rate) if beat.rate > 0 else "?"
+def _left(update: ProgressUpdate) -> str:
+    return clock((update.steps - update.step) / update.rate) if update.rate > 0 else "?"
 
 
 LOOK_EVERY = 1.0

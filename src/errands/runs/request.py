@@ -1,73 +1,119 @@
-"""From what was asked for to the document of a run folder, and the folder: defaults, settings, versions, names."""
+"""What is asked for: task, learner, machine, settings, steps and seeds as one value, and run.json as what is stored of it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from numbers import Real
 from pathlib import Path
 
 from errands.errors import ConfigError
-from errands.learners import default_learner, entry_of, home_of, is_finite, machine_of
-from errands.learners.base import LearnerConfig, memory
-from errands.learners.presets import CUSTOM, Settings, as_document, config_of
-from errands.runs.documents import RunDocument
-from errands.runs.files import digest
-from errands.runs.folder import RUNS, RunFolder, at_free_name, create
+from errands.learners import default_learner, entry_of, home_of, is_finite, machine_of, make_learner
+from errands.learners.base import Learner, LearnerConfig, memory
+from errands.learners.presets import CUSTOM, Settings, as_document, config_of, stored_config
+from errands.runs.documents import RunDocument, grouped, method_name
 from errands.runs.provenance import computer, git_state, versions
 from errands.tasks.task import Task
 from errands.worlds.imports import NAMELESS, allowed, registrar
 
 CHECKPOINT_SECONDS = 10.0
-SCOUT_STEPS, STEPS = 20_000, 1_000_000
 TEAMS = "errands.learners.deep.learner:DeepLearner"
 """The learner whose seeds can be trained in teams."""
-LARGEST_TEAM, ROW = 64, 500
+MAX_TEAM, ROW_BYTES = 64, 500
 """Seeds of a team at most, and bytes that one remembered step takes, reckoned generously."""
 
 
-def prepare(
-    task: Task,
-    learner: str | None = None,
-    machine: str | None = None,
-    preset: str = "tuned",
-    settings: Settings = (),
-    steps: int | None = None,
-    seeds: Sequence[int] = (0,),
-    checkpoint_seconds: float = CHECKPOINT_SECONDS,
-    git: dict[str, str] | None = None,
-    config: LearnerConfig | None = None,
-) -> RunDocument:
-    """The document of a run; whatever cannot be trained is refused here, before anything is written."""
-    name = learner or default_learner(task)
-    entry_of(name)
-    if not seeds:
-        raise ConfigError("no seed was asked for; train at least one")
-    if any(not 0 <= seed < 2**63 for seed in seeds):
-        raise ConfigError(f"seed {next(s for s in seeds if not 0 <= s < 2**63)} was asked for; seeds are 0 or more")
-    if len(set(seeds)) < len(seeds):
-        raise ConfigError("a seed was asked for more than once; the same seed gives the same run")
-    if not 0 < checkpoint_seconds < math.inf:
-        raise ConfigError(f"checkpoints every {checkpoint_seconds} seconds were asked for; give a positive number")
-    chosen, label = configured(task, name, preset, settings, config)
-    return RunDocument(
-        task=task.name,
-        task_sha256=digest(task.stored_text().encode()),
-        learner=name,
-        machine=machine_of(name, machine),
-        preset=label,
-        config=as_document(chosen),
-        steps=for_steps(steps if steps is not None else SCOUT_STEPS if name == "scout" else STEPS, chosen),
-        seeds=list(seeds),
-        team=_team(task, name, chosen, len(seeds)),
-        checkpoint_seconds=float(checkpoint_seconds),
-        imports=imports_of(task),
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions=versions(task.world.kind, not is_finite(task)),
-        git=git_state(Path.cwd()) if git is None else git,
-        computer=computer(),
-    )
+@dataclass(frozen=True)
+class Request:
+    """What is to be trained: made once by whoever asks (Python, a command, a plan, the page, a folder) and passed whole."""
+
+    task: Task
+    learner: str
+    machine: str | None
+    preset: str
+    config: LearnerConfig
+    steps: int
+    seeds: tuple[int, ...]
+    team: int
+    """How many seeds train side by side in one process; their bytes depend on it. 0: each trains alone."""
+
+    @classmethod
+    def of(
+        cls,
+        task: Task,
+        learner: str | None = None,
+        machine: str | None = None,
+        preset: str = "tuned",
+        settings: Settings = (),
+        steps: int | None = None,
+        seeds: Sequence[int] = (0,),
+        config: LearnerConfig | None = None,
+    ) -> Request:
+        """The request with defaults filled in; whatever cannot be trained is refused here, before anything is written."""
+        name = learner or default_learner(task)
+        entry = entry_of(name)
+        if not seeds:
+            raise ConfigError("no seed was asked for; train at least one")
+        if any(not 0 <= seed < 2**63 for seed in seeds):
+            raise ConfigError(f"seed {next(s for s in seeds if not 0 <= s < 2**63)} was asked for; seeds are 0 or more")
+        if len(set(seeds)) < len(seeds):
+            raise ConfigError("a seed was asked for more than once; the same seed gives the same run")
+        chosen = machine_of(name, machine)
+        if config is not None and settings:
+            raise ConfigError("both config and settings were given; give the settings alone, or inside the config")
+        whole = config_of(name, preset, task, settings) if config is None else config
+        number = for_steps(entry.default_steps if steps is None else steps, whole)
+        team = _team(task, name, whole, len(seeds))
+        return cls(task, name, chosen, preset if config is None else CUSTOM, whole, number, tuple(seeds), team)
+
+    @classmethod
+    def stored(cls, document: RunDocument, task: Task) -> Request:
+        """What a run.json asks for; a StoreError where its settings are those of another version."""
+        config = stored_config(document.learner, task, document.config)
+        seeds = tuple(document.seeds)
+        return cls(
+            task, document.learner, document.machine, document.preset, config, document.steps, seeds, document.team
+        )
+
+    @property
+    def method(self) -> str:
+        """The learner, with its machine where it has a choice: crm (agenda)."""
+        return method_name(self.learner, self.machine)
+
+    @property
+    def groups(self) -> list[tuple[int, ...]]:
+        """The seeds that train together: teams, or each alone."""
+        return grouped(self.seeds, self.team)
+
+    def new_learner(self, seed: int) -> Learner:
+        """The untrained learner of a seed that trains alone."""
+        return make_learner(self.task, self.learner, seed, self.machine, self.config)
+
+    def document(
+        self, task_sha256: str, checkpoint_seconds: float = CHECKPOINT_SECONDS, git: dict[str, str] | None = None
+    ) -> RunDocument:
+        """What is stored of it, with the versions and the machine of now."""
+        if not 0 < checkpoint_seconds < math.inf:
+            raise ConfigError(f"checkpoints every {checkpoint_seconds} seconds were asked for; give a positive number")
+        return RunDocument(
+            task=self.task.name,
+            task_sha256=task_sha256,
+            learner=self.learner,
+            machine=self.machine,
+            preset=self.preset,
+            config=as_document(self.config),
+            steps=self.steps,
+            seeds=list(self.seeds),
+            team=self.team,
+            checkpoint_seconds=float(checkpoint_seconds),
+            imports=imports_of(self.task),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            versions=versions(self.task.world.kind, not is_finite(self.task)),
+            git=git_state(Path.cwd()) if git is None else git,
+            computer=computer(),
+        )
 
 
 def imports_of(task: Task) -> list[str]:
@@ -88,8 +134,8 @@ def _team(task: Task, learner: str, config: LearnerConfig, seeds: int) -> int:
     """How many seeds train side by side: deep learners do, as many as half of the memory holds; 0 where each is alone."""
     if seeds < 2 or home_of(task, learner) != TEAMS:
         return 0
-    replay = ROW * getattr(config, "capacity", 0)
-    return max(1, min(seeds, LARGEST_TEAM, int(memory() / 2 / max(replay, 1))))
+    replay = ROW_BYTES * getattr(config, "capacity", 0)
+    return max(1, min(seeds, MAX_TEAM, int(memory() / 2 / max(replay, 1))))
 
 
 def for_steps(steps: int, config: LearnerConfig | None = None) -> int:
@@ -106,29 +152,3 @@ def for_steps(steps: int, config: LearnerConfig | None = None) -> int:
             f"{-(-int(steps) // each) * each}"
         )
     return int(steps)
-
-
-def configured(
-    task: Task, learner: str, preset: str, settings: Settings, config: LearnerConfig | None
-) -> tuple[LearnerConfig, str]:
-    """The settings of a learner and what they are called: a preset with `settings` on top, or a whole custom `config`."""
-    if config is None:
-        return config_of(learner, preset, task, settings), preset
-    if settings:
-        raise ConfigError("both config and settings were given; give the settings alone, or inside the config")
-    return config, CUSTOM
-
-
-def created(document: RunDocument, task: Task, name: str | None = None, runs: Path = RUNS) -> RunFolder:
-    """The new folder of a run; without a name it is called by task, learner, date and time."""
-    if name is not None:
-        return create(runs / name, document, task)
-    machine = f"-{document.machine}" if document.machine == "boolean" else ""
-    stem = f"{plain(document.task)}-{document.learner}{machine}-{datetime.now():%Y%m%d-%H%M%S}"
-    return at_free_name(stem, lambda path: create(path, document, task), runs)
-
-
-def plain(text: str) -> str:
-    """A text as part of a folder's name."""
-    safe = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in text)
-    return safe.strip("-.")[:50] or "task"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-import time
+import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -11,22 +12,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from errands.errors import ConfigError, StoreError, TaskError
-from errands.learners import default_learner, home_of, machine_of, make_learner
 from errands.learners.base import Learner, LearnerConfig
 from errands.learners.presets import Settings
 from errands.oracle.certificate import Bounds, Certificate
 from errands.oracle.episode import Policy
 from errands.oracle.optimum import Optimum, optimum
-from errands.runs.request import TEAMS, configured, for_steps
+from errands.runs.request import Request
 from errands.tables import Evaluation
 from errands.tasks.catalogue import load
 from errands.tasks.task import Task, card
 from errands.worlds.base import numbered
-from errands.worlds.imports import allow
+from errands.worlds.imports import NAMELESS, allow
 
 if TYPE_CHECKING:
     from errands.oracle.episode import Sample
     from errands.policies.agent import TaskAgent
+    from errands.runs.folder import RunFolder
 
 Watcher = Callable[[Evaluation], bool | None]
 """Called with every evaluation; False ends the training."""
@@ -66,7 +67,7 @@ class Run:
     wall_seconds: float
     counts: Mapping[str, int] = field(default_factory=dict)
     """How `steps` divides by what they were for, where the method tells kinds apart (DiRL: training and rollouts)."""
-    student: Learner | None = field(default=None, repr=False, compare=False)
+    trained: Learner | None = field(default=None, repr=False, compare=False)
     """The learner itself, as training left it."""
     folder: Path | None = None
     """Where it is stored, if it is."""
@@ -114,9 +115,12 @@ class Run:
 
     def save(self, path: str | Path) -> Path:
         """Store the run as a folder that `errands.open` and every command read; an existing folder is never overwritten."""
-        from errands.runs.keep import copy_run, store_run
+        from errands.runs.folder import copy_run
+        from errands.runs.train import store_run
 
-        return copy_run(self.folder, Path(path)) if self.folder is not None else store_run(self, Path(path))
+        if self.folder is not None:
+            return copy_run(self.folder, Path(path))
+        return _nameable(store_run(self, Path(path))).path
 
     def export(self, path: str | Path) -> Path:
         """The policy as one safetensors file for numpy alone; `errands.read_policy` reads it."""
@@ -171,7 +175,7 @@ def first_optimal_step(evaluations: Sequence[Evaluation], best: float | None) ->
 
 @overload
 def train(
-    task: Task | str, learner: str | None = None, steps: int = 1_000_000, seed: int = 0, machine: str | None = None,
+    task: Task | str, learner: str | None = None, steps: int | None = None, seed: int = 0, machine: str | None = None,
     config: LearnerConfig | None = None, preset: str = "tuned", settings: Settings = (), *, seeds: None = None,
     name: str | None = None, on_evaluation: Watcher | None = None,
 ) -> Run: ...  # fmt: skip
@@ -179,7 +183,7 @@ def train(
 
 @overload
 def train(
-    task: Task | str, learner: str | None = None, steps: int = 1_000_000, seed: int = 0, machine: str | None = None,
+    task: Task | str, learner: str | None = None, steps: int | None = None, seed: int = 0, machine: str | None = None,
     config: LearnerConfig | None = None, preset: str = "tuned", settings: Settings = (), *, seeds: int | Sequence[int],
     name: str | None = None, on_evaluation: Watcher | None = None,
 ) -> list[Run]: ...  # fmt: skip
@@ -188,7 +192,7 @@ def train(
 def train(
     task: Task | str,
     learner: str | None = None,
-    steps: int = 1_000_000,
+    steps: int | None = None,
     seed: int = 0,
     machine: str | None = None,
     config: LearnerConfig | None = None,
@@ -204,7 +208,7 @@ def train(
     Parameters:
         task: a task, a catalogue name or the path of a task file.
         learner: a name from `errands learners`; without one scout on finite worlds, qcorm-plus elsewhere.
-        steps: training steps of each seed.
+        steps: training steps of each seed; by default as many as the learner's entry says: 1,000,000, for scout at most 20,000.
         seed: of everything random; the same seed gives the same run.
         machine: "agenda" or "boolean" for qrm, crm and hrm; the others have their own.
         config: all settings at once; it replaces the preset, and the run is labelled `custom`.
@@ -219,38 +223,39 @@ def train(
     >>> run.certificate.summary
     '10 steps, 0 more than the optimum'
     """
-    task = _task(task)
-    method = learner or default_learner(task)
-    numbers = _seeds(seed, seeds)
-    for_steps(steps)
+    from errands.runs.folder import create_named
+    from errands.runs.train import train as train_group
+
+    request = Request.of(_task(task), learner, machine, preset, settings, steps, _seeds(seed, seeds), config)
     if on_evaluation is not None and not callable(on_evaluation):
         raise ConfigError(f"on_evaluation is a {type(on_evaluation).__name__}; give a function of an evaluation")
-    if name is not None:
-        from errands.runs.keep import train_stored
-
-        runs = train_stored(task, method, steps, numbers, machine, config, preset, settings, name, on_evaluation)
+    if name is None:
+        runs = [run for group in request.groups for run in train_group(request, group, watcher=on_evaluation)]
     else:
-        chosen, label = configured(task, method, preset, settings, config)
-        for_steps(steps, chosen)
-        began, best = time.perf_counter(), best_length(task)
-        if len(numbers) > 1 and home_of(task, method) == TEAMS:
-            from errands.learners.deep.learner import DeepTeam
-
-            kind = machine_of(method, machine)
-            team: Any = DeepTeam(task, chosen, numbers, method, kind or "agenda")  # type: ignore[arg-type]
-            rows = _watched(team.train(steps), on_evaluation)
-            runs = [
-                judge(student, method, machine, label, tuple(mine), time.perf_counter() - began, best)
-                for student, mine in zip(team.members, zip(*rows, strict=True), strict=True)
-            ]
-        else:
-            runs = []
-            for number in numbers:
-                student, began = make_learner(task, method, number, machine, chosen), time.perf_counter()
-                rows = _watched(([e] for e in student.train(steps)), on_evaluation)
-                mine = tuple(row[0] for row in rows)
-                runs.append(judge(student, method, machine, label, mine, time.perf_counter() - began, best))
+        # A single learner is built before its folder: what it refuses leaves no folder behind.
+        first = request.new_learner(request.seeds[0]) if len(request.seeds) == 1 else None
+        runs = _finished(_nameable(create_named(request, name)), on_evaluation, first)
     return runs if seeds is not None else runs[0]
+
+
+def _finished(folder: RunFolder, watcher: Watcher | None, learner: Learner | None = None) -> list[Run]:
+    """Train in this process what is left of a run, and give back what is stored then."""
+    from errands.runs.train import jobs_of, stored_run, train_job
+
+    for job in jobs_of(folder):
+        train_job(folder, job, learner=learner, watcher=watcher)
+    return [stored_run(folder, seed) for seed in folder.document.seeds]
+
+
+def _nameable(folder: RunFolder) -> RunFolder:
+    """The folder itself; a warning where its task is made of things that no file can name."""
+    if marks := list(dict.fromkeys(re.findall(f"{NAMELESS}:([^\"]*)", folder.task.stored_text()))):
+        warnings.warn(
+            f"no file can name {', '.join(marks)}, so commands cannot open {folder.path}; move them as functions into a module "
+            f"that this program imports, or open it in Python with its task: errands.open('{folder.path}', task=task)",
+            stacklevel=3,
+        )
+    return folder
 
 
 def _task(task: Task | str) -> Task:
@@ -277,22 +282,10 @@ def _seeds(seed: int, seeds: int | Sequence[int] | None) -> list[int]:
     return [number.__index__() for number in numbers]
 
 
-def _watched(stages: Iterable[list[Evaluation]], watcher: Watcher | None) -> list[list[Evaluation]]:
-    """All evaluations, or those until a watcher has had enough."""
-    rows = []
-    for evaluations in stages:
-        rows.append(evaluations)
-        answers = [watcher(evaluation) for evaluation in evaluations] if watcher is not None else []
-        # None, which a watcher without a return gives, means to go on.
-        if any(answer is False for answer in answers):
-            break
-    return rows
-
-
 def training(
     task: Task | str,
     learner: str | None = None,
-    steps: int = 1_000_000,
+    steps: int | None = None,
     seed: int = 0,
     machine: str | None = None,
     config: LearnerConfig | None = None,
@@ -304,7 +297,7 @@ def training(
     Parameters:
         task: a task, a catalogue name or the path of a task file.
         learner: a name from `errands learners`; without one scout on finite worlds, qcorm-plus elsewhere.
-        steps: training steps.
+        steps: training steps; by default as many as the learner's entry says: 1,000,000, for scout at most 20,000.
         seed: of everything random; the same seed gives the same run.
         machine: "agenda" or "boolean" for qrm, crm and hrm; the others have their own.
         config: all settings at once in place of a preset.
@@ -318,11 +311,11 @@ def training(
     >>> evaluation.step < 50_000
     True
     """
-    task = _task(task)
-    method = learner or default_learner(task)
-    chosen, _ = configured(task, method, preset, settings, config)
-    (number,) = _seeds(seed, None)
-    yield from make_learner(task, method, number, machine, chosen).train(for_steps(steps, chosen))
+    from errands.runs.train import Trainer
+
+    request = Request.of(_task(task), learner, machine, preset, settings, steps, _seeds(seed, None), config)
+    for evaluations in Trainer(request, request.seeds).stages():
+        yield from evaluations or ()
 
 
 def open(  # noqa: A001 (errands.open)
@@ -341,10 +334,12 @@ def open(  # noqa: A001 (errands.open)
     >>> errands.open(folder).order
     ('b2', 's', 'b1', 's')
     """
-    from errands.runs.keep import opened_run
+    from errands.runs.folder import find_run, open_run
+    from errands.runs.train import stored_run
 
     allow(imports)
-    return opened_run(str(path), seed, task)
+    folder = open_run(find_run(str(path)), task)
+    return stored_run(folder, folder.known_seed(seed))
 
 
 def resume(
@@ -363,46 +358,44 @@ def resume(
     >>> errands.resume(folder)  # it had ended, so nothing was left
     <Run figure-1, qcorm, seed 0, 5,000 steps: 10 steps, 0 more than the optimum>
     """
-    from errands.runs.keep import resumed_runs
+    from errands.runs.folder import find_run, open_run
 
     allow(imports)
-    runs = resumed_runs(str(path), task, on_evaluation)
+    folder = open_run(find_run(str(path)), task)
+    if folder.changes and not folder.finished:
+        changes = "; ".join(folder.changes)
+        warnings.warn(f"{folder.name} goes on with other versions than those that began it: {changes}", stacklevel=2)
+    runs = _finished(folder, on_evaluation)
     return runs if len(runs) > 1 else runs[0]
 
 
 def judge(
-    student: Learner,
-    name: str,
-    machine: str | None,
-    preset: str,
-    evaluations: tuple[Evaluation, ...],
-    seconds: float,
-    best: Optimum | None = None,
+    learner: Learner, request: Request, evaluations: tuple[Evaluation, ...], seconds: float, best: Optimum | None = None
 ) -> Run:
     """The run of a trained learner, with its certificate."""
     from errands.oracle.certificate import certificate
 
-    policy = student.policy
-    finite = student.task.finite is not None
-    claim = getattr(student, "claim", None)
-    judged = certificate(policy, student.task, best=best, claim=claim) if finite else untabled(claim, evaluations)
+    policy = learner.policy
+    finite = learner.task.finite is not None
+    claim = getattr(learner, "claim", None)
+    judged = certificate(policy, learner.task, best=best, claim=claim) if finite else untabled(claim, evaluations)
     return Run(
-        task=student.task,
-        learner=name,
-        machine=machine_of(name, machine),
-        preset=preset,
-        config=student.config,
-        seed=student.seed,
-        steps=student.step,
+        task=learner.task,
+        learner=request.learner,
+        machine=request.machine,
+        preset=request.preset,
+        config=learner.config,
+        seed=learner.seed,
+        steps=learner.step,
         evaluations=evaluations,
-        order=student.order,
-        steps_to_go=dict(student.steps_to_go),
+        order=learner.order,
+        steps_to_go=dict(learner.steps_to_go),
         policy=policy,
         certificate=judged,
-        evaluation_steps=student.evaluation_steps,
+        evaluation_steps=learner.evaluation_steps,
         wall_seconds=seconds,
-        counts=dict(student.counts),
-        student=student,
+        counts=dict(learner.counts),
+        trained=learner,
     )
 
 

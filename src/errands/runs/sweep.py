@@ -16,25 +16,24 @@ from errands.errors import ErrandsError, StoreError
 from errands.learners.base import Learner, cores, memory
 from errands.learners.presets import config_of
 from errands.runs.cost import Cost, cost, quick
-from errands.runs.documents import RunDocument, neat, write_document
-from errands.runs.engines import share_gpu, train_apart, train_here
+from errands.runs.documents import Cell, RunDocument, SweepDocument, int_if_whole, write_document
+from errands.runs.engines import share_gpu, train_here, train_in_processes
 from errands.runs.files import WriteError, write_file
 from errands.runs.folder import (
     HEAD,
     SWEEP,
-    CellDocument,
     RunFolder,
     SeedFolder,
-    SweepDocument,
     SweepFolder,
     create,
     create_sweep,
     open_run,
+    slug,
 )
-from errands.runs.plan import Block, Cell, expand, is_file
+from errands.runs.plan import Block, expand, is_file
 from errands.runs.progress import Progress, progress
 from errands.runs.provenance import changes_since, git_state
-from errands.runs.request import CHECKPOINT_SECONDS, plain, prepare
+from errands.runs.request import CHECKPOINT_SECONDS, Request
 from errands.runs.train import Job, ended_well, failed, jobs_of, train_job
 from errands.tasks.catalogue import load, load_file
 from errands.tasks.task import Task
@@ -53,7 +52,7 @@ def planned(blocks: Sequence[Block], checkpoint_seconds: float = CHECKPOINT_SECO
     _check_settings(cells)
     width = len(str(len(cells)))
     return SweepDocument(
-        cells=[_stored(cell, f"{number:0{width}}") for number, cell in enumerate(cells, 1)],
+        cells=[_placed(cell, f"{number:0{width}}") for number, cell in enumerate(cells, 1)],
         files=files,
         checkpoint_seconds=checkpoint_seconds,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -72,7 +71,7 @@ def extend(sweep: SweepFolder, blocks: Sequence[Block]) -> SweepFolder:
 def extended(sweep: SweepFolder, blocks: Sequence[Block]) -> SweepFolder:
     """The same without writing anything."""
     known = sweep.document
-    have = {cell_of(document) for document in known.cells}
+    have = {cell.unplaced for cell in known.cells}
     cells = [cell for cell in expand(blocks) if cell not in have]
     if not cells:
         return sweep
@@ -81,21 +80,15 @@ def extended(sweep: SweepFolder, blocks: Sequence[Block]) -> SweepFolder:
         raise StoreError(f"{changed[0]} is not the file that {sweep.path} was begun with; sweep into another folder")
     _check_settings(cells)
     first = len(known.cells) + 1
-    added = [_stored(cell, f"{number:0{len(str(first))}}") for number, cell in enumerate(cells, first)]
+    added = [_placed(cell, f"{number:0{len(str(first))}}") for number, cell in enumerate(cells, first)]
     document = known.model_copy(update={"cells": [*known.cells, *added], "files": {**known.files, **files}})
     return SweepFolder(sweep.path, document)
 
 
-def cell_of(document: CellDocument) -> Cell:
-    """The cell of a plan that a sweep folder has stored."""
-    fields = document.model_dump(exclude={"folder"})
-    return Cell(**{**fields, "settings": tuple(fields["settings"])})
-
-
-def _stored(cell: Cell, number: str) -> CellDocument:
+def _placed(cell: Cell, number: str) -> Cell:
     task = Path(cell.task).stem if is_file(cell.task) else cell.task
-    folder = "-".join([number, plain(task), cell.learner, *([cell.machine] if cell.machine else []), cell.preset])
-    return CellDocument(**{**vars(cell), "settings": list(cell.settings)}, folder=folder)
+    folder = "-".join([number, slug(task), cell.learner, *([cell.machine] if cell.machine else []), cell.preset])
+    return cell.model_copy(update={"folder": folder})
 
 
 def _check_settings(cells: Sequence[Cell]) -> None:
@@ -105,31 +98,27 @@ def _check_settings(cells: Sequence[Cell]) -> None:
         config_of(cell.learner, cell.preset, load(cell.task, cell.map_seed), cell.settings)
 
 
-def task_of(sweep: SweepFolder, cell: CellDocument) -> Task:
+def task_of(sweep: SweepFolder, cell: Cell) -> Task:
     """The task of a cell: its stored file, or the catalogue's."""
     text = sweep.document.files.get(cell.task)
     return Task.from_toml(text) if text is not None else load(cell.task, cell.map_seed)
 
 
-def document_of(sweep: SweepFolder, cell: CellDocument, task: Task) -> RunDocument:
-    """The document of a cell's run folder."""
-    known = sweep.document
-    return prepare(
-        task, cell.learner, cell.machine, cell.preset, cell.settings, cell.steps, range(cell.seeds),
-        known.checkpoint_seconds, known.git,
-    )  # fmt: skip
+def request_of(sweep: SweepFolder, cell: Cell) -> Request:
+    """What the run of a cell asks for."""
+    task = task_of(sweep, cell)
+    return Request.of(task, cell.learner, cell.machine, cell.preset, cell.settings, cell.steps, range(cell.seeds))
 
 
-def opened(sweep: SweepFolder, cell: CellDocument) -> RunFolder:
+def opened(sweep: SweepFolder, cell: Cell) -> RunFolder:
     """The run folder of a cell, created when it was not begun."""
-    path = sweep.cell(cell)
+    path, known = sweep.cell(cell), sweep.document
     if (path / HEAD).exists():
         return open_run(path)
-    task = task_of(sweep, cell)
-    return create(path, document_of(sweep, cell, task), task)
+    return create(path, request_of(sweep, cell), known.checkpoint_seconds, known.git)
 
 
-def unfinished(sweep: SweepFolder) -> Iterator[tuple[CellDocument, list[int]]]:
+def unfinished(sweep: SweepFolder) -> Iterator[tuple[Cell, list[int]]]:
     """The cells and seeds that have not ended well."""
     for cell in sweep.document.cells:
         seeds = [place.seed for place in sweep.seeds(cell) if ended_well(place) is None]
@@ -162,7 +151,7 @@ def train_sweep(
 
             train_on_ray(jobs, address, telling)
         elif min(workers, total) > 1:
-            train_apart(jobs, min(workers, total), telling, strict=False)
+            train_in_processes(jobs, min(workers, total), telling, strict=False)
         else:
             train_here(jobs, telling, strict=False)
 
@@ -175,7 +164,7 @@ def _tell_versions(runs: Sequence[RunDocument], telling: Progress) -> None:
             telling.note(f"going on with other versions than those that began it: {changes}")
 
 
-def _jobs(sweep: SweepFolder, waiting: Sequence[tuple[CellDocument, list[int]]], telling: Progress) -> Iterator[Job]:
+def _jobs(sweep: SweepFolder, waiting: Sequence[tuple[Cell, list[int]]], telling: Progress) -> Iterator[Job]:
     """The jobs of a sweep; the folder of a cell is created when its turn comes."""
     for cell, seeds in waiting:
         try:
@@ -207,10 +196,10 @@ def _sittings(jobs: Iterator[Job], seeds: int, workers: int, end: float) -> Iter
 
 def rows(sweep: SweepFolder) -> list[dict[str, Any]]:
     """One row for each seed that has ended: what it was, and what `train --json` says about it."""
-    return [{**_named(cell), **result.row(), "optimum": neat(result.optimum)} for cell, result in sweep.results()]
+    return [{**_named(cell), **result.row(), "optimum": int_if_whole(result.optimum)} for cell, result in sweep.results()]
 
 
-def _named(cell: CellDocument) -> dict[str, Any]:
+def _named(cell: Cell) -> dict[str, Any]:
     return cell.model_dump(exclude={"steps", "seeds"})
 
 
@@ -231,7 +220,7 @@ def write_table(sweep: SweepFolder, results: Sequence[dict[str, Any]]) -> Path:
 CALIBRATION = 5.0
 """Seconds after which no more cells are measured; the others are taken to cost as much as their like."""
 SHOWN = 40
-Waiting = Sequence[tuple[CellDocument, list[int]]]
+Waiting = Sequence[tuple[Cell, list[int]]]
 
 
 @dataclass(frozen=True)
@@ -305,8 +294,7 @@ def _costs(sweep: SweepFolder, waiting: Waiting) -> dict[str, Cost]:
         if time.perf_counter() - began > CALIBRATION:
             break
         try:
-            task = task_of(sweep, cell)
-            costs[cell.folder] = cost(document_of(sweep, cell, task), task)
+            costs[cell.folder] = cost(request_of(sweep, cell))
         except ErrandsError:
             costs[cell.folder] = Cost(0.0, 0, False)  # its fault is recorded when its turn comes
         alike.setdefault((cell.learner, cell.machine), []).append(costs[cell.folder])
@@ -327,10 +315,10 @@ def _largest(waiting: Waiting, costs: Mapping[str, Cost], workers: int) -> int:
     return sum(sorted(sizes, reverse=True)[:workers])
 
 
-def train_run(run: RunFolder, jobs: int | None = None, quiet: bool = False, student: Learner | None = None) -> None:
+def train_run(run: RunFolder, jobs: int | None = None, quiet: bool = False, learner: Learner | None = None) -> None:
     """Train every seed of a run to its end, from where each was left; the first fault is raised.
 
-    `student` is the learner of the run's one seed, where it was built already.
+    `learner` is the learner of the run's one seed, where it was built already.
     """
     left = [seed for seed in run.document.seeds if ended_well(run.seed(seed)) is None]
     waiting = jobs_of(run, left)
@@ -338,8 +326,8 @@ def train_run(run: RunFolder, jobs: int | None = None, quiet: bool = False, stud
     with progress(len(left), quiet) as telling:
         _tell_versions([run.document] if left else [], telling)
         if len(waiting) == 1:
-            telling.end(waiting[0], train_job(run, waiting[0], partial(telling.beat, waiting[0]), student))
-        elif workers > 1 and not quick(run.document, run.task, len(waiting)):
-            train_apart(waiting, workers, telling, strict=True)
+            telling.end(waiting[0], train_job(run, waiting[0], partial(telling.update, waiting[0]), learner))
+        elif workers > 1 and not quick(run.request, len(waiting)):
+            train_in_processes(waiting, workers, telling, strict=True)
         else:
             train_here(waiting, telling, strict=True)

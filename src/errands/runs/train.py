@@ -1,4 +1,4 @@
-"""Training what a run folder asks for: one seed, or a team side by side, from the newest checkpoint to the result."""
+"""Training: one trainer for a seed or a team side by side, with a run folder (newest checkpoint to result) or without one."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ import math
 import time
 import traceback
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from errands.errors import ErrandsError, RunFailed, StoreError, TaskError, words_of
 from errands.learners import make_learner
-from errands.learners.base import Learner, Saved, memory
-from errands.learners.presets import stored_config
+from errands.learners.base import Learner, Saved, Stopwatch, memory
 from errands.machines import NumericRM
 from errands.oracle.optimum import Optimum
 from errands.runs.checkpoint import (
@@ -24,17 +23,19 @@ from errands.runs.checkpoint import (
     OtherRun,
     drop,
     lost,
+    newest,
     read_checkpoint,
     render,
     steps,
     write_checkpoint,
     write_moment,
 )
-from errands.runs.documents import BoundsDocument, CheckpointDocument, ResultDocument, RunDocument
+from errands.runs.documents import BoundsDocument, CheckpointDocument, ResultDocument
 from errands.runs.files import WriteError, digest, write_file
-from errands.runs.folder import RunFolder, SeedFolder, Table
+from errands.runs.folder import RunFolder, SeedFolder, Table, create
 from errands.runs.interrupts import Postponed, postponed, told_at_once
-from errands.runs.run import Run, best_length, judge
+from errands.runs.request import Request
+from errands.runs.run import Run, Watcher, best_length, judge
 from errands.tables import Evaluation
 from errands.tasks.task import Task
 from errands.worlds.imports import NAMELESS
@@ -42,10 +43,9 @@ from errands.worlds.imports import NAMELESS
 if TYPE_CHECKING:
     from errands.learners.deep.learner import DeepTeam
 
-BEAT = 0.2
+REPORT_SECONDS = 0.2
 """Seconds between two reports of progress."""
 TRACEBACK = "traceback.txt"
-_FOREVER = math.inf
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Job:
     seeds: tuple[int, ...]
     task: str
     learner: str
-    until: float = _FOREVER
+    until: float = math.inf
     """When to stop and leave the rest to a later sitting, on the clock of `time.time`."""
 
     @property
@@ -71,7 +71,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Beat:
+class ProgressUpdate:
     """Where a seed or a team stands."""
 
     step: int
@@ -86,30 +86,25 @@ class Beat:
     """Something that the user should know."""
 
 
-Report = Callable[[Beat], None]
-Watch = Callable[[int, Evaluation], bool | None]
-"""Called with the seed and each of its evaluations; False stops the training there, and that is the run's end."""
+Report = Callable[[ProgressUpdate], None]
+
+
+def silent(update: ProgressUpdate) -> None:
+    """A report that nobody hears."""
 
 
 def jobs_of(run: RunFolder, seeds: Sequence[int] | None = None) -> list[Job]:
     """The jobs of a run, each a seed or a team; with `seeds` only those that have one of them."""
     known = run.document
     # Teams are cut from all seeds of the run, not from the wanted ones: a seed's bytes depend on who trains beside it.
-    groups = [tuple(known.seeds[i : i + (known.team or 1)]) for i in range(0, len(known.seeds), known.team or 1)]
-    wanted = known.seeds if seeds is None else seeds
-    return [Job(run.path, group, known.task, known.method) for group in groups if not set(wanted).isdisjoint(group)]
+    wanted = set(known.seeds if seeds is None else seeds)
+    return [Job(run.path, group, known.task, known.method) for group in known.groups if not wanted.isdisjoint(group)]
 
 
 def training_time(run: RunFolder) -> float:
     """Seconds in which the seeds that ended well were trained; those of a team trained at the same time."""
     spent = {r.seed: r.training_seconds for r in run.results() if r.error is None and r.training_seconds is not None}
     return sum(max(spent.get(seed, 0.0) for seed in job.seeds) for job in jobs_of(run))
-
-
-def learner_of(document: RunDocument, task: Task, seed: int) -> Learner:
-    """The learner of a stored run, untrained."""
-    config = stored_config(document.learner, task, document.config)
-    return make_learner(task, document.learner, seed, document.machine, config)
 
 
 _OPTIMA: OrderedDict[tuple[str, NumericRM], Optimum] = OrderedDict()
@@ -134,66 +129,21 @@ def warm(learner: str, machine: str | None) -> None:
     """Have the kernels of a tabular learner compiled before any clock runs, on the smallest task that uses them all."""
     from errands.tasks.catalogue import load
 
-    student = make_learner(load("figure-1"), learner, 0, machine)
-    student.advance(1)
-    student.measure()
+    small = make_learner(load("figure-1"), learner, 0, machine)
+    small.advance(1)
+    small.measure()
 
 
-def train_seed(run: RunFolder, seed: int, report: Report) -> ResultDocument:
-    """Train one seed to its end, with its team if it has one; an ended seed is only checked."""
-    (job,) = jobs_of(run, [seed])
-    return next(result for result in train_job(run, job, report) if result.seed == seed)
-
-
-def train_job(
-    run: RunFolder, job: Job, report: Report, student: Learner | None = None, watch: Watch | None = None
-) -> list[ResultDocument]:
-    """Train the seeds of a job from where they were left; the results of all, or of none when its time has run out.
-
-    `student` is the learner of the job's one seed, where it was built already.
-    """
-    places = [run.seed(seed) for seed in job.seeds]
-    with ExitStack() as locks:
-        for place in places:
-            locks.enter_context(place.locked())
-        # Asked under the locks: another process may have ended these seeds while we waited for it.
-        ended = [ended_well(place) for place in places]
-        if all(result is not None for result in ended):
-            return [result for result in ended if result is not None]
-        with postponed() as interrupt:
-            if run.task.finite is not None:
-                warm(run.document.learner, run.document.machine)
-            training = _Training(run, places, ended, report, student, watch)
-            interrupt.obey()
-            try:
-                with told_at_once(training.stopping):
-                    return training.finish(job.until, interrupt)
-            except TaskError as fault:
-                raise training.stopped(fault) from fault
-            except (ErrandsError, KeyboardInterrupt, MemoryError):
-                raise
-            except Exception as fault:
-                raise training.broken(fault) from fault
-
-
-def ended_well(place: SeedFolder) -> ResultDocument | None:
-    """The result of a seed that needs no more work: it ended without an error and its files are good."""
-    try:
-        result = place.result()
-        place.evaluations()
-    except OtherRun:
-        raise
-    except StoreError:
-        return None
-    return None if result is None or result.error is not None else result
-
-
-class _Alone:
+class SingleSeed:
     """One learner, asked as a team is."""
 
     def __init__(self, learner: Learner) -> None:
         self.members: tuple[Learner, ...] = (learner,)
-        self.stopwatch = learner.stopwatch
+
+    @property
+    def stopwatch(self) -> Stopwatch:
+        """How long its steps took."""
+        return self.members[0].stopwatch
 
     def train(self, steps: int) -> Iterator[list[Evaluation] | None]:
         """Its evaluations, and None where it can be saved between two."""
@@ -209,27 +159,350 @@ class _Alone:
         self.members[0].restore(parts[0])
 
 
-def team_of(document: RunDocument, task: Task, seeds: Sequence[int]) -> DeepTeam:
-    """The untrained team of a stored run's seeds."""
+def learners_of(request: Request, seeds: Sequence[int], learner: Learner | None = None) -> SingleSeed | DeepTeam:
+    """The untrained learners of seeds that train together: a team, or one alone (`learner`, where it was built already)."""
+    if request.team < 2:
+        return SingleSeed(learner or request.new_learner(seeds[0]))
     from errands.learners.deep.config import DeepConfig
     from errands.learners.deep.learner import DeepTeam
 
-    config = stored_config(document.learner, task, document.config)
-    if not isinstance(config, DeepConfig):
-        raise StoreError(f"run.json asks for a team of '{document.learner}', and only deep learners train in teams")
+    if not isinstance(request.config, DeepConfig):
+        raise StoreError(f"run.json asks for a team of '{request.learner}', and only deep learners train in teams")
     return DeepTeam(
-        task, config, seeds, document.learner, "boolean" if document.machine == "boolean" else "agenda"
+        request.task, request.config, seeds, request.learner, "boolean" if request.machine == "boolean" else "agenda"
     )
 
 
-def students_of(run: RunFolder, seeds: Sequence[int], student: Learner | None = None) -> _Alone | DeepTeam:
-    """The untrained learners of a job's seeds: a team, or one alone (`student`, where it was built already)."""
-    if run.document.team > 1:
-        return team_of(run.document, run.task, seeds)
-    learner = student or learner_of(run.document, run.task, seeds[0])
-    if run.task.finite is not None:
-        check_memory(learner)
-    return _Alone(learner)
+class NullStore:
+    """Where seeds are kept while they train: here nowhere, since a run without a name is one of this process alone."""
+
+    checkpoint_seconds = math.inf
+
+    def restore(self, learners: SingleSeed | DeepTeam) -> Restored:
+        """Put the learners where their seeds were left."""
+        return Restored([[] for _ in learners.members])
+
+    def open(self, rows: Sequence[list[Evaluation]]) -> AbstractContextManager[None]:
+        """Take evaluations from now on; the seeds have these already."""
+        return nullcontext()
+
+    def add(self, index: int, evaluation: Evaluation, learner: Learner) -> None:
+        """A new evaluation of one of the seeds."""
+
+    def show(self) -> None:
+        """Let others see what was added."""
+
+    def save(self, trainer: Trainer) -> None:
+        """Store what the seeds go on from after an interruption."""
+
+    def end(self, trainer: Trainer, runs: Sequence[Run]) -> None:
+        """Store what came out."""
+
+    def fault(self, trainer: Trainer, fault: Exception) -> Exception:
+        """What to raise in place of a fault in training."""
+        return fault
+
+
+@dataclass(frozen=True)
+class Restored:
+    """Where seeds go on: their evaluations so far, and the time that was spent on them."""
+
+    rows: list[list[Evaluation]]
+    seconds: float = 0.0
+    training_seconds: float = 0.0
+    notes: Sequence[str] = ()
+    """What was damaged or is gone."""
+
+
+class Trainer:
+    """Trains seeds together, a team or one alone, from where their store has them; the only loop that trains runs."""
+
+    def __init__(
+        self,
+        request: Request,
+        seeds: Sequence[int],
+        store: NullStore | None = None,
+        report: Report = silent,
+        learner: Learner | None = None,
+    ) -> None:
+        self.request, self.report, self.store = request, report, store or NullStore()
+        if request.task.finite is not None:
+            warm(request.learner, request.machine)
+        self.best = known_optimum(request.task)
+        self.began = time.perf_counter()
+        self.learners = learners_of(request, seeds, learner)
+        self.restored = self.store.restore(self.learners)
+        self.rows = self.restored.rows
+        self.first = self.lead.step
+        self._tell(self.restored.notes)
+
+    def _tell(self, notes: Sequence[str]) -> None:
+        steps = self.request.steps
+        update = ProgressUpdate(self.first, steps, None, 0.0, self.best.length)
+        if (most := self.lead.predicted(steps)) != steps:
+            self.report(replace(update, note=f"seed {self.lead.seed} takes {most:,} of {steps:,} steps at most"))
+        for note in notes:
+            self.report(replace(update, note=f"{note}; going on from step {self.first:,} instead"))
+
+    def stopping(self) -> None:
+        """Say what Ctrl-C does; the end of a chunk may be a while away where networks learn."""
+        note = "stopping after this chunk of training, with a checkpoint; Ctrl-C again stops at once"
+        self.report(ProgressUpdate(self.lead.step, self.request.steps, None, 0.0, self.best.length, note))
+
+    @property
+    def lead(self) -> Learner:
+        """The first learner: what holds for all is read from it."""
+        return self.learners.members[0]
+
+    @property
+    def seconds(self) -> float:
+        """The time spent on these seeds, interruptions left out."""
+        return self.restored.seconds + time.perf_counter() - self.began
+
+    @property
+    def training_seconds(self) -> float:
+        """The time of training steps alone, evaluations and compiling left out; of a team, of all its seeds together."""
+        return self.restored.training_seconds + self.learners.stopwatch.estimate(self.lead.step - self.first)
+
+    def stages(self) -> Generator[list[Evaluation] | None]:
+        """Train to the end: the evaluations of all seeds each time that there are any, None wherever else they can be saved."""
+        with self.store.open(self.rows):
+            for evaluations in self.learners.train(self.request.steps):
+                for index, evaluation in enumerate(evaluations or ()):
+                    self.rows[index].append(evaluation)
+                    self.store.add(index, evaluation, self.learners.members[index])
+                yield evaluations
+            self.store.save(self)
+
+    def finish(
+        self,
+        watcher: Watcher | None = None,
+        interrupt: Postponed | None = None,
+        until: float = math.inf,
+        report_seconds: float = REPORT_SECONDS,
+    ) -> bool:
+        """Train to the end; False where time or patience ran out before, and a checkpoint was stored instead."""
+        shown = saved = self.began
+        with closing(self.stages()) as stages:
+            for evaluations in stages:
+                now = time.perf_counter()
+                answers = [watcher(evaluation) for evaluation in evaluations or ()] if watcher is not None else []
+                if now - shown >= report_seconds:
+                    shown = now
+                    self._show(evaluations)
+                # None, which a watcher without a return gives, means to go on.
+                if any(answer is False for answer in answers):
+                    self.store.save(self)
+                    break
+                # Who has taken the last step is not late: a result is worth more than another sitting.
+                under_way = self.lead.step < self.request.steps
+                late = under_way and (time.time() >= until or (interrupt is not None and bool(interrupt.asked)))
+                if late and interrupt is not None:
+                    interrupt.arrive()
+                if late or (under_way and now - saved >= self.store.checkpoint_seconds):
+                    self.store.save(self)
+                    saved = time.perf_counter()
+                if late:
+                    return False
+        return True
+
+    def runs(self) -> list[Run]:
+        """What came out, judged."""
+        rows = zip(self.learners.members, self.rows, strict=True)
+        return [judge(learner, self.request, tuple(row), self.seconds, self.best) for learner, row in rows]
+
+    def _show(self, evaluations: list[Evaluation] | None) -> None:
+        self.store.show()
+        step, rate = self.lead.step, (self.lead.step - self.first) / (time.perf_counter() - self.began)
+        middle = sorted(evaluations or (), key=lambda e: (not e.sure, e.episode_length))
+        last = middle[(len(middle) - 1) // 2] if middle else None
+        self.report(ProgressUpdate(last.step if last else step, self.request.steps, last, rate, self.best.length))
+
+
+def train(
+    request: Request,
+    seeds: Sequence[int],
+    store: NullStore | None = None,
+    report: Report = silent,
+    learner: Learner | None = None,
+    watcher: Watcher | None = None,
+    until: float = math.inf,
+    report_seconds: float = REPORT_SECONDS,
+) -> list[Run]:
+    """Train seeds together to their end and judge them; none where their time ran out before.
+
+    Parameters:
+        request: what they are seeds of.
+        seeds: one seed, or those of a team.
+        store: where they are kept; nowhere by default.
+        report: called every `report_seconds` and with what the user should know.
+        learner: the learner of the one seed, where it was built already.
+        watcher: called with every evaluation; False ends the training there, and that is the run's end.
+        until: when to stop and leave the rest to a later sitting, on the clock of `time.time`.
+    """
+    store = store or NullStore()
+    with postponed() as interrupt:
+        trainer = Trainer(request, seeds, store, report, learner)
+        interrupt.obey()
+        try:
+            with nullcontext() if report is silent else told_at_once(trainer.stopping):
+                runs = trainer.runs() if trainer.finish(watcher, interrupt, until, report_seconds) else []
+        except Exception as fault:
+            told = store.fault(trainer, fault)
+            if told is fault:
+                raise
+            raise told from fault
+        if runs:
+            store.end(trainer, runs)
+        return runs
+
+
+class FolderStore(NullStore):
+    """The seed folders of a job, under their locks: whatever is written survives a kill at any moment."""
+
+    def __init__(self, run: RunFolder, places: Sequence[SeedFolder], ended: Sequence[ResultDocument | None]) -> None:
+        self.run, self.places = run, places
+        self.results = list(ended)
+        """By seed, None while it has not ended; of one that had ended before nothing is written again."""
+        self.checkpoint_seconds = run.document.checkpoint_seconds
+        self.stored: list[CheckpointDocument | None] = [None] * len(places)
+        self.stored_rows = [0] * len(places)
+        self.tables: list[Table | None] = [None] * len(places)
+
+    def restore(self, learners: SingleSeed | DeepTeam) -> Restored:
+        """The newest checkpoints, of a team those of the newest step that all have; the learners take their arrays."""
+        if self.run.task.finite is not None:
+            check_memory(learners.members[0])
+        checkpoints, notes = newest_common(self.places) if len(self.places) > 1 else _newest(self.places[0])
+        if not checkpoints:
+            return Restored([[] for _ in self.places], notes=notes)
+        self.stored = [checkpoint.document for checkpoint in checkpoints]
+        self.stored_rows = [len(checkpoint.evaluations) for checkpoint in checkpoints]
+        try:
+            learners.restore([checkpoint.arrays for checkpoint in checkpoints])
+        except (StoreError, KeyError, ValueError, IndexError, TypeError, OverflowError) as fault:
+            said = str(fault) if isinstance(fault, StoreError) else f"{type(fault).__name__}: {fault}"
+            raise StoreError(
+                f"the checkpoint in {self.places[0].path} does not fit the settings ({said[:300]}); "
+                "remove that folder to train the seed from the start"
+            ) from None
+        first = checkpoints[0].document
+        return Restored([list(c.evaluations) for c in checkpoints], first.seconds, first.training_seconds, notes)
+
+    @contextmanager
+    def open(self, rows: Sequence[list[Evaluation]]) -> Iterator[None]:
+        """The tables of the seeds that have not ended, cut back to these rows and open to be continued."""
+        with ExitStack() as tables:
+            for index, place in enumerate(self.places):
+                if self.results[index] is None:
+                    self.tables[index] = tables.enter_context(place.table_from(rows[index]))
+            yield
+
+    def add(self, index: int, evaluation: Evaluation, learner: Learner) -> None:
+        """A row of a seed's table; at rows 1, 2, 4, 8, ... of a tabular seed also a moment, most of them early."""
+        table = self.tables[index]
+        if table is None:
+            return
+        table.add(evaluation)
+        count = len(table.evaluations)
+        if self.run.task.finite is not None and count & (count - 1) == 0:
+            write_moment(self.places[index].path, learner.step, learner.written())
+
+    def show(self) -> None:
+        """Hand the rows to the operating system, so that others can read them."""
+        for table in self.tables:
+            if table is not None:
+                table.show()
+
+    def save(self, trainer: Trainer) -> None:
+        """Checkpoints of all seeds at this step; each keeps the one before, so that a crash leaves a common one."""
+        rows, step = trainer.rows, trainer.lead.step
+        # Not where a stored checkpoint is this very state, as when a seed had only lost its result.
+        if all(document is not None and (document.step, count) == (step, len(mine))
+               for document, count, mine, table in zip(self.stored, self.stored_rows, rows, self.tables, strict=True)
+               if table is not None):  # fmt: skip
+            return
+        for index, arrays in enumerate(trainer.learners.save()):
+            table, place = self.tables[index], self.places[index]
+            if table is None:
+                continue
+            # The rows must be on disk before the checkpoint, whose document vouches for them with a checksum.
+            table.sync()
+            self.stored[index] = write_checkpoint(
+                place.path, place.seed, step, arrays, rows[index],
+                trainer.seconds, self.stored[index], trainer.training_seconds, place.run,
+            )  # fmt: skip
+            self.stored_rows[index] = len(rows[index])
+
+    def end(self, trainer: Trainer, runs: Sequence[Run]) -> None:
+        """Store the results: each says that its seed has ended, so it comes after everything that it vouches for is on disk."""
+        for index, run in enumerate(runs):
+            if self.results[index] is None:
+                result = result_of(run, trainer.best.length, self.stored[index], trainer.training_seconds)
+                self.results[index] = self.places[index].end(result)
+
+    def fault(self, trainer: Trainer, fault: Exception) -> Exception:
+        """The fault with where it happened and what to do; its traceback lies in the folder, beside the last checkpoint."""
+        if isinstance(fault, MemoryError) or (isinstance(fault, ErrandsError) and not isinstance(fault, TaskError)):
+            return fault
+        where = f"seed {self.places[0].seed} stopped at step {trainer.lead.step:,}"
+        if isinstance(fault, TaskError):
+            return RunFailed(f"{fault}. {where[:1].upper()}{where[1:]}; {self._kept(fault)}")
+        foreign = self.run.task.world.kind == "gymnasium" and _outside(fault)
+        whose = f" in the environment of '{self.run.task.name}'" if foreign else ""
+        return RunFailed(f"{where}{whose}: {words_of(fault)}; {self._kept(fault)}")
+
+    def _kept(self, fault: Exception) -> str:
+        """Write the traceback down, and say what is left of the seed and what to do."""
+        stored = self.stored[0]
+        checkpoint = f"its checkpoint of step {stored.step:,} is kept" if stored else "it had no checkpoint yet"
+        path = self.places[0].path / TRACEBACK
+        try:
+            write_file(path, "".join(traceback.format_exception(fault))[-1_000_000:].encode(errors="replace"))
+        except WriteError:
+            return checkpoint
+        return f"{checkpoint}, {path} says where it happened: fix that, then type 'errands resume {self.run.name}'"
+
+
+def train_seed(
+    run: RunFolder, seed: int, report: Report = silent, report_seconds: float = REPORT_SECONDS
+) -> ResultDocument:
+    """Train one seed to its end, with its team if it has one; an ended seed is only checked."""
+    (job,) = jobs_of(run, [seed])
+    results = train_job(run, job, report, report_seconds=report_seconds)
+    return next(result for result in results if result.seed == seed)
+
+
+def train_job(
+    run: RunFolder,
+    job: Job,
+    report: Report = silent,
+    learner: Learner | None = None,
+    watcher: Watcher | None = None,
+    report_seconds: float = REPORT_SECONDS,
+) -> list[ResultDocument]:
+    """Train the seeds of a job from where they were left; the results of all, or of none when its time has run out."""
+    places = [run.seed(seed) for seed in job.seeds]
+    with ExitStack() as locks:
+        for place in places:
+            locks.enter_context(place.locked())
+        # Asked under the locks: another process may have ended these seeds while we waited for it.
+        store = FolderStore(run, places, [ended_well(place) for place in places])
+        if None in store.results:
+            train(run.request, job.seeds, store, report, learner, watcher, job.until, report_seconds)
+        return [result for result in store.results if result is not None] if None not in store.results else []
+
+
+def ended_well(place: SeedFolder) -> ResultDocument | None:
+    """The result of a seed that needs no more work: it ended without an error and its files are good."""
+    try:
+        result = place.result()
+        place.evaluations()
+    except OtherRun:
+        raise
+    except StoreError:
+        return None
+    return None if result is None or result.error is not None else result
 
 
 def check_memory(learner: Learner) -> None:
@@ -241,192 +514,6 @@ def check_memory(learner: Learner) -> None:
             f"a stored run would take {needed / 1e9:,.1f} GB, two thirds of it while a checkpoint is written, and this "
             f"machine has {memory() / 1e9:,.1f} GB; train in Python without a name, or use learner 'qcorm' or 'scout'"
         )
-
-
-@dataclass
-class _Member:
-    """One seed under way."""
-
-    place: SeedFolder
-    learner: Learner
-    ended: ResultDocument | None
-    """Its result, where it had ended before; then nothing of it is written again."""
-    evaluations: list[Evaluation] = field(default_factory=list)
-    stored: CheckpointDocument | None = None
-    stored_evaluations: int = 0
-    table: Table | None = None
-
-
-class _Training:
-    """Seeds under way."""
-
-    def __init__(
-        self,
-        run: RunFolder,
-        places: list[SeedFolder],
-        ended: list[ResultDocument | None],
-        report: Report,
-        student: Learner | None,
-        watch: Watch | None,
-    ) -> None:
-        self.run, self.document, self.report, self.watch = run, run.document, report, watch
-        self.best = known_optimum(run.task)
-        self.began = time.perf_counter()
-        seeds = [place.seed for place in places]
-        team = run.document.team > 1
-        self.students = students_of(run, seeds, student)
-        rows = zip(places, self.students.members, ended, strict=True)
-        self.members = [_Member(place, learner, result) for place, learner, result in rows]
-        checkpoints, notes = (newest_common(places) if team else _newest(places[0]))
-        self.before = self.trained_before = 0.0
-        if checkpoints:
-            self._restore(checkpoints)
-        self.first = self.lead.step
-        self._tell(notes)
-
-    def _restore(self, checkpoints: list[Checkpoint]) -> None:
-        for member, checkpoint in zip(self.members, checkpoints, strict=True):
-            member.evaluations = list(checkpoint.evaluations)
-            member.stored, member.stored_evaluations = checkpoint.document, len(member.evaluations)
-        self.before = checkpoints[0].document.seconds
-        self.trained_before = checkpoints[0].document.training_seconds
-        try:
-            self.students.restore([checkpoint.arrays for checkpoint in checkpoints])
-        except (StoreError, KeyError, ValueError, IndexError, TypeError, OverflowError) as fault:
-            said = str(fault) if isinstance(fault, StoreError) else f"{type(fault).__name__}: {fault}"
-            raise StoreError(
-                f"the checkpoint in {self.members[0].place.path} does not fit the settings ({said[:300]}); "
-                "remove that folder to train the seed from the start"
-            ) from None
-
-    def _tell(self, notes: Sequence[str]) -> None:
-        steps = self.document.steps
-        beat = Beat(self.first, steps, None, 0.0, self.best.length)
-        if (most := self.lead.predicted(steps)) != steps:
-            self.report(replace(beat, note=f"seed {self.lead.seed} takes {most:,} of {steps:,} steps at most"))
-        for note in notes:
-            self.report(replace(beat, note=f"{note}; going on from step {self.first:,} instead"))
-
-    def stopping(self) -> None:
-        """Say what Ctrl-C does; the end of a chunk may be a while away where networks learn."""
-        note = "stopping after this chunk of training, with a checkpoint; Ctrl-C again stops at once"
-        self.report(Beat(self.lead.step, self.document.steps, None, 0.0, self.best.length, note=note))
-
-    @property
-    def lead(self) -> Learner:
-        """The first learner: what holds for all is read from it."""
-        return self.members[0].learner
-
-    @property
-    def seconds(self) -> float:
-        """The time spent on these seeds, interruptions left out."""
-        return self.before + time.perf_counter() - self.began
-
-    @property
-    def training_seconds(self) -> float:
-        """The time of training steps alone, evaluations and compiling left out; of a team, of all its seeds together."""
-        return self.trained_before + self.students.stopwatch.estimate(self.lead.step - self.first)
-
-    def finish(self, until: float, interrupt: Postponed) -> list[ResultDocument]:
-        """Train to the end, judge, and store the results; a checkpoint and no result where time or patience ran out before."""
-        steps, shown, saved = self.document.steps, self.began, self.began
-        with ExitStack() as tables:
-            for member in self.members:
-                if member.ended is None:
-                    member.table = tables.enter_context(member.place.table_from(member.evaluations))
-            for evaluations in self.students.train(steps):
-                going = self._note(evaluations)
-                now = time.perf_counter()
-                if now - shown >= BEAT:
-                    shown = now
-                    self._show(evaluations)
-                if not going:
-                    break
-                # Who has taken the last step is not late: a result is worth more than another sitting.
-                late = (interrupt.asked or time.time() >= until) and self.lead.step < steps
-                if late:
-                    interrupt.arrive()
-                if (late or now - saved >= self.document.checkpoint_seconds) and self.lead.step < steps:
-                    self._save()
-                    saved = time.perf_counter()
-                if late:
-                    return []
-            # Not where a stored checkpoint is this very state, as when a seed had only lost its result.
-            if any(m.stored is None or (m.stored.step, m.stored_evaluations) != (m.learner.step, len(m.evaluations))
-                   for m in self.members if m.ended is None):  # fmt: skip
-                self._save()
-        # result.json says that a seed has ended, so it comes after everything that it vouches for is on disk.
-        return [member.ended or self._end(member) for member in self.members]
-
-    def _note(self, evaluations: list[Evaluation] | None) -> bool:
-        """Write evaluations down; False when whoever watches wants no more."""
-        going = True
-        for member, evaluation in zip(self.members, evaluations or (), strict=False):
-            if member.table is not None:
-                member.table.add(evaluation)
-                self._keep_moment(member)
-            if self.watch is not None and self.watch(member.place.seed, evaluation) is False:
-                going = False
-        return going
-
-    def _keep_moment(self, member: _Member) -> None:
-        """At evaluations 1, 2, 4, 8, ... of a tabular seed: a dozen moments of a long run, most of them early."""
-        count = len(member.evaluations)
-        if self.run.task.finite is not None and count & (count - 1) == 0:
-            write_moment(member.place.path, member.learner.step, member.learner.written())
-
-    def _show(self, evaluations: list[Evaluation] | None) -> None:
-        for member in self.members:
-            if member.table is not None:
-                member.table.show()
-        step, rate = self.lead.step, (self.lead.step - self.first) / (time.perf_counter() - self.began)
-        middle = sorted(evaluations or (), key=lambda e: (not e.sure, e.episode_length))
-        last = middle[(len(middle) - 1) // 2] if middle else None
-        self.report(Beat(last.step if last else step, self.document.steps, last, rate, self.best.length))
-
-    def _save(self) -> None:
-        """Checkpoints of all members at this step; each keeps the one before, so that a crash leaves a common one."""
-        for member, arrays in zip(self.members, self.students.save(), strict=True):
-            if member.table is None:
-                continue
-            # The rows must be on disk before the checkpoint, whose document vouches for them with a checksum.
-            member.table.sync()
-            member.stored = write_checkpoint(
-                member.place.path, member.place.seed, member.learner.step, arrays, member.evaluations,
-                self.seconds, member.stored, self.training_seconds, member.place.run,
-            )  # fmt: skip
-            member.stored_evaluations = len(member.evaluations)
-
-    def _end(self, member: _Member) -> ResultDocument:
-        known, rows = self.document, tuple(member.evaluations)
-        run = judge(member.learner, known.learner, known.machine, known.preset, rows, self.seconds, self.best)
-        result = _result(run, self.best.length, member.stored, round(self.training_seconds, 6))
-        return member.place.end(result)
-
-    def broken(self, fault: Exception) -> RunFailed:
-        """What to say of a fault that nobody foresaw; its traceback lies in the folder, beside the last checkpoint."""
-        foreign = self.run.task.world.kind == "gymnasium" and _outside(fault)
-        whose = f" in the environment of '{self.run.task.name}'" if foreign else ""
-        return RunFailed(f"{self._where}{whose}: {words_of(fault)}; {self._left(fault)}")
-
-    def stopped(self, fault: TaskError) -> RunFailed:
-        """What to say of a fault of the task, which most often is one of its environment."""
-        return RunFailed(f"{fault}. {self._where[:1].upper()}{self._where[1:]}; {self._left(fault)}")
-
-    @property
-    def _where(self) -> str:
-        return f"seed {self.members[0].place.seed} stopped at step {self.lead.step:,}"
-
-    def _left(self, fault: Exception) -> str:
-        """Write the traceback down, and say what is left of the seed and what to do."""
-        stored = self.members[0].stored
-        checkpoint = f"its checkpoint of step {stored.step:,} is kept" if stored else "it had no checkpoint yet"
-        path = self.members[0].place.path / TRACEBACK
-        try:
-            write_file(path, "".join(traceback.format_exception(fault))[-1_000_000:].encode(errors="replace"))
-        except WriteError:
-            return checkpoint
-        return f"{checkpoint}, {path} says where it happened: mend that, then type 'errands resume {self.run.name}'"
 
 
 def _outside(fault: Exception) -> bool:
@@ -468,38 +555,63 @@ def newest_common(places: Sequence[SeedFolder]) -> tuple[list[Checkpoint], Seque
     return [], notes
 
 
-def _result(
-    run: Run, length: float | None, stored: CheckpointDocument | None, trained: float
-) -> ResultDocument:
-    table = render(run.evaluations)
-    claim = run.certificate.claim
+def result_of(run: Run, best: float | None, stored: CheckpointDocument | None, training_seconds: float) -> ResultDocument:
+    """What is stored of a judged run."""
+    table, claim = render(run.evaluations), run.certificate.claim
     return ResultDocument(
-        **run.row(length),
-        optimum=length if length is not None and math.isfinite(length) else None,
+        **run.row(best),
+        optimum=best if best is not None and math.isfinite(best) else None,
         bounds=BoundsDocument(**claim.as_json()) if claim and claim.says_something else None,
         proved=bool(claim and claim.proved),
         proved_step=claim.step if claim and claim.proved else None,
-        training_seconds=trained,
+        training_seconds=round(training_seconds, 6),
         evaluations_bytes=len(table),
         evaluations_sha256=digest(table),
         checkpoint_sha256=stored.arrays_sha256 if stored else None,
     )
 
 
-def end_seed(folder: RunFolder, run: Run, student: Learner, best: Optimum) -> ResultDocument:
-    """Store a seed that was trained elsewhere as if it had been trained in this folder."""
-    place = folder.seed(run.seed)
-    trained = student.stopwatch.estimate(student.step)
-    with place.locked(), place.table_from(list(run.evaluations)) as table:
-        table.sync()
-        stored = write_checkpoint(
-            place.path, run.seed, student.step, student.written(), run.evaluations, run.wall_seconds, None, trained, place.run
-        )
-        result = _result(run, best.length, stored, round(trained, 6))
-        return place.end(result)
-
-
 def failed(seed: int, fault: BaseException, seconds: float = 0.0) -> ResultDocument:
     """The record of a seed that could not be trained."""
     said = str(fault) if isinstance(fault, ErrandsError) else words_of(fault, 2000)
     return ResultDocument(seed=seed, steps=0, wall_seconds=seconds, error=said[:2000])
+
+
+def stored_learner(folder: RunFolder, seed: int) -> tuple[Learner, Checkpoint]:
+    """The learner of a seed as its newest checkpoint has it, and that checkpoint; read only, as the seed may be training."""
+    place = folder.seed(seed)
+    checkpoint = newest(place.path, seed, place.run) if place.begun else None
+    if checkpoint is None:
+        raise StoreError(f"{place.path} has no checkpoint yet; type 'errands resume {folder.name}' to train it")
+    learner = folder.request.new_learner(seed)
+    try:
+        learner.restore(checkpoint.arrays)
+    except (KeyError, ValueError, IndexError, TypeError, OverflowError) as fault:
+        raise StoreError(f"the checkpoint in {place.path} does not fit the settings ({type(fault).__name__})") from None
+    return learner, checkpoint
+
+
+def stored_run(folder: RunFolder, seed: int) -> Run:
+    """What the newest checkpoint of a seed holds, as a run."""
+    result = folder.seed(seed).result()
+    learner, checkpoint = stored_learner(folder, seed)
+    seconds = result.wall_seconds if result is not None else checkpoint.document.seconds
+    run = judge(learner, folder.request, checkpoint.evaluations, seconds, known_optimum(folder.task))
+    return replace(run, folder=folder.path)
+
+
+def store_run(run: Run, target: Path) -> RunFolder:
+    """A folder for a run that was trained without one, as if it had been trained there."""
+    learner = run.trained
+    if learner is None:
+        raise StoreError("this run has no learner in it and no folder behind it, so nothing can be saved")
+    request = Request.of(run.task, run.learner, run.machine, steps=max(run.steps, 1), seeds=(run.seed,), config=run.config)
+    folder = create(target, replace(request, preset=run.preset))
+    place, seconds = folder.seed(run.seed), learner.stopwatch.estimate(learner.step)
+    with place.locked(), place.table_from(run.evaluations) as table:
+        table.sync()
+        stored = write_checkpoint(
+            place.path, run.seed, learner.step, learner.written(), run.evaluations, run.wall_seconds, None, seconds, place.run
+        )
+        place.end(result_of(run, best_length(run.task).length, stored, seconds))
+    return folder

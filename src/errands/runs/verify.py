@@ -13,7 +13,7 @@ from errands.runs.checkpoint import documents, line, newest, packed
 from errands.runs.documents import damaged
 from errands.runs.files import Arrays, digest
 from errands.runs.folder import HEAD, SWEEP, RunFolder, SeedFolder, open_run, open_sweep
-from errands.runs.train import jobs_of, students_of
+from errands.runs.train import jobs_of, learners_of
 from errands.tables import Evaluation
 
 
@@ -51,20 +51,20 @@ def verify_seed(
     # Where tables can be compared: at checkpoints still stored, and at the first, whose checksum was handed on.
     marks = {known[0].first_step, *(d.step for d in known)}
     (job,) = jobs_of(run, [seed])
-    students, at = students_of(run, job.seeds), job.seeds.index(seed)
+    learners, at = learners_of(run.request, job.seeds), job.seeds.index(seed)
     again: list[Evaluation] = []
     differences: list[str] = []
     tables, step = False, 0
-    for evaluations in students.train(run.document.steps):
+    for evaluations in learners.train(run.document.steps):
         if evaluations is None:
             continue
         again.append(evaluations[at])
-        step = students.members[at].step
+        step = learners.members[at].step
         report(step)
         differences += _unlike(stored, again[-1], len(again) - 1)
         if step in marks:
             tables = True
-            differences += _tables(run, seed, step, students.save()[at], again)
+            differences += _tables(run, seed, step, learners.save()[at], again)
         # After the first difference everything that follows differs, too.
         if step >= target or differences:
             break

@@ -10,7 +10,6 @@ import numpy as np
 
 from errands.analysis.curve import Curve, curve_of
 from errands.errors import ErrandsError, StoreError, TaskError
-from errands.learners import make_learner
 from errands.learners.base import Learner
 from errands.machines.counting import Quotient
 from errands.machines.stepping import State
@@ -22,9 +21,8 @@ from errands.runs.checkpoint import HEADER, WIDE_HEADER, parse
 from errands.runs.documents import narrowest
 from errands.runs.files import read_end
 from errands.runs.folder import RunFolder, SeedFolder, live
-from errands.runs.keep import stored_learner
 from errands.runs.run import Run, best_length
-from errands.runs.train import known_optimum, learner_of
+from errands.runs.train import known_optimum, stored_learner
 from errands.tables import Evaluation, Floats
 from errands.tasks.task import Task
 from errands.viewer.replay import Recording, Replay, record, replay_of
@@ -111,11 +109,11 @@ def moments_of(run: RunFolder, place: SeedFolder) -> Iterator[Shown]:
     """A seed before it learnt anything, and at the moments that were stored while it trained."""
     if run.task.finite is None:
         return
-    learner = learner_of(run.document, run.task, place.seed)
+    learner = run.request.new_learner(place.seed)
     yield look(learner, final=False)
     for _, arrays in checkpoints.moments(place.path):
         # Another learner each time: what the one before had looked up about its policy would still be in it.
-        learner = make_learner(run.task, run.document.learner, place.seed, run.document.machine, learner.config)
+        learner = run.request.new_learner(place.seed)
         learner.restore(arrays)
         yield look(learner, final=False)
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from errands.errors import ConfigError, UnknownName
 from errands.learners import LEARNERS
-from errands.runs.request import created, prepare
+from errands.runs.folder import create_named
+from errands.runs.request import Request
 from errands.viewer.drafts import read_draft
 from errands.worlds.imports import allow, allowed
 
@@ -60,14 +61,12 @@ class Trainer:
         _, task = read_draft(text)
         if task.finite is None:
             raise ConfigError(f"the world of '{task.name}' {task.untabled}; train it with errands train")
-        document = prepare(
-            task, learner, None, "tuned", [f"eval_every={max(1, steps // 200)}"], steps, [seed], CHECKPOINT_SECONDS
-        )
+        request = Request.of(task, learner, settings={"eval_every": max(1, steps // 200)}, steps=steps, seeds=[seed])
         with self.lock:
             # Counting and starting under one lock: two requests at once cannot both take the last place.
             if sum(not t.ended for t in self._looked()) >= MOST_AT_ONCE:
                 raise ConfigError(f"{MOST_AT_ONCE} runs are being trained; cancel one or wait")
-            folder = created(document, task, runs=self.runs)
+            folder = create_named(request, None, CHECKPOINT_SECONDS, self.runs)
             # -P: what lies in the folder that the server was started in is never imported, whatever its name.
             where = str(folder.path.resolve())
             command = [sys.executable, "-P", "-m", "errands.viewer.training", where, str(MOST_SECONDS), *allowed()]
@@ -131,10 +130,10 @@ def main(path: str, seconds: int) -> int:
     bell.start()
     from errands.runs.engines import attempt
     from errands.runs.folder import open_run
-    from errands.runs.train import jobs_of
+    from errands.runs.train import jobs_of, silent
 
     for job in jobs_of(open_run(Path(path))):
-        attempt(job, lambda beat: None, strict=False)
+        attempt(job, silent, strict=False)
     return 0
 
 

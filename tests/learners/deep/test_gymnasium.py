@@ -13,10 +13,9 @@ from errands.learners import make_learner
 from errands.learners.base import Learner
 from errands.learners.presets import config_of
 from errands.oracle.episode import play
-from errands.runs import train
 from errands.runs.folder import RunFolder, create
-from errands.runs.request import prepare
-from errands.runs.train import Beat, train_seed
+from errands.runs.request import Request
+from errands.runs.train import ProgressUpdate, train_seed
 from errands.runs.verify import verify_seed
 from errands.tasks.task import Task
 
@@ -45,8 +44,8 @@ phrase = "any_order(left, right)"
 
 def begun(path: Path, task: Task, *more: str) -> RunFolder:
     words = ["width=8", "depth=1", "batch=4", "capacity=300", "warmup=20", "eval_every=60", "platform=cpu", *more]
-    document = prepare(task, "crm", None, "tuned", words, 180, seeds=[3], checkpoint_seconds=1e-9, git={})
-    return create(path, document, task)
+    request = Request.of(task, "crm", settings=words, steps=180, seeds=[3])
+    return create(path, request, checkpoint_seconds=1e-9, git={})
 
 
 class Stop(KeyboardInterrupt):
@@ -61,17 +60,16 @@ def test_a_run_on_a_users_environment_is_stopped_resumed_and_verified(
         pytest.importorskip("mujoco")
     task = stranger(name)
     whole, torn = (begun(tmp_path / part, task, *more) for part in ("whole", "torn"))
-    ended = train_seed(whole, 3, lambda beat: None)
+    ended = train_seed(whole, 3, lambda update: None)
     assert ended.steps == 180
-    monkeypatch.setattr(train, "BEAT", 0.0)
 
-    def interrupt(beat: Beat) -> None:
-        if beat.step >= 120:
+    def interrupt(update: ProgressUpdate) -> None:
+        if update.step >= 120:
             raise Stop
 
     with pytest.raises(Stop):
-        train_seed(torn, 3, interrupt)
-    resumed = train_seed(torn, 3, lambda beat: None)
+        train_seed(torn, 3, interrupt, report_seconds=0.0)
+    resumed = train_seed(torn, 3, lambda update: None)
     assert resumed.evaluations_sha256 == ended.evaluations_sha256
     assert resumed.checkpoint_sha256 == ended.checkpoint_sha256
     verdict = verify_seed(torn, 3, 180)
