@@ -303,7 +303,6 @@ def test_a_changed_plan_is_refused(sweep: SweepFolder) -> None:
     "wrong",
     [
         {"folder": "../up"},
-        {"folder": ""},
         {"folder": "a/b"},
         {"seeds": 0},
         {"steps": 0},
@@ -314,6 +313,12 @@ def test_a_changed_plan_is_refused(sweep: SweepFolder) -> None:
 def test_a_cell_that_could_not_be_stored_or_trained_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         cell(**wrong)
+
+
+def test_two_cells_of_a_sweep_have_two_folders() -> None:
+    for folders in (("one", "one"), ("one", "")):
+        with pytest.raises(ValidationError, match="two cells have the same folder, or one has none"):
+            plan(*(cell(folder=folder) for folder in folders))
 
 
 def touched(path: Path, time: int, head: str = "run.json") -> Path:

@@ -138,7 +138,7 @@ def test_a_seed_listed_twice_is_refused(tmp_path: Path) -> None:
 def test_numbers_without_sense_are_refused_in_a_sentence(tmp_path: Path) -> None:
     for seconds in (float("inf"), float("nan"), 0.0, -1.0):
         with pytest.raises(ConfigError, match="give a positive number"):
-            begun(tmp_path / "run", checkpoint_seconds=seconds)
+            create(tmp_path / "run", Request.of(load("figure-1")), seconds)
     with pytest.raises(ConfigError, match=r"2\^53 - 1"):
         for_steps(2**53)
 

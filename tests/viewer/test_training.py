@@ -16,7 +16,7 @@ from errands.runs.request import Request
 from errands.tasks import load
 from errands.tasks.catalogue import task_text
 from errands.viewer import training
-from errands.viewer.training import MOST_STEPS, Trainer, asked
+from errands.viewer.training import MOST_STEPS, PageTrainer, asked
 from errands.worlds.imports import allow
 
 from .conftest import HANGS
@@ -25,8 +25,8 @@ FIGURE = task_text("figure-1")
 
 
 @pytest.fixture
-def trainer(tmp_path: Path) -> Iterator[Trainer]:
-    made = Trainer(tmp_path)
+def trainer(tmp_path: Path) -> Iterator[PageTrainer]:
+    made = PageTrainer(tmp_path)
     yield made
     made.close()
 
@@ -44,7 +44,7 @@ def test_a_request_of_another_shape_is_refused(body: Any) -> None:
         asked(body)
 
 
-def test_what_the_page_does_not_train_is_refused_and_leaves_no_folder(trainer: Trainer) -> None:
+def test_what_the_page_does_not_train_is_refused_and_leaves_no_folder(trainer: PageTrainer) -> None:
     with pytest.raises(UnknownName, match="did you mean 'qcorm'"):
         trainer.start(FIGURE, "qcrom", 10, 0)
     for steps in (0, MOST_STEPS + 1):
@@ -59,7 +59,7 @@ def test_what_the_page_does_not_train_is_refused_and_leaves_no_folder(trainer: T
     assert list(trainer.runs.iterdir()) == []
 
 
-def test_a_run_is_trained_to_its_end_by_a_process_of_its_own(trainer: Trainer) -> None:
+def test_a_run_is_trained_to_its_end_by_a_process_of_its_own(trainer: PageTrainer) -> None:
     name = trainer.start(FIGURE, "qrm", 2_000, 3)
     assert trainer.known[name].process.wait(HANGS) == 0
     assert trainer.cancel(name) == trainer.state(name) == "done"
@@ -98,7 +98,7 @@ phrase = "any_order(left, right)"
 
 
 def test_code_of_a_module_is_trained_once_the_server_was_told_to_import_it(
-    trainer: Trainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trainer: PageTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "hall.py").write_text(HALL)
     monkeypatch.chdir(tmp_path)
@@ -112,7 +112,7 @@ def test_code_of_a_module_is_trained_once_the_server_was_told_to_import_it(
 
 
 def test_only_so_many_are_trained_at_once_and_each_can_be_cancelled(
-    trainer: Trainer, monkeypatch: pytest.MonkeyPatch
+    trainer: PageTrainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(training, "MOST_AT_ONCE", 1)
     monkeypatch.setattr(training, "MOST_STEPS", 10**12)  # more than are over before it is cancelled
@@ -124,7 +124,7 @@ def test_only_so_many_are_trained_at_once_and_each_can_be_cancelled(
     assert trainer.known[name].process.poll() is not None
 
 
-def test_runs_of_others_are_not_known_here(trainer: Trainer) -> None:
+def test_runs_of_others_are_not_known_here(trainer: PageTrainer) -> None:
     assert trainer.state("elsewhere") is None
     with pytest.raises(ConfigError, match="'elsewhere' is not being trained by this page"):
         trainer.cancel("elsewhere")
@@ -155,7 +155,7 @@ def test_it_ends_with_the_server(endless: RunFolder) -> None:
 
 
 def test_code_in_the_working_folder_is_not_imported(
-    trainer: Trainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    trainer: PageTrainer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("numba", "errands", "safetensors", "json"):
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")

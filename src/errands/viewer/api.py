@@ -19,7 +19,7 @@ from errands.tasks.catalogue import BOXES, CATALOGUE, load
 from errands.tasks.phrase_text import parse_phrase
 from errands.viewer.drafts import check, try_trace
 from errands.viewer.sources import curves_of, progress_of, replay_stored
-from errands.viewer.training import Trainer, asked
+from errands.viewer.training import PageTrainer, asked
 
 MOST_RUNS = 300
 MOST_OPEN = 64
@@ -62,7 +62,7 @@ class Api:
 
     def __init__(self, runs: Path, chosen: str | None = None) -> None:
         self.root, self.chosen = runs, chosen
-        self.trainer = Trainer(runs)
+        self.trainer = PageTrainer(runs)
         self.opened: OrderedDict[Path, tuple[Hashable, RunFolder]] = OrderedDict()
         """Runs that were asked for lately, each with the signature of the files that it was read from."""
         self.rows: dict[Path, tuple[Hashable, dict[str, Any]]] = {}

@@ -44,7 +44,7 @@ class Training:
         self.ended = how
 
 
-class Trainer:
+class PageTrainer:
     """All runs that the page has started."""
 
     def __init__(self, runs: Path) -> None:
@@ -121,10 +121,10 @@ def asked(body: Any) -> tuple[str, str, int, int]:
 
 
 def main(path: str, seconds: int) -> int:
-    """Train every seed of a run folder, in the process that `Trainer.start` made."""
+    """Train every seed of a run folder, in the process that `PageTrainer.start` made."""
     _limit(MOST_BYTES)
     threading.Thread(target=_outlive_nobody, daemon=True).start()
-    # Code 3 says out of time (see Trainer._looked); nothing is cleaned up, since stored files survive a kill.
+    # Code 3 says out of time (see PageTrainer._looked); nothing is cleaned up, since stored files survive a kill.
     bell = threading.Timer(seconds, lambda: os._exit(3))
     bell.daemon = True
     bell.start()
