@@ -316,9 +316,9 @@ def test_a_cell_that_could_not_be_stored_or_trained_is_refused(wrong: dict[str, 
 
 
 def test_two_cells_of_a_sweep_have_two_folders() -> None:
-    for folders in (("one", "one"), ("one", "")):
+    for names in (("one", "one"), ("one", "")):
         with pytest.raises(ValidationError, match="two cells have the same folder, or one has none"):
-            plan(*(cell(folder=folder) for folder in folders))
+            plan(*(cell(folder=name) for name in names))
 
 
 def touched(path: Path, time: int, head: str = "run.json") -> Path:

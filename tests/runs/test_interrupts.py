@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -164,3 +166,22 @@ def test_handlers_of_others_are_left_alone() -> None:
         assert (taken, wish.asked) == ([signal.SIGINT], 0)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_is_told_at_once_while_compiled_code_runs() -> None:
+    """Python's own handler waits until the digest is done, which takes longer than any thread needs to say a word."""
+    events = []
+    with told_at_once(lambda: events.append("told")), postponed() as wish:
+        threading.Thread(target=lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        hashlib.pbkdf2_hmac("sha256", b"", b"", 3_000_000)
+        events.append("computed")
+        assert wish.asked == signal.SIGINT
+        wish.asked = 0
+    assert events == ["told", "computed"]
+
+
+def test_a_run_that_is_interrupted_says_at_once_that_it_stops_after_this_chunk(tmp_path: Path) -> None:
+    code, said = interrupted(tmp_path, signal.SIGINT, [word for word in TRAIN if word != "--quiet"], seeds=1)
+    first = said.index("stopping after this chunk of training, with a checkpoint; Ctrl-C again stops at once\n")
+    assert code == 130
+    assert said.index("errands: stopped; type 'errands resume it' to go on\n") > first
