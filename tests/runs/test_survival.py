@@ -200,6 +200,7 @@ limit = 50
 [machine]
 phrase = "end"
 """
+        errands.allow(__name__.partition(".")[0])  # which defines the environment
         task = errands.Task.from_toml(text)
         request = Request.of(task, "crm", steps=600, settings=["eval_every=100", *settings])
         run = create(tmp_path / "run", request, checkpoint_seconds=1e-9, git={})
