@@ -23,7 +23,7 @@ from errands.tables import FAILURE, RUNNING, WorldTable
 from errands.tasks import Task
 from errands.tasks.transitions import RewardMachineReplay
 from errands.viewer.replay import record
-from errands.worlds.base import FiniteWorld
+from errands.worlds.base import Described, FiniteWorld
 
 from .machines.examples import random_machine, random_ruled_machine
 
@@ -158,7 +158,7 @@ def test_oracle_viewer_and_every_learner_tell_the_same_order(learner: str) -> No
 
 
 @dataclass(frozen=True, eq=False)
-class GraphWorld:
+class GraphWorld(Described):
     """A world of a few cells whose moves and feature sets were drawn at random; several features may be true at once."""
 
     finite_world: FiniteWorld

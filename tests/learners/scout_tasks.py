@@ -14,12 +14,13 @@ from errands.machines import NumericRM
 from errands.tables import WorldTable
 from errands.tasks import Task, any_order, avoid, sequence
 from errands.worlds import FiniteWorld
+from errands.worlds.base import Described
 
 NAMES = "abcdefgh"
 
 
 @dataclass(frozen=True)
-class Maze:
+class Maze(Described):
     """A world that is nothing but its table."""
 
     world: FiniteWorld

@@ -19,6 +19,7 @@ from errands.runs.folder import SWEEP, TASK, RunFolder, find, open_sweep, stored
 from errands.tables import Evaluation, Floats
 from errands.tasks.spec import make_machine, read_spec
 from errands.tasks.task import Task
+from errands.worlds.base import Described
 from errands.worlds.imports import NAMELESS
 
 _EXPECTED = ("expected_q1", "expected_median", "expected_q3")
@@ -188,7 +189,7 @@ def _folders(names: Iterable[str]) -> Iterator[RunFolder]:
 
 
 @dataclass(frozen=True)
-class UnmadeWorld:
+class UnmadeWorld(Described):
     """The world of a run that is only looked into: it reports what the machine asks for and cannot be stepped."""
 
     kind: str

@@ -20,7 +20,7 @@ from errands.errors import SpecError, TaskError
 from errands.tasks import Task
 from errands.tasks.product import task_env
 from errands.terminal import printable
-from errands.worlds.grid import ACTIONS
+from errands.worlds.base import Observed
 
 ARROWS = {"\x1b[A": "up", "\x1b[C": "right", "\x1b[B": "down", "\x1b[D": "left"}
 ARROWS |= {code.replace("[", "O"): name for code, name in ARROWS.items()} | {"w": "up", "d": "right", "s": "down", "a": "left"}
@@ -55,11 +55,11 @@ class Game:
         self.task = task
         self.env = task_env(task, "numeric", "ansi" if _drawn_as_text(task) else None)
         space = self.env.action_space
-        if task.layout is None and (task.world.kind != "gymnasium" or not isinstance(space, gym.spaces.Discrete)):
+        if task.layout is None and (Observed.of(task.world) is None or not isinstance(space, gym.spaces.Discrete)):
             kind = f"{task.world.kind}, actions {space}"
             playable = "only grids and Gymnasium worlds with Discrete actions"
             raise TaskError(f"'{task.name}' ({kind}) cannot be played: {playable}; try 'office-3'")
-        self.actions = ACTIONS if task.layout is not None else _action_names(self.env)
+        self.actions = task.world.action_names if task.layout is not None else _action_names(self.env)
         """What each action is called, by its number."""
         self.seed: int | None = 0
         self.reset()

@@ -74,19 +74,12 @@ def default_learner(task: Task) -> str:
 
 def is_finite(task: Task) -> bool:
     """Whether tabular learners can be run: the world has tables, or Discrete spaces."""
-    return task.finite is not None or bool(getattr(task.world, "discrete", False))
+    return task.finite is not None or task.world.discrete
 
 
 def continuous_actions(task: Task) -> bool:
     """Whether actions are numbers and not choices: what decides between TD3 and DDQN, in learners and presets alike."""
-    if task.world.kind != "gymnasium":
-        return task.world.kind == "cheetah"
-    from gymnasium.spaces import Box
-
-    env = task.world.env()
-    continuous = isinstance(env.action_space, Box)
-    env.close()
-    return continuous
+    return task.world.continuous_actions
 
 
 def entry_of(name: str) -> Entry:
@@ -113,8 +106,7 @@ def home_of(task: Task, name: str) -> str:
     home = entry_of(name).tabular if world == "finite" else entry_of(name).deep
     if home is None:
         able = [n for n, e in LEARNERS.items() if (e.tabular if world == "finite" else e.deep)]
-        numberable = getattr(task.world, "numberable", False)
-        advice = "; or give the task a state function, which makes its world finite" if numberable else ""
+        advice = "; or give the task a state function, which makes its world finite" if task.world.numberable else ""
         raise TaskError(f"learner '{name}' cannot be run on the {world} world of '{task.name}'; use {', '.join(able)}{advice}")
     if world == "continuous" and importlib.util.find_spec("jax") is None:
         raise TaskError(f"learner '{name}' needs JAX on a continuous world; type: {install('deep')}")

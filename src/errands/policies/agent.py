@@ -12,6 +12,7 @@ from errands.errors import ConfigError, TaskError, shown_briefly
 from errands.machines.numeric import NumericRM
 from errands.machines.stepping import Stepper
 from errands.tables import RUNNING, SUCCESS
+from errands.worlds.base import Numbered, Observed
 from errands.worlds.spaces import Form, action_of, done_form, seen_form
 
 if TYPE_CHECKING:
@@ -130,25 +131,26 @@ class TaskAgent(Follower):
     def _features(self, observation: Any, info: dict[str, Any]) -> Any:
         if "features" in info:
             return info["features"]
-        read = getattr(self.task.world, "features_of", None)
-        if read is None:
+        world = Observed.of(self.task.world)
+        if world is None:
             raise TaskError(
                 f"info has no 'features', and the world '{self.task.world.kind}' reads none off observations; act in "
                 "task.world.env(), which reports them"
             )
-        if getattr(self.task.world, "function_of_env", False):
+        if world.function_of_env:
             self._needs_env("features")
         else:
             check_observation(self._form, observation)
-        return self._theirs(lambda: read(observation, self._observation, self._action, info, self.env), "features function")
+        before, action = self._observation, self._action
+        return self._theirs(lambda: world.features_of(observation, before, action, info, self.env), "features function")
 
     def _signals(self, observation: Any, info: dict[str, Any]) -> Any:
         if not self.task.machine.signals:
             return {}
-        read = getattr(self.task.world, "signals_of", None)
-        if "features" in info or read is None:
+        world = Observed.of(self.task.world)
+        if "features" in info or world is None:
             return info.get("signals", {})
-        return self._theirs(lambda: read(self._observation, self._action, observation, info), "signals")
+        return self._theirs(lambda: world.signals_of(self._observation, self._action, observation, info), "signals")
 
     def _theirs(self, call: Callable[[], T], what: str) -> T:
         """What a function of the task's author gives."""
@@ -161,12 +163,11 @@ class TaskAgent(Follower):
             raise TaskError(f"the task's {function} function looks at the environment itself; give it to the agent: run.agent(env)")
 
     def _seen(self, observation: Any) -> Any:
-        if self._numbering is not None and "states" in self._numbering:
-            world: Any = self.task.world
+        world = Numbered.of(self.task.world)
+        if world is not None and self._numbering is not None and "states" in self._numbering:
             if world.state_of_env:
                 self._needs_env("state")
-            inner, read = getattr(self.env, "unwrapped", None), world.read_state
-            return self._theirs(lambda: int(world.numbers.of(read(inner, observation, self._info))), "state function")
+            return self._theirs(lambda: world.number_of(self.env, observation, self._info), "state function")
         return observed(self._form, self._numbering, observation)
 
 
@@ -181,11 +182,11 @@ def numbering_of(task: Task, policy: Any, space: gym.Space[Any]) -> dict[str, An
     """How an observation becomes the number of a state; None for a network that reads observations themselves."""
     from gymnasium import spaces
 
-    numbers = getattr(task.world, "numbers", None)
+    world = Numbered.of(task.world)
     if getattr(policy, "see", None) is not None:
         return None
-    if numbers is not None:  # by a function of the user's
-        return {"states": numbers.save()}
+    if world is not None and world.numbers is not None:  # by a function of the user's
+        return {"states": world.numbers.save()}
     if isinstance(space, spaces.Dict) and task.layout is not None:  # Delivery's boxes and hands
         return {"cells": task.layout.cells, "lockstep": task.lockstep}
     return {} if isinstance(space, spaces.Discrete) else None

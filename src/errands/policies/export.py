@@ -24,7 +24,7 @@ from errands.policies.file import KIND, UNMARKED
 from errands.policies.tables import MachinePolicy, MachineStates, NearestPolicy
 from errands.tables import RUNNING
 from errands.tasks.task import Task
-from errands.worlds.base import numbered
+from errands.worlds.base import Numbered, Observed, numbered
 from errands.worlds.observed import InBox, InDisc, InStates, Rule
 from errands.worlds.saving import plain
 from errands.worlds.spaces import done_form
@@ -92,8 +92,8 @@ def _worlds(task: Task, space: Any) -> int:
     """How many states of the world a policy is asked in."""
     if task.finite is not None:
         return int(task.finite.table.next.shape[0])
-    numbers = getattr(task.world, "numbers", None)
-    return int(space.n) if numbers is None else max(1, len(numbers))
+    world = Numbered.of(task.world)
+    return int(space.n) if world is None or world.numbers is None else max(1, len(world.numbers))
 
 
 def _running(task: Task, most: int) -> list[State] | None:
@@ -195,8 +195,8 @@ def _machine(task: Task) -> dict[str, Any]:
 
 def _rules(task: Task) -> Mapping[str, Any]:
     """The states and regions that features are, where no function tells them."""
-    rules: tuple[Rule, ...] = getattr(task.world, "rules", ())
-    return {name: _write_rule(rule) for name, rule in zip(task.world.features, rules, strict=True)} if rules else {}
+    world = Observed.of(task.world)
+    return {} if world is None else {name: _write_rule(rule) for name, rule in zip(task.world.features, world.rules, strict=False)}
 
 
 def _write_rule(rule: Rule) -> dict[str, Any]:

@@ -201,8 +201,8 @@ def open_run(path: Path, task: Task | None = None) -> RunFolder:
     if task is not None:
         if digest(task.stored_text().encode()) != document.task_sha256:
             raise StoreError(f"{path} was trained on another task than '{task.name}'; {path / TASK} says what it was")
-        fresh = getattr(task.world, "fresh", None)
-        return RunFolder(path, document, task if fresh is None else replace(task, world=fresh()))
+        world = task.world.fresh()
+        return RunFolder(path, document, task if world is task.world else replace(task, world=world))
     if _MARK in text:
         raise StoreError(
             f"{path} was trained on a task of Python objects that no file can name ({path / TASK} marks them); open it in "

@@ -118,8 +118,7 @@ class Request:
 
 def imports_of(task: Task) -> list[str]:
     """The modules to be imported before the task can be read again: those allowed, and those whose functions it names."""
-    own = getattr(task.world, "settings", None)
-    keys = own(strict=False) if own else {}
+    keys = task.world.settings(strict=False)
     values = [value for item in keys.values() for value in (item.values() if isinstance(item, Mapping) else [item])]
     named = {value.partition(":")[0] for value in values if isinstance(value, str) and ":" in value}
     return sorted((named | _registrar(str(keys.get("id", "")))) - {NAMELESS} | set(allowed()))

@@ -38,6 +38,7 @@ from errands.runs.request import Request
 from errands.runs.run import Run, Watcher, best_length, judge
 from errands.tables import Evaluation
 from errands.tasks.task import Task
+from errands.worlds.base import Observed
 from errands.worlds.imports import NAMELESS
 
 if TYPE_CHECKING:
@@ -448,7 +449,7 @@ class FolderStore(NullStore):
         where = f"seed {self.places[0].seed} stopped at step {trainer.lead.step:,}"
         if isinstance(fault, TaskError):
             return RunFailed(f"{fault}. {where[:1].upper()}{where[1:]}; {self._kept(fault)}")
-        foreign = self.run.task.world.kind == "gymnasium" and _outside(fault)
+        foreign = Observed.of(self.run.task.world) is not None and _outside(fault)
         whose = f" in the environment of '{self.run.task.name}'" if foreign else ""
         return RunFailed(f"{where}{whose}: {words_of(fault)}; {self._kept(fault)}")
 

@@ -30,6 +30,7 @@ from errands.tasks.check_walk import (
 )
 from errands.tasks.product import Features
 from errands.tasks.task import Task
+from errands.worlds.base import Observed
 from errands.worlds.guard import close, guarded
 
 _HARMLESS = ("infinity", "different from the unwrapped version")
@@ -172,7 +173,7 @@ def run_check(spec: str, features: str | None = None, task: Path | None = None, 
         raise SpecError(
             f"'{features}' is a {type(function).__name__}, not a function of (observation, action, next, info)"
         )
-    if function is None and given is not None and given.world.kind == "gymnasium":
+    if function is None and given is not None and Observed.of(given.world) is not None:
         factory = _labelled(factory, given)
     return check(factory, function, given or own, steps)
 

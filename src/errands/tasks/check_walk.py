@@ -17,6 +17,7 @@ from errands.machines import Stepper
 from errands.tables import RUNNING, WorldTable
 from errands.tasks.product import Features, read_features
 from errands.tasks.task import Task
+from errands.worlds.base import Observed
 from errands.worlds.guard import STEP, close, guarded, number, parts_of, truth
 from errands.worlds.saving import Restorable
 
@@ -193,7 +194,7 @@ def _is_own(task: Task, env: gym.Env[Any, Any]) -> bool:
     """Whether an environment is that of the task's own world, whose rules errands knows."""
     own = task.world.env()
     same = type(env.unwrapped) is type(own.unwrapped) and env.observation_space == own.observation_space
-    labelled = task.world.kind != "gymnasium" or isinstance(env, type(own))
+    labelled = Observed.of(task.world) is None or isinstance(env, type(own))
     close(own)
     return same and labelled
 
@@ -202,7 +203,7 @@ def _reported(task: Task) -> frozenset[str]:
     """The features that the task's own world is known to report: exactly where it is finite."""
     finite = task.finite
     if finite is None:
-        return frozenset() if task.world.kind == "gymnasium" else frozenset(task.world.features)
+        return frozenset(task.world.features) if Observed.of(task.world) is None else frozenset()
     return frozenset(name for label in _reachable_labels(finite.table) for name in finite.labels[label])
 
 

@@ -281,9 +281,7 @@ def make_machine(spec: MachineSpec) -> NumericRM:
 
 def make_world(spec: WorldSpec, names: Sequence[str] = (), signals: Sequence[str] = ()) -> World:
     """The world of a checked table; only its own module is loaded. `names` and `signals` are what a machine asks for."""
-    given: dict[str, Any] = {
-        name: getattr(spec, name) for name in type(spec).model_fields if name not in ("kind", "removed")
-    }
+    given: dict[str, Any] = {name: value for name, value in spec if name not in ("kind", "removed")}
     if isinstance(spec, GymnasiumSpec):
         from errands.worlds.gymnasium_world import with_reward
 
@@ -312,7 +310,6 @@ def json_schema() -> dict[str, Any]:
 
 def write_task(task: Task, strict: bool = True) -> str:
     """A task file for a task that was made in Python; what none can hold is refused, or marked where not `strict`."""
-    from dataclasses import fields
     from json import dumps
 
     def toml(value: object) -> str:
@@ -327,9 +324,7 @@ def write_task(task: Task, strict: bool = True) -> str:
     if functions and strict:
         raise SpecError(f"a task file cannot hold the function {functions[0]} as a reward; write a sum of signals")
     lines = [f"name = {toml(task.name)}", "", "[world]", f"kind = {toml(task.world.kind)}"]
-    own = getattr(task.world, "settings", None)
-    keys = own(strict) if own else {field.name: getattr(task.world, field.name) for field in fields(task.world)}  # type: ignore[arg-type]
-    lines += [f"{key} = {toml(value)}" for key, value in keys.items() if value is not None]
+    lines += [f"{key} = {toml(value)}" for key, value in task.world.settings(strict).items() if value is not None]
     if task.removed:
         lines.append(f"removed = {toml(task.removed)}")
     if machine.phrase is not None:

@@ -16,7 +16,7 @@ from errands.machines.rewards import compound_rows
 from errands.machines.stepping import Stepper
 from errands.tables import AgendaTable
 from errands.tasks.phrases import any_order, renamed
-from errands.worlds.base import FiniteWorld, World
+from errands.worlds.base import Drawn, FiniteWorld, World
 from errands.worlds.delivery import Delivery
 from errands.worlds.grid import GridLayout, unreachable_features
 from errands.worlds.picture import grid_svg
@@ -154,8 +154,8 @@ class Task:
     @cached_property
     def layout(self) -> GridLayout | None:
         """The plan of a grid world; None for other worlds."""
-        layout = getattr(self.world, "layout", None)
-        return layout if isinstance(layout, GridLayout) else None
+        drawn = Drawn.of(self.world)
+        return None if drawn is None else drawn.layout
 
     @cached_property
     def lockstep(self) -> bool:
@@ -203,15 +203,7 @@ class Task:
     @cached_property
     def untabled(self) -> str:
         """Why the world has no tables, as the rest of a sentence ("is continuous"); empty where it has them."""
-        if self.finite is not None:
-            return ""
-        if reason := getattr(getattr(self.world, "numbers", None), "untabled", ""):
-            return f"has numbered states, but no table of them: it {reason}"
-        if getattr(self.world, "discrete", False):
-            return "has numbered states, but publishes no whole table of its moves (Gymnasium's P, with no wrapper around it)"
-        if getattr(self.world, "numberable", False) and type(getattr(self.world, "space", None)).__name__ != "Box":
-            return "has observations that number no states (a state function would)"
-        return "is continuous"
+        return "" if self.finite is not None else self.world.untabled
 
     @property
     def tried(self) -> str:
@@ -222,7 +214,7 @@ class Task:
     def certain(self) -> bool:
         """Whether one greedy episode says everything: one start, no chance. False where nobody knows."""
         finite = self.finite
-        return finite.certain if finite is not None else bool(getattr(self.world, "certain", False))
+        return finite.certain if finite is not None else self.world.certain
 
     @cached_property
     def agenda_table(self) -> AgendaTable:
@@ -270,10 +262,9 @@ def _faults(task: Task) -> Iterable[str]:
             yield f"removed names '{name}', which is not a subtask; it must be one of {_listed(task.machine.subtasks)}"
         elif task.machine.subtasks.count(name) > 1 or any(looked.bits_of[name] & bits for bits in looked.looked_at):
             yield f"'{name}' is removed once completed, but the machine uses it in more than one way; unlist it"
-    layout = getattr(task.world, "layout", None)
-    if isinstance(layout, GridLayout):
+    if task.layout is not None:
         optional = {task.machine.counted[i] for group in task.machine.rules.choices for i in group.members}
-        for name in unreachable_features(layout):
+        for name in unreachable_features(task.layout):
             if name in task.machine.counted and name not in optional:
                 yield f"the subtask '{name}' cannot be reached from the start; open a way to its cell"
 

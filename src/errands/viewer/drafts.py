@@ -48,10 +48,11 @@ def _too_large(spec: TaskSpec) -> list[str]:
         problems += _untold(world)
     if isinstance(world, GridSpec) and sum(map(len, world.rows)) > MOST_CELLS:
         problems.append(f"world.rows: the editor takes at most {MOST_CELLS:,} cells; use errands train")
+    sizes = world.model_dump()
     for name in ("boxes", "places", "pairs", "passengers"):
-        if getattr(world, name, 0) > MOST_SUBTASKS:
+        if sizes.get(name, 0) > MOST_SUBTASKS:
             problems.append(f"world.{name}: the editor takes at most {MOST_SUBTASKS}; use errands train")
-    if (getattr(world, "size", None) or 0) ** 2 > MOST_CELLS:
+    if (sizes.get("size") or 0) ** 2 > MOST_CELLS:
         problems.append(f"world.size: the editor takes at most {MOST_CELLS:,} cells; use errands train")
     if len(spec.machine.transitions) > MOST_TRANSITIONS or len(spec.machine.phrase or "") > 2_000:
         problems.append(f"machine.transitions: the editor takes at most {MOST_TRANSITIONS}; use errands train")

@@ -21,9 +21,9 @@ from errands.plots.layout import clean, layout
 from errands.tables import FAILURE
 from errands.tasks.task import Task
 from errands.worlds import water
-from errands.worlds.base import numbered
+from errands.worlds.base import Observed, numbered
 from errands.worlds.cheetah import BACKWARD, FORWARD
-from errands.worlds.grid import ACTIONS, GridLayout
+from errands.worlds.grid import GridLayout
 from errands.worlds.guard import frame
 from errands.worlds.picture import tints
 
@@ -38,12 +38,12 @@ def scene(task: Task) -> Scene:
     if task.layout is not None:
         gone = list(task.vanishing if task.lockstep else task.removed)
         return {**grid_scene(task.layout), "removed": gone, "tints": tints(task.layout.features)}
-    if task.world.kind == "water":
-        return _water_scene(task)
-    if task.world.kind == "cheetah":
-        marks = [[name, x] for name, x in BACKWARD + FORWARD if name in task.machine.features]
-        return {"kind": "cheetah", "marks": marks}
-    return {"kind": "words", "name": task.world.kind}
+    draw = {"water": _water_scene, "cheetah": _cheetah_scene}.get(task.world.kind)
+    return {"kind": "words", "name": task.world.kind} if draw is None else draw(task)
+
+
+def _cheetah_scene(task: Task) -> Scene:
+    return {"kind": "cheetah", "marks": [[name, x] for name, x in BACKWARD + FORWARD if name in task.machine.features]}
 
 
 def _water_scene(task: Task) -> Scene:
@@ -87,7 +87,7 @@ def posture(env: Any) -> Any:
 
 def stage(task: Task) -> Any:
     """The environment in which an episode is recorded, one that can be drawn if it can; None where tables show all."""
-    if task.world.kind == "gymnasium":
+    if Observed.of(task.world) is not None:
         env = numbered(task.world, "rgb_array")
         try:
             env.reset(seed=0)
@@ -133,10 +133,8 @@ def _stick(env: Any) -> list[list[float]]:
 
 def action_name(task: Task, action: Any) -> str:
     """An action as people read it."""
-    if task.layout is not None:
-        return ACTIONS[int(action)]
-    if task.world.kind == "water":
-        return water.ACTIONS[int(action)]
+    if names := task.world.action_names:
+        return names[int(action)]
     if np.ndim(action):
         return " ".join(f"{float(x):+.2f}" for x in np.ravel(action)[:8])
     return str(action)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
-from collections.abc import Iterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -16,6 +17,10 @@ from errands.tables import Flags, Floats, Ints, WorldTable
 
 if TYPE_CHECKING:
     import gymnasium as gym
+
+    from errands.worlds.foreign_env import StateNumbers
+    from errands.worlds.grid import GridLayout
+    from errands.worlds.observed import Rule
 
 
 @dataclass(frozen=True)
@@ -77,8 +82,55 @@ def _faults(table: WorldTable, labels: int, signals: int) -> Iterator[str]:
         yield "has a signal that is not finite"
 
 
+class Described(Protocol):
+    """Facts that decide how a world is learnt in, and its settings; what a world does not override holds as it stands here."""
+
+    @property
+    def discrete(self) -> bool:
+        """Whether states and actions are numbered although there are no tables, so that tabular learners can be run."""
+        return False
+
+    @property
+    def certain(self) -> bool:
+        """Whether every episode of a policy is the same one although there are no tables to see that in."""
+        return False
+
+    @property
+    def continuous_actions(self) -> bool:
+        """Whether actions are numbers and not choices: what decides between TD3 and DDQN."""
+        return False
+
+    @property
+    def batched_physics(self) -> bool:
+        """Whether many copies of the environment can be stepped in one call of its simulator."""
+        return False
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """What people call its actions, by their numbers; empty where they have no names."""
+        return ()
+
+    @property
+    def numberable(self) -> bool:
+        """Whether a state function would make the world finite: its actions are numbered, its observations are not."""
+        return False
+
+    @property
+    def untabled(self) -> str:
+        """Why the world has no tables, as the rest of a sentence."""
+        return "is continuous"
+
+    def settings(self, strict: bool = True) -> dict[str, Any]:
+        """The keys of the [world] table; where something has no name that a file could hold a SpecError, or a mark in its place."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+
+    def fresh(self) -> Self:
+        """The same world as if nothing had been met in it yet."""
+        return self
+
+
 @runtime_checkable
-class World(Protocol):
+class World(Described, Protocol):
     """A frozen description of a world, from which environments and tables are made; it knows no machine."""
 
     @property
@@ -108,6 +160,61 @@ class World(Protocol):
     def finite(self) -> FiniteWorld | None:
         """The world as flat tables; None where it is not finite."""
         ...
+
+
+class Ability(ABC):  # noqa: B024
+    """What some worlds can and others cannot; a world that can inherits it, so that a missing member is an error."""
+
+    @classmethod
+    def of(cls, world: object) -> Self | None:
+        """The world itself where it can, else None."""
+        return world if isinstance(world, cls) else None
+
+
+class Drawn(Ability):
+    """A world on a grid."""
+
+    @property
+    @abstractmethod
+    def layout(self) -> GridLayout:
+        """The plan of the grid."""
+
+
+class Observed(Ability):
+    """An environment of the user's, whose features and signals are told of what was observed, by rules or a function."""
+
+    id: str
+    rules: tuple[Rule, ...]
+    """The rule of each feature; none where a function tells them."""
+    function_of_env: bool
+    """Whether the features function looks at the environment itself."""
+
+    @abstractmethod
+    def features_of(
+        self, observation: Any, before: Any = None, action: Any = None, info: Any = None, env: gym.Env[Any, Any] | None = None
+    ) -> Set[str]:
+        """The features that hold in an observation, or that the function tells of a step or of the environment."""
+
+    @abstractmethod
+    def signals_of(self, before: Any, action: Any, observation: Any, info: dict[str, Any], reward: float = 0.0) -> dict[str, float]:
+        """The declared signals of a step."""
+
+
+class Numbered(Ability):
+    """A world whose states a function of the user's may tell apart; they are numbered as they are met."""
+
+    numbers: StateNumbers | None
+    """The numbers given so far; None where there is no such function."""
+    state_of_env: bool
+    """Whether it looks at the environment itself."""
+
+    @abstractmethod
+    def number_of(self, env: Any, observation: Any, info: Mapping[str, Any]) -> int:
+        """The number of the state behind an observation."""
+
+    @abstractmethod
+    def numbered(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
+        """The environment as tabular learners see it: with the number of the state for an observation."""
 
 
 KINDS: Mapping[str, tuple[str, str]] = {
@@ -148,9 +255,8 @@ def one_start(
 
 def numbered(world: World, render_mode: str | None = None) -> gym.Env[Any, Any]:
     """The environment as tabular methods see it: where a function numbers the world's states, it observes the number."""
-    make = getattr(world, "numbered", None)
-    env: gym.Env[Any, Any] = world.env(render_mode) if make is None else make(render_mode)
-    return env
+    able = Numbered.of(world)
+    return world.env(render_mode) if able is None else able.numbered(render_mode)
 
 
 def world_class(kind: str) -> type[World]:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 import gymnasium as gym
 
 from errands.errors import ErrandsError, SpecError, install
+from errands.worlds.base import Described
 from errands.worlds.grid import positive
 from errands.worlds.saving import choose_gl
 
@@ -18,7 +19,7 @@ CONTROL_COST = 0.1
 
 
 @dataclass(frozen=True)
-class HalfCheetah:
+class HalfCheetah(Described):
     """The robot, with the features B: x < -2, C: x > 2, D: x > 4, E: x > 6 (from its start) and its control cost."""
 
     kind: ClassVar[str] = "cheetah"
@@ -45,6 +46,16 @@ class HalfCheetah:
     def certain(self) -> bool:
         """Whether every episode starts alike; MuJoCo itself leaves nothing to chance."""
         return self.start == "fixed"
+
+    @property
+    def continuous_actions(self) -> bool:
+        """Yes: six torques."""
+        return True
+
+    @property
+    def batched_physics(self) -> bool:
+        """Yes: MuJoCo steps many robots in one call."""
+        return True
 
     def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
         """A fresh Gymnasium environment; without a screen, pixels are drawn through EGL."""

@@ -247,7 +247,7 @@ class NumberedEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
 
     def _number(self, observation: Any, info: Info) -> int:
         shell = self.shell
-        return shell.guarded("state", lambda: self.numbers.of(shell.world.state_of(self.env, observation, info)))
+        return shell.guarded("state", lambda: shell.world.number_of(self.env, observation, info))
 
     def save(self) -> Saved:
         """The environment's state, and the states that have numbers."""

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.errors import SpecError
-from errands.worlds.base import FiniteWorld
-from errands.worlds.grid import GridLayout, grid_table, outcomes, positive
+from errands.worlds.base import Described, Drawn, FiniteWorld
+from errands.worlds.grid import ACTIONS, GridLayout, grid_table, outcomes, positive
 from errands.worlds.picture import grid_drawing, grid_text, pixels
 from errands.worlds.saving import Saved, restore_random, save_random
 
@@ -27,7 +27,7 @@ class GridEnv(gym.Env[Any, Any]):
     """An agent on a grid: observes its cell, moves in four directions, earns nothing, is truncated at the limit."""
 
     metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 8}  # noqa: RUF012 (as in gymnasium)
-    action_names: ClassVar[tuple[str, ...]] = ("up", "right", "down", "left")
+    action_names: ClassVar[tuple[str, ...]] = ACTIONS
 
     def __init__(self, layout: GridLayout, limit: int, render_mode: str | None = None) -> None:
         self.layout = layout
@@ -97,15 +97,15 @@ class GridEnv(gym.Env[Any, Any]):
         restore_random(self, saved["random"])
 
 
-class OnGrid:
+class OnGrid(Described, Drawn):
     """What worlds on a grid share: their layout's shell and table, one state to a cell, and no signals."""
 
     limit: int
 
     @property
-    def layout(self) -> GridLayout:
-        """The plan of the grid."""
-        raise NotImplementedError
+    def action_names(self) -> tuple[str, ...]:
+        """Up, right, down, left."""
+        return ACTIONS
 
     @property
     def signals(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from errands.errors import ErrandsError, SpecError, shown_briefly, words_of
 from errands.tables import Floats, WorldTable
-from errands.worlds.base import FiniteWorld
+from errands.worlds.base import Described, FiniteWorld, Numbered, Observed
 from errands.worlds.foreign_env import FeatureWrapper, NumberedEnv, StateNumbers
 from errands.worlds.grid import positive
 from errands.worlds.guard import T, Wrong, close, feature_set, guarded, number, spaces_of
@@ -35,7 +35,7 @@ Source = str | Callable[..., gym.Env[Any, Any]] | gym.Env[Any, Any]
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class GymnasiumWorld:
+class GymnasiumWorld(Described, Observed, Numbered):
     """An environment with its settings and its features; `limit` is the environment's own where none is given.
 
     `features` maps names to rules (see observed.py), or is a function of (observation, action, next_observation, info), or
@@ -51,18 +51,15 @@ class GymnasiumWorld:
     kwargs: Mapping[str, Any]
     signals: tuple[str, ...]
     rules: tuple[Rule, ...] = field(repr=False)
-    discrete: bool
-    """Whether states and actions are numbered, so that tabular learners can be run."""
-    numberable: bool
-    """Whether a state function would make it so: its actions are numbered, its observations are not."""
     step_seconds: float | None
     given: Mapping[str, Any] = field(repr=False)
     """What it was made of."""
     make: Callable[[str | None], gym.Env[Any, Any]] = field(repr=False)
     space: gym.Space[Any] = field(repr=False)
+    actions: gym.Space[Any] = field(repr=False)
     function: Features | None = field(repr=False)
     function_of_env: bool = field(repr=False)
-    read_state: Callable[[Any, Any, Info], Hashable] | None = field(repr=False)
+    read_state: Callable[[Any, Any, Mapping[str, Any]], Hashable] | None = field(repr=False)
     state_of_env: bool = field(repr=False)
     reports: Mapping[str, Signal] = field(repr=False)
     numbers: StateNumbers | None = field(repr=False)
@@ -100,8 +97,6 @@ class GymnasiumWorld:
             raise SpecError(f"features are a {type(features).__name__}; give a function, or a mapping from names to rules")
         reported = signals if isinstance(signals, Mapping) else {name: name for name in signals}
         read_state = function_of(state) if isinstance(state, str) else state
-        chooses = isinstance(done, gym.spaces.Discrete)
-        numbered = isinstance(seen, gym.spaces.Discrete) or state is not None
         vars(self).update(
             id=_name(base) if _name(id) == "<lambda>" else _name(id),
             features=tuple(names),
@@ -109,8 +104,6 @@ class GymnasiumWorld:
             kwargs=settings,
             signals=("reward", *(name for name in reported if name != "reward")),
             rules=rules,
-            discrete=numbered and chooses,
-            numberable=not numbered and chooses,
             step_seconds=step_seconds,
             given={
                 "id": id, "kwargs": settings, "features": features, "state": state, "signals": signals, "limit": limit,
@@ -118,6 +111,7 @@ class GymnasiumWorld:
             },
             make=make,
             space=seen,
+            actions=done,
             function=function,
             function_of_env=function is not None and _asks_env(function),
             read_state=_state_function(read_state),
@@ -138,8 +132,35 @@ class GymnasiumWorld:
     def __deepcopy__(self, memo: object) -> GymnasiumWorld:
         return self
 
+    @property
+    def discrete(self) -> bool:
+        """Whether states, as observed or by the state function, and actions are numbered."""
+        return isinstance(self.actions, gym.spaces.Discrete) and not self.numberable
+
+    @property
+    def numberable(self) -> bool:
+        """Whether actions are numbered, and no states."""
+        states = isinstance(self.space, gym.spaces.Discrete) or self.numbers is not None
+        return isinstance(self.actions, gym.spaces.Discrete) and not states
+
+    @property
+    def continuous_actions(self) -> bool:
+        """Whether actions are a Box."""
+        return isinstance(self.actions, gym.spaces.Box)
+
+    @property
+    def untabled(self) -> str:
+        """What was seen when every action was tried, or that nothing is published."""
+        if self.numbers is not None and self.numbers.untabled:
+            return f"has numbered states, but no table of them: it {self.numbers.untabled}"
+        if self.discrete:
+            return "has numbered states, but publishes no whole table of its moves (Gymnasium's P, with no wrapper around it)"
+        if self.numberable and not isinstance(self.space, gym.spaces.Box):
+            return "has observations that number no states (a state function would)"
+        return "is continuous"
+
     def settings(self, strict: bool = True) -> dict[str, Any]:
-        """The keys of the [world] table; where something has no name that a file could hold a SpecError, or a mark in its place."""
+        """The keys of the [world] table."""
         keys: dict[str, Any] = {}
         for key, value in self.given.items():
             if value is not None and (callable(value) or isinstance(value, gym.Env) or value or key == "features"):
@@ -178,11 +199,16 @@ class GymnasiumWorld:
             for name, value in self.reports.items()
         }
 
-    def state_of(self, env: gym.Env[Any, Any], observation: Any, info: Info) -> Hashable:
+    def state_of(self, env: gym.Env[Any, Any] | None, observation: Any, info: Mapping[str, Any]) -> Hashable:
         """The hashable state behind an observation."""
         if self.read_state is None:
             raise SpecError(f"the world '{self.id}' has no state function")
-        return self.read_state(env.unwrapped, observation, info)
+        return self.read_state(None if env is None else env.unwrapped, observation, info)
+
+    def number_of(self, env: gym.Env[Any, Any] | None, observation: Any, info: Mapping[str, Any]) -> int:
+        """The number of the state behind an observation, a new one where it was never met."""
+        state = self.state_of(env, observation, info)
+        return 0 if self.numbers is None else self.numbers.of(state)
 
     def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
         """A fresh environment, which reports features and signals besides what it always did."""
@@ -359,7 +385,7 @@ def _asks_env(function: Callable[..., Any]) -> bool:
         return False
 
 
-def _state_function(function: Callable[..., Hashable] | None) -> Callable[[Any, Any, Info], Hashable] | None:
+def _state_function(function: Callable[..., Hashable] | None) -> Callable[[Any, Any, Mapping[str, Any]], Hashable] | None:
     """One signature for all: (env, observation, info)."""
     if function is None:
         return None

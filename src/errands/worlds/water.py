@@ -14,6 +14,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from errands.worlds.base import Described
 from errands.worlds.grid import positive, units
 from errands.worlds.picture import Disc, Drawing, Rectangle, Shape, pixels
 from errands.worlds.saving import Saved, restore_random, save_random
@@ -105,7 +106,7 @@ def observe(state: WaterState) -> Singles:
 
 
 @dataclass(frozen=True)
-class Water:
+class Water(Described):
     """The Water world on the map of a seed; it reports a colour in the step in which a new overlap with it starts."""
 
     kind: ClassVar[str] = "water"
@@ -124,6 +125,11 @@ class Water:
     def signals(self) -> tuple[str, ...]:
         """None: Water reports features only."""
         return ()
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """No push, or one in four directions."""
+        return ACTIONS
 
     @property
     def certain(self) -> bool:

@@ -16,6 +16,7 @@ from errands.learners.scout.learner import new_agent, new_known
 from errands.learners.scout.machine import Lowering
 from errands.learners.scout.world import NEWS, EnvSampler, Outing, TableSampler, make_sampler
 from errands.tasks import Task, load, sequence
+from errands.worlds.base import Described
 
 LAKE = Task.from_toml(
     'name = "lake"\n[world]\nkind = "gymnasium"\nid = "FrozenLake-v1"\nkwargs = { is_slippery = false }\n'
@@ -124,7 +125,7 @@ class Shifted(gym.Env[int, int]):
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(Described):
     """A world that is nothing but its environment."""
 
     strange: bool = False

@@ -242,7 +242,7 @@ UNSAVED = "this environment cannot save its state; give it save() and restore() 
 
 def host_envs_of(machine: MachineArrays, seeds: tuple[int, ...], each: int = 1, apart: bool = False) -> HostEnvs:
     """The environments of a task, `each` per seed; `apart` gives every one of several a process of its own."""
-    if machine.task.world.kind == "cheetah" and _has_batches() and not (apart and each > 1):
+    if machine.task.world.batched_physics and _has_batches() and not (apart and each > 1):
         return HalfCheetahEnvs(machine, seeds, each)
     if each > 1:
         # Here, because that module imports this one.

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from errands.errors import ErrandsError, StoreError, TaskError
 from errands.learners.deep.host_envs import UNSAVED, HostEnvs, HostStep, Reader
 from errands.learners.deep.machine import MachineArrays
+from errands.worlds.base import Observed
 from errands.worlds.saving import Restorable, plain, rich
 
 Info = dict[str, Any]
@@ -96,7 +97,8 @@ class VectorEnvs(HostEnvs):
         sample = world.env()
         self.senses = self.reader.senses(sample)
         sample.close()
-        name = getattr(world, "id", "").rpartition(":")[2]
+        observed = Observed.of(world)
+        name = "" if observed is None else observed.id.rpartition(":")[2]
         specs = {name: gym.registry[name]} if name in gym.registry else {}
         makers = [Maker(world.env, self.reader, number, specs) for number in range(len(self.seeds))]
         # No automatic resets: episodes end with the machine too, of which the environments know nothing, so those that
