@@ -26,13 +26,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 import jax
 import numpy as np
 
+from errands.learners import LEARNERS
 from errands.learners.deep import device, host, network
-from errands.learners.deep.config import CONFIGS, deep_preset
+from errands.learners.deep.agents import agent_of
 from errands.learners.deep.host import HostTeam
 from errands.learners.deep.host_envs import HalfCheetahEnvs, HostEnvs
 from errands.learners.deep.machine import machine_arrays
-from errands.learners.deep.methods import agent_of
 from errands.learners.deep.team import Team, team_of
+from errands.learners.presets import deep_preset
 from errands.tasks import load
 
 BANDWIDTH = 4.3e12
@@ -256,7 +257,8 @@ def main() -> None:
     """Read the command line and print one line of JSON per run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=list(MODES))
-    parser.add_argument("--runs", default=",".join(f"{name}:1" for name in CONFIGS))
+    teams = [name for name, method in LEARNERS.items() if method.deep and method.deep.team]
+    parser.add_argument("--runs", default=",".join(f"{name}:1" for name in teams))
     parser.add_argument("--task", default="water-5")
     parser.add_argument("--map-seed", type=int, default=0)
     parser.add_argument("--machine", default="agenda")

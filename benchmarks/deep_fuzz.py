@@ -20,10 +20,9 @@ import numpy as np
 
 from errands.errors import StoreError
 from errands.learners.base import Learner, Saved
-from errands.learners.deep.config import deep_preset
 from errands.learners.deep.learner import DeepLearner
-from errands.learners.dirl.config import deep_dirl_preset
 from errands.learners.dirl.deep import DeepDiRL
+from errands.learners.presets import deep_preset
 from errands.tasks import Task, load
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "learners" / "tabular"))
@@ -44,7 +43,7 @@ def deep(task: Task, learner: str, **more: Any) -> Callable[[], Learner]:
 def dirl(task: Task) -> Callable[[], Learner]:
     """How a small DiRL with networks is made."""
     config = dataclasses.replace(
-        deep_dirl_preset("tuned", task), **SMALL, edge_steps=120, rollouts=3, edge_limit=20, full_reward=1.0
+        deep_preset("dirl", "tuned", task), **SMALL, edge_steps=120, rollouts=3, edge_limit=20, full_reward=1.0
     )
     return lambda: DeepDiRL(task, config, 0)
 

@@ -28,9 +28,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 import jax
 
-from errands.learners.dirl.config import DeepDiRLConfig, deep_dirl_preset
 from errands.learners.dirl.deep import DeepDiRL, train_many
 from errands.learners.dirl.graph import abstract_graph
+from errands.learners.dirl.settings import DeepDiRLConfig
+from errands.learners.presets import deep_preset
 from errands.tasks import Task, load
 
 UNLIMITED = 10**9
@@ -39,7 +40,7 @@ UNLIMITED = 10**9
 def settings(task: Task, args: argparse.Namespace) -> DeepDiRLConfig:
     """The preset with what `--set` changes."""
     changes = dict(part.split("=", 1) for part in args.set)
-    config = deep_dirl_preset(args.preset, task)
+    config = deep_preset(args.preset, task)
     return dataclasses.replace(config, **{name: json.loads(value) for name, value in changes.items()})
 
 

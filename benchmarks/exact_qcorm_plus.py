@@ -16,7 +16,8 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "learners"))
 import scout_tasks
 from test_qcorm_plus import drawn_office
 
-from errands.learners.tabular.qcorm_plus import QCoRMPlus, QCoRMPlusConfig
+from errands.learners.qcorm_plus.settings import QCoRMPlusConfig
+from errands.learners.tabular.qcorm_plus import QCoRMPlus
 from errands.oracle.certificate import certificate
 from errands.oracle.optimum import Optimum, optimum
 from errands.tasks import Task, load

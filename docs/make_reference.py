@@ -14,18 +14,9 @@ from typing import Any
 import errands
 from errands.cli.verbs import GROUPS, VERBS, sentences
 from errands.learners import LEARNERS
-from errands.learners.base import LearnerConfig
+from errands.learners.method import loaded
 
 REFERENCE = Path(__file__).parent / "reference.md"
-CONFIGS = {
-    "errands.learners.tabular.qrm": ("QRMConfig", "qrm, crm"),
-    "errands.learners.tabular.hrm": ("HRMConfig", "hrm"),
-    "errands.learners.tabular.qcorm": ("QCoRMConfig", "qcorm, qcorm-0"),
-    "errands.learners.tabular.qcorm_plus": ("QCoRMPlusConfig", "qcorm-plus"),
-    "errands.learners.scout": ("ScoutConfig", "scout"),
-    "errands.learners.dirl": ("DiRLConfig", "dirl"),
-}
-DEEP = "errands.learners.deep.config"
 
 
 def reference() -> str:
@@ -165,12 +156,13 @@ def _learners() -> Iterator[str]:
     for name, entry in LEARNERS.items():
         worlds = [world for world, home in (("finite", entry.tabular), ("continuous", entry.deep)) if home]
         yield f"| `{name}` | {', '.join(entry.machines) or 'its own'} | {', '.join(worlds)} | {entry.about} |"
-    for module, (name, learners) in CONFIGS.items():
-        yield from _config(getattr(importlib.import_module(module), name), f"`{learners}` on finite worlds.")
-    deep = vars(importlib.import_module(DEEP))
-    for kind in deep.values():
-        if inspect.isclass(kind) and issubclass(kind, LearnerConfig) and kind.__module__ == DEEP:
-            yield from _config(kind, "On continuous worlds.")
+    for where, forms in (("finite", "tabular"), ("continuous", "deep")):
+        learners: dict[type, list[str]] = {}
+        for name, method in LEARNERS.items():
+            if (form := getattr(method, forms)) is not None:
+                learners.setdefault(loaded(form.config), []).append(f"`{name}`")
+        for kind, names in learners.items():
+            yield from _config(kind, f"{', '.join(names)} on {where} worlds.")
 
 
 def _config(kind: type, where: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """QCoRM on the paper's Figure 1: the learnt steps to go of every coupled state beside the exact ones."""
 
 import errands
-from errands.learners.tabular.qcorm import QCoRMConfig
+from errands.learners.qcorm.settings import QCoRMConfig
 from errands.oracle.optimum import steps_to_go
 
 task = errands.load("figure-1")

@@ -20,7 +20,7 @@ from typing import Any
 from errands.analysis.compare import seeds_of
 from errands.analysis.curve import Curve, curve_of
 from errands.errors import StoreError
-from errands.learners import entry_of
+from errands.learners import method_of
 from errands.learners.presets import as_document, config_of
 from errands.paper.evidence import Evidence
 from errands.paper.panels import DEEP, VARIANTS, Key, Method, task_name
@@ -143,7 +143,7 @@ def _curve(key: Key, steps: Mapping[int, list[Evaluation]]) -> Curve:
     ordered = [steps[step] for step in sorted(steps)]
     count = min(map(len, ordered))
     return curve_of(
-        name, task, [[row[i] for row in ordered] for i in range(count)], apart=entry_of(name.split()[0]).apart
+        name, task, [[row[i] for row in ordered] for i in range(count)], apart=method_of(name.split()[0]).evaluated_at_end
     )
 
 

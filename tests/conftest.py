@@ -27,9 +27,10 @@ if importlib.util.find_spec("jax") is not None:
     from jaxtyping import install_import_hook
 
     # Every annotated shape is checked while these modules are traced; nothing may import them before.
-    ARRAYS = ("agent", "bandit", "batch", "contexts", "controller", "ddqn", "device", "factored", "host", "network", "standardised",
-              "td3")  # fmt: skip
-    install_import_hook([f"errands.learners.deep.{name}" for name in ARRAYS], "beartype.beartype")
+    ENGINE = ("agent", "batch", "ddqn", "device", "host", "network", "standardised", "td3")
+    METHODS = ("qcorm.deep", "hrm.deep", "qcorm_plus.deep", "qcorm_plus.contexts")
+    traced = [*(f"deep.{name}" for name in ENGINE), *METHODS]
+    install_import_hook([f"errands.learners.{name}" for name in traced], "beartype.beartype")
 
 
 @pytest.fixture(autouse=True)

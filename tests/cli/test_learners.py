@@ -10,7 +10,7 @@ import pytest
 from errands.cli import main
 from errands.cli.verbs import sentences
 from errands.learners import LEARNERS
-from errands.learners.tabular.qcorm import QCoRMConfig
+from errands.learners.qcorm.settings import QCoRMConfig
 
 
 def test_all_methods_are_listed_with_their_machines(capsys: pytest.CaptureFixture[str]) -> None:

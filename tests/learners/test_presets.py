@@ -8,10 +8,10 @@ import pytest
 
 from errands.errors import ConfigError, StoreError, TaskError, UnknownName
 from errands.learners import LEARNERS, continuous_actions, make_learner
+from errands.learners.hrm.settings import HRMConfig
 from errands.learners.presets import CUSTOM, PRESETS, as_document, config_of, stored_config
-from errands.learners.tabular.hrm import HRMConfig
-from errands.learners.tabular.qcorm import QCoRMConfig
-from errands.learners.tabular.qrm import QRMConfig
+from errands.learners.qcorm.settings import QCoRMConfig
+from errands.learners.qrm.settings import QRMConfig
 from errands.tasks import Task, load
 
 FIGURE = load("figure-1")

@@ -14,7 +14,8 @@ import scout_tasks
 
 from errands.errors import ConfigError
 from errands.kernels.qcorm_plus.values import best_believed
-from errands.learners.tabular.qcorm_plus import QCoRMPlus, QCoRMPlusConfig
+from errands.learners.qcorm_plus.settings import QCoRMPlusConfig
+from errands.learners.tabular.qcorm_plus import QCoRMPlus
 from errands.oracle.certificate import certificate
 from errands.oracle.optimum import optimum, steps_to_go
 from errands.tasks import Task, load

@@ -13,7 +13,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from errands.learners.tabular.qcorm_plus import QCoRMPlus, QCoRMPlusConfig
+from errands.learners.qcorm_plus.settings import QCoRMPlusConfig
+from errands.learners.tabular.qcorm_plus import QCoRMPlus
 from errands.oracle.certificate import certificate
 from errands.oracle.optimum import optimum
 from errands.tasks import Task, load
@@ -75,7 +76,8 @@ def test_compiled_and_plain_python_give_the_same_bytes() -> None:
     script = (
         "import hashlib, numpy as np, warnings\n"
         "warnings.simplefilter('error', RuntimeWarning)\n"
-        "from errands.learners.tabular.qcorm_plus import QCoRMPlus, QCoRMPlusConfig\n"
+        "from errands.learners.tabular.qcorm_plus import QCoRMPlus\n"
+        "from errands.learners.qcorm_plus.settings import QCoRMPlusConfig\n"
         "from errands.tasks import Task, load\n"
         "text = load('figure-1').to_toml().replace('[world]', '[world]\\nslip = 0.2')\n"
         "few = QCoRMPlusConfig(recent=256, replays=2, backwards=64, passes=2, kicks=3, eval_every=400)\n"

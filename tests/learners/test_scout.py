@@ -15,7 +15,8 @@ import pytest
 from errands import train
 from errands.errors import ConfigError
 from errands.learners.base import LearnerConfig
-from errands.learners.scout import Scout, ScoutConfig
+from errands.learners.scout.learner import Scout
+from errands.learners.scout.settings import ScoutConfig
 from errands.oracle.optimum import optimum
 from errands.tasks import Task, load
 
@@ -172,7 +173,9 @@ def digest(scout: Scout) -> dict[str, bytes]:
 
 SCRIPT = """
 import hashlib
-from errands.learners.scout import Scout, ScoutConfig, machine
+from errands.learners.scout.learner import Scout
+from errands.learners.scout.settings import ScoutConfig
+from errands.learners.scout import machine
 from errands.tasks import Task, load
 world = 'name = "x"\\n[world]\\nkind = "visit"\\nplaces = 2\\nsize = 4\\nslip = 0.1\\n'
 slippery = Task.from_toml(world + '[machine]\\nphrase = "any_order(v1, v2)"\\n')

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from errands.kernels.scout.plan import FAR, Landmarks
-from errands.learners.scout import Scout, ScoutConfig
+from errands.learners.scout.learner import Scout
 from errands.learners.scout.planner import ExactPlanner
+from errands.learners.scout.settings import ScoutConfig
 from errands.oracle.optimum import optimum
 from errands.tables import Ints
 from errands.tasks import load

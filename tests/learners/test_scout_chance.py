@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from errands.learners.scout import Scout, ScoutConfig, planner
+from errands.learners.scout import planner
+from errands.learners.scout.learner import Scout
+from errands.learners.scout.settings import ScoutConfig
 from errands.learners.scout.stages import StageValues
 from errands.machines.stepping import Stepper
 from errands.oracle.episode import Policy

@@ -10,8 +10,10 @@ import pytest
 
 from errands.kernels.local_search import tour
 from errands.kernels.scout.tour import tree_bound
-from errands.learners.scout import Scout, ScoutConfig, machine
+from errands.learners.scout import machine
+from errands.learners.scout.learner import Scout
 from errands.learners.scout.planner import NearestPlanner
+from errands.learners.scout.settings import ScoutConfig
 from errands.learners.scout.stages import TourPlanner
 from errands.oracle.certificate import Bounds
 from errands.oracle.optimum import optimum

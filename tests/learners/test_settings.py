@@ -8,7 +8,7 @@ import pytest
 
 from errands.errors import ConfigError, UnknownName
 from errands.learners.presets import as_document, with_settings
-from errands.learners.tabular.qcorm import QCoRMConfig
+from errands.learners.qcorm.settings import QCoRMConfig
 
 
 def test_words_are_read_as_the_type_of_their_field() -> None:

@@ -134,7 +134,7 @@ def test_a_run_without_a_folder_is_saved_with_all_that_it_learnt() -> None:
 
 
 def test_a_custom_config_survives_the_folder() -> None:
-    from errands.learners.tabular.qrm import QRMConfig
+    from errands.learners.qrm.settings import QRMConfig
 
     run = errands.train("figure-1", "crm", steps=500, config=QRMConfig(alpha=0.3), name="custom")
     assert (run.preset, run.config) == ("custom", QRMConfig(alpha=0.3))

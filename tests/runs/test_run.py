@@ -11,7 +11,7 @@ import pytest
 
 from errands.errors import ConfigError, ErrandsError, UnknownName
 from errands.learners.presets import config_of
-from errands.learners.tabular.qrm import QRMConfig
+from errands.learners.qrm.settings import QRMConfig
 from errands.oracle.certificate import Bounds
 from errands.runs.request import for_steps
 from errands.runs.run import Run, best_length, first_optimal_step, train, untabled

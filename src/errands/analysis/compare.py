@@ -13,7 +13,7 @@ import numpy as np
 from errands.analysis.curve import NEAR, Curve, curve_of
 from errands.analysis.statistics import Interval, Spread, improvement_interval, iqm_interval, spread
 from errands.errors import SpecError, StoreError
-from errands.learners import entry_of
+from errands.learners import method_of
 from errands.runs.documents import narrowest
 from errands.runs.folder import SWEEP, TASK, RunFolder, find, open_sweep, stored
 from errands.tables import Evaluation, Floats
@@ -221,7 +221,7 @@ def _looked_into(path: Path) -> RunFolder:
 def _settings(folder: RunFolder) -> dict[str, Any]:
     """Everything that was asked for; budgets of a learner that is evaluated at its end only are points of one curve."""
     known = folder.document
-    steps = {} if entry_of(known.learner).apart else {"steps": known.steps}
+    steps = {} if method_of(known.learner).evaluated_at_end else {"steps": known.steps}
     return {
         "task": known.task, "learner": known.learner, "machine": known.machine, "preset": known.preset,
         **steps, **known.config,
@@ -242,7 +242,7 @@ def curve_of_runs(title: str, task: str, folders: Sequence[RunFolder]) -> Curve:
     if not seeds:
         raise StoreError(_UNEVALUATED)
     best = next((r.optimum for folder in folders for r in folder.results() if r.optimum is not None), None)
-    apart = entry_of(folders[0].document.learner).apart
+    apart = method_of(folders[0].document.learner).evaluated_at_end
     bounds = narrowest(r.known_bounds for folder in folders for r in folder.results())
     return curve_of(title, task, [seeds[seed] for seed in sorted(seeds)], best, apart, bounds)
 
@@ -255,7 +255,7 @@ def seeds_of(folders: Sequence[RunFolder]) -> dict[int, list[Evaluation]]:
     """
     seeds: dict[int, dict[int, Evaluation]] = {}
     for folder in folders:
-        apart, budget = entry_of(folder.document.learner).apart, folder.document.steps
+        apart, budget = method_of(folder.document.learner).evaluated_at_end, folder.document.steps
         for place in folder.seeds():
             rows = place.evaluations() if place.begun and (apart or place.seed not in seeds) else []
             if apart:

@@ -70,7 +70,7 @@ def _sizes(task: Task) -> dict[str, int]:
 
 def _train(task: Task, quiet: bool) -> tuple[Run, list[Shown]]:
     """The trained run, and looks at the learner before it began and at evaluations 1, 2, 4, 8, ..."""
-    from errands.learners.tabular.qcorm import QCoRMConfig
+    from errands.learners.qcorm.settings import QCoRMConfig
     from errands.runs.request import Request
     from errands.runs.train import Trainer
     from errands.viewer.sources import look

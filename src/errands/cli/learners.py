@@ -24,7 +24,7 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """List them."""
-    from errands.learners import LEARNERS, entry_of
+    from errands.learners import LEARNERS, method_of
 
     if arguments.learner is None:
         listed = table(None, ("learner", "machines", "worlds"), rest="what it is")
@@ -34,7 +34,7 @@ def run(arguments: Arguments) -> Answer:
             rows.append({"learner": name, "machines": list(entry.machines), "worlds": worlds, "about": entry.about})
             listed.add_row(name, ", ".join(entry.machines) or "its own", ", ".join(worlds), entry.about)
         return Answer({"learners": rows}, listed)
-    entry_of(arguments.learner)
+    method_of(arguments.learner)
     return _settings(arguments.learner, arguments.task)
 
 

@@ -31,7 +31,7 @@ def tell_run(folder: RunFolder) -> Answer:
 
 def run_document(folder: RunFolder, results: list[ResultDocument]) -> dict[str, Any]:
     """The document of `errands train --json`."""
-    from errands.learners import entry_of
+    from errands.learners import method_of
     from errands.runs.documents import int_if_whole, narrowest
 
     known = folder.document
@@ -39,7 +39,7 @@ def run_document(folder: RunFolder, results: list[ResultDocument]) -> dict[str, 
     return {
         "task": known.task,
         "learner": known.learner,
-        "machine": known.machine or entry_of(known.learner).own,
+        "machine": known.machine or method_of(known.learner).machine,
         "preset": known.preset,
         "optimum": int_if_whole(best),
         "bounds": narrowest(r.known_bounds for r in results),

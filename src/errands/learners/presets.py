@@ -14,7 +14,7 @@ from typing import Any, get_origin, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from errands.errors import ConfigError, StoreError, UnknownName
-from errands.learners import home_of, is_finite
+from errands.learners import LEARNERS, form_of, method_of
 from errands.learners.base import LearnerConfig
 from errands.tasks.task import Task
 
@@ -27,14 +27,13 @@ Settings = Mapping[str, Any] | Iterable[str]
 
 def config_of(learner: str, preset: str, task: Task, settings: Settings = ()) -> LearnerConfig:
     """The settings of a learner: its preset, with `settings` on top; `tuned` knows the worlds of the catalogue."""
-    if preset not in PRESETS:
-        raise UnknownName("preset", preset, PRESETS)
-    return with_settings(_preset(learner, preset, task), settings, learner)
+    base: LearnerConfig = form_of(task, learner).settings(learner, _known(preset), task)
+    return with_settings(base, settings, learner)
 
 
 def stored_config(learner: str, task: Task, document: Mapping[str, Any]) -> LearnerConfig:
     """The settings that `as_document` wrote; a StoreError where another version, with other settings, wrote them."""
-    base = _preset(learner, "tuned", task)
+    base = config_of(learner, "tuned", task)
     known = as_document(base)
     for name in [*document, *known]:
         if name not in known or name not in document:
@@ -92,64 +91,15 @@ def _read(name: str, value: Any, hint: Any, reader: TypeAdapter[Any]) -> Any:
         raise ConfigError(f"{name} was given {str(value)[:60]!r}; {said[:1].lower()}{said[1:]}") from None
 
 
-def _preset(learner: str, preset: str, task: Task) -> LearnerConfig:
-    home_of(task, learner)
-    if learner == "dirl" and not is_finite(task):
-        from errands.learners.dirl.config import deep_dirl_preset
-
-        return deep_dirl_preset(preset, task)
-    if not is_finite(task):
-        from errands.learners.deep.config import deep_preset
-
-        return deep_preset(learner, preset, task)
-    if learner == "scout":
-        from errands.learners.scout import ScoutConfig
-
-        # An evaluation is twenty episodes of the environment itself where nothing tells what would come of them.
-        return ScoutConfig() if task.finite is not None or task.certain else ScoutConfig(eval_every=1_000)
-    if learner == "qcorm-plus":
-        from errands.learners.tabular.qcorm_plus import QCoRMPlusConfig
-
-        return QCoRMPlusConfig()
-    if learner == "dirl":
-        from errands.learners.dirl import DiRLConfig
-
-        if preset == "paper":
-            return DiRLConfig(alpha=1e-5, q_init=0.0, rollouts=300, training_share=0.38)
-        return DiRLConfig(alpha=1.0 if _certain(task) else 0.1)
-    return _paper(learner) if preset == "paper" else _tuned(learner, task)
+def deep_preset(learner: str, preset: str, task: Task) -> Any:
+    """The settings of a learner with networks under a preset, also where the world has tables."""
+    form = method_of(learner).deep
+    if form is None:
+        raise UnknownName("deep learner", learner, [name for name, method in LEARNERS.items() if method.deep])
+    return form.settings(learner, _known(preset), task)
 
 
-def _paper(learner: str) -> LearnerConfig:
-    from errands.learners.tabular.hrm import HRMConfig
-    from errands.learners.tabular.qcorm import QCoRMConfig
-    from errands.learners.tabular.qrm import QRMConfig
-
-    if learner in ("qcorm", "qcorm-0"):
-        return QCoRMConfig(alpha=1e-5, alpha_eta=0.005, alpha_k=0.005, joint=learner == "qcorm")
-    if learner == "hrm":
-        return HRMConfig(alpha=1e-5, alpha_controller=1e-5)
-    return QRMConfig(alpha=1e-5)
-
-
-def _tuned(learner: str, task: Task) -> LearnerConfig:
-    from errands.learners.tabular.hrm import HRMConfig
-    from errands.learners.tabular.qcorm import QCoRMConfig
-    from errands.learners.tabular.qrm import QRMConfig
-
-    office = task.world.kind == "office"
-    alpha = 1.0 if _certain(task) else 0.1
-    if learner == "qcorm":
-        return QCoRMConfig(epsilon=0.3 if office else 0.1)
-    if learner == "qcorm-0":
-        return QCoRMConfig(joint=False, alpha=alpha, q_init=1.0, alpha_eta=0.2 if office else 0.05)
-    if learner == "hrm":
-        return HRMConfig(alpha=alpha / 2, alpha_controller=alpha / 2)
-    if learner == "qrm" and task.world.kind == "visit":
-        return QRMConfig(alpha=alpha, epsilon=0.3)
-    return QRMConfig(alpha=alpha, q_init=1.0)
-
-
-def _certain(task: Task) -> bool:
-    """Whether every move has one outcome, so that the newest target is the true one; starts may differ."""
-    return task.finite is None or task.finite.table.next.shape[2] == 1
+def _known(preset: str) -> str:
+    if preset not in PRESETS:
+        raise UnknownName("preset", preset, PRESETS)
+    return preset

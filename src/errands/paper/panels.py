@@ -74,7 +74,7 @@ DEEP: tuple[Method, ...] = (
 )
 TIMED = ("qcorm", "crm", "hrm", "qrm", "qcorm-plus")
 """Learners of the runtime panels with networks; QCoRM-0 costs what QCoRM costs, DiRL ends by itself."""
-STOPPING = tuple(name for name, entry in LEARNERS.items() if entry.stops or entry.apart)
+STOPPING = tuple(name for name, method in LEARNERS.items() if method.stops_when_proved or method.evaluated_at_end)
 """Learners that end by themselves before the steps are spent: time per million steps would mean nothing."""
 VARIANTS = ("delta", "shortest", "failed")
 """Settings that make a method of its own."""

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from errands.errors import ConfigError, UnknownName
-from errands.learners import entry_of
+from errands.learners import method_of
 from errands.learners.presets import PRESETS
 from errands.runs.documents import Cell
 from errands.tasks.catalogue import load_file, task_text
@@ -131,7 +131,7 @@ def _cells(block: Block) -> Iterator[Cell]:
     for task, map_seed in product(block.task, block.map_seed):
         _check_task(task)
         for learner, preset, chosen in product(block.learner, block.preset, product(*varied)):
-            for kind, steps in product(block.machine if entry_of(learner).machines else [None], block.steps):
+            for kind, steps in product(block.machine if method_of(learner).machines else [None], block.steps):
                 yield Cell(
                     task=task, map_seed=map_seed, learner=learner, machine=kind, preset=preset,
                     settings=(*fixed, *chosen), steps=steps, seeds=block.seeds,
@@ -143,7 +143,7 @@ def _check_names(block: Block) -> None:
         if preset not in PRESETS:
             raise UnknownName("preset", preset, PRESETS)
     for learner in block.learner:
-        entry_of(learner)
+        method_of(learner)
     for machine in block.machine:
         if machine not in MACHINES:
             raise UnknownName("machine", machine, MACHINES)

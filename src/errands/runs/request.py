@@ -10,7 +10,7 @@ from numbers import Real
 from pathlib import Path
 
 from errands.errors import ConfigError
-from errands.learners import default_learner, entry_of, home_of, is_finite, machine_of, make_learner
+from errands.learners import default_learner, form_of, is_finite, machine_of, make_learner, method_of
 from errands.learners.base import Learner, LearnerConfig, memory
 from errands.learners.presets import CUSTOM, Settings, as_document, config_of, stored_config
 from errands.runs.documents import RunDocument, grouped, method_name
@@ -19,8 +19,6 @@ from errands.tasks.task import Task
 from errands.worlds.imports import NAMELESS, allowed, registrar
 
 CHECKPOINT_SECONDS = 10.0
-TEAMS = "errands.learners.deep.learner:DeepLearner"
-"""The learner whose seeds can be trained in teams."""
 MAX_TEAM, ROW_BYTES = 64, 500
 """Seeds of a team at most, and bytes that one remembered step takes, reckoned generously."""
 
@@ -53,7 +51,7 @@ class Request:
     ) -> Request:
         """The request with defaults filled in; whatever cannot be trained is refused here, before anything is written."""
         name = learner or default_learner(task)
-        entry = entry_of(name)
+        entry = method_of(name)
         if not seeds:
             raise ConfigError("no seed was asked for; train at least one")
         if any(not 0 <= seed < 2**63 for seed in seeds):
@@ -131,7 +129,7 @@ def _registrar(name: str) -> set[str]:
 
 def _team(task: Task, learner: str, config: LearnerConfig, seeds: int) -> int:
     """How many seeds train side by side: deep learners do, as many as half of the memory holds; 0 where each is alone."""
-    if seeds < 2 or home_of(task, learner) != TEAMS:
+    if seeds < 2 or not form_of(task, learner).team:
         return 0
     replay = ROW_BYTES * getattr(config, "capacity", 0)
     return max(1, min(seeds, MAX_TEAM, int(memory() / 2 / max(replay, 1))))

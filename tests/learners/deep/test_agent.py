@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from errands.learners.deep.agent import NoHighLevel, Position, WorldStep
-from errands.learners.deep.config import deep_preset
+from errands.learners.deep.agents import agent_of
 from errands.learners.deep.host_envs import Spaces
 from errands.learners.deep.machine import machine_arrays
-from errands.learners.deep.methods import agent_of
+from errands.learners.presets import deep_preset
 from errands.tasks import load
 
 TASK = load("figure-1")

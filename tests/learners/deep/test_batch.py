@@ -5,24 +5,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from errands.learners.deep.batch import (
-    Batch,
-    Extra,
-    OverHeads,
-    RowShape,
-    by_objective,
-    by_option,
-    by_state,
-    expand,
-    expand_far,
-    options_of,
-    rule_arrays,
-    within,
-)
-from errands.learners.deep.config import DeepConfig, DeepHRMConfig, DeepQCoRMConfig
+from errands.learners.deep.batch import Batch, Extra, OverHeads, RowShape, expand, expand_far, rule_arrays, within
+from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.ddqn import DDQN
 from errands.learners.deep.machine import machine_arrays
 from errands.learners.deep.td3 import TD3
+from errands.learners.hrm.deep import by_option, options_of
+from errands.learners.hrm.settings import DeepHRMConfig
+from errands.learners.qcorm.deep import by_objective
+from errands.learners.qcorm.settings import DeepQCoRMConfig
+from errands.learners.qrm.deep import by_state
 from errands.tasks import load
 from errands.tasks.task import Task
 

@@ -5,18 +5,14 @@ import numpy as np
 import pytest
 
 from errands.errors import ConfigError, UnknownName
-from errands.learners.deep.config import (
-    CONFIGS,
-    COST,
-    PRESETS,
-    TD3_CONTEXTS,
-    DeepConfig,
-    DeepHRMConfig,
-    DeepPlusConfig,
-    DeepQCoRMConfig,
-    deep_preset,
-)
-from errands.learners.dirl.config import DeepDiRLConfig
+from errands.learners import LEARNERS
+from errands.learners.deep.config import DeepConfig
+from errands.learners.dirl.settings import DeepDiRLConfig
+from errands.learners.hrm.settings import DeepHRMConfig
+from errands.learners.method import loaded
+from errands.learners.presets import PRESETS, deep_preset
+from errands.learners.qcorm.settings import COST, DeepQCoRMConfig
+from errands.learners.qcorm_plus.settings import TD3_CONTEXTS, DeepPlusConfig
 from errands.tasks import load
 from errands.tasks.task import Task
 
@@ -66,15 +62,16 @@ def test_names_that_do_not_exist_are_told():
         deep_preset("qcorm", "tunes", load("water-2"))
 
 
+TEAMS = [name for name, method in LEARNERS.items() if method.deep and method.deep.team]
 WATER, CHEETAH, GRID = load("water-3"), load("cheetah-bcd"), load("figure-1")
 
 
-@pytest.mark.parametrize("learner", CONFIGS)
+@pytest.mark.parametrize("learner", TEAMS)
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("task", [WATER, CHEETAH, GRID], ids=lambda t: t.name)
 def test_every_learner_has_settings_of_its_kind_everywhere(learner, preset, task):
     config = deep_preset(learner, preset, task)
-    assert type(config) is CONFIGS[learner]
+    assert type(config) is loaded(LEARNERS[learner].deep.config)
     assert getattr(config, "joint", None) == {"qcorm": True, "qcorm-0": False}.get(learner)
 
 
@@ -142,7 +139,7 @@ def test_td3_is_tuned_to_the_rewards_of_the_users_machine(line):
     assert (qcorm.standardise, qcorm.n_steps, qcorm.bound_values) == (True, 1, False), "completions wait for the end"
 
 
-@pytest.mark.parametrize("learner", CONFIGS)
+@pytest.mark.parametrize("learner", TEAMS)
 def test_a_stranger_is_seen_standardised_and_paid_no_more_than_its_machine_pays(learner):
     features = {"left": {"index": 0, "below": -0.9}, "top": {"index": 0, "above": 0.45}}
     task = Task.from_env("MountainCar-v0", features, "any_order(left, top)")

@@ -5,10 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from errands.errors import ConfigError
-from errands.learners.deep.batch import RowShape, by_state, expand_far, rule_arrays
-from errands.learners.deep.config import DeepConfig, DeepPlusConfig, deep_preset
-from errands.learners.deep.contexts import OverContexts, moves_left
+from errands.learners.deep.batch import RowShape, expand_far, rule_arrays
+from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.machine import machine_arrays
+from errands.learners.presets import deep_preset
+from errands.learners.qcorm_plus.contexts import OverContexts, moves_left
+from errands.learners.qcorm_plus.settings import DeepPlusConfig
+from errands.learners.qrm.deep import by_state
 from errands.tasks import load
 
 GAMMA = 0.9

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from errands.learners.deep import device
-from errands.learners.deep.config import deep_preset
+from errands.learners.deep.agents import agent_of
 from errands.learners.deep.device import CHUNK, advance, device_world, greedy_episodes, launch, randoms
 from errands.learners.deep.host_envs import Spaces
 from errands.learners.deep.machine import machine_arrays
-from errands.learners.deep.methods import agent_of
 from errands.learners.deep.team import keys_of
+from errands.learners.presets import deep_preset
 from errands.tasks import Task, load
 
 SLIP = load("figure-1").text.replace('removed = ["b1", "b2"]', 'removed = ["b1", "b2"]\nslip = 0.2')

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from errands.learners.deep.batch import RowShape
-from errands.learners.deep.config import DeepPlusConfig
-from errands.learners.deep.contexts import OverContexts
-from errands.learners.deep.factored import FactoredDDQN, FactoredTD3
 from errands.learners.deep.machine import machine_arrays
 from errands.learners.deep.team import team_of
+from errands.learners.qcorm_plus.contexts import OverContexts
+from errands.learners.qcorm_plus.deep import FactoredDDQN, FactoredTD3
+from errands.learners.qcorm_plus.settings import DeepPlusConfig
 from errands.tasks import load
 
 ROWS, INPUTS, ACTIONS, CODES = 5, 3, 4, 4

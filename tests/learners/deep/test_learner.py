@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from errands.errors import ConfigError, StoreError
-from errands.learners.deep.config import deep_preset
 from errands.learners.deep.learner import DeepLearner, DeepTeam, policy_of
 from errands.learners.deep.team import team_of
+from errands.learners.presets import deep_preset
 from errands.oracle.episode import walk
 from errands.tasks import load
 

@@ -11,8 +11,8 @@ import pytest
 
 from errands.errors import StoreError
 from errands.learners.base import SavedArray, checked
-from errands.learners.deep.config import deep_preset
 from errands.learners.deep.learner import DeepLearner
+from errands.learners.presets import deep_preset
 from errands.tasks import load
 from errands.worlds.saving import plain, rich
 

@@ -7,11 +7,12 @@ import optax
 import pytest
 
 from errands.learners.deep.batch import Batch
-from errands.learners.deep.config import DeepConfig, deep_preset
+from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.device import randoms
 from errands.learners.deep.network import through
 from errands.learners.deep.td3 import TD3, noisy
 from errands.learners.deep.team import team_of
+from errands.learners.presets import deep_preset
 from errands.tasks import load
 
 CONFIG = DeepConfig(width=16, depth=2, alpha=1e-2, polyak=0.25, batch=8, warmup=1, gamma=0.9)

@@ -7,8 +7,9 @@ import pytest
 
 from errands.errors import ConfigError, StoreError, TaskError
 from errands.learners.deep import methods
-from errands.learners.deep.config import DeepConfig, deep_preset
+from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.team import team_of
+from errands.learners.presets import deep_preset
 from errands.tasks import load
 
 FIGURE = load("figure-1")

@@ -7,8 +7,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from errands.learners.dirl.config import DeepDiRLConfig
 from errands.learners.dirl.deep import DeepDiRL
+from errands.learners.dirl.settings import DeepDiRLConfig
 from errands.tasks.task import Task
 from errands.worlds import GymnasiumWorld
 

@@ -5,9 +5,9 @@ import pytest
 
 from errands.errors import StoreError, TaskError
 from errands.learners import make_learner
-from errands.learners.dirl.config import DiRLConfig
 from errands.learners.dirl.graph import abstract_graph
 from errands.learners.dirl.learner import AWAY, ELSEWHERE, THERE, EdgeJob, TabularEdges
+from errands.learners.dirl.settings import DiRLConfig
 from errands.tables import RUNNING, SUCCESS
 from errands.tasks import Task, load
 

@@ -11,7 +11,7 @@ import pytest
 
 from errands.kernels.scout.memory import Known, observe
 from errands.kernels.scout.plan import EXIT, GOAL, NONE
-from errands.learners.scout.learner import ScoutConfig, new_known
+from errands.learners.scout.learner import new_known
 from errands.learners.scout.machine import Lowering, number_states
 from errands.learners.scout.planner import (
     ExactPlanner,
@@ -22,6 +22,7 @@ from errands.learners.scout.planner import (
     RoutedPolicy,
     UsualOutcomes,
 )
+from errands.learners.scout.settings import ScoutConfig
 from errands.learners.scout.stages import KnownWay, StageValues, TourPlanner
 from errands.machines import NumericRM
 from errands.oracle.optimum import optimum

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from errands.learners.tabular.hrm import HRM, HRMConfig
+from errands.learners.hrm.settings import HRMConfig
+from errands.learners.tabular.hrm import HRM
 from errands.tables import FAILURE
 from errands.tasks import Task, load
 

@@ -10,11 +10,12 @@ import pytest
 
 from errands.errors import ConfigError, TaskError, UnknownName
 from errands.learners import LEARNERS, default_learner, make_learner
+from errands.learners.qcorm.settings import QCoRMConfig
+from errands.learners.qrm.settings import QRMConfig
 from errands.learners.tabular import machines
 from errands.learners.tabular.base import room
 from errands.learners.tabular.machines import UNBORN, CounterfactualLearner, LazyMachine
-from errands.learners.tabular.qcorm import QCoRMConfig
-from errands.learners.tabular.qrm import CRM, QRM, QRMConfig
+from errands.learners.tabular.qrm import CRM, QRM
 from errands.machines import NumericRM, size, unfold_agenda, unfold_boolean
 from errands.tables import RUNNING
 from errands.tasks import Task, any_order, load

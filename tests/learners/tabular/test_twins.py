@@ -12,8 +12,10 @@ import pytest
 sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
 from plain import PlainCRM, PlainQCoRM
 
-from errands.learners.tabular.qcorm import QCoRM, QCoRMConfig
-from errands.learners.tabular.qrm import CRM, QRMConfig
+from errands.learners.qcorm.settings import QCoRMConfig
+from errands.learners.qrm.settings import QRMConfig
+from errands.learners.tabular.qcorm import QCoRM
+from errands.learners.tabular.qrm import CRM
 from errands.tasks import load
 
 

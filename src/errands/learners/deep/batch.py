@@ -13,9 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 
-from errands.learners.deep.config import DeepConfig, DeepHRMConfig, DeepQCoRMConfig
 from errands.learners.deep.machine import MachineArrays
-from errands.tables import FAILURE, Flags, Floats, Ints
+from errands.tables import Flags, Floats, Ints
 
 
 # L labels, H heads, U machine states. A target depends on the label and the head only, so all of them fit into tables,
@@ -78,82 +77,10 @@ def payable(reward: Floats, pay: Floats, goes_on: Flags, follow: Ints, gamma: fl
             return ends
 
 
-def _pay(machine: MachineArrays, factor: Floats, signal: Ints) -> tuple[Floats, Floats]:
+def signal_pay(machine: MachineArrays, factor: Floats, signal: Ints) -> tuple[Floats, Floats]:
     """Constant rewards, and the factor of each signal."""
     pay = machine.pay(factor, signal)
     return pay[..., 0], pay[..., 1:]
-
-
-def by_state(machine: MachineArrays, config: DeepConfig, counterfactual: bool) -> Rule:
-    """QRM and CRM: a head per machine state; only the one it is in learns, or all that can still be reached."""
-    # The machine's tables are [U, L] and those of a rule [L, H]: hence the transposes in all three rules.
-    table = machine.table
-    reward, pay = _pay(machine, table.reward.T * config.reward_scale, table.signal.T)
-    running = machine.running
-    alive = np.eye(len(running), dtype=np.bool_)
-    if counterfactual:
-        # Where boxes vanish, a state in which a box still waits must not learn from a world in which it is gone.
-        alive = machine.reachable if machine.task.vanishing else np.ones_like(alive)
-    follow = table.next.T.astype(np.int32)
-    return Rule(reward, pay, running[follow], follow, np.broadcast_to(running, follow.shape), alive & running)
-
-
-def options_of(machine: MachineArrays) -> tuple[Ints, Ints]:
-    """Every move between two machine states that does not fail: where it starts and where it ends."""
-    table = machine.table
-    source = np.repeat(np.arange(len(machine.rm)), table.next.shape[1])
-    pairs = np.unique(np.stack([source, table.next.ravel()], axis=1), axis=0)
-    keep = (pairs[:, 0] != pairs[:, 1]) & machine.running[pairs[:, 0]] & (table.status[pairs[:, 1]] != FAILURE)
-    return pairs[keep, 0].astype(np.int32), pairs[keep, 1].astype(np.int32)
-
-
-def by_option(machine: MachineArrays, config: DeepHRMConfig) -> Rule:
-    """HRM: a head per option, paid for its own transition and what the machine pays on the way, ended by any other move."""
-    source, target = options_of(machine)
-    table = machine.table
-    reached = table.next[source].T
-    factor, pay = _pay(machine, table.reward[source].T * config.reward_scale, table.signal[source].T)
-    # A move to another state than the option's target ends it with nothing; failures are never a target.
-    stays = reached == source
-    reward = np.where(reached == target, config.full_reward, np.where(stays, factor, 0.0))
-    alive = (
-        machine.reachable[:, source] if machine.task.vanishing else np.ones((len(machine.rm), len(source)), np.bool_)
-    )
-    follow = np.broadcast_to(np.arange(len(source), dtype=np.int32), stays.shape)
-    counts = np.ones(stays.shape, np.bool_)
-    return Rule(reward, pay * stays[..., None], stays, follow, counts, alive & machine.running[:, None])
-
-
-def by_objective(machine: MachineArrays, config: DeepQCoRMConfig) -> Rule:
-    """QCoRM: a head per objective, judged in a machine state in which it is open; its completion may be left out."""
-    table = machine.table
-    # A policy per objective does not know what else remains, so one state has to speak for all in which it is open.
-    home = np.array([_home(machine, k) for k in range(len(machine.objectives))])
-    reached = table.next[home].T
-    done = (machine.completed[home] == np.arange(len(home))[:, None, None]).any(axis=-1).T
-    failed = table.status[reached] == FAILURE
-    factor, pay = _pay(machine, table.reward[home].T * config.reward_scale, table.signal[home].T)
-    # Only steps that stay are paid what the machine pays; one that completes another objective goes on, with reward 0.
-    stays = (reached == home) & ~done
-    reward = np.where(done, config.full_reward, np.where(stays, factor, 0.0))
-    if config.relabel:
-        # [U, K] objectives open now or in a state that can still be reached; floats because numpy multiplies flags
-        # slowly.
-        later = machine.reachable.astype(np.float32) @ machine.open.astype(np.float32) > 0
-        alive = later if machine.task.vanishing else np.ones_like(machine.open)
-    else:
-        alive = machine.open
-    follow = np.broadcast_to(np.arange(len(home), dtype=np.int32), done.shape)
-    # The reward of Theorem 1 is known when the episode has ended: until then a completion teaches its own head nothing.
-    counts = ~done if config.dedicated else np.ones_like(done)
-    return Rule(reward, pay * stays[..., None], ~done & ~failed, follow, counts, alive)
-
-
-def _home(machine: MachineArrays, k: int) -> int:
-    """A state in which objective k is open, with as little else remaining as possible."""
-    states = np.flatnonzero(machine.open[:, k])
-    remaining = [int(machine.masks[i]).bit_count() for i in states]
-    return int(states[int(np.argmin(remaining))])
 
 
 Rows = Float[Array, "*rows row"]

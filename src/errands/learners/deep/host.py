@@ -19,12 +19,12 @@ from errands.errors import ConfigError
 from errands.learners.base import Form, Saved, SavedArray, refuse
 from errands.learners.deep import device
 from errands.learners.deep.agent import AgentState, DeepAgent, Position, WorldStep, decide
-from errands.learners.deep.factored import FactoredTD3
 from errands.learners.deep.host_envs import EpisodeCounter, HostEnvs, HostStep, Senses, host_envs_of
 from errands.learners.deep.packing import Layout, Packed
 from errands.learners.deep.standardised import Standardised
 from errands.learners.deep.td3 import POLICY_DELAY, TD3
 from errands.learners.deep.team import Team, keys_of
+from errands.learners.qcorm_plus.deep import FactoredTD3
 
 
 # With several environments of a seed (config.envs = E > 1) positions and actions have an axis of E behind that of seeds,

@@ -16,11 +16,11 @@ from errands.errors import ConfigError
 from errands.learners.base import HOST_EPISODES, Form, Saved, checked, refuse
 from errands.learners.deep import device
 from errands.learners.deep.agent import AgentState, DeepAgent
+from errands.learners.deep.agents import agent_of
 from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.device import DeviceWorld, device_world
 from errands.learners.deep.host_envs import Spaces, host_envs_of
 from errands.learners.deep.machine import Kind, MachineArrays, machine_arrays
-from errands.learners.deep.methods import agent_of
 from errands.learners.deep.saving import named, team_form
 from errands.oracle.episode import sampled
 from errands.tables import Evaluation

@@ -1,16 +1,17 @@
 """DiRL (Section 5's compositional baseline): an abstract graph whose edges are learnt one by one."""
 
-from errands.learners.dirl.config import DiRLConfig, SearchConfig
-from errands.learners.dirl.graph import AbstractGraph, abstract_graph, picture
-from errands.learners.dirl.learner import CompositionalLearner, DiRL, predicted_steps
+from errands.learners.method import Form, Method
 
-__all__ = [
-    "AbstractGraph",
-    "CompositionalLearner",
-    "DiRL",
-    "DiRLConfig",
-    "SearchConfig",
-    "abstract_graph",
-    "picture",
-    "predicted_steps",
-]
+_SETTINGS = "errands.learners.dirl.settings"
+METHODS = (
+    Method(
+        "dirl",
+        "edges of an abstract graph learnt one by one",
+        "Section 5, baselines",
+        Form("errands.learners.dirl.learner:DiRL", f"{_SETTINGS}:DiRLConfig", f"{_SETTINGS}:TABULAR"),
+        Form("errands.learners.dirl.deep:DeepDiRL", f"{_SETTINGS}:DeepDiRLConfig", f"{_SETTINGS}:DEEP"),
+        machine="agenda",
+        evaluated_at_end=True,
+        order=7,
+    ),
+)

@@ -14,8 +14,8 @@ from errands.errors import StoreError, TaskError
 from errands.kernels.q_learning import FIELDS, MISSED, Rates, attempt_edge, qrm_loop
 from errands.kernels.stepping import ACTION
 from errands.learners.base import MOST, Form, Learner, Saved, SavedArray, checked, refuse
-from errands.learners.dirl.config import DiRLConfig, SearchConfig
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph, Search, abstract_graph
+from errands.learners.dirl.settings import DiRLConfig, SearchConfig
 from errands.oracle.episode import walk, wilson
 from errands.policies.tables import MachinePolicy, MachineStates
 from errands.tables import FAILURE, RUNNING, SUCCESS, Draws, Evaluation, Floats, Ints, MachineTable, WorldTable

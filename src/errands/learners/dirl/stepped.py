@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from errands.errors import ErrandsError, TaskError
 from errands.learners.base import Form, Saved, SavedArray
-from errands.learners.dirl.config import DiRLConfig
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph
 from errands.learners.dirl.learner import (
     AWAY,
@@ -26,6 +25,7 @@ from errands.learners.dirl.learner import (
     action_type,
     learnt_form,
 )
+from errands.learners.dirl.settings import DiRLConfig
 from errands.tables import Floats
 from errands.tasks.task import Task
 from errands.worlds.base import numbered

@@ -1,5 +1,16 @@
-"""Scout (ours): learn the world once, plan on it, stop when the plan is proved; see docs/methods/scout.md."""
+"""Scout (errands' own): learn the world once, plan on it, stop when the plan is proved; see docs/methods/scout.md."""
 
-from errands.learners.scout.learner import Scout, ScoutConfig
+from errands.learners.method import Form, Method
 
-__all__ = ["Scout", "ScoutConfig"]
+_SETTINGS = "errands.learners.scout.settings"
+METHODS = (
+    Method(
+        "scout",
+        "ours: learn the world once, plan, stop with a certificate",
+        tabular=Form("errands.learners.scout.learner:Scout", f"{_SETTINGS}:ScoutConfig", f"{_SETTINGS}:TABULAR"),
+        default_steps=20_000,
+        stops_when_proved=True,
+        default_for="tables",
+        order=8,
+    ),
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -30,6 +30,7 @@ from errands.learners.scout.planner import (
     proof,
 )
 from errands.learners.scout.saving import form_of, load_scout, save_scout
+from errands.learners.scout.settings import ScoutConfig
 from errands.learners.scout.stages import KnownWay
 from errands.learners.scout.world import BEYOND, NEWS, Outing, TableSampler, make_sampler
 from errands.machines.counting import size
@@ -39,33 +40,6 @@ from errands.oracle.certificate import Bounds
 from errands.oracle.episode import Policy, draw, play
 from errands.tables import Evaluation, Floats, Ints
 from errands.tasks.task import Task
-
-
-@dataclass(frozen=True)
-class ScoutConfig(LearnerConfig):
-    """Settings of Scout; none of them has to be tuned."""
-
-    gamma: float = 0.99
-    """Discount factor; it matters only where moves are random."""
-    eval_every: int = 50
-    """Training steps between two evaluations; the last step is always evaluated."""
-    replan_every: int = 25
-    """New (cell, action) pairs between two looks for a certificate: 1 notices it at once, more costs less time."""
-    unique: bool = False
-    """Promise that every feature stands on one cell; the certificate comes sooner, and is wrong if the promise is."""
-    kicks: int = 10_000
-    """Random kicks of the local search that orders many subtasks."""
-    prior: float = 20.0
-    """Weight, in steps, of what all cells taught about a random action; times a power of 4 that the counts choose."""
-    level: int = 5
-    """Tries of every action before exploration shares a random world with the greedy policy, episode by episode."""
-    host: bool = False
-    """Step the Gymnasium environment although the world has tables."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._at_least(1, "replan_every", "level")
-        self._not_negative("kicks", "prior")
 
 
 def new_known(states: int, actions: int, outcomes: int) -> Known:

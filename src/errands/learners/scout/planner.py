@@ -33,7 +33,7 @@ from errands.oracle.certificate import Bounds
 from errands.tables import FAILURE, RUNNING, SUCCESS, Flags, Floats, Ints
 
 if TYPE_CHECKING:
-    from errands.learners.scout.learner import ScoutConfig
+    from errands.learners.scout.settings import ScoutConfig
 
 
 AS_SEEN = ", as long as moves are certain, as all have been so far"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -22,34 +21,12 @@ from errands.kernels.hrm import (
 )
 from errands.kernels.stepping import ACTION, MACHINE
 from errands.learners.base import FINITE, Form, Saved, SavedArray
+from errands.learners.hrm.settings import HRMConfig
 from errands.learners.tabular.base import room
 from errands.learners.tabular.machines import CounterfactualLearner, Kind
-from errands.learners.tabular.qrm import QRMConfig
 from errands.policies.tables import OptionPolicy
 from errands.tables import FAILURE, Ints
 from errands.tasks.task import Task
-
-
-@dataclass(frozen=True)
-class HRMConfig(QRMConfig):
-    """Settings of HRM; alpha, epsilon and q_init are those of the options."""
-
-    alpha: float = 0.5
-    """Learning rate of the options."""
-    alpha_controller: float = 0.5
-    """Learning rate of the controller."""
-    epsilon_controller: float = 0.1
-    """Probability that the controller takes a random option."""
-    option_limit: int = 200
-    """Steps after which an option ends although its transition did not happen."""
-    full_reward: float = 1.0
-    """What an option is paid for making its transition happen, besides the machine's rewards of its steps."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._shares("alpha_controller", "epsilon_controller")
-        self._at_least(1, "option_limit")
-        self._positive("full_reward")
 
 
 class HRM(CounterfactualLearner):

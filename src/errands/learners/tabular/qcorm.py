@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from errands.errors import ConfigError
 from errands.kernels import Repeated
 from errands.kernels import qcorm as kernel
 from errands.kernels.stepping import ACTION
-from errands.learners.base import FINITE, MOST, Form, LearnerConfig, Saved, SavedArray, refuse
+from errands.learners.base import FINITE, MOST, Form, Saved, SavedArray, refuse
+from errands.learners.qcorm.settings import QCoRMConfig
 from errands.learners.tabular.base import TabularLearner, room
 from errands.machines.counting import Quotient
 from errands.machines.lower import lower
@@ -24,55 +22,6 @@ from errands.tasks.task import Task
 # delta K punishes a fast leg even in the best episode so far; the proof needs that only where K > K_mi.
 REPLAYS = {"all": kernel.EVERY, "exploited_choices": kernel.CHOSEN, "exploited_episodes": kernel.WHOLE}
 DELTAS = {"episode": kernel.EPISODE, "gated": kernel.GATED, "printed": kernel.PRINTED}
-
-
-@dataclass(frozen=True)
-class QCoRMConfig(LearnerConfig):
-    """Settings of QCoRM and, with joint=False, of QCoRM-0."""
-
-    alpha: float = 1e-6
-    """Learning rate of the low-level policies."""
-    epsilon: float = 0.1
-    """Probability of a random action while training."""
-    q_init: float = 0.0
-    """Initial value of every entry of the table."""
-    alpha_eta: float = 0.05
-    """Learning rate of the steps to go."""
-    alpha_k: float = 0.005
-    """Learning rate of the running shortest episode and best durations."""
-    xi_start: float = 1.0
-    """Probability of exploring the order at the first choice."""
-    xi_step: float = 0.001
-    """How much that probability falls with each choice between coupled states."""
-    xi_end: float = 0.1
-    """Where it stops falling."""
-    joint: bool = True
-    """Pay the reward of Theorem 1 for a completed subtask; without it (QCoRM-0) the full reward."""
-    delta: Literal["episode", "gated", "printed"] = "episode"
-    """Theorem 1's delta K, never below 0: K - K_mi; the printed max(K_op - K^tau, K - K_mi) only where K > K_mi; or always."""
-    full_reward: float = 1.0
-    """The reward of a completed subtask."""
-    min_step_reward: float = 0.0
-    """The smallest reward of a step, as Theorem 1 needs it."""
-    replay: Literal["exploited_choices", "exploited_episodes", "all"] = "exploited_choices"
-    """Which grounding transitions are replayed when the episode ends."""
-    replay_failed: bool = True
-    """Whether episodes that failed or ran out of time are replayed too."""
-    lifted: Literal["occupied", "remaining"] = "occupied"
-    """Which subtasks learn from a step: those of the occupied coupled states, or all that remain."""
-    bias: bool = True
-    """Whether exploring the order prefers transitions that were never chosen."""
-    epsilon_anneal: tuple[int, int] = (0, 0)
-    """Steps between which epsilon falls to zero; never when they are equal."""
-    xi_anneal: tuple[int, int] = (0, 0)
-    """Steps between which the exploration of the order falls to zero; never when they are equal."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._shares("alpha", "epsilon", "alpha_eta", "alpha_k", "xi_start", "xi_step", "xi_end")
-        if self.full_reward <= 0 or self.min_step_reward > 0:
-            raise ConfigError("full_reward must be positive and min_step_reward not positive, as Theorem 1 assumes")
-        self._words({"replay": REPLAYS, "delta": DELTAS, "lifted": ("occupied", "remaining")})
 
 
 class QCoRM(TabularLearner):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from errands.errors import ConfigError
 from errands.kernels.agenda import Agenda, list_agenda
 from errands.kernels.hashing import node_slot
 from errands.kernels.qcorm_plus.loop import decide, run
@@ -36,7 +35,8 @@ from errands.kernels.qcorm_plus.memory import (
 )
 from errands.kernels.qcorm_plus.plan import after, take_aim
 from errands.kernels.stepping import ACTION, STATE, TIME, start
-from errands.learners.base import Form, LearnerConfig, Saved, SavedArray, refuse
+from errands.learners.base import Form, Saved, SavedArray, refuse
+from errands.learners.qcorm_plus.settings import QCoRMPlusConfig
 from errands.learners.tabular.base import Asked, TabularLearner, room
 from errands.learners.tabular.policies import LandmarkPolicy, episode, settled
 from errands.machines.counting import predicted
@@ -54,41 +54,6 @@ MOST_LISTED = 1 << 19
 """Agenda states that are listed: 18 subtasks with a phase between them."""
 MOST_VALUES = 1 << 25
 """Numbers in the tables of all landmarks."""
-
-
-@dataclass(frozen=True)
-class QCoRMPlusConfig(LearnerConfig):
-    """Settings of QCoRM+; where moves are certain only the first six play a part."""
-
-    gamma: float = 0.99
-    """Discount factor, below 1: it is what makes a shorter way worth more."""
-    backwards: int = 1 << 12
-    """Steps that are learnt again, last first, after every 128 and after each episode in which something changed."""
-    passes: int = 50
-    """How often at most; it ends when nothing changes any more."""
-    corrections: bool = True
-    """Whether values by agenda state are kept where landmarks alone promise too much; without them not always exact."""
-    landmarks: int = 0
-    """Cells with a value table of their own; further ones share that of their features. 0 takes what memory allows."""
-    kicks: int = 1_000
-    """Kicks of the local search for the order, above about 18 subtasks."""
-    epsilon: float = 0.2
-    """Share of random actions in a world whose moves have proved random."""
-    replays: int = 32
-    """Recent steps learnt from again with each step in a random world."""
-    horizon: float = 32.0
-    """h of the learning rate (h + 1) / (h + n) in a random world, n counting the updates of a pair; about `replays`."""
-    recent: int = 1 << 19
-    """How many recent steps are kept for that, and at most of an episode; a power of two."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.gamma >= 1:
-            raise ConfigError(f"gamma is {self.gamma}; QCoRM+ needs it below 1, for example 0.99")
-        self._shares("epsilon")
-        self._not_negative("backwards", "passes", "landmarks", "kicks", "horizon", "replays")
-        if self.recent < 1 or self.recent & (self.recent - 1):
-            raise ConfigError(f"recent is {self.recent}; it must be a power of two, for example {1 << 19}")
 
 
 class QCoRMPlus(TabularLearner):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from errands.kernels import Repeated
 from errands.kernels.q_learning import FIELDS, Rates, crm_loop, greedy_episode, qrm_loop
 from errands.kernels.stepping import ACTION, MACHINE, OUTCOME, STATE
-from errands.learners.base import FINITE, Form, LearnerConfig, Saved, SavedArray, refuse
+from errands.learners.base import FINITE, Form, Saved, SavedArray, refuse
+from errands.learners.qrm.settings import QRMConfig
 from errands.learners.tabular.base import TabularLearner, room
 from errands.learners.tabular.machines import CounterfactualLearner, Kind, LazyMachine
 from errands.policies.tables import MachinePolicy, MachineStates
@@ -18,22 +18,6 @@ from errands.tasks.task import Task
 
 MOST_ORDER = 64
 """Completions that the state of a Boolean machine can tell apart: as many as there are bits for subtasks."""
-
-
-@dataclass(frozen=True)
-class QRMConfig(LearnerConfig):
-    """Settings of QRM and CRM."""
-
-    alpha: float = 1.0
-    """Learning rate."""
-    epsilon: float = 0.1
-    """Probability of a random action while training."""
-    q_init: float = 0.0
-    """Initial value of every entry of the table."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._shares("alpha", "epsilon")
 
 
 class QRM(TabularLearner):

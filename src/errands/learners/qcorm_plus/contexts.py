@@ -14,8 +14,8 @@ from jaxtyping import Array, Float, Int
 from numpy.typing import NDArray
 
 from errands.learners.deep.batch import Extra, RowShape, Terms, payable, walk
-from errands.learners.deep.config import DeepPlusConfig
 from errands.learners.deep.machine import MachineArrays
+from errands.learners.qcorm_plus.settings import DeepPlusConfig
 from errands.tables import RUNNING, SUCCESS
 
 FEW = 256

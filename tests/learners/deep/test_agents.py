@@ -5,17 +5,19 @@ import dataclasses
 import pytest
 
 from errands.errors import ConfigError, TaskError, UnknownName
-from errands.learners.deep import methods
 from errands.learners.deep.agent import NoHighLevel
-from errands.learners.deep.bandit import Bandit
-from errands.learners.deep.config import CONFIGS, DeepConfig, deep_preset
-from errands.learners.deep.controller import Controller
+from errands.learners.deep.agents import agent_of, headed
+from errands.learners.deep.config import DeepConfig
 from errands.learners.deep.ddqn import DDQN
-from errands.learners.deep.factored import FactoredDDQN, FactoredTD3
 from errands.learners.deep.host_envs import Spaces
 from errands.learners.deep.machine import machine_arrays
-from errands.learners.deep.methods import agent_of
 from errands.learners.deep.td3 import TD3
+from errands.learners.hrm.deep import Controller
+from errands.learners.presets import deep_preset
+from errands.learners.qcorm.deep import Bandit
+from errands.learners.qcorm.settings import DeepQCoRMConfig
+from errands.learners.qcorm_plus.deep import FactoredDDQN, FactoredTD3
+from errands.learners.qrm.deep import by_state
 from errands.tasks import load
 
 TASK = load("figure-1")
@@ -81,14 +83,14 @@ def test_the_same_question_gives_the_same_brain():
     assert agent("crm") is not agent("qrm")
 
 
-def test_what_does_not_fit_is_refused(monkeypatch):
+def test_what_does_not_fit_is_refused():
     machine = machine_arrays(TASK)
     with pytest.raises(UnknownName, match="no deep learner is called 'scout'"):
         agent_of("scout", machine, DeepConfig(), DISCRETE)
     with pytest.raises(ConfigError, match="'qcorm' takes a DeepQCoRMConfig, not a DeepConfig"):
         agent_of("qcorm", machine, DeepConfig(), DISCRETE)
     with pytest.raises(ConfigError, match="'qcorm' takes joint=True"):
-        agent_of("qcorm", machine, CONFIGS["qcorm"](joint=False, dedicated=False), DISCRETE)
-    monkeypatch.setattr(methods, "MOST_OUTPUTS", 27)
+        agent_of("qcorm", machine, DeepQCoRMConfig(joint=False, dedicated=False), DISCRETE)
+    rule = by_state(machine, DeepConfig(), counterfactual=True)
     with pytest.raises(TaskError, match="'crm' would need 7 heads of 4 outputs; use 'qcorm-plus'"):
-        agent_of("crm", machine, DeepConfig(width=9), DISCRETE)
+        headed("crm", machine, DeepConfig(width=9), DISCRETE, rule, NoHighLevel(), max_outputs=27)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from errands.learners.deep.agent import Note
-from errands.learners.deep.bandit import Bandit
-from errands.learners.deep.config import DeepQCoRMConfig
 from errands.learners.deep.machine import machine_arrays
+from errands.learners.qcorm.deep import Bandit
+from errands.learners.qcorm.settings import DeepQCoRMConfig
 from errands.tasks import load
 
 MACHINE = machine_arrays(load("figure-1"))

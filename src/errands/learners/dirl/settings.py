@@ -1,14 +1,13 @@
-"""The settings of DiRL: what is spent on each edge, and those of tabular and of deep edge learners."""
+"""Settings and presets of DiRL: what is spent on each edge, and those of tabular and of deep edge learners."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from errands.errors import ConfigError, UnknownName
-from errands.learners import continuous_actions
+from errands.errors import ConfigError
 from errands.learners.base import LearnerConfig
 from errands.learners.deep.config import DeepConfig
-from errands.tasks.task import Task
+from errands.learners.method import Row
 
 
 @dataclass(frozen=True)
@@ -65,18 +64,18 @@ class DeepDiRLConfig(DeepConfig, SearchConfig):
                 raise ConfigError(f"{name} is {getattr(self, name)}; 'dirl' has no such thing, so leave it out")
 
 
-def deep_dirl_preset(preset: str, task: Task) -> DeepDiRLConfig:
-    """`paper` has the printed rates and published code's rollouts; `tuned` lets chance fade within an edge's share."""
-    if preset not in ("tuned", "paper"):
-        raise UnknownName("preset", preset, ("tuned", "paper"))
+TABULAR = (
+    Row({"alpha": 1e-5, "q_init": 0.0, "rollouts": 300, "training_share": 0.38}, "paper"),
+    Row(lambda facts: {"alpha": 1.0 if facts.certain else 0.1}, "tuned"),
+)
+DEEP = (
     # Published code spends about 62 % of all interactions on rollouts, which its own counts leave out.
-    paper = {"rollouts": 300, "training_share": 0.38}
-    if continuous_actions(task):
-        rates = {"gamma": 0.99, "alpha": 3e-4, "polyak": 0.005, "batch": 256, "capacity": 1_000_000, "edge_limit": 500}
-        if preset == "paper":
-            return DeepDiRLConfig(**rates, **paper, full_reward=1000.0)  # type: ignore[arg-type]
-        # The same reward at another scale: 1000 at the goal times 0.01 is 10, and signals on the way are scaled alike.
-        return DeepDiRLConfig(**rates, full_reward=10.0, reward_scale=0.01, warmup=10_000)  # type: ignore[arg-type]
-    if preset == "paper":
-        return DeepDiRLConfig(alpha=1e-5, polyak=0.1, epsilon="1.0..0.1@0,90 episodes", **paper)  # type: ignore[arg-type]
-    return DeepDiRLConfig(epsilon="1.0..0.1@0,9000")
+    Row({"rollouts": 300, "training_share": 0.38}, "paper"),
+    Row({"alpha": 1e-5, "polyak": 0.1, "epsilon": "1.0..0.1@0,90 episodes"}, "paper", actions="choices"),
+    # Chance fades within an edge's share.
+    Row({"epsilon": "1.0..0.1@0,9000"}, "tuned", actions="choices"),
+    Row({"gamma": 0.99, "alpha": 3e-4, "polyak": 0.005, "batch": 256, "capacity": 1_000_000, "edge_limit": 500}, actions="numbers"),
+    Row({"full_reward": 1000.0}, "paper", actions="numbers"),
+    # The same reward at another scale: 1000 at the goal times 0.01 is 10, and signals on the way are scaled alike.
+    Row({"full_reward": 10.0, "reward_scale": 0.01, "warmup": 10_000}, "tuned", actions="numbers"),
+)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from errands.learners.deep.agent import Note
-from errands.learners.deep.config import DeepHRMConfig
-from errands.learners.deep.controller import Controller
+from errands.learners.hrm.deep import Controller
+from errands.learners.hrm.settings import DeepHRMConfig
 
 OFFERED = jnp.array([[True, True, False], [False, False, True], [False, False, False]])
 """Two options start in state 0, one in state 1, none in state 2, where the task has ended."""

@@ -8,12 +8,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from errands.learners.deep.agent import Note
-from errands.learners.deep.batch import Extra
-from errands.learners.deep.config import GROUND_CAPACITY, XI_UNITS, DeepQCoRMConfig
+from errands.errors import ConfigError
+from errands.learners.deep.agent import DeepAgent, Note
+from errands.learners.deep.agents import headed
+from errands.learners.deep.batch import Extra, Rule, signal_pay
+from errands.learners.deep.host_envs import Spaces
+from errands.learners.deep.machine import MachineArrays
+from errands.learners.qcorm.settings import GROUND_CAPACITY, XI_UNITS, DeepQCoRMConfig
 from errands.learners.schedule import Schedule
+from errands.tables import FAILURE
 
 # U machine states, K objectives; the coupled state (u, k) has the number u * K + k. Seeds run side by side in one
 # program, so "do nothing" is written as a selection of the old value, or as a write to an index behind the end of an
@@ -24,6 +30,38 @@ STEP, HEAD, REWARD, WEIGHT = range(4)
 """Columns of `ground`: training step, objective, reward, weight."""
 FADING_RATE = 0.002
 """The rate at which the pay of failures fades with each success."""
+
+
+def by_objective(machine: MachineArrays, config: DeepQCoRMConfig) -> Rule:
+    """QCoRM: a head per objective, judged in a machine state in which it is open; its completion may be left out."""
+    table = machine.table
+    # A policy per objective does not know what else remains, so one state has to speak for all in which it is open.
+    home = np.array([_home(machine, k) for k in range(len(machine.objectives))])
+    reached = table.next[home].T
+    done = (machine.completed[home] == np.arange(len(home))[:, None, None]).any(axis=-1).T
+    failed = table.status[reached] == FAILURE
+    factor, pay = signal_pay(machine, table.reward[home].T * config.reward_scale, table.signal[home].T)
+    # Only steps that stay are paid what the machine pays; one that completes another objective goes on, with reward 0.
+    stays = (reached == home) & ~done
+    reward = np.where(done, config.full_reward, np.where(stays, factor, 0.0))
+    if config.relabel:
+        # [U, K] objectives open now or in a state that can still be reached; floats because numpy multiplies flags
+        # slowly.
+        later = machine.reachable.astype(np.float32) @ machine.open.astype(np.float32) > 0
+        alive = later if machine.task.vanishing else np.ones_like(machine.open)
+    else:
+        alive = machine.open
+    follow = np.broadcast_to(np.arange(len(home), dtype=np.int32), done.shape)
+    # The reward of Theorem 1 is known when the episode has ended: until then a completion teaches its own head nothing.
+    counts = ~done if config.dedicated else np.ones_like(done)
+    return Rule(reward, pay * stays[..., None], ~done & ~failed, follow, counts, alive)
+
+
+def _home(machine: MachineArrays, k: int) -> int:
+    """A state in which objective k is open, with as little else remaining as possible."""
+    states = np.flatnonzero(machine.open[:, k])
+    remaining = [int(machine.masks[i]).bit_count() for i in states]
+    return int(states[int(np.argmin(remaining))])
 
 
 class BanditMemory(NamedTuple):
@@ -275,3 +313,10 @@ class Bandit:
         mean = jnp.sum(jnp.where(own & counts[:, None], pending[:, DURATION, None], 0), axis=0) / jnp.maximum(number, 1)
         pulled = memory.best + (1 - (1 - self.config.alpha_k) ** number) * (mean - memory.best)
         return jnp.where(number > 0, jnp.where(jnp.isfinite(memory.best), pulled, mean), memory.best)
+
+
+def agent(learner: str, machine: MachineArrays, config: DeepQCoRMConfig, spaces: Spaces) -> DeepAgent:
+    """The agent: a head for each objective, chosen by the bandit over steps to go."""
+    if config.joint is (learner == "qcorm-0"):
+        raise ConfigError("'qcorm' takes joint=True and 'qcorm-0' takes joint=False; change one of them")
+    return headed(learner, machine, config, spaces, by_objective(machine, config), Bandit(config, jnp.asarray(machine.open)))

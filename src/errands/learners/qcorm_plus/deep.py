@@ -11,10 +11,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from errands.learners.deep.agent import DeepAgent, NoHighLevel, ValueLearner
+from errands.learners.deep.agents import row_shape, scaled
 from errands.learners.deep.batch import within
-from errands.learners.deep.config import DeepPlusConfig
-from errands.learners.deep.contexts import ContextBatch
 from errands.learners.deep.ddqn import double, explored
+from errands.learners.deep.host_envs import Spaces
+from errands.learners.deep.machine import MachineArrays
 from errands.learners.deep.network import (
     Convolution,
     Factored,
@@ -27,6 +29,8 @@ from errands.learners.deep.network import (
     weighted,
 )
 from errands.learners.deep.td3 import NOISE_CLIP, TARGET_NOISE, ActorCritic, actor_critic, actor_loss, improved, noisy
+from errands.learners.qcorm_plus.contexts import ContextBatch, OverContexts
+from errands.learners.qcorm_plus.settings import DeepPlusConfig
 
 
 def _shape(config: DeepPlusConfig) -> tuple[int, int, int, int]:
@@ -208,3 +212,16 @@ class FactoredTD3:
     def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, " actions"]:
         """The actor's action."""
         return acting
+
+
+def agent(learner: str, machine: MachineArrays, config: DeepPlusConfig, spaces: Spaces) -> DeepAgent:
+    """The agent: the machine state is an input of the network, so there is a single head and nothing to choose."""
+    shape = row_shape(spaces)
+    expansion = OverContexts(shape, machine, config)
+    codes = expansion.codes.shape[1]
+    low: ValueLearner
+    if spaces.continuous:
+        low = FactoredTD3.of(spaces.observation, codes, spaces.actions, config)
+    else:
+        low = FactoredDDQN.of(spaces.observation, codes, spaces.actions, config, spaces.image)
+    return DeepAgent(machine, scaled(low, config, spaces), NoHighLevel(single=True), expansion, shape, config)

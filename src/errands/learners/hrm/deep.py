@@ -9,11 +9,14 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from errands.learners.deep.agent import Note
-from errands.learners.deep.batch import Extra
-from errands.learners.deep.config import DeepHRMConfig
+from errands.learners.deep.agent import DeepAgent, Note
+from errands.learners.deep.agents import headed
+from errands.learners.deep.batch import Extra, Rule, signal_pay
+from errands.learners.deep.host_envs import Spaces
+from errands.learners.deep.machine import MachineArrays
 from errands.learners.deep.network import (
     Layers,
     TrainedWeights,
@@ -24,10 +27,38 @@ from errands.learners.deep.network import (
     taught,
     through,
 )
+from errands.learners.hrm.settings import DeepHRMConfig
+from errands.tables import FAILURE, Ints
 
 
 # A machine state is no input of the controller's network: every option belongs to one machine state, so its output is
 # already Q(s, u, option), and `offered` says which outputs are those of u.
+def options_of(machine: MachineArrays) -> tuple[Ints, Ints]:
+    """Every move between two machine states that does not fail: where it starts and where it ends."""
+    table = machine.table
+    source = np.repeat(np.arange(len(machine.rm)), table.next.shape[1])
+    pairs = np.unique(np.stack([source, table.next.ravel()], axis=1), axis=0)
+    keep = (pairs[:, 0] != pairs[:, 1]) & machine.running[pairs[:, 0]] & (table.status[pairs[:, 1]] != FAILURE)
+    return pairs[keep, 0].astype(np.int32), pairs[keep, 1].astype(np.int32)
+
+
+def by_option(machine: MachineArrays, config: DeepHRMConfig) -> Rule:
+    """HRM: a head per option, paid for its own transition and what the machine pays on the way, ended by any other move."""
+    source, target = options_of(machine)
+    table = machine.table
+    reached = table.next[source].T
+    factor, pay = signal_pay(machine, table.reward[source].T * config.reward_scale, table.signal[source].T)
+    # A move to another state than the option's target ends it with nothing; failures are never a target.
+    stays = reached == source
+    reward = np.where(reached == target, config.full_reward, np.where(stays, factor, 0.0))
+    alive = (
+        machine.reachable[:, source] if machine.task.vanishing else np.ones((len(machine.rm), len(source)), np.bool_)
+    )
+    follow = np.broadcast_to(np.arange(len(source), dtype=np.int32), stays.shape)
+    counts = np.ones(stays.shape, np.bool_)
+    return Rule(reward, pay * stays[..., None], stays, follow, counts, alive & machine.running[:, None])
+
+
 class ControllerMemory(NamedTuple):
     """The controller's weights, its buffer of ended options, and the option in hand."""
 
@@ -155,3 +186,12 @@ class Controller:
         values = through(memory.trained.weights, now[None])[0]
         best = jnp.argmax(jnp.where(self.offered[state], values, -jnp.inf)).astype(jnp.int32)
         return jnp.where((since > 0) & (since % self.config.option_limit != 0), held, best)
+
+
+def agent(learner: str, machine: MachineArrays, config: DeepHRMConfig, spaces: Spaces) -> DeepAgent:
+    """The agent: a head for each option, and the controller above them."""
+    source, _ = options_of(machine)
+    # [U, options]; heads and options have the same numbers.
+    offered = source == np.arange(len(machine.rm))[:, None]
+    high = Controller(config, spaces.observation, jnp.asarray(offered))
+    return headed(learner, machine, config, spaces, by_option(machine, config), high)

@@ -1,0 +1,19 @@
+"""HRM: options for machine transitions, all learnt at once, and a controller that chooses among them."""
+
+from errands.learners.method import Form, Method
+
+_DEEP = Form(
+    "errands.learners.deep.learner:DeepLearner",
+    "errands.learners.hrm.settings:DeepHRMConfig",
+    "errands.learners.hrm.settings:DEEP",
+    "errands.learners.hrm.deep:agent",
+)
+_TABULAR = Form(
+    "errands.learners.tabular.hrm:HRM", "errands.learners.hrm.settings:HRMConfig", "errands.learners.hrm.settings:TABULAR"
+)
+METHODS = (
+    Method(
+        "hrm", "options for machine transitions under a controller", "Section 5, baselines", _TABULAR, _DEEP,
+        machines=("agenda", "boolean"), order=3,
+    ),
+)  # fmt: skip

@@ -1,0 +1,17 @@
+"""QCoRM, the paper's method, on the coupled machine; QCoRM-0: the same without joint optimisation."""
+
+from errands.learners.method import Form, Method
+
+_DEEP = Form(
+    "errands.learners.deep.learner:DeepLearner",
+    "errands.learners.qcorm.settings:DeepQCoRMConfig",
+    "errands.learners.qcorm.settings:DEEP",
+    "errands.learners.qcorm.deep:agent",
+)
+_TABULAR = Form(
+    "errands.learners.tabular.qcorm:QCoRM", "errands.learners.qcorm.settings:QCoRMConfig", "errands.learners.qcorm.settings:TABULAR"
+)
+METHODS = (
+    Method("qcorm", "the paper's method on the coupled machine", "Section 4", _TABULAR, _DEEP, machine="coupled", order=4),
+    Method("qcorm-0", "QCoRM without joint optimisation", "Section 4", _TABULAR, _DEEP, machine="coupled", order=5),
+)

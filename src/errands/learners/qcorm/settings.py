@@ -1,0 +1,155 @@
+"""Settings and presets of QCoRM and QCoRM-0, with every choice that the paper leaves open as a field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from errands.errors import ConfigError
+from errands.learners.base import LearnerConfig
+from errands.learners.deep.config import ENGINE, FULL, LONG_HORIZON, DeepConfig
+from errands.learners.method import Row
+from errands.learners.schedule import schedule_text
+
+REPLAYS = ("exploited_choices", "exploited_episodes", "all")
+DELTAS = ("episode", "gated", "printed")
+XI_UNITS = ("choices", "steps")
+"""What a schedule of xi counts, the first unless its text says the other; the paper says neither."""
+GROUND_CAPACITY = 1_024
+"""Grounding transitions that QCoRM's own buffer holds."""
+_WORDS = {
+    "ground_replay": ("always", "once"),
+    "delta": ("episode", "gated", "printed"),
+    "shortest": ("ratchet", "mean"),
+    "failed": ("length", "fading"),
+}
+
+
+@dataclass(frozen=True)
+class QCoRMConfig(LearnerConfig):
+    """Settings of QCoRM and, with joint=False, of QCoRM-0."""
+
+    alpha: float = 1e-6
+    """Learning rate of the low-level policies."""
+    epsilon: float = 0.1
+    """Probability of a random action while training."""
+    q_init: float = 0.0
+    """Initial value of every entry of the table."""
+    alpha_eta: float = 0.05
+    """Learning rate of the steps to go."""
+    alpha_k: float = 0.005
+    """Learning rate of the running shortest episode and best durations."""
+    xi_start: float = 1.0
+    """Probability of exploring the order at the first choice."""
+    xi_step: float = 0.001
+    """How much that probability falls with each choice between coupled states."""
+    xi_end: float = 0.1
+    """Where it stops falling."""
+    joint: bool = True
+    """Pay the reward of Theorem 1 for a completed subtask; without it (QCoRM-0) the full reward."""
+    delta: Literal["episode", "gated", "printed"] = "episode"
+    """Theorem 1's delta K, never below 0: K - K_mi; the printed max(K_op - K^tau, K - K_mi) only where K > K_mi; or always."""
+    full_reward: float = 1.0
+    """The reward of a completed subtask."""
+    min_step_reward: float = 0.0
+    """The smallest reward of a step, as Theorem 1 needs it."""
+    replay: Literal["exploited_choices", "exploited_episodes", "all"] = "exploited_choices"
+    """Which grounding transitions are replayed when the episode ends."""
+    replay_failed: bool = True
+    """Whether episodes that failed or ran out of time are replayed too."""
+    lifted: Literal["occupied", "remaining"] = "occupied"
+    """Which subtasks learn from a step: those of the occupied coupled states, or all that remain."""
+    bias: bool = True
+    """Whether exploring the order prefers transitions that were never chosen."""
+    epsilon_anneal: tuple[int, int] = (0, 0)
+    """Steps between which epsilon falls to zero; never when they are equal."""
+    xi_anneal: tuple[int, int] = (0, 0)
+    """Steps between which the exploration of the order falls to zero; never when they are equal."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._shares("alpha", "epsilon", "alpha_eta", "alpha_k", "xi_start", "xi_step", "xi_end")
+        if self.full_reward <= 0 or self.min_step_reward > 0:
+            raise ConfigError("full_reward must be positive and min_step_reward not positive, as Theorem 1 assumes")
+        self._words({"replay": REPLAYS, "delta": DELTAS, "lifted": ("occupied", "remaining")})
+
+
+@dataclass(frozen=True)
+class DeepQCoRMConfig(DeepConfig):
+    """Settings of deep QCoRM and, with joint=False, of QCoRM-0."""
+
+    full_reward: float = 1.0
+    """The reward of a completed subtask, after scaling."""
+    min_step_reward: float = 0.0
+    """The smallest reward of a step after scaling, as Theorem 1 needs it."""
+    joint: bool = True
+    """Pay the reward of Theorem 1 for a completed subtask; without it (QCoRM-0) the full reward."""
+    dedicated: bool = True
+    """Grounding transitions wait in a buffer of their own for the end of the episode; else they are learnt from at once."""
+    ground_batch: int = 8
+    """Rows of that buffer which join each update."""
+    ground_replay: Literal["always", "once"] = "always"
+    """Whether they are sampled in every update, or replayed once when their episode has ended."""
+    relabel: bool = True
+    """Learn from each step for every objective, as if it were open, rather than for those that are."""
+    alpha_eta: float = 0.05
+    """Learning rate of the steps to go."""
+    alpha_k: float = 0.05
+    """Learning rate of the running shortest episode and best durations."""
+    xi: float | str = "1.0..0.1@0,900"
+    """Probability of exploring the order: a number, or from..to@first,last in choices of an objective or in steps."""
+    delta: Literal["episode", "gated", "printed"] = "episode"
+    """Theorem 1's delta K, never below 0: K - K_mi; the printed max(K_op - K^tau, K - K_mi) only where K > K_mi; or always."""
+    shortest: Literal["ratchet", "mean"] = "mean"
+    """K_mi moves towards exploited successful episodes that are no longer than it, or is the running mean of all of them."""
+    floor: float | None = None
+    """The least share of the full reward that a completion is paid; None sets no bound, as printed."""
+    failed: Literal["length", "fading"] = "length"
+    """What completions of failed episodes are paid: by the episode's length, or less with each success."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._shares("alpha_eta", "alpha_k", "floor")
+        object.__setattr__(self, "xi", schedule_text(self.xi, "xi", XI_UNITS))
+        self._words(_WORDS)
+        if self.full_reward <= 0 or self.min_step_reward > 0:
+            raise ConfigError("full_reward must be positive and min_step_reward not positive, as Theorem 1 assumes")
+        if not 1 <= self.ground_batch <= GROUND_CAPACITY:
+            raise ConfigError(f"ground_batch is {self.ground_batch}; it must lie between 1 and {GROUND_CAPACITY:,}")
+        if self.joint and not self.dedicated:
+            raise ConfigError(
+                "the reward of Theorem 1 is known at the end of the episode only; set dedicated=True or joint=False"
+            )
+
+
+TABULAR = (
+    Row({"joint": False}, method="qcorm-0"),
+    Row({"alpha": 1e-5, "alpha_eta": 0.005, "alpha_k": 0.005}, "paper"),
+    Row({"epsilon": 0.3}, "tuned", "qcorm", world="office"),
+    Row(lambda facts: {"alpha": 1.0 if facts.certain else 0.1, "q_init": 1.0}, "tuned", "qcorm-0"),
+    Row({"alpha_eta": 0.2}, "tuned", "qcorm-0", world="office"),
+)
+COST = 0.6
+"""The largest control cost of a step of HalfCheetah: 0.1 times six squared actions of size 1."""
+DEEP = (
+    *ENGINE,
+    *(replace(row, method="qcorm-0") for row in LONG_HORIZON),
+    Row({"joint": False}, method="qcorm-0"),
+    Row({"alpha_eta": 0.005, "relabel": False, "ground_replay": "once", "shortest": "ratchet"}, "paper"),
+    # Where an episode can fail: K_mi as the text has it keeps ways short, fading pay for failures keeps them.
+    Row({"shortest": "ratchet", "failed": "fading"}, "tuned", "qcorm", "choices", "water"),
+    # A constant reward need not wait for the end of the episode.
+    Row({"dedicated": False}, "tuned", "qcorm-0"),
+    Row({"ground_batch": 32}, actions="numbers"),
+    Row(lambda facts: {"full_reward": facts.largest_reward}, "paper", actions="numbers"),
+    Row({"full_reward": FULL}, "tuned", actions="numbers"),
+    # Completions wait for the end of the episode, and those of explored choices teach nothing. With a choice or two in a
+    # thousand steps exploring that falls per choice goes on and on, and who is paid for nothing stands still.
+    Row({"xi": "1.0..0.1@0,900 steps"}, method="qcorm", actions="numbers"),
+    Row({"xi": "1.0..0.1@0,900 steps"}, "paper", "qcorm-0", "numbers"),
+    # In the scale of the rewards that are learnt from, not of those that the machine pays.
+    Row({"min_step_reward": -COST}, "paper", world="cheetah"),
+    Row(lambda facts: {"min_step_reward": -COST * FULL / facts.largest_reward}, "tuned", world="cheetah"),
+    # The term with r_mi can fall far below 0, which teaches the robot to avoid the places it should go to.
+    Row({"floor": 0.0}, "tuned", "qcorm", "numbers"),
+)

@@ -1,0 +1,21 @@
+"""QCoRM+ (errands' own): exact orders from learnt values."""
+
+from errands.learners.method import Form, Method
+
+_DEEP = Form(
+    "errands.learners.deep.learner:DeepLearner",
+    "errands.learners.qcorm_plus.settings:DeepPlusConfig",
+    "errands.learners.qcorm_plus.settings:DEEP",
+    "errands.learners.qcorm_plus.deep:agent",
+)
+_TABULAR = Form(
+    "errands.learners.tabular.qcorm_plus:QCoRMPlus",
+    "errands.learners.qcorm_plus.settings:QCoRMPlusConfig",
+    "errands.learners.qcorm_plus.settings:TABULAR",
+)
+METHODS = (
+    Method(
+        "qcorm-plus", "ours: exact orders from learnt values", "", _TABULAR, _DEEP,
+        machine="coupled", default_for="networks", order=6,
+    ),
+)  # fmt: skip

@@ -1,0 +1,26 @@
+"""QRM: Q-learning over world state x machine state; CRM: the same with counterfactual steps in every machine state."""
+
+from errands.learners.method import Form, Method
+
+_SETTINGS = "errands.learners.qrm.settings"
+_DEEP = Form(
+    "errands.learners.deep.learner:DeepLearner",
+    "errands.learners.deep.config:DeepConfig",
+    f"{_SETTINGS}:DEEP",
+    "errands.learners.qrm.deep:agent",
+)
+METHODS = tuple(
+    Method(
+        name,
+        about,
+        "Section 5, baselines",
+        Form(f"errands.learners.tabular.qrm:{learner}", f"{_SETTINGS}:QRMConfig", f"{_SETTINGS}:TABULAR"),
+        _DEEP,
+        machines=("agenda", "boolean"),
+        order=order,
+    )
+    for name, about, learner, order in (
+        ("qrm", "Q-learning over world x machine", "QRM", 1),
+        ("crm", "QRM with counterfactual steps in every machine state", "CRM", 2),
+    )
+)
