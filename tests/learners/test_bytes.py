@@ -20,7 +20,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from errands.learners import entry_of, make_learner
+from errands.learners import make_learner, method_of
 from errands.learners.base import Learner
 from errands.tasks import Task, load, sequence
 from errands.worlds import GymnasiumWorld
@@ -181,7 +181,7 @@ def test_what_is_learnt_does_not_depend_on_when_it_is_looked_at(
     """
     if "width" in settings:
         pytest.importorskip("jax")
-    apart = entry_of(learner).apart
+    apart = method_of(learner).evaluated_at_end
     if apart:
         settings = settings | {"edge_steps": steps // 8, "rollouts": 3, "edge_limit": 10}
     seen = set()

@@ -23,7 +23,7 @@ def controller():
 
 def pick(controller, memory, state, explore=0.9, which=0.0, now=0.0):
     uniforms = jnp.array([0.0, 0.0, explore, which])
-    memory, option = controller.pick(memory, jnp.int32(state), jnp.array([now]), jnp.zeros(3), uniforms)
+    memory, option = controller.pick(memory, jnp.int32(state), jnp.array([now]), uniforms)
     return memory, int(option)
 
 
@@ -88,7 +88,7 @@ def test_the_buffer_turns_round(controller):
 
 def test_greedily_an_option_is_held_to_its_limit(controller):
     memory = controller.start(jax.random.PRNGKey(1))
-    best = [int(controller.best(memory, jnp.int32(2), jnp.int32(since), jnp.int32(0), jnp.array([0.3]), jnp.zeros(3)))
+    best = [int(controller.best(memory, jnp.int32(2), jnp.int32(since), jnp.int32(0), jnp.array([0.3])))
             for since in range(5)]  # fmt: skip
     assert best[1] == best[2] == best[4] == 2
     assert best[0] == best[3] != 2
