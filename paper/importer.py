@@ -23,7 +23,7 @@ from errands.errors import StoreError
 from errands.learners import method_of
 from errands.learners.presets import as_document, config_of
 from errands.paper.evidence import Evidence
-from errands.paper.panels import DEEP, VARIANTS, Key, Method, task_name
+from errands.paper.panels import DEEP, VARIANTS, Key, PanelMethod, task_name
 from errands.runs.folder import open_run, open_sweep
 from errands.tables import Evaluation
 from errands.tasks.catalogue import load
@@ -128,7 +128,7 @@ def settings_of(row: Row) -> tuple[str, dict[str, Any]]:
 
 
 def _name(learner: str, words: Iterable[str]) -> str:
-    return Method(learner, MACHINES.get(learner), tuple(words)).name
+    return PanelMethod(learner, MACHINES.get(learner), tuple(words)).name
 
 
 def _evaluations(row: Row) -> list[Evaluation]:

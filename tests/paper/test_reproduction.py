@@ -14,7 +14,7 @@ from errands.analysis.curve import Curve, curve_of
 from errands.errors import StoreError
 from errands.paper import panels as paper_panels
 from errands.paper.evidence import Evidence
-from errands.paper.panels import PANELS, PROFILES, Method, Skipped
+from errands.paper.panels import PANELS, PROFILES, PanelMethod, Skipped
 from errands.paper.report import figures, runtime_rows, summaries, write
 from errands.paper.reproduction import prepare, report, report_of
 from errands.runs.folder import open_sweep
@@ -27,7 +27,7 @@ TINY = replace(PROFILES["quick"], seeds=2, steps=1_000, scout_steps=1_000, budge
 @pytest.fixture
 def two_methods(monkeypatch: pytest.MonkeyPatch) -> None:
     """CRM and DiRL alone."""
-    monkeypatch.setattr(paper_panels, "TABULAR", (Method("crm", "agenda"), Method("dirl")))
+    monkeypatch.setattr(paper_panels, "TABULAR", (PanelMethod("crm", "agenda"), PanelMethod("dirl")))
 
 
 @pytest.mark.usefixtures("two_methods")

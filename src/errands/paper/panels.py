@@ -27,7 +27,7 @@ failures paid by their length; with tables the last two are always so."""
 
 
 @dataclass(frozen=True)
-class Method:
+class PanelMethod:
     """A learner on a machine, by the name that figures and tables use."""
 
     learner: str
@@ -53,24 +53,24 @@ class Method:
 
 
 _MACHINES = ("agenda", "boolean")
-TABULAR: tuple[Method, ...] = (
-    Method("qcorm"),
-    Method("qcorm", settings=AS_PRINTED[:1]),
-    Method("qcorm-0"),
-    *(Method(learner, machine) for learner in ("crm", "hrm", "qrm") for machine in _MACHINES),
-    Method("dirl"),
-    Method("qcorm-plus", ours=True),
-    Method("scout", ours=True),
+TABULAR: tuple[PanelMethod, ...] = (
+    PanelMethod("qcorm"),
+    PanelMethod("qcorm", settings=AS_PRINTED[:1]),
+    PanelMethod("qcorm-0"),
+    *(PanelMethod(learner, machine) for learner in ("crm", "hrm", "qrm") for machine in _MACHINES),
+    PanelMethod("dirl"),
+    PanelMethod("qcorm-plus", ours=True),
+    PanelMethod("scout", ours=True),
 )
-PRINTED = Method("qcorm", settings=AS_PRINTED)
+PRINTED = PanelMethod("qcorm", settings=AS_PRINTED)
 """QCoRM with the reward of Theorem 1 as printed, beside the reading that its proof supports."""
-DEEP: tuple[Method, ...] = (
-    Method("qcorm"),
+DEEP: tuple[PanelMethod, ...] = (
+    PanelMethod("qcorm"),
     PRINTED,
-    Method("qcorm-0"),
-    *(Method(learner, "agenda") for learner in ("crm", "hrm", "qrm")),
-    Method("dirl"),
-    Method("qcorm-plus", ours=True),
+    PanelMethod("qcorm-0"),
+    *(PanelMethod(learner, "agenda") for learner in ("crm", "hrm", "qrm")),
+    PanelMethod("dirl"),
+    PanelMethod("qcorm-plus", ours=True),
 )
 TIMED = ("qcorm", "crm", "hrm", "qrm", "qcorm-plus")
 """Learners of the runtime panels with networks; QCoRM-0 costs what QCoRM costs, DiRL ends by itself."""
@@ -206,7 +206,7 @@ class Choice:
             if name not in known:
                 raise UnknownName("method", name, known)
 
-    def presets_of(self, method: Method) -> list[str]:
+    def presets_of(self, method: PanelMethod) -> list[str]:
         """The presets that a method is run under; none where it was not chosen."""
         chosen = not self.methods or method.name in self.methods
         return [preset for preset in method.presets if chosen and (not self.presets or preset in self.presets)]
@@ -237,7 +237,7 @@ def plan(
     return blocks + [block for task in paced for block in _paces(task, profile, choice)], left
 
 
-def _tabular(task: str, method: Method, presets: list[str], profile: Profile) -> Block:
+def _tabular(task: str, method: PanelMethod, presets: list[str], profile: Profile) -> Block:
     steps: Any = profile.steps
     if method.learner == "scout":
         steps = profile.scout_steps
@@ -246,7 +246,7 @@ def _tabular(task: str, method: Method, presets: list[str], profile: Profile) ->
     return _block(task, method, presets, profile.seeds, steps, method.settings)
 
 
-def _deep(task: str, map_seed: int, method: Method, preset: str, profile: Profile) -> Block:
+def _deep(task: str, map_seed: int, method: PanelMethod, preset: str, profile: Profile) -> Block:
     """A block of one preset: only what differs from the preset's settings is set."""
     steps = profile.steps_of(task, map_seed)
     config = as_document(config_of(method.learner, preset, load(task, map_seed)))
@@ -272,7 +272,7 @@ def _paces(task: str, profile: Profile, choice: Choice) -> Iterator[Block]:
 
 
 def _block(
-    task: str, method: Method, presets: list[str], seeds: int, steps: Any, settings: Sequence[str], map_seed: int = 0
+    task: str, method: PanelMethod, presets: list[str], seeds: int, steps: Any, settings: Sequence[str], map_seed: int = 0
 ) -> Block:
     machine = {} if method.machine is None else {"machine": [method.machine]}
     return make_block(
@@ -291,7 +291,7 @@ def evaluation_interval(steps: int) -> int:
     return every - every % CHUNK if every >= CHUNK else every
 
 
-def _large(task: str, method: Method, profile: Profile) -> str:
+def _large(task: str, method: PanelMethod, profile: Profile) -> str:
     """Why a Boolean machine is not trained on unasked, with what it would take; empty for everything else."""
     if method.machine != "boolean" or method.learner not in PER_STATE:
         return ""
@@ -307,7 +307,7 @@ def key_of(cell: Cell) -> Key:
     """What a cell of a plan is looked up by."""
     words = dict(word.split("=", 1) for word in cell.settings)
     variant = tuple(word for word in cell.settings if word.split("=", 1)[0] in VARIANTS)
-    method = Method(cell.learner, cell.machine, variant).name
+    method = PanelMethod(cell.learner, cell.machine, variant).name
     under = words.get("network", NETWORKS[0]) if is_pace(cell) else cell.preset
     return task_name(cell.task, cell.map_seed), method, under
 
