@@ -61,8 +61,9 @@ def test_the_boolean_machine_is_followed_by_the_order_of_completions():
     _, memory = policy.act(0, empty, None)
     _, memory = policy.act(0, both, memory)
     _, memory = policy.act(0, carrying, memory)
-    assert memory[1] == (1,)
-    assert rm.states[rm.index[(0, memory[1])]] == (0, (1,))
+    order, _ = memory[1]
+    assert order == (1,)
+    assert rm.states[rm.index[(0, order)]] == (0, (1,))
 
 
 def test_a_deep_learner_is_a_learner_whose_policy_walks_a_finite_world():
