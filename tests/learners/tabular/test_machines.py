@@ -17,6 +17,7 @@ from errands.learners.tabular.base import room
 from errands.learners.tabular.machines import UNBORN, CounterfactualLearner, LazyMachine
 from errands.learners.tabular.qrm import CRM, QRM
 from errands.machines import NumericRM, size, unfold_agenda, unfold_boolean
+from errands.policies.tables import MachinePolicy
 from errands.tables import RUNNING
 from errands.tasks import Task, any_order, load
 
@@ -263,7 +264,7 @@ def test_a_policy_acts_by_machine_and_world_state(learner: CRM) -> None:
     actions = np.zeros((len(learner.enumerated), learner.world.states), np.int8)
     start = learner.enumerated.states[0]
     actions[0, 5] = 3
-    policy = learner.policy_over(actions)
+    policy = MachinePolicy(actions, learner.machine_states())
     assert policy.act(5, start, None)[0] == 3  # type: ignore[arg-type]
     assert policy.act(6, start, None)[0] == 0  # type: ignore[arg-type]
 
