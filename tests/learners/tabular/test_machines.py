@@ -8,6 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+import errands
 from errands.errors import ConfigError, TaskError, UnknownName
 from errands.learners import LEARNERS, default_learner, make_learner
 from errands.learners.qcorm.settings import QCoRMConfig
@@ -101,6 +102,7 @@ class Line(gym.Env[int, int]):
 
 
 def _line() -> Task:
+    errands.allow(__name__.partition(".")[0])  # which defines the environment
     if "ErrandsTest/Line-v0" not in gym.registry:
         gym.register("ErrandsTest/Line-v0", entry_point=Line, max_episode_steps=50)
     return Task.from_toml(
