@@ -29,7 +29,7 @@ from errands.errors import ErrandsError
 from errands.tasks import Task
 from errands.tasks.check import check
 from errands.viewer.scene import frame, stage
-from errands.worlds import guard
+from errands.worlds.gymnasium import guard
 
 CELLS, START = 6, 2
 TIMEOUT = 60.0

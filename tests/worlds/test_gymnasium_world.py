@@ -155,7 +155,7 @@ def test_a_features_function_of_other_arguments_is_refused_before_anything_is_tr
 
 
 def test_an_id_that_nobody_registered_says_that_packages_register_theirs() -> None:
-    with pytest.raises(SpecError, match=r"Where a package registers it, import that first: --import PACKAGE"):
+    with pytest.raises(SpecError, match=r"Where a package registers it, name that: --import PACKAGE"):
         GymnasiumWorld("NoSuchKitchen-v0", {"goal": [15]})
 
 
@@ -274,3 +274,10 @@ def test_a_published_table_of_another_shape_is_one_sentence(p: Any, initial: Any
 def test_a_lake_that_slips_with_a_probability_of_minus_two_is_refused() -> None:
     with pytest.raises(SpecError, match="probabilities of -2 to 5, 1 in all"):
         GymnasiumWorld("FrozenLake-v1", {"goal": [15]}, {"success_rate": 5.0}).finite()
+
+
+def test_probabilities_that_were_rounded_are_a_table_nevertheless() -> None:
+    thirds = [(0.3333334, 0, 0.0, False), (0.3333334, 1, 0.0, False), (0.3333334, 0, 0.0, False), (0.0, 1, 0.0, False)]
+    table = finite_from_p([[thirds, STAY], [STAY, STAY]], [0.5000001, 0.5000001], lambda state: ()).table  # type: ignore[arg-type]
+    assert table.cumulative[0, 0, -2:].tolist() == [1.0, 1.0]
+    assert table.start_cumulative.tolist() == [0.5000001, 1.0]

@@ -154,7 +154,7 @@ class TaskAgent(Follower):
 
     def _theirs(self, call: Callable[[], T], what: str) -> T:
         """What a function of the task's author gives."""
-        from errands.worlds.guard import guarded
+        from errands.worlds.gymnasium.guard import guarded
 
         return guarded(call, lambda: f"the {what} of '{self.task.name}'")
 

@@ -25,7 +25,7 @@ from errands.policies.tables import MachinePolicy, MachineStates, NearestPolicy
 from errands.tables import RUNNING
 from errands.tasks.task import Task
 from errands.worlds.base import Numbered, Observed, numbered
-from errands.worlds.observed import InBox, InDisc, InStates, Rule
+from errands.worlds.gymnasium.rules import InBox, InDisc, InStates, Rule
 from errands.worlds.saving import plain
 from errands.worlds.spaces import done_form
 

@@ -19,7 +19,7 @@ from errands.machines.stepping import State, Stepper
 from errands.policies.agent import Follower, Info, check_observation, info_of, observed
 from errands.policies.program import Program
 from errands.policies.tables import MachinePolicy, MachineStates, NearestPolicy, ObjectivePolicy, OptionPolicy
-from errands.worlds.observed import Between, InBox, InDisc, InStates, Rule
+from errands.worlds.gymnasium.rules import Between, InBox, InDisc, InStates, Rule
 from errands.worlds.saving import rich
 from errands.worlds.spaces import MOST_CHOICES, Form, row_of
 

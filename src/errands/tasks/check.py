@@ -31,7 +31,7 @@ from errands.tasks.check_walk import (
 from errands.tasks.product import Features
 from errands.tasks.task import Task
 from errands.worlds.base import Observed
-from errands.worlds.guard import close, guarded
+from errands.worlds.gymnasium.guard import close, guarded
 
 _HARMLESS = ("infinity", "different from the unwrapped version")
 """Remarks of Gymnasium's checker on observations without bounds and on wrappers, which are no faults here."""
@@ -180,7 +180,7 @@ def run_check(spec: str, features: str | None = None, task: Path | None = None, 
 
 def _labelled(factory: EnvFactory, task: Task) -> EnvFactory:
     """The same environments, reporting what the rules of a task file tell of them."""
-    from errands.worlds.foreign_env import FeatureWrapper
+    from errands.worlds.gymnasium.shell import FeatureWrapper
 
     return lambda: FeatureWrapper(factory(), task.world)  # type: ignore[arg-type]
 

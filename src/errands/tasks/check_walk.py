@@ -18,7 +18,7 @@ from errands.tables import RUNNING, WorldTable
 from errands.tasks.product import Features, read_features
 from errands.tasks.task import Task
 from errands.worlds.base import Observed
-from errands.worlds.guard import STEP, close, guarded, number, parts_of, truth
+from errands.worlds.gymnasium.guard import STEP, close, guarded, number, parts_of, truth
 from errands.worlds.saving import Restorable
 
 EnvFactory = Callable[[], gym.Env[Any, Any]]

@@ -283,7 +283,7 @@ def make_world(spec: WorldSpec, names: Sequence[str] = (), signals: Sequence[str
     """The world of a checked table; only its own module is loaded. `names` and `signals` are what a machine asks for."""
     given: dict[str, Any] = {name: value for name, value in spec if name not in ("kind", "removed")}
     if isinstance(spec, GymnasiumSpec):
-        from errands.worlds.gymnasium_world import with_reward
+        from errands.worlds.gymnasium.world import with_reward
 
         if ":" not in spec.id:  # in Python a user may give any id that is registered, a file only what he has allowed
             check_id(spec.id)

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     import gymnasium as gym
 
     from errands.machines import AgendaRM, BooleanRM, CoupledRM
-    from errands.worlds.gymnasium_world import Features, Signal, Source
+    from errands.worlds.gymnasium.making import Source
+    from errands.worlds.gymnasium.world import Features, Signal
 
 
 MOST_DRAWN = 2_500
@@ -115,7 +116,7 @@ class Task:
         'FrozenLake-v1'
         """
         from errands.tasks.phrase_text import parse_phrase
-        from errands.worlds.gymnasium_world import GymnasiumWorld, with_reward
+        from errands.worlds.gymnasium.world import GymnasiumWorld, with_reward
 
         numeric = parse_phrase(machine) if isinstance(machine, str) else numeric_of(machine)
         told = with_reward(signals or (), numeric.signals) if state is not None else signals or ()

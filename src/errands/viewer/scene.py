@@ -24,7 +24,7 @@ from errands.worlds import water
 from errands.worlds.base import Observed, numbered
 from errands.worlds.cheetah import BACKWARD, FORWARD
 from errands.worlds.grid import GridLayout
-from errands.worlds.guard import frame
+from errands.worlds.gymnasium.guard import frame
 from errands.worlds.picture import tints
 
 Scene = dict[str, Any]

@@ -12,7 +12,7 @@ _HOMES = {
     "GridLayout": "errands.worlds.grid",
     "Restorable": "errands.worlds.saving",
     "distances": "errands.worlds.grid",
-    "finite_from_p": "errands.worlds.gymnasium_world",
+    "finite_from_p": "errands.worlds.gymnasium.published",
     "grid_svg": "errands.worlds.picture",
     "grid_text": "errands.worlds.picture",
     "reachable": "errands.worlds.grid",

@@ -18,9 +18,9 @@ from errands.tables import Flags, Floats, Ints, WorldTable
 if TYPE_CHECKING:
     import gymnasium as gym
 
-    from errands.worlds.foreign_env import StateNumbers
     from errands.worlds.grid import GridLayout
-    from errands.worlds.observed import Rule
+    from errands.worlds.gymnasium.rules import Rule
+    from errands.worlds.gymnasium.shell import StateNumbers
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "taxi": ("errands.worlds.places", "Taxi"),
     "water": ("errands.worlds.water", "Water"),
     "cheetah": ("errands.worlds.cheetah", "HalfCheetah"),
-    "gymnasium": ("errands.worlds.gymnasium_world", "GymnasiumWorld"),
+    "gymnasium": ("errands.worlds.gymnasium.world", "GymnasiumWorld"),
 }
 """Module and class behind each kind of world."""
 

@@ -29,7 +29,7 @@ from errands.learners.dirl.settings import DiRLConfig
 from errands.tables import Floats
 from errands.tasks.task import Task
 from errands.worlds.base import numbered
-from errands.worlds.foreign_env import NumberedEnv
+from errands.worlds.gymnasium.shell import NumberedEnv
 from errands.worlds.saving import Restorable, plain, rich
 
 BLANK = ord(" ")

@@ -15,7 +15,7 @@ from errands.cli import main
 from errands.errors import TaskError
 from errands.runs.folder import open_run
 from errands.tasks import Task
-from errands.worlds import guard
+from errands.worlds.gymnasium import guard
 
 
 def _fuzzer() -> Any:

@@ -16,8 +16,8 @@ from errands.errors import words_of
 from errands.worlds.base import FiniteWorld, one_start
 
 if TYPE_CHECKING:
-    from errands.worlds.foreign_env import StateNumbers
-    from errands.worlds.gymnasium_world import GymnasiumWorld
+    from errands.worlds.gymnasium.shell import StateNumbers
+    from errands.worlds.gymnasium.world import GymnasiumWorld
 
 MAX_TRIES = 50_000
 """Pairs of a state and an action that are tried; larger worlds are learnt in step by step."""

@@ -10,11 +10,22 @@ import gymnasium as gym
 import numpy as np
 
 from errands.errors import TaskError, shown_briefly
-from errands.worlds.guard import STEP, Wrong, close, feature_set, guarded, number, parts_of, spaces_of, stranger, truth
+from errands.worlds.gymnasium.guard import (
+    STEP,
+    Wrong,
+    close,
+    feature_set,
+    guarded,
+    number,
+    parts_of,
+    spaces_of,
+    stranger,
+    truth,
+)
 from errands.worlds.saving import Saved, is_plain, restore_foreign, save_foreign
 
 if TYPE_CHECKING:
-    from errands.worlds.gymnasium_world import GymnasiumWorld
+    from errands.worlds.gymnasium.world import GymnasiumWorld
 
 MOST_STATES = 65_536
 """States that are numbered as they are met; tables of tabular learners have room for so many."""

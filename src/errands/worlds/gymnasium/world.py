@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
-import math
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
-from operator import index
 from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
 
-from errands.errors import ErrandsError, SpecError, shown_briefly, words_of
-from errands.tables import Floats, WorldTable
+from errands.errors import SpecError
 from errands.worlds.base import Described, FiniteWorld, Numbered, Observed
-from errands.worlds.foreign_env import FeatureWrapper, NumberedEnv, StateNumbers
 from errands.worlds.grid import positive
-from errands.worlds.guard import T, Wrong, close, feature_set, guarded, number, spaces_of
-from errands.worlds.imports import check_id, function_of, maker_of, module_of, nameless, reference_to
-from errands.worlds.observed import Rule, numbers_of, read_rule
-from errands.worlds.saving import choose_gl
+from errands.worlds.gymnasium.guard import T, close, feature_set, guarded, number
+from errands.worlds.gymnasium.making import Source, maker, name_of, read_env
+from errands.worlds.gymnasium.published import NO_INFO, BadTable, InfoNeeded, finite_from_p, wrapper_around
+from errands.worlds.gymnasium.rules import Rule, numbers_of, read_rule
+from errands.worlds.gymnasium.shell import FeatureWrapper, NumberedEnv, StateNumbers
+from errands.worlds.imports import function_of, nameless, reference_to
 
-_DEFAULT_LIMIT = 1000
 Info = dict[str, Any]
 Features = Callable[[Any, Any, Any, Info], Set[str]]
 """features(observation, action, next_observation, info); observation and action are None for the initial state."""
 Signal = str | Callable[[Any, Any, Any], float]
 """A number of `info` by its name, or a function of (observation, action, next_observation)."""
-Source = str | Callable[..., gym.Env[Any, Any]] | gym.Env[Any, Any]
-"""An id, `module:id`, `module:function`, a function that makes environments, or an environment to be copied."""
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -80,15 +74,15 @@ class GymnasiumWorld(Described, Observed, Numbered):
         if isinstance(signals, str):
             raise SpecError(f"signals is the text '{signals[:40]}'; give a list of names, or a mapping from names to functions")
         settings = dict(kwargs or {})
-        make = _maker(id, settings)
+        make = maker(id, settings)
         base = make(None)
-        place = f"looking at '{_name(id)}'"
-        seen, done, own = guarded(lambda: _read(_name(id), base, state is not None), place.__str__, error=SpecError)
+        place = f"looking at '{name_of(id)}'"
+        seen, done, own = guarded(lambda: read_env(name_of(id), base, state is not None), place.__str__, error=SpecError)
         function: Features | None = None
         rules: tuple[Rule, ...] = ()
         if isinstance(features, Mapping):
             if not features:
-                raise SpecError(f"the world '{_name(id)}' names no feature; give at least one, for example goal = [15]")
+                raise SpecError(f"the world '{name_of(id)}' names no feature; give at least one, for example goal = [15]")
             names, rules = tuple(features), tuple(read_rule(n, spec, seen) for n, spec in features.items())
         elif isinstance(features, str) or callable(features):
             function = function_of(features) if isinstance(features, str) else features
@@ -98,7 +92,7 @@ class GymnasiumWorld(Described, Observed, Numbered):
         reported = signals if isinstance(signals, Mapping) else {name: name for name in signals}
         read_state = function_of(state) if isinstance(state, str) else state
         vars(self).update(
-            id=_name(base) if _name(id) == "<lambda>" else _name(id),
+            id=name_of(base) if name_of(id) == "<lambda>" else name_of(id),
             features=tuple(names),
             limit=positive("limit", own if limit is None else limit),
             kwargs=settings,
@@ -183,7 +177,7 @@ class GymnasiumWorld(Described, Observed, Numbered):
         function: Callable[..., Any] | None = self.function
         if function is not None and self.function_of_env:
             if env is None:
-                raise _InfoNeeded
+                raise InfoNeeded
             return function(env.unwrapped)  # type: ignore[no-any-return]
         if function is not None:
             return function(before, action, observation, {} if info is None else info)  # type: ignore[no-any-return]
@@ -221,20 +215,20 @@ class GymnasiumWorld(Described, Observed, Numbered):
 
     def finite(self) -> FiniteWorld | None:
         """The world as tables: published (P), or found by trying every action in every numbered state."""
-        from errands.worlds.enumeration import enumerate_states
+        from errands.worlds.gymnasium.enumeration import enumerate_states
 
         if self.numbers is not None:
             return enumerate_states(self, self.numbers) if self.discrete else None
         return guarded(self._published, lambda: f"the table P of '{self.id}'")
 
     def _published(self) -> FiniteWorld | None:
-        from errands.worlds.enumeration import contradicted
+        from errands.worlds.gymnasium.enumeration import contradicted
 
         base = self.make(None)
         inner = base.unwrapped
         published, initial = getattr(inner, "P", None), getattr(inner, "initial_state_distrib", None)
         # A fickle passenger of Taxi changes his mind outside of P, so P is not the whole truth then; nor is it in a wrapper.
-        whole = not getattr(inner, "fickle_passenger", False) and _wrapper_around(base) is None
+        whole = not getattr(inner, "fickle_passenger", False) and wrapper_around(base) is None
         seen, done = inner.observation_space, inner.action_space
         close(base)
         if published is None or initial is None or not whole:
@@ -247,7 +241,7 @@ class GymnasiumWorld(Described, Observed, Numbered):
             finite = finite_from_p(published, initial, self._published_features, self._published_signals())
             if (finite.states, finite.actions) != (seen.n, done.n):
                 raise BadTable(f"P has {finite.states} states and {finite.actions} actions, but the spaces are {seen} and {done}")
-        except _InfoNeeded:
+        except InfoNeeded:
             return None
         except BadTable as fault:
             raise SpecError(f"the table that '{self.id}' publishes cannot be right: {fault}; mend the environment") from None
@@ -255,7 +249,7 @@ class GymnasiumWorld(Described, Observed, Numbered):
 
     def _published_features(self, before: int, action: int, after: int) -> set[str]:
         def told() -> set[str]:
-            return feature_set(self.features_of(after, before, action, _NO_INFO))
+            return feature_set(self.features_of(after, before, action, NO_INFO))
 
         return self._of_step("features function", told, before, action)
 
@@ -278,60 +272,6 @@ def with_reward(
     if "reward" not in asked or isinstance(signals, str) or "reward" in signals:
         return signals
     return {**signals, "reward": "reward"} if isinstance(signals, Mapping) else [*signals, "reward"]
-
-
-PASSIVE = frozenset({"OrderEnforcing", "PassiveEnvChecker", "TimeLimit", "RecordEpisodeStatistics"})
-"""Gymnasium's wrappers that leave moves, starts and features as they are."""
-
-
-def _wrapper_around(env: gym.Env[Any, Any]) -> str | None:
-    """The outermost wrapper that may change what an environment does, whose published table then is not that of the whole."""
-    layer = env
-    while isinstance(layer, gym.Wrapper):
-        if not (type(layer).__module__.startswith("gymnasium.wrappers.") and type(layer).__name__ in PASSIVE):
-            return type(layer).__name__
-        layer = layer.env
-    return None
-
-
-class _InfoNeeded(ErrandsError):
-    """A features function wants to know what a table does not hold."""
-
-
-class _NoInfo(dict[str, Any]):
-    """An `info` that refuses to be asked."""
-
-    def __getitem__(self, key: object) -> Any:
-        raise _InfoNeeded
-
-    def get(self, key: object, default: object = None) -> Any:
-        """Refuse."""
-        raise _InfoNeeded
-
-    def __contains__(self, key: object) -> bool:
-        raise _InfoNeeded
-
-
-_NO_INFO = _NoInfo()
-
-
-def _read(name: str, env: gym.Env[Any, Any], finite: bool) -> tuple[gym.Space[Any], gym.Space[Any], int]:
-    """The spaces and the limit of an environment; refuse one whose actions are not numbered and that is to be `finite`."""
-    seen, done = spaces_of(name, env, finite)
-    if finite and not isinstance(done, gym.spaces.Discrete):
-        raise SpecError(
-            f"a state function makes the world finite, but the actions of '{name}' are {done}, not Discrete; "
-            "leave it out and train a deep learner, or wrap the environment so that its actions are numbered"
-        )
-    return seen, done, _own_limit(env)
-
-
-def _name(source: Source) -> str:
-    if isinstance(source, str):
-        return source
-    if isinstance(source, gym.Env):
-        return source.spec.id if source.spec is not None else type(source.unwrapped).__name__
-    return getattr(source, "__name__", type(source).__name__)
 
 
 def _named(key: str, value: Any, strict: bool) -> Any:
@@ -405,198 +345,3 @@ def _state_function(function: Callable[..., Hashable] | None) -> Callable[[Any, 
         f"the state function takes {', '.join(names) or 'nothing'}; it is called with the observation, with (observation, "
         "info), or with the environment where its one argument is called env"
     )
-
-
-def _own_limit(env: gym.Env[Any, Any]) -> int:
-    """The environment's own limit: of a TimeLimit around it, of its registration, or MiniGrid's attribute."""
-    layer = env
-    while isinstance(layer, gym.Wrapper):
-        if isinstance(layer, gym.wrappers.TimeLimit):
-            return int(layer._max_episode_steps)
-        layer = layer.env
-    registered = None
-    if env.spec is not None:  # ids are made without their limit: look it up where they are registered
-        known = gym.registry.get(env.spec.id)
-        registered = env.spec.max_episode_steps if known is None else known.max_episode_steps
-    return int(registered or getattr(env.unwrapped, "max_steps", None) or _DEFAULT_LIMIT)
-
-
-def _maker(source: Source, kwargs: Mapping[str, Any]) -> Callable[[str | None], gym.Env[Any, Any]]:
-    """A function from a render mode to a fresh environment."""
-    if isinstance(source, gym.Env):
-        return lambda mode: _copied(source)
-    if callable(source):
-        return lambda mode: _built(source, kwargs, mode)
-    if not isinstance(source, str):
-        raise SpecError(
-            f"the environment is a {type(source).__name__}; give a Gymnasium id, a function that makes environments, or one to copy"
-        )
-    _, colon, name = source.partition(":")
-    if not colon:
-        return lambda mode: _registered(source, kwargs, mode)
-    if ":" in name:  # Gymnasium would import what stands before it
-        raise SpecError(f"'{source[:80]}' has two colons; write MODULE:ID or MODULE:NAME")
-    if name in vars(module_of(source)) and name not in gym.registry:
-        factory = maker_of(source)
-        return lambda mode: _built(factory, kwargs, mode)
-    check_id(name)
-    return lambda mode: _registered(name, kwargs, mode)
-
-
-def _copied(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
-    advice = "give a function that makes one instead: Task.from_env(lambda: ..., ...)"
-    name = type(env.unwrapped).__name__
-    return guarded(lambda: copy.deepcopy(env), lambda: f"{name} cannot be copied:", advice, error=SpecError, raised="")
-
-
-def _built(factory: Callable[..., Any], kwargs: Mapping[str, Any], mode: str | None) -> gym.Env[Any, Any]:
-    def built() -> gym.Env[Any, Any]:
-        drawn = mode is not None and "render_mode" in inspect.signature(factory).parameters and _draws(factory, mode)
-        env = factory(**({**kwargs, "render_mode": mode} if drawn else kwargs))
-        if not isinstance(env, gym.Env):
-            raise Wrong(f"it is a {type(env).__name__}; it must be a Gymnasium environment")
-        return env
-
-    return guarded(built, lambda: f"{_name(factory)} cannot make an environment:", error=SpecError, raised="")
-
-
-def _draws(factory: Callable[..., Any], mode: str) -> bool:
-    """Whether an environment's class says that it draws in this mode; functions that make environments may always be asked."""
-    metadata = getattr(factory, "metadata", None)
-    return not isinstance(metadata, Mapping) or mode in metadata.get("render_modes", ())
-
-
-def _registered(name: str, kwargs: Mapping[str, Any], mode: str | None) -> gym.Env[Any, Any]:
-    try:
-        spec = gym.spec(name)
-        if mode == "rgb_array" and ".mujoco" in str(spec.entry_point):
-            choose_gl()
-        entry = spec.entry_point
-        creator: Any = gym.envs.registration.load_env_creator(entry) if isinstance(entry, str) else entry
-        shown = {} if mode is None or not _draws(creator, mode) else {"render_mode": mode}
-        # Without Gymnasium's own time limit (-1): our wrapper truncates at the world's.
-        env: gym.Env[Any, Any] = gym.make(spec, max_episode_steps=-1, disable_env_checker=True, **shown, **kwargs)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # whatever a foreign constructor raises
-        given = f" with {dict(kwargs)}" if kwargs else ""
-        said = shown_briefly(str, error, 300) if isinstance(error, gym.error.Error | ImportError) else words_of(error)
-        missing = isinstance(error, gym.error.NameNotFound | gym.error.NamespaceNotFound)
-        hint = " Where a package registers it, name that: --import PACKAGE, in Python errands.allow('PACKAGE')" if missing else ""
-        raise SpecError(f"gymnasium cannot make '{name}'{given}: {said}{hint}") from error
-    return env
-
-
-Outcome = tuple[float, int, float, bool]
-"""Probability, next state, reward, whether the episode ends."""
-Published = Mapping[int, Mapping[int, Sequence[Outcome]]]
-
-
-SUM_ERROR = 1e-6
-"""How far from 1 the sum of published probabilities may be, which may have been rounded."""
-MAX_OUTCOMES = 20_000_000
-"""States x actions x outcomes of a published table: some hundred megabytes."""
-
-
-class BadTable(SpecError):
-    """What an environment publishes as `P` cannot be the table of a world."""
-
-
-def _rows(name: str, rows: Any) -> list[Any]:
-    """What a published table has under 0, 1, 2 and so on."""
-    if not isinstance(rows, Mapping | list | tuple) or not rows:
-        raise BadTable(f"{name} is {str(rows)[:40] or 'empty'} ({type(rows).__name__}); give a dict with the keys 0, 1, 2 ...")
-    if isinstance(rows, Mapping) and (gone := next((i for i in range(len(rows)) if i not in rows), None)) is not None:
-        raise BadTable(f"{name} has {len(rows)} keys, and {gone} is none of them; they must be 0 to {len(rows) - 1}")
-    return [rows[i] for i in range(len(rows))]
-
-
-def _outcomes(name: str, row: Any, states: int) -> list[Outcome]:
-    """The outcomes of a published pair as plain numbers."""
-    try:
-        outcomes = [(float(chance), index(there), float(reward), bool(index(ends))) for chance, there, reward, ends in row]
-    except (TypeError, ValueError, OverflowError):
-        wanted = "(probability, next state, reward, terminated)"
-        raise BadTable(f"{name} is {' '.join(str(row).split())[:80]}; give a list of {wanted}, the state a whole number") from None
-    _checked_chances(name, [outcome[0] for outcome in outcomes], len(outcomes))
-    for _, there, reward, _ in outcomes:
-        if not 0 <= there < states:
-            raise BadTable(f"{name} leads to state {there}; states are 0 to {states - 1}")
-        if not math.isfinite(reward):
-            raise BadTable(f"{name} pays {reward}; rewards must be finite")
-    return outcomes
-
-
-def _checked_chances(name: str, chances: Any, count: int) -> Floats:
-    """Probabilities of `count` things, from 0 to 1 and 1 in all."""
-    try:
-        given = np.asarray(chances, np.float64)
-    except (TypeError, ValueError):
-        raise BadTable(f"{name} is {str(chances)[:60]}; give {count} probabilities") from None
-    if given.shape != (count,) or not count:
-        raise BadTable(f"{name} has probabilities of the shape {given.shape}; give {count or 'at least one'}")
-    if not (given >= 0).all() or not abs(given.sum() - 1) <= SUM_ERROR:  # nan fails, too
-        worst = f"{given.min():g} to {given.max():g}, {given.sum():.9g} in all"
-        raise BadTable(f"{name} has probabilities of {worst}; they must be from 0 to 1, and 1 in all")
-    return given
-
-
-def finite_from_p(
-    p: Published,
-    initial: Sequence[float] | Floats,
-    label_of: Callable[..., Collection[str]],
-    signals: Mapping[str, Any] | None = None,
-) -> FiniteWorld:
-    """The world behind P[state][action], started as `initial` says.
-
-    A step's features are `label_of` its last state, or `label_of` (state, action, next state) where it takes three. The
-    outcomes keep their order; the published rewards become the signal `reward`, before those that are functions.
-    """
-    published = [_rows(f"P[{s}]", rows) for s, rows in enumerate(_rows("P", p))]
-    states, actions = len(published), len(published[0])
-    if odd := next((s for s, rows in enumerate(published) if len(rows) != actions), None):
-        raise BadTable(f"P[{odd}] has {len(published[odd])} actions, and P[0] has {actions}; every state needs the same ones")
-    pairs = [[_outcomes(f"P[{s}][{a}]", row, states) for a, row in enumerate(rows)] for s, rows in enumerate(published)]
-    width = max(len(row) for rows in pairs for row in rows)
-    if states * actions * width > MAX_OUTCOMES:
-        raise BadTable(f"P has {states:,} states x {actions:,} actions x {width:,} outcomes; tables hold {MAX_OUTCOMES:,}")
-    chances = _checked_chances("the initial distribution", initial, states)
-    of_step = len(inspect.signature(label_of).parameters) == 3
-    functions = {name: value for name, value in (signals or {}).items() if callable(value)}
-    labels: dict[frozenset[str], int] = {frozenset[str](): 0}
-    last_state = [] if of_step else [labels.setdefault(frozenset(label_of(s)), len(labels)) for s in range(states)]
-    shape = (states, actions, width)
-    reached, cumulative = np.zeros(shape, np.int32), np.ones(shape)
-    label, ends = np.zeros(shape, np.int32), np.zeros(shape, np.bool_)
-    signal = np.zeros((1 + len(functions), *shape))
-    for s, rows in enumerate(pairs):
-        for a, row in enumerate(rows):
-            last = len(row) - 1
-            # Shorter rows repeat their last outcome; cumulative is 1 from there on, so repetitions have no chance.
-            cumulative[s, a, :last] = np.cumsum([outcome[0] for outcome in row])[:last]
-            for o in range(width):
-                _, there, signal[0, s, a, o], ends[s, a, o] = row[min(o, last)]
-                reached[s, a, o] = there
-                if of_step:
-                    label[s, a, o] = labels.setdefault(frozenset(label_of(s, a, there)), len(labels))
-                for k, function in enumerate(functions.values(), 1):
-                    signal[k, s, a, o] = function(s, a, there)
-    starts = np.flatnonzero(chances).astype(np.int32)
-    start_cumulative = np.cumsum(chances[starts])
-    # Sums of chances can end just below 1.
-    start_cumulative[-1] = 1.0
-    if of_step:
-        first = [labels.setdefault(frozenset(label_of(None, None, int(s))), len(labels)) for s in starts]
-    else:
-        first, label = [last_state[s] for s in starts], np.array(last_state, np.int32)[reached]
-    table = WorldTable(
-        starts=starts,
-        start_cumulative=start_cumulative,
-        start_label=np.array(first, np.int32),
-        next=reached,
-        cumulative=cumulative,
-        label=label,
-        ends=ends,
-        signal=signal,
-    )
-    return FiniteWorld(table, tuple(labels), ("reward", *functions))

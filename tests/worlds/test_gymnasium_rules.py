@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from errands.errors import SpecError
-from errands.worlds.observed import Between, InStates, read_rule
+from errands.worlds.gymnasium.rules import Between, InStates, read_rule
 
 CELLS = gym.spaces.Discrete(16)
 BOX = gym.spaces.Box(-np.inf, np.inf, (4,), np.float32)
