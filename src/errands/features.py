@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache, reduce
@@ -282,6 +282,17 @@ RESERVED = frozenset({"not", "and", "or", "true", "false"})
 def is_name(text: str) -> bool:
     """Whether a text can be the name of a feature: letters, digits and underscores, and no reserved word."""
     return re.fullmatch(r"[^\W\d]\w*", text) is not None and text not in RESERVED
+
+
+def fresh_names(names: Iterable[str], taken: Iterable[str]) -> dict[str, str]:
+    """New names, with underscores behind them, for those that are taken; all others keep theirs."""
+    used, fresh = set(taken), dict[str, str]()
+    for name in names:
+        fresh[name] = name
+        while fresh[name] in used:
+            fresh[name] += "_"
+        used.add(fresh[name])
+    return fresh
 
 
 def parse_guard(text: str) -> Guard:

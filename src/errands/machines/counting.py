@@ -128,6 +128,17 @@ class Quotient:
                 failed = self.stepper.status[target] == FAILURE
                 yield completed, (target, tuple(0 for _ in after) if failed else after)
 
+    def readings(self) -> Iterator[tuple[int, Values]]:
+        """The values with which the guards of each numeric state can be read, each once."""
+        met: set[tuple[int, Values]] = set()
+        for node in self.nodes:
+            u = node[0]
+            situations = self.situations(node) if self.stepper.status[u] == RUNNING else ()
+            for reading in {(u, self.values(u, after, completed)): None for completed, after in situations}:
+                if reading not in met:
+                    met.add(reading)
+                    yield reading
+
     def label(self, state: State, *objectives: str) -> Label:
         """The label of an agenda state, or of a coupled one when one objective is given; no machine is built."""
         # An agenda state has as many labels as objectives, which share all but the last part.
@@ -431,28 +442,19 @@ def overlaps(machine: NumericRM) -> Iterator[Overlap]:
     """Every pair of transitions that can fire together in a state that can be reached, once."""
     quotient = Quotient(machine)
     stepper = quotient.stepper
-    seen: set[tuple[int, Values]] = set()
     reported: set[tuple[int, int]] = set()
     work = 0
-    for node in quotient.nodes:
-        u = node[0]
-        situations = quotient.situations(node) if stepper.status[u] == RUNNING else ()
-        for values in {quotient.values(u, after, completed): None for completed, after in situations}:
-            if (u, values) in seen:
+    for u, values in quotient.readings():
+        for (t1, g1), (t2, g2) in combinations([(t, g) for t, g in stepper.options(u, values) if t], 2):
+            if (id(t1), id(t2)) in reported or apart(g1, g2):
                 continue
-            seen.add((u, values))
-            for (t1, g1), (t2, g2) in combinations([(t, g) for t, g in stepper.options(u, values) if t], 2):
-                if (id(t1), id(t2)) in reported or apart(g1, g2):
-                    continue
-                work += table_words(g1) + table_words(g2)
-                if work > MAX_WORK:
-                    raise SpecError(
-                        "the guards out of one state are too many and too long to be compared; split the state"
-                    )
-                if (witness := together(g1, g2)) is not None:
-                    reported.add((id(t1), id(t2)))
-                    changes = zip(stepper.mentioned[u], values, strict=True)
-                    yield Overlap(t1, t2, (*sorted(witness), *(stepper.variables[m] + c.value for m, c in changes)))
+            work += table_words(g1) + table_words(g2)
+            if work > MAX_WORK:
+                raise SpecError("the guards out of one state are too many and too long to be compared; split the state")
+            if (witness := together(g1, g2)) is not None:
+                reported.add((id(t1), id(t2)))
+                changes = zip(stepper.mentioned[u], values, strict=True)
+                yield Overlap(t1, t2, (*sorted(witness), *(stepper.variables[m] + c.value for m, c in changes)))
 
 
 def conflicts(machine: NumericRM) -> Iterator[str]:

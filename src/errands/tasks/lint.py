@@ -30,7 +30,7 @@ from errands.machines.counting import Quotient, overlaps
 from errands.machines.numeric import Label, NumericRM, Transition
 from errands.machines.rewards import Reward
 from errands.machines.rules import rule_sentences
-from errands.machines.stepping import State, Stepper, Values
+from errands.machines.stepping import State, Stepper
 from errands.tables import RUNNING
 from errands.tasks.task import Task
 from errands.worlds.grid import unreachable_features
@@ -99,15 +99,7 @@ def _never_holding(machine: NumericRM) -> Iterator[str]:
     """
     quotient = Quotient(machine)
     stepper = quotient.stepper
-    able: set[int] = set()
-    met: set[tuple[int, Values]] = set()
-    for node in quotient.nodes:
-        u = node[0]
-        situations = quotient.situations(node) if stepper.status[u] == RUNNING else ()
-        for values in {quotient.values(u, after, completed) for completed, after in situations}:
-            if (u, values) not in met:
-                met.add((u, values))
-                able |= {id(t) for t, _ in stepper.options(u, values) if t}
+    able = {id(t) for u, values in quotient.readings() for t, _ in stepper.options(u, values) if t}
     reached = {machine.states[u] for u, _ in quotient.nodes}
     # A count of one falls to its bound at once, so its ↓ never happens. No mistake: the same lines serve any number.
     single = {name for name, total in zip(stepper.variables, quotient.total, strict=True) if total == 1}

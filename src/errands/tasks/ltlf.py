@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from errands.errors import SpecError
-from errands.features import Tokens, shortened
+from errands.features import Tokens, fresh_names, shortened
 from errands.machines.numeric import NumericRM
 from errands.machines.rules import read_rules
 from errands.tasks.progression import (
@@ -268,9 +268,7 @@ def _machine(parsed: Eventualities, text: str) -> NumericRM:
         ) from None
     if not states.possible:
         raise SpecError(f"the formula '{shortened(text)}' can never be true; nothing would ever succeed")
-    todo = "todo" if parsed.items else ""
-    while todo in {*parsed.items, *states.names}:
-        todo += "_"
+    todo = fresh_names(["todo"], {*parsed.items, *states.names})["todo"] if parsed.items else ""
     transitions = tuple(states.transitions(todo))
     return NumericRM(
         initial="u0",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 from typing import NamedTuple
@@ -12,9 +12,9 @@ from errands.features import (
     Boolean,
     Guard,
     Numeric,
-    atoms,
     conjunction,
     disjunction,
+    fresh_names,
     is_name,
     mapped,
     negation,
@@ -25,7 +25,7 @@ from errands.machines.rules import MAX_PAIRS, NO_RULES, Group, Rules
 
 PhraseLike = NumericRM | str
 """A phrase that was made, or a feature, which is a phrase by itself."""
-LOST = "failed"
+WON, LOST = "won", "failed"
 MAX_TIMES = 500
 
 
@@ -47,19 +47,19 @@ def sequence(*phrases: PhraseLike) -> NumericRM:
     numeric: list[tuple[str, tuple[str, ...]]] = []
     rules = NO_RULES
     completing: dict[str, frozenset[str]] = {}
+    features = {name for part in parts for name in part.features}
     for i, part in enumerate(parts):
-        last = i == len(parts) - 1
-        names = _apart(part, numeric)
+        names = fresh_names([name for name, _ in part.numeric], features | {name for name, _ in numeric})
         # Rules count positions in the list of all subtasks: shift them past the parts that stand before.
         rules = rules.joined(part.rules.shifted(sum(len(subtasks) for _, subtasks in numeric)))
         numeric += [(names[v], subtasks) for v, subtasks in part.numeric]
         completing |= {f"{i}_{s}": frozenset(names[v] for v in own) for s, own in part.completing.items()}
         for t in part.transitions:
-            target = LOST if t.target in part.failure else "won" if t.target in part.success else f"{i}_{t.target}"
-            if target == "won" and not last:
+            target = _target(part, t, i)
+            if target == WON and i < len(parts) - 1:
                 target = f"{i + 1}_{parts[i + 1].initial}"
             transitions.append(
-                Transition(f"{i}_{t.source}", target, renamed(t.guard, names), Reward(float(target == "won")))
+                Transition(f"{i}_{t.source}", target, renamed(t.guard, names), Reward(float(target == WON)))
             )
     return _numbered(f"0_{parts[0].initial}", transitions, numeric, rules, completing, _said("sequence", phrases))
 
@@ -130,11 +130,8 @@ def _rounds(name: str, before: str | None, after: str | None) -> tuple[list[str]
 def _variable(subtasks: tuple[str, ...], beside: tuple[str, ...]) -> str:
     """A name for a numeric feature: what its subtasks begin with, or `todo`; never the name of a feature."""
     prefix = "".join(c[0] for c in takewhile(lambda c: len(set(c)) == 1, zip(*subtasks, strict=False)))
-    taken = {*subtasks, *beside}
-    name = prefix if is_name(prefix) and prefix not in taken else "todo"
-    while name in taken:
-        name += "_"
-    return name
+    name = prefix if is_name(prefix) and prefix not in {*subtasks, *beside} else "todo"
+    return fresh_names([name], {*subtasks, *beside})[name]
 
 
 def either(*phrases: PhraseLike) -> NumericRM:
@@ -186,21 +183,24 @@ def avoid(*forbidden_then_phrase: PhraseLike) -> NumericRM:
     *forbidden, phrase = forbidden_then_phrase or (None,)
     if not forbidden or phrase is None:
         raise SpecError("avoid() needs the features to avoid and then a phrase, as in avoid(lava, sequence(a, b))")
-    bad = disjunction([Boolean(_feature(f)) for f in forbidden])
+    features = [_feature(f) for f in forbidden]
+    bad = disjunction([Boolean(name) for name in features])
     part = _machine(phrase)
+    names = fresh_names([name for name, _ in part.numeric], {*part.features, *features})
     transitions: list[Transition] = []
     for state in part.states:
         if state in part.success or state in part.failure:
             continue
         for t in part.leaving[state]:
-            target = LOST if t.target in part.failure else "won" if t.target in part.success else t.target
-            transitions.append(
-                Transition(state, target, conjunction([t.guard, negation(bad)]), Reward(float(target == "won")))
-            )
+            guard = conjunction([renamed(t.guard, names), negation(bad)])
+            target = _target(part, t, 0)
+            transitions.append(Transition(f"0_{state}", target, guard, Reward(float(target == WON))))
         # Every other guard says that nothing bad is true, so the two kinds exclude each other and failure wins.
-        transitions.append(Transition(state, LOST, bad))
+        transitions.append(Transition(f"0_{state}", LOST, bad))
+    numeric = [(names[name], subtasks) for name, subtasks in part.numeric]
+    completing = {f"0_{s}": frozenset(names[name] for name in own) for s, own in part.completing.items()}
     said = _said("avoid", (*forbidden, phrase))
-    return _numbered(part.initial, transitions, part.numeric, part.rules, part.completing, said)
+    return _numbered(f"0_{part.initial}", transitions, numeric, part.rules, completing, said)
 
 
 @dataclass(frozen=True)
@@ -317,17 +317,10 @@ def _machine(phrase: PhraseLike) -> NumericRM:
     return NumericRM.of("u0", ["u1"], [f"u0 -> u0 : ~{phrase} ; 0", f"u0 -> u1 : {phrase} ; 1"])
 
 
-def _apart(part: NumericRM, taken: Iterable[tuple[str, tuple[str, ...]]]) -> dict[str, str]:
-    """New names for a part's numeric features where another part has taken them."""
-    used = {name for name, _ in taken}
-    names = {}
-    for name, _ in part.numeric:
-        new = name
-        while new in used or (new != name and new in part.features):
-            new += "_"
-        used.add(new)
-        names[name] = new
-    return names
+def _target(part: NumericRM, transition: Transition, number: int) -> str:
+    """Where a transition of a part leads: to success, to failure, or to a state that has the number of its part."""
+    there = transition.target
+    return LOST if there in part.failure else WON if there in part.success else f"{number}_{there}"
 
 
 def renamed(guard: Guard, names: Mapping[str, str]) -> Guard:
@@ -344,26 +337,12 @@ def _numbered(
     said: Said | None,
 ) -> NumericRM:
     """The machine with its states called u0, u1, ... in the order in which they come up, the success last."""
-    states = dict.fromkeys((initial, *(s for t in transitions for s in (t.source, t.target) if s not in ("won", LOST))))
-    names = {state: f"u{i}" for i, state in enumerate(states)}
-    names["won"] = f"u{len(states)}"
-    names[LOST] = LOST
+    states = dict.fromkeys((initial, *(s for t in transitions for s in (t.source, t.target) if s not in (WON, LOST))))
+    names = {state: f"u{i}" for i, state in enumerate(states)} | {WON: f"u{len(states)}", LOST: LOST}
     failure = (LOST,) if any(t.target == LOST for t in transitions) else ()
-    features = {a.name for t in transitions for a in atoms(t.guard) if isinstance(a, Boolean)}
-    features |= {n for _, subtasks in numeric for n in subtasks}
-    if features & {name for name, _ in numeric}:
-        apart: dict[str, str] = {}
-        for name, _ in numeric:
-            new = name
-            while new in features or (new != name and new in {*apart.values(), *dict(numeric)}):
-                new += "_"
-            apart[name] = new
-        transitions = [Transition(t.source, t.target, renamed(t.guard, apart), t.reward) for t in transitions]
-        numeric = [(apart[name], subtasks) for name, subtasks in numeric]
-        completing = {state: frozenset(apart[name] for name in own) for state, own in completing.items()}
     lines = tuple(Transition(names[t.source], names[t.target], t.guard, t.reward) for t in transitions)
     kept = {names[state]: own for state, own in completing.items() if state in states}
-    return NumericRM(names[initial], (names["won"],), failure, tuple(numeric), lines, rules, kept, said)
+    return NumericRM(names[initial], (names[WON],), failure, tuple(numeric), lines, rules, kept, said)
 
 
 @dataclass(frozen=True)
