@@ -19,7 +19,8 @@ from errands.learners.scout.learner import Scout
 from errands.learners.scout.settings import ScoutConfig
 from errands.oracle.certificate import certificate
 from errands.oracle.optimum import optimum
-from errands.tasks import Task, any_order, avoid, load
+from errands.tasks import Task, load
+from errands.tasks.phrases import any_order, avoid
 from errands.worlds.grid import grid_table
 from errands.worlds.places import office_layout
 

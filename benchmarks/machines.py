@@ -11,7 +11,7 @@ import time
 
 from errands.errors import TaskError
 from errands.machines import Stepper, couple, size, unfold_agenda, unfold_boolean
-from errands.tasks import any_order
+from errands.tasks.phrases import any_order
 
 
 def boxes(count: int) -> object:

@@ -21,7 +21,8 @@ from pathlib import Path
 from errands.learners import make_learner
 from errands.learners.presets import config_of
 from errands.oracle.optimum import optimum
-from errands.tasks import Task, any_order, avoid, load
+from errands.tasks import Task, load
+from errands.tasks.phrases import any_order, avoid
 from errands.worlds import Office
 
 LEARNERS: dict[str, dict[str, str]] = {

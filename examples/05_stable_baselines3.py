@@ -4,7 +4,7 @@ import gymnasium as gym
 import numpy as np
 
 from errands.machines import unfold_agenda
-from errands.tasks import any_order, avoid, sequence
+from errands.tasks.phrases import any_order, avoid, sequence
 from errands.tasks.product import product
 from errands.tasks.transitions import RewardMachineReplay
 

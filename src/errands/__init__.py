@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from errands.policies.file import read_policy
     from errands.runs.run import Run, open, resume, train, training  # noqa: A004
     from errands.tables import Evaluation
-    from errands.tasks import Task, any_order, avoid, either, load, repeat, sequence
+    from errands.tasks import Task, load
     from errands.tasks.ltlf import from_ltlf
+    from errands.tasks.phrases import any_order, avoid, either, repeat, sequence
     from errands.tasks.product import product
     from errands.tasks.transitions import RewardMachineReplay
     from errands.worlds.imports import allow
@@ -52,8 +53,9 @@ _HOMES = {
     "errands.oracle.certificate": ["Certificate", "certificate"],
     "errands.oracle.optimum": ["Optimum", "optimum"],
     "errands.tables": ["Evaluation"],
-    "errands.tasks": ["Task", "any_order", "avoid", "either", "load", "repeat", "sequence"],
+    "errands.tasks": ["Task", "load"],
     "errands.tasks.ltlf": ["from_ltlf"],
+    "errands.tasks.phrases": ["any_order", "avoid", "either", "repeat", "sequence"],
     "errands.tasks.product": ["product"],
     "errands.tasks.transitions": ["RewardMachineReplay"],
     "errands.worlds.imports": ["allow"],

@@ -13,7 +13,8 @@ import pytest
 from errands.kernels import stepping
 from errands.machines import Stepper
 from errands.machines.lower import lower
-from errands.tasks import Task, any_order, avoid, load, sequence
+from errands.tasks import Task, load
+from errands.tasks.phrases import any_order, avoid, sequence
 
 kernel: dict[str, Any] = {
     name: getattr(getattr(stepping, name), "py_func", getattr(stepping, name))

@@ -12,7 +12,8 @@ import numpy as np
 from errands.errors import SpecError
 from errands.machines import NumericRM
 from errands.tables import WorldTable
-from errands.tasks import Task, any_order, avoid, sequence
+from errands.tasks import Task
+from errands.tasks.phrases import any_order, avoid, sequence
 from errands.worlds import FiniteWorld
 from errands.worlds.base import Described
 

@@ -22,7 +22,8 @@ import pytest
 
 from errands.learners import make_learner, method_of
 from errands.learners.base import Learner
-from errands.tasks import Task, load, sequence
+from errands.tasks import Task, load
+from errands.tasks.phrases import sequence
 from errands.worlds import GymnasiumWorld
 
 STORED = Path(__file__).parent / "bytes.json"

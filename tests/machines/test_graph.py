@@ -5,7 +5,7 @@ from __future__ import annotations
 from errands.machines import NumericRM, couple, unfold_agenda, unfold_boolean
 from errands.machines.graph import Edge, MachineGraph, graph_of
 from errands.tables import FAILURE, RUNNING, SUCCESS
-from errands.tasks import any_order, sequence
+from errands.tasks.phrases import any_order, sequence
 
 from .examples import FIGURE_1B, boxes
 

@@ -18,7 +18,8 @@ from errands.machines.lower import entries, lower
 from errands.machines.numeric import parse_transition
 from errands.machines.rules import Rules, read_rules, write_rules
 from errands.tables import RUNNING
-from errands.tasks import any_order, either, load, repeat, sequence
+from errands.tasks import load
+from errands.tasks.phrases import any_order, either, repeat, sequence
 
 from .examples import random_ruled_machine, random_trace
 

@@ -14,7 +14,8 @@ from errands.errors import SpecError, TaskError
 from errands.machines import NumericRM, Stepper, couple, size, unfold_agenda, unfold_boolean
 from errands.machines.counting import Quotient
 from errands.machines.unfolding import AgendaRM, extend, mask_of
-from errands.tasks import any_order, load, sequence
+from errands.tasks import load
+from errands.tasks.phrases import any_order, sequence
 
 from .examples import boxes, random_machine, random_trace
 

@@ -15,7 +15,8 @@ from errands.errors import SpecError, TaskError
 from errands.oracle.certificate import expected
 from errands.oracle.episode import walk
 from errands.policies.file import FileAgent, read_policy
-from errands.tasks import Task, any_order
+from errands.tasks import Task
+from errands.tasks.phrases import any_order
 from errands.worlds.gymnasium.guard import frame
 
 MOVES = ((0, -1), (1, 0), (0, 1), (-1, 0))

@@ -7,10 +7,11 @@ import pytest
 from errands.errors import SpecError
 from errands.machines import NumericRM, Sizes
 from errands.machines.text2022 import parse_text2022
-from errands.tasks import any_order, avoid, either, load, repeat, sequence
+from errands.tasks import load
 from errands.tasks.catalogue import task_text
 from errands.tasks.lint import lint, lint_machine, read_aloud
 from errands.tasks.ltlf import from_ltlf
+from errands.tasks.phrases import any_order, avoid, either, repeat, sequence
 
 NAMES = ["figure-1", "corridor", "delivery-2", "delivery-40", "office-6", "visit-8", "water-3", "cheetah-bcde"]
 

@@ -16,8 +16,9 @@ from gymnasium.utils.env_checker import check_env
 from errands.errors import TaskError, UnknownName
 from errands.ids import TASKS
 from errands.machines import NumericRM, couple, unfold_agenda, unfold_boolean
-from errands.tasks import any_order, avoid, load, sequence
+from errands.tasks import load
 from errands.tasks.catalogue import CATALOGUE
+from errands.tasks.phrases import any_order, avoid, sequence
 from errands.tasks.product import Crossing, ProductEnv, Walker, product, task_env
 
 GOAL = avoid("hole", "goal")

@@ -10,7 +10,8 @@ import pytest
 from errands.errors import SpecError
 from errands.machines import size
 from errands.machines.rules import Group, Rules
-from errands.tasks import Task, any_order, load, sequence
+from errands.tasks import Task, load
+from errands.tasks.phrases import any_order, sequence
 from errands.tasks.spec import json_schema, write_task
 
 FIGURE_1 = load("figure-1").to_toml()

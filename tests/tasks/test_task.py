@@ -10,7 +10,8 @@ import pytest
 import errands
 from errands.errors import SpecError
 from errands.machines import NumericRM
-from errands.tasks import Task, any_order, load, sequence
+from errands.tasks import Task, load
+from errands.tasks.phrases import any_order, sequence
 from errands.tasks.task import alike
 
 GYM = """name = "foreign"

@@ -10,7 +10,8 @@ from gymnasium.utils.env_checker import data_equivalence
 
 from errands.errors import TaskError, UnknownName
 from errands.machines import unfold_agenda
-from errands.tasks import any_order, load, sequence
+from errands.tasks import load
+from errands.tasks.phrases import any_order, sequence
 from errands.tasks.product import product, task_env
 from errands.tasks.transitions import ReplayTransition, RewardMachineReplay
 

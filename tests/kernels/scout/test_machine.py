@@ -6,7 +6,7 @@ import numpy as np
 
 from errands.kernels.scout.memory import advance
 from errands.learners.scout.machine import Lowering
-from errands.tasks import any_order
+from errands.tasks.phrases import any_order
 
 NAMES = [f"v{i}" for i in range(70)]
 LOWERING = Lowering(any_order(*NAMES), [set(), {"v3"}, {"v66", "v65"}, {"v3", "v66"}], ())

@@ -11,7 +11,7 @@ from errands.kernels.scout.memory import absorb, begin, has_room, observe, refre
 from errands.learners.scout.learner import new_agent, new_known
 from errands.learners.scout.machine import Lowering
 from errands.tables import FAILURE, RUNNING, SUCCESS
-from errands.tasks import any_order, avoid
+from errands.tasks.phrases import any_order, avoid
 
 LABELS: list[set[str]] = [set(), {"b1"}, {"b2"}, {"s"}, {"x"}]
 LOWERING = Lowering(avoid("x", any_order("b1", "b2", after="s")), LABELS, ())

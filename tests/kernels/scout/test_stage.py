@@ -11,7 +11,7 @@ from errands.kernels.scout.tour import NOWHERE, SUCCEED, stage_search
 from errands.learners.scout.learner import new_known
 from errands.learners.scout.machine import Lowering
 from errands.learners.scout.stages import Stage, find_stages
-from errands.tasks import any_order
+from errands.tasks.phrases import any_order
 
 LEFT, RIGHT = range(2)
 ROW = ["b1", "", "", "s", "", "b2"]

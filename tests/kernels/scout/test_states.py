@@ -10,7 +10,7 @@ from errands.kernels.scout.agenda import enumerate_states, follow, moves
 from errands.learners.scout.machine import Lowering
 from errands.machines import NumericRM, unfold_agenda
 from errands.tables import FAILURE
-from errands.tasks import any_order, avoid, sequence
+from errands.tasks.phrases import any_order, avoid, sequence
 
 MACHINES = {
     "boxes": any_order("b1", "b2", "b3", after="s"),

@@ -9,7 +9,7 @@ from errands.kernels.scout.memory import FINAL, IDLE, Known, observe
 from errands.kernels.scout.model import Model, build, product_values, seek_values
 from errands.learners.scout.learner import new_known
 from errands.learners.scout.machine import Lowering, number_states
-from errands.tasks import sequence
+from errands.tasks.phrases import sequence
 
 GAMMA = 0.5
 

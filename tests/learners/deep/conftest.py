@@ -4,7 +4,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from errands.tasks import any_order
+from errands.tasks.phrases import any_order
 from errands.tasks.task import Task
 from errands.worlds import GymnasiumWorld
 

@@ -2,7 +2,8 @@ import pytest
 
 from errands.errors import TaskError
 from errands.learners.deep.machine import labels_of, machine_arrays
-from errands.tasks import any_order, load
+from errands.tasks import load
+from errands.tasks.phrases import any_order
 from errands.tasks.task import Task
 from errands.worlds import Water
 

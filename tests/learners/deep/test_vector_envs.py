@@ -14,7 +14,8 @@ from errands.learners.deep.host_envs import APART, host_envs_of
 from errands.learners.deep.machine import machine_arrays
 from errands.learners.deep.team import team_of
 from errands.learners.presets import deep_preset
-from errands.tasks import any_order, load
+from errands.tasks import load
+from errands.tasks.phrases import any_order
 from errands.tasks.task import Task
 from errands.worlds import GymnasiumWorld
 

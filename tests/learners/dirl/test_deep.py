@@ -16,7 +16,8 @@ from errands.learners.dirl.graph import abstract_graph
 from errands.learners.dirl.settings import DeepDiRLConfig
 from errands.learners.dirl.teams import ELSEWHERE, THERE
 from errands.learners.presets import config_of
-from errands.tasks import any_order, avoid, load, sequence
+from errands.tasks import load
+from errands.tasks.phrases import any_order, avoid, sequence
 
 PLENTY = 100_000
 BOTH = any_order("left", "right")

@@ -6,7 +6,8 @@ import pytest
 
 from errands.errors import TaskError
 from errands.learners.dirl.stepped import BLANK, ROUND, check_restorable, put, stacked, taken
-from errands.tasks import any_order, load
+from errands.tasks import load
+from errands.tasks.phrases import any_order
 
 
 def test_an_environment_goes_on_from_where_it_was_taken(corridor):

@@ -16,7 +16,8 @@ from errands.learners.dirl.learner import EdgeJob, Starts
 from errands.learners.dirl.settings import DeepDiRLConfig
 from errands.learners.dirl.stepped import stacked, taken
 from errands.learners.dirl.teams import Attempted, DeviceEdges, EdgeEnvs, HostEdges, Meaning, edge_world
-from errands.tasks import any_order, load
+from errands.tasks import load
+from errands.tasks.phrases import any_order
 
 TASK = load("figure-1")
 GRAPH = abstract_graph(TASK.machine)

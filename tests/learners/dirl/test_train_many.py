@@ -3,7 +3,7 @@
 import numpy as np
 
 from errands.learners.dirl.deep import train_many
-from errands.tasks import any_order, sequence
+from errands.tasks.phrases import any_order, sequence
 
 PLENTY = 10**6
 

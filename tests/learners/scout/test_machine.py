@@ -11,7 +11,7 @@ from errands.errors import TaskError
 from errands.kernels.scout.memory import advance
 from errands.learners.scout.machine import Lowering
 from errands.machines import NumericRM, Stepper
-from errands.tasks import any_order, avoid, sequence
+from errands.tasks.phrases import any_order, avoid, sequence
 
 MACHINES = {
     "boxes": any_order("b1", "b2", "b3", after="s"),

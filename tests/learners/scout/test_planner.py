@@ -26,7 +26,8 @@ from errands.learners.scout.settings import ScoutConfig
 from errands.learners.scout.stages import KnownWay, StageValues, TourPlanner
 from errands.machines import NumericRM
 from errands.oracle.optimum import optimum
-from errands.tasks import Task, any_order, avoid, load, sequence
+from errands.tasks import Task, load
+from errands.tasks.phrases import any_order, avoid, sequence
 
 UP, RIGHT, DOWN, LEFT = range(4)
 

@@ -10,7 +10,8 @@ from errands.learners.scout.machine import Lowering
 from errands.learners.scout.stages import Stage, StageValues, TourPlanner, find_stages
 from errands.machines import NumericRM
 from errands.oracle.optimum import optimum
-from errands.tasks import Task, any_order, avoid, load, sequence
+from errands.tasks import Task, load
+from errands.tasks.phrases import any_order, avoid, sequence
 
 
 def stages(machine: NumericRM) -> tuple[Stage, ...] | None:

@@ -16,7 +16,8 @@ from errands.learners.scout.learner import Scout, new_agent, new_known
 from errands.learners.scout.machine import Lowering
 from errands.learners.scout.settings import ScoutConfig
 from errands.learners.scout.world import NEWS, EnvSampler, Outing, TableSampler, make_sampler
-from errands.tasks import Task, load, sequence
+from errands.tasks import Task, load
+from errands.tasks.phrases import sequence
 from errands.worlds.base import Described
 
 LAKE = Task.from_toml(

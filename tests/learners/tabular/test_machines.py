@@ -20,7 +20,8 @@ from errands.learners.tabular.qrm import CRM, QRM
 from errands.machines import NumericRM, size, unfold_agenda, unfold_boolean
 from errands.policies.tables import MachinePolicy
 from errands.tables import RUNNING
-from errands.tasks import Task, any_order, load
+from errands.tasks import Task, load
+from errands.tasks.phrases import any_order
 
 
 def test_boolean_qrm_runs_at_eight_boxes_on_the_states_that_it_met() -> None:

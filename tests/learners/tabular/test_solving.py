@@ -62,7 +62,8 @@ def test_moves_that_slip_are_learnt_by_expectation() -> None:
 def test_tuned_agenda_crm_ends_optimal_on_all_57_office_subsets() -> None:
     from itertools import combinations
 
-    from errands.tasks import Task, any_order, avoid
+    from errands.tasks import Task
+    from errands.tasks.phrases import any_order, avoid
     from errands.worlds import Office
 
     for count in range(2, 7):
@@ -77,7 +78,8 @@ def test_tuned_agenda_crm_ends_optimal_on_all_57_office_subsets() -> None:
     "names", [("o1", "o2"), ("o2", "o4", "o6"), ("o1", "o3", "o4", "o5"), ("o1", "o2", "o3", "o4", "o5", "o6")]
 )
 def test_tuned_agenda_crm_ends_optimal_on_offices(names: tuple[str, ...]) -> None:
-    from errands.tasks import Task, any_order, avoid
+    from errands.tasks import Task
+    from errands.tasks.phrases import any_order, avoid
     from errands.worlds import Office
 
     task = Task("office", Office(), avoid("decoration", any_order(*names, before="coffee")))
