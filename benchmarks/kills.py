@@ -90,7 +90,7 @@ def kept(folder: Path) -> dict[str, bytes]:
             result = place.result()
             assert result is not None
             name = f"{run.name}/{place.seed}"
-            clocks = {"wall_seconds", "training_seconds", "run_sha256"}
+            clocks = {"wall_seconds", "training_seconds"}
             found[name] = result.model_dump_json(exclude=clocks).encode()
             found[name + " table"] = place.table.read_bytes()
             found[name + " arrays"] = (place.path / f"checkpoint-{steps(place.path)[0]}.safetensors").read_bytes()

@@ -100,7 +100,7 @@ def test_the_document_names_the_learners_own_machine_and_a_whole_optimum(folder:
 
 
 def test_a_seed_that_ended_in_an_error_is_exit_code_one(folder: RunFolder) -> None:
-    folder.seed(0).end(result(0, run_sha256=folder.identity))
+    folder.seed(0).end(result(0, run=folder.document.id))
     assert tell_run(folder).code == 0
     folder.seed(1).end(result(1, None, error="the disk is full", final_success=False, optimum=None))
     told = tell_run(folder)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -41,11 +42,9 @@ def test_a_changed_file_is_named(run: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_a_seed_folder_of_another_run_is_told(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for path in (run / "seed-0").iterdir():
-        path.unlink()
+    shutil.rmtree(run / "seed-0")
     assert main(["train", "figure-1", "crm", "--steps", "2000", "--set", "alpha=0.3", "--name", "b", "--quiet"]) == 0
-    for path in (run.parent / "b" / "seed-0").iterdir():
-        (run / "seed-0" / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(run.parent / "b" / "seed-0", run / "seed-0")
     capsys.readouterr()
     assert main(["verify", "a", "--seed", "0"]) == 1
     assert "belongs to another run" in capsys.readouterr().out

@@ -17,7 +17,7 @@ def _kept(sweep: SweepFolder) -> dict[str, object]:
         place: Path = sweep.cell(cell) / f"seed-{result.seed}"
         last = [(place / f"checkpoint-{step}.safetensors").read_bytes() for step in steps(place)[:1]]
         table = (place / "evaluations.csv").read_bytes() if result.error is None else b""
-        clocks = {"wall_seconds", "training_seconds", "run_sha256"}
+        clocks = {"wall_seconds", "training_seconds"}
         found[f"{cell.folder}/{result.seed}"] = (table, last, result.model_dump(exclude=clocks))
     return found
 

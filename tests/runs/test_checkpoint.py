@@ -160,7 +160,7 @@ def newest_rows(data: bytes) -> list[Evaluation]:
         mark = CheckpointDocument(
             seed=0, step=1, arrays_bytes=len(data), arrays_sha256=digest(data), evaluations_bytes=0,
             evaluations_sha256=digest(b""), first_step=1, first_sha256=digest(data), seconds=0.0,
-            training_seconds=0.0, run_sha256=None,
+            training_seconds=0.0, run=None,
         )  # fmt: skip
         write_file(folder / "checkpoint-1.safetensors", data)
         write_document(folder / "checkpoint-1.json", mark)

@@ -237,3 +237,16 @@ def test_what_goes_wrong_far_away_is_brought_back_as_words(tmp_path: Path) -> No
     assert files == {}
     assert error.startswith("StoreError: ")
     assert "task.toml is damaged" in error
+
+
+def test_what_a_seed_keeps_in_folders_of_its_own_comes_back_and_nothing_lands_outside(tmp_path: Path) -> None:
+    sweep: SweepFolder = sweeping.begin([make_block(RAY_PLAN)], tmp_path / "sweep")
+    run = sweeping.opened(sweep, sweep.document.cells[0])
+    (job, *_) = jobs_of(run)
+    files = {"seed-0/best/policy": b"good", "seed-0/../../escaped": b"", str(tmp_path / "absolute"): b"", "run.json": b""}
+    head = (run.path / "run.json").read_bytes()
+    engines._store(run, job, files, "")
+    assert (run.path / "seed-0" / "best" / "policy").read_bytes() == b"good"
+    assert (run.path / "run.json").read_bytes() == head
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["sweep"]
+    assert not (run.path.parent / "escaped").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from collections.abc import Callable
 from io import StringIO
 from itertools import count
@@ -169,8 +170,7 @@ def test_a_seed_that_was_lost_is_trained_again_to_the_same_bytes(tmp_path: Path)
     train_run(run, quiet=True)
     table = run.seed(1).table
     kept, other = table.read_bytes(), run.seed(0).finish.stat().st_mtime_ns
-    for path in run.seed(1).path.iterdir():
-        path.unlink()
+    shutil.rmtree(run.seed(1).path)
     train_run(run, quiet=True)
     assert table.read_bytes() == kept
     assert run.seed(0).finish.stat().st_mtime_ns == other

@@ -15,10 +15,11 @@ from errands.learners import LEARNERS
 from errands.machines import Reward
 from errands.runs import train as job
 from errands.runs.checkpoint import steps
-from errands.runs.folder import RunFolder, create
+from errands.runs.documents import write_document
+from errands.runs.folder import RunFolder, create, open_run
 from errands.runs.request import Request
-from errands.runs.train import ProgressUpdate, ended_well, train_seed
-from errands.runs.verify import faults
+from errands.runs.train import ProgressUpdate, ended_well, jobs_of, train_job, train_seed
+from errands.runs.verify import faults, verify_seed
 from errands.tasks import Task, load
 
 LEARNT = [(name, machine) for name, entry in LEARNERS.items() if entry.tabular for machine in entry.machines or (None,)]
@@ -55,7 +56,7 @@ def kept(run: RunFolder) -> tuple[bytes, bytes, dict[str, object]]:
     result = place.result()
     assert result is not None
     last = place.path / f"checkpoint-{steps(place.path)[0]}.safetensors"
-    clocks = {"wall_seconds", "training_seconds", "run_sha256"}
+    clocks = {"wall_seconds", "training_seconds"}
     return place.table.read_bytes(), last.read_bytes(), result.model_dump(exclude=clocks)
 
 
@@ -141,9 +142,58 @@ def test_a_search_with_deep_edges_goes_on_after_its_last_stored_edge(
 def test_a_finished_seed_is_not_trained_again(tmp_path: Path) -> None:
     run = begun(tmp_path / "run")
     first = train_seed(run, 3, quiet)
-    before = {p: p.stat().st_mtime_ns for p in run.seed(3).path.iterdir()}
+    before = {p: p.stat().st_mtime_ns for p in run.seed(3).path.rglob("*")}
     assert train_seed(run, 3, quiet) == first
-    assert {p: p.stat().st_mtime_ns for p in run.seed(3).path.iterdir()} == before
+    assert {p: p.stat().st_mtime_ns for p in run.seed(3).path.rglob("*")} == before
+
+
+@pytest.mark.parametrize(("learner", "task"), [("qcorm", "figure-1"), ("crm", SLIPPERY), ("scout", "figure-1")])
+def test_a_run_whose_plan_is_longer_now_goes_on_to_the_bytes_of_one_that_was_planned_so(
+    tmp_path: Path, learner: str, task: str
+) -> None:
+    whole, run = begun(tmp_path / "whole", learner, None, task, 1500), begun(tmp_path / "run", learner, None, task, 500)
+    result = train_seed(run, 3)
+    assert run.document.id == whole.document.id
+    assert run.finished
+    write_document(run.path / "run.json", run.document.model_copy(update={"steps": 1500}))
+    longer = open_run(run.path)
+    # What has searched all that it can find has nothing more to do, however long the plan.
+    assert (longer.finished, longer.seed(3).result()) == (result.final, result)
+    assert list(faults(longer.path)) == []
+    assert verify_seed(longer, 3).differences == ()
+    train_seed(longer, 3)
+    assert longer.finished
+    assert list(faults(longer.path)) == []
+    if not result.final:
+        train_seed(whole, 3)
+        assert kept(longer) == kept(whole)
+
+
+def test_a_run_that_was_ended_by_who_watched_it_has_ended_however_long_its_plan(tmp_path: Path) -> None:
+    run = begun(tmp_path / "run")
+    (job,) = jobs_of(run)
+    (result,) = train_job(run, job, watcher=lambda evaluation: evaluation.step < 300)
+    assert (result.steps, result.final, run.finished) == (300, True, True)
+    assert train_seed(run, 3) == result
+
+
+def test_other_settings_or_tasks_make_another_run_and_other_steps_only_where_they_are_shared_out_first(tmp_path: Path) -> None:
+    first = begun(tmp_path / "first").document.id
+    assert begun(tmp_path / "longer", count=9_000).document.id == first
+    assert begun(tmp_path / "d", "dirl").document.id != begun(tmp_path / "e", "dirl", count=9_000).document.id
+    for number, other in enumerate((("crm",), ("qcorm", None, "office-1"), ("qcorm", None, "figure-1", 1500, "gamma=0.5"))):
+        assert begun(tmp_path / str(number), *other).document.id != first
+
+
+def test_folders_inside_a_seeds_folder_are_left_alone(tmp_path: Path) -> None:
+    run = begun(tmp_path / "run")
+    kept = run.seed(3).path / "best" / "policy.safetensors"
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(b"mine")
+    train_seed(run, 3)
+    assert list(faults(run.path)) == []
+    assert verify_seed(run, 3).differences == ()
+    assert kept.read_bytes() == b"mine"
 
 
 @pytest.mark.parametrize("name", ["evaluations.csv", "result.json"])

@@ -38,9 +38,7 @@ def test_a_run_repeats_itself_to_its_first_checkpoint_and_beyond(tmp_path: Path)
 def test_a_run_of_other_settings_differs_and_the_tables_are_named(tmp_path: Path) -> None:
     run, other = begun(tmp_path / "run"), begun(tmp_path / "other", alpha=0.4)
     train_seed(other, 1, lambda update: None)
-    (run.path / "seed-1").mkdir()
-    for path in other.seed(1).path.iterdir():
-        (run.seed(1).path / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(other.seed(1).path, run.seed(1).path)
     with pytest.raises(StoreError, match="belongs to another run"):
         verify_seed(run, 1)
 
@@ -82,13 +80,18 @@ def test_the_newest_checkpoint_is_missed_in_a_run_that_has_not_ended(tmp_path: P
     assert place.table.read_bytes() == whole.seed(1).table.read_bytes()
 
 
+def held(folder: Path) -> dict[Path, bytes]:
+    """All files of a folder, those of its subfolders too."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def test_a_seed_from_another_run_is_neither_read_nor_overwritten(tmp_path: Path) -> None:
     run, other = begun(tmp_path / "run"), begun(tmp_path / "other", alpha=0.4)
     for each in (run, other):
         train_seed(each, 1, lambda update: None)
     shutil.rmtree(run.seed(1).path)
     shutil.copytree(other.seed(1).path, run.seed(1).path)
-    before = {path: path.read_bytes() for path in run.seed(1).path.iterdir()}
+    before = held(run.seed(1).path)
     for act in (train_run, RunFolder.results, replay_stored, lambda run: stored_run(run, 1)):
         with pytest.raises(StoreError, match="belongs to another run: it was not written for this"):
             act(run)
@@ -97,7 +100,7 @@ def test_a_seed_from_another_run_is_neither_read_nor_overwritten(tmp_path: Path)
     del before[run.seed(1).path / "result.json"]
     with pytest.raises(StoreError, match="belongs to another run"):
         train_run(run)
-    assert {path: path.read_bytes() for path in run.seed(1).path.iterdir()} == before
+    assert held(run.seed(1).path) == before
 
 
 def test_a_cell_whose_creation_was_cut_off_is_no_damage_and_a_trained_one_without_its_head_is(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def write_checkpoint(
         first_sha256=before.first_sha256 if before else mark,
         seconds=seconds,
         training_seconds=training_seconds,
-        run_sha256=run,
+        run=run,
     )
     # Arrays, then the document that names them, then the note that it is the newest, then the dropping: a kill at any
     # point leaves a good checkpoint, and the one that is noted is there. The one before stays in reserve, in case a byte
@@ -178,10 +178,10 @@ class OtherRun(StoreError):
 
 
 def check_owner(path: Path, document: CheckpointDocument | ResultDocument, run: str | None) -> None:
-    """Refuse a file that was written for another run than the one of this identity, as when a seed's folder was copied in."""
+    """Refuse a file that was written for another run than the one of this id, as when a seed's folder was copied in."""
     # A seed that was refused before its run was begun has nothing but an error to tell, and knows no run.
     refused = isinstance(document, ResultDocument) and document.error is not None
-    if run is not None and document.run_sha256 != run and not refused:
+    if run is not None and document.run != run and not refused:
         raise OtherRun(f"{path} belongs to another run: it was not written for this folder's run.json; put it back there")
 
 

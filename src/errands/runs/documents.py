@@ -35,10 +35,12 @@ def _once(seeds: list[int]) -> list[int]:
 
 
 class RunDocument(Document):
-    """run.json: what was asked for, and with which versions on which machine."""
+    """run.json: what was asked for (its identity and its plan), and with which versions on which machine."""
 
     kind: Literal["errands run"] = "errands run"
     format: Literal[1] = 1
+    id: Hash
+    """The checksum of all that decides the bytes of its seeds, whose files repeat it: the run of a longer plan is the same one."""
     task: Name
     task_sha256: Hash
     learner: Name
@@ -93,8 +95,8 @@ class CheckpointDocument(Document):
     first_sha256: Hash
     seconds: float = Field(ge=0)
     training_seconds: float = Field(ge=0)
-    run_sha256: Hash | None
-    """The checksum of the run.json that it belongs to; none outside of runs."""
+    run: Hash | None
+    """The id of the run that it belongs to; none outside of runs."""
 
 
 class NewestDocument(Document):
@@ -161,9 +163,15 @@ class ResultDocument(Document):
     evaluations_bytes: Count = 0
     evaluations_sha256: Hash | None = None
     checkpoint_sha256: Hash | None = None
-    run_sha256: Hash | None = None
-    """The checksum of the run.json that it belongs to; none of a seed that was refused before there was one."""
+    final: bool = False
+    """Whether nothing is left to do however many steps are planned: it has proved or found all, or whoever watched ended it."""
+    run: Hash | None = None
+    """The id of the run that it belongs to; none of a seed that was refused before there was one."""
     error: str | None = None
+
+    def done(self, steps: int) -> bool:
+        """Whether the seed has ended well, where so many steps are planned."""
+        return self.error is None and (self.final or self.steps >= steps)
 
     @property
     def optimal(self) -> bool:
@@ -172,7 +180,7 @@ class ResultDocument(Document):
 
     def row(self) -> dict[str, Any]:
         """The row of `errands train --json`."""
-        internal = {"evaluations_bytes", "evaluations_sha256", "checkpoint_sha256", "run_sha256", "kind", "format", "optimum"}
+        internal = {"evaluations_bytes", "evaluations_sha256", "checkpoint_sha256", "run", "final", "kind", "format", "optimum"}
         absent = {name for name in _SOMETIMES if getattr(self, name) is None}
         return {**self.model_dump(exclude=internal | absent), "bounds": self.known_bounds}
 

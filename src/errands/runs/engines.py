@@ -256,10 +256,12 @@ def _store(run: RunFolder, job: Job, files: dict[str, bytes], error: str) -> Non
     """Write what a worker brought back, the result of each seed last: it says that the seed has ended."""
     for place in map(run.seed, job.seeds):
         with place.locked():
-            # Only the last part of a worker's names is used, so that nothing lands outside the seed's folder.
-            mine = {Path(name).name: data for name, data in files.items() if Path(name).parent.name == place.path.name}
-            for name in sorted(mine, key=lambda name: (name == RESULT, name)):
-                write_file(place.path / name, mine[name])
+            for name in sorted(files, key=lambda name: (name.endswith(RESULT), name)):
+                path = run.path / name
+                # A worker's names may lead nowhere but into the seed's folder, and the folders in it.
+                if ".." not in path.parts and path.is_relative_to(place.path):
+                    path.parent.mkdir(exist_ok=True)
+                    write_file(path, files[name])
     if error:
         record(run, job, ErrandsError(error))
 
@@ -279,11 +281,8 @@ def train_in_folder(head: bytes, text: bytes, seeds: Sequence[int], imports: Seq
             train_job(run, job, lambda update: None)
         except Exception as fault:  # noqa: BLE001 (whatever a learner runs into is recorded by the driver)
             return {}, f"{type(fault).__name__}: {fault}"
-        places = [run.seed(seed).path for seed in seeds]
-        return {
-            f"{place.name}/{path.name}": path.read_bytes()
-            for place in places for path in place.iterdir() if path.is_file()
-        }, ""  # fmt: skip
+        return {str(path.relative_to(folder)): path.read_bytes()
+                for seed in seeds for path in run.seed(seed).path.rglob("*") if path.is_file()}, ""  # fmt: skip
 
 
 def require_ray() -> Any:

@@ -19,7 +19,6 @@ from errands.errors import ConfigError, SpecError, StoreError
 from errands.runs import checkpoint as checkpoints
 from errands.runs.checkpoint import HEADER, MAX_TABLE, line, parse, render, wide
 from errands.runs.documents import (
-    MAX_DOCUMENT,
     MAX_SWEEP,
     Cell,
     CheckpointDocument,
@@ -45,11 +44,6 @@ _MARK = f'"{NAMELESS}:'.encode()
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
-def identity_of(run: Path) -> str:
-    """The checksum of run.json as it lies there."""
-    return digest(read_file(run / HEAD, MAX_DOCUMENT))
-
-
 @dataclass(frozen=True)
 class RunFolder:
     """One learner on one task, for some seeds."""
@@ -62,11 +56,6 @@ class RunFolder:
     def name(self) -> str:
         """The name to be typed after `errands resume`."""
         return self.path.name
-
-    @cached_property
-    def identity(self) -> str:
-        """The checksum of run.json, which files of its seeds repeat."""
-        return identity_of(self.path)
 
     @cached_property
     def request(self) -> Request:
@@ -88,7 +77,7 @@ class RunFolder:
 
     def seed(self, seed: int) -> SeedFolder:
         """The folder of one seed."""
-        return SeedFolder(self.path / f"seed-{seed}", seed, self.identity)
+        return SeedFolder(self.path / f"seed-{seed}", seed, self.document)
 
     def seeds(self) -> Iterator[SeedFolder]:
         """The folders of all seeds."""
@@ -105,8 +94,8 @@ class RunFolder:
 
     @property
     def finished(self) -> bool:
-        """Whether every seed has ended without an error."""
-        return all((result := folder.result()) is not None and result.error is None for folder in self.seeds())
+        """Whether every seed has ended well."""
+        return all(seed.done for seed in self.seeds())
 
 
 class Taken(StoreError):
@@ -217,9 +206,14 @@ def open_run(path: Path, task: Task | None = None) -> RunFolder:
         raise StoreError(f"{path / TASK} holds no task that this version of errands knows: {fault}") from None
 
 
+def read_head(path: Path) -> RunDocument:
+    """What the run of a folder asks for."""
+    return read_document(path / HEAD, RunDocument)
+
+
 def stored(path: Path) -> tuple[RunDocument, bytes]:
     """The head and the task file of a run, the second as it was when the first was written."""
-    document, text = read_document(path / HEAD, RunDocument), read_file(path / TASK, MAX_BYTES)
+    document, text = read_head(path), read_file(path / TASK, MAX_BYTES)
     if digest(text) != document.task_sha256:
         raise damaged(path / TASK)
     return document, text
@@ -242,8 +236,19 @@ class SeedFolder:
 
     path: Path
     seed: int
-    run: str | None = None
-    """The identity of its run, where that is known; files that were written for another run are refused."""
+    head: RunDocument | None = None
+    """What its run asks for, where that is known; files that were written for another run are refused."""
+
+    @property
+    def run(self) -> str | None:
+        """The id of its run."""
+        return self.head.id if self.head else None
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended well after all steps that its run plans; its files are not looked through."""
+        result = self.result()
+        return result is not None and self.head is not None and result.done(self.head.steps)
 
     @property
     def table(self) -> Path:
@@ -318,6 +323,13 @@ class SeedFolder:
         checkpoints.drop(self.path, lambda step: step > document.step)
         checkpoints.note_newest(self.path, document)
 
+    def reopen(self) -> None:
+        """Take the result away, since training goes on: it would vouch for a table that is being continued."""
+        try:
+            self.finish.unlink(missing_ok=True)
+        except OSError as fault:
+            raise refusal(self.finish, fault) from None
+
     @contextmanager
     def table_from(self, evaluations: Sequence[Evaluation]) -> Iterator[Table]:
         """The table cut back to these evaluations and open to be continued."""
@@ -335,7 +347,7 @@ class SeedFolder:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as fault:
             raise refusal(self.path, fault) from None
-        stamped = result.model_copy(update={"run_sha256": self.run})
+        stamped = result.model_copy(update={"run": self.run})
         write_document(self.finish, stamped)
         return stamped
 
@@ -409,14 +421,13 @@ class SweepFolder:
 
     def seeds(self, cell: Cell) -> Iterator[SeedFolder]:
         """The seed folders of a cell, begun or not; its task is not read."""
-        path = self.cell(cell)
-        run = identity_of(path) if self.head(cell) else None
-        return (SeedFolder(path / f"seed-{seed}", seed, run) for seed in range(cell.seeds))
+        path, head = self.cell(cell), self.head(cell)
+        return (SeedFolder(path / f"seed-{seed}", seed, head) for seed in range(cell.seeds))
 
     def head(self, cell: Cell) -> RunDocument | None:
         """What was stored about a cell when it was begun; None before that."""
-        path = self.cell(cell) / HEAD
-        return read_document(path, RunDocument) if path.exists() else None
+        path = self.cell(cell)
+        return read_head(path) if (path / HEAD).exists() else None
 
 
 def create_sweep(path: Path, document: SweepDocument) -> SweepFolder:
@@ -480,6 +491,6 @@ def is_run(path: Path) -> bool:
 
 
 def _time(path: Path) -> int:
-    # run.json is written once: its time is that of the run's beginning, however often its seeds were resumed.
+    # run.json is written when the run is planned: its time does not move when its seeds are resumed.
     head = path / HEAD if (path / HEAD).is_file() else path / SWEEP
     return head.stat().st_mtime_ns

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from numbers import Real
 from pathlib import Path
+from typing import Any
 
 from errands.errors import ConfigError
 from errands.learners import default_learner, form_of, is_finite, machine_of, make_learner, method_of
 from errands.learners.base import Learner, LearnerConfig, memory
 from errands.learners.presets import CUSTOM, Settings, as_document, config_of, stored_config
 from errands.runs.documents import RunDocument, grouped, method_name
+from errands.runs.files import digest
 from errands.runs.provenance import computer, git_state, versions
 from errands.tasks.task import Task
 from errands.worlds.imports import NAMELESS, allowed, registrar
@@ -95,13 +98,20 @@ class Request:
         """What is stored of it, with the versions and the machine of now."""
         if not 0 < checkpoint_seconds < math.inf:
             raise ConfigError(f"checkpoints every {checkpoint_seconds} seconds were asked for; give a positive number")
+        config = as_document(self.config)
+        decisive: dict[str, Any] = {
+            "task": task_sha256, "learner": self.learner, "machine": self.machine, "config": config, "seeds": self.seeds,
+            # Who shares its steps out before it begins trains in another way for every number of them.
+            "team": self.team, "steps": self.steps if entry_of(self.learner).apart else None,
+        }  # fmt: skip
         return RunDocument(
+            id=digest(json.dumps(decisive, sort_keys=True).encode()),
             task=self.task.name,
             task_sha256=task_sha256,
             learner=self.learner,
             machine=self.machine,
             preset=self.preset,
-            config=as_document(self.config),
+            config=config,
             steps=self.steps,
             seeds=list(self.seeds),
             team=self.team,

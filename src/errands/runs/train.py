@@ -396,6 +396,7 @@ class FolderStore(NullStore):
         with ExitStack() as tables:
             for index, place in enumerate(self.places):
                 if self.results[index] is None:
+                    place.reopen()
                     self.tables[index] = tables.enter_context(place.table_from(rows[index]))
             yield
 
@@ -439,7 +440,9 @@ class FolderStore(NullStore):
         """Store the results: each says that its seed has ended, so it comes after everything that it vouches for is on disk."""
         for index, run in enumerate(runs):
             if self.results[index] is None:
-                result = result_of(run, trainer.best.length, self.stored[index], trainer.training_seconds)
+                # Whoever ended before the planned steps had nothing left to learn, or was stopped by who watched.
+                final = run.steps < trainer.request.steps or trainer.lead.finished
+                result = result_of(run, trainer.best.length, self.stored[index], trainer.training_seconds, final)
                 self.results[index] = self.places[index].end(result)
 
     def fault(self, trainer: Trainer, fault: Exception) -> Exception:
@@ -503,7 +506,8 @@ def ended_well(place: SeedFolder) -> ResultDocument | None:
         raise
     except StoreError:
         return None
-    return None if result is None or result.error is not None else result
+    planned = place.head.steps if place.head else 0
+    return result if result is not None and result.done(planned) else None
 
 
 def check_memory(learner: Learner) -> None:
@@ -556,7 +560,9 @@ def newest_common(places: Sequence[SeedFolder]) -> tuple[list[Checkpoint], Seque
     return [], notes
 
 
-def result_of(run: Run, best: float | None, stored: CheckpointDocument | None, training_seconds: float) -> ResultDocument:
+def result_of(
+    run: Run, best: float | None, stored: CheckpointDocument | None, training_seconds: float, final: bool = False
+) -> ResultDocument:
     """What is stored of a judged run."""
     table, claim = render(run.evaluations), run.certificate.claim
     return ResultDocument(
@@ -566,6 +572,7 @@ def result_of(run: Run, best: float | None, stored: CheckpointDocument | None, t
         proved=bool(claim and claim.proved),
         proved_step=claim.step if claim and claim.proved else None,
         training_seconds=round(training_seconds, 6),
+        final=final,
         evaluations_bytes=len(table),
         evaluations_sha256=digest(table),
         checkpoint_sha256=stored.arrays_sha256 if stored else None,

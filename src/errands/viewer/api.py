@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 from errands.errors import ConfigError, ErrandsError, StoreError, UnknownName
 from errands.learners import LEARNERS
 from errands.machines.counting import size
-from errands.runs.documents import RunDocument, read_document
-from errands.runs.folder import HEAD, SWEEP, TASK, RunFolder, SeedFolder, folders, open_run
+from errands.runs.folder import HEAD, SWEEP, TASK, RunFolder, SeedFolder, folders, open_run, read_head
 from errands.tasks.catalogue import BOXES, CATALOGUE, load
 from errands.tasks.phrase_text import parse_phrase
 from errands.viewer.drafts import check, try_trace
@@ -57,6 +56,13 @@ def signature(*paths: Path) -> tuple[tuple[int, int, int] | None, ...]:
     return tuple(marks)
 
 
+def _done(place: SeedFolder) -> bool:
+    try:
+        return place.done
+    except StoreError:
+        return False
+
+
 class Api:
     """Answers questions about one folder of runs; a name is looked up in a listing, never joined to a path."""
 
@@ -65,7 +71,7 @@ class Api:
         self.trainer = PageTrainer(runs)
         self.opened: OrderedDict[Path, tuple[Hashable, RunFolder]] = OrderedDict()
         """Runs that were asked for lately, each with the signature of the files that it was read from."""
-        self.rows: dict[Path, tuple[Hashable, dict[str, Any]]] = {}
+        self.rows: dict[Path, tuple[Hashable, tuple[SeedFolder, ...], dict[str, Any]]] = {}
         """The rows of `runs`, likewise."""
         self.listed: tuple[float, dict[str, Path]] = (-math.inf, {})
         """When the folder was last looked through, and what was in it."""
@@ -116,9 +122,7 @@ class Api:
         listing = self.listing()
         for name, path in listing.items():
             try:
-                row = self._row(path)
-                ended = all(SeedFolder(path / f"seed-{seed}", seed).finish.is_file() for seed in row["seeds"])
-                rows.append({"name": name, **row, "finished": ended})
+                rows.append({"name": name, **self._row(path)})
             except ErrandsError as fault:
                 rows.append({"name": name, "error": str(fault)})
         if len(self.rows) > 2 * MOST_RUNS:
@@ -127,21 +131,26 @@ class Api:
         return {"runs": rows, "chosen": self.chosen, "learners": learners, "preferred": "scout"}
 
     def _row(self, path: Path) -> dict[str, Any]:
-        """What a run is about; run.json is written once, so it is read once."""
-        seen = signature(path / HEAD)
+        """What a run is about and whether it has ended; its files are read again when one of them has changed."""
         known = self.rows.get(path)
+        places = known[1] if known is not None else ()
+        seen = signature(path / HEAD, *(place.finish for place in places))
         if known is None or known[0] != seen:
-            document = read_document(path / HEAD, RunDocument)
-            row = {name: getattr(document, name) for name in ("task", "steps", "seeds", "created")}
-            known = self.rows[path] = (seen, {**row, "learner": document.method})
-        return known[1]
+            head = read_head(path)
+            places = tuple(SeedFolder(path / f"seed-{seed}", seed, head) for seed in head.seeds)
+            seen = signature(path / HEAD, *(place.finish for place in places))
+            row = {name: getattr(head, name) for name in ("task", "steps", "seeds", "created")}
+            ended = all(_done(place) for place in places)
+            known = self.rows[path] = (seen, places, {**row, "learner": head.method, "finished": ended})
+        return known[2]
 
     def replay(self, name: str, seed: int | None) -> Question:
         """The replay of a seed."""
         run = self.run(name)
         # Where every seed stands is part of the key, so a new checkpoint makes a new answer.
         marks = [(s["seed"], s["checkpoint"], s["ended"]) for s in progress_of(run)["seeds"]]
-        return Question(("replay", run.identity, name, seed, *marks), lambda: replay_stored(run, seed), slow=True)
+        key = ("replay", run.document.id, run.document.steps, name, seed, *marks)
+        return Question(key, lambda: replay_stored(run, seed), slow=True)
 
     def curves(self, names: list[str]) -> Question:
         """The learning curves of some runs on one task."""
@@ -158,7 +167,7 @@ class Api:
                 raise StoreError("nothing was evaluated yet; wait a few seconds")
             return curves
 
-        return Question(("curves", *((run.name, run.identity) for run in runs), signature(*files)), answer)
+        return Question(("curves", *((run.name, run.document.id) for run in runs), signature(*files)), answer)
 
     def progress(self, name: str) -> dict[str, Any]:
         """How far a run has come."""
