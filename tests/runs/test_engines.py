@@ -21,7 +21,7 @@ from errands.runs.engines import train_here, train_in_folder, train_in_processes
 from errands.runs.folder import SweepFolder
 from errands.runs.plan import make_block
 from errands.runs.progress import Progress
-from errands.runs.sweep import begin, look_ahead, opened, train_sweep
+from errands.runs.sweep import begin, forecast, opened, train_sweep
 from errands.runs.train import Job, jobs_of
 from errands.runs.verify import faults
 from errands.worlds.imports import allow
@@ -53,12 +53,12 @@ def test_processes_leave_each_other_room_on_a_gpu(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv(name, "")
     monkeypatch.delenv(name)
     sweep = swept(tmp_path / "sweep", task="figure-1", learner="crm")
-    look_ahead(sweep, 1)
+    forecast(sweep, 1)
     assert name not in os.environ
-    look_ahead(sweep, 2)
+    forecast(sweep, 2)
     assert os.environ[name] == "false"
     monkeypatch.setenv(name, "true")
-    look_ahead(sweep, 2)
+    forecast(sweep, 2)
     assert os.environ[name] == "true"
 
 

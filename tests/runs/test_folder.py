@@ -211,7 +211,6 @@ def test_leftovers_of_a_killed_process_are_swept_up(seed: SeedFolder) -> None:
 
 
 def test_another_process_is_kept_out(seed: SeedFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seed_folder, "PATIENCE", 0.1)
     code = (
         "import sys; from pathlib import Path; from errands.runs.folder import SeedFolder\n"
         "with SeedFolder(Path(sys.argv[1]), 3).locked(): print('held', flush=True); sys.stdin.read()"
@@ -222,7 +221,7 @@ def test_another_process_is_kept_out(seed: SeedFolder, monkeypatch: pytest.Monke
     assert other.stdout.readline() == "held\n"
     with (
         pytest.raises(StoreError, match=r"another process is training in .*seed-3; wait for it or stop it"),
-        seed.locked(),
+        seed.locked(0.1),
     ):
         pass
     other.communicate("")

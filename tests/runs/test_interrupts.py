@@ -16,12 +16,13 @@ from pathlib import Path
 import pytest
 
 from errands.cli import main
-from errands.runs import interrupts, train
+from errands.runs import train
 from errands.runs.checkpoint import documents
 from errands.runs.folder import create
 from errands.runs.interrupts import Terminated, exit_code, postponed, terminable, told_at_once
 from errands.runs.request import Request
 from errands.runs.verify import faults
+from errands.tables import Evaluation
 from errands.tasks import load
 
 # Nothing but a signal brings such a run to a checkpoint: by itself none is due for days, and the end is as far away.
@@ -74,9 +75,9 @@ def test_seeds_in_processes_of_their_own_store_their_checkpoints_too(tmp_path: P
     assert len([*tmp_path.glob("runs/it/seed-*/checkpoint-*.json")]) == 2
 
 
-def signalled(number: int, times: int, done: list[int], rest: float = 0.0) -> None:
+def signalled(number: int, times: int, done: list[int], rest: float = 0.0, patience: float = 3.0) -> None:
     """Send this process a signal so often while such signals are put off."""
-    with terminable(), postponed() as wish:
+    with terminable(), postponed(patience) as wish:
         for _ in range(times):
             os.kill(os.getpid(), number)
             time.sleep(rest)
@@ -107,22 +108,19 @@ def test_what_was_put_off_is_raised_at_the_end_and_a_second_one_at_once() -> Non
 
 
 @pytest.mark.usefixtures("usual")
-def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interrupts, "PATIENCE", 0.05)
+def test_patience_ends() -> None:
     slept: list[int] = []
     with pytest.raises(KeyboardInterrupt):
-        signalled(signal.SIGINT, 1, slept, rest=60)
+        signalled(signal.SIGINT, 1, slept, rest=60, patience=0.05)
     assert slept == []
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 @pytest.mark.usefixtures("usual")
-def test_an_interrupt_that_is_lost_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interrupts, "PATIENCE", 0.05)
-    monkeypatch.setattr(interrupts, "AGAIN", 0.05)
+def test_an_interrupt_that_is_lost_comes_again() -> None:
     lost: list[bool] = []
 
-    @postponed()
+    @postponed(patience=0.05, again=0.05)
     def work() -> None:
         os.kill(os.getpid(), signal.SIGINT)
         try:
@@ -140,7 +138,6 @@ def test_an_interrupt_that_is_lost_comes_again(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.usefixtures("usual")
 def test_patience_does_not_end_while_the_checkpoint_is_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(interrupts, "PATIENCE", 0.05)
     write = train.write_checkpoint
 
     def slowly(*given: object) -> object:
@@ -151,8 +148,12 @@ def test_patience_does_not_end_while_the_checkpoint_is_stored(tmp_path: Path, mo
     task = load("figure-1")
     run = create(tmp_path / "run", Request.of(task, "qcorm", settings=["eval_every=20"], steps=100), git={})
     (job,) = train.jobs_of(run)
+
+    def interrupt(evaluation: Evaluation) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
     with pytest.raises(KeyboardInterrupt):
-        train.train_job(run, job, lambda update: None, watcher=lambda evaluation: os.kill(os.getpid(), signal.SIGINT))
+        train.train_job(run, job, watcher=interrupt, timing=train.Timing(patience=0.05))
     assert [stored.step for stored in documents(run.seed(0).path)] == [20]
 
 
@@ -171,7 +172,7 @@ def test_handlers_of_others_are_left_alone() -> None:
 def test_an_interrupt_is_told_at_once_while_compiled_code_runs() -> None:
     """Python's own handler waits until the digest is done, which takes longer than any thread needs to say a word."""
     events = []
-    with told_at_once(lambda: events.append("told")), postponed() as wish:
+    with told_at_once(lambda: events.append("told")), postponed(patience=60.0) as wish:
         threading.Thread(target=lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         hashlib.pbkdf2_hmac("sha256", b"", b"", 3_000_000)
         events.append("computed")

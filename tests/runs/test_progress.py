@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from errands.cli import main
-from errands.runs import progress as telling
+from errands.runs import progress as reporting
 from errands.runs.documents import ResultDocument
 from errands.runs.folder import live, open_run
 from errands.runs.progress import progress
@@ -28,10 +28,9 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_plain_lines_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(telling, "EVERY", 0.0)
+def test_plain_lines_where_there_is_no_terminal() -> None:
     out = io.StringIO()
-    with progress(2, out=out) as told:
+    with progress(2, out=out, line_seconds=0.0) as told:
         told.update(JOB, BEAT)
         told.end(JOB, [RESULT])
         told.end(JOB, [RESULT.model_copy(update={"error": "TaskError: too large"})])
@@ -63,10 +62,9 @@ def test_the_table_has_what_was_asked_for() -> None:
     ]  # fmt: skip
 
 
-def test_quiet_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(telling, "EVERY", 0.0)
+def test_quiet_is_silent() -> None:
     for out in (io.StringIO(), Terminal()):
-        with progress(1, quiet=True, out=out) as told:
+        with progress(1, quiet=True, out=out, line_seconds=0.0) as told:
             told.update(JOB, BEAT)
             told.note("something")
             told.end(JOB, [RESULT])
@@ -88,9 +86,9 @@ def test_an_expectation_has_a_gap_only_where_success_is_sure() -> None:
     risky = ProgressUpdate(10, 20, Evaluation(10, 9.123456, 0.9, 0.945, episodes=0), 1.0, 51.3931)
     surely = ProgressUpdate(10, 20, Evaluation(10, 52.3931, 1.0, 1.0, episodes=0), 1.0, 51.3931)
     mean = ProgressUpdate(10, 20, Evaluation(10, 50.0, 1.0, 1.0, 100, 48.0, 52.0, 0.96, 1.0), 1.0, 51.3931)
-    assert "length 9.123 (success 0.945), " in telling.words(JOB, risky)
-    assert "length 52.39, gap 1," in telling.words(JOB, surely)
-    assert "length 50, " in telling.words(JOB, mean)
+    assert "length 9.123 (success 0.945), " in reporting.words(JOB, risky)
+    assert "length 52.39, gap 1," in reporting.words(JOB, surely)
+    assert "length 50, " in reporting.words(JOB, mean)
 
 
 pytest.importorskip("tensorboardX", reason="logs for TensorBoard need the extra [tensorboard]")

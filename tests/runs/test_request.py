@@ -74,7 +74,6 @@ def test_names_that_are_not_known_are_refused() -> None:
 
 def test_runs_without_a_name_never_take_the_same_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight at once: within a second all would have the same time in their names. Each gets its turn, however long it takes."""
-    monkeypatch.setattr("errands.runs.folder.PATIENCE", 0.0)
     request = Request.of(TASK, "crm", "boolean")
     with ThreadPoolExecutor(8) as threads:
         folders = list(threads.map(lambda _: create_named(request, runs=tmp_path), range(8)))

@@ -17,7 +17,6 @@ from rich.console import Console
 from errands.cli import main
 from errands.errors import ErrandsError, StoreError, UnknownName
 from errands.learners.base import memory
-from errands.runs import sweep as outlook
 from errands.runs import sweep as sweeping
 from errands.runs.cost import Cost, cost
 from errands.runs.documents import Cell
@@ -27,10 +26,10 @@ from errands.runs.progress import Progress
 from errands.runs.request import Request
 from errands.runs.sweep import (
     SHOWN,
-    Outlook,
+    Forecast,
     begin,
     extend,
-    look_ahead,
+    forecast,
     rows,
     train_run,
     train_sweep,
@@ -201,34 +200,34 @@ COSTS = {"a": Cost(2.0, 1_000_000, True), "b": Cost(9.0, 5_000_000, False)}
 def test_work_is_shared_but_no_seed_is_split() -> None:
     """3 x 2 + 9 = 15 seconds of work: 15 on one process; on two the 9-second seed and the others side by side."""
     waiting = [(A, [0, 1, 2]), (B, [0])]
-    assert Outlook(waiting, COSTS, 1).runs == 4
-    assert Outlook(waiting, COSTS, 1).seconds == 15.0
-    assert Outlook(waiting, COSTS, 2).seconds == 9.0
-    assert Outlook([(A, [0, 1, 2])], COSTS, 2).seconds == 3.0
+    assert Forecast(waiting, COSTS, 1).runs == 4
+    assert Forecast(waiting, COSTS, 1).seconds == 15.0
+    assert Forecast(waiting, COSTS, 2).seconds == 9.0
+    assert Forecast([(A, [0, 1, 2])], COSTS, 2).seconds == 3.0
 
 
 def test_memory_is_that_of_the_largest_seeds_that_run_together() -> None:
     waiting = [(A, [0, 1, 2]), (B, [0])]
-    assert [Outlook(waiting, COSTS, n).bytes for n in (1, 2, 3, 8)] == [5_000_000, 6_000_000, 7_000_000, 8_000_000]
+    assert [Forecast(waiting, COSTS, n).bytes for n in (1, 2, 3, 8)] == [5_000_000, 6_000_000, 7_000_000, 8_000_000]
 
 
 def test_nothing_left_costs_nothing() -> None:
-    done = Outlook([], {}, 4)
+    done = Forecast([], {}, 4)
     assert (done.runs, done.bytes) == (0, 0)
     assert done.seconds == 0
 
 
 def test_it_is_told_in_one_line_and_in_one_document() -> None:
-    ahead = Outlook([(A, [0, 1, 2]), (B, [0])], COSTS, 2)
-    assert ahead.document() == {"runs": 4, "seconds": 9.0, "bytes": 6_000_000, "workers": 2}
-    assert ahead.words().startswith("4 runs on 2 processes: about ")
-    assert ahead.words().endswith("6 MB of tables")
+    expected = Forecast([(A, [0, 1, 2]), (B, [0])], COSTS, 2)
+    assert expected.document() == {"runs": 4, "seconds": 9.0, "bytes": 6_000_000, "workers": 2}
+    assert expected.summary().startswith("4 runs on 2 processes: about ")
+    assert expected.summary().endswith("6 MB of tables")
 
 
 def test_a_long_plan_is_shown_by_its_first_cells() -> None:
     many = [(cell(f"c{i}"), [0]) for i in range(SHOWN + 5)]
     console = Console(record=True, width=120, file=StringIO())
-    console.print(Outlook(many, {c.folder: COSTS["b"] for c, _ in many}, 2).table())
+    console.print(Forecast(many, {c.folder: COSTS["b"] for c, _ in many}, 2).table())
     text = console.export_text()
     assert text.count("figure-1") == SHOWN
     assert "and 5 more" in text
@@ -237,16 +236,14 @@ def test_a_long_plan_is_shown_by_its_first_cells() -> None:
 
 def test_what_is_left_of_a_sweep_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(outlook, "CALIBRATION", float("inf"))  # the first may have to be compiled
     block = make_block({"task": "figure-1", "learner": "qcorm,crm", "seeds": 2, "steps": 1000})
     sweep = begin([block], tmp_path / "s")
-    ahead = look_ahead(sweep, 2)
-    assert (ahead.runs, ahead.workers) == (4, 2)
-    assert all(c.measured and c.bytes > 0 for c in ahead.costs.values())
-    monkeypatch.setattr(outlook, "memory", lambda: 10)
-    assert look_ahead(sweep, 8).workers == 1
+    expected = forecast(sweep, 2, calibration_seconds=float("inf"))  # the first may have to be compiled
+    assert (expected.runs, expected.workers) == (4, 2)
+    assert all(c.measured and c.bytes > 0 for c in expected.costs.values())
+    assert forecast(sweep, 8, available=10).workers == 1
     train_sweep(sweep, 1, quiet=True)
-    assert look_ahead(sweep, 2).runs == 0
+    assert forecast(sweep, 2).runs == 0
 
 
 SITTINGS = ["--task", "figure-1,corridor", "--learner", "crm", "--seeds", "2", "--steps", "30000", "--jobs", "1",
@@ -302,22 +299,21 @@ def test_a_machine_of_219201_states_is_reckoned_and_not_built() -> None:
     assert found.bytes == 219_201 * 100 * 5 * 8
 
 
-def test_the_outlook_of_a_sweep_counts_what_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_forecast_of_a_sweep_counts_what_is_left(tmp_path: Path) -> None:
     plan = [make_block({"task": "figure-1,delivery-2", "learner": "qcorm", "seeds": 3, "steps": 2000})]
     sweep = begin(plan, tmp_path / "sweep")
-    ahead = look_ahead(sweep, 2)
-    assert (ahead.runs, ahead.workers) == (6, 2)
-    assert ahead.seconds == pytest.approx(1.5 * sum(ahead.costs[cell.folder].seconds for cell, _ in ahead.waiting))
-    assert "6 runs on 2 processes: about" in ahead.words()
-    assert ahead.table().row_count == 2
-    monkeypatch.setattr(outlook, "CALIBRATION", -1.0)
+    expected = forecast(sweep, 2)
+    assert (expected.runs, expected.workers) == (6, 2)
+    assert expected.seconds == pytest.approx(1.5 * sum(expected.costs[cell.folder].seconds for cell, _ in expected.waiting))
+    assert "6 runs on 2 processes: about" in expected.summary()
+    assert expected.table().row_count == 2
     train_sweep(sweep, 1, quiet=True)
-    assert look_ahead(sweep, 2).runs == 0
+    assert forecast(sweep, 2).runs == 0
 
 
 def test_what_would_not_fit_into_memory_is_trained_by_fewer_processes(tmp_path: Path) -> None:
     plan = [make_block({"task": "delivery-8", "learner": "crm", "machine": "boolean", "seeds": 1000, "steps": 10})]
-    workers = look_ahead(begin(plan, tmp_path / "sweep"), 1000).workers
+    workers = forecast(begin(plan, tmp_path / "sweep"), 1000).workers
     assert 1 <= workers < 1000
     assert workers == 1 or workers * 219_201 * 100 * 5 * 8 <= 0.8 * memory()
 
@@ -326,8 +322,8 @@ def test_long_plans_are_measured_in_part(tmp_path: Path, monkeypatch: pytest.Mon
     ticks = iter([0.0, 0.0, 0.0, *[9.0] * 100])
     plan = [make_block({"task": "figure-1", "learner": "qcorm", "map_seed": "0..9", "seeds": 1, "steps": 1000})]
     sweep = begin(plan, tmp_path / "sweep")
-    monkeypatch.setattr(outlook, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
-    monkeypatch.setattr("errands.runs.sweep.cost", lambda request: outlook.Cost(2.0, 100, True))
-    ahead = look_ahead(sweep, 1)
-    assert ahead.seconds == 20.0
-    assert [ahead.costs[cell.folder].measured for cell, _ in ahead.waiting] == [True] * 2 + [False] * 8
+    monkeypatch.setattr(sweeping, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    monkeypatch.setattr("errands.runs.sweep.cost", lambda request: sweeping.Cost(2.0, 100, True))
+    expected = forecast(sweep, 1)
+    assert expected.seconds == 20.0
+    assert [expected.costs[cell.folder].measured for cell, _ in expected.waiting] == [True] * 2 + [False] * 8

@@ -15,7 +15,7 @@ from errands.runs.checkpoint import steps
 from errands.runs.folder import RunFolder, create, open_run
 from errands.runs.request import Request
 from errands.runs.sweep import train_run
-from errands.runs.train import ProgressUpdate, jobs_of, train_job, training_time
+from errands.runs.train import ProgressUpdate, Timing, jobs_of, train_job, training_time
 from errands.runs.verify import faults, verify_seed
 from errands.tasks import load
 
@@ -91,7 +91,7 @@ def test_a_team_that_was_stopped_goes_on_to_the_same_bytes(
             raise Stop
 
     with pytest.raises(Stop):
-        train_job(torn, job, interrupt, report_seconds=0.0)
+        train_job(torn, job, interrupt, timing=Timing(report=0.0))
     assert {steps(place.path)[0] for place in torn.seeds()} == {200}
     # A crash between two members' checkpoints: one is a step ahead, and the team goes back to what all have.
     ahead = torn.seed(0)

@@ -18,7 +18,7 @@ from errands.runs.checkpoint import steps
 from errands.runs.documents import write_document
 from errands.runs.folder import RunFolder, create, open_run
 from errands.runs.request import Request
-from errands.runs.train import ProgressUpdate, ended_well, jobs_of, train_job, train_seed
+from errands.runs.train import ProgressUpdate, Timing, ended_well, jobs_of, train_job, train_seed
 from errands.runs.verify import faults, verify_seed
 from errands.tasks import Task, load
 
@@ -75,7 +75,7 @@ def test_stopped_and_resumed_is_the_same_as_never_stopped(
                 raise Stop
 
         try:
-            train_seed(torn, 3, interrupt, report_seconds=0.0)
+            train_seed(torn, 3, interrupt, timing=Timing(report=0.0))
         except Stop:
             assert not list(faults(torn.path))
             assert ended_well(torn.seed(3)) is None
@@ -96,7 +96,7 @@ def kill(update):
     if len(heard) == 4:
         os.kill(os.getpid(), signal.SIGKILL)
 
-job.train_seed(open_run(Path(sys.argv[1])), 3, kill, report_seconds=0.0)
+job.train_seed(open_run(Path(sys.argv[1])), 3, kill, job.Timing(report=0.0))
 """
 
 
@@ -110,7 +110,7 @@ def test_a_search_that_was_killed_goes_on_after_its_last_stored_edge(
     stored = steps(torn.seed(3).path)[0]
     assert 0 < stored < result.steps
     heard: list[int] = []
-    train_seed(torn, 3, lambda update: heard.append(update.step), report_seconds=0.0)
+    train_seed(torn, 3, lambda update: heard.append(update.step), timing=Timing(report=0.0))
     assert min(heard) > stored
     assert kept(torn) == kept(whole)
 
@@ -131,10 +131,10 @@ def test_a_search_with_deep_edges_goes_on_after_its_last_stored_edge(
             raise Stop
 
     with pytest.raises(Stop):
-        train_seed(torn, 3, interrupt, report_seconds=0.0)
+        train_seed(torn, 3, interrupt, timing=Timing(report=0.0))
     (stored,) = steps(torn.seed(3).path)
     heard.clear()
-    train_seed(torn, 3, heard.append, report_seconds=0.0)
+    train_seed(torn, 3, heard.append, timing=Timing(report=0.0))
     assert all(update.step > stored for update in heard if not update.note)
     assert kept(torn) == kept(whole)
 
@@ -235,10 +235,9 @@ def test_a_checkpoint_of_other_settings_is_refused_in_a_sentence(tmp_path: Path)
 
 
 def test_two_processes_cannot_train_the_same_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("errands.runs.folder.PATIENCE", 0.0)
     run = begun(tmp_path / "run")
     with run.seed(3).locked(), pytest.raises(StoreError, match="another process is training"):
-        train_seed(run, 3, quiet)
+        train_seed(run, 3, quiet, Timing(lock=0.0))
     train_seed(run, 3, quiet)
 
 
@@ -246,12 +245,12 @@ def test_tables_whose_checkpoints_do_not_fit_are_refused_before_the_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = begun(tmp_path / "large", "crm", "agenda")
-    student = run.request.new_learner(3)
-    monkeypatch.setattr(job, "memory", lambda: 3 * sum(array.nbytes for array in student.save().values()))
+    learner = run.request.new_learner(3)
+    monkeypatch.setattr(job, "memory", lambda: 3 * sum(array.nbytes for array in learner.save().values()))
     with pytest.raises(TaskError, match="two thirds of it while a checkpoint is written"):
         train_seed(run, 3, quiet)
     assert not list(run.seed(3).path.glob("*.safetensors"))
-    assert student.written()["q"] is student.q, "a checkpoint is made of the table itself"
+    assert learner.written()["q"] is learner.q, "a checkpoint is made of the table itself"
 
 
 def test_optima_of_tasks_that_differ_in_the_seventh_digit_of_a_reward_are_two() -> None:

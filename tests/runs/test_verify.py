@@ -13,7 +13,7 @@ from errands.runs.folder import RunFolder, create
 from errands.runs.plan import make_block
 from errands.runs.request import Request
 from errands.runs.sweep import begin, train_run, train_sweep
-from errands.runs.train import stored_run, train_seed
+from errands.runs.train import Timing, stored_run, train_seed
 from errands.runs.verify import faults, verify_seed
 from errands.tasks import load
 from errands.viewer.sources import replay_stored
@@ -59,7 +59,7 @@ def half_trained(path: Path) -> RunFolder:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train_seed(run, 1, stop, report_seconds=0.0)
+        train_seed(run, 1, stop, timing=Timing(report=0.0))
     return run
 
 

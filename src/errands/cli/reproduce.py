@@ -65,7 +65,7 @@ def run(arguments: Arguments) -> Answer:
     from errands.paper.report import write
     from errands.paper.reproduction import prepare, report
     from errands.runs.interrupts import resumable
-    from errands.runs.sweep import look_ahead, train_sweep
+    from errands.runs.sweep import forecast, train_sweep
 
     profile = _profile(arguments)
     panels, left = chosen(arguments.figures, arguments.profile == "quick")
@@ -76,13 +76,13 @@ def run(arguments: Arguments) -> Answer:
         say(f"not run: {each.method} on {each.task}: {each.reason}", arguments.quiet)
     cells = len(wanted.sweep.document.cells)
     say(f"{cells} cells; what {output} holds is not measured again; predicting", arguments.quiet)
-    ahead = look_ahead(wanted.sweep, arguments.jobs or cores())
-    say(ahead.words(), arguments.quiet)
-    document: dict[str, Any] = {"profile": profile.name, "cells": cells, "forecast_seconds": round(ahead.seconds, 1)}
+    expected = forecast(wanted.sweep, arguments.jobs or cores())
+    say(expected.summary(), arguments.quiet)
+    document: dict[str, Any] = {"profile": profile.name, "cells": cells, "forecast_seconds": round(expected.seconds, 1)}
     if arguments.dry_run:
-        return Answer(document, f"{cells} cells, {ahead.words()}")
+        return Answer(document, f"{cells} cells, {expected.summary()}")
     with resumable(typed("reproduce", arguments)):
-        train_sweep(wanted.sweep, ahead.workers, arguments.quiet, arguments.engine, arguments.address, arguments.seconds)
+        train_sweep(wanted.sweep, expected.workers, arguments.quiet, arguments.engine, arguments.address, arguments.seconds)
     # The command in the report has only what changes its numbers, not where or in how many sittings they were made.
     again = dataclasses.replace(
         arguments, output=None, jobs=None, quiet=False, seconds=None, engine="local", address=None

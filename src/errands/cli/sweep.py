@@ -88,11 +88,11 @@ def run(arguments: Arguments) -> Answer:
 
 def _outlook(sweep: Any, jobs: int | None) -> Answer:
     from errands.learners.base import cores
-    from errands.runs.sweep import look_ahead
+    from errands.runs.sweep import forecast
 
-    ahead = look_ahead(sweep, jobs or cores())
-    cells = [cell.model_dump(exclude={"folder"}) for cell, _ in ahead.waiting]
-    return Answer({"predicted": ahead.document(), "cells": cells}, ahead.table())
+    expected = forecast(sweep, jobs or cores())
+    cells = [cell.model_dump(exclude={"folder"}) for cell, _ in expected.waiting]
+    return Answer({"predicted": expected.document(), "cells": cells}, expected.table())
 
 
 def _blocks(arguments: Arguments) -> list[Any]:
@@ -123,13 +123,13 @@ def finish(
     """Predict and train what is left of a sweep, and tell what came out; when interrupted, say how to go on."""
     from errands.learners.base import cores
     from errands.runs.interrupts import resumable
-    from errands.runs.sweep import look_ahead, rows, train_sweep, write_table
+    from errands.runs.sweep import forecast, rows, train_sweep, write_table
 
-    ahead = look_ahead(sweep, jobs or cores())
-    if not quiet and ahead.runs:
-        console(stderr=True).print(ahead.table() if sys.stderr.isatty() else ahead.words())
+    expected = forecast(sweep, jobs or cores())
+    if not quiet and expected.runs:
+        console(stderr=True).print(expected.table() if sys.stderr.isatty() else expected.summary())
     with resumable(f"errands resume {sweep.path.name}"):
-        train_sweep(sweep, ahead.workers, quiet, engine, address, seconds)
+        train_sweep(sweep, expected.workers, quiet, engine, address, seconds)
     results = rows(sweep)
     write_table(sweep, results)
-    return tell_sweep(sweep, results, ahead.document())
+    return tell_sweep(sweep, results, expected.document())

@@ -20,7 +20,7 @@ from errands.tasks.catalogue import load
 
 SAMPLE = 0.02
 """Seconds for which a learner is measured."""
-MOST_STATES = 20_000
+MAX_STATES = 20_000
 """Enumerated machines above this size are not built for a measurement."""
 PER_STATE = {"crm": (0.2, 1), "hrm": (0.3, 3)}
 """Of learners that update every machine state: nanoseconds for each state in a step, and tables of Q's size."""
@@ -38,7 +38,7 @@ class Cost:
 def cost(request: Request) -> Cost:
     """The cost of one seed of a run."""
     task, states = request.task, _enumerated(request)
-    if task.finite is not None and states > MOST_STATES:
+    if task.finite is not None and states > MAX_STATES:
         nanoseconds, tables = PER_STATE[request.learner]
         rows = task.finite.table.next.shape[0] * (task.finite.table.next.shape[1] + 1)
         return Cost(request.steps * nanoseconds * states * 1e-9, 8 * tables * rows * states, False)
@@ -75,7 +75,7 @@ def quick(request: Request, seeds: int) -> bool:
 SIZES = (2, 8, 16, 30)
 STEPS = 1_000_000
 """A learner is measured from its first step on, for at most so many: early steps can cost more than later ones."""
-MOST_BENCHED = 300_000
+MAX_BENCHED = 300_000
 """Enumerated machines above this size are not built for a benchmark."""
 REFERENCE: dict[tuple[str, int], float] = {
     ("qcorm", 2): 42, ("qcorm-plus", 2): 53, ("qrm agenda", 2): 25, ("crm agenda", 2): 33, ("hrm agenda", 2): 34,
@@ -154,9 +154,9 @@ def _check(method: Benched, n: int, large: bool) -> None:
         return
     sizes = size(load(f"delivery-{n}").machine)
     states = sizes.boolean if method.machine == "boolean" else sizes.agenda
-    most = MOST_BENCHED if large else MOST_BENCHED // 10
+    most = MAX_BENCHED if large else MAX_BENCHED // 10
     if states > most:
-        hint = "" if large or states > MOST_BENCHED else "; ask for it with --large"
+        hint = "" if large or states > MAX_BENCHED else "; ask for it with --large"
         count = f"{states:,}" if states < 1e9 else f"{float(states):.1e}"
         raise TaskError(f"its {method.machine} machine has {count} states{hint}")
 

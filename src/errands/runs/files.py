@@ -72,7 +72,7 @@ def make_folder(path: Path) -> None:
 
 
 @contextmanager
-def alone_in(folder: Path, patience: float) -> Iterator[None]:
+def folder_lock(folder: Path, patience: float) -> Iterator[None]:
     """Keep others out of a folder, after they were waited for so many seconds.
 
     The lock is on the open folder: it ends with the process and leaves no file.

@@ -29,7 +29,7 @@ from errands.runs.documents import (
     read_document,
     write_document,
 )
-from errands.runs.files import NEW, alone_in, digest, make_folder, read_file, refusal, write_file
+from errands.runs.files import NEW, digest, folder_lock, make_folder, read_file, refusal, write_file
 from errands.runs.provenance import changes_since
 from errands.runs.request import CHECKPOINT_SECONDS, Request
 from errands.tables import Evaluation
@@ -39,7 +39,7 @@ from errands.worlds.imports import NAMELESS, allowed
 
 RUNS = Path("runs")
 HEAD, TASK = "run.json", "task.toml"
-_MARK = f'"{NAMELESS}:'.encode()
+_NAMELESS_MARK = f'"{NAMELESS}:'.encode()
 """What task.toml has in place of a Python object."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -98,7 +98,7 @@ class RunFolder:
         return all(seed.done for seed in self.seeds())
 
 
-class Taken(StoreError):
+class FolderExists(StoreError):
     """A folder of that name exists."""
 
 
@@ -108,7 +108,7 @@ T = TypeVar("T")
 def create_unique(name: str, make: Callable[[Path], T], runs: Path = RUNS) -> T:
     """What `make` creates in runs/NAME, or in NAME-2, NAME-3, ... where that exists, even since a moment ago."""
     for number in range(1, 10_000):
-        with suppress(Taken):
+        with suppress(FolderExists):
             return make(runs / (name if number == 1 else f"{name}-{number}"))
     raise StoreError(f"10,000 folders are called {name} in {runs}; choose a --name")
 
@@ -120,7 +120,7 @@ def create(
     text = request.task.stored_text().encode()
     document = request.document(digest(text), checkpoint_seconds, git)
     # A folder without run.json was left by a kill, or by a sweep that noted a refused cell: it may be used.
-    with _new(path, _leftover):
+    with _new(path, _is_leftover):
         # run.json comes last: it holds the checksum of task.toml, and a folder counts as a run only once it is there.
         write_file(path / TASK, text)
         write_document(path / HEAD, document)
@@ -169,17 +169,17 @@ def _new(path: Path, leftover: Callable[[str], bool]) -> Iterator[None]:
         raise refusal(path.parent, fault) from None
     # Under a lock of the folder around it: whether a name is free is asked and answered once. It is held for a moment, so
     # that everybody gets his turn, also where a hundred runs are begun at once.
-    with alone_in(path.parent, math.inf):
+    with folder_lock(path.parent, math.inf):
         try:
             make_folder(path)
         except FileExistsError:
             if not path.is_dir() or not all(leftover(p.name) for p in path.iterdir()):
                 hint = f"choose another --name, or type 'errands resume {path.name}'"
-                raise Taken(f"{path} exists and is never overwritten; {hint}") from None
+                raise FolderExists(f"{path} exists and is never overwritten; {hint}") from None
         yield
 
 
-def _leftover(name: str) -> bool:
+def _is_leftover(name: str) -> bool:
     """Whether a file may lie in a folder whose run was never begun: it was killed before run.json, or refused."""
     return name in (TASK, f".{TASK}{NEW}", f".{HEAD}{NEW}") or name.startswith("seed-")
 
@@ -192,7 +192,7 @@ def open_run(path: Path, task: Task | None = None) -> RunFolder:
             raise StoreError(f"{path} was trained on another task than '{task.name}'; {path / TASK} says what it was")
         world = task.world.fresh()
         return RunFolder(path, document, task if world is task.world else replace(task, world=world))
-    if _MARK in text:
+    if _NAMELESS_MARK in text:
         raise StoreError(
             f"{path} was trained on a task of Python objects that no file can name ({path / TASK} marks them); open it in "
             f"Python and give the task: errands.open('{path}', task=task), or errands.resume to train what is left"
@@ -226,7 +226,7 @@ def check_name(name: str) -> str:
     return name
 
 
-PATIENCE = 10.0
+LOCK_SECONDS = 10.0
 """Seconds for which another process that trains a seed is waited for: it may just be ending."""
 
 
@@ -268,7 +268,7 @@ class SeedFolder:
         return self.path.is_dir()
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self, seconds: float = LOCK_SECONDS) -> Iterator[None]:
         """Keep other processes out, and sweep up what a killed one left."""
         if not self.begun:
             try:
@@ -276,7 +276,7 @@ class SeedFolder:
             except FileExistsError:
                 if not self.begun:
                     raise StoreError(f"{self.path} is a file, and a folder is wanted; move it away") from None
-        with alone_in(self.path, PATIENCE):
+        with folder_lock(self.path, seconds):
             # Only under the lock: without it this could be the file that another process is just writing.
             for leftover in self.path.glob(f".*{NEW}"):
                 leftover.unlink(missing_ok=True)

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-PATIENCE = 3.0
-"""Seconds that a safe place is waited for; then an interrupt is obeyed wherever the training is."""
-AGAIN = 1.0
-"""Seconds after which it is obeyed again: an exception is lost in what a C library calls back, as while code is compiled."""
+PATIENCE_SECONDS = 3.0
+"""How long a safe place is waited for; then an interrupt is obeyed wherever the training is."""
+AGAIN_SECONDS = 1.0
+"""When it is obeyed again: an exception is lost in what a C library calls back, as while code is compiled."""
 SHUTDOWN_SECONDS = 30.0
 """Seconds that other processes get to come to a safe place and to store their checkpoints there; then they are killed."""
 
@@ -47,26 +47,27 @@ def terminable() -> Iterator[None]:
 
 
 class Postponed:
-    """Whether the process was asked to end; a second time, or after PATIENCE without a safe place, it ends wherever it is."""
+    """Whether the process was asked to end; again, or after `patience` seconds without a safe place, it ends wherever it is."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float = PATIENCE_SECONDS, again: float = AGAIN_SECONDS) -> None:
+        self.patience, self.again = patience, again
         self.asked = 0
         """The number of the signal that came; 0 while none has."""
-        self.process, self.patient = os.getpid(), False
+        self.process, self.has_alarm = os.getpid(), False
 
     def ask(self, number: int, frame: object) -> None:
         """What signals call."""
         # A fork of this process has inherited the handler, and nobody in it looks at `asked`.
         again, forked = bool(self.asked), os.getpid() != self.process
         self.asked = self.asked or number
-        if self.patient and not forked:
-            signal.setitimer(signal.ITIMER_REAL, AGAIN if again else PATIENCE)
+        if self.has_alarm and not forked:
+            signal.setitimer(signal.ITIMER_REAL, self.again if again else self.patience)
         if again or forked:
             self.obey()
 
     def arrive(self) -> None:
         """A safe place was reached: what is stored there before the end may take its time."""
-        if self.patient:
+        if self.has_alarm:
             signal.setitimer(signal.ITIMER_REAL, 0.0)
 
     def obey(self) -> None:
@@ -76,16 +77,16 @@ class Postponed:
 
 
 @contextmanager
-def postponed() -> Iterator[Postponed]:
+def postponed(patience: float = PATIENCE_SECONDS, again: float = AGAIN_SECONDS) -> Iterator[Postponed]:
     """Put Ctrl-C and SIGTERM off: who is inside looks at `asked` where it can stop; what came is raised at the end."""
-    wish = Postponed()
+    wish = Postponed(patience, again)
     with ExitStack() as handlers:
         handlers.enter_context(
             _answering(wish.ask, {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: _terminate})
         )
         if hasattr(signal, "setitimer"):
-            wish.patient = bool(handlers.enter_context(_answering(wish.ask, {signal.SIGALRM: signal.SIG_DFL})))
-            if wish.patient:
+            wish.has_alarm = bool(handlers.enter_context(_answering(wish.ask, {signal.SIGALRM: signal.SIG_DFL})))
+            if wish.has_alarm:
                 # Called before the handler goes: an alarm that nobody answers would end the process.
                 handlers.callback(signal.setitimer, signal.ITIMER_REAL, 0.0)
         yield wish

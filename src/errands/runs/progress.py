@@ -18,7 +18,8 @@ from errands.runs.documents import ResultDocument
 from errands.runs.folder import RunFolder, live
 from errands.runs.train import Job, ProgressUpdate
 from errands.tables import Evaluation
-from errands.terminal import EVERY, clock, printable, table
+from errands.terminal import EVERY as LINE_SECONDS
+from errands.terminal import clock, printable, table
 
 ROWS = 20
 COLUMNS = ("task", "learner", "seed", "steps", "steps/s", "length", "gap", "time left")
@@ -37,6 +38,8 @@ class Progress:
     began: float = field(default_factory=time.monotonic)
     last_line: float = field(default_factory=time.monotonic)
     screen: Any = None
+    line_seconds: float = LINE_SECONDS
+    """Seconds between two plain lines."""
 
     def update(self, job: Job, update: ProgressUpdate) -> None:
         """A seed has come further."""
@@ -45,7 +48,7 @@ class Progress:
             self.note(update.note)
         if self.screen is not None:
             self.screen.update(self.table())
-        elif not self.quiet and time.monotonic() - self.last_line >= EVERY:
+        elif not self.quiet and time.monotonic() - self.last_line >= self.line_seconds:
             self.last_line = time.monotonic()
             for other, last in list(self.updates.items())[:ROWS]:
                 self._say(words(other, last))
@@ -88,20 +91,22 @@ class Progress:
 
 
 @contextmanager
-def progress(total: int, quiet: bool = False, out: TextIO | None = None) -> Iterator[Progress]:
+def progress(
+    total: int, quiet: bool = False, out: TextIO | None = None, line_seconds: float = LINE_SECONDS
+) -> Iterator[Progress]:
     """Tell the progress of `total` seeds while inside."""
     stream = out or sys.stderr
-    telling = Progress(total, stream, quiet)
+    reporter = Progress(total, stream, quiet, line_seconds=line_seconds)
     if quiet or not stream.isatty():
-        yield telling
+        yield reporter
         return
     from rich.live import Live
 
     from errands.terminal import console
 
-    with Live(telling.table(), console=console(file=stream), refresh_per_second=5, transient=True) as telling.screen:
-        yield telling
-    telling.screen = None
+    with Live(reporter.table(), console=console(file=stream), refresh_per_second=5, transient=True) as reporter.screen:
+        yield reporter
+    reporter.screen = None
 
 
 def words(job: Job, update: ProgressUpdate) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 CORE = ("numpy", "numba", "llvmlite", "gymnasium", "safetensors")
 BY_WORLD = {"cheetah": ("mujoco",), "gymnasium": ("mujoco",)}
 DEEP = ("jax", "jaxlib")
-MOST_COMPARED = 200_000_000
+MAX_COMPARED = 200_000_000
 """Bytes of tracked files that are read to see whether they differ from git's index."""
 
 
@@ -111,7 +111,7 @@ def _commit(store: Path) -> str:
 
 def _changed(tree: Path, store: Path) -> bool:
     """Whether a tracked file is not as the index has it: by size and time, by content where the time differs."""
-    index, left = store / "index", MOST_COMPARED
+    index, left = store / "index", MAX_COMPARED
     data = index.read_bytes() if index.is_file() and index.stat().st_size < 50_000_000 else b""
     kind, version, count = struct.unpack(">4sLL", data[:12])
     if kind != b"DIRC" or version not in (2, 3):

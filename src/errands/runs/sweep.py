@@ -141,30 +141,30 @@ def train_sweep(
     waiting = list(unfinished(sweep))
     total = sum(len(seeds) for _, seeds in waiting)
     begun = [head for cell, _ in waiting if (head := sweep.head(cell)) is not None]
-    with progress(total, quiet) as telling:
-        _tell_versions(begun, telling)
-        jobs = _jobs(sweep, waiting, telling)
+    with progress(total, quiet) as reporter:
+        _tell_versions(begun, reporter)
+        jobs = _jobs(sweep, waiting, reporter)
         if seconds is not None:
-            jobs = _sittings(jobs, total, min(workers, total), time.time() + seconds)
+            jobs = _with_deadlines(jobs, total, min(workers, total), time.time() + seconds)
         if engine == "ray":
             from errands.runs.engines import train_on_ray
 
-            train_on_ray(jobs, address, telling)
+            train_on_ray(jobs, address, reporter)
         elif min(workers, total) > 1:
-            train_in_processes(jobs, min(workers, total), telling, strict=False)
+            train_in_processes(jobs, min(workers, total), reporter, strict=False)
         else:
-            train_here(jobs, telling, strict=False)
+            train_here(jobs, reporter, strict=False)
 
 
-def _tell_versions(runs: Sequence[RunDocument], telling: Progress) -> None:
+def _tell_versions(runs: Sequence[RunDocument], reporter: Progress) -> None:
     """Say once that runs go on with other versions than those that began them, since their bytes may differ then."""
     made = {(*run.versions.items(), None, *run.git.items()): run for run in runs}
     for changes in dict.fromkeys("; ".join(changes_since(run.versions, run.git)) for run in made.values()):
         if changes:
-            telling.note(f"going on with other versions than those that began it: {changes}")
+            reporter.note(f"going on with other versions than those that began it: {changes}")
 
 
-def _jobs(sweep: SweepFolder, waiting: Sequence[tuple[Cell, list[int]]], telling: Progress) -> Iterator[Job]:
+def _jobs(sweep: SweepFolder, waiting: Sequence[tuple[Cell, list[int]]], reporter: Progress) -> Iterator[Job]:
     """The jobs of a sweep; the folder of a cell is created when its turn comes."""
     for cell, seeds in waiting:
         try:
@@ -176,12 +176,12 @@ def _jobs(sweep: SweepFolder, waiting: Sequence[tuple[Cell, list[int]]], telling
             for seed in seeds:
                 result = failed(seed, fault)
                 SeedFolder(sweep.cell(cell) / f"seed-{seed}", seed).end(result)
-                telling.end(Job(sweep.cell(cell), (seed,), cell.task, cell.learner), [result])
+                reporter.end(Job(sweep.cell(cell), (seed,), cell.task, cell.learner), [result])
             continue
         yield from jobs
 
 
-def _sittings(jobs: Iterator[Job], seeds: int, workers: int, end: float) -> Iterator[Job]:
+def _with_deadlines(jobs: Iterator[Job], seeds: int, workers: int, end: float) -> Iterator[Job]:
     """Jobs with the moment at which each must stop: an equal part, for every seed, of what is left of the time."""
     for job in jobs:
         left = end - time.time()
@@ -217,14 +217,14 @@ def write_table(sweep: SweepFolder, results: Sequence[dict[str, Any]]) -> Path:
     return path
 
 
-CALIBRATION = 5.0
+CALIBRATION_SECONDS = 5.0
 """Seconds after which no more cells are measured; the others are taken to cost as much as their like."""
 SHOWN = 40
 Waiting = Sequence[tuple[Cell, list[int]]]
 
 
 @dataclass(frozen=True)
-class Outlook:
+class Forecast:
     """What is left to do and what it will cost."""
 
     waiting: Waiting
@@ -255,14 +255,14 @@ class Outlook:
         """For --json."""
         return {"runs": self.runs, "seconds": round(self.seconds, 1), "bytes": self.bytes, "workers": self.workers}
 
-    def words(self) -> str:
+    def summary(self) -> str:
         """One line."""
         tables = f"{self.bytes / 1e6:,.0f} MB of tables"
         return f"{self.runs:,} runs on {self.workers} processes: about {clock(self.seconds)}, {tables}"
 
     def table(self) -> Any:
         """Cell by cell, the first ones of a long plan."""
-        cells = table(self.words(), ("task",), ("runs", "seconds a run", "MB"), words=("learner",))
+        cells = table(self.summary(), ("task",), ("runs", "seconds a run", "MB"), words=("learner",))
         for cell, seeds in self.waiting[:SHOWN]:
             each = self.costs[cell.folder]
             about = "" if each.measured else "~"
@@ -273,25 +273,27 @@ class Outlook:
         return cells
 
 
-def look_ahead(sweep: SweepFolder, workers: int) -> Outlook:
-    """What is left of a sweep and what it will cost on so many processes."""
+def forecast(
+    sweep: SweepFolder, workers: int, calibration_seconds: float = CALIBRATION_SECONDS, available: float | None = None
+) -> Forecast:
+    """What is left of a sweep and what it will cost on so many processes, in `available` bytes: all memory by default."""
     if workers > 1:
         share_gpu()  # before networks are measured here: this process must leave the others room too
     waiting = list(unfinished(sweep))
-    each = _costs(sweep, waiting)
+    each = _costs(sweep, waiting, calibration_seconds)
     # A fifth of the memory is left to everything that is not a table.
-    while workers > 1 and _largest(waiting, each, workers) > 0.8 * memory():
+    while workers > 1 and _largest(waiting, each, workers) > 0.8 * (memory() if available is None else available):
         workers -= 1
-    return Outlook(waiting, each, workers)
+    return Forecast(waiting, each, workers)
 
 
-def _costs(sweep: SweepFolder, waiting: Waiting) -> dict[str, Cost]:
+def _costs(sweep: SweepFolder, waiting: Waiting, calibration_seconds: float) -> dict[str, Cost]:
     """Measured while there is time, else the mean of those with the same learner and machine."""
     costs: dict[str, Cost] = {}
     alike: dict[tuple[str, str | None], list[Cost]] = {}
     began = time.perf_counter()
     for cell, _ in waiting:
-        if time.perf_counter() - began > CALIBRATION:
+        if time.perf_counter() - began > calibration_seconds:
             break
         try:
             costs[cell.folder] = cost(request_of(sweep, cell))
@@ -323,11 +325,11 @@ def train_run(run: RunFolder, jobs: int | None = None, quiet: bool = False, lear
     left = [seed for seed in run.document.seeds if ended_well(run.seed(seed)) is None]
     waiting = jobs_of(run, left)
     workers = min(jobs or cores(), len(waiting))
-    with progress(len(left), quiet) as telling:
-        _tell_versions([run.document] if left else [], telling)
+    with progress(len(left), quiet) as reporter:
+        _tell_versions([run.document] if left else [], reporter)
         if len(waiting) == 1:
-            telling.end(waiting[0], train_job(run, waiting[0], partial(telling.update, waiting[0]), learner))
+            reporter.end(waiting[0], train_job(run, waiting[0], partial(reporter.update, waiting[0]), learner))
         elif workers > 1 and not quick(run.request, len(waiting)):
-            train_in_processes(waiting, workers, telling, strict=True)
+            train_in_processes(waiting, workers, reporter, strict=True)
         else:
-            train_here(waiting, telling, strict=True)
+            train_here(waiting, reporter, strict=True)

@@ -32,8 +32,8 @@ from errands.runs.checkpoint import (
 )
 from errands.runs.documents import BoundsDocument, CheckpointDocument, ResultDocument
 from errands.runs.files import WriteError, digest, write_file
-from errands.runs.folder import RunFolder, SeedFolder, Table, create
-from errands.runs.interrupts import Postponed, postponed, told_at_once
+from errands.runs.folder import LOCK_SECONDS, RunFolder, SeedFolder, Table, create
+from errands.runs.interrupts import PATIENCE_SECONDS, Postponed, postponed, told_at_once
 from errands.runs.request import Request
 from errands.runs.run import Run, Watcher, best_length, judge
 from errands.tables import Evaluation
@@ -44,8 +44,6 @@ from errands.worlds.imports import NAMELESS
 if TYPE_CHECKING:
     from errands.learners.deep.learner import DeepTeam
 
-REPORT_SECONDS = 0.2
-"""Seconds between two reports of progress."""
 TRACEBACK = "traceback.txt"
 
 
@@ -69,6 +67,21 @@ class Job:
     def numbers(self) -> str:
         """The seeds: 3, or 0..9."""
         return f"{self.seeds[0]}" if len(self.seeds) == 1 else f"{self.seeds[0]}..{self.seeds[-1]}"
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds for which training keeps others waiting, or waits for them."""
+
+    report: float = 0.2
+    """Between two reports of progress."""
+    lock: float = LOCK_SECONDS
+    """Until another process that trains the same seed has ended."""
+    patience: float = PATIENCE_SECONDS
+    """From an interrupt to the next safe place."""
+
+
+TIMING = Timing()
 
 
 @dataclass(frozen=True)
@@ -280,7 +293,7 @@ class Trainer:
         watcher: Watcher | None = None,
         interrupt: Postponed | None = None,
         until: float = math.inf,
-        report_seconds: float = REPORT_SECONDS,
+        report_seconds: float = TIMING.report,
     ) -> bool:
         """Train to the end; False where time or patience ran out before, and a checkpoint was stored instead."""
         shown = saved = self.began
@@ -328,7 +341,7 @@ def train(
     learner: Learner | None = None,
     watcher: Watcher | None = None,
     until: float = math.inf,
-    report_seconds: float = REPORT_SECONDS,
+    timing: Timing = TIMING,
 ) -> list[Run]:
     """Train seeds together to their end and judge them; none where their time ran out before.
 
@@ -336,18 +349,18 @@ def train(
         request: what they are seeds of.
         seeds: one seed, or those of a team.
         store: where they are kept; nowhere by default.
-        report: called every `report_seconds` and with what the user should know.
+        report: called now and then, and with what the user should know.
         learner: the learner of the one seed, where it was built already.
         watcher: called with every evaluation; False ends the training there, and that is the run's end.
         until: when to stop and leave the rest to a later sitting, on the clock of `time.time`.
     """
     store = store or NullStore()
-    with postponed() as interrupt:
+    with postponed(timing.patience) as interrupt:
         trainer = Trainer(request, seeds, store, report, learner)
         interrupt.obey()
         try:
             with nullcontext() if report is silent else told_at_once(trainer.stopping):
-                runs = trainer.runs() if trainer.finish(watcher, interrupt, until, report_seconds) else []
+                runs = trainer.runs() if trainer.finish(watcher, interrupt, until, timing.report) else []
         except Exception as fault:
             told = store.fault(trainer, fault)
             if told is fault:
@@ -468,12 +481,10 @@ class FolderStore(NullStore):
         return f"{checkpoint}, {path} says where it happened: fix that, then type 'errands resume {self.run.name}'"
 
 
-def train_seed(
-    run: RunFolder, seed: int, report: Report = silent, report_seconds: float = REPORT_SECONDS
-) -> ResultDocument:
+def train_seed(run: RunFolder, seed: int, report: Report = silent, timing: Timing = TIMING) -> ResultDocument:
     """Train one seed to its end, with its team if it has one; an ended seed is only checked."""
     (job,) = jobs_of(run, [seed])
-    results = train_job(run, job, report, report_seconds=report_seconds)
+    results = train_job(run, job, report, timing=timing)
     return next(result for result in results if result.seed == seed)
 
 
@@ -483,17 +494,17 @@ def train_job(
     report: Report = silent,
     learner: Learner | None = None,
     watcher: Watcher | None = None,
-    report_seconds: float = REPORT_SECONDS,
+    timing: Timing = TIMING,
 ) -> list[ResultDocument]:
     """Train the seeds of a job from where they were left; the results of all, or of none when its time has run out."""
     places = [run.seed(seed) for seed in job.seeds]
     with ExitStack() as locks:
         for place in places:
-            locks.enter_context(place.locked())
+            locks.enter_context(place.locked(timing.lock))
         # Asked under the locks: another process may have ended these seeds while we waited for it.
         store = FolderStore(run, places, [ended_well(place) for place in places])
         if None in store.results:
-            train(run.request, job.seeds, store, report, learner, watcher, job.until, report_seconds)
+            train(run.request, job.seeds, store, report, learner, watcher, job.until, timing)
         return [result for result in store.results if result is not None] if None not in store.results else []
 
 

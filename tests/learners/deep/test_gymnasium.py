@@ -15,7 +15,7 @@ from errands.learners.presets import config_of
 from errands.oracle.episode import play
 from errands.runs.folder import RunFolder, create
 from errands.runs.request import Request
-from errands.runs.train import ProgressUpdate, train_seed
+from errands.runs.train import ProgressUpdate, Timing, train_seed
 from errands.runs.verify import verify_seed
 from errands.tasks.task import Task
 
@@ -68,7 +68,7 @@ def test_a_run_on_a_users_environment_is_stopped_resumed_and_verified(
             raise Stop
 
     with pytest.raises(Stop):
-        train_seed(torn, 3, interrupt, report_seconds=0.0)
+        train_seed(torn, 3, interrupt, timing=Timing(report=0.0))
     resumed = train_seed(torn, 3, lambda update: None)
     assert resumed.evaluations_sha256 == ended.evaluations_sha256
     assert resumed.checkpoint_sha256 == ended.checkpoint_sha256
