@@ -54,7 +54,7 @@ class Request:
     ) -> Request:
         """The request with defaults filled in; whatever cannot be trained is refused here, before anything is written."""
         name = learner or default_learner(task)
-        entry = method_of(name)
+        method = method_of(name)
         if not seeds:
             raise ConfigError("no seed was asked for; train at least one")
         if any(not 0 <= seed < 2**63 for seed in seeds):
@@ -65,7 +65,7 @@ class Request:
         if config is not None and settings:
             raise ConfigError("both config and settings were given; give the settings alone, or inside the config")
         whole = config_of(name, preset, task, settings) if config is None else config
-        number = for_steps(entry.default_steps if steps is None else steps, whole)
+        number = for_steps(method.default_steps if steps is None else steps, whole)
         team = _team(task, name, whole, len(seeds))
         return cls(task, name, chosen, preset if config is None else CUSTOM, whole, number, tuple(seeds), team)
 
@@ -102,7 +102,7 @@ class Request:
         decisive: dict[str, Any] = {
             "task": task_sha256, "learner": self.learner, "machine": self.machine, "config": config, "seeds": self.seeds,
             # Who shares its steps out before it begins trains in another way for every number of them.
-            "team": self.team, "steps": self.steps if entry_of(self.learner).apart else None,
+            "team": self.team, "steps": self.steps if method_of(self.learner).evaluated_at_end else None,
         }  # fmt: skip
         return RunDocument(
             id=digest(json.dumps(decisive, sort_keys=True).encode()),
