@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -76,17 +77,22 @@ def product(task: Task, budget: int = BUDGET, each: int | None = None) -> Produc
     table = task.agenda_table
     if (sizes := predicted(task.machine)) is not None and sizes.agenda > most:
         raise _refused(task, sizes.agenda, world.states, row, budget)
-    # Breadth first over agenda states alone: cells do not matter for which agenda states there are, so the product is
-    # numbered as (agenda state) * (world states) + cell and never listed.
+    # Cells do not matter for which agenda states there are, so the product is numbered as (agenda state) * (world states) +
+    # cell and never listed.
+    return Product(task, world, 0, *listed(table, most, lambda count: _refused(task, count, world.states, row, budget)))
+
+
+def listed(table: AgendaTable, most: int, refused: Callable[[int], TaskError]) -> tuple[Ints, Masks, Ints, Ints]:
+    """The agenda states of a machine in order of discovery, `refused` beyond `most`: see `Product`."""
     layers = [(np.array([table.initial], np.int32), np.array([table.full], np.uint64))]
     known = [np.empty(0, np.uint64) for _ in table.status]
     known[table.initial] = layers[0][1]
     while len(layers[-1][0]):
         layers.append(_next_layer(table, layers[-1], known))
         if (count := sum(map(len, known))) > most:
-            raise _refused(task, count, world.states, row, budget)
+            raise refused(count)
     u, masks = (np.concatenate([layer[i] for layer in layers]) for i in (0, 1))
-    return Product(task, world, 0, u, masks, *_lead(table, u, masks, known))
+    return u, masks, *_lead(table, u, masks, known)
 
 
 def _next_layer(table: AgendaTable, layer: tuple[Ints, Masks], known: list[Masks]) -> tuple[Ints, Masks]:

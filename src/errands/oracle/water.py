@@ -1,0 +1,181 @@
+"""The exact optimum of a task in Water: breadth-first search over places, velocities and machine states at once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from errands.errors import TaskError
+from errands.kernels.search import DEAD, DONE
+from errands.kernels.water import BITS, PUSH, SIDE, SPEEDS, TOP, Bits, Touches, before, spread
+from errands.machines.lower import lower
+from errands.machines.stepping import State, Stepper
+from errands.oracle.product import listed
+from errands.tables import RUNNING, AgendaTable, Ints
+from errands.tasks.task import Task
+from errands.worlds import water
+
+MOST_STATES = 1_024
+"""Machine states, each a bit at every place and velocity: two arrays of 0.86 GB."""
+LABELS = tuple(frozenset(some) for n in range(len(water.COLOURS) + 1) for some in combinations(water.COLOURS, n))
+_GRID = np.arange(SIDE, dtype=np.float32) + np.float32(water.RADIUS)
+_PUSHES = (water.PUSHES / water.PUSH).astype(np.int32)
+_NEAR = int(2 * water.RADIUS) + 2
+
+
+@dataclass(frozen=True)
+class Script:
+    """A policy that takes given actions one after the other, whatever it sees."""
+
+    actions: tuple[int, ...]
+
+    def act(self, world_state: Any, machine_state: State, memory: Hashable) -> tuple[int, Hashable]:
+        """The next action; `memory` counts them."""
+        time = memory if isinstance(memory, int) else 0
+        return self.actions[min(time, len(self.actions) - 1)], time + 1
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The machine states of a task that Water's labels can bring about."""
+
+    table: AgendaTable
+    entry: Ints
+    following: Ints
+
+
+def machine_of(task: Task) -> Machine:
+    """The machine of a task in Water as tables; a TaskError where it has too many states."""
+    table = lower(task.machine, LABELS)
+    _, _, entry, following = listed(table, MOST_STATES, lambda states: _refused(task, states))
+    return Machine(table, entry, _hopeless(following))
+
+
+def _refused(task: Task, states: int) -> TaskError:
+    return TaskError(
+        f"the exact optimum of '{task.name}' has {states:,} machine states or more at each of {(SIDE * SPEEDS) ** 2:,} places and "
+        f"velocities, and 2 GB have room for {MOST_STATES:,}; use fewer subtasks"
+    )
+
+
+def _hopeless(following: Ints) -> Ints:
+    """The same machine, its states from which no success can be reached taken for dead."""
+    hope = (following == DONE).any(axis=1)
+    while True:
+        wider = hope | np.where(following >= 0, hope[following], False).any(axis=1)
+        if (wider == hope).all():
+            return np.where((following >= 0) & ~hope[following], DEAD, following).astype(np.int32)
+        hope = wider
+
+
+def shortest(start: water.WaterState, following: Ints, limit: int, budget: int) -> tuple[int, ...] | None:
+    """The actions of a shortest success within `limit` steps; None where there is none."""
+    search = _Search(start, following, budget)
+    for length in range(1, limit + 1):
+        if (landing := search.forward()) is not None:
+            return search.back(length, *landing) if landing != (DEAD, DEAD) else None
+    return None
+
+
+class _Search:
+    """Layers of reachable states, as many of them kept as there is room for; the others are found again from those."""
+
+    def __init__(self, start: water.WaterState, following: Ints, budget: int) -> None:
+        self.following = following
+        self.same = (following == np.arange(len(following))[:, None]).all(axis=0)
+        number = {label: i for i, label in enumerate(LABELS)}
+        sets = [frozenset(water.COLOURS[c] for c in range(6) if balls >> 2 * c & 3) for balls in range(1 << water.BALLS)]
+        self.colours = np.array([number[colours] for colours in sets], np.int32)
+        self.moving = [start]
+        x, y = (int(place - water.RADIUS) for place in start.agent)
+        ux, uy = (int((speed + TOP) / PUSH) for speed in start.velocity)
+        self.now, self.then = (np.zeros((SIDE * SIDE, SPEEDS * SPEEDS, -(-len(following) // BITS)), np.uint32) for _ in range(2))
+        self.now[x * SIDE + y, ux * SPEEDS + uy, 0] = 1
+        self.origin = x * SIDE + y, ux * SPEEDS + uy
+        self.time, self.every = 0, 1
+        self.room = max(0, budget // self.now.nbytes - 2)
+        self.kept: dict[int, Bits] = {}
+
+    def touches(self, time: int) -> Touches:
+        """The balls that overlap an agent at each place, as bits, at a time."""
+        while len(self.moving) <= time:
+            self.moving.append(water.step(self.moving[-1], 0)[0])
+        found = np.zeros((SIDE, SIDE), np.uint16)
+        if time == 0:
+            return self._given(found)
+        for i, (x, y) in enumerate(self.moving[time].balls):
+            # Only around the ball, and in the arithmetic of the world, so that the same places touch.
+            ax, ay = (max(0, int(centre - water.RADIUS) - _NEAR) for centre in (x, y))
+            gx, gy = x - _GRID[ax : ax + 2 * _NEAR], y - _GRID[ay : ay + 2 * _NEAR]
+            near = (gx * gx)[:, None] + (gy * gy)[None] <= np.float32(4 * water.RADIUS * water.RADIUS)
+            found[ax : ax + 2 * _NEAR, ay : ay + 2 * _NEAR] |= near.astype(np.uint16) << np.uint16(i)
+        return found.ravel()
+
+    def _given(self, found: Touches) -> Touches:
+        """The overlaps of the first state are those that it tells."""
+        found[:] = sum(1 << i for i, touching in enumerate(self.moving[0].touching) if touching)
+        return found.ravel()
+
+    def forward(self) -> tuple[int, int] | None:
+        """One more step; where it led if it succeeds, (DEAD, DEAD) where nothing is left to be tried."""
+        if self.time > 0 and self.time % self.every == 0 and self.room > 0:
+            self._keep()
+        landing = np.array([DONE, DONE], np.int32)
+        old, new = self.touches(self.time), self.touches(self.time + 1)
+        success = spread(self.now, self.then, old, new, self.colours, self.following, self.same, landing)
+        if success:
+            return int(landing[0]), int(landing[1])
+        self.now, self.then, self.time = self.then, self.now, self.time + 1
+        return (DEAD, DEAD) if landing[0] == DEAD else None
+
+    def _keep(self) -> None:
+        if len(self.kept) == self.room:
+            self.every *= 2
+            self.kept = {time: layer for time, layer in self.kept.items() if time % self.every == 0}
+        if self.time % self.every == 0 and len(self.kept) < self.room:
+            self.kept[self.time] = self.now.copy()
+
+    def back(self, length: int, there: int, speed: int) -> tuple[int, ...]:
+        """The actions that lead there in `length` steps, found from the last to the first."""
+        actions, target, found = [], DONE, np.zeros(4, np.int32)
+        for time in reversed(range(length)):
+            old, new = self.touches(time), self.touches(time + 1)
+            before(self._at(time), old, new, self.colours, self.following, _PUSHES, there, speed, target, found)
+            there, speed, target, action = (int(part) for part in found)
+            actions.append(action)
+        return tuple(reversed(actions))
+
+    def _at(self, time: int) -> Bits:
+        """The layer of a time: as it stands, as it was kept, or found again; later ones are needed no more."""
+        self.kept = {other: layer for other, layer in self.kept.items() if other <= time}
+        if self.time == time:
+            return self.now
+        if time in self.kept:
+            return self.kept[time]
+        self.time = max(self.kept, default=0)
+        if self.time:
+            self.now[:] = self.kept[self.time]
+        else:
+            self.now[:] = 0
+            self.now[(*self.origin, 0)] = 1
+        self.every = 1
+        while self.time < time:
+            self.forward()
+        return self.now
+
+
+def replayed(task: Task, start: water.WaterState, actions: tuple[int, ...]) -> Iterator[tuple[str, ...]]:
+    """What each of these actions completes, by the rules of the world and of the machine."""
+    stepper = Stepper(task.machine)
+    state, machine = start, stepper.start
+    for action in actions:
+        if stepper.status[machine[0]] != RUNNING:
+            return
+        state, touched = water.step(state, action)
+        step = stepper.step(machine, {water.COLOURS[i] for i in np.flatnonzero(touched)})
+        yield stepper.completed(machine, step)
+        machine = step.state
