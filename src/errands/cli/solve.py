@@ -33,6 +33,7 @@ def run(arguments: Arguments) -> Answer:
     from errands.learners.scout.learner import known_bounds
     from errands.oracle.optimum import optimum
     from errands.tasks.catalogue import load
+    from errands.worlds.water import ACTIONS
 
     task = load(arguments.task, arguments.map_seed)
     try:
@@ -48,6 +49,7 @@ def run(arguments: Arguments) -> Answer:
         "order": list(best.order),
         "orders": best.orders,
         "path": list(best.path),
+        "actions": list(best.actions),
         "discounted": best.discounted,
         "success": best.success,
         "reason": best.reason,
@@ -57,6 +59,8 @@ def run(arguments: Arguments) -> Answer:
     lines = [f"{task.name}: {_length(best.length, best.reason)}"]
     if best.order:
         lines.append(f"order: {' '.join(best.order)}{_how_many(best.orders)}")
+    if best.actions and not best.path:  # no cells to be drawn
+        lines.append(f"actions: {' '.join(ACTIONS[action] for action in best.actions)}")
     lines += [f"method: {best.method}"] if best.method else []
     if arguments.one_policy_per_subtask:
         from errands.oracle.one_policy import one_policy_per_subtask

@@ -17,8 +17,10 @@ from errands.machines.stepping import State
 from errands.machines.unfolding import couple, unfold_agenda
 from errands.oracle.episode import Landing, Pair, Policy, strayed
 from errands.oracle.product import BUDGET, RANDOM_BYTES, Product, product
-from errands.tables import RUNNING, SUCCESS, Floats, Ints
+from errands.oracle.water import CELLS, Script, machine_of, replayed, shortest
+from errands.tables import RUNNING, SUCCESS, AgendaTable, Floats, Ints
 from errands.tasks.task import Task, card
+from errands.worlds.water import Water, reset_state
 
 TOLERANCE = 1e-10
 """Relative error of least steps; error of returns in units of the largest reward; last change of a chance."""
@@ -93,7 +95,7 @@ def optimum(
     """The exact optimum within the time limit; a TaskError where it would take more than `budget` bytes.
 
     Parameters:
-        task: a task in a finite world; elsewhere the answer has a reason instead of a length.
+        task: a task in a finite world or in Water; elsewhere the answer has a reason instead of a length.
         gamma: the discount factor of `discounted`, above 0 and below 1.
         budget: the most bytes that the search may take.
         orders: whether optimal orders are counted.
@@ -104,11 +106,33 @@ def optimum(
     60
     """
     check_discount(gamma)
+    if isinstance(task.world, Water):
+        return _in_water(task, task.world, gamma, budget)
     if task.finite is None:
         return Optimum(None, reason=f"the world {task.untabled}; the optimum of such a task cannot be computed")
     crossed = product(task, budget)
     best = _certain(crossed, gamma, budget, orders, work) if crossed.world.certain else _random(crossed, gamma, work)
     return _as_tried(best, task) if task.tried else best
+
+
+def _in_water(task: Task, world: Water, gamma: float, budget: int) -> Optimum:
+    """The optimum in Water, whose agent is always on whole numbers."""
+    crossed, start, limit = machine_of(task), reset_state(world.map_seed), world.limit
+    method = f"breadth-first search over {CELLS:,} places and velocities and {len(crossed.following):,} machine states"
+    actions = shortest(start, crossed.following, limit, budget)
+    if not actions:
+        reason = _impossible(task) if actions is not None else f"no episode of at most {limit:,} steps succeeds"
+        return Optimum(None, orders=0, success=0.0, reason=reason, method=method)
+    prize = _prize(crossed.table, np.unique(crossed.entry))
+    return Optimum(
+        length=len(actions),
+        order=tuple(name for done in replayed(task, start, actions) for name in done),
+        actions=actions,
+        discounted=None if prize is None else prize * gamma ** (len(actions) - 1),
+        success=1.0,
+        method=method,
+        policy=Script(actions),
+    )
 
 
 def _as_tried(best: Optimum, task: Task) -> Optimum:
@@ -197,7 +221,7 @@ def _discounted(
     crossed: Product, gamma: float, length: int | None, budget: int, work: int, method: str
 ) -> tuple[float | None, str]:
     """The optimal return of a certain world: a power of gamma where only success pays, else by value iteration; the method."""
-    prize = _prize(crossed)
+    prize = _prize(crossed.task.agenda_table, np.unique(crossed.entry))
     # The prize is paid in the last step, and the first step is not discounted: hence length - 1.
     if prize is not None:
         return 0.0 if length is None else prize * gamma ** (length - 1), method
@@ -229,9 +253,8 @@ def _limited(
     return bool(done), value
 
 
-def _prize(crossed: Product) -> float | None:
+def _prize(machine: AgendaTable, used: Ints) -> float | None:
     """The reward of success where that is the only one and every success pays the same; otherwise None."""
-    machine, used = crossed.task.agenda_table, np.unique(crossed.entry)
     reached = machine.status[machine.next[used]] == SUCCESS
     prizes = np.unique(machine.reward[used][reached])
     sparse = not machine.reward[used][~reached].any() and (machine.signal[used] < 0).all()

@@ -21,6 +21,8 @@ from errands.worlds import water
 
 MOST_STATES = 1_024
 """Machine states, each a bit at every place and velocity: two arrays of 0.86 GB."""
+CELLS = (SIDE * SPEEDS) ** 2
+"""Places and velocities."""
 LABELS = tuple(frozenset(some) for n in range(len(water.COLOURS) + 1) for some in combinations(water.COLOURS, n))
 _GRID = np.arange(SIDE, dtype=np.float32) + np.float32(water.RADIUS)
 _PUSHES = (water.PUSHES / water.PUSH).astype(np.int32)
@@ -57,7 +59,7 @@ def machine_of(task: Task) -> Machine:
 
 def _refused(task: Task, states: int) -> TaskError:
     return TaskError(
-        f"the exact optimum of '{task.name}' has {states:,} machine states or more at each of {(SIDE * SPEEDS) ** 2:,} places and "
+        f"the exact optimum of '{task.name}' has {states:,} machine states or more at each of {CELLS:,} places and "
         f"velocities, and 2 GB have room for {MOST_STATES:,}; use fewer subtasks"
     )
 
@@ -73,11 +75,11 @@ def _hopeless(following: Ints) -> Ints:
 
 
 def shortest(start: water.WaterState, following: Ints, limit: int, budget: int) -> tuple[int, ...] | None:
-    """The actions of a shortest success within `limit` steps; None where there is none."""
+    """The actions of a shortest success; none where none is possible, None where none was found within `limit` steps."""
     search = _Search(start, following, budget)
     for length in range(1, limit + 1):
         if (landing := search.forward()) is not None:
-            return search.back(length, *landing) if landing != (DEAD, DEAD) else None
+            return search.back(length, *landing) if landing != (DEAD, DEAD) else ()
     return None
 
 
