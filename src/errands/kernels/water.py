@@ -35,18 +35,22 @@ def landed(at: int, speed: int) -> tuple[int, int]:
 
 @jit
 def spread(
-    now: Bits, then: Bits, old: Touches, new: Touches, colours: Ints, following: Ints, same: NDArray[np.bool_], landing: Ints
-) -> bool:
+    now: Bits, then: Bits, old: Touches, new: Touches, colours: Ints, following: Ints, same: NDArray[np.bool_], box: Ints,
+    landing: Ints,
+) -> bool:  # fmt: skip
     """Write what one more step reaches into `then`; True where a step succeeds, and then `landing` is where it led.
+
+    Nothing is anywhere but in the `box` of first and last places (x, x, y, y), nor in `then`, which is overwritten.
 
     `old` and `new` [SIDE * SIDE] are the balls that each place overlaps before and after the step, `colours` the label of a
     set of balls that are newly overlapped; `following` [M, L] is the machine, `same` [L] whether a label leaves all as it is.
     """
-    words, alive = now.shape[2], False
-    then[:] = 0
-    for cell in range(SIDE * SIDE):
-        x, y = cell // SIDE, cell % SIDE
-        empty = True
+    words, alive, places = now.shape[2], False, (box[1] - box[0] + 1) * (box[3] - box[2] + 1)
+    for x in range(max(0, box[0] - TOP), min(SIDE, box[1] + TOP + 1)):
+        then[x * SIDE + max(0, box[2] - TOP) : x * SIDE + min(SIDE, box[3] + TOP + 1)] = 0
+    for place in range(places):
+        x, y = box[0] + place // (box[3] - box[2] + 1), box[2] + place % (box[3] - box[2] + 1)
+        cell, empty = x * SIDE + y, True
         for v in range(SPEEDS * SPEEDS):
             for w in range(words):
                 if now[cell, v, w] != 0:
@@ -86,7 +90,7 @@ def spread(
                             then[there, speed, target // BITS] |= np.uint32(1) << np.uint32(target % BITS)
     # Told apart from success by the place: nothing is anywhere any more.
     if not alive:
-        landing[0] = DEAD
+        landing[0], landing[1] = DEAD, DEAD
     return False
 
 

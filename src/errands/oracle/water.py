@@ -95,7 +95,7 @@ class _Search:
         self.moving = [start]
         x, y = (int(place - water.RADIUS) for place in start.agent)
         ux, uy = (int((speed + TOP) / PUSH) for speed in start.velocity)
-        self.now, self.then = (np.zeros((SIDE * SIDE, SPEEDS * SPEEDS, -(-len(following) // BITS)), np.uint32) for _ in range(2))
+        self.now, self.then = self._blank(), self._blank()
         self.now[x * SIDE + y, ux * SPEEDS + uy, 0] = 1
         self.origin = x * SIDE + y, ux * SPEEDS + uy
         self.time, self.every = 0, 1
@@ -128,18 +128,29 @@ class _Search:
             self._keep()
         landing = np.array([DONE, DONE], np.int32)
         old, new = self.touches(self.time), self.touches(self.time + 1)
-        success = spread(self.now, self.then, old, new, self.colours, self.following, self.same, landing)
-        if success:
+        box = self._box(self.time)
+        if spread(self.now, self.then, old, new, self.colours, self.following, self.same, box, landing) or landing[0] == DEAD:
             return int(landing[0]), int(landing[1])
         self.now, self.then, self.time = self.then, self.now, self.time + 1
-        return (DEAD, DEAD) if landing[0] == DEAD else None
+        return None
+
+    def _box(self, time: int) -> Ints:
+        """The first and last places (x, x, y, y) that can be reached by a time."""
+        x, y = divmod(self.origin[0], SIDE)
+        far = TOP * time
+        return np.array([max(0, x - far), min(SIDE - 1, x + far), max(0, y - far), min(SIDE - 1, y + far)], np.int32)
+
+    def _part(self, layer: Bits, time: int) -> Bits:
+        """Of a layer what lies in the box of a time."""
+        left, right, low, high = self._box(time)
+        return layer.reshape(SIDE, SIDE, *layer.shape[1:])[left : right + 1, low : high + 1]
 
     def _keep(self) -> None:
         if len(self.kept) == self.room:
             self.every *= 2
             self.kept = {time: layer for time, layer in self.kept.items() if time % self.every == 0}
         if self.time % self.every == 0 and len(self.kept) < self.room:
-            self.kept[self.time] = self.now.copy()
+            self.kept[self.time] = self._part(self.now, self.time).copy()
 
     def back(self, length: int, there: int, speed: int) -> tuple[int, ...]:
         """The actions that lead there in `length` steps, found from the last to the first."""
@@ -156,18 +167,20 @@ class _Search:
         self.kept = {other: layer for other, layer in self.kept.items() if other <= time}
         if self.time == time:
             return self.now
-        if time in self.kept:
-            return self.kept[time]
-        self.time = max(self.kept, default=0)
+        self.time, self.every = max(self.kept, default=0), 1
+        # New arrays of zeros cost nothing where they are not written to; the old ones go first.
+        self.now = self.then = np.zeros(0, np.uint32)
+        self.now, self.then = self._blank(), self._blank()
         if self.time:
-            self.now[:] = self.kept[self.time]
+            self._part(self.now, self.time)[:] = self.kept[self.time]
         else:
-            self.now[:] = 0
             self.now[(*self.origin, 0)] = 1
-        self.every = 1
         while self.time < time:
             self.forward()
         return self.now
+
+    def _blank(self) -> Bits:
+        return np.zeros((SIDE * SIDE, SPEEDS * SPEEDS, -(-len(self.following) // BITS)), np.uint32)
 
 
 def replayed(task: Task, start: water.WaterState, actions: tuple[int, ...]) -> Iterator[tuple[str, ...]]:
