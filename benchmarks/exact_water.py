@@ -31,7 +31,8 @@ def main() -> None:
         lengths.append(best.length)
     spent = f"{np.mean(seconds):.2f} s a map on one core, at most {max(seconds):.2f}"
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(f"{name}, maps 0 to {maps - 1}: mean {np.mean(lengths):.2f} steps, {min(lengths)} to {max(lengths)}; {spent}; {memory:.1f} GB")
+    found = f"mean {np.mean(lengths):.2f} steps, {min(lengths)} to {max(lengths)}"
+    print(f"{name}, maps 0 to {maps - 1}: {found}; {spent}; {memory:.1f} GB")
     print(*lengths)
 
 
