@@ -10,7 +10,7 @@ import pytest
 from errands.errors import SpecError
 from errands.features import atoms, holds, parse_guard
 from errands.machines import NumericRM, couple, size, unfold_agenda, unfold_boolean
-from errands.machines.counting import Quotient, Sizes, apart, conflicts, objectives, overlaps, still_to_come, together
+from errands.machines.counting import Quotient, Sizes, apart, conflicts, objectives, overlaps, reachable_pairs, together
 from errands.tables import RUNNING
 from errands.tasks import load
 
@@ -102,4 +102,4 @@ def test_states_still_to_come_are_as_many_as_a_walk_from_every_state_finds(name)
                     seen.add(move.target)
                     stack.append(move.target)
         pairs += len(seen)
-    assert still_to_come(agenda.numeric) == pairs
+    assert reachable_pairs(agenda.numeric) == pairs

@@ -14,8 +14,8 @@ from errands.tasks import Task, load
 from errands.tasks.check_walk import (
     EPISODES,
     RandomWalk,
+    RecordedStep,
     Recorder,
-    Seen,
     against_task,
     numbers,
     repeated,
@@ -101,11 +101,11 @@ TASK = load("figure-1")
 
 def seen(
     *features: str, reward: float = 0.0, terminated: bool = False, signals: dict[str, float] | None = None
-) -> Seen:
-    return Seen(0, 0, set(features), set(features), signals or {}, reward, terminated, True)
+) -> RecordedStep:
+    return RecordedStep(0, 0, set(features), set(features), signals or {}, reward, terminated, True)
 
 
-def found(task: Task, *steps: Seen) -> dict[str, str]:
+def found(task: Task, *steps: RecordedStep) -> dict[str, str]:
     """The codes and sentences about one episode in a foreign environment with features of its own."""
     episode = RandomWalk(4, 0, set(), list(steps))
     env: Any = task.world.env()

@@ -280,7 +280,7 @@ def test_the_environment_of_an_id_passes_gymnasiums_checker(name: str) -> None:
 
 
 def test_an_id_whose_machine_is_too_large_to_be_listed_steps_the_same_states() -> None:
-    large, small = load("delivery-300"), load("delivery-13")  # 13 boxes: 16,383 agenda states, more than MOST_CODES
+    large, small = load("delivery-300"), load("delivery-13")  # 13 boxes: 16,383 agenda states, more than MAX_CODES
     space = gym.make("errands/delivery-300").observation_space
     assert isinstance(space, gym.spaces.Dict)
     assert space["machine"] == gym.spaces.MultiBinary(300 + len(large.machine))

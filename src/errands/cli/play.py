@@ -124,7 +124,7 @@ class Game:
     def panel(self) -> list[str]:
         """What stands beside the map."""
         walker = self.env.walker
-        state = walker.numeric.states[walker.plain(self.env.position)[0]]
+        state = walker.numeric.states[walker.agenda_state(self.env.position)[0]]
         return [
             self.task.name,
             "",

@@ -30,7 +30,7 @@ from errands.tables import FAILURE, RUNNING
 
 MAX_COUNTS = 100_000
 MAX_OPEN = 10
-MOST_WALKED = 300_000
+MAX_WALKED = 300_000
 """Agenda states that are walked where they cannot be counted."""
 Counts = tuple[int, ...]
 Word = tuple[int, ...]
@@ -144,7 +144,7 @@ class Quotient:
         # An agenda state has as many labels as objectives, which share all but the last part.
         if state not in self._labelled:
             self._labelled[state] = (self._depth(state), self.stepper.named(state[1]))
-        return Label(*self._labelled[state], objectives or self.stepper.shown(state))
+        return Label(*self._labelled[state], objectives or self.stepper.label_objectives(state))
 
     def _depth(self, state: State) -> int:
         u, mask = state
@@ -165,7 +165,7 @@ class Quotient:
         if not machine.rules.apart and not self.leaps:
             return {}
         try:
-            agenda = unfold_agenda(machine, MOST_WALKED)
+            agenda = unfold_agenda(machine, MAX_WALKED)
         except TaskError:
             return {}
         return dict(zip(agenda.states, agenda.depths, strict=True))
@@ -224,7 +224,7 @@ def predicted(machine: NumericRM) -> Sizes | None:
     return Sizes(_orders(quotient, counted), agenda, coupled, len(quotient.objectives))
 
 
-def still_to_come(machine: NumericRM) -> int | None:
+def reachable_pairs(machine: NumericRM) -> int | None:
     """Running agenda states with a running one that can follow, itself included: pairs, counted and not listed.
 
     None where subtasks are not interchangeable or there are too many counts; the world's labels can only make it less.
@@ -347,7 +347,7 @@ def _component(before: list[int], bits: int) -> Counted | None:
             for i in open_:
                 rest = mask & ~(1 << i)
                 following[rest] = following.get(rest, 0) + orders
-        if len(following) > MOST_WALKED:
+        if len(following) > MAX_WALKED:
             return None
         layer = following
     return counted
@@ -361,7 +361,7 @@ def _orders(quotient: Quotient, counted: list[Counted]) -> int:
         return [(word, target) for word, target in quotient.ways(node) if target not in failures]
 
     total = len(failures)
-    for nodes, words in spelt(next(iter(quotient.nodes)), ways):
+    for nodes, words in completion_words(next(iter(quotient.nodes)), ways):
         # All of them have the same counts, as they were reached by the same word.
         total += words * len(nodes) * prod(c.orders[k] for c, k in zip(counted, nodes[0][1], strict=True))
     return total
@@ -374,19 +374,19 @@ def _size_by_walking(machine: NumericRM) -> Sizes:
     """
     from errands.machines.unfolding import unfold_agenda
 
-    agenda = unfold_agenda(machine, MOST_WALKED)
+    agenda = unfold_agenda(machine, MAX_WALKED)
     stepper = agenda.stepper
     ways: dict[State, list[tuple[Word, State]]] = {}
     for state in agenda.states:
         moves = ((stepper.order.bits_in(m.completed), m.target) for m in stepper.moves(state))
         ways[state] = [(w, t) for w, t in dict.fromkeys(moves) if stepper.status[t[0]] != FAILURE]
     boolean = sum(stepper.status[u] == FAILURE for u, _ in agenda.states)
-    boolean += sum(words * len(states) for states, words in spelt(stepper.start, ways.__getitem__))
+    boolean += sum(words * len(states) for states, words in completion_words(stepper.start, ways.__getitem__))
     coupled = sum(max(1, len(stepper.alternatives(state))) for state in agenda.states)
     return Sizes(boolean, len(agenda), coupled, len(objectives(machine)))
 
 
-def spelt(start: Place, ways: Callable[[Place], Sequence[tuple[Word, Place]]]) -> Iterator[tuple[list[Place], int]]:
+def completion_words(start: Place, ways: Callable[[Place], Sequence[tuple[Word, Place]]]) -> Iterator[tuple[list[Place], int]]:
     """The places that a word of completions can lead to, with the number of words that lead to just these.
 
     A subset construction, one layer for each length of word. A step that completes several subtasks spells several

@@ -12,7 +12,7 @@ from errands.machines.stepping import Move, State, Stepper, objective_of
 from errands.machines.unfolding import AgendaRM, BooleanRM, CoupledRM, extend, mask_of
 from errands.tables import FAILURE, SUCCESS
 
-MOST_SHOWN = 60
+MAX_ROWS = 60
 """States, and arrows, of a machine that a notebook shows as a table."""
 
 
@@ -69,16 +69,16 @@ def graph_of(machine: NumericRM | BooleanRM | AgendaRM | CoupledRM) -> MachineGr
 def table_of(machine: NumericRM | BooleanRM | AgendaRM | CoupledRM) -> str:
     """The arrows of a machine as a table in HTML; of a large one its size alone."""
     shown = f"<strong>{escape(repr(machine).strip('<>'))}</strong>"
-    if len(machine) > MOST_SHOWN:
+    if len(machine) > MAX_ROWS:
         return f"<div>{shown}</div>"
     graph = graph_of(machine)
     marks = {SUCCESS: " ✓", FAILURE: " ✗"}
     names = [escape(node.text) + marks.get(node.status, "") for node in graph.nodes]
     lines = [
         f"<tr><td>{names[e.source]}</td><td>{escape(e.guard)}</td><td>{escape(e.reward)}</td><td>{names[e.target]}</td></tr>"
-        for e in graph.edges[:MOST_SHOWN]
+        for e in graph.edges[:MAX_ROWS]
     ]
-    more = f"<div>and {len(graph.edges) - MOST_SHOWN:,} more</div>" if len(graph.edges) > MOST_SHOWN else ""
+    more = f"<div>and {len(graph.edges) - MAX_ROWS:,} more</div>" if len(graph.edges) > MAX_ROWS else ""
     head = "<tr><th>from</th><th>when</th><th>reward</th><th>to</th></tr>"
     return f"<div>{shown}<table>{head}{''.join(lines)}</table>{more}</div>"
 
@@ -87,9 +87,9 @@ def _numeric(machine: NumericRM) -> MachineGraph:
     index = {name: i for i, name in enumerate(machine.states)}
     status = [1 if s in machine.success else 2 if s in machine.failure else 0 for s in machine.states]
     edges = tuple(Edge(index[t.source], index[t.target], str(t.guard), str(t.reward)) for t in machine.transitions)
-    said = [f"{state} completes {' and '.join(names) or 'nothing'}" for state, names in machine.restated.items()]
-    said += (sentence.rstrip(".") for sentence in rule_sentences(machine.counted, machine.rules))
-    return MachineGraph("; ".join(["numeric machine", *said]), _nodes(list(machine.states), status), edges)
+    sentences = [f"{state} completes {' and '.join(names) or 'nothing'}" for state, names in machine.restated.items()]
+    sentences += (sentence.rstrip(".") for sentence in rule_sentences(machine.counted, machine.rules))
+    return MachineGraph("; ".join(["numeric machine", *sentences]), _nodes(list(machine.states), status), edges)
 
 
 def _boolean(machine: BooleanRM) -> MachineGraph:

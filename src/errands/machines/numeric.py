@@ -98,7 +98,7 @@ class Label:
         )
 
 
-class Shown:
+class Displayed:
     """A machine in a few words, and in a notebook as a table of its arrows."""
 
     def __repr__(self) -> str:
@@ -115,7 +115,7 @@ class Shown:
 
 
 @dataclass(frozen=True, repr=False)
-class NumericRM(Shown):
+class NumericRM(Displayed):
     """A machine over Boolean features and numeric ones that count uncompleted subtasks.
 
     >>> import errands
@@ -138,7 +138,7 @@ class NumericRM(Shown):
     """The numeric features whose subtasks are completed in each state. Of a state that is left out its guards decide: b is
     completed there where one of them holds with b↓ and not with b!, for some values of all else."""
     phrase: object = field(default=None, compare=False, repr=False)
-    """The words that it was said in (tasks.phrases.Said); None for a machine of transitions."""
+    """The words that it was said in (tasks.phrases.Expression); None for a machine of transitions."""
 
     def __post_init__(self) -> None:
         problems = list(_faults(self))

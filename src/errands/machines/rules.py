@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from errands.errors import SpecError
 
 Pair = tuple[int, int]
-MOST_NAMES = 6
+MAX_NAMES = 6
 MAX_GROUPS = 128
 MAX_PAIRS = 100_000
 
@@ -185,7 +185,7 @@ def rule_sentences(subtasks: Sequence[str], rules: Rules) -> Iterator[str]:
 
 def _few(words: list[str], between: str = ", ") -> str:
     """The first words and the last where there are many."""
-    return between.join(words if len(words) <= MOST_NAMES else [*words[:2], "...", words[-1]])
+    return between.join(words if len(words) <= MAX_NAMES else [*words[:2], "...", words[-1]])
 
 
 def rule_faults(subtasks: Sequence[str], numeric: Sequence[tuple[str, Sequence[str]]], rules: Rules) -> Iterator[str]:

@@ -324,7 +324,7 @@ class Stepper:
             return ()
         return tuple(dict.fromkeys((*self.named(self.open(state)), *self.boolean_objectives(u, self.values(u, mask)))))
 
-    def shown(self, state: State) -> tuple[str, ...]:
+    def label_objectives(self, state: State) -> tuple[str, ...]:
         """The objectives that a label names: the open ones, or in a doomed state what leads to its failure."""
         u, mask = state
         if (open_ := self.alternatives(state)) or self.status[u] != RUNNING:
@@ -353,7 +353,7 @@ def objective_of(guard: Guard) -> str:
     return str(positive(guard)).replace(" ", "")
 
 
-def refuse(kind: str, predicted: int, budget: int) -> TaskError:
+def too_large(kind: str, predicted: int, budget: int) -> TaskError:
     """The error for a machine that is too large to be built."""
     return TaskError(
         f"the {kind} machine would have {predicted:,} states, more than the budget of {budget:,}; "

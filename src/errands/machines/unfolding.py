@@ -12,15 +12,15 @@ from functools import cached_property
 
 from errands.errors import SpecError
 from errands.machines.counting import objectives, predicted
-from errands.machines.numeric import Label, NumericRM, Outcome, Shown, Signals, Trace
-from errands.machines.stepping import BUDGET, State, Stepper, refuse
+from errands.machines.numeric import Displayed, Label, NumericRM, Outcome, Signals, Trace
+from errands.machines.stepping import BUDGET, State, Stepper, too_large
 from errands.tables import FAILURE, RUNNING, SUCCESS
 
 Ordered = tuple[int, tuple[int, ...]]
 
 
 @dataclass(frozen=True, repr=False)
-class BooleanRM(Shown):
+class BooleanRM(Displayed):
     """Definition 1, Figure 2a: completion orders are told apart; it has no labels, its states are numbered as they are found.
 
     >>> import errands
@@ -92,7 +92,7 @@ def unfold_boolean(machine: NumericRM, budget: int = BUDGET) -> BooleanRM:
     """
     stepper = Stepper(machine)
     if (sizes := predicted(machine)) is not None and sizes.boolean > budget:
-        raise refuse("Boolean", sizes.boolean, budget)
+        raise too_large("Boolean", sizes.boolean, budget)
     start: Ordered = (stepper.start[0], ())
     states: dict[Ordered, None] = {start: None}
     layer = [start]
@@ -105,13 +105,13 @@ def unfold_boolean(machine: NumericRM, budget: int = BUDGET) -> BooleanRM:
                     states[target] = None
                     following.append(target)
         if len(states) > budget:
-            raise refuse("Boolean", len(states), budget)
+            raise too_large("Boolean", len(states), budget)
         layer = following
     return BooleanRM(machine, tuple(states), stepper)
 
 
 @dataclass(frozen=True, repr=False)
-class AgendaRM(Shown):
+class AgendaRM(Displayed):
     """Definition 3: a Boolean machine of (numeric state, remaining subtasks), labelled by depth, agenda and objective.
 
     >>> import errands
@@ -138,7 +138,7 @@ class AgendaRM(Shown):
     def labels(self) -> tuple[Label, ...]:
         """The label of each state; two states can share one (lint reports it)."""
         return tuple(
-            Label(depth, self.remaining(state), self.stepper.shown(state))
+            Label(depth, self.remaining(state), self.stepper.label_objectives(state))
             for state, depth in zip(self.states, self.depths, strict=True)
         )
 
@@ -167,7 +167,7 @@ def unfold_agenda(machine: NumericRM, budget: int = BUDGET) -> AgendaRM:
     """
     stepper = Stepper(machine)
     if (sizes := predicted(machine)) is not None and sizes.agenda > budget:
-        raise refuse("agenda", sizes.agenda, budget)
+        raise too_large("agenda", sizes.agenda, budget)
     depth: dict[State, int] = {stepper.start: 0}
     layer = [stepper.start]
     while layer:
@@ -178,7 +178,7 @@ def unfold_agenda(machine: NumericRM, budget: int = BUDGET) -> AgendaRM:
                     depth[target] = depth[state] + 1
                     following.append(target)
         if len(depth) > budget:
-            raise refuse("agenda", len(depth), budget)
+            raise too_large("agenda", len(depth), budget)
         layer = following
     # Breadth first, so the depth is the d of Definition 3. States are pairs and not labels: Proposition 2, that labels
     # tell states apart, does not hold for every machine.
@@ -216,7 +216,7 @@ def _targets(stepper: Stepper, state: State) -> list[State]:
 
 
 @dataclass(frozen=True, repr=False)
-class CoupledRM(Shown):
+class CoupledRM(Displayed):
     """Definition 4: the agent occupies one state per open objective at once and may leave by any of them.
 
     >>> import errands

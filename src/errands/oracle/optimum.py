@@ -12,7 +12,7 @@ import numpy as np
 from errands.errors import ConfigError, TaskError
 from errands.kernels.search import DEAD, DONE, Payment, breadth_first, iterate, surely, within_steps
 from errands.kernels.stepping import advance
-from errands.machines.counting import Word, spelt
+from errands.machines.counting import Word, completion_words
 from errands.machines.stepping import State
 from errands.machines.unfolding import couple, unfold_agenda
 from errands.oracle.episode import Landing, Pair, Policy, strayed
@@ -395,7 +395,7 @@ def count_orders(product: Product) -> int | None:
     def ways(here: int) -> list[tuple[Word, int]]:
         return [] if here == DONE else list(optimal_steps(product, togo, here))
 
-    return sum(orders for places, orders in spelt(origin, ways) if DONE in places)
+    return sum(orders for places, orders in completion_words(origin, ways) if DONE in places)
 
 
 MAX_PAIRS = 5_000_000

@@ -35,7 +35,7 @@ from errands.worlds.gymnasium.guard import close, guarded
 
 _HARMLESS = ("infinity", "different from the unwrapped version")
 """Remarks of Gymnasium's checker on observations without bounds and on wrappers, which are no faults here."""
-MOST_STEPS = 1_000_000
+MAX_STEPS = 1_000_000
 """The longest walk: every step of it is kept, some 600 bytes where observations are small, and looked at again."""
 
 
@@ -164,8 +164,8 @@ def _names(features: set[str]) -> str:
 
 def run_check(spec: str, features: str | None = None, task: Path | None = None, steps: int = 1000) -> CheckReport:
     """The report on what a name stands for; a task's own world is checked against that task unless another is given."""
-    if not 1 <= steps <= MOST_STEPS:
-        raise SpecError(f"steps is {steps:,}; a check keeps every step that it walks: give from 1 to {MOST_STEPS:,}")
+    if not 1 <= steps <= MAX_STEPS:
+        raise SpecError(f"steps is {steps:,}; a check keeps every step that it walks: give from 1 to {MAX_STEPS:,}")
     factory, own = _resolve(spec)
     given = load_file(task) if task is not None else None
     function = None if features is None else import_attribute(features)

@@ -25,12 +25,12 @@ EnvFactory = Callable[[], gym.Env[Any, Any]]
 EPISODES = 5
 STICKY = 0.8
 REPEATED_EVERY = 10
-MOST_PROBED = 10_000
+MAX_PROBED = 10_000
 Level = Literal["error", "warning"]
 
 
 @dataclass(frozen=True)
-class Seen:
+class RecordedStep:
     """One step as it was observed."""
 
     action: Any
@@ -52,7 +52,7 @@ class RandomWalk:
     seed: int
     start: Any
     start_features: set[str]
-    steps: list[Seen] = field(default_factory=list)
+    steps: list[RecordedStep] = field(default_factory=list)
 
     @property
     def features(self) -> list[set[str]]:
@@ -108,7 +108,7 @@ class Recorder:
                 break
         return episode
 
-    def _step(self, observation: Any, action: Any, repeat: bool) -> tuple[Seen, bool]:
+    def _step(self, observation: Any, action: Any, repeat: bool) -> tuple[RecordedStep, bool]:
         first: set[str] | None = None
         if repeat and self.restorable is not None:
             # The same step twice from the same state: features must be a function of the transition.
@@ -122,7 +122,7 @@ class Recorder:
             first = read_features(self.features, observation, action, following, info)
         inside = following in self.env.observation_space
         signals = info.get("signals", {})
-        seen = Seen(
+        seen = RecordedStep(
             action, following, true, true if first is None else first, signals, reward, terminated, inside
         )
         return seen, terminated or truncated
@@ -209,7 +209,7 @@ def _reported(task: Task) -> frozenset[str]:
 
 def _probed(space: gym.Space[Any], features: Features | None) -> frozenset[str]:
     """The features that a function reports for some observation of a small Discrete space, reached or not."""
-    if features is None or not isinstance(space, gym.spaces.Discrete) or space.n > MOST_PROBED:
+    if features is None or not isinstance(space, gym.spaces.Discrete) or space.n > MAX_PROBED:
         return frozenset()
     try:
         return frozenset(n for s in range(int(space.n)) for n in features(None, None, int(space.start) + s, {}))

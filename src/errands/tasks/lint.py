@@ -35,9 +35,9 @@ from errands.tables import RUNNING
 from errands.tasks.task import Task
 from errands.worlds.grid import unreachable_features
 
-MOST_LABELS = 20_000
-MOST_TOLD = 5
-MOST_NAMES = 6
+MAX_LABELS = 20_000
+MAX_WARNINGS = 5
+MAX_NAMES = 6
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def lint(text: str) -> LintReport:
     """The report on a task file; a SpecError with all problems if it is not well formed."""
     task = Task.from_toml(text)
     report = lint_machine(task.machine)
-    warnings = (*report.warnings, *_told(_crowded(task)), *_told(_unreachable(task)))
+    warnings = (*report.warnings, *_first_few(_crowded(task)), *_first_few(_unreachable(task)))
     return LintReport(task.machine, report.reading, report.sizes, warnings, task)
 
 
@@ -69,17 +69,17 @@ def lint_machine(machine: NumericRM) -> LintReport:
     except TaskError:
         sizes = None
     kinds = (_unused_states, _never_holding, _agreeing, _uncompleted, _failing_pays)
-    warnings = [warning for kind in kinds for warning in _told(kind(machine))]
-    if sizes is not None and sizes.agenda <= MOST_LABELS:
-        warnings += _told(_coinciding(machine))
+    warnings = [warning for kind in kinds for warning in _first_few(kind(machine))]
+    if sizes is not None and sizes.agenda <= MAX_LABELS:
+        warnings += _first_few(_coinciding(machine))
     return LintReport(machine, read_aloud(machine), sizes, tuple(warnings))
 
 
-def _told(warnings: Iterable[str]) -> list[str]:
+def _first_few(warnings: Iterable[str]) -> list[str]:
     """The first few of one kind of warning, and how many more there are."""
     sentences = list(warnings)
-    more = len(sentences) - MOST_TOLD
-    return sentences if more <= 1 else [*sentences[:MOST_TOLD], f"and {more} more warnings like the last one"]
+    more = len(sentences) - MAX_WARNINGS
+    return sentences if more <= 1 else [*sentences[:MAX_WARNINGS], f"and {more} more warnings like the last one"]
 
 
 def _unused_states(machine: NumericRM) -> Iterator[str]:
@@ -288,7 +288,7 @@ class _Reader:
 
     def _names(self, variable: str) -> str:
         names = self.subtasks[variable]
-        if len(names) <= MOST_NAMES:
+        if len(names) <= MAX_NAMES:
             return ", ".join(names)
         return f"{names[0]}, {names[1]}, ..., {names[-1]} ({len(names)} subtasks)"
 

@@ -21,9 +21,9 @@ from errands.tasks.progression import (
     MAX_STATES,
     NEVER,
     Formula,
-    Large,
     MinimalStates,
     Progression,
+    TooLarge,
     names_in,
 )
 
@@ -261,7 +261,7 @@ def _machine(parsed: Eventualities, text: str) -> NumericRM:
     """The machine of items and a rest."""
     try:
         states = MinimalStates(Progression(parsed.rest), bool(parsed.items))
-    except Large:
+    except TooLarge:
         raise SpecError(
             f"what the formula '{shortened(text)}' says besides its eventualities needs more than {MAX_STATES} machine states, "
             f"{MAX_NAMES} features or too much work; say more of it as eventualities (F a & F b & ...), or split it up"

@@ -61,7 +61,7 @@ def sequence(*phrases: PhraseLike) -> NumericRM:
             transitions.append(
                 Transition(f"{i}_{t.source}", target, renamed(t.guard, names), Reward(float(target == WON)))
             )
-    return _numbered(f"0_{parts[0].initial}", transitions, numeric, rules, completing, _said("sequence", phrases))
+    return _numbered(f"0_{parts[0].initial}", transitions, numeric, rules, completing, _expression("sequence", phrases))
 
 
 def any_order(
@@ -92,13 +92,13 @@ def any_order(
         raise SpecError(f"any_order() takes its items one by one: any_order(*{items[0]!r:.60}), with a star")
     if one_at_a_time and capacity not in (None, 1):
         raise SpecError(f"one_at_a_time is a capacity of 1, and capacity={capacity} came as well; give one of them")
-    said = _said("any_order", items, before=before, after=after, choose=choose,
+    expression = _expression("any_order", items, before=before, after=after, choose=choose,
                  capacity=None if one_at_a_time else capacity, one_at_a_time=one_at_a_time or None)  # fmt: skip
     beside = tuple(_feature(n) for n in (before, after) if n is not None)
     if not items:
         raise SpecError("any_order() is empty; give it at least one feature")
     if beside and not all(isinstance(item, str) for item in items):
-        raise SpecError(f"before= and after= stand beside single features; put them inside the parts of {said}")
+        raise SpecError(f"before= and after= stand beside single features; put them inside the parts of {expression}")
     parts = [_part(item) for item in items]
     plain = [item for item in items if isinstance(item, str)]
     if len({*plain}) < len(plain) or {*beside} & {*plain}:
@@ -110,7 +110,7 @@ def any_order(
     lines, last = _rounds(name, before, after)
     counted = ((name, part.names),)
     transitions = tuple(map(parse_transition, lines))
-    return NumericRM("u0", (last,), (), counted, transitions, part.rules, phrase=said)
+    return NumericRM("u0", (last,), (), counted, transitions, part.rules, phrase=expression)
 
 
 def _rounds(name: str, before: str | None, after: str | None) -> tuple[list[str], str]:
@@ -145,7 +145,7 @@ def either(*phrases: PhraseLike) -> NumericRM:
     """
     if len(phrases) < 2:
         raise SpecError("either() needs at least two phrases to choose from")
-    return replace(any_order(*phrases, choose=1), phrase=_said("either", phrases))
+    return replace(any_order(*phrases, choose=1), phrase=_expression("either", phrases))
 
 
 def repeat(feature: str, times: int) -> NumericRM:
@@ -168,7 +168,7 @@ def repeat(feature: str, times: int) -> NumericRM:
         if i < times - 1:
             lines += [f"{there} -> {there} : {feature} ; 0", f"{there} -> {gone} : ~{feature} ; 0"]
     transitions = tuple(map(parse_transition, lines))
-    return NumericRM("u0", (f"u{2 * times - 1}",), (), (), transitions, phrase=Said("repeat", (feature, times)))
+    return NumericRM("u0", (f"u{2 * times - 1}",), (), (), transitions, phrase=Expression("repeat", (feature, times)))
 
 
 def avoid(*forbidden_then_phrase: PhraseLike) -> NumericRM:
@@ -199,16 +199,16 @@ def avoid(*forbidden_then_phrase: PhraseLike) -> NumericRM:
         transitions.append(Transition(f"0_{state}", LOST, bad))
     numeric = [(names[name], subtasks) for name, subtasks in part.numeric]
     completing = {f"0_{s}": frozenset(names[name] for name in own) for s, own in part.completing.items()}
-    said = _said("avoid", (*forbidden, phrase))
-    return _numbered(f"0_{part.initial}", transitions, numeric, part.rules, completing, said)
+    expression = _expression("avoid", (*forbidden, phrase))
+    return _numbered(f"0_{part.initial}", transitions, numeric, part.rules, completing, expression)
 
 
 @dataclass(frozen=True)
-class Said:
+class Expression:
     """A phrase as it was said; a machine that has one can be a part of any_order, and is written down by its words."""
 
     kind: str
-    items: tuple[Said | str | int, ...]
+    items: tuple[Expression | str | int, ...]
     options: tuple[tuple[str, str | int], ...] = ()
 
     def __str__(self) -> str:
@@ -216,12 +216,12 @@ class Said:
         return f"{self.kind}({', '.join([*map(str, self.items), *options])})"
 
 
-def _said(kind: str, items: Sequence[PhraseLike], **options: str | int | None) -> Said | None:
+def _expression(kind: str, items: Sequence[PhraseLike], **options: str | int | None) -> Expression | None:
     """The phrase of these words; None where one of its parts is a machine of transitions."""
     words = tuple(item.phrase if isinstance(item, NumericRM) else item for item in items)
-    if not all(isinstance(word, str | Said) for word in words):
+    if not all(isinstance(word, str | Expression) for word in words):
         return None
-    return Said(kind, words, tuple((key, value) for key, value in options.items() if value is not None))  # type: ignore[arg-type]
+    return Expression(kind, words, tuple((key, value) for key, value in options.items() if value is not None))  # type: ignore[arg-type]
 
 
 class _Part(NamedTuple):
@@ -231,10 +231,10 @@ class _Part(NamedTuple):
     rules: Rules
 
 
-def _part(item: PhraseLike | Said) -> _Part:
+def _part(item: PhraseLike | Expression) -> _Part:
     """An item of any_order as subtasks with rules."""
     if isinstance(item, NumericRM):
-        if not isinstance(item.phrase, Said):
+        if not isinstance(item.phrase, Expression):
             raise SpecError("a machine of transitions cannot be an item of any_order; items are features and phrases")
         item = item.phrase
     if isinstance(item, str):
@@ -334,7 +334,7 @@ def _numbered(
     numeric: Sequence[tuple[str, tuple[str, ...]]],
     rules: Rules,
     completing: Mapping[str, Set[str]],
-    said: Said | None,
+    expression: Expression | None,
 ) -> NumericRM:
     """The machine with its states called u0, u1, ... in the order in which they come up, the success last."""
     states = dict.fromkeys((initial, *(s for t in transitions for s in (t.source, t.target) if s not in (WON, LOST))))
@@ -342,7 +342,7 @@ def _numbered(
     failure = (LOST,) if any(t.target == LOST for t in transitions) else ()
     lines = tuple(Transition(names[t.source], names[t.target], t.guard, t.reward) for t in transitions)
     kept = {names[state]: own for state, own in completing.items() if state in states}
-    return NumericRM(names[initial], (names[WON],), failure, tuple(numeric), lines, rules, kept, said)
+    return NumericRM(names[initial], (names[WON],), failure, tuple(numeric), lines, rules, kept, expression)
 
 
 @dataclass(frozen=True)

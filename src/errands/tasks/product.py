@@ -24,9 +24,9 @@ Features = Callable[[Any, Any, Any, Info], Set[str]]
 """features(observation, action, next_observation, info); observation and action are None for the initial state."""
 
 Observation = Literal["auto", "flat", "dict", "index"]
-MOST_CODES = 4_096
+MAX_CODES = 4_096
 """A numeric machine with more agenda states than this is coded by numeric state and remaining subtasks."""
-MOST_NUMBERED = 65_536
+MAX_NUMBERED = 65_536
 """States of a listed agenda machine behind a Gymnasium id: half a second's work."""
 Position = State | Ordered
 Code = NDArray[np.int8]
@@ -174,7 +174,7 @@ def registered_task(
 ) -> gym.Env[Any, Any]:
     """The entry point of ids such as `errands/office-6`: the product of a catalogue task.
 
-    An agenda machine of more than MOST_NUMBERED states is not listed: the product steps the same states, and observes
+    An agenda machine of more than MAX_NUMBERED states is not listed: the product steps the same states, and observes
     each as its numeric state and a bit for every remaining subtask instead of by number.
     """
     from errands.tasks.catalogue import load
@@ -182,7 +182,7 @@ def registered_task(
     chosen = load(task, map_seed)
     if machine == "agenda":
         try:
-            agenda: Machine = unfold_agenda(chosen.machine, MOST_NUMBERED)
+            agenda: Machine = unfold_agenda(chosen.machine, MAX_NUMBERED)
         except TaskError:
             agenda = chosen.machine
         return ProductEnv(chosen.world.env(render_mode), agenda, removed=chosen.removed)
@@ -275,7 +275,7 @@ def _flat_space(world: gym.Space[Any], width: int) -> gym.spaces.Box:
     return gym.spaces.Box(low, high, dtype=dtype)
 
 
-class Walked(NamedTuple):
+class ProductStep(NamedTuple):
     """What one step on a machine did."""
 
     position: Position
@@ -311,17 +311,17 @@ class Walker:
             return len(self.coupled)
         return self.count or len(self.numeric) + len(self.numeric.subtasks)
 
-    def plain(self, position: Position) -> State:
+    def agenda_state(self, position: Position) -> State:
         """The numeric state and the mask of remaining subtasks."""
         u, rest = position
         return (u, rest) if isinstance(rest, int) else (u, mask_of(self.stepper, rest))
 
-    def step(self, position: Position, true: Set[str], signals: Mapping[str, float] | None = None) -> Walked:
+    def step(self, position: Position, true: Set[str], signals: Mapping[str, float] | None = None) -> ProductStep:
         """One step with the features that are true."""
-        target, chosen, completed = self.stepper.step(self.plain(position), true)
+        target, chosen, completed = self.stepper.step(self.agenda_state(position), true)
         reward = chosen.reward.paid(signals) if chosen else 0.0
         status = self.stepper.status[target[0]]
-        return Walked(self._after(position, target, completed), reward, status != RUNNING, status == SUCCESS)
+        return ProductStep(self._after(position, target, completed), reward, status != RUNNING, status == SUCCESS)
 
     def _after(self, position: Position, target: State, completed: int) -> Position:
         rest = position[1]
@@ -356,7 +356,7 @@ class Walker:
         elif self.count is not None:
             code[self.index(position)] = 1
         else:
-            u, mask = self.plain(position)
+            u, mask = self.agenda_state(position)
             code[u] = 1
             code[len(self.numeric) :] = [mask >> i & 1 for i in range(len(self.numeric.subtasks))]
         return code
@@ -375,7 +375,7 @@ class Walker:
 
     def remaining(self, position: Position) -> tuple[str, ...]:
         """The names of the subtasks that remain."""
-        return self.stepper.named(self.plain(position)[1])
+        return self.stepper.named(self.agenda_state(position)[1])
 
     # Where completed things are removed from the world, experience imagined in a state that lies behind would be wrong
     # (Section 3): then only states that can still be reached are asked for.
@@ -385,14 +385,14 @@ class Walker:
         if start not in self._reachable:
             if self.count is None:
                 raise TaskError(
-                    f"the machine has too many states to go through them all (more than {MOST_CODES:,}); "
+                    f"the machine has too many states to go through them all (more than {MAX_CODES:,}); "
                     "use kind='coupled', or unfold_agenda(machine) if its states do fit into memory"
                 )
             seen = {start: None}
             stack = [start]
             while stack:
                 here = stack.pop()
-                for move in self.stepper.moves(self.plain(here)):
+                for move in self.stepper.moves(self.agenda_state(here)):
                     target = self._after(here, move.target, move.completed)
                     if target not in seen:
                         seen[target] = None
@@ -409,6 +409,6 @@ def _agenda(machine: Machine) -> AgendaRM | None:
     if isinstance(machine, BooleanRM):
         return None
     try:
-        return unfold_agenda(machine, MOST_CODES)
+        return unfold_agenda(machine, MAX_CODES)
     except TaskError:
         return None

@@ -44,12 +44,12 @@ def names_in(formula: Formula) -> set[str]:
 
 
 Clause = frozenset[tuple[int, bool]]
-Left = frozenset[Clause]
+Remainder = frozenset[Clause]
 """What is left to be satisfied: one of the clauses, of each all obligations (formula, strong). A strong one needs another
 step; a weak one is satisfied when the trace ends."""
 # One empty clause is true, no clause at all is false.
-NOTHING: Left = frozenset({frozenset()})
-LOST: Left = frozenset()
+NOTHING: Remainder = frozenset({frozenset()})
+LOST: Remainder = frozenset()
 
 
 class _Diagrams:
@@ -69,7 +69,7 @@ class _Diagrams:
         key = (feature, true, false)
         if key not in self.number:
             if len(self.nodes) >= MAX_NODES:
-                raise Large
+                raise TooLarge
             self.number[key] = len(self.nodes)
             self.nodes.append(key)
         return self.number[key]
@@ -140,7 +140,7 @@ class _Diagrams:
         return memo[diagram]
 
 
-class Large(Exception):
+class TooLarge(Exception):
     """The formula has outgrown a limit."""
 
 
@@ -150,12 +150,12 @@ class Progression:
     def __init__(self, formula: Formula) -> None:
         self.names = sorted(names_in(formula))
         if len(self.names) > MAX_NAMES:
-            raise Large
+            raise TooLarge
         self.diagrams = _Diagrams()
         self.formulas: list[tuple[str, tuple[int, ...]]] = []
         self.formula_number: dict[tuple[str, tuple[int, ...]], int] = {}
-        self.lefts: list[Left] = []
-        self.left_number: dict[Left, int] = {}
+        self.lefts: list[Remainder] = []
+        self.left_number: dict[Remainder, int] = {}
         self.progressed: dict[int, int] = {}
         self.either: dict[tuple[int, int], int] = {}
         self.both: dict[tuple[int, int], int] = {}
@@ -169,12 +169,12 @@ class Progression:
             here = waiting.pop()
             self.step[here] = self._stepped(self.lefts[here])
             if len(self.step) > MAX_STATES:
-                raise Large
+                raise TooLarge
             waiting += sorted(self.diagrams.values(self.step[here]) - self.step.keys() - set(waiting))
 
-    def _numbered(self, left: Left) -> int:
+    def _numbered(self, left: Remainder) -> int:
         if len(left) > MAX_CLAUSES:
-            raise Large
+            raise TooLarge
         if left not in self.left_number:
             self.left_number[left] = len(self.lefts)
             self.lefts.append(left)
@@ -205,7 +205,7 @@ class Progression:
             self.formulas.append(key)
         return self.formula_number[key]
 
-    def _stepped(self, left: Left) -> int:
+    def _stepped(self, left: Remainder) -> int:
         """The diagram of a state: one of its clauses, of which all obligations, has to survive the step."""
         diagrams = self.diagrams
         total = diagrams.leaf(self.lost)
@@ -254,7 +254,7 @@ class Progression:
 
     def _and(self, one: int, other: int) -> int:
         if len(self.lefts[one]) * len(self.lefts[other]) > MAX_PAIRS:
-            raise Large
+            raise TooLarge
         # A disjunction of clauses times another, multiplied out; clauses that a smaller one implies are dropped.
         pairs = frozenset(_clause(a | b) for a in self.lefts[one] for b in self.lefts[other])
         return self._numbered(_least(pairs))
@@ -269,7 +269,7 @@ def _clause(obligations: Clause) -> Clause:
     return frozenset((f, strong) for f, strong in obligations if strong or (f, True) not in obligations)
 
 
-def _least(left: Left) -> Left:
+def _least(left: Remainder) -> Remainder:
     """The clauses that are not implied by smaller ones."""
     return frozenset(clause for clause in left if not any(other < clause for other in left))
 
@@ -321,7 +321,7 @@ class MinimalStates:
         self.start = kind.get(progression.start, 0)
         self.step = {kind[left]: step for left, step in steps.items()}
         if sum(len(self.diagrams.values(step)) for step in self.step.values()) > MAX_TRANSITIONS:
-            raise Large
+            raise TooLarge
 
     def _guard(self, here: int, value: int) -> Guard:
         """When a step from here takes this value; SATISFIED stands for every odd one."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from errands.worlds.gymnasium.world import Features, Signal
 
 
-MOST_DRAWN = 2_500
+MAX_DRAWN = 2_500
 """Cells of a grid that is drawn in a notebook."""
 
 
@@ -137,7 +137,7 @@ class Task:
             "subtasks": ", ".join(machine.subtasks[:40]) or "none",
             "machine": f"{len(machine)} states, {len(machine.transitions)} transitions",
         }
-        drawn = layout is not None and layout.cells <= MOST_DRAWN
+        drawn = layout is not None and layout.cells <= MAX_DRAWN
         return card(self.name, rows, grid_svg(layout, layout.start) if layout is not None and drawn else "")
 
     def to_toml(self) -> str:
@@ -277,7 +277,7 @@ def _listed(names: Iterable[str]) -> str:
 def alike(first: NumericRM, second: NumericRM) -> bool:
     """Whether two machines are the same but for the names of their states and numeric features."""
 
-    def plain(machine: NumericRM) -> object:
+    def unlabelled(machine: NumericRM) -> object:
         names = {name: f"n{i}" for i, (name, _) in enumerate(machine.numeric)}
         states = {name: i for i, name in enumerate(machine.states)}
         guards = [str(parse_guard(str(renamed(t.guard, names)))) for t in machine.transitions]
@@ -289,4 +289,4 @@ def alike(first: NumericRM, second: NumericRM) -> bool:
         completing = {states[s]: {names[name] for name in own} for s, own in machine.completing.items()}
         return lines, terminals, completing, tuple(subtasks for _, subtasks in machine.numeric), machine.rules
 
-    return plain(first) == plain(second)
+    return unlabelled(first) == unlabelled(second)

@@ -108,7 +108,7 @@ class RewardMachineReplay:
             # CRM: the same step of the world, replayed in every machine state in which the task goes on.
             imagined = self.walker.running(position if self.reachable_only else None)
             return [self._counterfactual(step, there) for there in imagined]
-        return self._coupled(step, self.walker.plain(position or self.walker.start))
+        return self._coupled(step, self.walker.agenda_state(position or self.walker.start))
 
     def of_step(
         self, observation: Any, action: Any, next_observation: Any, info: Mapping[str, Any]
@@ -127,7 +127,7 @@ class RewardMachineReplay:
 
     def choices(self, observation: Any, machine_state: int) -> dict[str, Any]:
         """The observation of each objective open in a machine state, from which a coupled agent chooses."""
-        state = self.walker.plain(self.walker.position(machine_state))
+        state = self.walker.agenda_state(self.walker.position(machine_state))
         return {name: self._lifted(observation, name) for name in self.walker.stepper.alternatives(state)}
 
     def _product(self, observation: Any, position: Position) -> Any:

@@ -12,7 +12,7 @@ from errands.errors import TaskError
 from errands.kernels.q_learning import Alive, Settled, reachable
 from errands.learners.base import LearnerConfig, Saved
 from errands.learners.tabular.base import Asked, TabularLearner
-from errands.machines.counting import size, still_to_come
+from errands.machines.counting import reachable_pairs, size
 from errands.machines.lower import lower
 from errands.machines.numeric import NumericRM
 from errands.machines.stepping import Stepper
@@ -131,7 +131,7 @@ class CounterfactualLearner(TabularLearner):
         states = predicted.boolean if kind == "boolean" else predicted.agenda
         self.check_size(states)
         if task.vanishing and kind == "agenda":
-            _check_alive(still_to_come(task.machine) or 0)
+            _check_alive(reachable_pairs(task.machine) or 0)
         self.enumerated: AgendaRM | BooleanRM
         self.enumerated = unfold_boolean(task.machine) if kind == "boolean" else unfold_agenda(task.machine)
         self.relabel()
