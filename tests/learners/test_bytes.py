@@ -116,7 +116,7 @@ def checksums(run: Run) -> dict[str, str]:
         shown.append([seen.step, *(float(x).hex() for x in (seen.episode_length, seen.total_reward, seen.success))])
     # Positions, counts and texts are told by what comes after them; an array whose numbers are all alike holds nothing.
     parts = (np.ascontiguousarray(part) for part in learner.save().values() if part.dtype != np.uint8 and part.size >= 16)
-    learnt = sorted(hashlib.sha256(part.tobytes()).hexdigest() for part in parts if (part != part.flat[0]).any())
+    learnt = sorted({hashlib.sha256(part.tobytes()).hexdigest() for part in parts if (part != part.flat[0]).any()})
     # The networks of deep learners draw from keys, which are compared through all that came of them.
     state = learner.rng.bit_generator.state
     each = {"evaluations": shown, "learnt": learnt, "random": state}

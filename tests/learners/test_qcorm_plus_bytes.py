@@ -13,6 +13,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+import errands
 from errands.learners.qcorm_plus.settings import QCoRMPlusConfig
 from errands.learners.tabular.qcorm_plus import QCoRMPlus
 from errands.oracle.certificate import certificate
@@ -114,6 +115,7 @@ class Bare(gym.Env[Any, Any]):
 @pytest.fixture
 def bare() -> Iterator[str]:
     gym.register("Bare-v0", Bare, max_episode_steps=100)
+    errands.allow(__name__.partition(".")[0])  # which defines it
     yield "Bare-v0"
     del gym.registry["Bare-v0"]
 

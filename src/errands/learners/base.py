@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -184,6 +184,24 @@ class SavedArray:
 Form = Mapping[str, SavedArray]
 
 
+class StateArray(NamedTuple):
+    """One array that a learner's run depends on, and what it is."""
+
+    array: NDArray[Any]
+    form: SavedArray
+
+
+State = Mapping[str, StateArray]
+"""All of them, by name: what is saved, checked and restored in one walk."""
+
+
+def kept(
+    array: NDArray[Any], about: str, low: Any = None, high: Any = None, into: int | str | None = None, *shape: int | str
+) -> StateArray:
+    """An array of a learner's state, of the type and shape that it has; `shape` names lengths that the file decides."""
+    return StateArray(array, SavedArray(array.dtype.name, shape or array.shape, about, low, high, into))
+
+
 def checked(saved: Saved, form: Form) -> dict[str, int]:
     """The lengths that the words of a form stand for; a StoreError of one sentence where `saved` has another form."""
     if missing := sorted(set(form) - set(saved)):
@@ -343,12 +361,8 @@ class Learner(ABC):
         return {}
 
     @abstractmethod
-    def save(self) -> Saved:
-        """Everything that the rest of the run depends on, as arrays."""
-
-    def written(self) -> Saved:
-        """The arrays of `save` for whoever writes them down at once: the next step may change them."""
-        return self.save()
+    def save(self, copy: bool = True) -> Saved:
+        """Everything that the rest of the run depends on, as arrays; not copied, the next step may change them."""
 
     @abstractmethod
     def restore(self, saved: Saved) -> None:

@@ -63,7 +63,7 @@ def _measured(request: Request) -> Cost:
         if time.perf_counter() - began >= SAMPLE:
             break
     spent, done = time.perf_counter() - began, learner.step - first
-    held = sum(x.nbytes for x in learner.written().values())
+    held = sum(x.nbytes for x in learner.save(copy=False).values())
     return Cost(spent / done * request.steps if done and not learner.finished else spent, held, True)
 
 
@@ -144,7 +144,7 @@ def _speed(method: Benched, n: int, seconds: float, large: bool) -> Speed:
         nanoseconds = spent / (learner.step - 1) * 1e9
     except (ErrandsError, MemoryError) as fault:
         return Speed(method.name, n, None, None, known, str(fault) or "out of memory")
-    held = sum(array.nbytes for array in learner.written().values()) / 2**20
+    held = sum(array.nbytes for array in learner.save(copy=False).values()) / 2**20
     return Speed(method.name, n, nanoseconds, held, known)
 
 

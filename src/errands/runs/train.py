@@ -166,7 +166,7 @@ class SingleSeed:
 
     def save(self) -> list[Saved]:
         """Its arrays, to be written down at once."""
-        return [self.members[0].written()]
+        return [self.members[0].save(copy=False)]
 
     def restore(self, parts: Sequence[Saved]) -> None:
         """Continue from its arrays."""
@@ -421,7 +421,7 @@ class FolderStore(NullStore):
         table.add(evaluation)
         count = len(table.evaluations)
         if self.run.task.finite is not None and count & (count - 1) == 0:
-            write_moment(self.places[index].path, learner.step, learner.written())
+            write_moment(self.places[index].path, learner.step, learner.save(copy=False))
 
     def show(self) -> None:
         """Hand the rows to the operating system, so that others can read them."""
@@ -524,7 +524,7 @@ def ended_well(place: SeedFolder) -> ResultDocument | None:
 def check_memory(learner: Learner) -> None:
     """Refuse tables that fit into memory while their checkpoints do not: a run would die of its first one."""
     # A checkpoint is put together as bytes, which are there twice for a moment, beside the tables.
-    needed = 3 * sum(array.nbytes for array in learner.written().values())
+    needed = 3 * sum(array.nbytes for array in learner.save(copy=False).values())
     if needed > 0.8 * memory():
         raise TaskError(
             f"a stored run would take {needed / 1e9:,.1f} GB, two thirds of it while a checkpoint is written, and this "
@@ -630,7 +630,8 @@ def store_run(run: Run, target: Path) -> RunFolder:
     with place.locked(), place.table_from(run.evaluations) as table:
         table.sync()
         stored = write_checkpoint(
-            place.path, run.seed, learner.step, learner.written(), run.evaluations, run.wall_seconds, None, seconds, place.run
+            place.path, run.seed, learner.step, learner.save(copy=False), run.evaluations, run.wall_seconds, None, seconds,
+            place.run,
         )
         place.end(result_of(run, best_length(run.task).length, stored, seconds))
     return folder

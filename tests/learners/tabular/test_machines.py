@@ -106,6 +106,7 @@ def _line() -> Task:
     errands.allow(__name__.partition(".")[0])  # which defines the environment
     if "ErrandsTest/Line-v0" not in gym.registry:
         gym.register("ErrandsTest/Line-v0", entry_point=Line, max_episode_steps=50)
+    errands.allow(__name__.partition(".")[0])  # which defines the environment
     return Task.from_toml(
         'name = "line"\n[world]\nkind = "gymnasium"\nid = "ErrandsTest/Line-v0"\n'
         'features = { near = [3], far = [5] }\n[machine]\nphrase = "sequence(far, near)"\n'

@@ -210,7 +210,7 @@ class DeepLearner(Learner):
         # Arrays of a team have one part per seed; what is shared (the step) is too small to count.
         return self.team.checkpoint_bytes // len(self.team.seeds)
 
-    def save(self) -> Saved:
+    def save(self, copy: bool = True) -> Saved:
         """Everything that the rest of the run depends on: weights, moments, buffers, world, random state."""
         return self._with_counts(split(self.team.save())[self.index])
 

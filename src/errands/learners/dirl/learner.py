@@ -382,7 +382,7 @@ class CompositionalLearner(Learner):
             **self.edges.form(),
         }
 
-    def save(self) -> Saved:
+    def save(self, copy: bool = True) -> Saved:
         """What was learnt, edge by edge; the search is run again from it."""
         good = list(self.learnt)
         fields = ("edge", "training_steps", "rollout_steps", "attempts", "successes")

@@ -385,7 +385,7 @@ class Scout(Learner):
         """What the arrays of `save` are."""
         return form_of(self, len(self.lowering.labels))
 
-    def save(self) -> Saved:
+    def save(self, copy: bool = True) -> Saved:
         """Everything that the rest of the run depends on, as arrays."""
         return save_scout(self)
 

@@ -21,8 +21,10 @@ from errands.learners.base import (
     Learner,
     LearnerConfig,
     Saved,
-    SavedArray,
+    State,
+    StateArray,
     checked,
+    kept,
     memory,
     pack_rng,
     unpack_rng,
@@ -173,9 +175,6 @@ _SPARE = Draws(0)
 class TabularLearner(Learner):
     """A learner whose compiled loop stops when it lacks something: an outcome, a machine state, or room."""
 
-    OPTIONAL: tuple[int, ...] = (ACTION,)
-    """Fields of `where` that are -1 where there is none."""
-
     def __init__(self, task: Task, config: LearnerConfig, seed: int, fields: int) -> None:
         super().__init__(task, config, seed)
         self.world = world_of(task, seed)
@@ -244,50 +243,40 @@ class TabularLearner(Learner):
         return self.greedy_episode(Draws(self.seed, self.step, number))
 
     @abstractmethod
-    def fields(self) -> Mapping[int, int]:
-        """How many values each field of `where` can have, from 0 on, or from -1 where it is OPTIONAL."""
+    def state(self) -> State:
+        """The learner's own arrays, not copied: its position and its tables."""
 
-    def place(self) -> dict[int, int]:
-        """The same for the fields that all kernels have."""
+    def position(self, counts: Mapping[int, int], low: Mapping[int, int] | None = None) -> StateArray:
+        """The record `where`: how many values each field can have, and the least of a field where that is not 0."""
         table = self.world.table
-        return {STATE: self.world.states, TIME: self.world.limit, ACTION: self.world.actions, OUTCOME: table.next.shape[2]}
+        shared = {STATE: self.world.states, TIME: self.world.limit, ACTION: self.world.actions, OUTCOME: table.next.shape[2]}
+        least, most = np.zeros(len(self.where), np.int64), np.full(len(self.where), MOST, np.int64)
+        for field, count in {**shared, **counts}.items():
+            most[field] = count - 1
+        for field, value in {ACTION: -1, **(low or {})}.items():
+            least[field] = value
+        return kept(self.where, "where the agent is, by the kernel's fields", least, most)
 
-    @abstractmethod
-    def tables(self) -> Form:
-        """What the learner saves besides its position and random state."""
-
-    @abstractmethod
-    def arrays(self) -> Saved:
-        """The arrays of `tables` themselves, not copied."""
+    def _everything(self) -> State:
+        counts = np.array([self.step, self.evaluation_steps], np.int64)
+        shared = {
+            "counts": kept(counts, "training steps, and steps of evaluations", 0, MOST),
+            "rng": StateArray(pack_rng(self.rng), RNG),
+        }
+        if isinstance(self.world, Asked):
+            text = json.dumps([sorted(label) for label in self.world.labels])
+            labels, env = np.frombuffer(text.encode(), np.uint8), self.world.save()
+            shared["labels"] = kept(labels, "the sets of features seen so far, as JSON", None, None, None, "bytes")
+            shared["env"] = kept(env, "the environment's state, as JSON; empty where there is none", None, None, None, "state")
+        return {**shared, **self.state()}
 
     def form(self) -> Form:
         """All arrays of a saved learner."""
-        low, high = np.zeros(len(self.where), np.int64), np.full(len(self.where), MOST, np.int64)
-        for field, count in self.fields().items():
-            low[field], high[field] = (-1 if field in self.OPTIONAL else 0), count - 1
-        form = {
-            "counts": SavedArray("int64", (2,), "training steps, and steps of evaluations", 0, MOST),
-            "where": SavedArray("int64", (len(self.where),), "where the agent is, by the kernel's fields", low, high),
-            "rng": RNG,
-        }
-        if isinstance(self.world, Asked):
-            form["labels"] = SavedArray("uint8", ("bytes",), "the sets of features seen so far, as JSON")
-            form["env"] = SavedArray("uint8", ("state",), "the environment's state, as JSON; empty where it cannot be stored")
-        return {**form, **self.tables()}
+        return {name: part.form for name, part in self._everything().items()}
 
-    def save(self) -> Saved:
-        """Everything that the rest of the run depends on."""
-        return {name: array.copy() for name, array in self.written().items()}
-
-    def written(self) -> Saved:
-        """The same, with the tables themselves: a copy of them can be gigabytes."""
-        counts = np.array([self.step, self.evaluation_steps], np.int64)
-        saved: Saved = {"counts": counts, "where": self.where.copy(), "rng": pack_rng(self.rng)}
-        if isinstance(self.world, Asked):
-            text = json.dumps([sorted(label) for label in self.world.labels])
-            saved["labels"] = np.frombuffer(text.encode(), np.uint8).copy()
-            saved["env"] = self.world.save()
-        return saved | self.arrays()
+    def save(self, copy: bool = True) -> Saved:
+        """Everything that the rest of the run depends on; a copy of the tables can be gigabytes."""
+        return {name: part.array.copy() if copy else part.array for name, part in self._everything().items()}
 
     def restore(self, saved: Saved) -> None:
         """Continue where `saved` was taken; an environment without tables goes on where it was, if it can."""
@@ -296,24 +285,20 @@ class TabularLearner(Learner):
             labels = _labels(saved.get("labels"))
             self.world.labels[:] = labels
             self.relabel()
-        # `take` may still refuse; only after it are position and generator changed.
-        self.take(saved, checked(saved, self.form()))
+        # `load_arrays` may still refuse; only after it are counts and generator changed.
+        self.load_arrays(saved, checked(saved, self.form()))
         self.step, self.evaluation_steps = (int(x) for x in saved["counts"])
-        self.where[:] = saved["where"]
         unpack_rng(self.rng, saved["rng"])
-        self.resumed(saved)
-
-    def take(self, saved: Saved, lengths: Mapping[str, int]) -> None:
-        """Take back arrays that have the right form; here, into arrays of the same shape."""
-        for name, array in self.arrays().items():
-            array[...] = saved[name]
-
-    def resumed(self, saved: Saved) -> None:
-        """Put an environment without tables back to where it was; one that cannot starts a new episode, and says so."""
+        # An environment that cannot go on where it was starts a new episode, and says so.
         if isinstance(self.world, Asked) and not self.world.restore(saved["env"]):
             self.world.reset(self.seed)
             self.where[ACTION] = -1
             self.begin()
+
+    def load_arrays(self, saved: Saved, lengths: Mapping[str, int]) -> None:
+        """Take back arrays that have the right form, with these lengths; here, into arrays of the same shape."""
+        for name, part in self.state().items():
+            part.array[...] = saved[name]
 
     def begin(self) -> None:
         """Put the agent at the start of an episode, which a loop of no steps does where there is none."""

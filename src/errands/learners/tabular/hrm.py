@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -19,8 +18,8 @@ from errands.kernels.hrm import (
     greedy_options,
     hrm_loop,
 )
-from errands.kernels.stepping import ACTION, MACHINE
-from errands.learners.base import FINITE, Form, Saved, SavedArray
+from errands.kernels.stepping import MACHINE
+from errands.learners.base import FINITE, State, kept
 from errands.learners.hrm.settings import HRMConfig
 from errands.learners.tabular.base import room
 from errands.learners.tabular.machines import CounterfactualLearner, Kind
@@ -33,7 +32,6 @@ class HRM(CounterfactualLearner):
     """One seed of HRM."""
 
     config: HRMConfig
-    OPTIONAL = (ACTION, OPTION)
 
     def __init__(self, task: Task, config: HRMConfig, seed: int, machine: Kind = "agenda") -> None:
         super().__init__(task, config, seed, machine, FIELDS)
@@ -140,21 +138,14 @@ class HRM(CounterfactualLearner):
         actions = self.values.q.argmax(axis=1).astype(np.int8)
         return OptionPolicy(self.machine_states(), first.copy(), controller, actions, self.config.option_limit)
 
-    def fields(self) -> Mapping[int, int]:
-        """How many values each field of the position can have."""
-        edges = len(self.options.target)
-        return {**self.place(), MACHINE: len(self.enumerated), OPTION: edges, FROM: self.world.states}
-
-    def tables(self) -> Form:
-        """What is saved besides the position: the values of options and of the controller, and the option in hand."""
-        values, bounds = self.values, (-FINITE, FINITE)
-        return {
-            "q": SavedArray("float64", values.q.shape, "values by world state, action and option", *bounds),
-            "v": SavedArray("float64", values.v.shape, "their maximum over actions", *bounds),
-            "controller": SavedArray("float64", values.controller.shape, "values by world state and option", *bounds),
-            "gain": SavedArray("float64", (2,), "discounted reward of the option in hand, and the discount so far", *bounds),
+    def state(self) -> State:
+        """The position, the values of options and of the controller, and the option in hand."""
+        values, edges = self.values, len(self.options.target)
+        about = {
+            "q": "values by world state, action and option",
+            "v": "their maximum over actions",
+            "controller": "values by world state and option",
+            "gain": "discounted reward of the option in hand, and the discount so far",
         }
-
-    def arrays(self) -> Saved:
-        """The tables themselves."""
-        return dict(self.values._asdict())
+        where = self.position({MACHINE: len(self.enumerated), OPTION: edges, FROM: self.world.states}, low={OPTION: -1})
+        return {"where": where, **{name: kept(getattr(values, name), text, -FINITE, FINITE) for name, text in about.items()}}

@@ -142,9 +142,9 @@ class CounterfactualLearner(TabularLearner):
     def supply(self) -> None:
         """Nothing is ever missing: the machine is enumerated."""
 
-    def take(self, saved: Saved, lengths: Mapping[str, int]) -> None:
+    def load_arrays(self, saved: Saved, lengths: Mapping[str, int]) -> None:
         """Take the tables back; nothing is known to be settled."""
-        super().take(saved, lengths)
+        super().load_arrays(saved, lengths)
         # A record of what needs no work again; leaving it empty costs time but changes no value.
         self.settled.at.fill(-1)
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from errands.kernels import Repeated
 from errands.kernels import qcorm as kernel
-from errands.kernels.stepping import ACTION
-from errands.learners.base import FINITE, MOST, Form, Saved, SavedArray, refuse
+from errands.learners.base import FINITE, MOST, Saved, State, kept, refuse
 from errands.learners.qcorm.settings import QCoRMConfig
 from errands.learners.tabular.base import TabularLearner, room
 from errands.machines.counting import Quotient
@@ -28,7 +27,6 @@ class QCoRM(TabularLearner):
     """One seed of QCoRM; works with the stepping machine, so nothing grows with 2^N but the states visited."""
 
     config: QCoRMConfig
-    OPTIONAL = (ACTION, kernel.CHOICE)
 
     def __init__(self, task: Task, config: QCoRMConfig, seed: int) -> None:
         super().__init__(task, config, seed, kernel.FIELDS)
@@ -120,45 +118,37 @@ class QCoRM(TabularLearner):
         actions = self.values.q.argmax(axis=1).astype(np.int8)
         return ObjectivePolicy(actions, self.objectives, self.known(), self.quotient.stepper)
 
-    def fields(self) -> Mapping[int, int]:
-        """How many values each field of the position can have."""
-        rows, limit, count = len(self.values.ground), self.world.limit, len(self.objectives)
-        c = kernel
-        return {
-            **self.place(), c.NUMERIC: len(self.machine.status), c.CHOICE: count, c.EXPLOITED: 2, c.ENTERED: limit,
+    def state(self) -> State:
+        """The position, values, running estimates, the episode so far, and the steps to go."""
+        values, table, full = self.values, self.table, self.machine.full
+        (states, actions, count), rows, limit = values.q.shape, len(values.ground), self.world.limit
+        keys, c = len(self.machine.status) * count, kernel
+        counts = {
+            c.NUMERIC: len(self.machine.status), c.CHOICE: count, c.EXPLOITED: 2, c.ENTERED: limit,
             c.OPEN: count + 1, c.GROUNDED: rows + 1, c.PASSED: rows + 1, c.CLEAN: 2,
         }  # fmt: skip
-
-    def tables(self) -> Form:
-        """What is saved besides the position: values, running estimates, the episode so far, and the steps to go."""
-        states, actions, count = self.values.q.shape
-        rows, limit, full = len(self.values.ground), self.world.limit, self.machine.full
-        keys = len(self.machine.status) * count
         # Columns of a grounding transition: world state, action, objective, its duration, whether its choice exploited.
         grounded = np.array([states, actions, count, limit + 1, 2]) - 1
+        slots = (None, "slots")
         return {
-            "values_q": SavedArray("float64", (states, actions, count), "values of each objective", -FINITE, FINITE),
-            "values_v": SavedArray("float64", (states, count), "their maximum over actions", -FINITE, FINITE),
-            "values_shortest_episode": SavedArray("float64", (1,), "running K_mi", 0, np.inf),
-            "values_best_duration": SavedArray("float64", (count,), "running K_op of each objective", 0, np.inf),
-            "values_mask": SavedArray("uint64", (1,), "the remaining subtasks", 0, full),
-            "values_open": SavedArray("int32", (count,), "the objectives open now come first", into=count),
-            "values_ground": SavedArray("int64", (rows, 5), "grounding transitions of the episode", 0, grounded),
-            "values_passed": SavedArray("int64", (rows, 2), "coupled states left: key, time", 0, np.array([keys - 1, limit])),
-            "values_passed_mask": SavedArray("uint64", (rows,), "and the subtasks that remained", 0, full),
-            "eta_mask": SavedArray("uint64", ("slots",), "hash table of coupled states: remaining subtasks", 0, full),
-            "eta_key": SavedArray("int64", ("slots",), "numeric state and objective, -1 for a free slot", -1, keys - 1),
-            "eta_eta": SavedArray("float64", ("slots",), "steps to go, infinite while unknown", 0, np.inf),
-            "eta_used": SavedArray("int64", ("slots",), "how often it was chosen", 0, MOST),
-            "eta_size": SavedArray("int64", (1,), "slots taken", 0, MOST),
+            "where": self.position(counts, low={c.CHOICE: -1}),
+            "values_q": kept(values.q, "values of each objective", -FINITE, FINITE),
+            "values_v": kept(values.v, "their maximum over actions", -FINITE, FINITE),
+            "values_shortest_episode": kept(values.shortest_episode, "running K_mi", 0, np.inf),
+            "values_best_duration": kept(values.best_duration, "running K_op of each objective", 0, np.inf),
+            "values_mask": kept(values.mask, "the remaining subtasks", 0, full),
+            "values_open": kept(values.open, "the objectives open now come first", into=count),
+            "values_ground": kept(values.ground, "grounding transitions of the episode", 0, grounded),
+            "values_passed": kept(values.passed, "coupled states left: key, time", 0, np.array([keys - 1, limit])),
+            "values_passed_mask": kept(values.passed_mask, "and the subtasks that remained", 0, full),
+            "eta_mask": kept(table.mask, "hash table of coupled states: remaining subtasks", 0, full, *slots),
+            "eta_key": kept(table.key, "numeric state and objective, -1 for a free slot", -1, keys - 1, *slots),
+            "eta_eta": kept(table.eta, "steps to go, infinite while unknown", 0, np.inf, *slots),
+            "eta_used": kept(table.used, "how often it was chosen", 0, MOST, *slots),
+            "eta_size": kept(table.size, "slots taken", 0, MOST),
         }
 
-    def arrays(self) -> Saved:
-        """The tables themselves."""
-        values = {f"values_{name}": x for name, x in self.values._asdict().items() if name != "where"}
-        return values | {f"eta_{name}": x for name, x in self.table._asdict().items()}
-
-    def take(self, saved: Saved, lengths: Mapping[str, int]) -> None:
+    def load_arrays(self, saved: Saved, lengths: Mapping[str, int]) -> None:
         """Take the tables back; the hash table may be larger than a new one's."""
         slots, full, count = lengths["slots"], np.uint64(self.machine.full), int(saved["where"][kernel.OPEN])
         # A table that is full, or of another size than a power of two, could make the kernel's search run for ever.
@@ -168,6 +158,6 @@ class QCoRM(TabularLearner):
         refuse(len(set(saved["values_open"][:count].tolist())) == count, "an objective is open twice")
         for name in ("values_mask", "values_passed_mask", "eta_mask"):
             refuse(not (saved[name] & ~full).any(), f"'{name}' has subtasks that the machine lacks")
-        # Replaced first: `super().take` writes into arrays, which must have the saved size by then.
+        # Replaced first: `super().load_arrays` writes into arrays, which must have the saved size by then.
         self.table = self.table._replace(**{name: saved[f"eta_{name}"].copy() for name in self.table._fields})
-        super().take(saved, lengths)
+        super().load_arrays(saved, lengths)

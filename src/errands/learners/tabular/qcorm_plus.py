@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import replace
 
 import numpy as np
 
@@ -19,7 +18,6 @@ from errands.kernels.qcorm_plus.memory import (
     LANDMARKS,
     MARKS,
     NODE,
-    NUMBERS,
     NUMERIC,
     OPEN,
     PLANNED,
@@ -35,7 +33,7 @@ from errands.kernels.qcorm_plus.memory import (
 )
 from errands.kernels.qcorm_plus.plan import after, take_aim
 from errands.kernels.stepping import ACTION, STATE, TIME, start
-from errands.learners.base import Form, Saved, SavedArray, refuse
+from errands.learners.base import Saved, State, kept, refuse
 from errands.learners.qcorm_plus.settings import QCoRMPlusConfig
 from errands.learners.tabular.base import Asked, TabularLearner, room
 from errands.learners.tabular.policies import LandmarkPolicy, episode, settled
@@ -152,67 +150,50 @@ class QCoRMPlus(TabularLearner):
         frozen = settled(self.agenda, self.machine, self.memory, self.settings, self._first)
         return learnt_steps_to_go(self.task, self.agenda, self.world.labels, frozen, self._first, self.config.gamma)
 
-    def fields(self) -> Mapping[int, int]:
-        """How many values each field of the position can have; tables that grow are counted by `take`."""
-        where = {NODE: len(self.agenda.status), NUMERIC: len(self.machine.status)}
-        return {**self.place(), **where, **dict.fromkeys((RANDOM, STALE, TOUCHED, CHANGED, FULL), 2)}
-
-    def form(self) -> Form:
-        """All arrays; the time of the last plan lies before the first step where none was made."""
-        form = dict(super().form())
-        # `where` is saved twice, as the position of every tabular learner and as a part of the memory; `take` compares
-        # them.
-        low = np.array(form["where"].low)
-        low[PLANNED] = -(1 << 60)
-        where = replace(form["where"], low=low)
-        return {**form, "where": where, "memory.where": where}
-
-    def tables(self) -> Form:
-        """What is saved besides the position: the memory, whose arrays have room for more than is in use."""
+    def state(self) -> State:
+        """The memory, which has room for more than is in use; the position is a part of it."""
+        memory, machine = self.memory, self.machine
         states, actions, nodes = self.world.states, self.world.actions, len(self.agenda.status)
         subtasks, labels = len(self.task.machine.subtasks), len(self.world.labels)
-        # Columns of the trace: state, action, next state, landmark reached, whether it was fatal.
+        counts = {NODE: nodes, NUMERIC: len(machine.status)} | dict.fromkeys((RANDOM, STALE, TOUCHED, CHANGED, FULL), 2)
+        # Columns of the trace: state, action, next state, landmark reached, whether it was fatal. A ring written at STEP
+        # modulo its size: what is filled lies at the front until it is full, and then it is all of it.
         least, most = np.array([0, 0, 0, 0, 0]), np.array([states - 1, actions - 1, states - 1, MOST_VALUES, 1])
-        form = {
-            "q": SavedArray("float64", (states, actions, "landmarks"), "value of each landmark for each pair", 0.0, 1.0),
-            "v": SavedArray("float64", (states, "landmarks"), "their maximum over actions", 0.0, 1.0),
-            "last": SavedArray("int32", (states, actions), "the state that a pair led to last, -1 for none", -1, states - 1),
-            "updates": SavedArray("int32", (states, actions), "how often a pair was learnt from", 0, 2**31 - 1),
-            "seen": SavedArray("bool", (states,), "whether actions can be tried there"),
-            "head": SavedArray("int32", (states,), "the newest mark of a cell, -1 for none", low=-1, into="marks"),
-            "mark_cell": SavedArray("int32", ("marks",), "the cell of each mark", into=states),
-            "mark_code": SavedArray("int32", ("marks",), "twice its label, and one where the world ends", into=2 * labels),
-            "mark_next": SavedArray("int32", ("marks",), "an older mark of the same cell, -1 for none", low=-1, into="marks"),
-            "mark_landmark": SavedArray("int32", ("marks",), "the landmark of each mark", into="landmarks"),
-            "label": SavedArray("int32", ("landmarks",), "the label of each landmark", into=labels),
-            "ends": SavedArray("bool", ("landmarks",), "whether the world ends there"),
-            "worth": SavedArray("float64", (nodes, "landmarks"), "planned value by node and landmark", -1.0, 1.0),
-            "choice": SavedArray("int32", (nodes, "landmarks"), "the landmark planned next", into="landmarks"),
-            "weight": SavedArray("float64", ("landmarks",), "what each landmark is worth now", 0.0, 1.0),
-            "open": SavedArray("int32", ("landmarks",), "landmarks of positive weight come first", into="landmarks"),
-            "keys": SavedArray("int64", ("slots",), "hash table of corrections, -1 for free", -1, nodes * states * actions - 1),
-            "values": SavedArray("float64", ("slots",), "corrected values", 0.0, 1.0),
-            "flagged": SavedArray("bool", (nodes,), "nodes that have a correction"),
-            "trace": SavedArray("int32", ("steps", 5), "recent steps", least, most),
-            "numbers": SavedArray("float64", (NUMBERS,), "the value promised now, and the least of a landmark", 0.0, 1.0),
-            "mask": SavedArray("uint64", (1,), "remaining subtasks where nodes are not listed", 0, self.machine.full),
-            "order": SavedArray("int32", (subtasks,), "subtasks in planned order, -1 behind the last", -1, subtasks - 1),
+        trace = memory.trace[: int(self.where[STEP])]
+        marks, landmarks, slots = ("marks",), ("landmarks",), ("slots",)
+        free = nodes * states * actions - 1
+        return {
+            # The time of the last plan lies before the first step where none was made.
+            "where": self.position(counts, low={PLANNED: -(1 << 60)}),
+            "q": kept(memory.q, "value of each landmark for each pair", 0.0, 1.0, None, states, actions, "landmarks"),
+            "v": kept(memory.v, "their maximum over actions", 0.0, 1.0, None, states, "landmarks"),
+            "last": kept(memory.last, "the state that a pair led to last, -1 for none", -1, states - 1),
+            "updates": kept(memory.updates, "how often a pair was learnt from", 0, 2**31 - 1),
+            "seen": kept(memory.seen, "whether actions can be tried there"),
+            "head": kept(memory.head, "the newest mark of a cell, -1 for none", low=-1, into="marks"),
+            "mark_cell": kept(memory.mark_cell, "the cell of each mark", None, None, states, *marks),
+            "mark_code": kept(memory.mark_code, "twice its label, and one where the world ends", None, None, 2 * labels, *marks),
+            "mark_next": kept(memory.mark_next, "an older mark of the same cell, -1 for none", -1, None, "marks", *marks),
+            "mark_landmark": kept(memory.mark_landmark, "the landmark of each mark", None, None, "landmarks", *marks),
+            "label": kept(memory.label, "the label of each landmark", None, None, labels, *landmarks),
+            "ends": kept(memory.ends, "whether the world ends there", None, None, None, *landmarks),
+            "worth": kept(memory.worth, "planned value by node and landmark", -1.0, 1.0, None, nodes, *landmarks),
+            "choice": kept(memory.choice, "the landmark planned next", None, None, "landmarks", nodes, *landmarks),
+            "weight": kept(memory.weight, "what each landmark is worth now", 0.0, 1.0, None, *landmarks),
+            "open": kept(memory.open, "landmarks of positive weight come first", None, None, "landmarks", *landmarks),
+            "keys": kept(memory.keys, "hash table of corrections, -1 for free", -1, free, None, *slots),
+            "values": kept(memory.values, "corrected values", 0.0, 1.0, None, *slots),
+            "flagged": kept(memory.flagged, "nodes that have a correction"),
+            "trace": kept(trace, "recent steps", least, most, None, "steps", 5),
+            "numbers": kept(memory.numbers, "the value promised now, and the least of a landmark", 0.0, 1.0),
+            "mask": kept(memory.mask, "remaining subtasks where nodes are not listed", 0, machine.full),
+            "order": kept(memory.order, "subtasks in planned order, -1 behind the last", -1, subtasks - 1),
         }
-        return {f"memory.{name}": array for name, array in form.items()}
 
-    def arrays(self) -> Saved:
-        """The memory itself, and of the ring of recent steps as much as is filled."""
-        arrays = {f"memory.{name}": array for name, array in self.memory._asdict().items()}
-        # A ring written at STEP modulo its size: what is filled lies at the front until it is full, and then it is all
-        # of it.
-        arrays["memory.trace"] = arrays["memory.trace"][: int(self.where[STEP])]
-        return arrays
-
-    def take(self, saved: Saved, lengths: Mapping[str, int]) -> None:
+    def load_arrays(self, saved: Saved, lengths: Mapping[str, int]) -> None:
         """Take the memory back, once its counts and links are known to stay inside its arrays."""
-        arrays = {name: saved[f"memory.{name}"].copy() for name in Memory._fields}
-        where, count, marks, slots = saved["where"], lengths["landmarks"], lengths["marks"], lengths["slots"]
-        refuse((where == arrays["where"]).all(), "two positions differ")
+        arrays = {name: saved[name].copy() for name in Memory._fields}
+        where, count, marks, slots = arrays["where"], lengths["landmarks"], lengths["marks"], lengths["slots"]
         refuse(1 <= where[LANDMARKS] <= count and where[MARKS] <= marks, "more landmarks or marks than there is room for")
         refuse(where[OPEN] <= count and where[GOAL] < count, "more landmarks are open than there are")
         used = int(where[MARKS])  # the rest of the arrays is room

@@ -9,7 +9,7 @@ import numpy as np
 from errands.kernels import Repeated
 from errands.kernels.q_learning import FIELDS, Rates, crm_loop, greedy_episode, qrm_loop
 from errands.kernels.stepping import ACTION, MACHINE, OUTCOME, STATE
-from errands.learners.base import FINITE, Form, Saved, SavedArray, refuse
+from errands.learners.base import FINITE, Saved, State, kept, refuse
 from errands.learners.qrm.settings import QRMConfig
 from errands.learners.tabular.base import TabularLearner, room
 from errands.learners.tabular.machines import CounterfactualLearner, Kind, LazyMachine
@@ -80,30 +80,22 @@ class QRM(TabularLearner):
         machine = self.machine
         return MachinePolicy(actions, MachineStates(dict(machine.index), machine.stepper.full, machine.kind == "boolean"))
 
-    def fields(self) -> Mapping[int, int]:
-        """How many values each field of the position can have; the machine's states are counted by `take`."""
-        return self.place()
-
-    def tables(self) -> Form:
-        """What is saved besides the position: the machine as far as it was born, and a row of values for each state."""
+    def state(self) -> State:
+        """The machine as far as it was born, and a row of values for each state."""
         subtasks, states = len(self.task.machine.subtasks), len(self.task.machine.states)
-        shape = ("states", self.world.states, self.world.actions)
-        return {
-            "heads": SavedArray(
-                "int32", ("states", 2), "numeric state and number of completions of each machine state",
-                0, np.array([states - 1, subtasks if self.machine.kind == "agenda" else MOST_ORDER]),
-            ),
-            "orders": SavedArray("int32", ("completions",), "the subtasks completed, end to end", into=subtasks),
-            "born": SavedArray("bool", ("states", len(self.world.labels)), "which transitions are known"),
-            "q": SavedArray("float64", shape, "values by machine state, world state and action", -FINITE, FINITE),
-        }  # fmt: skip
-
-    def arrays(self) -> Saved:
-        """The machine packed, and the values of the states that are born."""
+        most = np.array([states - 1, subtasks if self.machine.kind == "agenda" else MOST_ORDER])
         heads, orders = self.machine.pack()
-        return {"heads": heads, "orders": orders, "born": self.machine.born(), "q": self.q[: len(self.machine)]}
+        born, q = self.machine.born(), self.q[: len(self.machine)]
+        about = "numeric state and number of completions of each machine state"
+        return {
+            "where": self.position({}),  # the machine's states are counted by `load_arrays`
+            "heads": kept(heads, about, 0, most, None, "states", 2),
+            "orders": kept(orders, "the subtasks completed, end to end", None, None, subtasks, "completions"),
+            "born": kept(born, "which transitions are known", None, None, None, "states", born.shape[1]),
+            "q": kept(q, "values by machine state, world state and action", -FINITE, FINITE, None, "states", *q.shape[1:]),
+        }
 
-    def take(self, saved: Saved, lengths: Mapping[str, int]) -> None:
+    def load_arrays(self, saved: Saved, lengths: Mapping[str, int]) -> None:
         """Take the machine and its values back."""
         heads, orders = saved["heads"], saved["orders"]
         refuse(len(orders) == heads[:, 1].sum(), "'orders' is not as long as 'heads' says")
@@ -116,6 +108,7 @@ class QRM(TabularLearner):
         refuse(fresh.states[0] == first, "'heads' does not begin with the initial state")
         self.machine = fresh
         self._fill(saved["q"])
+        self.where[:] = saved["where"]
 
 
 class CRM(CounterfactualLearner):
@@ -155,14 +148,7 @@ class CRM(CounterfactualLearner):
         """The greedy policy learnt so far."""
         return MachinePolicy(self.q.argmax(axis=1).T.astype(np.int8), self.machine_states())
 
-    def fields(self) -> Mapping[int, int]:
-        """How many values each field of the position can have."""
-        return {**self.place(), MACHINE: len(self.enumerated)}
-
-    def tables(self) -> Form:
-        """What is saved besides the position: the table."""
-        return {"q": SavedArray("float64", self.q.shape, "values by world state, action and machine state", -FINITE, FINITE)}
-
-    def arrays(self) -> Saved:
-        """The table itself."""
-        return {"q": self.q}
+    def state(self) -> State:
+        """The position and the table."""
+        q = kept(self.q, "values by world state, action and machine state", -FINITE, FINITE)
+        return {"where": self.position({MACHINE: len(self.enumerated)}), "q": q}
