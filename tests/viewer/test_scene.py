@@ -16,11 +16,11 @@ from errands.viewer.scene import action_name, cell_of, diagram, part, posture, s
 def test_a_grid_shows_its_places_and_walls() -> None:
     drawn = scene(errands.load("figure-1"))
     assert (drawn["width"], drawn["height"], drawn["start"]) == (3, 4, 5)
-    assert [(name, cell) for name, _, cell, _ in drawn["places"]] == [("b1", 0), ("b2", 9), ("s", 1)]
-    assert [family for *_, family in drawn["places"]] == [0, 0, 1]
+    places = [(name, x, y, tint) for role, x, y, _, _, name, _, tint in drawn["plan"] if role == "place"]
+    assert places == [("b1", 0, 0, 0), ("b2", 0, 3, 0), ("s", 1, 0, 1)]
     assert drawn["removed"] == ["b1", "b2"]
     office = errands.load("office-3")
-    assert len(scene(office)["walls"]) == len(office.layout.walls)
+    assert sum(role == "wall" for role, *_ in scene(office)["plan"]) == len(office.layout.walls)
 
 
 def test_water_tells_wanted_colours_from_those_to_be_avoided() -> None:

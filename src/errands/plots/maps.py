@@ -18,7 +18,7 @@ from errands.policies.tables import MachinePolicy, ObjectivePolicy, OptionPolicy
 from errands.tables import FAILURE, RUNNING, SUCCESS, Floats
 from errands.tasks.task import Task
 from errands.worlds.grid import GridLayout
-from errands.worlds.picture import TINTS, tints
+from errands.worlds.picture import TINTS, plan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,24 +45,21 @@ def paint_map(axes: Axes, layout: GridLayout) -> None:
     from matplotlib.patheffects import withStroke
 
     halo = withStroke(linewidth=2, foreground="white")
-    for i in range(1, layout.width):
-        axes.plot([i, i], [0, layout.height], color=_GREY, linewidth=0.6, zorder=0)
-    for i in range(1, layout.height):
-        axes.plot([0, layout.width], [i, i], color=_GREY, linewidth=0.6, zorder=0)
-    for cell in layout.blocked:
-        axes.add_patch(Rectangle((cell % layout.width, cell // layout.width), 1, 1, color=_INK, zorder=1))
-    for low, high in layout.walls:
-        x, y = high % layout.width, high // layout.width
-        end = (x, y + 1) if high - low == 1 and layout.width > 1 else (x + 1, y)
-        axes.plot([x, end[0]], [y, end[1]], color=_INK, linewidth=2.4, solid_capstyle="projecting", zorder=4)
-    axes.add_patch(Rectangle((0, 0), layout.width, layout.height, fill=False, linewidth=2.4, edgecolor=_INK, zorder=4))
-    colour = tints(layout.features)
-    for name, cell in layout.places:
-        right, down = centre(layout, cell)
-        axes.add_patch(Rectangle((right - 0.5, down - 0.5), 1, 1, color=TINTS[colour[name]], zorder=-1))
-        axes.text(right - 0.43, down - 0.4, layout.sign(name), ha="left", va="top", fontsize=7.5, zorder=6,
-                  fontweight="bold", color="#444444", path_effects=[halo])  # fmt: skip
-    signs = dict.fromkeys((layout.sign(name), name) for name, _ in layout.places if layout.sign(name) != name)
+    marks = plan(layout)
+    for role, x, y, width, height, _, sign, tint in marks:
+        if role == "line":
+            axes.plot([x, x + width], [y, y + height], color=_GREY, linewidth=0.6, zorder=0)
+        elif role == "wall":
+            axes.plot([x, x + width], [y, y + height], color=_INK, linewidth=2.4, solid_capstyle="projecting", zorder=4)
+        elif role == "border":
+            axes.add_patch(Rectangle((x, y), width, height, fill=False, linewidth=2.4, edgecolor=_INK, zorder=4))
+        else:
+            colour, order = (TINTS[tint], -1) if role == "place" else (_INK, 1)
+            axes.add_patch(Rectangle((x, y), width, height, color=colour, zorder=order))
+        if sign:
+            axes.text(x + 0.07, y + 0.1, sign, ha="left", va="top", fontsize=7.5, zorder=6,
+                      fontweight="bold", color="#444444", path_effects=[halo])  # fmt: skip
+    signs = dict.fromkeys((mark.sign, mark.feature) for mark in marks if mark.sign != mark.feature)
     if signs:
         legend = "    ".join(f"{sign}  {name}" for sign, name in signs)
         axes.text(0, layout.height + 0.15, legend, ha="left", va="top", fontsize=8, color="#444444")

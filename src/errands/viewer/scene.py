@@ -25,7 +25,7 @@ from errands.worlds.base import Observed, numbered
 from errands.worlds.cheetah import BACKWARD, FORWARD
 from errands.worlds.grid import GridLayout
 from errands.worlds.gymnasium.guard import frame
-from errands.worlds.picture import tints
+from errands.worlds.picture import plan, tints
 
 Scene = dict[str, Any]
 PNG = "data:image/png;base64,"
@@ -56,13 +56,11 @@ def _water_scene(task: Task) -> Scene:
 
 def grid_scene(layout: GridLayout) -> Scene:
     """The plan of a grid; its legend has the features whose sign on the map is not their name."""
-    colour = tints(layout.features)
-    places = [[name, layout.sign(name), cell, colour[name]] for name, cell in layout.places]
-    signs = dict.fromkeys((name, sign) for name, sign, *_ in places if sign != name)
+    marks = plan(layout)
+    signs = dict.fromkeys((mark.feature, mark.sign) for mark in marks if mark.sign != mark.feature)
     return {
-        "kind": "grid", "width": layout.width, "height": layout.height, "start": layout.start, "places": places,
-        "blocked": sorted(layout.blocked), "walls": [list(w) for w in sorted(layout.walls)],
-        "legend": [list(pair) for pair in signs],
+        "kind": "grid", "width": layout.width, "height": layout.height, "start": layout.start,
+        "plan": [list(mark) for mark in marks], "legend": [list(pair) for pair in signs],
     }  # fmt: skip
 
 

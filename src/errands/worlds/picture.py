@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,20 +130,64 @@ def grid_svg(layout: GridLayout, agent: int | None = None, path: Sequence[int] =
     return svg(grid_drawing(layout, agent, path))
 
 
+class Mark(NamedTuple):
+    """Something that stands still on a grid, in cells from the top left: an area, or a line where it has no width or no height."""
+
+    role: Literal["place", "line", "blocked", "wall", "border"]
+    x: int
+    y: int
+    width: int
+    height: int
+    feature: str = ""
+    sign: str = ""
+    tint: int = 0
+    """Of a place: its feature, what is written for it, and the number of its colour."""
+
+
+def plan(layout: GridLayout, hidden: Collection[str] = ()) -> tuple[Mark, ...]:
+    """Everything that stands still on a grid: what each painter goes through, in this order. `hidden` features are left out."""
+    tint, across = tints(layout.features), layout.width
+    places = [Mark("place", c % across, c // across, 1, 1, n, layout.sign(n), tint[n]) for n, c in layout.places if n not in hidden]
+    upright = [Mark("line", x, 0, 0, layout.height) for x in range(1, across)]
+    level = [Mark("line", 0, y, across, 0) for y in range(1, layout.height)]
+    blocked = [Mark("blocked", cell % across, cell // across, 1, 1) for cell in sorted(layout.blocked)]
+    # Along the left edge of the higher cell, or along its upper edge.
+    beside = {(low, high): high - low == 1 and across > 1 for low, high in sorted(layout.walls)}
+    walls = [Mark("wall", high % across, high // across, 1 - left, int(left)) for (_, high), left in beside.items()]
+    return (*places, *upright, *level, *blocked, *walls, Mark("border", 0, 0, across, layout.height))
+
+
 def grid_drawing(
     layout: GridLayout, agent: int | None = None, path: Sequence[int] = (), hidden: Collection[str] = ()
 ) -> Drawing:
     """The grid as shapes; features named in `hidden` are left out (boxes that were taken)."""
-    shown = [(name, cell) for name, cell in layout.places if name not in hidden]
-    shapes: list[Shape] = [*_tints(layout, shown), *_lines(layout), *_walls(layout)]
+    marks = plan(layout, hidden)
+    shapes = [_shape(mark) for mark in marks]
     if len(path) > 1:
         shapes.append(Stroke(tuple(_centre(layout, cell) for cell in path), _TRAIL, 3.0))
-    shapes += _labels(layout, shown, agent)
+    texts: dict[int, list[str]] = {}
+    for mark in marks:
+        if mark.role == "place":
+            texts.setdefault(mark.y * layout.width + mark.x, []).append(mark.sign)
+    for cell, signs in texts.items():
+        text = ",".join(signs)
+        shapes.append(Word(*_centre(layout, cell), text, min(17.0, 1.7 * CELL / max(len(text), 1)), _INK))
+    if agent is None and layout.start not in texts:
+        shapes.append(Word(*_centre(layout, layout.start), "A", 17.0, _AGENT))
     if agent is not None:
         x, y = _centre(layout, agent)
-        crowded = any(cell == agent for _, cell in shown)
-        shapes.append(Disc(x + 10, y + 10, 6.0, _AGENT) if crowded else Disc(x, y, 10.0, _AGENT))
+        shapes.append(Disc(x + 10, y + 10, 6.0, _AGENT) if agent in texts else Disc(x, y, 10.0, _AGENT))
     return Drawing(layout.width * CELL + 2 * MARGIN, layout.height * CELL + 2 * MARGIN, tuple(shapes))
+
+
+def _shape(mark: Mark) -> Shape:
+    left, top, width, height = MARGIN + mark.x * CELL, MARGIN + mark.y * CELL, mark.width * CELL, mark.height * CELL
+    right, bottom = left + width, top + height
+    if mark.role == "border":
+        return Stroke(((left, top), (right, top), (right, bottom), (left, bottom), (left, top)), _INK, _WALL)
+    if mark.width and mark.height:
+        return Rectangle(left, top, width, height, TINTS[mark.tint] if mark.role == "place" else _INK)
+    return Stroke(((left, top), (right, bottom)), *((_GREY, 1.0) if mark.role == "line" else (_INK, _WALL)))
 
 
 def tints(features: Iterable[str]) -> dict[str, int]:
@@ -153,76 +197,27 @@ def tints(features: Iterable[str]) -> dict[str, int]:
     return {name: families.index(name.rstrip("0123456789")) % len(TINTS) for name in names}
 
 
-def _corner(layout: GridLayout, cell: int) -> tuple[float, float]:
-    return MARGIN + cell % layout.width * CELL, MARGIN + cell // layout.width * CELL
-
-
 def _centre(layout: GridLayout, cell: int) -> tuple[float, float]:
-    x, y = _corner(layout, cell)
-    return x + CELL / 2, y + CELL / 2
-
-
-def _tints(layout: GridLayout, shown: Sequence[tuple[str, int]]) -> list[Shape]:
-    colour = tints(layout.features)
-    return [Rectangle(*_corner(layout, cell), CELL, CELL, TINTS[colour[name]]) for name, cell in shown]
-
-
-def _lines(layout: GridLayout) -> list[Shape]:
-    right, bottom = MARGIN + layout.width * CELL, MARGIN + layout.height * CELL
-    upright = [MARGIN + i * CELL for i in range(1, layout.width)]
-    level = [MARGIN + i * CELL for i in range(1, layout.height)]
-    return [
-        *(Stroke(((x, MARGIN), (x, bottom)), _GREY, 1.0) for x in upright),
-        *(Stroke(((MARGIN, y), (right, y)), _GREY, 1.0) for y in level),
-    ]
-
-
-def _walls(layout: GridLayout) -> list[Shape]:
-    shapes: list[Shape] = [Rectangle(*_corner(layout, cell), CELL, CELL, _INK) for cell in sorted(layout.blocked)]
-    for low, high in sorted(layout.walls):
-        x, y = _corner(layout, high)
-        # Along the left edge of the higher cell, or along its upper edge.
-        end = (x, y + CELL) if high - low == 1 and layout.width > 1 else (x + CELL, y)
-        shapes.append(Stroke(((x, y), end), _INK, _WALL))
-    right, bottom = MARGIN + layout.width * CELL, MARGIN + layout.height * CELL
-    border = ((MARGIN, MARGIN), (right, MARGIN), (right, bottom), (MARGIN, bottom), (MARGIN, MARGIN))
-    return [*shapes, Stroke(border, _INK, _WALL)]
-
-
-def _labels(layout: GridLayout, shown: Sequence[tuple[str, int]], agent: int | None) -> list[Shape]:
-    texts: dict[int, list[str]] = {}
-    for name, cell in shown:
-        texts.setdefault(cell, []).append(layout.sign(name))
-    words: list[Shape] = []
-    for cell, names in texts.items():
-        text = ",".join(names)
-        words.append(Word(*_centre(layout, cell), text, min(17.0, 1.7 * CELL / max(len(text), 1)), _INK))
-    if agent is None and layout.start not in texts:
-        words.append(Word(*_centre(layout, layout.start), "A", 17.0, _AGENT))
-    return words
+    return MARGIN + (cell % layout.width + 0.5) * CELL, MARGIN + (cell // layout.width + 0.5) * CELL
 
 
 def grid_text(layout: GridLayout, agent: int | None = None, hidden: Collection[str] = ()) -> str:
     """The grid as lines of text, the agent as '@' (or 'A' on its start where no agent is given)."""
-    # Reversed, so that of several features on a cell the one declared first is shown.
-    shown = {cell: layout.sign(name) for name, cell in reversed(layout.places) if name not in hidden}
-    wide = max([1, *(len(text) for text in shown.values())])
-    rule = "+" + "-" * (layout.width * (wide + 1) - 1) + "+"
+    at: dict[str, dict[tuple[int, int], str]] = {"place": {}, "blocked": {}, "beside": {}, "above": {}}
+    for mark in plan(layout, hidden):
+        role = ("beside" if mark.height else "above") if mark.role == "wall" else mark.role
+        # Of several features on a cell the one declared first is shown.
+        at.setdefault(role, {}).setdefault((mark.x, mark.y), mark.sign or "#")
+    here = {} if agent is None else {divmod(agent, layout.width)[::-1]: "@"}
+    start = {divmod(layout.start, layout.width)[::-1]: "A"} if agent is None else {}
+    shown = {**start, **at["place"], **at["blocked"], **here}
+    wide = max([1, *(len(text) for text in at["place"].values())])
+    columns, rule = range(layout.width), "+" + "-" * (layout.width * (wide + 1) - 1) + "+"
     lines = [rule]
-    for row in range(layout.height):
-        cells = range(row * layout.width, (row + 1) * layout.width)
-        marks = [_mark(layout, cell, agent, shown).ljust(wide) for cell in cells]
-        ends = ["|" if (cell, cell + 1) in layout.walls else " " for cell in cells[:-1]] + ["|"]
+    for y in range(layout.height):
+        if y and any((x, y) in at["above"] for x in columns):
+            lines.append("|" + " ".join(("-" if (x, y) in at["above"] else " ") * wide for x in columns) + "|")
+        marks = [shown.get((x, y), ".").ljust(wide) for x in columns]
+        ends = ["|" if (x, y) in at["beside"] else " " for x in columns[1:]] + ["|"]
         lines.append("|" + "".join(mark + end for mark, end in zip(marks, ends, strict=True)))
-        if any((cell, cell + layout.width) in layout.walls for cell in cells) and row < layout.height - 1:
-            closed = [("-" if (cell, cell + layout.width) in layout.walls else " ") * wide for cell in cells]
-            lines.append("|" + " ".join(closed) + "|")
     return "\n".join([*lines, rule]) + "\n"
-
-
-def _mark(layout: GridLayout, cell: int, agent: int | None, shown: dict[int, str]) -> str:
-    if cell == agent:
-        return "@"
-    if cell in layout.blocked:
-        return "#"
-    return shown.get(cell, "A" if agent is None and cell == layout.start else ".")

@@ -28,31 +28,25 @@ function gridView(scene) {
   const centre = (cell) => [(cell % scene.width + 0.5) * CELL, (Math.floor(cell / scene.width) + 0.5) * CELL];
   const corner = (cell) => [cell % scene.width * CELL, Math.floor(cell / scene.width) * CELL];
   const heat = svg("g", { class: "heat" }), arrows = svg("g", { class: "arrows" }), routes = svg("g", { class: "routes" });
-  const signs = svg("g");
-  const places = svg("g"), walls = svg("g", { class: "walls" }), lines = svg("g", { class: "lines" });
+  const places = svg("g"), signs = svg("g"), walls = svg("g", { class: "walls" }), lines = svg("g", { class: "lines" });
   root.append(svg("rect", { class: "floor", width: wide, height: tall }));
-  const marks = scene.places.map(([name, sign, cell, family]) => {
-    const [x, y] = corner(cell);
+  const marks = [];
+  for (const [role, column, row, across, down, name, sign, tint] of scene.plan) {
+    const x = column * CELL, y = row * CELL, width = across * CELL, height = down * CELL;
+    const shape = across && down ? svg("rect", { x, y, width, height }) : svg("path", { d: `M${x} ${y}l${width} ${height}` });
+    if (role !== "place") {
+      if (role === "border") shape.classList.add(role);
+      (role === "line" ? lines : walls).append(shape);
+      continue;
+    }
     const shown = sign.length > 5 ? `${sign.slice(0, 4)}…` : sign;
-    const tint = svg("g", { class: `place tint${family % 6}` }, svg("title", { text: name }), svg("rect", { x, y, width: CELL, height: CELL }));
-    const sizeOf = Math.min(15, 60 / Math.max(shown.length, 1));
-    const text = svg("text", { class: "sign", x: x + CELL / 2, y: y + CELL / 2, text: shown });
-    text.style.fontSize = `${sizeOf}px`;
-    places.append(tint);
+    const tinted = svg("g", { class: `place tint${tint % 6}` }, svg("title", { text: name }), shape);
+    const text = svg("text", { class: "sign", x: x + width / 2, y: y + height / 2, text: shown });
+    text.style.fontSize = `${Math.min(15, 60 / Math.max(shown.length, 1))}px`;
+    places.append(tinted);
     signs.append(text);
-    return [name, tint, text];
-  });
-  for (let i = 1; i < scene.width; i++) lines.append(svg("path", { d: `M${i * CELL} 0V${tall}` }));
-  for (let i = 1; i < scene.height; i++) lines.append(svg("path", { d: `M0 ${i * CELL}H${wide}` }));
-  for (const cell of scene.blocked) {
-    const [x, y] = corner(cell);
-    walls.append(svg("rect", { x, y, width: CELL, height: CELL }));
+    marks.push([name, tinted, text]);
   }
-  for (const [low, high] of scene.walls) {
-    const [x, y] = corner(high);
-    walls.append(svg("path", { d: high - low === 1 && scene.width > 1 ? `M${x} ${y}v${CELL}` : `M${x} ${y}h${CELL}` }));
-  }
-  walls.append(svg("rect", { class: "border", width: wide, height: tall }));
   const agent = svg("g", { class: "agent" }, svg("circle", { r: 9 }));
   root.append(places, heat, lines, walls, arrows, routes, signs, agent);
   root.style.maxWidth = `${scene.width * 84}px`;
@@ -78,7 +72,7 @@ function gridView(scene) {
       clear(arrows);
       clear(heat);
       if (!map) return;
-      const closed = new Set(scene.blocked);
+      const closed = new Set(scene.plan.filter(([role]) => role === "blocked").map(([, x, y]) => y * scene.width + x));
       const free = map.actions.map((_, cell) => cell).filter((cell) => !closed.has(cell));
       const steps = map.steps?.map((n) => (n === null ? null : -n));
       if (withHeat && (map.values ?? steps)) paintHeat(map.values ?? steps, free, map.values ? "value" : "steps to the next completion:");
