@@ -175,6 +175,15 @@ class Evaluation:
         """The steps in the environment that the evaluation itself took; an exact expectation takes none."""
         return round(self.episodes * self.episode_length) if self.episodes else 0
 
+    @property
+    def rank(self) -> tuple[float, float]:
+        """Lower is better: success first, then length."""
+        return -float(self.success), self.episode_length
+
+    def better_than(self, other: Evaluation) -> bool:
+        """Whether its policy succeeds more often, or as often in fewer steps."""
+        return self.rank < other.rank
+
     def gap(self, best: float | None) -> float | None:
         """Steps above the optimum; None where success is not sure, or either number is not known exactly."""
         if best is None or not self.sure or not self.exact:

@@ -8,7 +8,7 @@ import pytest
 
 import errands
 from errands.learners import make_learner
-from errands.oracle.episode import LANES, Pair, play, play_many, walk
+from errands.oracle.episode import LANES, TaskStepper, play, play_many, walk
 from errands.oracle.optimum import optimum
 from errands.tables import FAILURE, RUNNING, SUCCESS
 from errands.tasks import Task, load
@@ -50,20 +50,20 @@ UP, RIGHT, DOWN, LEFT = range(4)
 
 
 def test_subtasks_and_features_are_told_as_they_are_completed(grid):
-    pair = Pair(grid(["Abs"], "any_order(b, after=s)"))
-    first = pair.step(0, pair.stepper.start, RIGHT)
+    task_stepper = TaskStepper(grid(["Abs"], "any_order(b, after=s)"))
+    first = task_stepper.step(0, task_stepper.stepper.start, RIGHT)
     assert (first.world_state, first.status, first.completed, first.reward) == (1, RUNNING, ("b",), 0.0)
-    last = pair.step(1, first.machine_state, RIGHT)
+    last = task_stepper.step(1, first.machine_state, RIGHT)
     assert (last.status, last.completed, last.reward) == (SUCCESS, ("s",), 1.0)
 
 
 def test_a_fatal_feature_completes_nothing():
     task = load("office-1")
-    pair = Pair(task)
+    task_stepper = TaskStepper(task)
     layout = task.layout
     fatal = dict(layout.places)["decoration"]
-    landing = pair.step(layout.move(fatal, LEFT), pair.stepper.start, RIGHT)
-    assert (landing.status, landing.completed) == (FAILURE, ())
+    result = task_stepper.step(layout.move(fatal, LEFT), task_stepper.stepper.start, RIGHT)
+    assert (result.status, result.completed) == (FAILURE, ())
 
 
 def test_signals_are_paid_and_the_worlds_own_end_is_a_failure():
@@ -78,9 +78,9 @@ initial = "u0"
 success = ["u1"]
 transitions = ["u0 -> u0 : goal & ~never ; -reward", "u0 -> u1 : never & ~goal ; 1"]
 """
-    pair = Pair(Task.from_toml(text))
-    landing = pair.step(14, pair.stepper.start, 2)
-    assert (landing.world_state, landing.reward, landing.status) == (15, -1.0, FAILURE)
+    task_stepper = TaskStepper(Task.from_toml(text))
+    result = task_stepper.step(14, task_stepper.stepper.start, 2)
+    assert (result.world_state, result.reward, result.status) == (15, -1.0, FAILURE)
 
 
 @pytest.mark.parametrize("env", ["CartPole-v1", "Pendulum-v1"])

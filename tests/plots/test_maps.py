@@ -7,9 +7,9 @@ import pytest
 import errands
 from errands.errors import TaskError
 from errands.learners import make_learner
-from errands.oracle.episode import Pair
+from errands.oracle.episode import TaskStepper
 from errands.plots.maps import (
-    MOST_MAPS,
+    MAX_MAPS,
     Leg,
     centre,
     draw_policies,
@@ -48,7 +48,7 @@ class Stubborn:
 def test_a_policy_that_fails_has_an_unfinished_leg_and_the_title_says_so():
     value = routes(FIGURE_1, errands.optimum(FIGURE_1), Stubborn(), "stubborn")
     assert value.routes[0].legs[-1].objective is None
-    titles = [axes.get_title() for axes in draw_routes(value, FIGURE_1).axes]
+    titles = [axes.get_title() for axes in draw_routes(value).axes]
     assert titles == [f"figure-1, stubborn: no success in {FIGURE_1.world.limit} steps", "figure-1, optimal: 10 steps"]
 
 
@@ -112,19 +112,19 @@ def test_cells_that_fail_the_episode_have_no_arrow():
     value = policy_maps(learner.task, learner.policy, learner)
     layout = learner.task.layout
     assert value.deadly == tuple(sorted(c for name, c in layout.places if name == "decoration"))
-    assert len(draw_policies(value, learner.task).axes) == 3
+    assert len(draw_policies(value).axes) == 3
 
 
 def test_more_maps_than_fit_are_counted():
     learner = trained("visit-20", "qcorm-0", 100)
     value = policy_maps(learner.task, learner.policy, learner)
-    assert (len(value.maps), value.left_out) == (MOST_MAPS, 4)
+    assert (len(value.maps), value.left_out) == (MAX_MAPS, 4)
 
 
 def test_a_policy_that_goes_round_is_followed_once_round(monkeypatch):
     """Untrained CRM walks up into the wall for ever; the limit of the world is 1,000 steps."""
-    steps, step = [], Pair.step
-    monkeypatch.setattr(Pair, "step", lambda pair, *words: steps.append(words) or step(pair, *words))
+    steps, step = [], TaskStepper.step
+    monkeypatch.setattr(TaskStepper, "step", lambda task_stepper, *words: steps.append(words) or step(task_stepper, *words))
     learner = make_learner(errands.load("office-2"), "crm")
     assert len(policy_maps(learner.task, learner.policy, learner).maps) == 1
     assert len(steps) < learner.task.layout.height

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from errands.runs.request import Request
 from errands.runs.sweep import train_run
 from errands.tasks import Task, load
 from errands.viewer.api import Api
-from errands.viewer.server import application, listen, names_of, runner
+from errands.viewer.server import REQUEST_SECONDS, application, listen, names_of, runner
 
 HANGS = 120
 """Seconds after which an answer is taken never to come."""
@@ -90,10 +91,16 @@ class Served:
 @pytest.fixture(scope="session")
 def served(runs: Path) -> Iterator[Served]:
     """The server, as `errands view` starts it."""
+    with serving(Api(runs)) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def serving(api: Api, seconds: float = REQUEST_SECONDS) -> Iterator[Served]:
+    """A server of its own, which waits so long for a request."""
     sock = listen("127.0.0.1", 0)
     port = sock.getsockname()[1]
-    api = Api(runs)
-    server = runner(application(api, TOKEN, *names_of("127.0.0.1", port)))
+    server = runner(application(api, TOKEN, *names_of("127.0.0.1", port), seconds), seconds)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
     thread.start()
     while not server.started:
@@ -103,3 +110,9 @@ def served(runs: Path) -> Iterator[Served]:
     server.should_exit = True
     thread.join()
     sock.close()
+
+
+@pytest.fixture
+def another_server() -> Callable[..., contextlib.AbstractContextManager[Served]]:
+    """A server of a test's own, made with settings of its own."""
+    return serving

@@ -13,9 +13,10 @@ import pytest
 import errands
 from errands.machines import couple, unfold_agenda
 from errands.runs.folder import open_run
-from errands.viewer import training
+from errands.viewer.api import Api
 from errands.viewer.export import export_html
 from errands.viewer.sources import replay_policy, replay_stored
+from errands.viewer.training import PageTrainer
 
 CHROMIUM = Path("/usr/bin/chromium")
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason="there is no /usr/bin/chromium to show the page in")
@@ -210,6 +211,14 @@ def test_runs_are_compared(page: Any, served: Any) -> None:
     shot(page, "compare")
 
 
+def test_a_figure_that_no_module_draws_is_shown_as_an_image(page: Any, served: Any) -> None:
+    page.goto(f"{served.link}#tab=compare&with=fig")
+    page.get_by_role("button", name="bars").click()
+    page.get_by_role("img", name="training steps to the first optimum").wait_for()
+    page.wait_for_function("document.querySelector('img.figure').naturalWidth > 100")
+    assert "figure=bars" in page.url
+
+
 def test_the_slider_shows_exact_sizes(page: Any, served: Any) -> None:
     page.goto(f"{served.link}#tab=sizes&family=delivery&n=2")
     shown = awaited(page, ".sizes .value")
@@ -292,8 +301,13 @@ def test_a_grid_is_drawn_with_the_mouse_and_trained(page: Any, served: Any) -> N
     shot(page, "editor-trained")
 
 
-def test_training_from_the_page_is_cancelled(page: Any, served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training, "MOST_STEPS", 10**12)  # it would not end by itself, however late the button is pressed
+def test_training_from_the_page_is_cancelled(page: Any, another_server: Any, tmp_path: Path) -> None:
+    # More steps than would end by themselves, however late the button is pressed.
+    with another_server(Api(tmp_path, trainer=PageTrainer(tmp_path, max_steps=10**12))) as served:
+        _cancel(page, served)
+
+
+def _cancel(page: Any, served: Any) -> None:
     page.goto(f"{served.link}#tab=editor")
     page.wait_for_selector(".board .cell")
     page.locator("select[aria-label='begin with']").select_option("delivery-4")

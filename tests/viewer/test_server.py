@@ -22,7 +22,7 @@ import pytest
 
 from errands.errors import ConfigError
 from errands.viewer import server
-from errands.viewer.api import Question
+from errands.viewer.api import Api, Question
 from errands.viewer.gate import Gate
 from errands.viewer.server import Answers, listen, names_of
 
@@ -61,28 +61,28 @@ def test_a_port_that_is_taken_is_told() -> None:
             listen("127.0.0.1", taken.getsockname()[1])
 
 
-def test_a_connection_on_which_no_request_comes_is_closed(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "REQUEST_SECONDS", 0.3)
-    for said in (b"", b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: "):
-        with socket.create_connection(("127.0.0.1", served.port), timeout=HANGS) as client:
-            client.sendall(said)
-            with contextlib.suppress(ConnectionResetError):
-                assert client.recv(1) == b""
+def test_a_connection_on_which_no_request_comes_is_closed(another_server: Any, runs: Path) -> None:
+    with another_server(Api(runs), seconds=0.3) as server:
+        for said in (b"", b"GET / HTTP/1.1\r\nHost: x\r\nX-Slow: "):
+            with socket.create_connection(("127.0.0.1", server.port), timeout=HANGS) as client:
+                client.sendall(said)
+                with contextlib.suppress(ConnectionResetError):
+                    assert client.recv(1) == b""
 
 
-def test_a_body_that_never_comes_is_not_waited_for(served: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    client = http.client.HTTPConnection("127.0.0.1", served.port, timeout=HANGS)
-    with contextlib.closing(client):
+def test_a_body_that_never_comes_is_not_waited_for(another_server: Any, runs: Path) -> None:
+    with another_server(Api(runs), seconds=2.0) as server, contextlib.closing(
+        http.client.HTTPConnection("127.0.0.1", server.port, timeout=HANGS)
+    ) as client:
         # On a connection that has been asked something the clock for a first request no longer runs.
         client.request("GET", f"/{TOKEN}/api/runs")
         assert client.getresponse().read()
-        monkeypatch.setattr(server, "REQUEST_SECONDS", 0.2)
         client.putrequest("POST", f"/{TOKEN}/api/check")
         client.putheader("Content-Type", "application/json")
         client.putheader("Content-Length", "100")
         client.endheaders()
         answer = client.getresponse()
-        assert (answer.status, b"did not come within 0.2 seconds" in answer.read()) == (400, True)
+        assert (answer.status, b"did not come within 2 seconds" in answer.read()) == (400, True)
 
 
 @pytest.mark.parametrize("seed", ["²", "٣", "1e3", "-1", "9" * 30])
@@ -107,8 +107,7 @@ def test_pipes_in_a_run_folder_do_not_hold_up_the_server(served: Any, runs: Path
         shutil.rmtree(folder)
 
 
-def test_an_answer_is_computed_once_for_all_who_ask_and_faults_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "MOST_KEPT", 30)
+def test_an_answer_is_computed_once_for_all_who_ask_and_faults_are_not_kept() -> None:
     computed: list[str] = []
 
     def answer(key: str) -> list[str]:
@@ -122,7 +121,7 @@ def test_an_answer_is_computed_once_for_all_who_ask_and_faults_are_not_kept(monk
         return Question(key, lambda: answer(key), slow=True)
 
     async def ask() -> None:
-        answers = Answers()
+        answers = Answers(max_bytes=30)
         assert await asyncio.gather(*(answers.to(question("a")) for _ in range(20))) == [b'["aaaaaaaaaa"]'] * 20
         assert computed == ["a"]
         for _ in range(2):
@@ -141,7 +140,7 @@ def test_slow_answers_hold_up_only_each_other() -> None:
     gate = threading.Event()
 
     async def ask() -> None:
-        answers = Answers()
+        answers = Answers(max_bytes=30)
         slow = [asyncio.create_task(answers.to(Question(i, gate.wait, slow=True))) for i in range(60)]
         try:
             await asyncio.sleep(0.05)

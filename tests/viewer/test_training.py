@@ -15,8 +15,7 @@ from errands.runs.folder import RunFolder, create, open_run
 from errands.runs.request import Request
 from errands.tasks import load
 from errands.tasks.catalogue import task_text
-from errands.viewer import training
-from errands.viewer.training import MOST_STEPS, PageTrainer, asked
+from errands.viewer.training import PageTrainer, training_request
 from errands.worlds.imports import allow
 
 from .conftest import HANGS
@@ -32,8 +31,8 @@ def trainer(tmp_path: Path) -> Iterator[PageTrainer]:
 
 
 def test_a_request_has_a_text_and_may_leave_out_the_rest() -> None:
-    assert asked({"text": "t"}) == ("t", "qcorm", 50_000, 0)
-    assert asked({"text": "t", "learner": "crm", "steps": 9, "seed": 2}) == ("t", "crm", 9, 2)
+    assert training_request({"text": "t"}) == ("t", "qcorm", 50_000, 0)
+    assert training_request({"text": "t", "learner": "crm", "steps": 9, "seed": 2}) == ("t", "crm", 9, 2)
 
 
 @pytest.mark.parametrize(
@@ -41,13 +40,13 @@ def test_a_request_has_a_text_and_may_leave_out_the_rest() -> None:
 )
 def test_a_request_of_another_shape_is_refused(body: Any) -> None:
     with pytest.raises(ConfigError, match="a request to train has a text"):
-        asked(body)
+        training_request(body)
 
 
 def test_what_the_page_does_not_train_is_refused_and_leaves_no_folder(trainer: PageTrainer) -> None:
     with pytest.raises(UnknownName, match="did you mean 'qcorm'"):
         trainer.start(FIGURE, "qcrom", 10, 0)
-    for steps in (0, MOST_STEPS + 1):
+    for steps in (0, trainer.max_steps + 1):
         with pytest.raises(ConfigError, match="the page trains 1 to 2,000,000"):
             trainer.start(FIGURE, "crm", steps, 0)
     with pytest.raises(ConfigError, match="the world of 'water-2' is continuous"):
@@ -111,11 +110,8 @@ def test_code_of_a_module_is_trained_once_the_server_was_told_to_import_it(
     assert (result.final_length, result.optimum, result.error) == (6, 6, None)
 
 
-def test_only_so_many_are_trained_at_once_and_each_can_be_cancelled(
-    trainer: PageTrainer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(training, "MOST_AT_ONCE", 1)
-    monkeypatch.setattr(training, "MOST_STEPS", 10**12)  # more than are over before it is cancelled
+def test_only_so_many_are_trained_at_once_and_each_can_be_cancelled(tmp_path: Path) -> None:
+    trainer = PageTrainer(tmp_path / "runs", max_steps=10**12, max_at_once=1)  # more steps than are over before it is cancelled
     name = trainer.start(FIGURE, "crm", 10**12, 0)
     with pytest.raises(ConfigError, match="1 runs are being trained; cancel one or wait"):
         trainer.start(FIGURE, "crm", 10, 0)

@@ -12,7 +12,7 @@ from errands.errors import TaskError
 from errands.kernels.absorption import absorb
 from errands.machines.numeric import Transition
 from errands.machines.stepping import State
-from errands.oracle.episode import Pair, Policy
+from errands.oracle.episode import Policy, TaskStepper
 from errands.oracle.product import DUST
 from errands.tables import FAILURE, RUNNING, SUCCESS, Floats, Ints
 from errands.tasks.task import Task
@@ -23,7 +23,7 @@ PASSES = 5_000
 DONE, FAILED = -1, -2
 
 
-class Way(NamedTuple):
+class Edge(NamedTuple):
     """One way on: its probability, the node reached (or DONE, or FAILED), the reward."""
 
     chance: float
@@ -46,7 +46,7 @@ class Chain:
         return len(self.first) - 1
 
     @staticmethod
-    def of(starts: Sequence[tuple[int, float]], ways: Iterable[Sequence[Way]]) -> Chain:
+    def of(starts: Sequence[tuple[int, float]], ways: Iterable[Sequence[Edge]]) -> Chain:
         """The chain with these ways on from each node."""
         rows = list(ways)
         first = np.cumsum([0, *map(len, rows)]).astype(np.int32)
@@ -67,9 +67,9 @@ class Solved(NamedTuple):
 
 def build(policy: Policy, task: Task, most: int = MAX_NODES) -> Chain:
     """Follow the policy through every outcome; a node is a world state with a context (machine state, memory)."""
-    pair = Pair(task)
-    table, stepper, names = pair.table, pair.stepper, pair.world.signals
-    states, labels = pair.world.states, pair.world.labels
+    task_stepper = TaskStepper(task)
+    table, stepper, names = task_stepper.table, task_stepper.stepper, task_stepper.world.signals
+    states, labels = task_stepper.world.states, task_stepper.world.labels
     # A context is a machine state with the policy's memory; 0 is that of the start, so start nodes are world states.
     contexts: dict[tuple[State, Hashable], int] = {(stepper.start, None): 0}
     listed: list[tuple[State, Hashable]] = [(stepper.start, None)]

@@ -35,7 +35,7 @@ class Policy(Protocol):
         ...
 
 
-class Landing(NamedTuple):
+class StepResult(NamedTuple):
     """Where a step ended: the states, the reward, RUNNING or how the episode ended, the objectives it completed."""
 
     world_state: int
@@ -46,7 +46,7 @@ class Landing(NamedTuple):
     machine_step: Step
 
 
-class Pair:
+class TaskStepper:
     """A finite world and its agenda machine side by side; machine steps are remembered by state and label."""
 
     def __init__(self, task: Task) -> None:
@@ -57,7 +57,7 @@ class Pair:
         self.stepper = Stepper(task.machine)
         self._steps: dict[tuple[State, int], tuple[Step, tuple[str, ...]]] = {}
 
-    def step(self, world_state: int, machine_state: State, action: int, outcome: int = 0) -> Landing:
+    def step(self, world_state: int, machine_state: State, action: int, outcome: int = 0) -> StepResult:
         """Take an action with one of its outcomes."""
         where = (world_state, action, outcome)
         step, names = self._machine_step(machine_state, int(self.table.label[where]))
@@ -69,7 +69,7 @@ class Pair:
         if step.transition is not None:
             signals = {name: float(self.table.signal[(k, *where)]) for k, name in enumerate(self.world.signals)}
             paid = step.transition.reward.paid(signals)
-        return Landing(
+        return StepResult(
             world_state=int(self.table.next[where]), machine_state=step.state, reward=paid, status=status,
             completed=names, machine_step=step,
         )  # fmt: skip
@@ -82,7 +82,7 @@ class Pair:
         return self._steps[key]
 
 
-class Moved(NamedTuple):
+class EpisodeStep(NamedTuple):
     """One step of an episode: what was done, what it brought about, and where world and machine are then."""
 
     world_state: Any
@@ -101,7 +101,7 @@ class Moved(NamedTuple):
     """Whether it was the last step."""
 
 
-def episode(policy: Policy, task: Task, seed: int = 0, env: gym.Env[Any, Any] | None = None) -> Iterator[Moved]:
+def episode(policy: Policy, task: Task, seed: int = 0, env: gym.Env[Any, Any] | None = None) -> Iterator[EpisodeStep]:
     """The start, then every step of one episode, cut off at the world's limit; chance is drawn from the seed.
 
     Played in the tables of a finite world, elsewhere in `env` (a fresh environment of the world if none is given, which
@@ -112,21 +112,21 @@ def episode(policy: Policy, task: Task, seed: int = 0, env: gym.Env[Any, Any] | 
     )
 
 
-def _in_tables(policy: Policy, task: Task, seed: int) -> Iterator[Moved]:
-    pair = Pair(task)
-    table, rng = pair.table, np.random.Generator(np.random.PCG64(seed))
+def _in_tables(policy: Policy, task: Task, seed: int) -> Iterator[EpisodeStep]:
+    task_stepper = TaskStepper(task)
+    table, rng = task_stepper.table, np.random.Generator(np.random.PCG64(seed))
     start = draw(table.start_cumulative, rng)
-    s, state = int(table.starts[start]), pair.stepper.start
+    s, state = int(table.starts[start]), task_stepper.stepper.start
     memory: Hashable = None
     # Features of the start are shown, but the machine reads features from the first step on.
-    yield Moved(s, state, RUNNING, features=pair.world.labels[int(table.start_label[start])])
+    yield EpisodeStep(s, state, RUNNING, features=task_stepper.world.labels[int(table.start_label[start])])
     for left in reversed(range(task.world.limit)):
         action, memory = policy.act(s, state, memory)
         outcome = draw(table.cumulative[s, action], rng)
-        features = pair.world.labels[int(table.label[s, action, outcome])]
-        s, state, reward, status, completed, step = pair.step(s, state, action, outcome)
+        features = task_stepper.world.labels[int(table.label[s, action, outcome])]
+        s, state, reward, status, completed, step = task_stepper.step(s, state, action, outcome)
         over = status != RUNNING or left == 0
-        yield Moved(
+        yield EpisodeStep(
             world_state=s, machine_state=state, status=status, action=action, features=features,
             completed=completed, reward=reward, machine_step=step, over=over,
         )  # fmt: skip
@@ -134,7 +134,7 @@ def _in_tables(policy: Policy, task: Task, seed: int) -> Iterator[Moved]:
             return
 
 
-def _in_env(policy: Policy, task: Task, seed: int, given: gym.Env[Any, Any] | None) -> Iterator[Moved]:
+def _in_env(policy: Policy, task: Task, seed: int, given: gym.Env[Any, Any] | None) -> Iterator[EpisodeStep]:
     env = numbered(task.world) if given is None else given
     tabled = task.finite.states if task.finite is not None and task.tried else None
     try:
@@ -152,14 +152,14 @@ def _in_env(policy: Policy, task: Task, seed: int, given: gym.Env[Any, Any] | No
             env.close()
 
 
-def _stepped(task: Task, seed: int, env: gym.Env[Any, Any]) -> Generator[Moved, Any, None]:
+def _stepped(task: Task, seed: int, env: gym.Env[Any, Any]) -> Generator[EpisodeStep, Any, None]:
     """An episode in an environment, which is sent the action of each step, until `over`."""
     stepper = Stepper(task.machine)
     observation, info = env.reset(seed=seed)
     state = stepper.start
-    action = yield Moved(_seen(env, observation), state, RUNNING, features=frozenset(info.get("features", ())))
+    action = yield EpisodeStep(_state_of(env, observation), state, RUNNING, features=frozenset(info.get("features", ())))
     for left in reversed(range(task.world.limit)):
-        observation, _, terminated, truncated, info = env.step(_done(env, action))
+        observation, _, terminated, truncated, info = env.step(_decoded_action(env, action))
         features = frozenset(info.get("features", ()))
         step = stepper.step(state, features)
         completed = stepper.completed(state, step)
@@ -168,19 +168,19 @@ def _stepped(task: Task, seed: int, env: gym.Env[Any, Any]) -> Generator[Moved, 
         if status == RUNNING and terminated:
             status = FAILURE
         over = status != RUNNING or truncated or left == 0
-        action = yield Moved(
-            world_state=_seen(env, observation), machine_state=state, status=status, action=action, features=features,
+        action = yield EpisodeStep(
+            world_state=_state_of(env, observation), machine_state=state, status=status, action=action, features=features,
             completed=completed, reward=reward, machine_step=step, over=over,
         )  # fmt: skip
 
 
-def _seen(env: gym.Env[Any, Any], observation: Any) -> Any:
+def _state_of(env: gym.Env[Any, Any], observation: Any) -> Any:
     """The observation as policies see it: numbers count from 0."""
     space = env.observation_space
     return int(observation) - int(space.start) if isinstance(space, gym.spaces.Discrete) else observation
 
 
-def _done(env: gym.Env[Any, Any], action: Any) -> Any:
+def _decoded_action(env: gym.Env[Any, Any], action: Any) -> Any:
     """The environment's action: policies count from 0, and give numbers between -1 and 1 for bounded Boxes."""
     return doing(env.action_space).make(action)
 
@@ -276,8 +276,8 @@ class _Lane:
 
     env: gym.Env[Any, Any]
     number: int
-    steps: Generator[Moved, Any, None]
-    moved: Moved
+    steps: Generator[EpisodeStep, Any, None]
+    moved: EpisodeStep
     memory: Hashable = None
     length: int = 0
     total: float = 0.0

@@ -11,7 +11,7 @@ import numpy as np
 
 from errands.errors import TaskError
 from errands.kernels.search import DEAD, DONE, breadth_first
-from errands.oracle.episode import Pair
+from errands.oracle.episode import TaskStepper
 from errands.oracle.optimum import least_steps
 from errands.oracle.product import RANDOM_BYTES, Product, product
 from errands.tables import Flags, Ints
@@ -66,16 +66,16 @@ def one_policy_per_subtask(task: Task, nodes: int = MAX_NODES) -> OnePolicy:
 
 def _result(search: _Search, steps: list[tuple[int, int, str]]) -> OnePolicy:
     """The walk in words; a FREE leg is named after the subtask that it completes."""
-    crossed, pair = search.crossed, search.pair
+    crossed, task_stepper = search.crossed, search.task_stepper
     path, objectives, unnamed = [steps[0][0] % crossed.world.states], list[str](), 0
     for here, action, label in steps:
         m, s = divmod(here, crossed.world.states)
-        landing = pair.step(s, crossed.state(m), action)
-        path.append(landing.world_state)
+        result = task_stepper.step(s, crossed.state(m), action)
+        path.append(result.world_state)
         objectives.append(label)
         unnamed += label == FREE
-        if unnamed and landing.completed:
-            objectives[-unnamed:] = [landing.completed[0]] * unnamed
+        if unnamed and result.completed:
+            objectives[-unnamed:] = [result.completed[0]] * unnamed
             unnamed = 0
     actions = tuple(action for _, action, _ in steps)
     return OnePolicy(len(steps), int(search.least), tuple(path), actions, tuple(objectives), search.tried)
@@ -95,7 +95,7 @@ class _Search:
 
     def __init__(self, crossed: Product, nodes: int) -> None:
         self.crossed, self.limit, self.tried, self.cut = crossed, nodes, 0, False
-        self.pair = Pair(crossed.task)
+        self.task_stepper = TaskStepper(crossed.task)
         self.togo, _ = least_steps(crossed)
         self.origin = crossed.starts[0][0]
         self.least = float(self.togo[self.origin])
@@ -110,7 +110,7 @@ class _Search:
         where all objectives are such subtasks one FREE objective stands for them. That is exact unless some state
         offers both kinds; then every objective binds.
         """
-        stepper = self.pair.stepper
+        stepper = self.task_stepper.stepper
         own = {name for name, bits in stepper.bits_of.items() if bits & (bits - 1) == 0}
         open_ = [stepper.alternatives(self.crossed.state(m)) for m in range(len(self.crossed.u))]
         if any(own & set(names) and not own >= set(names) for names in open_):

@@ -15,7 +15,7 @@ from errands.kernels.stepping import advance
 from errands.machines.counting import Word, completion_words
 from errands.machines.stepping import State
 from errands.machines.unfolding import couple, unfold_agenda
-from errands.oracle.episode import Landing, Pair, Policy, strayed
+from errands.oracle.episode import Policy, StepResult, TaskStepper, strayed
 from errands.oracle.product import BUDGET, RANDOM_BYTES, Product, product
 from errands.oracle.water import CELLS, Script, machine_of, replayed, shortest
 from errands.tables import RUNNING, SUCCESS, AgendaTable, Floats, Ints
@@ -192,28 +192,28 @@ def _retrace(crossed: Product, states: list[int]) -> dict[int, int]:
     return plan
 
 
-def _index(crossed: Product, landing: Landing) -> int:
+def _index(crossed: Product, result: StepResult) -> int:
     """The product state of a landing: -1 for success, -2 for failure."""
-    if landing.status != RUNNING:
-        return -1 if landing.status == SUCCESS else -2
-    return crossed.number[landing.machine_state] * crossed.world.states + landing.world_state
+    if result.status != RUNNING:
+        return -1 if result.status == SUCCESS else -2
+    return crossed.number[result.machine_state] * crossed.world.states + result.world_state
 
 
 def follow(
     crossed: Product, best: Mapping[int, int] | Ints, limit: int
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]:
     """World states, actions and completed objectives by likeliest outcomes; empty if `limit` steps do not succeed."""
-    pair, chance = Pair(crossed.task), crossed.chance
+    task_stepper, chance = TaskStepper(crossed.task), crossed.chance
     here = max(crossed.starts, key=lambda start: start[1])[0]
     path, actions, order = [here % crossed.world.states], list[int](), list[str]()
     while here >= 0 and len(actions) < limit:
         m, s = divmod(here, crossed.world.states)
         action = int(best[here])
-        landing = pair.step(s, crossed.state(m), action, int(np.argmax(chance[s, action])))
-        here = _index(crossed, landing)
-        path.append(landing.world_state)
+        result = task_stepper.step(s, crossed.state(m), action, int(np.argmax(chance[s, action])))
+        here = _index(crossed, result)
+        path.append(result.world_state)
         actions.append(action)
-        order.extend(landing.completed)
+        order.extend(result.completed)
     return (tuple(path), tuple(actions), tuple(order)) if here == -1 else ((), (), ())
 
 
@@ -416,13 +416,13 @@ def steps_to_go(task: Task) -> dict[str, float]:
     breadth_first(crossed.world.table, crossed.following, crossed.starts[0][0], level, True)
     entered = _entered(crossed, togo, level)
     coupled = couple(unfold_agenda(task.machine))
-    pair, least = Pair(task), dict[str, float]()
+    task_stepper, least = TaskStepper(task), dict[str, float]()
     for state, group in zip(coupled.agenda.states, coupled.groups, strict=True):
         values: dict[str | None, float] = {}
-        if pair.stepper.status[state[0]] == SUCCESS:
+        if task_stepper.stepper.status[state[0]] == SUCCESS:
             values = {None: 0.0}
         elif (m := crossed.number.get(state, -1)) in entered:
-            values = _by_objective(crossed, pair, togo, m, entered[m])
+            values = _by_objective(crossed, task_stepper, togo, m, entered[m])
         for j in group:
             if (steps := values.get(coupled.states[j][1])) is not None:
                 label = str(coupled.labels[j])
@@ -448,7 +448,7 @@ def _entered(crossed: Product, togo: Floats, level: Ints) -> dict[int, int]:
     return {m: cell for m, (whole, cell) in best.items() if np.isfinite(whole)}
 
 
-def _by_objective(crossed: Product, pair: Pair, togo: Floats, m: int, cell: int) -> dict[str | None, float]:
+def _by_objective(crossed: Product, task_stepper: TaskStepper, togo: Floats, m: int, cell: int) -> dict[str | None, float]:
     """From a cell in agenda state m, the least steps to success by each objective that can end the stay in m."""
     table, count, state = crossed.world.table, crossed.world.states, crossed.state(m)
     steps, queue = {cell: 0}, deque([cell])
@@ -465,7 +465,7 @@ def _by_objective(crossed: Product, pair: Pair, togo: Floats, m: int, cell: int)
                     queue.append(there)
                 continue
             rest = 0.0 if target == DONE else float(togo[target * count + there])
-            for name in pair.step(s, state, a).completed:
+            for name in task_stepper.step(s, state, a).completed:
                 if np.isfinite(rest):
                     values[name] = min(steps[s] + 1 + rest, values.get(name, np.inf))
     return values

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Values = tuple[float | None, ...]
-MOST_TOGETHER = 5
+MAX_TOGETHER = 5
 """The most methods that one chart shows in colours."""
 TITLE_LIMIT = 28
 """Characters in one line above a small chart; more would reach into its neighbour's."""
@@ -96,7 +96,7 @@ def _line(curve: Curve, points: int, last: int) -> Line:
 def draw_curves(value: LearningCurves) -> Figure:
     """One chart of up to five methods; of more, a small one for each, the others grey behind it."""
     with styled():
-        if len(value.lines) > MOST_TOGETHER:
+        if len(value.lines) > MAX_TOGETHER:
             return _small_multiples(value)
         failing = any(share for line in value.lines for share in line.failed)
         figure = blank(7.2, 5.2 if failing else 4.2)

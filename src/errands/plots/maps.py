@@ -11,7 +11,7 @@ import numpy as np
 from errands.errors import TaskError
 from errands.learners.base import Learner
 from errands.machines.counting import Quotient
-from errands.oracle.episode import Pair, Policy, walk
+from errands.oracle.episode import Policy, TaskStepper, walk
 from errands.oracle.optimum import Optimum
 from errands.plots.style import blank, styled
 from errands.policies.tables import MachinePolicy, ObjectivePolicy, OptionPolicy
@@ -69,7 +69,7 @@ def paint_map(axes: Axes, layout: GridLayout) -> None:
     axes.set_axis_off()
 
 
-_MOST_SHOWN = 400
+_MAX_SHOWN = 400
 
 
 @dataclass(frozen=True)
@@ -95,26 +95,26 @@ class Route:
 class Routes:
     """Everything that a figure of routes shows."""
 
-    task: str
+    task: Task
     routes: tuple[Route, ...]
 
     def as_json(self) -> dict[str, Any]:
         """The same as plain values."""
-        return {"kind": "route", **asdict(self)}
+        return {"kind": "route", "task": self.task.name, "routes": [asdict(route) for route in self.routes]}
 
 
 def route(title: str, task: Task, path: Sequence[int], actions: Sequence[int]) -> Route:
     """A path of cells cut into legs where something was completed."""
-    pair = Pair(task)
-    state, status = pair.stepper.start, RUNNING
+    task_stepper = TaskStepper(task)
+    state, status = task_stepper.stepper.start, RUNNING
     legs, begun = list[Leg](), 0
     for i, action in enumerate(actions):
         # The path tells which of several possible outcomes it was.
-        outcome = int(np.argmax(pair.table.next[path[i], action] == path[i + 1]))
-        landing = pair.step(path[i], state, action, outcome)
-        state, status = landing.machine_state, landing.status
-        if landing.completed:
-            legs.append(Leg(tuple(path[begun : i + 2]), " ".join(landing.completed)))
+        outcome = int(np.argmax(task_stepper.table.next[path[i], action] == path[i + 1]))
+        result = task_stepper.step(path[i], state, action, outcome)
+        state, status = result.machine_state, result.status
+        if result.completed:
+            legs.append(Leg(tuple(path[begun : i + 2]), " ".join(result.completed)))
             begun = i + 1
     if begun < len(actions):
         legs.append(Leg(tuple(path[begun:]), None))
@@ -130,12 +130,12 @@ def routes(task: Task, best: Optimum | None, policy: Policy | None = None, name:
         drawn.append(route(name, task, way.path, way.actions))
     if best is not None and best.path:
         drawn.append(route("optimal", task, best.path, best.actions))
-    return Routes(task.name, tuple(drawn))
+    return Routes(task, tuple(drawn))
 
 
-def draw_routes(value: Routes, task: Task) -> Figure:
+def draw_routes(value: Routes) -> Figure:
     """The figure: one map for each route."""
-    layout = layout_of(task)
+    layout = layout_of(value.task)
     with styled():
         wide = min(6.0, max(2.4, 0.42 * layout.width))
         tall = max(1.0, wide * layout.height / layout.width) + 0.7
@@ -145,7 +145,7 @@ def draw_routes(value: Routes, task: Task) -> Figure:
             paint_map(axes, layout)
             _paint_route(axes, layout, shown)
             ending = f"{shown.length} steps" if shown.success else f"no success in {shown.length} steps"
-            axes.set_title(f"{value.task}, {shown.title}: {ending}", fontsize=10)
+            axes.set_title(f"{value.task.name}, {shown.title}: {ending}", fontsize=10)
     return figure
 
 
@@ -161,7 +161,7 @@ def _paint_route(axes: Axes, layout: GridLayout, shown: Route) -> None:
     for k, leg in enumerate(shown.legs):
         # Each leg lies a little further along the diagonal, so that legs through one cell do not cover each other.
         shift = 0.44 * ((k + 0.5) / len(shown.legs) - 0.5)
-        points = np.array([centre(layout, c) for c in leg.cells[: _MOST_SHOWN + 1]]) + shift
+        points = np.array([centre(layout, c) for c in leg.cells[: _MAX_SHOWN + 1]]) + shift
         style = "-" if leg.objective else ":"
         axes.plot(points[:, 0], points[:, 1], color=colours[k], linewidth=1.6, linestyle=style, zorder=5)
         _arrow(axes, points, colours[k])
@@ -188,7 +188,7 @@ def _arrow(axes: Axes, points: np.ndarray, colour: Any) -> None:
                       arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": 1.2})  # fmt: skip
 
 
-MOST_MAPS = 16
+MAX_MAPS = 16
 _ARROWS = ((0.0, -1.0), (1.0, 0.0), (0.0, 1.0), (-1.0, 0.0))
 
 
@@ -207,7 +207,7 @@ class PolicyMap:
 class PolicyMaps:
     """Everything that a figure of a policy shows."""
 
-    task: str
+    task: Task
     maps: tuple[PolicyMap, ...]
     deadly: tuple[int, ...] = ()
     """Cells that end the episode as a failure; no arrow is drawn there."""
@@ -216,7 +216,8 @@ class PolicyMaps:
 
     def as_json(self) -> dict[str, Any]:
         """The same as plain values."""
-        return {"kind": "policy", **asdict(self)}
+        maps = [asdict(shown) for shown in self.maps]
+        return {"kind": "policy", "task": self.task.name, "maps": maps, "deadly": self.deadly, "left_out": self.left_out}
 
 
 def policy_maps(task: Task, policy: Policy, learner: Learner | None = None) -> PolicyMaps:
@@ -230,22 +231,23 @@ def policy_maps(task: Task, policy: Policy, learner: Learner | None = None) -> P
         ]
     else:
         maps = _stages(task, policy, learner, layout)
-    return PolicyMaps(task.name, tuple(maps[:MOST_MAPS]), _deadly(task), max(0, len(maps) - MOST_MAPS))
+    return PolicyMaps(task, tuple(maps[:MAX_MAPS]), _deadly(task), max(0, len(maps) - MAX_MAPS))
 
 
 def _deadly(task: Task) -> tuple[int, ...]:
     """The cells in which an episode that has just begun fails: nothing is ever done there."""
-    pair = Pair(task)
-    table, stepper = pair.table, pair.stepper
+    task_stepper = TaskStepper(task)
+    table, stepper = task_stepper.table, task_stepper.stepper
     # How the machine stands after its first step, by the label of the step; the world's own end is a failure, too.
-    after = np.array([stepper.status[stepper.step(stepper.start, true).state[0]] for true in pair.world.labels])[table.label]
+    statuses = [stepper.status[stepper.step(stepper.start, label).state[0]] for label in task_stepper.world.labels]
+    after = np.array(statuses)[table.label]
     return tuple(np.unique(table.next[(after == FAILURE) | (after == RUNNING) & table.ends]).tolist())
 
 
 def _stages(task: Task, policy: Policy, learner: Learner | None, layout: GridLayout) -> list[PolicyMap]:
     """The greedy episode, and in each agenda state that it passes what the policy would do in every cell."""
-    pair, quotient = Pair(task), Quotient(task.machine)
-    cell, state, memory, status = layout.start, pair.stepper.start, None, RUNNING
+    task_stepper, quotient = TaskStepper(task), Quotient(task.machine)
+    cell, state, memory, status = layout.start, task_stepper.stepper.start, None, RUNNING
     maps: dict[str, PolicyMap] = {}
     names: dict[tuple[int, int], str] = {}
     passed: set[Hashable] = set()
@@ -260,8 +262,8 @@ def _stages(task: Task, policy: Policy, learner: Learner | None, layout: GridLay
             maps[name] = PolicyMap(name, actions, None if values is None else tuple(values.tolist()))
         # What was asked of the other cells above left the memory as it was: the episode itself goes on from here.
         action, memory = policy.act(cell, state, memory)
-        landing = pair.step(cell, state, action)
-        cell, state, status = landing.world_state, landing.machine_state, landing.status
+        result = task_stepper.step(cell, state, action)
+        cell, state, status = result.world_state, result.machine_state, result.status
         if status != RUNNING:
             break
     return list(maps.values())
@@ -279,9 +281,9 @@ def _values(learner: Learner | None, policy: Policy, state: tuple[int, int], mem
     return by_state
 
 
-def draw_policies(value: PolicyMaps, task: Task) -> Figure:
+def draw_policies(value: PolicyMaps) -> Figure:
     """The figure: small maps in rows."""
-    layout = layout_of(task)
+    layout = layout_of(value.task)
     columns = min(4, max(1, len(value.maps)))
     rows = -(-len(value.maps) // columns)
     with styled():

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from errands.errors import TaskError
 from errands.machines.rules import write_rules
 from errands.machines.stepping import State, Stepper
-from errands.oracle.episode import Pair, Policy
+from errands.oracle.episode import Policy, TaskStepper
 from errands.policies.agent import numbering_of, observation_form, spaces_of
 from errands.policies.file import KIND, UNMARKED
 from errands.policies.tables import MachinePolicy, MachineStates, NearestPolicy
@@ -134,9 +134,9 @@ def _whole(task: Task, policy: Policy, states: list[State], worlds: int) -> Mach
 
 def _follow(task: Task, policy: Policy, most: int) -> dict[tuple[int, State], int]:
     """The situations that a policy can get into, from every start and by every outcome, with its actions."""
-    pair = Pair(task)
+    task_stepper = TaskStepper(task)
     met: dict[tuple[int, State], int] = {}
-    waiting = [(int(s), pair.stepper.start) for s in reversed(pair.table.starts.tolist())]
+    waiting = [(int(s), task_stepper.stepper.start) for s in reversed(task_stepper.table.starts.tolist())]
     while waiting:
         here = waiting.pop()
         if here in met:
@@ -145,10 +145,10 @@ def _follow(task: Task, policy: Policy, most: int) -> dict[tuple[int, State], in
             raise TaskError(f"the policy gets into more than {most:,} situations; keep its run folder instead")
         met[here] = action = _ask(policy, *here)
         # Differences of cumulative probabilities are those of the outcomes; only possible outcomes are followed.
-        for outcome in np.flatnonzero(np.diff(pair.table.cumulative[here[0], action], prepend=0.0) > 0):
-            landing = pair.step(*here, action, int(outcome))
-            if landing.status == RUNNING:
-                waiting.append((landing.world_state, landing.machine_state))
+        for outcome in np.flatnonzero(np.diff(task_stepper.table.cumulative[here[0], action], prepend=0.0) > 0):
+            result = task_stepper.step(*here, action, int(outcome))
+            if result.status == RUNNING:
+                waiting.append((result.world_state, result.machine_state))
     return met
 
 
@@ -156,19 +156,19 @@ def _way(task: Task, policy: Policy, most: int) -> NearestPolicy:
     """The situations that a policy gets into, and in every machine state of them the shortest ways back."""
     if task.finite is None:
         raise TaskError(f"the machine has too many states for {most:,} situations; keep the run folder instead")
-    met, pair = _follow(task, policy, most), Pair(task)
+    met, task_stepper = _follow(task, policy, most), TaskStepper(task)
     states = list(dict.fromkeys(state for _, state in met))
-    worlds, choices = pair.table.next.shape[:2]
+    worlds, choices = task_stepper.table.next.shape[:2]
     if len(states) * worlds > most:
         raise TaskError(f"the policy's way has more than {most:,} situations; keep its run folder instead")
-    likeliest = np.diff(pair.table.cumulative, prepend=0.0, axis=2).argmax(axis=2)
+    likeliest = np.diff(task_stepper.table.cumulative, prepend=0.0, axis=2).argmax(axis=2)
     actions = np.full((len(states), worlds), -1, np.int32)
     for row, state in enumerate(states):
         before: dict[int, list[tuple[int, int]]] = {}
         for world, action in product(range(worlds), range(choices)):
-            landing = pair.step(world, state, action, int(likeliest[world, action]))
-            if landing.status == RUNNING and landing.machine_state == state:
-                before.setdefault(landing.world_state, []).append((world, action))
+            result = task_stepper.step(world, state, action, int(likeliest[world, action]))
+            if result.status == RUNNING and result.machine_state == state:
+                before.setdefault(result.world_state, []).append((world, action))
         waiting = [world for world, at in met if at == state]
         actions[row, waiting] = [met[world, state] for world in waiting]
         for world in waiting:  # grows while it is read

@@ -328,7 +328,7 @@ class Trainer:
     def _show(self, evaluations: list[Evaluation] | None) -> None:
         self.store.show()
         step, rate = self.lead.step, (self.lead.step - self.first) / (time.perf_counter() - self.began)
-        middle = sorted(evaluations or (), key=lambda e: (not e.sure, e.episode_length))
+        middle = sorted(evaluations or (), key=lambda e: e.rank)
         last = middle[(len(middle) - 1) // 2] if middle else None
         self.report(ProgressUpdate(last.step if last else step, self.request.steps, last, rate, self.best.length))
 

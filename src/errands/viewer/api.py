@@ -10,20 +10,23 @@ from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from errands.analysis.compare import compared
 from errands.errors import ConfigError, ErrandsError, StoreError, UnknownName
 from errands.learners import LEARNERS
 from errands.machines.counting import size
+from errands.plots.figures import FIGURES
+from errands.plots.style import as_svg
 from errands.runs.folder import HEAD, SWEEP, TASK, RunFolder, SeedFolder, folders, open_run, read_head
 from errands.tasks.catalogue import BOXES, CATALOGUE, load
 from errands.tasks.phrase_text import parse_phrase
 from errands.viewer.drafts import check, try_trace
 from errands.viewer.sources import curves_of, progress_of, replay_stored
-from errands.viewer.training import PageTrainer, asked
+from errands.viewer.training import PageTrainer, training_request
 
-MOST_RUNS = 300
-MOST_OPEN = 64
+MAX_RUNS = 300
+MAX_OPEN = 64
 """Runs whose task is kept in memory."""
-MOST_COMPARED = 8
+MAX_COMPARED = 8
 LISTING_SECONDS = 0.5
 SIZES = range(1, 31)
 TASKS = ("figure-1", "corridor", "delivery-2", "delivery-4", "office-2", "office-3", "visit-4", "water-3", "cheetah-bcd")
@@ -66,9 +69,9 @@ def _done(place: SeedFolder) -> bool:
 class Api:
     """Answers questions about one folder of runs; a name is looked up in a listing, never joined to a path."""
 
-    def __init__(self, runs: Path, chosen: str | None = None) -> None:
+    def __init__(self, runs: Path, chosen: str | None = None, trainer: PageTrainer | None = None) -> None:
         self.root, self.chosen = runs, chosen
-        self.trainer = PageTrainer(runs)
+        self.trainer = trainer or PageTrainer(runs)
         self.opened: OrderedDict[Path, tuple[Hashable, RunFolder]] = OrderedDict()
         """Runs that were asked for lately, each with the signature of the files that it was read from."""
         self.rows: dict[Path, tuple[Hashable, tuple[SeedFolder, ...], dict[str, Any]]] = {}
@@ -91,13 +94,13 @@ class Api:
     def _look_through(self) -> dict[str, Path]:
         runs: dict[str, Path] = {}
         for path in reversed(folders(self.root)):
-            if path.is_symlink() or len(runs) >= MOST_RUNS:
+            if path.is_symlink() or len(runs) >= MAX_RUNS:
                 continue
             if (path / HEAD).is_file():
                 runs[path.name] = path
             elif (path / SWEEP).is_file():
                 inner = sorted(p for p in path.iterdir() if (p / HEAD).is_file() and not p.is_symlink())
-                runs |= {f"{path.name}/{p.name}": p for p in inner[: MOST_RUNS - len(runs)]}
+                runs |= {f"{path.name}/{p.name}": p for p in inner[: MAX_RUNS - len(runs)]}
         return runs
 
     def run(self, name: str) -> RunFolder:
@@ -112,7 +115,7 @@ class Api:
         # Two threads may both read a run: each gets a good one, and the later is kept.
         if known is None or known[0] != seen:
             known = self.opened[path] = (seen, open_run(path))
-            while len(self.opened) > MOST_OPEN:
+            while len(self.opened) > MAX_OPEN:
                 self.opened.popitem(last=False)
         return known[1]
 
@@ -125,10 +128,11 @@ class Api:
                 rows.append({"name": name, **self._row(path)})
             except ErrandsError as fault:
                 rows.append({"name": name, "error": str(fault)})
-        if len(self.rows) > 2 * MOST_RUNS:
+        if len(self.rows) > 2 * MAX_RUNS:
             self.rows = {path: self.rows[path] for path in listing.values() if path in self.rows}
         learners = {name: entry.about for name, entry in LEARNERS.items() if entry.tabular}
-        return {"runs": rows, "chosen": self.chosen, "learners": learners, "preferred": "scout"}
+        figures = [{"name": f.name, "about": f.about, "script": f.script} for f in FIGURES.values() if f.of == "runs"]
+        return {"runs": rows, "chosen": self.chosen, "learners": learners, "preferred": "scout", "figures": figures}
 
     def _row(self, path: Path) -> dict[str, Any]:
         """What a run is about and whether it has ended; its files are read again when one of them has changed."""
@@ -154,20 +158,37 @@ class Api:
 
     def curves(self, names: list[str]) -> Question:
         """The learning curves of some runs on one task."""
-        if not 1 <= len(names) <= MOST_COMPARED:
-            raise ConfigError(f"{len(names)} runs were asked for; compare 1 to {MOST_COMPARED}")
-        runs = [self.run(name) for name in names]
-        if len({run.document.task for run in runs}) > 1:
-            raise ConfigError("these runs are on different tasks; compare runs on one task")
-        files = [path for run in runs for place in run.seeds() for path in (place.table, place.finish)]
 
-        def answer() -> dict[str, Any]:
+        def answer(runs: list[RunFolder]) -> dict[str, Any]:
             curves = curves_of(runs)
             if curves is None:
                 raise StoreError("nothing was evaluated yet; wait a few seconds")
             return curves
 
-        return Question(("curves", *((run.name, run.document.id) for run in runs), signature(*files)), answer)
+        return self._of_runs("curves", names, answer)
+
+    def figure(self, name: str, names: list[str]) -> Question:
+        """A figure of some runs on one task that no module of the page draws: its data, and the SVG."""
+        shown = {figure.name: figure for figure in FIGURES.values() if figure.of == "runs" and not figure.script}
+        if (figure := shown.get(name)) is None:
+            raise UnknownName("figure of runs", name[:100], shown)
+
+        def answer(runs: list[RunFolder]) -> dict[str, Any]:
+            value = figure.value(compared(str(run.path) for run in runs))
+            return {"data": value.as_json(), "svg": as_svg(figure.draw(value))}
+
+        return self._of_runs(name, names, answer)
+
+    def _of_runs(self, kind: str, names: list[str], answer: Callable[[list[RunFolder]], Any]) -> Question:
+        """A question about a few runs on one task; its answer changes when they were evaluated again."""
+        if not 1 <= len(names) <= MAX_COMPARED:
+            raise ConfigError(f"{len(names)} runs were asked for; compare 1 to {MAX_COMPARED}")
+        runs = [self.run(name) for name in names]
+        if len({run.document.task for run in runs}) > 1:
+            raise ConfigError("these runs are on different tasks; compare runs on one task")
+        files = [path for run in runs for place in run.seeds() for path in (place.table, place.finish)]
+        key = (kind, *((run.name, run.document.id) for run in runs), signature(*files))
+        return Question(key, lambda: answer(runs), slow=kind != "curves")
 
     def progress(self, name: str) -> dict[str, Any]:
         """How far a run has come."""
@@ -208,7 +229,7 @@ class Api:
 
     def train(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Start to train a typed task."""
-        return {"run": self.trainer.start(*asked(body))}
+        return {"run": self.trainer.start(*training_request(body))}
 
     def cancel(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Stop training a run."""

@@ -17,28 +17,28 @@ from errands.viewer.replay import Moment, Places, Recording, guard_of, shown_epi
 from errands.viewer.scene import scene
 from errands.worlds.imports import allowed
 
-MOST_TEXT = 50_000
-MOST_CELLS = 2_500
-MOST_SUBTASKS = 16
-MOST_TRANSITIONS = 200
-MOST_TRACE = 200
+MAX_TEXT = 50_000
+MAX_CELLS = 2_500
+MAX_SUBTASKS = 16
+MAX_TRANSITIONS = 200
+MAX_TRACE = 200
 KINDS = tuple(kind for kind in worlds.KINDS if kind != "gymnasium")
 """Worlds that a typed task may always have. Gymnasium ids name code: only that of modules which the server was told to import."""
 
 
 def read_draft(text: str) -> tuple[TaskSpec, Task]:
     """The task of a typed text, when it is small enough to be drawn and trained at once."""
-    if len(text) > MOST_TEXT:
-        raise SpecError(f"the text has {len(text):,} characters and the editor takes {MOST_TEXT:,}; use errands train")
+    if len(text) > MAX_TEXT:
+        raise SpecError(f"the text has {len(text):,} characters and the editor takes {MAX_TEXT:,}; use errands train")
     spec = read_spec(text)
     # The limits are looked at before the task is built: building a huge one is the work that they are to prevent.
     problems = list(_too_large(spec))
     if problems:
         raise SpecError("; ".join(problems), problems)
     task = Task.from_toml(text)
-    if len(task.machine.subtasks) > MOST_SUBTASKS:
+    if len(task.machine.subtasks) > MAX_SUBTASKS:
         count = len(task.machine.subtasks)
-        raise SpecError(f"machine: {count} subtasks are more than the editor's {MOST_SUBTASKS}; use errands train")
+        raise SpecError(f"machine: {count} subtasks are more than the editor's {MAX_SUBTASKS}; use errands train")
     return spec, task
 
 
@@ -46,16 +46,16 @@ def _too_large(spec: TaskSpec) -> list[str]:
     world, problems = spec.world, []
     if isinstance(world, GymnasiumSpec):
         problems += _untold(world)
-    if isinstance(world, GridSpec) and sum(map(len, world.rows)) > MOST_CELLS:
-        problems.append(f"world.rows: the editor takes at most {MOST_CELLS:,} cells; use errands train")
+    if isinstance(world, GridSpec) and sum(map(len, world.rows)) > MAX_CELLS:
+        problems.append(f"world.rows: the editor takes at most {MAX_CELLS:,} cells; use errands train")
     sizes = world.model_dump()
     for name in ("boxes", "places", "pairs", "passengers"):
-        if sizes.get(name, 0) > MOST_SUBTASKS:
-            problems.append(f"world.{name}: the editor takes at most {MOST_SUBTASKS}; use errands train")
-    if (sizes.get("size") or 0) ** 2 > MOST_CELLS:
-        problems.append(f"world.size: the editor takes at most {MOST_CELLS:,} cells; use errands train")
-    if len(spec.machine.transitions) > MOST_TRANSITIONS or len(spec.machine.phrase or "") > 2_000:
-        problems.append(f"machine.transitions: the editor takes at most {MOST_TRANSITIONS}; use errands train")
+        if sizes.get(name, 0) > MAX_SUBTASKS:
+            problems.append(f"world.{name}: the editor takes at most {MAX_SUBTASKS}; use errands train")
+    if (sizes.get("size") or 0) ** 2 > MAX_CELLS:
+        problems.append(f"world.size: the editor takes at most {MAX_CELLS:,} cells; use errands train")
+    if len(spec.machine.transitions) > MAX_TRANSITIONS or len(spec.machine.phrase or "") > 2_000:
+        problems.append(f"machine.transitions: the editor takes at most {MAX_TRANSITIONS}; use errands train")
     return problems
 
 
@@ -114,8 +114,8 @@ def _stand(places: Places, task: Task) -> dict[str, Any]:
 
 def try_trace(text: str, trace: Sequence[Sequence[str]]) -> dict[str, Any]:
     """A trace of feature sets tried step by step: where the machines stand and what each step pays."""
-    if len(trace) > MOST_TRACE:
-        raise SpecError(f"a trace tried in the page has at most {MOST_TRACE} steps; use machine.run for longer ones")
+    if len(trace) > MAX_TRACE:
+        raise SpecError(f"a trace tried in the page has at most {MAX_TRACE} steps; use machine.run for longer ones")
     _, task = read_draft(text)
     places = Places(task, [])
     stepper = places.quotient.stepper

@@ -100,7 +100,7 @@ def export_html(run: Run | Replay, path: Path | str, begin: Literal["first", "la
     return write_bytes(Path(path), page(replace(replay, facts={**replay.facts, "begin": begin})).encode())
 
 
-MOST_IMAGES = 300
+MAX_IMAGES = 300
 _METRE = 150.0
 
 
@@ -145,7 +145,7 @@ def images(task: Task, replay: Replay) -> list[NDArray[np.uint8]]:
     """The last episode as images, thinned where it is long, its end included."""
     episode = replay.episodes[-1]
     last = len(episode.frames) - 1
-    chosen = np.unique(np.linspace(0, last, min(last + 1, MOST_IMAGES)).round().astype(int))
+    chosen = np.unique(np.linspace(0, last, min(last + 1, MAX_IMAGES)).round().astype(int))
     return [image(task, replay, episode, int(i)) for i in chosen]
 
 

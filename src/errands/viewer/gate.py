@@ -14,7 +14,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-MOST_BYTES = 128_000
+MAX_BYTES = 128_000
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -113,12 +113,12 @@ def _post_refusal(headers: list[tuple[bytes, str]]) -> tuple[int, str]:
     size = _named(headers, b"content-length")
     if len(size) != 1 or not size[0].isdigit():
         return 411, "a request must say its length"
-    return (413, f"a request has at most {MOST_BYTES:,} bytes") if int(size[0]) > MOST_BYTES else (0, "")
+    return (413, f"a request has at most {MAX_BYTES:,} bytes") if int(size[0]) > MAX_BYTES else (0, "")
 
 
 def _bounded(receive: Receive) -> Receive:
     """The request's body, cut off if it is longer than it said."""
-    left = MOST_BYTES
+    left = MAX_BYTES
 
     async def inner() -> Message:
         nonlocal left

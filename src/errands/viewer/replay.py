@@ -11,7 +11,7 @@ from errands.machines import AgendaRM, BooleanRM, CoupledRM, Machine, NumericRM
 from errands.machines.counting import Quotient, size
 from errands.machines.stepping import State, Step
 from errands.machines.unfolding import Ordered, extend
-from errands.oracle.episode import Moved, Policy, episode
+from errands.oracle.episode import EpisodeStep, Policy, episode
 from errands.tables import RUNNING, SUCCESS
 from errands.tasks.task import Task
 from errands.viewer.scene import (
@@ -28,7 +28,7 @@ from errands.viewer.scene import (
     whole,
 )
 
-MOST_FRAMES = 1_200
+MAX_FRAMES = 1_200
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Recording:
         return tuple(name for moment in self.moments for name in moment.objectives)
 
 
-def record(task: Task, policy: Policy, seed: int = 0, most: int = MOST_FRAMES) -> Recording:
+def record(task: Task, policy: Policy, seed: int = 0, most: int = MAX_FRAMES) -> Recording:
     """One episode of a policy; at most `most` steps of it are kept.
 
     In a certain world a policy that comes back to where it was goes round until the time limit: one round is kept.
@@ -109,7 +109,7 @@ class _Watched:
         return action, self.memory
 
 
-def _moment(task: Task, env: Any, moved: Moved) -> Moment:
+def _moment(task: Task, env: Any, moved: EpisodeStep) -> Moment:
     at = cell_of(task, moved.world_state) if env is None else posture(env)
     action = None if moved.action is None else action_name(task, moved.action)
     step, features = moved.machine_step, tuple(sorted(moved.features))
@@ -122,7 +122,7 @@ def guard_of(step: Step) -> str | None:
     return None if step.transition is None else str(step.transition.guard)
 
 
-MOST_PART = 150
+MAX_PART = 150
 Frame = dict[str, Any]
 
 
@@ -177,6 +177,8 @@ class Replay:
     curves: Mapping[str, Any] | None
     pictures: tuple[str, ...] = ()
     """The environment's own pictures (PNG as data addresses), each once; frames of a world told in them have a number."""
+    figures: tuple[dict[str, str], ...] = ()
+    """Figures of this seed that no module of the page draws: what each shows, and its SVG."""
 
     def as_json(self) -> dict[str, Any]:
         """The same as plain values."""
@@ -221,7 +223,7 @@ class Places:
         self.pictures = Once()
         self.parts: dict[str, dict[State, tuple[int, ...]]] = {}
         for kind in ("agenda", "coupled"):
-            if kind not in self.machines and len(passed) <= MOST_PART:
+            if kind not in self.machines and len(passed) <= MAX_PART:
                 self.diagrams[kind], self.parts[kind] = part(task.machine, passed, kind == "coupled")
 
     def lit(self, state: State, ordered: Ordered) -> dict[str, list[int]]:

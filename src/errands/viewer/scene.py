@@ -29,7 +29,7 @@ from errands.worlds.picture import plan, tints
 
 Scene = dict[str, Any]
 PNG = "data:image/png;base64,"
-MOST_PIXELS = 320
+MAX_PIXELS = 320
 """The longer side of an environment's own picture."""
 
 
@@ -102,7 +102,7 @@ def png_address(picture: NDArray[np.uint8]) -> str:
     from PIL import Image
 
     image = Image.fromarray(picture)
-    image.thumbnail((MOST_PIXELS, MOST_PIXELS))
+    image.thumbnail((MAX_PIXELS, MAX_PIXELS))
     out = io.BytesIO()
     image.quantize(64).save(out, "PNG", optimize=True)
     return PNG + base64.b64encode(out.getvalue()).decode()
@@ -142,7 +142,7 @@ def _rounded(values: Any, digits: int) -> list[list[float]]:
     return [[round(float(v), digits) for v in row] for row in values]
 
 
-MOST_STATES = 60
+MAX_STATES = 60
 """A machine with more states is drawn only in part: the states that the shown episodes pass."""
 Diagram = dict[str, Any]
 
@@ -175,7 +175,7 @@ def diagram(graph: MachineGraph, objectives: Sequence[str | None] = ()) -> Diagr
     }  # fmt: skip
 
 
-def small_machines(numeric: NumericRM, most: int = MOST_STATES) -> dict[str, Machine]:
+def small_machines(numeric: NumericRM, most: int = MAX_STATES) -> dict[str, Machine]:
     """Those of the four machines that have few enough states to be drawn whole, by kind."""
     machines: dict[str, Machine] = {"numeric": numeric}
     try:

@@ -36,10 +36,10 @@ FILES = (
 )  # fmt: skip
 """All that is ever served as a file; nothing is looked up on the disk by a name from outside."""
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-MOST_STREAMS = 16
-MOST_SLOW = 2
+MAX_STREAMS = 16
+MAX_SLOW = 2
 """Slow answers that are computed at the same time; Python runs one thread at a time: with more, all would be later."""
-MOST_KEPT = 64_000_000
+MAX_KEPT = 64_000_000
 """Bytes of answers that are kept for those who ask again."""
 BEAT = 0.4
 REQUEST_SECONDS = 10.0
@@ -50,13 +50,15 @@ KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
 """A client that has vanished without a word is noticed within a minute."""
 
 
-class Impatient(H11Protocol):
+class RequestTimeout(H11Protocol):
     """A connection that is closed unless its first request has come in time; later ones fall under keep-alive."""
+
+    seconds = REQUEST_SECONDS
 
     def connection_made(self, transport: Any) -> None:
         """Start the clock."""
         super().connection_made(transport)
-        self.bell = self.loop.call_later(REQUEST_SECONDS, self._too_late)
+        self.bell = self.loop.call_later(self.seconds, self._too_late)
 
     def _too_late(self) -> None:
         # No request has begun: someone holds the connection open, perhaps to use them all up.
@@ -75,9 +77,10 @@ class Answers:
     All of it runs on the server's one event loop: waiting takes no thread, so that short questions are answered meanwhile.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, max_bytes: int = MAX_KEPT) -> None:
+        self.max_bytes = max_bytes
         self.kept: OrderedDict[Hashable, asyncio.Task[bytes]] = OrderedDict()
-        self.turns = anyio.CapacityLimiter(MOST_SLOW)
+        self.turns = anyio.CapacityLimiter(MAX_SLOW)
 
     async def to(self, question: Question) -> bytes:
         """The JSON of a question's answer."""
@@ -97,7 +100,7 @@ class Answers:
             # Those who wait get the fault, whoever asks next tries again.
             self.kept.pop(question.key, None)
             raise
-        room = MOST_KEPT - len(data)
+        room = self.max_bytes - len(data)
         for key, task in reversed(list(self.kept.items())):
             if key != question.key and task.done():
                 room -= len(task.result())
@@ -117,11 +120,13 @@ def _fields(value: Any) -> dict[str, Any]:
     return {field.name: getattr(value, field.name) for field in fields(value)}
 
 
-def application(api: Api, token: str, hosts: frozenset[str], any_ip: int | None = None) -> Gate:
+def application(
+    api: Api, token: str, hosts: frozenset[str], any_ip: int | None = None, seconds: float = REQUEST_SECONDS
+) -> Gate:
     """The whole server as one ASGI application."""
     texts = {name: static(name) for name in FILES}
     index = static("index.html")
-    streams = asyncio.Semaphore(MOST_STREAMS)
+    streams = asyncio.Semaphore(MAX_STREAMS)
     answers = Answers()
 
     async def page(request: Request) -> Response:
@@ -142,18 +147,19 @@ def application(api: Api, token: str, hosts: frozenset[str], any_ip: int | None 
             return PlainTextResponse("too many pages are watching; close one\n", 429)
         return StreamingResponse(_watch(api, name, first, streams), media_type="text/event-stream")
 
-    ask = {
+    get = {
         "runs": lambda q: api.runs(),
         "replay": lambda q: api.replay(q.get("run", ""), _whole(q.get("seed"))),
         "curves": lambda q: api.curves(q.getlist("run")),
+        "figure": lambda q: api.figure(q.get("name", ""), q.getlist("run")),
         "progress": lambda q: api.progress(q.get("run", "")),
         "sizes": lambda q: api.sizes(q.get("family", "delivery")),
         "tasks": lambda q: api.tasks(),
     }
-    tell = {"check": api.check, "trace": api.trace, "train": api.train, "cancel": api.cancel}
+    post = {"check": api.check, "trace": api.trace, "train": api.train, "cancel": api.cancel}
     routes = [Route("/", page), Route("/static/{name}", file), Route("/api/events", _guard(events))]
-    routes += [Route(f"/api/{name}", _guard(_asked(act, answers))) for name, act in ask.items()]
-    routes += [Route(f"/api/{name}", _guard(_told(act)), methods=["POST"]) for name, act in tell.items()]
+    routes += [Route(f"/api/{name}", _guard(_get(act, answers))) for name, act in get.items()]
+    routes += [Route(f"/api/{name}", _guard(_post(act, seconds)), methods=["POST"]) for name, act in post.items()]
 
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -169,7 +175,7 @@ def application(api: Api, token: str, hosts: frozenset[str], any_ip: int | None 
 Handler = Callable[[Request], Any]
 
 
-def _asked(act: Callable[[Any], Any], answers: Answers) -> Handler:
+def _get(act: Callable[[Any], Any], answers: Answers) -> Handler:
     async def answer(request: Request) -> Response:
         reply = await run_in_threadpool(act, request.query_params)
         if isinstance(reply, Question):
@@ -179,12 +185,12 @@ def _asked(act: Callable[[Any], Any], answers: Answers) -> Handler:
     return answer
 
 
-def _told(act: Callable[[Any], Any]) -> Handler:
+def _post(act: Callable[[Any], Any], seconds: float) -> Handler:
     async def answer(request: Request) -> Response:
         try:
-            body = json.loads(await asyncio.wait_for(request.body(), REQUEST_SECONDS))
+            body = json.loads(await asyncio.wait_for(request.body(), seconds))
         except TimeoutError:
-            raise ConfigError(f"the request did not come within {REQUEST_SECONDS:g} seconds") from None
+            raise ConfigError(f"the request did not come within {seconds:g} seconds") from None
         except (ValueError, RecursionError):
             raise ConfigError("the request is not JSON") from None
         if not isinstance(body, dict):
@@ -311,9 +317,14 @@ def serve(runs: Path, chosen: str | None, host: str, port: int, open_page: bool)
     return link
 
 
-def runner(gate: Gate) -> uvicorn.Server:
+def runner(gate: Gate, seconds: float = REQUEST_SECONDS) -> uvicorn.Server:
     """What runs the application on a socket: quiet, and gone a second after it is asked to end."""
+
+    class Waiting(RequestTimeout):
+        """One that waits so long."""
+
+    Waiting.seconds = seconds
     return uvicorn.Server(uvicorn.Config(
-        gate, http=Impatient, log_level="error", access_log=False, server_header=False, lifespan="on",
+        gate, http=Waiting, log_level="error", access_log=False, server_header=False, lifespan="on",
         timeout_graceful_shutdown=1, timeout_keep_alive=15,
     ))  # fmt: skip

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +15,9 @@ from errands.errors import ErrandsError, StoreError, TaskError
 from errands.learners.base import Learner
 from errands.machines.counting import Quotient
 from errands.machines.stepping import State
-from errands.oracle.episode import Pair, Policy
+from errands.oracle.episode import Policy, TaskStepper
 from errands.oracle.optimum import Optimum, steps_to_go
+from errands.plots.figures import FIGURES, Trained
 from errands.plots.maps import PolicyMap, policy_maps
 from errands.runs import checkpoint as checkpoints
 from errands.runs.checkpoint import HEADER, WIDE_HEADER, parse
@@ -55,15 +58,15 @@ def _map(task: Task, shown: PolicyMap, state: State | None, dead: Collection[int
 
 def steps_on(task: Task, actions: Sequence[int], state: State) -> list[int | None]:
     """How many steps the arrows take from each cell until the machine leaves `state`; None where they never do."""
-    pair = Pair(task)
+    task_stepper = TaskStepper(task)
     steps: dict[int, int | None] = {}
     for first in range(len(actions)):
         way: list[int] = []
         cell, left = first, False
         while not left and cell not in steps and cell not in way:
             way.append(cell)
-            landing = pair.step(cell, state, actions[cell])
-            cell, left = landing.world_state, landing.machine_state != state
+            reached = task_stepper.step(cell, state, actions[cell])
+            cell, left = reached.world_state, reached.machine_state != state
         # A way that has met itself again ends in a cell without an entry: None, the arrows go round for ever.
         known = 0 if left else steps.get(cell)
         for i, passed in enumerate(reversed(way), 1):
@@ -77,8 +80,8 @@ def _plain(values: Sequence[float], dead: Collection[int]) -> list[float | None]
 
 EARLY_FRAMES = 150
 """Frames kept of an episode before the last that did not succeed."""
-MOST_EXACT = 400_000
-MOST_TASKS = 32
+MAX_EXACT = 400_000
+MAX_TASKS = 32
 Shown = tuple[int, Recording, Mapping[str, float], Sequence[dict[str, Any]]]
 
 
@@ -93,7 +96,18 @@ def replay_run(run: Run, moments: Sequence[Shown] = ()) -> Replay:
     bounds = claim.as_json() if claim is not None and best.length is None else None
     curve = curve_of(run.learner, run.task.name, [run.evaluations], best.length, bounds=bounds)
     curves = curves_document([(curve, [run.wall_seconds])])
-    return replay_of(run.task, run.learner, shown, optimal_of(run.task, best), exact_of(run.task), facts, curves)
+    replay = replay_of(run.task, run.learner, shown, optimal_of(run.task, best), exact_of(run.task), facts, curves)
+    return replace(replay, figures=_figures(Trained(run.task, run.trained, run.learner)))
+
+
+def _figures(trained: Trained) -> tuple[dict[str, str], ...]:
+    """The figures of one seed that the page has no module for; those that this task cannot have are left out."""
+    drawn = []
+    for figure in FIGURES.values():
+        if figure.of == "run" and not figure.script:
+            with suppress(ErrandsError):
+                drawn.append({"name": figure.name, "about": figure.about, "svg": figure.svg(trained)})
+    return tuple(drawn)
 
 
 def replay_policy(task: Task, policy: Policy, name: str = "policy", seed: int = 0) -> Replay:
@@ -142,7 +156,7 @@ def exact_of(task: Task) -> dict[str, float]:
     if task.finite is None or not task.finite.certain:
         return {}
     try:
-        if size(task.machine).agenda * task.finite.states > MOST_EXACT:
+        if size(task.machine).agenda * task.finite.states > MAX_EXACT:
             return {}
         return steps_to_go(task)
     except (TaskError, ErrandsError):
@@ -179,14 +193,16 @@ def replay_stored(run: RunFolder, seed: int | None = None) -> Replay:
     ended = place.result() if place.begun else None
     if ended is not None and ended.error is not None:
         raise StoreError(f"seed {place.seed} of {run.name} ended in an error: {ended.error}")
-    last = look(stored_learner(run, place.seed)[0])
+    learner = stored_learner(run, place.seed)[0]
+    last = look(learner)
     shown = [*(moment for moment in moments_of(run, place) if moment[0] < last[0]), last]
     best = known_optimum(run.task)
     facts = {
         "run": run.name, "seed": place.seed, "seeds": known.seeds, "steps": known.steps, "optimum": best.length,
         "certificate": ended.certificate if ended else None, "finished": ended is not None,
     }  # fmt: skip
-    return replay_of(run.task, known.method, shown, *_best_of(run.task, best), facts, curves_of([run]))
+    replay = replay_of(run.task, known.method, shown, *_best_of(run.task, best), facts, curves_of([run]))
+    return replace(replay, figures=_figures(Trained(run.task, learner, f"{known.learner}, seed {place.seed}")))
 
 
 _BEST: OrderedDict[str, tuple[Recording | None, dict[str, float]]] = OrderedDict()
@@ -197,7 +213,7 @@ def _best_of(task: Task, best: Optimum) -> tuple[Recording | None, dict[str, flo
     text = task.to_toml()
     if text not in _BEST:
         _BEST[text] = (optimal_of(task, best), exact_of(task))
-        while len(_BEST) > MOST_TASKS:
+        while len(_BEST) > MAX_TASKS:
             _BEST.popitem(last=False)
     return _BEST[text]
 

@@ -18,10 +18,8 @@ from errands.runs.request import Request
 from errands.viewer.drafts import read_draft
 from errands.worlds.imports import allow, allowed
 
-MOST_STEPS = 2_000_000
-MOST_SECONDS = 120
-MOST_AT_ONCE = 2
-MOST_BYTES = 6 << 30
+MAX_SECONDS = 120
+MAX_BYTES = 6 << 30
 CHECKPOINT_SECONDS = 1.0
 
 
@@ -45,10 +43,10 @@ class Training:
 
 
 class PageTrainer:
-    """All runs that the page has started."""
+    """All runs that the page has started: so many at once, and of so many steps."""
 
-    def __init__(self, runs: Path) -> None:
-        self.runs = runs
+    def __init__(self, runs: Path, max_steps: int = 2_000_000, max_at_once: int = 2) -> None:
+        self.runs, self.max_steps, self.max_at_once = runs, max_steps, max_at_once
         self.known: dict[str, Training] = {}
         self.lock = threading.Lock()
 
@@ -56,20 +54,20 @@ class PageTrainer:
         """Create a run folder and a process that trains it; the name of the run."""
         if learner not in LEARNERS:
             raise UnknownName("learner", learner[:100], LEARNERS)
-        if not 1 <= steps <= MOST_STEPS:
-            raise ConfigError(f"{steps:,} steps were asked for; the page trains 1 to {MOST_STEPS:,}, more with errands train")
+        if not 1 <= steps <= self.max_steps:
+            raise ConfigError(f"{steps:,} steps were asked for; the page trains 1 to {self.max_steps:,}, more with errands train")
         _, task = read_draft(text)
         if task.finite is None:
             raise ConfigError(f"the world of '{task.name}' {task.untabled}; train it with errands train")
         request = Request.of(task, learner, settings={"eval_every": max(1, steps // 200)}, steps=steps, seeds=[seed])
         with self.lock:
             # Counting and starting under one lock: two requests at once cannot both take the last place.
-            if sum(not t.ended for t in self._looked()) >= MOST_AT_ONCE:
-                raise ConfigError(f"{MOST_AT_ONCE} runs are being trained; cancel one or wait")
+            if sum(not t.ended for t in self._polled()) >= self.max_at_once:
+                raise ConfigError(f"{self.max_at_once} runs are being trained; cancel one or wait")
             folder = create_named(request, None, CHECKPOINT_SECONDS, self.runs)
             # -P: what lies in the folder that the server was started in is never imported, whatever its name.
             where = str(folder.path.resolve())
-            command = [sys.executable, "-P", "-m", "errands.viewer.training", where, str(MOST_SECONDS), *allowed()]
+            command = [sys.executable, "-P", "-m", "errands.viewer.training", where, str(MAX_SECONDS), *allowed()]
             # Nothing is ever written into the pipe: the process reads it to learn that the server has ended.
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)  # noqa: S603
             self.known[folder.name] = Training(folder.name, process)
@@ -81,7 +79,7 @@ class PageTrainer:
             training = self.known.get(name)
             if training is None:
                 raise ConfigError(f"'{name[:100]}' is not being trained by this page")
-            self._looked()  # one that has ended by itself is not cancelled
+            self._polled()  # one that has ended by itself is not cancelled
             if not training.ended:
                 training.end("cancelled")
             return training.ended
@@ -89,11 +87,11 @@ class PageTrainer:
     def state(self, name: str) -> str | None:
         """How a run stands that the page has started: training, done, cancelled, stopped or failed; None for others."""
         with self.lock:
-            self._looked()
+            self._polled()
             training = self.known.get(name)
             return None if training is None else training.ended or "training"
 
-    def _looked(self) -> list[Training]:
+    def _polled(self) -> list[Training]:
         for training in self.known.values():
             code = training.process.poll()
             if training.ended:
@@ -101,7 +99,7 @@ class PageTrainer:
             if code is not None:
                 training.end({0: "done", 3: "stopped"}.get(code, "failed"))
             # The process ends itself when its time is over; this is for one that could not.
-            elif time.monotonic() - training.began > MOST_SECONDS + 10:
+            elif time.monotonic() - training.began > MAX_SECONDS + 10:
                 training.end("stopped")
         return list(self.known.values())
 
@@ -111,7 +109,7 @@ class PageTrainer:
             self.cancel(name)
 
 
-def asked(body: Any) -> tuple[str, str, int, int]:
+def training_request(body: Any) -> tuple[str, str, int, int]:
     """Text, learner, steps and seed of a request to train."""
     text, learner = body.get("text"), body.get("learner", "qcorm")
     steps, seed = body.get("steps", 50_000), body.get("seed", 0)
@@ -122,9 +120,9 @@ def asked(body: Any) -> tuple[str, str, int, int]:
 
 def main(path: str, seconds: int) -> int:
     """Train every seed of a run folder, in the process that `PageTrainer.start` made."""
-    _limit(MOST_BYTES)
+    _limit(MAX_BYTES)
     threading.Thread(target=_outlive_nobody, daemon=True).start()
-    # Code 3 says out of time (see PageTrainer._looked); nothing is cleaned up, since stored files survive a kill.
+    # Code 3 says out of time (see PageTrainer._polled); nothing is cleaned up, since stored files survive a kill.
     bell = threading.Timer(seconds, lambda: os._exit(3))
     bell.daemon = True
     bell.start()

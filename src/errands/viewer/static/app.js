@@ -1,5 +1,5 @@
 // The page: tabs, the run that is shown, and an address that restores the view.
-import { el, clear, number, toggle } from "./dom.js";
+import { el, clear, number, picture, toggle } from "./dom.js";
 import { ask, watch } from "./live.js";
 import { replayView } from "./replay.js";
 import { curvesView } from "./curves.js";
@@ -92,13 +92,14 @@ async function replayPage(given, changed) {
 }
 
 async function comparePage(given, changed) {
-  const { runs, chosen } = await ask("runs");
+  const { runs, chosen, figures } = await ask("runs");
   const good = runs.filter((row) => !row.error);
   if (!good.length) return { root: el("p", { class: "card", text: "There are no runs to compare yet." }) };
   const wanted = (given.with ?? given.run ?? chosen ?? good[0].name).split(",");
   const picked = new Set(wanted.filter((name) => good.some((row) => row.name === name)));
   if (!picked.size) picked.add(good[0].name);
-  const list = el("div", { class: "chips runs" }), chart = el("div"), offer = el("p", { class: "quiet" });
+  const list = el("div", { class: "chips runs" }), kinds = el("div", { class: "chips" }), chart = el("div"), offer = el("p", { class: "quiet" });
+  let kind = figures.find((figure) => figure.name === given.figure) ?? figures.find((figure) => figure.script);
   let closes = [];
   const task = () => good.find((row) => picked.has(row.name))?.task;
   function drawList() {
@@ -114,17 +115,22 @@ async function comparePage(given, changed) {
   async function load() {
     closes.forEach((close) => close());
     closes = [];
-    changed({ with: [...picked].join(",") });
+    changed({ with: [...picked].join(","), figure: kind.script ? null : kind.name });
+    clear(kinds, ...figures.map((figure) => toggle(figure.name, figure === kind, figure.about, () => { kind = figure; load(); })));
     if (!picked.size) return void clear(chart, el("p", { class: "quiet", text: "choose a run" }));
     await refresh();
     for (const row of good) if (picked.has(row.name) && !row.finished) closes.push(watch(row.name, () => refresh(), () => refresh()));
   }
   async function refresh() {
-    try { clear(chart, curvesView(await ask("curves", { run: [...picked] })).root); } catch (fault) { clear(chart, el("p", { class: "quiet", text: fault.message })); }
+    const drawn = kind;
+    try {
+      const shown = drawn.script ? curvesView(await ask("curves", { run: [...picked] })).root : picture({ ...drawn, ...await ask("figure", { name: drawn.name, run: [...picked] }) });
+      if (drawn === kind) clear(chart, shown);
+    } catch (fault) { clear(chart, el("p", { class: "quiet", text: fault.message })); }
   }
   drawList();
   load();
-  return { root: el("section", { class: "card" }, el("h2", { text: "Learning curves" }), offer, list, chart), leave: () => closes.forEach((close) => close()) };
+  return { root: el("section", { class: "card" }, el("h2", { text: "Learning curves" }), offer, list, kinds, chart), leave: () => closes.forEach((close) => close()) };
 }
 
 document.addEventListener("keydown", (event) => page?.key?.(event));

@@ -36,6 +36,11 @@ export function tintOf(name, tints) {
   return name in tints ? `tint${tints[name] % 6}` : "";
 }
 
+// A figure that is drawn elsewhere, as an image: nothing in it can run.
+export function picture(figure) {
+  return el("img", { class: "figure", alt: figure.about, src: `data:image/svg+xml,${encodeURIComponent(figure.svg)}` });
+}
+
 export function toggle(text, pressed, title, act) {
   return el("button", { type: "button", class: "chip", "aria-pressed": String(pressed), title, text, onclick: act });
 }

@@ -1,5 +1,5 @@
 // The replay of a run: world and machine side by side, moved by one clock; the exported file and the page share it.
-import { el, clear, number, tintOf, toggle } from "./dom.js";
+import { el, clear, number, picture, tintOf, toggle } from "./dom.js";
 import { machinesView } from "./machine.js";
 import { worldView } from "./world.js";
 import { curvesView } from "./curves.js";
@@ -50,7 +50,8 @@ export function replayView(replay, initial, changed) {
       el("div", { class: "row" }, episodes, ...(last > 0 ? [el("label", { class: "row labelled" }, el("span", { class: "quiet", text: "moment of training" }), moments), rehearse] : []), momentText)),
     el("section", { class: "card" }, el("h2", { text: "This step" }), ticks, step),
     el("section", { class: "card" }, el("h2", { text: "Steps to go" }), bars),
-    chart ? el("section", { class: "card wide" }, el("h2", { text: "Learning curve" }), chart.root) : null);
+    chart ? el("section", { class: "card wide" }, el("h2", { text: "Learning curve" }), chart.root) : null,
+    ...(replay.figures ?? []).map((figure) => el("section", { class: "card wide" }, el("h2", { text: figure.name }), picture(figure))));
 
   // From the first moment of training to the last, each quick enough to be over in a few seconds.
   function playTraining() {
