@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 from errands.paper.claims import Judged
 from errands.paper.panels import Skipped
-from errands.paper.report import Figure, Report, as_csv, claims_json, html, markdown, tally
+from errands.paper.report import PaperFigure, Report, as_csv, claims_json, html, markdown, tally
 
 SVG = '<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"><defs><path id="a"/></defs><use href="#a"/></svg>'
 REPORT = Report(
@@ -14,7 +14,7 @@ REPORT = Report(
     versions={"errands": "0.1.0"},
     computer={"cores": 2},
     notes=("Ten seeds.",),
-    figures=(Figure("one", "First & last", SVG, ("a note",)), Figure("two", "Second", SVG)),
+    figures=(PaperFigure("one", "First & last", SVG, ("a note",)), PaperFigure("two", "Second", SVG)),
     summaries=({"task": "delivery-2", "name": "qcorm", "final_median": 21.0, "settled": None},),
     runtimes=({"task": "delivery-2", "method": "qcorm", "median": 0.0651},),
     claims=(

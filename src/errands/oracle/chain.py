@@ -23,7 +23,7 @@ PASSES = 5_000
 DONE, FAILED = -1, -2
 
 
-class Edge(NamedTuple):
+class ChainEdge(NamedTuple):
     """One way on: its probability, the node reached (or DONE, or FAILED), the reward."""
 
     chance: float
@@ -46,7 +46,7 @@ class Chain:
         return len(self.first) - 1
 
     @staticmethod
-    def of(starts: Sequence[tuple[int, float]], ways: Iterable[Sequence[Edge]]) -> Chain:
+    def of(starts: Sequence[tuple[int, float]], ways: Iterable[Sequence[ChainEdge]]) -> Chain:
         """The chain with these ways on from each node."""
         rows = list(ways)
         first = np.cumsum([0, *map(len, rows)]).astype(np.int32)

@@ -43,7 +43,7 @@ POINTS = 150
 
 
 @dataclass(frozen=True)
-class Figure:
+class PaperFigure:
     """A drawn figure and what to say about it."""
 
     name: str
@@ -52,12 +52,12 @@ class Figure:
     notes: tuple[str, ...] = ()
 
 
-def figures(panels: Sequence[Panel], evidence: Evidence, skipped: Sequence[Skipped] = ()) -> tuple[Figure, ...]:
+def figures(panels: Sequence[Panel], evidence: Evidence, skipped: Sequence[Skipped] = ()) -> tuple[PaperFigure, ...]:
     """The figures of some panels, one for each preset, map or kind of network; methods of ours stand beside both presets.
 
     Methods with other settings than a preset's have a figure of their own, beside the methods that they are variants of.
     """
-    drawn = list[Figure]()
+    drawn = list[PaperFigure]()
     for panel in panels:
         if panel.runtime:
             for under in NETWORKS if panel.deep else ("tuned", "paper"):
@@ -92,7 +92,7 @@ def _sheets(curves: Mapping[str, Curve]) -> Iterator[tuple[str, list[Curve]]]:
         yield ", variants", [*(curves[m] for m in METHODS if m in plain and m in curves), *variants.values()]
 
 
-def _runtimes(panel: Panel, under: str, evidence: Evidence) -> list[Figure]:
+def _runtimes(panel: Panel, under: str, evidence: Evidence) -> list[PaperFigure]:
     points = [
         (name, subtasks_of(task), min(each))
         for (task, name, kind), each in evidence.seconds.items()
@@ -110,12 +110,12 @@ def _runtimes(panel: Panel, under: str, evidence: Evidence) -> list[Figure]:
     )
     if panel.deep:
         note = "Seconds for a million steps of all seeds together, once compiled, evaluations left out; the least where repeated"
-    return [Figure(f"{panel.name}-{under}", title, as_svg(draw_runtimes(runtimes(title, points))), (note,))]
+    return [PaperFigure(f"{panel.name}-{under}", title, as_svg(draw_runtimes(runtimes(title, points))), (note,))]
 
 
 def _curves(
     panel: Panel, name: str, preset: str, curves: list[Curve], missing: Sequence[Skipped], which: str
-) -> list[Figure]:
+) -> list[PaperFigure]:
     """Learning curves in which every line of a network ends where its runs end; and steps to the optimum, where it is known."""
     task, number = task_and_map(name)
     # A panel of other maps shows several tasks: each by its own name.
@@ -128,14 +128,14 @@ def _curves(
         ends = bars(rows, f"{title}: steps to the optimum", [s.method for s in missing])
         reasons = tuple(f"{s.method} was not run: {s.reason}" for s in missing)
         return [
-            Figure(name, title, as_svg(draw_curves(value)), (*notes, *value.notes, *reasons)),
-            Figure(f"{name}-bars", ends.title, as_svg(draw_bars(ends)), reasons),
+            PaperFigure(name, title, as_svg(draw_curves(value)), (*notes, *value.notes, *reasons)),
+            PaperFigure(f"{name}-bars", ends.title, as_svg(draw_bars(ends)), reasons),
         ]
     value = replace(value, lines=tuple(learning_curves([c], points=POINTS).lines[0] for c in curves), notes=())
     shortest, last = reference_of(curves), max(c.ends_last for c in curves)
     notes += [f"The shortest episode that any seed met has {shortest:g} steps"] if shortest is not None else []
     notes += [f"{c.name} was run to step {c.ends_last:,}" for c in curves if c.ends_last < last]
-    return [Figure(name, title, as_svg(draw_curves(value)), tuple(notes))]
+    return [PaperFigure(name, title, as_svg(draw_curves(value)), tuple(notes))]
 
 
 def summaries(evidence: Evidence) -> tuple[dict[str, Any], ...]:
@@ -176,7 +176,7 @@ class Report:
     computer: Mapping[str, str | int]
     notes: tuple[str, ...]
     """How much was run and for how long, in sentences."""
-    figures: tuple[Figure, ...]
+    figures: tuple[PaperFigure, ...]
     summaries: tuple[Row, ...]
     runtimes: tuple[Row, ...]
     claims: tuple[Judged, ...]
@@ -247,7 +247,7 @@ figcaption{font-size:12px;color:#555}ul.small{margin:0;padding-left:1rem;font-si
 .reproduced{color:#00634a}.partly{color:#7a5a00}.not-reproduced,.refuted{color:#9b2c00}.not-run,.undecided{color:#6b6b6b}code{font-size:12px}"""
 
 
-def _figure(figure: Figure) -> str:
+def _figure(figure: PaperFigure) -> str:
     drawn = figure.svg[figure.svg.index("<svg") :]
     # Figures are drawn apart, so their ids repeat; within one page every figure needs its own.
     for mark in ('id="', 'href="#', "url(#"):
