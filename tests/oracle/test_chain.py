@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 
 from errands.errors import TaskError
-from errands.oracle.chain import DONE, FAILED, Chain, ChainEdge, solve
+from errands.oracle.chain import DONE, FAILED, Chain, solve
+from errands.oracle.chain import ChainEdge as Edge
 
 LONG = 10_000
 
 
 def test_a_fair_gambler_is_ruined_as_often_as_the_books_say():
     # From 1 of 4 coins: success 1/4, and 1 * 3 = 3 games.
-    ways = [[ChainEdge(0.5, i - 1 if i else FAILED, 0), ChainEdge(0.5, i + 1 if i < 2 else DONE, 1)] for i in range(3)]
+    ways = [[Edge(0.5, i - 1 if i else FAILED, 0), Edge(0.5, i + 1 if i < 2 else DONE, 1)] for i in range(3)]
     solved = solve(Chain.of([(0, 1.0)], ways), 0.5, LONG)
     assert solved.success == pytest.approx(1 / 4)
     assert solved.failure == pytest.approx(3 / 4)
@@ -26,19 +27,19 @@ def test_a_fair_gambler_is_ruined_as_often_as_the_books_say():
 
 
 def test_a_loop_runs_into_the_limit_and_its_rewards_are_a_series():
-    solved = solve(Chain.of([(0, 1.0)], [[ChainEdge(1.0, 1, 1.0)], [ChainEdge(1.0, 0, 0.0)]]), 0.5, 100)
+    solved = solve(Chain.of([(0, 1.0)], [[Edge(1.0, 1, 1.0)], [Edge(1.0, 0, 0.0)]]), 0.5, 100)
     assert (solved.cut, solved.length) == (1, 100)
     assert solved.discounted == pytest.approx(1 / (1 - 0.25))
 
 
 def test_a_way_out_of_one_in_ten_to_the_thirty_is_found_all_the_same():
     rare = 1e-30
-    solved = solve(Chain.of([(0, 1.0)], [[ChainEdge(1.0 - rare, 1, 0), ChainEdge(rare, DONE, 0)], [ChainEdge(1.0, 0, 0)]]), 0.9, 1000)
+    solved = solve(Chain.of([(0, 1.0)], [[Edge(1.0 - rare, 1, 0), Edge(rare, DONE, 0)], [Edge(1.0, 0, 0)]]), 0.9, 1000)
     assert solved.success == pytest.approx(500 * rare)
 
 
 def test_a_part_that_never_ends_is_cut_off():
-    ways = [[ChainEdge(0.25, DONE, 0), ChainEdge(0.75, 1, 0)], [ChainEdge(1.0, 1, 0)]]
+    ways = [[Edge(0.25, DONE, 0), Edge(0.75, 1, 0)], [Edge(1.0, 1, 0)]]
     solved = solve(Chain.of([(0, 1.0)], ways), 0.9, 9)
     assert (solved.success, solved.cut, solved.length) == (0.25, 0.75, 0.25 + 0.75 * 9)
 
@@ -52,9 +53,9 @@ def _drunkard(width: int, height: int, seed: int) -> Chain:
             aside = [(abs(y - 1), x), (min(y + 1, height - 1), x), (y, max(x - 1, 0))]
             shares = rng.dirichlet([6, 1, 1, 2]) * 0.999
             ahead = y * width + x + 1 if x + 1 < width else DONE
-            edges = [ChainEdge(float(shares[0]), ahead, 0.0), ChainEdge(0.001, FAILED, -1.0)]
+            edges = [Edge(float(shares[0]), ahead, 0.0), Edge(0.001, FAILED, -1.0)]
             edges += [
-                ChainEdge(float(p), (v % height) * width + u, 0.25) for p, (v, u) in zip(shares[1:], aside, strict=True)
+                Edge(float(p), (v % height) * width + u, 0.25) for p, (v, u) in zip(shares[1:], aside, strict=True)
             ]
             ways.append(edges)
     return Chain.of([(0, 0.5), (width, 0.5)], ways)
@@ -87,7 +88,7 @@ def test_a_long_limit_agrees_with_linear_algebra(seed):
     assert solved.success + solved.failure == pytest.approx(1, abs=1e-14)
 
 
-def _in_time(node: int, left: int, ways: list[list[ChainEdge]]) -> tuple[float, float, float, float]:
+def _in_time(node: int, left: int, ways: list[list[Edge]]) -> tuple[float, float, float, float]:
     """Success, failure, steps and return (undiscounted) with so many steps left, by recursion."""
     if node < 0 or left == 0:
         return float(node == DONE), float(node == FAILED), 0.0, 0.0
@@ -100,7 +101,7 @@ def _in_time(node: int, left: int, ways: list[list[ChainEdge]]) -> tuple[float, 
 def test_any_limit_agrees_with_a_recursion_over_all_outcomes(seed):
     rng = np.random.default_rng(seed)
     ways = [
-        [ChainEdge(float(p), int(rng.integers(-2, 5)), float(rng.integers(-2, 3))) for p in rng.dirichlet([1, 1, 1])] for _ in range(5)
+        [Edge(float(p), int(rng.integers(-2, 5)), float(rng.integers(-2, 3))) for p in rng.dirichlet([1, 1, 1])] for _ in range(5)
     ]
     limit = int(rng.integers(1, 8))
     solved = solve(Chain.of([(0, 0.25), (3, 0.75)], ways), 1.0, limit)
@@ -119,6 +120,6 @@ def test_fifty_thousand_situations_are_followed():
 
 
 def test_what_takes_too_long_is_refused_with_a_way_out():
-    ways = [[ChainEdge(0.9, 1, 0), ChainEdge(0.1, DONE, 0)], [ChainEdge(1.0, 0, 0)]]
+    ways = [[Edge(0.9, 1, 0), Edge(0.1, DONE, 0)], [Edge(1.0, 0, 0)]]
     with pytest.raises(TaskError, match=r"between 2 situations .* evaluate it by episodes"):
         solve(Chain.of([(0, 1.0)], ways), 0.9, 1_000, work=20)
