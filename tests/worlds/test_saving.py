@@ -15,7 +15,7 @@ import pytest
 from errands.errors import ErrandsError, TaskError
 from errands.ids import WORLDS
 from errands.worlds import Restorable
-from errands.worlds.saving import choose_gl, plain, restore_foreign, rich, save_foreign
+from errands.worlds.saving import choose_gl, from_json, restore_foreign, save_foreign, to_json
 
 
 @pytest.mark.parametrize("name", sorted(WORLDS))
@@ -100,7 +100,7 @@ def test_saved_values_are_copies() -> None:
 
 
 def through(value: Any) -> Any:
-    return rich(json.loads(json.dumps(plain(value))))
+    return from_json(json.loads(json.dumps(to_json(value))))
 
 
 @pytest.mark.parametrize(

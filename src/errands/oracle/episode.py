@@ -16,7 +16,7 @@ from errands.machines.stepping import State, Step, Stepper
 from errands.tables import FAILURE, RUNNING, SUCCESS, Floats
 from errands.tasks.task import Task
 from errands.worlds.base import FiniteWorld, numbered
-from errands.worlds.spaces import doing
+from errands.worlds.spaces import action_decoder
 
 EPISODES = 1_000
 """Episodes of a sample that stands in for an exact evaluation."""
@@ -182,7 +182,7 @@ def _state_of(env: gym.Env[Any, Any], observation: Any) -> Any:
 
 def _decoded_action(env: gym.Env[Any, Any], action: Any) -> Any:
     """The environment's action: policies count from 0, and give numbers between -1 and 1 for bounded Boxes."""
-    return doing(env.action_space).make(action)
+    return action_decoder(env.action_space).make(action)
 
 
 def draw(cumulative: Floats, rng: np.random.Generator) -> int:

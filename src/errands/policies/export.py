@@ -26,7 +26,7 @@ from errands.tables import RUNNING
 from errands.tasks.task import Task
 from errands.worlds.base import Numbered, Observed, numbered
 from errands.worlds.gymnasium.rules import InBox, InDisc, InStates, Rule
-from errands.worlds.saving import plain
+from errands.worlds.saving import to_json
 from errands.worlds.spaces import done_form
 
 Array = NDArray[Any]
@@ -60,7 +60,7 @@ def policy_bytes(task: Task, policy: Any, most: int = MAX_SITUATIONS) -> bytes:
         told, arrays = table.exported()
     if numbering is not None and "states" in numbering:
         arrays = {name: _to(array, _AXES.get((told["kind"], name)), len(numbering["states"])) for name, array in arrays.items()}
-        numbering = {"states": [plain(state) for state in numbering["states"]]}
+        numbering = {"states": [to_json(state) for state in numbering["states"]]}
     about = {
         "kind": KIND, "sha256": UNMARKED, "task": task.name, "covers": covers, "machine": _machine(task),
         "action": done_form(done), "observation": observation_form(seen, numbering), "numbering": numbering,

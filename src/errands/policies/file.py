@@ -20,8 +20,8 @@ from errands.policies.agent import Follower, Info, check_observation, info_of, o
 from errands.policies.program import Program
 from errands.policies.tables import MachinePolicy, MachineStates, NearestPolicy, ObjectivePolicy, OptionPolicy
 from errands.worlds.gymnasium.rules import Between, InBox, InDisc, InStates, Rule
-from errands.worlds.saving import rich
-from errands.worlds.spaces import MOST_CHOICES, Form, row_of
+from errands.worlds.saving import from_json
+from errands.worlds.spaces import MAX_CHOICES, Form, row_of
 
 Array = NDArray[Any]
 About = Mapping[str, Any]
@@ -119,7 +119,7 @@ class FileAgent(Follower):
         self.rules = {_text(name): _rule(rule, self._form, size) for name, rule in about["rules"].items()}
         # The number of each state that was met; others share the number after the last.
         known = (self._numbering or {}).get("states", ())
-        self._numbers = {rich(s): number for number, s in enumerate(known)}
+        self._numbers = {from_json(s): number for number, s in enumerate(known)}
 
     def see(self, observation: Any, info: Info | None = None) -> None:
         """What the environment answered to the last action; signals are taken from `info["signals"]`."""
@@ -203,7 +203,7 @@ def _check_action(form: Form) -> int:
     if set(form) == {"counts", "starts", "dtype"}:
         counts, starts = _numbers(form["counts"], whole=True), _numbers(form["starts"], whole=True)
         total = math.prod(int(n) for n in counts.ravel())
-        _require(counts.shape == starts.shape and bool((counts > 0).all()) and total <= MOST_CHOICES, "actions cannot be counted")
+        _require(counts.shape == starts.shape and bool((counts > 0).all()) and total <= MAX_CHOICES, "actions cannot be counted")
         _require(form["dtype"] in _WHOLE and bool((abs(starts) < 1 << 60).all()), "actions are no whole numbers")
         _require(_fits(np.stack([starts, starts + counts - 1]), form["dtype"]), "actions do not fit their numbers")
         return total

@@ -16,7 +16,7 @@ from errands.worlds.grid_world import GridEnv, Info
 from errands.worlds.places import Scattered
 from errands.worlds.saving import Saved
 
-MOST_STATES = 5_000_000
+MAX_STATES = 5_000_000
 
 
 @dataclass(frozen=True, init=False)
@@ -58,9 +58,9 @@ class Delivery(Scattered):
     def expanded(self) -> FiniteWorld:
         """The exact table over (boxes left, carrying, cell), which needs no machine to know what was taken."""
         predicted = self.layout.cells << (self.boxes + 1)
-        if predicted > MOST_STATES:
+        if predicted > MAX_STATES:
             raise TaskError(
-                f"delivery with {self.boxes} boxes expands to {predicted:,} states and at most {MOST_STATES:,} are "
+                f"delivery with {self.boxes} boxes expands to {predicted:,} states and at most {MAX_STATES:,} are "
                 "built; use the compact table of finite(), or fewer boxes"
             )
         return _expand(self)

@@ -16,7 +16,7 @@ UP, RIGHT, DOWN, LEFT = range(4)
 ACTIONS = ("up", "right", "down", "left")
 _WORD = (1 << 64) - 1
 _DEFAULT_SIZE = 10
-MOST_CELLS = 5_000_000
+MAX_CELLS = 5_000_000
 """Cells of a grid: a table takes about 70 bytes for each."""
 _DEFAULT_PLACES = 30
 
@@ -41,9 +41,9 @@ class GridLayout:
 
     def __post_init__(self) -> None:
         inside = range(self.cells)
-        if self.cells > MOST_CELLS:
+        if self.cells > MAX_CELLS:
             raise SpecError(
-                f"a grid of {self.width:,} x {self.height:,} cells has {self.cells:,}, and at most {MOST_CELLS:,} are built; "
+                f"a grid of {self.width:,} x {self.height:,} cells has {self.cells:,}, and at most {MAX_CELLS:,} are built; "
                 "make it smaller"
             )
         if self.width < 1 or self.height < 1:

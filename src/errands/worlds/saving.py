@@ -131,7 +131,7 @@ def is_plain(value: Any) -> bool:
     return isinstance(value, _PLAIN)
 
 
-def plain(value: Any) -> Any:
+def to_json(value: Any) -> Any:
     """Plain data as JSON can hold it; arrays, numpy numbers, bytes and tuples are marked."""
     if isinstance(value, np.ndarray | np.generic):
         array = np.asarray(value)
@@ -140,16 +140,16 @@ def plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return {"~bytes": base64.b64encode(value).decode()}
     if isinstance(value, tuple | set | frozenset):
-        return {f"~{type(value).__name__}": [plain(v) for v in value]}
+        return {f"~{type(value).__name__}": [to_json(v) for v in value]}
     if isinstance(value, dict):
-        return {"~dict": [[plain(k), plain(v)] for k, v in value.items()]}
-    return [plain(v) for v in value] if isinstance(value, list) else value
+        return {"~dict": [[to_json(k), to_json(v)] for k, v in value.items()]}
+    return [to_json(v) for v in value] if isinstance(value, list) else value
 
 
-def rich(value: Any) -> Any:
+def from_json(value: Any) -> Any:
     """The data behind `plain`."""
     if isinstance(value, list):
-        return [rich(v) for v in value]
+        return [from_json(v) for v in value]
     if not isinstance(value, dict):
         return value
     # Every table that `plain` writes has exactly one key, the mark: dictionaries are marked as well.
@@ -161,5 +161,5 @@ def rich(value: Any) -> Any:
     if mark == "~bytes":
         return base64.b64decode(inner)
     if mark == "~dict":
-        return {rich(k): rich(v) for k, v in inner}
-    return {"~tuple": tuple, "~set": set, "~frozenset": frozenset}[mark](rich(v) for v in inner)
+        return {from_json(k): from_json(v) for k, v in inner}
+    return {"~tuple": tuple, "~set": set, "~frozenset": frozenset}[mark](from_json(v) for v in inner)

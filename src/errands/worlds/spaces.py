@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 Row = NDArray[np.float32]
 Form = Mapping[str, Any]
-MOST_CHOICES = 4_096
+MAX_CHOICES = 4_096
 """Combined actions of a MultiDiscrete or MultiBinary space at most."""
 
 
 @dataclass(frozen=True)
-class Seeing:
+class ObservationEncoder:
     """How observations become rows: Dict and Tuple part by part in the order of the space, arrays row by row."""
 
     size: int
@@ -37,7 +37,7 @@ class Seeing:
 
 
 @dataclass(frozen=True)
-class Doing:
+class ActionDecoder:
     """How a learner's numbers become actions."""
 
     count: int
@@ -47,7 +47,7 @@ class Doing:
     """The action behind the number of a choice, or behind numbers between -1 and 1."""
 
 
-def seeing(space: gym.Space[Any]) -> Seeing:
+def observation_encoder(space: gym.Space[Any]) -> ObservationEncoder:
     """How observations of a space are seen; a sentence where they cannot be."""
     import gymnasium as gym
 
@@ -56,7 +56,7 @@ def seeing(space: gym.Space[Any]) -> Seeing:
         space = next(iter(_parts(space)))[1]
     picture = isinstance(space, gym.spaces.Box) and len(space.shape) == 3
     image: Any = tuple(map(int, space.shape or ())) if picture else None
-    return Seeing(int(gym.spaces.flatdim(space)), partial(row_of, form), image)
+    return ObservationEncoder(int(gym.spaces.flatdim(space)), partial(row_of, form), image)
 
 
 def seen_form(space: gym.Space[Any], whole: str = "observations are") -> Form:
@@ -105,11 +105,11 @@ def finite(observation: Any) -> Row:
     return row
 
 
-def doing(space: gym.Space[Any]) -> Doing:
+def action_decoder(space: gym.Space[Any]) -> ActionDecoder:
     """How actions of a space are made; a sentence where they cannot be."""
     form = done_form(space)
     size = np.size(form["low"]) if "low" in form else np.prod(form["counts"]) if "counts" in form else form["n"]
-    return Doing(int(size), "low" in form, partial(action_of, form))
+    return ActionDecoder(int(size), "low" in form, partial(action_of, form))
 
 
 def done_form(space: gym.Space[Any]) -> Form:
@@ -121,9 +121,9 @@ def done_form(space: gym.Space[Any]) -> Form:
     if isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary):
         counts = space.nvec if isinstance(space, spaces.MultiDiscrete) else np.full(space.shape, 2)
         total = int(np.prod([int(n) for n in counts.ravel()], dtype=object))
-        if total > MOST_CHOICES:
+        if total > MAX_CHOICES:
             raise TaskError(
-                f"actions are {space} with {total:,} combinations; a deep learner drives {MOST_CHOICES:,} at most"
+                f"actions are {space} with {total:,} combinations; a deep learner drives {MAX_CHOICES:,} at most"
             )
         starts = space.start if isinstance(space, spaces.MultiDiscrete) else np.zeros(space.shape, np.int64)
         return {"counts": counts, "starts": np.asarray(starts), "dtype": np.dtype(space.dtype).str}

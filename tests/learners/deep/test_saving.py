@@ -14,7 +14,7 @@ from errands.learners.base import SavedArray, checked
 from errands.learners.deep.learner import DeepLearner
 from errands.learners.presets import deep_preset
 from errands.tasks import load
-from errands.worlds.saving import plain, rich
+from errands.worlds.saving import from_json, to_json
 
 SMALL = {"width": 4, "depth": 1, "batch": 2, "capacity": 20, "warmup": 5}
 
@@ -85,9 +85,9 @@ def test_every_crafted_array_is_refused_and_nothing_of_it_is_kept(learner):
             with pytest.raises(StoreError, match="the saved environments cannot be"):
                 learner.restore({**saved, "environments": np.frombuffer(text, np.uint8)})
         whole = json.loads(bytes(saved["environments"]))
-        robot = rich(whole["envs"][0])
+        robot = from_json(whole["envs"][0])
         for name, bad in (("origin", []), ("steps", -1), ("physics", [np.nan] * len(robot["physics"]))):
-            spoilt = {**whole, "envs": [plain({**robot, name: bad})]}
+            spoilt = {**whole, "envs": [to_json({**robot, name: bad})]}
             with pytest.raises(StoreError, match="the saved environments cannot be taken back"):
                 learner.restore({**saved, "environments": np.frombuffer(json.dumps(spoilt).encode(), np.uint8)})
     learner.restore(saved)

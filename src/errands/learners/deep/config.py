@@ -9,7 +9,7 @@ from errands.errors import ConfigError, TaskError
 from errands.learners.base import LearnerConfig
 from errands.learners.method import Facts, Row
 from errands.learners.schedule import schedule_text
-from errands.worlds.spaces import seeing
+from errands.worlds.spaces import observation_encoder
 
 # Literal types are checked by type checkers only; settings may come from a file or a command line, so words are checked
 # here.
@@ -153,7 +153,7 @@ def _observed(facts: Facts) -> dict[str, Any]:
     """What a user's observations change: pictures are worth a convolution, and the longer a row, the fewer are kept."""
     env = facts.task.world.env()
     try:
-        seen = seeing(env.observation_space)
+        seen = observation_encoder(env.observation_space)
     except TaskError:
         return {}
     finally:

@@ -17,8 +17,8 @@ from errands.errors import StoreError, TaskError
 from errands.learners.deep.machine import MachineArrays
 from errands.tables import RUNNING, SUCCESS
 from errands.worlds.cheetah import BACKWARD, CONTROL_COST, FORWARD
-from errands.worlds.saving import Restorable, plain, rich
-from errands.worlds.spaces import doing, finite, seeing
+from errands.worlds.saving import Restorable, from_json, to_json
+from errands.worlds.spaces import action_decoder, finite, observation_encoder
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Senses:
 
 def senses_of(env: gym.Env[Any, Any], signals: int) -> Senses:
     """The senses for an environment; spaces that cannot be driven are refused in a sentence."""
-    sight, drive = seeing(env.observation_space), doing(env.action_space)
+    sight, drive = observation_encoder(env.observation_space), action_decoder(env.action_space)
     spaces = Spaces(sight.size, drive.count, drive.continuous, signals, sight.image)
     return Senses(spaces, sight.read, drive.make if drive.continuous else lambda action: drive.make(action[0]))
 
@@ -209,7 +209,7 @@ class HostEnvs:
         for env in map(self.env, range(len(self.envs))):
             if not isinstance(env, Restorable):
                 raise StoreError(UNSAVED)
-            parts.append(plain(env.save()))
+            parts.append(to_json(env.save()))
         return parts
 
     def restore(self, saved: NDArray[np.uint8]) -> None:
@@ -233,7 +233,7 @@ class HostEnvs:
     def _put(self, parts: list[Any]) -> None:
         """Bring every environment to its saved state."""
         for i, part in enumerate(parts):
-            self.envs[i].restore(rich(part))  # type: ignore[attr-defined]
+            self.envs[i].restore(from_json(part))  # type: ignore[attr-defined]
             self.moved(i)
 
 

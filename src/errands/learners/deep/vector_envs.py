@@ -16,7 +16,7 @@ from errands.errors import ErrandsError, StoreError, TaskError
 from errands.learners.deep.host_envs import UNSAVED, HostEnvs, HostStep, Reader
 from errands.learners.deep.machine import MachineArrays
 from errands.worlds.base import Observed
-from errands.worlds.saving import Restorable, plain, rich
+from errands.worlds.saving import Restorable, from_json, to_json
 
 Info = dict[str, Any]
 
@@ -53,13 +53,13 @@ class RowEnv(gym.Env[NDArray[np.float32], NDArray[np.float32]]):
 
     def save(self) -> Any:
         """The state of the environment as plain data; None where it has no way to tell."""
-        return plain(self.env.save()) if isinstance(self.env, Restorable) else None
+        return to_json(self.env.save()) if isinstance(self.env, Restorable) else None
 
     def restore_own(self, parts: list[Any]) -> str:
         """Continue from this environment's part of what all of them saved; what went wrong, or nothing."""
         # All get all parts, because the vector API calls a method with the same arguments everywhere.
         try:
-            self.env.restore(rich(parts[self.number]))  # type: ignore[attr-defined]
+            self.env.restore(from_json(parts[self.number]))  # type: ignore[attr-defined]
         except Exception as fault:  # noqa: BLE001 (whatever an environment raises when it is handed nonsense)
             return f"{type(fault).__name__}: {str(fault)[:100]}"
         return ""

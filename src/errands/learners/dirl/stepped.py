@@ -30,7 +30,7 @@ from errands.tables import Floats
 from errands.tasks.task import Task
 from errands.worlds.base import numbered
 from errands.worlds.gymnasium.shell import NumberedEnv
-from errands.worlds.saving import Restorable, plain, rich
+from errands.worlds.saving import Restorable, from_json, to_json
 
 BLANK = ord(" ")
 ROUND = 512
@@ -39,13 +39,13 @@ ROUND = 512
 
 def taken(env: gym.Env[Any, Any], seen: Any) -> NDArray[np.uint8]:
     """The state of an environment and what is seen in it, as JSON and blanks."""
-    data = json.dumps(plain({"seen": seen, "state": env.save()})).encode()  # type: ignore[attr-defined]
+    data = json.dumps(to_json({"seen": seen, "state": env.save()})).encode()  # type: ignore[attr-defined]
     return np.frombuffer(data.ljust(-(-len(data) // ROUND) * ROUND), np.uint8)
 
 
 def put(env: gym.Env[Any, Any], row: NDArray[np.uint8]) -> Any:
     """Put an environment into a recorded state; what is seen there."""
-    saved = rich(json.loads(bytes(row)))
+    saved = from_json(json.loads(bytes(row)))
     env.restore(saved["state"])  # type: ignore[attr-defined]
     return saved["seen"]
 
@@ -120,11 +120,11 @@ class SteppedEdges:
     def save(self) -> Saved:
         """The states that were met."""
         met = self.numbers.save() if self.numbers is not None else []
-        return {"numbers": np.frombuffer(json.dumps(plain(met)).encode(), np.uint8)}
+        return {"numbers": np.frombuffer(json.dumps(to_json(met)).encode(), np.uint8)}
 
     def restore(self, saved: Saved) -> None:
         """Number states as before, and see whether the environment takes the recorded ones."""
-        met = rich(json.loads(bytes(saved["numbers"])))
+        met = from_json(json.loads(bytes(saved["numbers"])))
         if self.numbers is not None:
             self.numbers.restore(met)
         check_rows(self._inside(numbered(self.task.world)), saved["rows"])

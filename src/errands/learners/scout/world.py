@@ -17,7 +17,7 @@ from errands.learners.scout.machine import Lowering
 from errands.tables import RUNNING, Ints
 from errands.tasks.task import Task
 from errands.worlds.base import FiniteWorld, numbered
-from errands.worlds.saving import Restorable, plain, rich
+from errands.worlds.saving import Restorable, from_json, to_json
 
 # The numbers go on from those of kernels.scout.explore, 0 to 5.
 NEWS, BEYOND = 6, 7
@@ -201,14 +201,14 @@ class EnvSampler:
         inner: Any = self.env
         if not isinstance(inner, Restorable):
             raise TaskError(f"the environment of '{self.task.name}' has no save(); a run on it cannot be resumed")
-        return json.dumps({"seed": self.seed, "env": plain(inner.save())}).encode()
+        return json.dumps({"seed": self.seed, "env": to_json(inner.save())}).encode()
 
     def restore(self, saved: bytes) -> None:
         """Put the environment back into its saved state."""
         state = json.loads(saved.decode())
         inner: Any = self.env
         inner.reset(seed=0)
-        inner.restore(rich(state["env"]))
+        inner.restore(from_json(state["env"]))
         self.seed, self.news = state["seed"], None
 
 

@@ -33,7 +33,7 @@ from errands.oracle.episode import play
 from errands.tables import Draws, Evaluation
 from errands.tasks.task import Task
 from errands.worlds.base import numbered, one_start
-from errands.worlds.saving import plain, rich
+from errands.worlds.saving import from_json, to_json
 
 
 class Tables:
@@ -93,7 +93,7 @@ class Asked(Tables):
         """The environment's state as bytes; empty where it cannot be stored."""
         env: Any = self.env
         try:
-            text = json.dumps({"start": int(self.table.starts[0]), "env": plain(env.save())})
+            text = json.dumps({"start": int(self.table.starts[0]), "env": to_json(env.save())})
         except (TaskError, AttributeError, TypeError, ValueError):
             return np.zeros(0, np.uint8)
         return np.frombuffer(text.encode(), np.uint8).copy()
@@ -106,7 +106,7 @@ class Asked(Tables):
             if state is not None:
                 # Many environments refuse to be used before a first reset; what it sets is overwritten by the restore.
                 env.reset(seed=0)
-                env.restore(rich(state["env"]))
+                env.restore(from_json(state["env"]))
                 start = int(state["start"])
                 if not 0 <= start < self.states:
                     raise StoreError(f"the stored episode began in state {start}, and there are {self.states:,}")

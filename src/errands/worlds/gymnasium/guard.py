@@ -19,7 +19,7 @@ from errands.errors import ErrandsError, SpecError, TaskError, shown_briefly, wo
 
 T = TypeVar("T")
 STEP = "observation, reward, terminated, truncated, info"
-MOST_NUMBERED = {"observation_space": 10_000_000, "action_space": 65_536}
+MAX_NUMBERED = {"observation_space": 10_000_000, "action_space": 65_536}
 """Discrete observations and actions at most; beyond, even one row of numbers for each would fill the memory."""
 CLOSING = 5.0
 """Seconds in which an environment must have closed itself; then it is left to itself."""
@@ -87,7 +87,7 @@ def in_time(call: Callable[[], T], seconds: float) -> T:
 def spaces_of(name: str, env: gym.Env[Any, Any], stated: bool) -> list[gym.Space[Any]]:
     """What is observed and done in an environment; where it is not `stated`, its observations must be few enough for a table."""
     spaces = []
-    for part, most in MOST_NUMBERED.items():
+    for part, most in MAX_NUMBERED.items():
         place = f"the {part} of '{name}'"
         space = guarded(partial(getattr, env, part, None), place.__str__, error=SpecError)
         if not isinstance(space, gym.Space):

@@ -27,7 +27,7 @@ from errands.worlds.saving import Saved, is_plain, restore_foreign, save_foreign
 if TYPE_CHECKING:
     from errands.worlds.gymnasium.world import GymnasiumWorld
 
-MOST_STATES = 65_536
+MAX_STATES = 65_536
 """States that are numbered as they are met; tables of tabular learners have room for so many."""
 Info = dict[str, Any]
 _LAYERS = frozenset({"env", "_saved_kwargs", "_cached_spec", "_action_space", "_observation_space", "_metadata"})
@@ -57,9 +57,9 @@ class StateNumbers:
                 "array as array.tobytes())"
             ) from None
         if known is None:
-            if len(self.number) == MOST_STATES:
+            if len(self.number) == MAX_STATES:
                 raise Wrong(
-                    f"told more than {MOST_STATES:,} states apart; let it tell fewer apart, or leave it out and train a deep "
+                    f"told more than {MAX_STATES:,} states apart; let it tell fewer apart, or leave it out and train a deep "
                     "learner"
                 )
             known = self.number[state] = len(self.number)
@@ -244,7 +244,7 @@ class NumberedEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
         gym.utils.RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
         self.shell, self.numbers = env, numbers
-        self.observation_space = gym.spaces.Discrete(MOST_STATES)
+        self.observation_space = gym.spaces.Discrete(MAX_STATES)
 
     def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[int, Info]:
         """A new episode."""
