@@ -7,12 +7,13 @@ EXTRAS := deep,mujoco,viewer,ray,tensorboard,docs,dev
 EVERY := $(EXTRAS),sb3
 WORKERS ?= 2
 
-.PHONY: help demo test bounds check docs extras release bench clean
+.PHONY: help demo test bounds plain check docs extras release bench clean
 
 help:
 	@echo "make demo   install the core and run the demo"
 	@echo "make test   install all extras but sb3 and run the tests"
 	@echo "make bounds run the tests of compiled code with every index checked"
+	@echo "make plain  run the tests of tabular learners on kernels compiled as numba does by itself"
 	@echo "make check  ruff, mypy --strict, import-linter"
 	@echo "make docs   build the documentation site into site/"
 	@echo "make extras resolve every extra under constraints.txt, installing none"
@@ -29,6 +30,10 @@ test: $(VENV)/.full
 # An index outside its array is an error here and silence elsewhere; kernels so compiled have a cache of their own.
 bounds: $(VENV)/.full
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal tests/kernels tests/learners/tabular tests/learners/test_saved.py $(ARGS)
+
+# What a numba does whose compiler is not known (kernels/__init__.py, KNOWN): the same bytes.
+plain: $(VENV)/.full
+	ERRANDS_COMPILER=plain $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal tests/kernels/test_compiling.py tests/kernels/test_q_learning.py tests/learners/tabular/test_bytes.py $(ARGS)
 
 check: $(VENV)/.full
 	$(BIN)/ruff check .

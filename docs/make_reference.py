@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import errands
-from errands.cli.verbs import GROUPS, VERBS, sentences
+from errands.cli.verbs import GROUPS, VERBS, Option, options_of, sentences
 from errands.learners import LEARNERS
 from errands.learners.method import loaded
 
@@ -122,25 +122,18 @@ def _verbs() -> Iterator[str]:
         for name, verb in VERBS.items():
             if verb.group != group:
                 continue
-            kind = importlib.import_module(f"errands.cli.{verb.module}").Arguments
+            kind = importlib.import_module(f"errands.cli.{name}").Arguments
             about = f"{verb.about[0].upper()}{verb.about[1:]}."
             yield from ("", f"### errands {name}", "", f"*{title}.* {about}", "", "```sh", verb.example, "```")
             said = sentences(kind)
-            rows = [_option(field, said.get(field.name, "")) for field in dataclasses.fields(kind)]
+            rows = [f"| `{o.flag}` | {_default(o)} | {_cell(said.get(o.name, ''))} |" for o in options_of(kind)]
             if rows:
                 yield from ("", "| argument | default | what it is |", "|---|---|---|", *rows)
 
 
-def _option(field: dataclasses.Field[Any], said: str) -> str:
-    given = "Positional" in str(field.type)
-    name = field.name.strip("_")
-    shown = name.upper() if given else f"--{name.replace('_', '-')}"
-    return f"| `{shown}` | {_default(field)} | {_cell(said)} |"
-
-
-def _default(field: dataclasses.Field[Any]) -> str:
+def _default(field: dataclasses.Field[Any] | Option) -> str:
     if field.default is dataclasses.MISSING:
-        return "needed" if field.default_factory is dataclasses.MISSING else ""
+        return "" if getattr(field, "default_factory", dataclasses.MISSING) is not dataclasses.MISSING else "needed"
     value = field.default
     return "" if value is None or value == () else f"`{value}`"
 

@@ -102,7 +102,7 @@ def test_every_command_of_a_page_is_understood(page: Path) -> None:
             assert words[0] in VERBS, f"{name_of(page)}: '{line}' names no verb"
             verb = VERBS[words[0]]
             if "--help" not in words:
-                parse(importlib.import_module(f"errands.cli.{verb.module}").Arguments, words[0], verb, words[1:])
+                parse(importlib.import_module(f"errands.cli.{words[0]}").Arguments, words[0], verb, words[1:])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

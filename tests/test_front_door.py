@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -94,21 +95,25 @@ def test_importing_the_worlds_registers_the_environments() -> None:
     assert errands.worlds
 
 
+def test_type_checkers_see_the_names_that_the_front_door_offers() -> None:
+    tree = ast.parse(Path(errands.__file__).read_text(encoding="utf-8"))
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    lines = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    seen = [(node.module, alias.name, alias.asname) for node in lines for alias in node.names]
+    assert seen == [(home, name, name) for home, names in sorted(errands._HOMES.items()) for name in names]
+    assert errands.__all__ == sorted(name for _, name, _ in seen)
+
+
 def test_importing_errands_loads_nothing_heavy() -> None:
-    heavy = ("numpy", "numba", "jax", "gymnasium", "matplotlib", "tyro", "pydantic", "rich")
+    heavy = ("numpy", "numba", "jax", "gymnasium", "matplotlib", "pydantic", "rich")
     script = f"import errands, errands.cli, sys; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
 
-VERBS = [
-    "demo", "tasks", "learners", "show", "lint", "size", "solve", "train", "resume", "compare",
-    "sweep", "reproduce", "plot", "view", "export", "play", "check", "verify", "doctor", "bench",
-]  # fmt: skip
-
-
 def test_every_verb_of_the_contract_has_help_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     from errands.cli import main
+    from errands.cli.verbs import VERBS
 
     assert main(["--help"]) == 0
     help_text = capsys.readouterr().out
@@ -185,6 +190,7 @@ def test_the_demo_shows_the_paper_and_writes_its_page(tmp_path: Path, monkeypatc
 
 def test_completion_scripts_name_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
     from errands.cli import main
+    from errands.cli.verbs import VERBS
 
     for shell in ("bash", "zsh", "fish"):
         assert main(["completion", shell]) == 0

@@ -7,35 +7,49 @@ from typing import TYPE_CHECKING, Any
 
 from errands.ids import register_with_gymnasium
 
-if TYPE_CHECKING:
-    from errands.errors import ConfigError, ErrandsError, SpecError, StoreError, TaskError, UnknownName
-    from errands.features import Change
-    from errands.learners.base import LearnerConfig
-    from errands.machines import (
-        AgendaRM,
-        BooleanRM,
-        CoupledRM,
-        Label,
-        NumericRM,
-        Outcome,
-        Sizes,
-        couple,
-        size,
-        unfold_agenda,
-        unfold_boolean,
-    )
-    from errands.machines.lower import lower
-    from errands.oracle.certificate import Certificate, certificate
-    from errands.oracle.optimum import Optimum, optimum
-    from errands.policies.file import read_policy
-    from errands.runs.run import Run, open, resume, train, training  # noqa: A004
-    from errands.tables import Evaluation
-    from errands.tasks import Task, load
-    from errands.tasks.ltlf import from_ltlf
-    from errands.tasks.phrases import any_order, avoid, either, repeat, sequence
-    from errands.tasks.product import product
-    from errands.tasks.transitions import RewardMachineReplay
-    from errands.worlds.imports import allow
+if TYPE_CHECKING:  # the same names as in _HOMES, for type checkers
+    from errands.errors import ConfigError as ConfigError
+    from errands.errors import ErrandsError as ErrandsError
+    from errands.errors import SpecError as SpecError
+    from errands.errors import StoreError as StoreError
+    from errands.errors import TaskError as TaskError
+    from errands.errors import UnknownName as UnknownName
+    from errands.features import Change as Change
+    from errands.learners.base import LearnerConfig as LearnerConfig
+    from errands.machines import AgendaRM as AgendaRM
+    from errands.machines import BooleanRM as BooleanRM
+    from errands.machines import CoupledRM as CoupledRM
+    from errands.machines import Label as Label
+    from errands.machines import NumericRM as NumericRM
+    from errands.machines import Outcome as Outcome
+    from errands.machines import Sizes as Sizes
+    from errands.machines import couple as couple
+    from errands.machines import size as size
+    from errands.machines import unfold_agenda as unfold_agenda
+    from errands.machines import unfold_boolean as unfold_boolean
+    from errands.machines.lower import lower as lower
+    from errands.oracle.certificate import Certificate as Certificate
+    from errands.oracle.certificate import certificate as certificate
+    from errands.oracle.optimum import Optimum as Optimum
+    from errands.oracle.optimum import optimum as optimum
+    from errands.policies.file import read_policy as read_policy
+    from errands.runs.run import Run as Run
+    from errands.runs.run import open as open  # noqa: A004
+    from errands.runs.run import resume as resume
+    from errands.runs.run import train as train
+    from errands.runs.run import training as training
+    from errands.tables import Evaluation as Evaluation
+    from errands.tasks import Task as Task
+    from errands.tasks import load as load
+    from errands.tasks.ltlf import from_ltlf as from_ltlf
+    from errands.tasks.phrases import any_order as any_order
+    from errands.tasks.phrases import avoid as avoid
+    from errands.tasks.phrases import either as either
+    from errands.tasks.phrases import repeat as repeat
+    from errands.tasks.phrases import sequence as sequence
+    from errands.tasks.product import product as product
+    from errands.tasks.transitions import RewardMachineReplay as RewardMachineReplay
+    from errands.worlds.imports import allow as allow
 
 __version__ = "0.1.0"
 
@@ -62,50 +76,7 @@ _HOMES = {
 }  # fmt: skip
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
-__all__ = [
-    "AgendaRM",
-    "BooleanRM",
-    "Certificate",
-    "Change",
-    "ConfigError",
-    "CoupledRM",
-    "ErrandsError",
-    "Evaluation",
-    "Label",
-    "LearnerConfig",
-    "NumericRM",
-    "Optimum",
-    "Outcome",
-    "RewardMachineReplay",
-    "Run",
-    "Sizes",
-    "SpecError",
-    "StoreError",
-    "Task",
-    "TaskError",
-    "UnknownName",
-    "allow",
-    "any_order",
-    "avoid",
-    "certificate",
-    "couple",
-    "either",
-    "from_ltlf",
-    "load",
-    "lower",
-    "open",
-    "optimum",
-    "product",
-    "read_policy",
-    "repeat",
-    "resume",
-    "sequence",
-    "size",
-    "train",
-    "training",
-    "unfold_agenda",
-    "unfold_boolean",
-]
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:

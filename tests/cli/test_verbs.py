@@ -21,7 +21,7 @@ from errands.cli import main
 from errands.cli.plot import Arguments as Plot
 from errands.cli.reproduce import Arguments as Reproduce
 from errands.cli.tell import Answer
-from errands.cli.verbs import GROUPS, VERBS, Verb, help_text, parse, typed, verb_help
+from errands.cli.verbs import GROUPS, VERBS, Verb, help_text, options_of, parse, typed, verb_help
 from errands.errors import ErrandsError
 from errands.tasks import load
 
@@ -29,7 +29,7 @@ from errands.tasks import load
 @pytest.mark.parametrize("name", VERBS)
 def test_the_example_of_a_verb_is_understood(name: str) -> None:
     verb = VERBS[name]
-    module = import_module(f"errands.cli.{verb.module}")
+    module = import_module(f"errands.cli.{name}")
     command, said, *words = shlex.split(verb.example)
     assert (command, said) == ("errands", name)
     given = parse(module.Arguments, name, verb, words)
@@ -47,22 +47,36 @@ def test_the_help_names_every_verb_once_under_its_group() -> None:
 @pytest.mark.parametrize("name", VERBS)
 def test_the_help_of_a_verb_has_each_argument_once_in_words_a_stranger_reads(name: str, monkeypatch: Any) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    kind = import_module(f"errands.cli.{VERBS[name].module}").Arguments
+    kind = import_module(f"errands.cli.{name}").Arguments
     text = verb_help(kind, name, VERBS[name])
     assert VERBS[name].example in text
     assert "None" not in text
     assert "STR" not in text
     assert max(map(len, text.splitlines())) <= 100
-    for field in dataclasses.fields(kind):
-        if "Positional" not in str(field.type):
-            option = field.name.strip("_").replace("_", "-")
-            assert len(re.findall(rf"^  --(?:\[no-\])?{option}\b(?!-)", text.split("Every verb")[0], re.MULTILINE)) == 1
+    for option in options_of(kind):
+        if not option.placed:
+            name = option.flag[2:]
+            assert len(re.findall(rf"^  --(?:\[no-\])?{name}\b(?!-)", text.split("Every verb")[0], re.MULTILINE)) == 1
 
 
 def test_the_help_shows_what_may_be_left_out_and_what_is_taken() -> None:
     lines = verb_help(import_module("errands.cli.train").Arguments, "train", VERBS["train"]).splitlines()
     assert lines[0] == "usage: errands train TASK [LEARNER] [OPTIONS]"
     assert {"--steps COUNT", "--machine agenda|boolean"} <= {line.strip().split("  ")[0] for line in lines}
+
+
+def test_options_stand_anywhere_and_are_read_as_their_fields_say() -> None:
+    def train(words: str) -> Any:
+        return parse(import_module("errands.cli.train").Arguments, "train", VERBS["train"], shlex.split(words))
+
+    words = "--set alpha=0.1 figure-1 --map_seed=3 --set gamma=0.9 --steps 1e5 crm --checkpoint-every .5 --no-quiet --seed -1"
+    given = train(words)
+    assert (given.task, given.learner, given.set) == ("figure-1", "crm", ("alpha=0.1", "gamma=0.9"))
+    assert (given.map_seed, given.steps, given.checkpoint_every, given.quiet, given.seed) == (3, 100_000, 0.5, False, -1)
+    assert (given.name, given.machine, train("figure-1 --quiet --machine boolean").machine) == (None, None, "boolean")
+    words = shlex.split("office-3 office-6 --methods 'crm agenda' qrm --presets paper --no-boolean-large")
+    again = parse(Reproduce, "reproduce", VERBS["reproduce"], words)
+    assert (again.figures, again.methods, again.presets) == (("office-3", "office-6"), ("crm agenda", "qrm"), ("paper",))
 
 
 def test_reproduce_takes_steps_as_every_verb_does() -> None:
@@ -107,6 +121,14 @@ def test_without_words_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> 
         (["train", "--steps", "5"], "missing TASK after 'errands train'; for example: errands train delivery-4"),
         (["train", "figure-1", "--log", "wandb"], "no value of --log is called 'wandb'; choose from tensorboard; type"),
         (["show", "figure-1", "--as", "cupled"], "no value of --as is called 'cupled'; did you mean 'coupled'?; type"),
+        (["completion", "bsh"], "no value of SHELL is called 'bsh'; did you mean 'bash'?; type 'errands completion --help'"),
+        (["solve", "figure-1", "figure-2"], "'figure-2' is a word too many: 'errands solve' takes TASK"),
+        (["doctor", "now"], "'now' is a word too many: 'errands doctor' takes no words but options"),
+        (["train", "figure-1", "-s", "3"], "no option of 'errands train' is called '-s'; choose from --checkpoint-every"),
+        (["train", "figure-1", "--quiet=yes"], "--quiet takes no value, and was given 'yes'; write it as --quiet; type"),
+        (["train", "figure-1", "--steps="], "'' is no whole number; write it as 100000, 1e5 or 100k"),
+        (["train", "figure-1", "--set", "--quiet"], "--set has no value; write it as --set TEXT; type"),
+        (["compare"], "missing RUNS after 'errands compare'; for example: errands compare one two"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_exit_code_two(
@@ -143,7 +165,7 @@ def answering(monkeypatch: pytest.MonkeyPatch) -> Any:
     def install(answer: Answer) -> None:
         module = SimpleNamespace(Arguments=Arguments, run=lambda _: answer)
         monkeypatch.setattr("importlib.import_module", lambda name: module)
-        monkeypatch.setattr(cli, "VERBS", {**VERBS, "say": Verb("say", "look", "say it", "errands say")})
+        monkeypatch.setattr(cli, "VERBS", {**VERBS, "say": Verb("look", "say it", "errands say")})
 
     return install
 

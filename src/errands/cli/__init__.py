@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from errands.cli.verbs import COMPILING, VERBS, help_text, parse
+from errands.cli.verbs import VERBS, help_text, parse
 from errands.errors import ConfigError, ErrandsError, RunFailed, UnknownName, shown_briefly
 from errands.runs.interrupts import exit_code, terminable
 from errands.terminal import printable
@@ -84,10 +84,10 @@ def _verb(name: str, words: list[str], as_json: bool) -> int:
 
         allow(imports)
     # Only the module of this verb: the others would make every start slower.
-    module = import_module(f"errands.cli.{verb.module}")
+    module = import_module(f"errands.cli.{name}")
     arguments = parse(module.Arguments, name, verb, words)
     quiet = _one_document() if as_json else nullcontext()
-    with quiet, _compiling() if name in COMPILING and "--quiet" not in words else nullcontext():
+    with quiet, _compiling() if verb.compiles and "--quiet" not in words else nullcontext():
         answer = module.run(arguments)
     if as_json:
         _print_json(answer.document)
@@ -117,10 +117,11 @@ def _imports(words: list[str]) -> tuple[list[str], list[str]]:
 @contextmanager
 def _compiling() -> Iterator[None]:
     """Say so, once, as soon as something must be compiled that no cache holds: half a minute of silence looks like a fault."""
-    from errands.kernels import when_compiling
+    from errands.kernels import PLAIN, when_compiling
 
     def tell(kernel: str) -> None:
-        print("compiling what this needs, once: about 8 seconds, 20 for scout", file=sys.stderr, flush=True)
+        spent = "15 seconds, 45 for scout" if PLAIN else "8 seconds, 20 for scout"
+        print(f"compiling what this needs, once: about {spent}", file=sys.stderr, flush=True)
 
     with when_compiling(tell):
         yield

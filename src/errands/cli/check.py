@@ -5,17 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import tyro
-
 from errands.cli.options import Count
 from errands.cli.tell import Answer
+from errands.cli.verbs import Positional
 
 
 @dataclass(frozen=True)
 class Arguments:
     """Check an environment and its features."""
 
-    env: tyro.conf.Positional[str]
+    env: Positional[str]
     """MODULE:ENV (a class or a function that makes one), a Gymnasium id, or a catalogue task."""
     features: str | None = None
     """MODULE:FUNCTION taking (observation, action, next_observation, info) and returning a set of names."""

@@ -6,10 +6,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import tyro
-
 from errands.cli.tell import Answer, between
-from errands.cli.verbs import typed
+from errands.cli.verbs import Positional, typed
 from errands.errors import ConfigError
 from errands.terminal import table
 
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 class Arguments:
     """Compare runs."""
 
-    runs: tyro.conf.Positional[tuple[str, ...]]
+    runs: Positional[tuple[str, ...]]
     """Names under runs/, paths, or 'latest'; runs and whole sweeps."""
     plot: Path | None = None
     """Also draw the learning curves into this file (.svg, .pdf or .png); runs must be on one task."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Literal
 
-import tyro
-
 from errands.cli.tell import Answer
-from errands.cli.verbs import VERBS, flag_of, positional
+from errands.cli.verbs import VERBS, Positional, options_of
 
 BASH = """_errands() {
   local verb="${COMP_WORDS[1]}" word="${COMP_WORDS[COMP_CWORD]}" words=""
@@ -29,7 +27,7 @@ FISH = "complete -c errands -f -n '__fish_use_subcommand' -a '@verbs@'"
 class Arguments:
     """Print a completion script."""
 
-    shell: tyro.conf.Positional[Literal["bash", "zsh", "fish"]] = "bash"
+    shell: Positional[Literal["bash", "zsh", "fish"]] = "bash"
     """The shell; put `eval "$(errands completion bash)"` into its start-up file."""
 
 
@@ -46,9 +44,9 @@ def words_of(verb: str) -> list[str]:
     from errands.learners import LEARNERS
     from errands.tasks.catalogue import CATALOGUE
 
-    kind = import_module(f"errands.cli.{VERBS[verb].module}").Arguments
-    names = [f.name.strip("_") for f in fields(kind)]
-    options = [flag_of(f) for f in fields(kind) if not positional(f)]
+    kind = import_module(f"errands.cli.{verb}").Arguments
+    names = [option.name for option in options_of(kind)]
+    options = [option.flag for option in options_of(kind) if not option.placed]
     tasks = [e.named(max(2, e.low)) for e in CATALOGUE] if "task" in names else []
     return [*tasks, *(LEARNERS if "learner" in names else ()), *options, "--import", "--json", "--help"]
 

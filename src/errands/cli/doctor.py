@@ -16,7 +16,7 @@ from typing import Any
 from errands.cli.tell import Answer
 from errands.errors import install
 
-CORE = ("numpy", "numba", "gymnasium", "pydantic", "tyro", "rich", "safetensors", "matplotlib")
+CORE = ("numpy", "numba", "gymnasium", "pydantic", "rich", "safetensors", "matplotlib")
 EXTRAS = {
     "deep": ("jax", "jaxtyping"),
     "mujoco": ("mujoco", "imageio"),
@@ -90,7 +90,7 @@ def _rendering() -> dict[str, Any]:
 
 
 def _cache() -> dict[str, Any]:
-    from errands.kernels import cache_folder, stranger
+    from errands.kernels import PLAIN, cache_folder, stranger
 
     folder = cache_folder()
     files = list(folder.glob("*/*.bin"))
@@ -98,7 +98,8 @@ def _cache() -> dict[str, Any]:
     size = round(sum(f.stat().st_size for f in files) / 1e6, 1)
     writable, open_to_others = os.access(place, os.W_OK), next(filter(None, map(stranger, (folder, *files))), None)
     others = None if open_to_others is None else str(open_to_others)
-    return {"folder": str(folder), "kernels": len(files), "megabytes": size, "writable": writable, "others_write": others}
+    held = {"folder": str(folder), "kernels": len(files), "megabytes": size, "plain": PLAIN}
+    return {**held, "writable": writable, "others_write": others}
 
 
 def _faults(machine: dict[str, Any]) -> list[str]:
@@ -135,6 +136,7 @@ def _lines(machine: dict[str, Any]) -> Iterator[str]:
     drawn = [kind for kind in DRAWN_BY if machine["rendering"][kind]]
     yield f"drawing     {', '.join(drawn) or 'nothing to draw MuJoCo with'}"
     cache = machine["cache"]
-    yield f"cache       {cache['kernels']} files, {cache['megabytes']} MB in {cache['folder']}"
+    by = "; kernels are compiled as numba does by itself" if cache["plain"] else ""
+    yield f"cache       {cache['kernels']} files, {cache['megabytes']} MB in {cache['folder']}{by}"
     yield ""
     yield from (f"fault: {fault}" for fault in machine["faults"]) if machine["faults"] else ["No known faults."]

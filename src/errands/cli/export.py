@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
-
-import tyro
+from typing import Literal
 
 from errands.cli.tell import Answer
+from errands.cli.verbs import Positional
 from errands.errors import ConfigError
 
 
@@ -16,7 +15,7 @@ from errands.errors import ConfigError
 class Arguments:
     """Write what a run learnt into files that need neither a server nor a network."""
 
-    run: tyro.conf.Positional[str] = "latest"
+    run: Positional[str] = "latest"
     """The name of a run under runs/, its path, or 'latest'."""
     html: Path | None = None
     """A self-contained page that plays the episode."""
@@ -26,7 +25,7 @@ class Arguments:
     """A picture of the world at the end of the last episode."""
     csv: Path | None = None
     """The last episode as a table."""
-    as_: Annotated[Literal["policy"] | None, tyro.conf.arg(name="as")] = None
+    as_: Literal["policy"] | None = None
     """policy: one file that numpy alone acts by (errands.read_policy)."""
     output: Path | None = None
     """Where the policy is written; RUN.safetensors unless said otherwise."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-import tyro
-
 from errands.cli.tell import Answer
-from errands.cli.verbs import sentences
+from errands.cli.verbs import Positional, sentences
 from errands.terminal import table
 
 
@@ -16,7 +14,7 @@ from errands.terminal import table
 class Arguments:
     """List the learners, or the settings of one."""
 
-    learner: tyro.conf.Positional[str | None] = None
+    learner: Positional[str | None] = None
     """The learner whose settings are shown."""
     task: str = "delivery-2"
     """The task for which the presets are shown."""

@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import tyro
-
 from errands.cli.tell import Answer
+from errands.cli.verbs import Positional
 from errands.errors import ConfigError, SpecError
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ SOON_BYTES = 20_000_000
 class Arguments:
     """Check a task file."""
 
-    file: tyro.conf.Positional[str | None] = None
+    file: Positional[str | None] = None
     """The path of a task file (.toml), of a machine in the 2022 text format (.txt), or a catalogue name."""
     schema: bool = False
     """Print the JSON Schema of task files, for editors, and stop."""

@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-from tyro.constructors import PrimitiveConstructorSpec
-
 from errands.errors import ConfigError
 from errands.machines.numeric import NumericRM
 from errands.tasks.catalogue import load, read_text
@@ -54,26 +52,8 @@ def seconds(text: str) -> float:
     return value
 
 
-Count = Annotated[
-    int,
-    PrimitiveConstructorSpec(
-        nargs=1,
-        metavar="COUNT",
-        instance_from_str=lambda words: count(words[0]),
-        is_instance=lambda value: isinstance(value, int),
-        str_from_instance=lambda value: [str(value)],
-    ),
-]
-Seconds = Annotated[
-    float,
-    PrimitiveConstructorSpec(
-        nargs=1,
-        metavar="SECONDS",
-        instance_from_str=lambda words: seconds(words[0]),
-        is_instance=lambda value: isinstance(value, int | float),
-        str_from_instance=lambda value: [f"{value:g}"],
-    ),
-]
+Count = Annotated[int, count]
+Seconds = Annotated[float, seconds]
 
 
 def machine_named(name: str, map_seed: int = 0) -> NumericRM:

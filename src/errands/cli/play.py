@@ -13,9 +13,9 @@ from itertools import zip_longest
 from typing import Any, TextIO
 
 import gymnasium as gym
-import tyro
 
 from errands.cli.tell import Answer
+from errands.cli.verbs import Positional
 from errands.errors import SpecError, TaskError
 from errands.tasks import Task
 from errands.tasks.product import task_env
@@ -258,7 +258,7 @@ def _raw(source: TextIO, out: TextIO) -> Iterator[None]:
 class Arguments:
     """Play a world."""
 
-    task: tyro.conf.Positional[str]
+    task: Positional[str]
     """A catalogue name or the path of a task file, on a grid or a Gymnasium world with Discrete actions."""
     map_seed: int = 0
     """The seed of random maps."""

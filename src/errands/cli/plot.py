@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import tyro
-
 from errands.cli.options import Count
 from errands.cli.tell import Answer
-from errands.cli.verbs import typed
+from errands.cli.verbs import Positional, typed
 from errands.errors import ConfigError, StoreError, UnknownName
 from errands.terminal import counting, table
 
@@ -22,9 +20,9 @@ if TYPE_CHECKING:
 class Arguments:
     """Draw a figure."""
 
-    kind: tyro.conf.Positional[str | None] = None
+    kind: Positional[str | None] = None
     """Which figure; without one they are listed."""
-    subjects: tyro.conf.Positional[tuple[str, ...]] = ()
+    subjects: Positional[tuple[str, ...]] = ()
     """Runs or sweeps (names, paths, 'latest'), or for sizes, route and policy the name of a task."""
     output: Path = Path("figure.svg")
     """The file: .svg, .pdf or .png."""

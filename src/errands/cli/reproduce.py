@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import tyro
-
 from errands.cli.options import Count, Seconds
 from errands.cli.tell import Answer
-from errands.cli.verbs import typed
+from errands.cli.verbs import Positional, typed
 from errands.errors import ConfigError
 from errands.terminal import say
 
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 class Arguments:
     """Reproduce the paper's results."""
 
-    figures: tyro.conf.Positional[tuple[str, ...]] = ()
+    figures: Positional[tuple[str, ...]] = ()
     """Panels (delivery-8, office-runtime, water-3, cheetah-bcd, ...) or groups: delivery and office (default), water, cheetah."""
     profile: Literal["quick", "full"] = "quick"
     """quick: 3 seeds of 100,000 steps (with networks: 2 short runs); full: 10 seeds of 1,000,000 steps, as in the paper."""

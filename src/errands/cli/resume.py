@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import tyro
-
 from errands.cli.options import Seconds
 from errands.cli.tell import Answer
+from errands.cli.verbs import Positional
 from errands.errors import ConfigError
 
 
@@ -16,7 +15,7 @@ from errands.errors import ConfigError
 class Arguments:
     """Go on where a run or sweep was left; the end is the same as if nothing had happened."""
 
-    run: tyro.conf.Positional[str]
+    run: Positional[str]
     """The name of a run or sweep under runs/, its path, or 'latest'."""
     jobs: int | None = None
     """How many seeds are trained at the same time; all cores unless said otherwise."""

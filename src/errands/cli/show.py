@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
-
-import tyro
+from typing import Literal
 
 from errands.cli.tell import Answer
+from errands.cli.verbs import Positional
 from errands.errors import ConfigError
 
 
@@ -16,9 +15,9 @@ from errands.errors import ConfigError
 class Arguments:
     """Draw a machine."""
 
-    task: tyro.conf.Positional[str]
+    task: Positional[str]
     """A catalogue name, the path of a task file, or of a machine in the 2022 text format (.txt)."""
-    as_: Annotated[Literal["numeric", "boolean", "agenda", "coupled", "graph"], tyro.conf.arg(name="as")] = "numeric"
+    as_: Literal["numeric", "boolean", "agenda", "coupled", "graph"] = "numeric"
     """Which of the four machines, or the abstract graph that dirl searches."""
     format: Literal["text", "svg", "dot", "mermaid", "json"] = "text"
     """How it is written."""

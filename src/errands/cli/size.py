@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-import tyro
-
 from errands.cli.tell import Answer
+from errands.cli.verbs import Positional
 
 
 @dataclass(frozen=True)
 class Arguments:
     """Count the states of a task's machines."""
 
-    task: tyro.conf.Positional[str]
+    task: Positional[str]
     """A catalogue name or the path of a task file."""
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import tyro
-
 from errands.cli.tell import Answer
+from errands.cli.verbs import Positional
 from errands.errors import TaskError
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 class Arguments:
     """Compute the exact optimum."""
 
-    task: tyro.conf.Positional[str]
+    task: Positional[str]
     """A catalogue name or the path of a task file."""
     one_policy_per_subtask: bool = False
     """Also the best length that one policy per subtask can reach: the paper's class of policies."""

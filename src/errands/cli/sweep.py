@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-import tyro
+from typing import TYPE_CHECKING, Any, Literal
 
 from errands.cli.options import Count, Seconds
 from errands.cli.tell import Answer, tell_sweep
+from errands.cli.verbs import Positional, Repeated
 from errands.errors import ConfigError
 from errands.terminal import console
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 class Arguments:
     """Train every combination of lists and ranges; a killed sweep goes on with 'errands resume NAME'."""
 
-    plan: tyro.conf.Positional[str | None] = None
+    plan: Positional[str | None] = None
     """A plan file (TOML with the same names as these options); options given here replace its values."""
     task: str | None = None
     """Tasks, such as delivery-2..8,office-3 or a task file."""
@@ -40,9 +39,9 @@ class Arguments:
     """Training steps of each seed; as for 'errands train' unless said otherwise."""
     eval_every: Count | None = None
     """Training steps between two evaluations."""
-    set: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
+    set: Repeated[tuple[str, ...]] = ()
     """A setting for all, such as --set alpha=0.1; may be repeated."""
-    vary: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
+    vary: Repeated[tuple[str, ...]] = ()
     """A setting with several values, such as --vary alpha=0.1,0.5; may be repeated."""
     name: str | None = None
     """The name of the folder under runs/; 'sweep', date and time unless said otherwise."""

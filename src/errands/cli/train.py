@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal
-
-import tyro
+from typing import TYPE_CHECKING, Literal
 
 from errands.cli.options import Count, Seconds
 from errands.cli.tell import Answer, tell_run
+from errands.cli.verbs import Positional, Repeated
 from errands.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
 class Arguments:
     """Train a learner; the run is stored in runs/<name>/ and can be resumed at any time."""
 
-    task: tyro.conf.Positional[str]
+    task: Positional[str]
     """A catalogue name or the path of a task file."""
-    learner: tyro.conf.Positional[str | None] = None
+    learner: Positional[str | None] = None
     """A name from 'errands learners'; without one: scout on finite worlds, qcorm-plus elsewhere."""
     steps: Count | None = None
     """Training steps of each seed; 1,000,000 unless said otherwise, at most 20,000 for scout, which stops at its proof."""
@@ -34,7 +33,7 @@ class Arguments:
     """The machine of qrm, crm and hrm; agenda unless said otherwise."""
     preset: str = "tuned"
     """Settings that work (tuned) or those that the paper prints (paper)."""
-    set: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = ()
+    set: Repeated[tuple[str, ...]] = ()
     """A setting of the learner, such as --set alpha=0.1; may be repeated."""
     eval_every: Count | None = None
     """Training steps between two evaluations."""

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import io
 import re
 import shlex
 import textwrap
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from pathlib import Path
+from types import NoneType
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from errands.errors import ErrandsError, UnknownName
 
 T = TypeVar("T")
+PLACED, REPEATED = "placed", "repeated"
+Positional = Annotated[T, PLACED]
+"""An argument that is given by its place."""
+Repeated = Annotated[T, REPEATED]
+"""An option that may be given again and again."""
 COMMON = """  --json    print exactly one JSON document          --quiet   no progress
   --debug   a traceback instead of one sentence      --help    of a verb: its options and an example
   --import MODULE   let the code of a module in that a task file names, such as --import minigrid"""
@@ -22,45 +28,43 @@ COMMON = """  --json    print exactly one JSON document          --quiet   no pr
 
 @dataclass(frozen=True)
 class Verb:
-    """Where a verb lives (a module with `Arguments` and `run`), what it does, and an example."""
+    """A verb, which lives in a module of its name (with `Arguments` and `run`): its group, what it does, and an example."""
 
-    module: str
     group: str
     about: str
     example: str
+    compiles: bool = False
+    """Whether it runs compiled loops."""
 
 
 VERBS: Mapping[str, Verb] = {
-    "demo": Verb("demo", "look", "the paper's first example, end to end", "errands demo"),
-    "tasks": Verb("tasks", "look", "list the catalogue of tasks", "errands tasks"),
-    "show": Verb("show", "look", "draw a task's machine", "errands show figure-1 --as coupled"),
-    "size": Verb("size", "look", "count the states of a task's four machines", "errands size delivery-12"),
-    "lint": Verb("lint", "look", "check a task file and read it back in English", "errands lint mine.toml"),
-    "play": Verb("play", "look", "walk a world with the arrow keys", "errands play office-3"),
-    "check": Verb("check", "look", "check your own environment", "errands check pkg.envs:MyEnv --features pkg.envs:label"),
-    "solve": Verb("solve", "solve", "the exact optimum of a task", "errands solve office-6 --one-policy-per-subtask"),
-    "learners": Verb("learners", "learn", "list the learners and their settings", "errands learners qcorm"),
-    "train": Verb("train", "learn", "train a learner and judge it", "errands train delivery-4 qcorm --steps 200000 --seeds 5"),
+    "demo": Verb("look", "the paper's first example, end to end", "errands demo", compiles=True),
+    "tasks": Verb("look", "list the catalogue of tasks", "errands tasks", compiles=True),
+    "show": Verb("look", "draw a task's machine", "errands show figure-1 --as coupled"),
+    "size": Verb("look", "count the states of a task's four machines", "errands size delivery-12"),
+    "lint": Verb("look", "check a task file and read it back in English", "errands lint mine.toml"),
+    "play": Verb("look", "walk a world with the arrow keys", "errands play office-3"),
+    "check": Verb("look", "check your own environment", "errands check pkg.envs:MyEnv --features pkg.envs:label"),
+    "solve": Verb("solve", "the exact optimum of a task", "errands solve office-6 --one-policy-per-subtask", compiles=True),
+    "learners": Verb("learn", "list the learners and their settings", "errands learners qcorm"),
+    "train": Verb("learn", "train a learner and judge it", "errands train delivery-4 qcorm --steps 200k --seeds 5", compiles=True),
     "sweep": Verb(
-        "sweep", "many", "train many tasks, learners and seeds",
-        "errands sweep --task delivery-2..4 --learner qcorm,crm --seeds 10 --steps 100000",
+        "many", "train many tasks, learners and seeds",
+        "errands sweep --task delivery-2..4 --learner qcorm,crm --seeds 10 --steps 100000", compiles=True,
     ),
-    "compare": Verb("compare", "many", "several runs in one table, and what differs", "errands compare one two --plot both.svg"),
+    "compare": Verb("many", "several runs in one table, and what differs", "errands compare one two --plot both.svg"),
     "reproduce": Verb(
-        "reproduce", "many", "the paper's figures and claims, measured again", "errands reproduce office-3 --profile quick"
+        "many", "the paper's figures and claims, measured again", "errands reproduce office-3 --profile quick", compiles=True
     ),
-    "plot": Verb("plot", "see", "curves, bars, runtimes, sizes, routes, policies", "errands plot route latest --output route.svg"),
-    "doctor": Verb("doctor", "house", "versions, cores, GPU, rendering, cache, known faults", "errands doctor"),
-    "completion": Verb("completion", "house", "complete verbs, tasks and options in your shell", "errands completion bash"),
-    "bench": Verb("bench", "house", "how fast this machine trains", "errands bench --sizes 2 8"),
-    "verify": Verb("verify", "many", "repeat a part of a run and compare every byte", "errands verify latest"),
-    "resume": Verb("resume", "learn", "go on with a run or sweep that was stopped", "errands resume latest"),
-    "view": Verb("view", "see", "a local page: watch runs learn, replay them, write tasks", "errands view latest"),
-    "export": Verb("export", "see", "a run as a page, or its policy as a file", "errands export latest --html run.html"),
+    "plot": Verb("see", "curves, bars, runtimes, sizes, routes, policies", "errands plot route latest", compiles=True),
+    "doctor": Verb("house", "versions, cores, GPU, rendering, cache, known faults", "errands doctor"),
+    "completion": Verb("house", "complete verbs, tasks and options in your shell", "errands completion bash"),
+    "bench": Verb("house", "how fast this machine trains", "errands bench --sizes 2 8"),
+    "verify": Verb("many", "repeat a part of a run and compare every byte", "errands verify latest", compiles=True),
+    "resume": Verb("learn", "go on with a run or sweep that was stopped", "errands resume latest", compiles=True),
+    "view": Verb("see", "a local page: watch runs learn, replay them, write tasks", "errands view latest"),
+    "export": Verb("see", "a run as a page, or its policy as a file", "errands export latest --html run.html", compiles=True),
 }
-
-COMPILING = frozenset({"demo", "tasks", "solve", "train", "resume", "sweep", "verify", "plot", "export", "reproduce"})
-"""The verbs that run compiled loops."""
 
 GROUPS: Mapping[str, str] = {
     "look": "Look at tasks",
@@ -72,66 +76,147 @@ GROUPS: Mapping[str, str] = {
 }
 
 
+@dataclass(frozen=True)
+class Option:
+    """One argument of a verb, as a field of its `Arguments` declares it."""
+
+    name: str
+    """The field's name."""
+    default: Any
+    read: Callable[[str], Any]
+    """From a word to a value; a ValueError where the word is none."""
+    value: str
+    """What stands for a value in the help: COUNT, a|b."""
+    choices: tuple[str, ...] = ()
+    placed: bool = False
+    """Whether it is given by its place."""
+    many: bool = False
+    """Whether it takes all words up to the next option."""
+    repeated: bool = False
+    """Whether it may be given again and again."""
+
+    @property
+    def flag(self) -> str:
+        """How it is named on the command line; a name that Python reserves has an underscore at its end."""
+        name = self.name.strip("_").replace("_", "-")
+        return name.upper() if self.placed else f"--{name}"
+
+    @property
+    def switch(self) -> bool:
+        """Whether it has no value: it is there, or it is not."""
+        return isinstance(self.default, bool)
+
+    @property
+    def needed(self) -> bool:
+        """Whether it has no default."""
+        return self.default is dataclasses.MISSING
+
+    @property
+    def shown(self) -> str:
+        """As it is typed: TASK, [LEARNER], --steps COUNT, --as numeric|boolean."""
+        more = " ..." if self.many else ""
+        if self.placed:
+            return f"{self.flag}{more}" if self.needed else f"[{self.flag}{more}]"
+        if self.switch:
+            return f"--[no-]{self.flag[2:]}" if self.default else self.flag
+        return f"{self.flag} {self.value}{more}"
+
+    def of(self, word: str) -> Any:
+        """The value that a word stands for."""
+        if self.choices and word not in self.choices:
+            raise _Mistake(str(UnknownName(f"value of {self.flag}", word[:60], self.choices)))
+        try:
+            return self.read(word)
+        except ValueError:
+            raise _Mistake(f"{self.flag} was given '{word[:60]}'; write it as {self.shown}") from None
+
+
+class _Mistake(ErrandsError):
+    """A word that is no value of its option; the help says more."""
+
+
+_VALUES: Mapping[Any, str] = {Path: "PATH", int: "NUMBER", float: "NUMBER", str: "TEXT"}
+
+
+def options_of(kind: type) -> list[Option]:
+    """The arguments of a verb, in the order of their fields."""
+    hints = get_type_hints(kind, include_extras=True)
+    return [_option(field, hints[field.name]) for field in dataclasses.fields(kind)]
+
+
+def _option(field: dataclasses.Field[Any], hint: Any) -> Option:
+    marks, many = list[Any](), False
+    while (origin := get_origin(hint)) not in (None, Literal):
+        inner = get_args(hint)
+        many |= origin is tuple
+        marks += inner[1:] if origin is Annotated else ()
+        hint = next(part for part in inner if part is not NoneType)
+    choices = get_args(hint) if origin is Literal else ()
+    reader: Any = next(filter(callable, marks), str if choices else hint)
+    value = "|".join(choices) or _VALUES.get(reader, reader.__name__.upper())
+    repeated = REPEATED in marks
+    return Option(field.name, field.default, reader, value, choices, PLACED in marks, many and not repeated, repeated)
+
+
 def parse(kind: type[T], name: str, verb: Verb, words: list[str]) -> T:
     """The arguments of a verb; a mistake is told in one sentence."""
     if {"-h", "--help"} & set(words):
         print(verb_help(kind, name, verb))
         raise SystemExit(0)
-    import tyro
-
-    fields = dataclasses.fields(kind)  # type: ignore[arg-type]
-    options = {flag_of(f) for f in fields if not positional(f)}
+    options = options_of(kind)
+    flags = {option.flag: option for option in options if not option.placed}
     # Every verb may be asked to be quiet, those that never say anything included.
-    if "--quiet" not in options:
+    if "--quiet" not in flags:
         words = [word for word in words if word != "--quiet"]
-    _check_options(name, words, options)
-    wanted = [f.name for f in fields if positional(f) and f.default is dataclasses.MISSING]
-    missing = f"missing {wanted[0].upper()} after 'errands {name}'; for example: {verb.example}" if wanted else ""
-    if wanted and all(word.startswith("-") for word in words):
-        raise ErrandsError(missing)
-    heard = io.StringIO()
+    known = list(flags)
+    flags |= {f"--no-{flag[2:]}": option for flag, option in flags.items() if option.switch}
+    given, loose, waiting = dict[str, Any](), list[str](), deque(words)
     try:
-        # The parser prints a box and exits; the box is caught and told as one sentence.
-        with contextlib.redirect_stderr(heard):
-            return tyro.cli(kind, prog=f"errands {name}", args=words)
-    except SystemExit:
-        said = _sentence(heard.getvalue(), {flag_of(f): f for f in fields})
-        if "issing from errands" in said and wanted:
-            raise ErrandsError(missing) from None
-        raise ErrandsError(f"{said}; type 'errands {name} --help' to see what it takes") from None
+        while waiting:
+            if not _is_option(word := waiting.popleft()):
+                loose.append(word)
+                continue
+            flag, equals, value = word.partition("=")
+            option = flags.get(flag := flag.replace("_", "-"))
+            if option is None:
+                raise UnknownName(f"option of 'errands {name}'", flag, {*known, "--help"})
+            values = [value] if equals else []
+            while waiting and not option.switch and not _is_option(waiting[0]) and (option.many or not values):
+                values.append(waiting.popleft())
+            if option.switch and not equals:
+                given[option.name] = flag == option.flag
+            elif option.switch or not values:
+                wrong = f"takes no value, and was given '{value[:60]}'" if equals else "has no value"
+                raise _Mistake(f"{flag} {wrong}; write it as {option.shown}")
+            elif option.many or option.repeated:
+                before = given.get(option.name, ()) if option.repeated else ()
+                given[option.name] = (*before, *map(option.of, values))
+            else:
+                given[option.name] = option.of(values[0])
+        given |= _placed(options, loose, name, verb)
+    except _Mistake as fault:
+        raise ErrandsError(f"{fault}; type 'errands {name} --help' to see what it takes") from None
+    return kind(**given)
 
 
-def positional(field: dataclasses.Field[Any]) -> bool:
-    """Whether an argument is given by its place."""
-    return "Positional" in str(field.type)
+def _is_option(word: str) -> bool:
+    return word.startswith("-") and not re.match(r"-+(\d|\.|$)", word)
 
 
-def flag_of(field: dataclasses.Field[Any]) -> str:
-    """The option of an argument; a name that Python reserves has an underscore at its end."""
-    return f"--{field.name.strip('_').replace('_', '-')}"
-
-
-def _check_options(name: str, words: list[str], options: set[str]) -> None:
-    """Refuse what is no option of a verb."""
-    known = options | {f"--no-{option[2:]}" for option in options} | {"--help"}
-    for word in words:
-        option = word.split("=")[0].replace("_", "-")
-        if option.startswith("--") and option not in known and not option[2:3].isdigit():
-            raise UnknownName(f"option of 'errands {name}'", option, {*options, "--help"})
-
-
-def _sentence(text: str, fields: Mapping[str, dataclasses.Field[Any]]) -> str:
-    """What a parser's error box says, on one line and in our words where it speaks of a value."""
-    lines = [line.strip("│|─ \t") for line in text.splitlines() if not line.startswith(("╭", "╰", "+"))]
-    said = " ".join(line for line in lines if line.strip("-─")).split("For full helptext")[0].strip()
-    if choice := re.search(r"nvalid choice '(.*?)' for argument '(.*?)'\. Expected one of \((.*?)\)", said):
-        choices = [word for word in re.findall(r"'(.*?)'", choice[3]) if word != "None"]
-        return str(UnknownName(f"value of {choice[2]}", choice[1], choices))
-    if (value := re.search(r"rror parsing (--[\w-]+): .*?'(.*?)'", said)) and value[1] in fields:
-        return f"{value[1]} was given '{value[2][:60]}'; write it as {_shown(fields[value[1]])}"
-    if (empty := re.search(r"issing value for argument '(--[\w-]+)'", said)) and empty[1] in fields:
-        return f"{empty[1]} has no value; write it as {_shown(fields[empty[1]])}"
-    return f"{said[:1].lower()}{said[1:300]}".strip().rstrip(".;") or "the arguments could not be read"
+def _placed(options: list[Option], words: list[str], name: str, verb: Verb) -> dict[str, Any]:
+    """The arguments that are given by their place."""
+    given, rest = dict[str, Any](), list(words)
+    for option in options:
+        if not option.placed or not (rest or option.needed):
+            continue
+        if not words or not (rest or option.many):
+            raise ErrandsError(f"missing {option.flag} after 'errands {name}'; for example: {verb.example}")
+        given[option.name] = tuple(map(option.of, rest)) if option.many else option.of(rest[0])
+        rest = [] if option.many else rest[1:]
+    if rest:
+        taken = " ".join(option.shown for option in options if option.placed) or "no words but options"
+        raise ErrandsError(f"'{rest[0][:60]}' is a word too many: 'errands {name}' takes {taken}")
+    return given
 
 
 def help_text() -> str:
@@ -150,20 +235,19 @@ def verb_help(kind: type, name: str, verb: Verb) -> str:
     import shutil  # here, since it loads every kind of archive, and `errands --help` needs none
 
     said, width = sentences(kind), min(max(shutil.get_terminal_size().columns, 60), 110)
-    fields = dataclasses.fields(kind)
-    given = [_shown(field) for field in fields if positional(field)]
-    options = [field for field in fields if not positional(field)]
-    lines = [" ".join([f"usage: errands {name}", *given, *(["[OPTIONS]"] if options else [])]), ""]
+    options = options_of(kind)
+    placed, named = ([option for option in options if option.placed is by_place] for by_place in (True, False))
+    lines = [" ".join([f"usage: errands {name}", *(o.shown for o in placed), *(["[OPTIONS]"] if named else [])]), ""]
     lines += [f"{verb.about[0].upper()}{verb.about[1:]}.", f"Example: {verb.example}"]
-    for title, part in (("", [f for f in fields if positional(f)]), ("Options", options)):
+    for title, part in (("", placed), ("Options", named)):
         lines += ["", *([title] if title else [])] if part else []
-        for field in part:
-            default = field.default
+        for option in part:
+            default = option.default
             plain = default is False or default in (None, (), dataclasses.MISSING)
             written = " ".join(map(str, default)) if isinstance(default, tuple) else "yes" if default is True else default
-            told = "" if plain or "unless said otherwise" in said[field.name] else f" (default {written})"
-            rows = textwrap.wrap(said[field.name] + told, width - _COLUMN, break_on_hyphens=False)
-            if len(shown := f"  {_shown(field)}") >= _COLUMN:
+            told = "" if plain or "unless said otherwise" in said[option.name] else f" (default {written})"
+            rows = textwrap.wrap(said[option.name] + told, width - _COLUMN, break_on_hyphens=False)
+            if len(shown := f"  {option.shown}") >= _COLUMN:
                 lines.append(shown)
                 shown = ""
             lines += [f"{shown:{_COLUMN}}{rows[0]}", *(" " * _COLUMN + row for row in rows[1:])]
@@ -171,20 +255,6 @@ def verb_help(kind: type, name: str, verb: Verb) -> str:
 
 
 _COLUMN = 26
-_KINDS = {"Count": "COUNT", "Seconds": "SECONDS", "Path": "PATH", "int": "NUMBER", "float": "NUMBER", "str": "TEXT"}
-
-
-def _shown(field: dataclasses.Field[Any]) -> str:
-    """An argument as it is typed: TASK, [LEARNER], --steps COUNT, --as numeric|boolean."""
-    text, name = str(field.type), field.name.strip("_").replace("_", "-")
-    if positional(field):
-        shown = f"{name.upper()} ..." if "tuple" in text else name.upper()
-        return shown if field.default is dataclasses.MISSING else f"[{shown}]"
-    if isinstance(field.default, bool):
-        return f"--[no-]{name}" if field.default else f"--{name}"
-    choices = re.findall(r"'(\w+)'", "".join(re.findall(r"Literal\[(.*?)\]", text)))
-    value = "|".join(choices) or next(word for kind, word in _KINDS.items() if re.search(rf"\b{kind}\b", text))
-    return f"--{name} {value}{' ...' if 'tuple' in text and 'Append' not in text else ''}"
 
 
 def sentences(kind: type) -> dict[str, str]:
@@ -208,16 +278,15 @@ def sentences(kind: type) -> dict[str, str]:
 def typed(verb: str, arguments: Any) -> str:
     """The command line of a verb's arguments; what has its default value is left out."""
     words, options = ["errands", verb], list[str]()
-    for field in dataclasses.fields(arguments):
-        value = getattr(arguments, field.name)
-        if value == field.default or value is None:
+    for option in options_of(type(arguments)):
+        value = getattr(arguments, option.name)
+        if value == option.default or value is None:
             continue
         values = [str(v) for v in value] if isinstance(value, tuple | list) else [str(value)]
-        flag = flag_of(field)
-        if positional(field):
+        if option.placed:
             words += values
-        elif isinstance(value, bool):
-            options.append(flag if value else f"--no-{flag[2:]}")
+        elif option.switch:
+            options.append(option.flag if value else f"--no-{option.flag[2:]}")
         else:
-            options += [flag, *values]
+            options += [option.flag, *values]
     return shlex.join([*words, *options])

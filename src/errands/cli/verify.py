@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-import tyro
-
 from errands.cli.options import Count, a_run_of
 from errands.cli.tell import Answer
+from errands.cli.verbs import Positional
 from errands.errors import ConfigError
 from errands.terminal import counting
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 class Arguments:
     """Repeat a part of a run and compare it with what was stored; exit code 1 when something differs."""
 
-    run: tyro.conf.Positional[str]
+    run: Positional[str]
     """The name of a run under runs/, its path, or 'latest'."""
     seed: int | None = None
     """Repeat this seed; all seeds unless said otherwise."""

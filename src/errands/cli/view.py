@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import tyro
-
 from errands.cli.tell import Answer
+from errands.cli.verbs import Positional
 from errands.errors import ConfigError, install
 
 
@@ -15,7 +14,7 @@ from errands.errors import ConfigError, install
 class Arguments:
     """Serve the page on this computer until Ctrl-C; the printed link holds a secret that only you have."""
 
-    run: tyro.conf.Positional[str | None] = None
+    run: Positional[str | None] = None
     """The name of a run under runs/, its path, or 'latest'; without one the page opens on the newest run."""
     port: int = 0
     """The port; any free one unless said otherwise."""

@@ -2,7 +2,9 @@
 
 `hot` marks inner code: it is inlined and counts no references (they cost 2 to 8 times the work), so it makes no new
 arrays or slices. `jit` marks code that may. Kernels call each other as intermediate code; only what Python calls becomes
-machine code, with all that it calls, behind an entry that turns Python's values into the machine's.
+machine code, with all that it calls, behind an entry that turns Python's values into the machine's. That is so on a numba
+that is known (`KNOWN`); another, or ERRANDS_COMPILER=plain, compiles each kernel by itself: the first run takes longer, and
+nothing else changes.
 
 Compiled code is kept under ERRANDS_CACHE, else NUMBA_CACHE_DIR, else the user's cache, in a folder for each state of
 the sources that a kernel is made of: its own file and all that this imports from errands. So no edit goes unnoticed,
@@ -17,19 +19,26 @@ import hashlib
 import os
 import pickle
 import stat
+import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import numba
 from numba import config
 from numba.core import event
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.registry import CPUDispatcher
 from numba.core.serialize import dumps
 
-from errands.kernels.compiler import Compiled
+from errands.kernels import generator as generator  # how compiled code takes random numbers over
 
 _config: Any = config
+KNOWN = (0, 68)
+"""The version of numba into whose compiler kernels/compiler.py goes; with others kernels are compiled as numba does by itself."""
+PLAIN = numba.version_info[:2] != KNOWN or os.environ.get("ERRANDS_COMPILER") == "plain"
+"""Whether numba compiles by itself."""
 _SOURCES = Path(__file__).resolve().parents[1]
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -111,10 +120,10 @@ def fingerprint() -> str:
 class KernelCache(FunctionCache):
     """The compiled code of one kernel, a file for each signature; what cannot be read or written is compiled again."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], role: str = "") -> None:
         # The parent's constructor is left out: it would choose a folder and an index file of numba's own.
         self._py_func = function
-        self._name = function.__qualname__
+        self._name = f"{function.__qualname__}{role}"
         # Only its `reduce` and `rebuild` are used, and these need nothing that its constructor sets.
         self._impl = object.__new__(CompileResultCacheImpl)
         self._cache_path = str(cache_folder() / digest(Path(function.__code__.co_filename)))
@@ -126,8 +135,8 @@ class KernelCache(FunctionCache):
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         known: tuple[Any, ...] = super()._index_key(sig, codegen)  # type: ignore[no-untyped-call]
-        # Numba's key does not tell apart what is compiled with and without checks of bounds.
-        return (*known, bool(_config.BOUNDSCHECK))
+        # Numba's key does not tell apart its own versions, and what is compiled with and without checks of bounds.
+        return (*known, numba.__version__, sys.implementation.cache_tag, PLAIN, bool(_config.BOUNDSCHECK))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled code for a signature; None where there is none, or none that can be read."""
@@ -184,31 +193,62 @@ class Repeated:
                 return self.code(*arguments)
         result = self.kernel(*arguments)
         # Without the compiler a kernel is a function.
-        if isinstance(self.kernel, Compiled):
-            entry: Any = self.kernel.entry
-            kinds = tuple(entry.typeof_pyval(argument) for argument in arguments)
-            self.last, self.code = arguments, entry.overloads[kinds].entry_point
+        if isinstance(self.kernel, CPUDispatcher):
+            kernel: Any = self.kernel
+            self.last, self.code = arguments, kernel.code_for(arguments)
         return result
 
 
-# The numpy error model divides without asking for zero; None leaves checks of bounds to NUMBA_BOUNDSCHECK. A way in from
-# Python, which takes the compiler longer than the kernel itself, is made by the compiler's `Linker`, for kernels that Python calls.
-_WHOLE = {
-    "nopython": True, "nogil": True, "error_model": "numpy", "boundscheck": None,
-    "no_cpython_wrapper": True, "no_cfunc_wrapper": True,
-}  # fmt: skip
-_INNER = {**_WHOLE, "forceinline": True, "_nrt": False}
+# The numpy error model divides without asking for zero; None leaves checks of bounds to NUMBA_BOUNDSCHECK. Inner code counts no
+# references, so it must not be called from Python: there an entry, which does, stands before it.
+_OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "boundscheck": None, "no_cfunc_wrapper": True}
+_INNER = {**_OPTIONS, "no_cpython_wrapper": True, "forceinline": True, "_nrt": False}
+
+
+class _Plain(CPUDispatcher):
+    """A kernel as numba compiles it by itself, behind an entry of one tuple: inner code must not be called from Python."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        super().__init__(function, targetoptions=options)
+        self._cache: Any = KernelCache(function)
+
+        def enter(arguments: Any) -> Any:
+            return self(*arguments)
+
+        enter.__name__ = enter.__qualname__ = function.__name__  # what is told while it is compiled
+        entry: Any = CPUDispatcher
+        self.entry = entry(enter, targetoptions=_OPTIONS)
+        self.entry._cache = KernelCache(function, "-entry")
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call it from Python."""
+        return self.entry(arguments)
+
+    def code_for(self, arguments: tuple[Any, ...]) -> Callable[..., Any]:
+        """The compiled code for arguments of these types, which it was called with."""
+        code = self.entry.overloads[(self.entry.typeof_pyval(arguments),)].entry_point
+        return lambda *given: code(given)
+
+
+def _compiled(function: Callable[..., Any], inner: bool) -> Any:
+    if _config.DISABLE_JIT:
+        return function
+    if not PLAIN:
+        from errands.kernels.compiler import Compiled
+
+        return Compiled(function, {**(_INNER if inner else _OPTIONS), "no_cpython_wrapper": True}, KernelCache(function))
+    return _Plain(function, _INNER if inner else _OPTIONS)
 
 
 def jit(function: Kernel) -> Kernel:
     """Compile, without the interpreter's lock; plain Python when NUMBA_DISABLE_JIT is set."""
     # The same tests run without the compiler, and expect the same bits.
-    return function if _config.DISABLE_JIT else cast(Kernel, Compiled(function, _WHOLE, KernelCache(function)))
+    return cast(Kernel, _compiled(function, inner=False))
 
 
 def hot(function: Kernel) -> Kernel:
     """The same for inner loops: inlined, no reference counts, so no new arrays or slices."""
-    return function if _config.DISABLE_JIT else cast(Kernel, Compiled(function, _INNER, KernelCache(function)))
+    return cast(Kernel, _compiled(function, inner=True))
 
 
 class _Watch(event.Listener):
