@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from errands.machines.numeric import parse_transition
 from errands.machines.rewards import Reward, linear_pay, parse_reward
 from errands.oracle.episode import walk
 from errands.oracle.optimum import optimum
-from errands.tasks import Task
+from errands.tasks import Task, load
 from errands.tasks.spec import write_task
 
 LAKE = """name = "lake"
@@ -138,6 +139,20 @@ def test_a_reward_that_is_not_finite_is_refused_in_python_too() -> None:
     goal = Task.from_toml(LAKE).machine.transitions[-1].guard
     with pytest.raises(SpecError, match="the reward of 'u0 -> won : goal ; inf' is not finite"):
         NumericRM("u0", ("won",), (), (), (Transition("u0", "won", goal, Reward(float("inf"))),))
+
+
+@pytest.mark.parametrize("name", ["figure-1", "delivery-2"])
+def test_a_function_of_no_signals_is_paid_in_worlds_without_signals(name: str) -> None:
+    """Five for the last step in the place of one: five times the discounted optimum, in the same number of steps."""
+    task = load(name)
+    five = tuple(
+        replace(t, reward=Reward.of(lambda signals: 5.0)) if t.target in task.machine.success else t
+        for t in task.machine.transitions
+    )
+    paid = replace(task, machine=replace(task.machine, transitions=five, phrase=None), text="")
+    one, other = optimum(task), optimum(paid)
+    assert other.length == one.length
+    assert other.discounted == pytest.approx(5 * float(one.discounted or 0.0))
 
 
 def test_factors_of_sums_are_what_the_sums_pay() -> None:

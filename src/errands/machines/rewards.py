@@ -103,13 +103,10 @@ NOTHING = Reward()
 
 def compound_rows(rewards: Sequence[Reward], signals: Sequence[str], table: Floats) -> Floats:
     """[K + compound, ...] the table [K, ...] of a world's signals with a row for each compound reward."""
-    known = table[: len(signals)]
-    columns = known.reshape(len(signals), -1).T
-    rows = [
-        np.array([reward.paid(dict(zip(signals, column, strict=True))) for column in columns]).reshape(table.shape[1:])
-        for reward in rewards
-    ]
-    return np.concatenate([known, np.array(rows).reshape(len(rows), *table.shape[1:])])
+    reported = table[: len(signals)]
+    columns = np.moveaxis(reported, 0, -1).reshape(math.prod(table.shape[1:]), len(signals))
+    rows = [[reward.paid(dict(zip(signals, column, strict=True))) for column in columns] for reward in rewards]
+    return np.concatenate([reported, np.array(rows).reshape(len(rows), *table.shape[1:])])
 
 
 def linear_pay(rewards: Sequence[Reward], signals: Sequence[str], factor: Floats, index: Ints) -> Floats:

@@ -177,9 +177,8 @@ class Task:
     def finite(self) -> FiniteWorld | None:
         """The world as tables for this machine: its cells where that is exact, else its states; None if continuous."""
         # Cells alone are a state only if the machine knows which boxes are gone; otherwise the boxes are part of it.
-        if isinstance(self.world, Delivery) and not self.lockstep:
-            return self.world.expanded()
-        finite = self.world.finite()
+        boxes = isinstance(self.world, Delivery) and not self.lockstep
+        finite = self.world.expanded() if boxes else self.world.finite()  # type: ignore[attr-defined]
         # A table that lacks a signal which the machine pays is no table of this task.
         if finite is None or not set(self.machine.signals) <= set(finite.signals):
             return None
