@@ -42,7 +42,7 @@ def lower(
     'AgendaTable'
     """
     if isinstance(machine, CoupledRM):
-        machine = machine.agenda.numeric
+        machine = machine.numeric
     if isinstance(machine, NumericRM):
         return _stepping(Stepper(machine), labels, signals)
     return _enumerated(machine, labels, signals)

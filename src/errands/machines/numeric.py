@@ -103,8 +103,7 @@ class Displayed:
 
     def __repr__(self) -> str:
         machine: Any = self
-        numeric = getattr(getattr(machine, "agenda", machine), "numeric", None)
-        whole = numeric if isinstance(numeric, NumericRM) else machine
+        whole = machine if isinstance(machine, NumericRM) else machine.numeric
         return f"<{type(self).__name__}: {len(machine):,} states, {len(whole.subtasks):,} subtasks>"
 
     def _repr_html_(self) -> str:

@@ -6,7 +6,7 @@ nothing that comes before it remains, and its part may be begun; an agenda state
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from errands.errors import SpecError
@@ -52,16 +52,12 @@ class Rules:
 
     def shifted(self, by: int) -> Rules:
         """The same rules for subtasks that stand further down a list."""
-        return self.placed(lambda i: i + by)
-
-    def placed(self, at: Callable[[int], int]) -> Rules:
-        """The same rules with every position i called at(i)."""
 
         def pairs(given: tuple[Pair, ...]) -> tuple[Pair, ...]:
-            return tuple((at(i), at(j)) for i, j in given)
+            return tuple((i + by, j + by) for i, j in given)
 
         def groups(given: tuple[Group, ...]) -> tuple[Group, ...]:
-            return tuple(Group(g.number, tuple(tuple(at(i) for i in part) for part in g.parts)) for g in given)
+            return tuple(Group(g.number, tuple(tuple(i + by for i in part) for part in g.parts)) for g in given)
 
         return Rules(pairs(self.before), pairs(self.apart), groups(self.choices), groups(self.capacities))
 

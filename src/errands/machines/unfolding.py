@@ -240,10 +240,15 @@ class CoupledRM(Displayed):
             split.append(Label(whole.depth, whole.remaining, whole.objective if objective is None else (objective,)))
         return tuple(split)
 
+    @property
+    def numeric(self) -> NumericRM:
+        """The machine that it was unfolded from."""
+        return self.agenda.numeric
+
     @cached_property
     def objectives(self) -> tuple[str, ...]:
         """U': all subtasks, then all Boolean objectives; one low-level policy each."""
-        return objectives(self.agenda.numeric)
+        return objectives(self.numeric)
 
     @cached_property
     def groups(self) -> tuple[tuple[int, ...], ...]:

@@ -8,13 +8,13 @@ satisfied after a step.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from errands.errors import SpecError
 from errands.features import Tokens, fresh_names, shortened
 from errands.machines.numeric import NumericRM
-from errands.machines.rules import read_rules
+from errands.machines.rules import Rules
 from errands.tasks.progression import (
     EVER,
     MAX_NAMES,
@@ -155,8 +155,14 @@ def eventualities(formula: Formula) -> Eventualities:
                 (first, name): None for name in _forbidden(part.parts[0]) if name in mentions and name != first
             }
             # This order only saves hopeless attempts: the rest enforces it anyway, so it can be left out.
-            order = order if _cyclic(more) else more
+            order = order if _rules(mentions, more).circle(len(mentions)) else more
     return Eventualities(tuple(mentions), tuple(order), Formula("&", tuple(rest)))
+
+
+def _rules(items: Iterable[str], order: Iterable[tuple[str, str]]) -> Rules:
+    """Which items come before which, by their positions."""
+    at = {name: i for i, name in enumerate(items)}
+    return Rules(before=tuple((at[first], at[second]) for first, second in order))
 
 
 def _items(trees: list[Formula]) -> dict[str, list[Mention]]:
@@ -243,17 +249,6 @@ def _forbidden(formula: Formula) -> Iterator[str]:
         yield inner.name
 
 
-def _cyclic(order: dict[tuple[str, str], None]) -> bool:
-    """Whether some item would have to come before itself."""
-    left = {name for pair in order for name in pair}
-    while left:
-        ready = {name for name in left if not any(a in left for a, b in order if b == name)}
-        if not ready:
-            return True
-        left -= ready
-    return False
-
-
 # The machine
 
 
@@ -276,7 +271,7 @@ def _machine(parsed: Eventualities, text: str) -> NumericRM:
         failure=("failed",) if any(t.target == "failed" for t in transitions) else (),
         numeric=((todo, parsed.items),) if todo else (),
         transitions=transitions,
-        rules=read_rules(parsed.items, parsed.before),
+        rules=_rules(parsed.items, parsed.before),
         # Whatever their guards say about it: items are done everywhere.
         completing={t.source: {todo} for t in transitions} if todo else {},
     )

@@ -292,8 +292,7 @@ class Walker:
         self.boolean = machine if isinstance(machine, BooleanRM) else None
         self.coupled = machine if isinstance(machine, CoupledRM) else None
         self.agenda = _agenda(machine)
-        listed = self.boolean or self.agenda
-        self.numeric = machine if isinstance(machine, NumericRM) else cast(AgendaRM | BooleanRM, listed).numeric
+        self.numeric = machine if isinstance(machine, NumericRM) else machine.numeric
         self.stepper = Stepper(self.numeric)
         self.start: Position = (self.stepper.start[0], ()) if self.boolean else self.stepper.start
         self._reachable: dict[Position, tuple[Position, ...]] = {}

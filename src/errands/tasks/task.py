@@ -238,9 +238,7 @@ def card(title: str, rows: Mapping[str, object], picture: str = "") -> str:
 
 def numeric_of(machine: NumericRM | AgendaRM | BooleanRM | CoupledRM) -> NumericRM:
     """The numeric machine that a machine is, or was unfolded from."""
-    if isinstance(machine, NumericRM):
-        return machine
-    numeric = getattr(getattr(machine, "agenda", machine), "numeric", None)
+    numeric = machine if isinstance(machine, NumericRM) else getattr(machine, "numeric", None)
     if not isinstance(numeric, NumericRM):
         raise SpecError(f"the machine is a {type(machine).__name__}; give a phrase, its text, or a machine")
     return numeric
