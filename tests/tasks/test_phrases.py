@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from errands.errors import SpecError
 from errands.machines import NumericRM, couple, size, unfold_agenda
 from errands.tasks.phrase_text import MAX_LENGTH, parse_phrase
-from errands.tasks.phrases import any_order, avoid, either, repeat, sequence
+from errands.tasks.phrases import PHRASES, Phrase, PhraseLike, any_order, avoid, either, repeat, sequence
 
 FIGURE_1B = NumericRM.of(
     "u0",
@@ -183,6 +185,21 @@ def test_a_comma_may_follow_the_last_argument() -> None:
 def test_a_fault_is_told_with_its_column(text: str, said: str) -> None:
     with pytest.raises(SpecError, match=said.replace("*", r"\*").replace("found ')'", r"found '\)'")):
         parse_phrase(text)
+
+
+def test_a_new_phrase_is_a_function_and_an_entry_and_the_reader_follows_its_annotations(monkeypatch) -> None:
+    def again(number: int, feature: str, then: PhraseLike, *, slowly: bool = False) -> NumericRM:
+        return sequence(*[feature] * number, then) if slowly else sequence(repeat(feature, number), then)
+
+    monkeypatch.setitem(PHRASES, "again", Phrase(again, "again(2, bell, door)"))
+    assert parse_phrase("again(2, bell, sequence(a, b))") == sequence(repeat("bell", 2), sequence("a", "b"))
+    assert parse_phrase("again(2, bell, a, slowly=true)") == sequence("bell", "bell", "a")
+    for text, said in {
+        "again(2, bell)": "column 1: again() takes a number and a feature and a phrase, as in again(2, bell, door)",
+        "again(2, bell, a, fast=true)": "'fast=' cannot stand here; again takes slowly=, once each",
+    }.items():
+        with pytest.raises(SpecError, match=re.escape(said)):
+            parse_phrase(text)
 
 
 def test_depth_and_length_are_limited() -> None:

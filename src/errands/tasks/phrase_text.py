@@ -73,7 +73,7 @@ class _Reader:
         try:
             signature(PHRASES[name].function).bind(*items, **options)
         except TypeError:
-            kinds = " and ".join(_WORDS.get(kind, "phrases") for kind in _arguments(name)[0])
+            kinds = " and ".join(_WORDS.get(kind, "a phrase") for kind in _arguments(name)[0])
             raise SpecError(f"column {column}: {name}() takes {kinds}, as in {PHRASES[name].example}") from None
         try:
             return PHRASES[name].function(*items, **options)

@@ -168,7 +168,7 @@ def repeat(feature: str, times: int) -> NumericRM:
         if i < times - 1:
             lines += [f"{there} -> {there} : {feature} ; 0", f"{there} -> {gone} : ~{feature} ; 0"]
     transitions = tuple(map(parse_transition, lines))
-    return NumericRM("u0", (f"u{2 * times - 1}",), (), (), transitions, phrase=Expression("repeat", (feature, times)))
+    return NumericRM("u0", (f"u{2 * times - 1}",), (), (), transitions, phrase=_expression("repeat", (feature, times)))
 
 
 def avoid(*forbidden_then_phrase: PhraseLike) -> NumericRM:
@@ -216,10 +216,10 @@ class Expression:
         return f"{self.kind}({', '.join([*map(str, self.items), *options])})"
 
 
-def _expression(kind: str, items: Sequence[PhraseLike], **options: str | int | None) -> Expression | None:
+def _expression(kind: str, items: Sequence[PhraseLike | int], **options: str | int | None) -> Expression | None:
     """The phrase of these words; None where one of its parts is a machine of transitions."""
     words = tuple(item.phrase if isinstance(item, NumericRM) else item for item in items)
-    if not all(isinstance(word, str | Expression) for word in words):
+    if not all(isinstance(word, str | int | Expression) for word in words):
         return None
     return Expression(kind, words, tuple((key, value) for key, value in options.items() if value is not None))  # type: ignore[arg-type]
 
