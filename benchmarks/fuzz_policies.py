@@ -17,7 +17,7 @@ import numpy as np
 import errands
 from errands.errors import StoreError, TaskError
 from errands.policies.export import policy_bytes
-from errands.policies.file import UNMARKED, FileAgent, read_policy
+from errands.policies.file import NO_CHECKSUM, FileAgent, read_policy
 
 ODD: list[Any] = [
     None, True, False, -1, 0, 1, 2, 255, 2**31, 2**63, 2**64, 10**12, 2**200, 0.5, -1e308, float("nan"), float("inf"), "", "x",
@@ -61,9 +61,9 @@ def taken_apart(data: bytes) -> tuple[dict[str, Any], dict[str, Any], bytearray]
 
 def put_together(header: dict[str, Any], about: dict[str, Any], body: bytes) -> bytes:
     """A file with the right checksum."""
-    text = json.dumps({**header, "__metadata__": {"errands": json.dumps({**about, "sha256": UNMARKED})}}).encode()
+    text = json.dumps({**header, "__metadata__": {"errands": json.dumps({**about, "sha256": NO_CHECKSUM})}}).encode()
     data = len(text).to_bytes(8, "little") + text + body
-    return data.replace(UNMARKED.encode(), hashlib.sha256(data).hexdigest().encode(), 1)
+    return data.replace(NO_CHECKSUM.encode(), hashlib.sha256(data).hexdigest().encode(), 1)
 
 
 def _places(tree: Any) -> list[tuple[Any, Any]]:

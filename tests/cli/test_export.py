@@ -62,6 +62,7 @@ def test_a_policy_is_written_as_one_file_that_acts_alone(tmp_path, monkeypatch):
     errands.train("figure-1", "qcorm", steps=5_000, name="mine")
     answer = run(Arguments("mine", as_="policy"))
     assert answer.document["files"] == {"policy": "mine.safetensors"}
+    assert answer.shown.endswith("\nthe policy file holds every situation")
     agent = read_policy("mine.safetensors")
     agent.reset(5)
     assert agent.act(5) == errands.open("mine").policy.act(5, agent.machine_state, None)[0]

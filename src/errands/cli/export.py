@@ -50,6 +50,7 @@ def run(arguments: Arguments) -> Answer:
     files: dict[str, str] = {}
     seed = folder.document.seeds[0] if arguments.seed is None else arguments.seed
     if arguments.as_ == "policy":
+        from errands.policies.file import read_policy
         from errands.runs.train import stored_run
 
         run = stored_run(folder, folder.known_seed(arguments.seed))
@@ -66,5 +67,7 @@ def run(arguments: Arguments) -> Answer:
             write_bytes(file, makers[kind]())
             files[kind] = str(file)
         seed = replay.facts["seed"]
-    shown = "\n".join(f"wrote {file} ({Path(file).stat().st_size:,} bytes)" for file in files.values())
-    return Answer({"run": folder.name, "seed": seed, "files": files}, shown)
+    lines = [f"wrote {file} ({Path(file).stat().st_size:,} bytes)" for file in files.values()]
+    if "policy" in files:
+        lines.append(f"the policy file holds {read_policy(files['policy']).about['covers']}")
+    return Answer({"run": folder.name, "seed": seed, "files": files}, "\n".join(lines))

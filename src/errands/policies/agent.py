@@ -51,11 +51,11 @@ class Follower:
         """The action to take in the environment."""
         if self.done:
             raise TaskError("the task has ended; reset the agent for another episode")
-        chosen, memory = self.policy.act(self._seen(observation), self.machine_state, self._memory)
+        chosen, memory = self.policy.act(self._encode(observation), self.machine_state, self._memory)
         self._action, self._memory, self._observation = action_of(self._action_form, chosen), memory, observation
         return self._action
 
-    def _seen(self, observation: Any) -> Any:
+    def _encode(self, observation: Any) -> Any:
         """The observation as the policy sees it."""
         raise NotImplementedError
 
@@ -81,14 +81,14 @@ class Follower:
 
     def _follow(self, observation: Any, info: Info, features: Any, signals: Any) -> None:
         """One step of the machine."""
-        true, numbers = _features(features), _signals(signals)
+        true, signals = _features(features), _signals(signals)
         if self.done:
             raise TaskError("the task has ended; reset the agent for another episode")
         # A thing that vanishes when its subtask is done is hidden from the machine, even if the environment reports it.
         step = self._stepper.step(self.machine_state, frozenset(true - (self._vanishing - set(self.remaining))))
         self.order += tuple(self._stepper.completed(self.machine_state, step))
         if step.transition is not None:
-            self.total_reward += step.transition.reward.paid(numbers)
+            self.total_reward += step.transition.reward.paid(signals)
         self.machine_state = step.state
         self._observation, self._info = observation, info
 
@@ -142,7 +142,7 @@ class TaskAgent(Follower):
         else:
             check_observation(self._form, observation)
         before, action = self._observation, self._action
-        return self._theirs(lambda: world.features_of(observation, before, action, info, self.env), "features function")
+        return self._guarded(lambda: world.features_of(observation, before, action, info, self.env), "features function")
 
     def _signals(self, observation: Any, info: dict[str, Any]) -> Any:
         if not self.task.machine.signals:
@@ -150,9 +150,9 @@ class TaskAgent(Follower):
         world = Observed.of(self.task.world)
         if "features" in info or world is None:
             return info.get("signals", {})
-        return self._theirs(lambda: world.signals_of(self._observation, self._action, observation, info), "signals")
+        return self._guarded(lambda: world.signals_of(self._observation, self._action, observation, info), "signals")
 
-    def _theirs(self, call: Callable[[], T], what: str) -> T:
+    def _guarded(self, call: Callable[[], T], what: str) -> T:
         """What a function of the task's author gives."""
         from errands.worlds.gymnasium.guard import guarded
 
@@ -162,13 +162,13 @@ class TaskAgent(Follower):
         if self.env is None:
             raise TaskError(f"the task's {function} function looks at the environment itself; give it to the agent: run.agent(env)")
 
-    def _seen(self, observation: Any) -> Any:
+    def _encode(self, observation: Any) -> Any:
         world = Numbered.of(self.task.world)
         if world is not None and self._numbering is not None and "states" in self._numbering:
             if world.state_of_env:
                 self._needs_env("state")
-            return self._theirs(lambda: world.number_of(self.env, observation, self._info), "state function")
-        return observed(self._form, self._numbering, observation)
+            return self._guarded(lambda: world.number_of(self.env, observation, self._info), "state function")
+        return encode(self._form, self._numbering, observation)
 
 
 def spaces_of(task: Task) -> tuple[gym.Space[Any], gym.Space[Any]]:
@@ -202,7 +202,7 @@ def observation_form(space: gym.Space[Any], numbering: Mapping[str, Any] | None)
         return {}
 
 
-def observed(form: Form, numbering: Mapping[str, Any] | None, observation: Any) -> Any:
+def encode(form: Form, numbering: Mapping[str, Any] | None, observation: Any) -> Any:
     """The number of the state that an observation shows, where spaces number states; else the observation, checked."""
     check_observation(form, observation)
     if numbering is None:

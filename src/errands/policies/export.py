@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from errands.errors import TaskError
 from errands.machines.rules import write_rules
 from errands.machines.stepping import State, Stepper
+from errands.machines.unfolding import unfold_agenda
 from errands.oracle.episode import Policy, TaskStepper
 from errands.policies.agent import numbering_of, observation_form, spaces_of
-from errands.policies.file import KIND, UNMARKED
+from errands.policies.file import KIND, NO_CHECKSUM
 from errands.policies.tables import MachinePolicy, MachineStates, NearestPolicy
 from errands.tables import RUNNING
 from errands.tasks.task import Task
@@ -45,32 +46,32 @@ def policy_bytes(task: Task, policy: Any, most: int = MAX_SITUATIONS) -> bytes:
     numbering = numbering_of(task, policy, seen)
     covers = EVERYWHERE
     if hasattr(policy, "exported"):
-        told, arrays = policy.exported()
+        fields, arrays = policy.exported()
     else:
-        worlds = _worlds(task, seen)
+        worlds = _world_states(task, seen)
         states = _running(task, most // worlds)
         if states is not None:
-            table: Any = _whole(task, policy, states, worlds)
+            table: Any = _full_table(task, policy, states, worlds)
         else:
-            table = _way(task, policy, most)
+            table = _way_table(task, policy, most)
             covers = (
                 f"the {len(table.states.index):,} machine states of the policy's way; off the way the shortest way back to it, and "
                 "in another machine state what is done in the nearest one (the same numeric state, the fewest other subtasks)"
             )
-        told, arrays = table.exported()
+        fields, arrays = table.exported()
     if numbering is not None and "states" in numbering:
-        arrays = {name: _to(array, _AXES.get((told["kind"], name)), len(numbering["states"])) for name, array in arrays.items()}
+        arrays = {name: _fit(array, _AXES.get((fields["kind"], name)), len(numbering["states"])) for name, array in arrays.items()}
         numbering = {"states": [to_json(state) for state in numbering["states"]]}
     about = {
-        "kind": KIND, "sha256": UNMARKED, "task": task.name, "covers": covers, "machine": _machine(task),
+        "kind": KIND, "sha256": NO_CHECKSUM, "task": task.name, "covers": covers, "machine": _machine(task),
         "action": done_form(done), "observation": observation_form(seen, numbering), "numbering": numbering,
-        "rules": _rules(task), "policy": told,
+        "rules": _rules(task), "policy": fields,
     }  # fmt: skip
     text = json.dumps(about, default=np.ndarray.tolist)
     # Sorted and made contiguous, since equal policies must give equal bytes.
     data = bytes(save({name: np.ascontiguousarray(x).reshape(x.shape) for name, x in sorted(arrays.items())}, {"errands": text}))
     # The checksum is that of the file with noughts in its place, which is the first where so many of them stand.
-    return data.replace(UNMARKED.encode(), hashlib.sha256(data).hexdigest().encode(), 1)
+    return data.replace(NO_CHECKSUM.encode(), hashlib.sha256(data).hexdigest().encode(), 1)
 
 
 _AXES = {
@@ -80,15 +81,15 @@ _AXES = {
 """The axis of world states, where an array has one."""
 
 
-def _to(array: Array, axis: int | None, known: int) -> Array:
-    """A table of the states that were met, then what is done in one that was not: action 0 where the table has no room for it."""
+def _fit(array: Array, axis: int | None, known: int) -> Array:
+    """A table of the states that were met, then what is done in one that was not: action 0 where the table has no row for it."""
     if axis is None:
         return array
-    met = np.take(array, range(min(known + 1, array.shape[axis])), axis)
-    return np.pad(met, [(0, known + 1 - met.shape[axis]) if i == axis else (0, 0) for i in range(met.ndim)])
+    reached = np.take(array, range(min(known + 1, array.shape[axis])), axis)
+    return np.pad(reached, [(0, known + 1 - reached.shape[axis]) if i == axis else (0, 0) for i in range(reached.ndim)])
 
 
-def _worlds(task: Task, space: Any) -> int:
+def _world_states(task: Task, space: Any) -> int:
     """How many states of the world a policy is asked in."""
     if task.finite is not None:
         return int(task.finite.table.next.shape[0])
@@ -98,66 +99,61 @@ def _worlds(task: Task, space: Any) -> int:
 
 def _running(task: Task, most: int) -> list[State] | None:
     """The agenda states in which the task goes on; None where they are more than so many."""
-    stepper = Stepper(task.machine)
-    reached, waiting = {stepper.start: None}, [stepper.start]
-    while waiting:
-        for move in stepper.moves(waiting.pop()):
-            if move.target not in reached and stepper.status[move.target[0]] == RUNNING:
-                if len(reached) >= most:
-                    return None
-                reached[move.target] = None
-                waiting.append(move.target)
-    return list(reached)
+    try:
+        agenda = unfold_agenda(task.machine, most)
+    except TaskError:
+        return None
+    return [state for state in agenda.states if agenda.stepper.status[state[0]] == RUNNING]
 
 
-def _ask(policy: Policy, world: int, state: State) -> int:
+def _action(policy: Policy, world: int, state: State) -> int:
     action, memory = policy.act(world, state, None)
     if memory is not None:
         raise TaskError(f"a {type(policy).__name__} remembers what it did, which policy files do not; keep the run folder instead")
     return int(action)
 
 
-def _whole(task: Task, policy: Policy, states: list[State], worlds: int) -> MachinePolicy:
+def _full_table(task: Task, policy: Policy, states: list[State], worlds: int) -> MachinePolicy:
     """What a policy does in every situation."""
     # From the starts first: a planner keeps to what it planned, and equally short ways differ.
     if task.finite is not None:
-        _follow(task, policy, len(states) * worlds)
+        _reachable(task, policy, len(states) * worlds)
     else:
         env = numbered(task.world)
         first = int(getattr(env.observation_space, "start", 0))
         for seed in range(8):
-            _ask(policy, int(env.reset(seed=seed)[0]) - first, states[0])
+            _action(policy, int(env.reset(seed=seed)[0]) - first, states[0])
         env.close()
-    actions = [[_ask(policy, world, state) for world in range(worlds)] for state in states]
-    return MachinePolicy(np.array(actions, np.int32), _numbered(task, states))
+    actions = [[_action(policy, world, state) for world in range(worlds)] for state in states]
+    return MachinePolicy(np.array(actions, np.int32), _machine_states(task, states))
 
 
-def _follow(task: Task, policy: Policy, most: int) -> dict[tuple[int, State], int]:
+def _reachable(task: Task, policy: Policy, most: int) -> dict[tuple[int, State], int]:
     """The situations that a policy can get into, from every start and by every outcome, with its actions."""
     task_stepper = TaskStepper(task)
-    met: dict[tuple[int, State], int] = {}
+    reached: dict[tuple[int, State], int] = {}
     waiting = [(int(s), task_stepper.stepper.start) for s in reversed(task_stepper.table.starts.tolist())]
     while waiting:
         here = waiting.pop()
-        if here in met:
+        if here in reached:
             continue
-        if len(met) >= most:
+        if len(reached) >= most:
             raise TaskError(f"the policy gets into more than {most:,} situations; keep its run folder instead")
-        met[here] = action = _ask(policy, *here)
+        reached[here] = action = _action(policy, *here)
         # Differences of cumulative probabilities are those of the outcomes; only possible outcomes are followed.
         for outcome in np.flatnonzero(np.diff(task_stepper.table.cumulative[here[0], action], prepend=0.0) > 0):
             result = task_stepper.step(*here, action, int(outcome))
             if result.status == RUNNING:
                 waiting.append((result.world_state, result.machine_state))
-    return met
+    return reached
 
 
-def _way(task: Task, policy: Policy, most: int) -> NearestPolicy:
+def _way_table(task: Task, policy: Policy, most: int) -> NearestPolicy:
     """The situations that a policy gets into, and in every machine state of them the shortest ways back."""
     if task.finite is None:
         raise TaskError(f"the machine has too many states for {most:,} situations; keep the run folder instead")
-    met, task_stepper = _follow(task, policy, most), TaskStepper(task)
-    states = list(dict.fromkeys(state for _, state in met))
+    reached, task_stepper = _reachable(task, policy, most), TaskStepper(task)
+    states = list(dict.fromkeys(state for _, state in reached))
     worlds, choices = task_stepper.table.next.shape[:2]
     if len(states) * worlds > most:
         raise TaskError(f"the policy's way has more than {most:,} situations; keep its run folder instead")
@@ -169,17 +165,17 @@ def _way(task: Task, policy: Policy, most: int) -> NearestPolicy:
             result = task_stepper.step(world, state, action, int(likeliest[world, action]))
             if result.status == RUNNING and result.machine_state == state:
                 before.setdefault(result.world_state, []).append((world, action))
-        waiting = [world for world, at in met if at == state]
-        actions[row, waiting] = [met[world, state] for world in waiting]
+        waiting = [world for world, at in reached if at == state]
+        actions[row, waiting] = [reached[world, state] for world in waiting]
         for world in waiting:  # grows while it is read
             for origin, action in before.get(world, ()):
                 if actions[row, origin] < 0:
                     actions[row, origin] = action
                     waiting.append(origin)
-    return NearestPolicy(np.maximum(actions, 0), _numbered(task, states))
+    return NearestPolicy(np.maximum(actions, 0), _machine_states(task, states))
 
 
-def _numbered(task: Task, states: list[State]) -> MachineStates:
+def _machine_states(task: Task, states: list[State]) -> MachineStates:
     return MachineStates({state: i for i, state in enumerate(states)}, Stepper(task.machine).start[1], ordered=False)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from errands.errors import StoreError, TaskError, words_of
 from errands.machines.numeric import NumericRM
 from errands.machines.stepping import State, Stepper
-from errands.policies.agent import Follower, Info, check_observation, info_of, observed
+from errands.policies.agent import Follower, Info, check_observation, encode, info_of
 from errands.policies.program import Program
 from errands.policies.tables import MachinePolicy, MachineStates, NearestPolicy, ObjectivePolicy, OptionPolicy
 from errands.worlds.gymnasium.rules import Between, InBox, InDisc, InStates, Rule
@@ -26,7 +26,7 @@ from errands.worlds.spaces import MAX_CHOICES, Form, row_of
 Array = NDArray[Any]
 About = Mapping[str, Any]
 KIND = "errands policy 3"
-UNMARKED = "0" * 64
+NO_CHECKSUM = "0" * 64
 """What stands in place of its checksum in the file that the checksum is taken of."""
 MAX_BYTES = 1 << 32
 MAX_HEADER = 1 << 28
@@ -60,7 +60,7 @@ def read_policy(
         about = json.loads(header.pop("__metadata__")["errands"])
         _require(about["kind"] == KIND, f"it is of kind {str(about['kind'])[:40]!r} and not {KIND!r}")
         head, body = data[: 8 + length], memoryview(data)[8 + length :]
-        if not _marked(head, body, about["sha256"]):
+        if not _checksum_fits(head, body, about["sha256"]):
             raise StoreError(f"{path} is damaged: its checksum does not fit; restore it from a copy or export it again")
         return FileAgent(about, {name: _array(entry, body) for name, entry in header.items()}, features, state)
     except StoreError:
@@ -69,11 +69,11 @@ def read_policy(
         raise StoreError(f"{path} is no policy file of errands ({words_of(fault, 100)}); write one with 'errands export'") from None
 
 
-def _marked(head: bytes, body: memoryview, mark: str) -> bool:
+def _checksum_fits(head: bytes, body: memoryview, checksum: str) -> bool:
     """Whether the checksum of a file is the one that stands in its head."""
-    whole = hashlib.sha256(head.replace(mark.encode(), UNMARKED.encode(), 1))
+    whole = hashlib.sha256(head.replace(checksum.encode(), NO_CHECKSUM.encode(), 1))
     whole.update(body)
-    return len(mark) == len(UNMARKED) and whole.hexdigest() == mark
+    return len(checksum) == len(NO_CHECKSUM) and whole.hexdigest() == checksum
 
 
 def _read(path: Path) -> bytes:
@@ -89,7 +89,7 @@ def _read(path: Path) -> bytes:
 def _array(entry: About, body: memoryview) -> Array:
     """An array of the file, not copied: its shape is that of the bytes that are there."""
     dtype, shape, (begin, end) = np.dtype(_DTYPES[entry["dtype"]]), entry["shape"], entry["data_offsets"]
-    sizes = [_whole(n, "a shape", 0) for n in shape]
+    sizes = [_int(n, "a shape", 0) for n in shape]
     _require(len(sizes) <= 8 and 0 <= begin <= end <= len(body), "an array lies outside of the file")
     _require(math.prod(sizes) * dtype.itemsize == end - begin, "an array's shape and bytes differ")
     return np.frombuffer(body[begin:end], dtype).reshape(sizes)
@@ -108,15 +108,15 @@ class FileAgent(Follower):
         for name, function in (("features", features), ("state", state)):
             _require(function is None or callable(function), f"{name} is a {type(function).__name__} and no function")
         machine, vanishing = _machine(about["machine"])
-        _check_action(about["action"])
+        _action_count(about["action"])
         self._form: Form = about["observation"]
-        size = _check_form(self._form) if self._form else 0
+        size = _observation_size(self._form) if self._form else 0
         self._numbering: About | None = about["numbering"]
-        states = _check_numbering(self._numbering, self._form)
-        policy = _policy(about["policy"], arrays, machine, _Shape(states, size, about["action"]))
+        states = _state_count(self._numbering, self._form)
+        policy = _policy(about["policy"], arrays, machine, _Interface(states, size, about["action"]))
         super().__init__(machine, vanishing, policy, about["action"])
         self.about, self.features, self.state = about, features, state
-        self.rules = {_text(name): _rule(rule, self._form, size) for name, rule in about["rules"].items()}
+        self.rules = {_str(name): _rule(rule, self._form, size) for name, rule in about["rules"].items()}
         # The number of each state that was met; others share the number after the last.
         known = (self._numbering or {}).get("states", ())
         self._numbers = {from_json(s): number for number, s in enumerate(known)}
@@ -137,14 +137,14 @@ class FileAgent(Follower):
             raise TaskError("info has no 'features'; give read_policy the task's features function")
         self._follow(observation, known, true, known.get("signals", {}))
 
-    def _seen(self, observation: Any) -> Any:
+    def _encode(self, observation: Any) -> Any:
         if self._numbering is not None and "states" in self._numbering:
             shown = self.state(observation) if self.state else observation
             try:
                 return self._numbers.get(shown, len(self._numbers))
             except TypeError:
                 raise TaskError(f"the state is a {type(shown).__name__}; give read_policy the task's state function") from None
-        seen = observed(self._form, self._numbering, observation)
+        seen = encode(self._form, self._numbering, observation)
         return row_of(self._form, observation) if self._numbering is None else seen
 
 
@@ -156,31 +156,31 @@ def _require(holds: bool, otherwise: str) -> None:
         raise ValueError(otherwise)
 
 
-def _whole(value: Any, what: str, low: int, high: int = 1 << 62) -> int:
+def _int(value: Any, what: str, low: int, high: int = 1 << 62) -> int:
     _require(isinstance(value, int) and not isinstance(value, bool) and low <= value <= high, f"{what} is {str(value)[:40]}")
     return int(value)
 
 
-def _text(value: Any) -> str:
+def _str(value: Any) -> str:
     _require(isinstance(value, str), "a name is no text")
     return str(value)
 
 
-def _texts(value: Any) -> tuple[str, ...]:
+def _names(value: Any) -> tuple[str, ...]:
     _require(isinstance(value, list), "names are no list")
-    return tuple(map(_text, value))
+    return tuple(map(_str, value))
 
 
 def _machine(about: About) -> tuple[NumericRM, tuple[str, ...]]:
     """The machine, and what vanishes once its subtask is done."""
-    told = dict(about)
-    vanishing = _texts(told.pop("vanishing"))
+    fields = dict(about)
+    vanishing = _names(fields.pop("vanishing"))
     for key in ("choose", "capacity"):
-        told[key] = [(_whole(g["number"], key, 0), [_texts(part) for part in g["of"]]) for g in told.get(key, [])]
-    pairs = {key: [_texts(pair) for pair in told.get(key, [])] for key in ("before", "apart")}
-    names = {key: _texts(told[key]) for key in ("success", "failure", "transitions")}
-    tables = {key: {_text(name): _texts(some) for name, some in told[key].items()} for key in ("numeric", "completing")}
-    return NumericRM.of(**{**told, **pairs, **names, **tables, "initial": _text(told["initial"])}), vanishing
+        fields[key] = [(_int(g["number"], key, 0), [_names(part) for part in g["of"]]) for g in fields.get(key, [])]
+    pairs = {key: [_names(pair) for pair in fields.get(key, [])] for key in ("before", "apart")}
+    names = {key: _names(fields[key]) for key in ("success", "failure", "transitions")}
+    tables = {key: {_str(name): _names(some) for name, some in fields[key].items()} for key in ("numeric", "completing")}
+    return NumericRM.of(**{**fields, **pairs, **names, **tables, "initial": _str(fields["initial"])}), vanishing
 
 
 def _numbers(value: Any, whole: bool) -> Array:
@@ -191,7 +191,7 @@ def _numbers(value: Any, whole: bool) -> Array:
     return numbers
 
 
-def _check_action(form: Form) -> int:
+def _action_count(form: Form) -> int:
     """How many actions there are; 0 where they are continuous."""
     if set(form) == {"low", "high", "dtype"}:
         low, high = (np.asarray(_numbers(form[end], whole=False), np.float32) for end in ("low", "high"))
@@ -208,8 +208,8 @@ def _check_action(form: Form) -> int:
         _require(_fits(np.stack([starts, starts + counts - 1]), form["dtype"]), "actions do not fit their numbers")
         return total
     _require(set(form) == {"start", "n"}, "actions are not described")
-    _whole(form["start"], "the first action", -(1 << 60), 1 << 60)
-    return _whole(form["n"], "the number of actions", 1, 1 << 31)
+    _int(form["start"], "the first action", -(1 << 60), 1 << 60)
+    return _int(form["n"], "the number of actions", 1, 1 << 31)
 
 
 def _fits(ends: Array, dtype: str) -> bool:
@@ -221,13 +221,13 @@ def _fits(ends: Array, dtype: str) -> bool:
     return bool((ends >= low).all() and (ends <= high).all())
 
 
-def _check_form(form: Form) -> int:
+def _observation_size(form: Form) -> int:
     """How many numbers an observation is read as."""
     if set(form) == {"parts"}:
         total = 0
         for key, part in form["parts"]:
             _require(isinstance(key, str | int), "a part has no name")
-            total += _check_form(part)
+            total += _observation_size(part)
         _require(total <= MAX_NUMBERS, "observations are too large")
         return total
     if set(form) == {"counts", "starts"}:
@@ -238,10 +238,10 @@ def _check_form(form: Form) -> int:
         return total
     _require(set(form) == {"scale", "size"}, "observations are not described")
     _require(isinstance(form["scale"], float) and 0 < form["scale"] <= 1, "observations have no scale")
-    return _whole(form["size"], "the size of observations", 1, MAX_NUMBERS)
+    return _int(form["size"], "the size of observations", 1, MAX_NUMBERS)
 
 
-def _check_numbering(numbering: About | None, form: Form) -> int:
+def _state_count(numbering: About | None, form: Form) -> int:
     """How many numbered states there are; 0 where observations are not numbered."""
     if numbering is not None and set(numbering) == {"states"}:
         _require(isinstance(numbering["states"], list), "states are no list")
@@ -251,11 +251,11 @@ def _check_numbering(numbering: About | None, form: Form) -> int:
         return 0
     if set(numbering) == {"cells", "lockstep"}:
         parts = dict(form["parts"])
-        cells = _whole(numbering["cells"], "the number of cells", 1, MAX_NUMBERS)
+        cells = _int(numbering["cells"], "the number of cells", 1, MAX_NUMBERS)
         _require(isinstance(numbering["lockstep"], bool) and set(parts) == {"cell", "boxes", "carrying"}, "boxes are not described")
         counts, starts = ([list(np.ravel(parts[name][key])) for name in ("cell", "carrying")] for key in ("counts", "starts"))
         _require((counts, starts) == ([[cells], [2]], [[0], [0]]), "cells are not counted")
-        boxes = _whole(parts["boxes"]["size"], "the number of boxes", 0, 24)
+        boxes = _int(parts["boxes"]["size"], "the number of boxes", 0, 24)
         return cells if numbering["lockstep"] else cells << boxes + 1
     _require(numbering == {} and set(form) == {"counts", "starts"} and len(form["counts"]) == 1, "states are not numbered")
     return int(form["counts"][0])
@@ -264,27 +264,27 @@ def _check_numbering(numbering: About | None, form: Form) -> int:
 def _rule(rule: About, form: Form, size: int) -> Rule:
     if set(rule) == {"states"}:
         _require(len(form.get("counts", ())) == 1, "rules about states need numbered observations")
-        return InStates(frozenset(_whole(s, "a state", -(1 << 60), 1 << 60) for s in rule["states"]))
+        return InStates(frozenset(_int(s, "a state", -(1 << 60), 1 << 60) for s in rule["states"]))
     if set(rule) == {"sides"}:
-        sides = [(_whole(index, "an index", 0, size - 1), _real(above), _real(below)) for index, above, below in rule["sides"]]
+        sides = [(_int(index, "an index", 0, size - 1), _float(above), _float(below)) for index, above, below in rule["sides"]]
         return InBox(tuple(Between(*side) for side in sides))
     _require(set(rule) == {"index", "centre", "radius"} and len(rule["index"]) == len(rule["centre"]), "a rule is not described")
-    index = tuple(_whole(i, "an index", 0, size - 1) for i in rule["index"])
-    return InDisc(index, tuple(map(_real, rule["centre"])), _real(rule["radius"]))
+    index = tuple(_int(i, "an index", 0, size - 1) for i in rule["index"])
+    return InDisc(index, tuple(map(_float, rule["centre"])), _float(rule["radius"]))
 
 
-def _real(value: Any) -> float:
+def _float(value: Any) -> float:
     _require(isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value), "a bound is no number")
     return float(value)
 
 
-class _Shape:
+class _Interface:
     """What the arrays of a policy have to fit: how many states and numbers are seen, and what actions there are."""
 
     def __init__(self, states: int, size: int, action: Form) -> None:
         self.states, self.size = states, size
-        self.choices = _check_action(action)
-        self.still = None if self.choices else np.zeros(np.size(action["low"]), np.float32)
+        self.choices = _action_count(action)
+        self.no_push = None if self.choices else np.zeros(np.size(action["low"]), np.float32)
 
     def seen(self) -> Array:
         """What a network is shown: a row of numbers, with a single 1 where states are numbered."""
@@ -297,20 +297,20 @@ class _Shape:
     def action(self, answer: Array) -> Any:
         """What a network answered, as an action inside the space."""
         numbers = np.ravel(answer)
-        if self.still is None and 0 <= numbers[0] < self.choices:
+        if self.no_push is None and 0 <= numbers[0] < self.choices:
             return int(numbers[0])
-        if self.still is not None and (abs(numbers) <= 1.0001).all():
+        if self.no_push is not None and (abs(numbers) <= 1.0001).all():
             return np.clip(numbers, -1.0, 1.0)
         raise TaskError("the network of the policy file gave an action outside of its space; export the policy again")
 
     def check(self, outputs: Sequence[Array]) -> None:
         """Whether what a program gives out are an action and, if there is a second one, the number of a head."""
-        kinds, size = ("if", 1) if self.still is None else ("f", self.still.size)
+        kinds, size = ("if", 1) if self.no_push is None else ("f", self.no_push.size)
         _require(outputs[0].dtype.kind in kinds and outputs[0].size == size, "a program gives no action")
 
 
-def _policy(about: About, arrays: Mapping[str, Array], machine: NumericRM, shape: _Shape) -> Any:
-    return _KINDS[about["kind"]](about, arrays, machine, shape)
+def _policy(about: About, arrays: Mapping[str, Array], machine: NumericRM, interface: _Interface) -> Any:
+    return _KINDS[about["kind"]](about, arrays, machine, interface)
 
 
 def _states(about: About, machine: NumericRM, count: int) -> MachineStates:
@@ -319,10 +319,10 @@ def _states(about: About, machine: NumericRM, count: int) -> MachineStates:
     _require(isinstance(ordered, bool) and len(about["states"]) == count, "machine states and rows differ")
     index: dict[tuple[int, Any], int] = {}
     for u, x in about["states"]:
-        done: Any = tuple(_whole(i, "a subtask", 0, full.bit_length() - 1) for i in x) if ordered else _whole(x, "a mask", 0, full)
-        index[_whole(u, "a machine state", 0, len(machine.states) - 1), done] = len(index)
+        done: Any = tuple(_int(i, "a subtask", 0, full.bit_length() - 1) for i in x) if ordered else _int(x, "a mask", 0, full)
+        index[_int(u, "a machine state", 0, len(machine.states) - 1), done] = len(index)
     _require(len(index) == count, "a machine state comes twice")
-    return MachineStates(index, _whole(about["full"], "a mask", 0, full), ordered)
+    return MachineStates(index, _int(about["full"], "a mask", 0, full), ordered)
 
 
 def _table(arrays: Mapping[str, Array], name: str, shape: tuple[int, ...], end: int, low: int = 0) -> Array:
@@ -334,28 +334,28 @@ def _table(arrays: Mapping[str, Array], name: str, shape: tuple[int, ...], end: 
     return table
 
 
-def _read_actions(about: About, arrays: Mapping[str, Array], machine: NumericRM, shape: _Shape) -> MachinePolicy:
-    actions = _table(arrays, "actions", (-1, shape.states), shape.choices)
+def _read_actions(about: About, arrays: Mapping[str, Array], machine: NumericRM, interface: _Interface) -> MachinePolicy:
+    actions = _table(arrays, "actions", (-1, interface.states), interface.choices)
     return MachinePolicy(actions, _states(about, machine, len(actions)))
 
 
-def _read_nearest(about: About, arrays: Mapping[str, Array], machine: NumericRM, shape: _Shape) -> NearestPolicy:
-    policy = _read_actions(about, arrays, machine, shape)
+def _read_nearest(about: About, arrays: Mapping[str, Array], machine: NumericRM, interface: _Interface) -> NearestPolicy:
+    policy = _read_actions(about, arrays, machine, interface)
     _require(len(policy.actions) > 0 and not policy.states.ordered, "there is no way")
     return NearestPolicy(policy.actions, policy.states)
 
 
-def _read_options(about: About, arrays: Mapping[str, Array], machine: NumericRM, shape: _Shape) -> OptionPolicy:
-    actions = _table(arrays, "actions", (shape.states, -1), shape.choices)
-    controller = _table(arrays, "controller", (shape.states, -1), actions.shape[1])
+def _read_options(about: About, arrays: Mapping[str, Array], machine: NumericRM, interface: _Interface) -> OptionPolicy:
+    actions = _table(arrays, "actions", (interface.states, -1), interface.choices)
+    controller = _table(arrays, "controller", (interface.states, -1), actions.shape[1])
     first = _table(arrays, "first", (controller.shape[1] + 1,), actions.shape[1] + 1)
     states = _states(about, machine, controller.shape[1])
-    return OptionPolicy(states, first, controller, actions, _whole(about["option_limit"], "the limit of options", 1))
+    return OptionPolicy(states, first, controller, actions, _int(about["option_limit"], "the limit of options", 1))
 
 
-def _read_objectives(about: About, arrays: Mapping[str, Array], machine: NumericRM, shape: _Shape) -> ObjectivePolicy:
-    names = _texts(about["objectives"])
-    actions = _table(arrays, "actions", (shape.states, len(names)), shape.choices)
+def _read_objectives(about: About, arrays: Mapping[str, Array], machine: NumericRM, interface: _Interface) -> ObjectivePolicy:
+    names = _names(about["objectives"])
+    actions = _table(arrays, "actions", (interface.states, len(names)), interface.choices)
     numeric = _table(arrays, "numeric", (-1,), len(machine.states))
     objective = _table(arrays, "objective", numeric.shape, len(names))
     steps, mask, words = arrays["steps"], arrays["mask"], -(-len(machine.subtasks) // 64)
@@ -371,11 +371,11 @@ def _read_objectives(about: About, arrays: Mapping[str, Array], machine: Numeric
 class NetworkPolicy:
     """A deep policy: the numbered machine state and the head in hand go into the program, action and head come out."""
 
-    def __init__(self, about: About, arrays: Mapping[str, Array], machine: NumericRM, shape: _Shape) -> None:
-        self.states, self.shape = _states(about, machine, len(about["states"])), shape
+    def __init__(self, about: About, arrays: Mapping[str, Array], machine: NumericRM, interface: _Interface) -> None:
+        self.states, self.interface = _states(about, machine, len(about["states"])), interface
         zero = np.int32(0)
-        self.program = Program(about["program"], arrays, (shape.seen(), zero, zero, zero))
-        shape.check(self.program.example)
+        self.program = Program(about["program"], arrays, (interface.seen(), zero, zero, zero))
+        interface.check(self.program.example)
         _require(self.program.example[1].dtype.kind == "i" and self.program.example[1].size == 1, "a program gives no head")
 
     def act(self, seen: Any, machine_state: State, memory: Hashable) -> tuple[Any, Hashable]:
@@ -385,30 +385,30 @@ class NetworkPolicy:
         if before is not None and before != machine_state:
             since = 0
         inputs = np.array([row or 0, held, since], np.int32)
-        action, head = self.program(self.shape.row(seen), *inputs)
+        action, head = self.program(self.interface.row(seen), *inputs)
         # Steps with this head in hand and this machine state; a change of either begins anew.
         since = (since if int(head) == held else 0) + 1
-        return self.shape.action(action), (machine_state, inner, int(head), since)
+        return self.interface.action(action), (machine_state, inner, int(head), since)
 
 
 class EdgePolicy:
     """Deep DiRL: a network for each machine state on its way, and no push anywhere else."""
 
-    def __init__(self, about: About, arrays: Mapping[str, Array], machine: NumericRM, shape: _Shape) -> None:
-        self.states, self.shape = _states(about, machine, len(about["states"])), shape
+    def __init__(self, about: About, arrays: Mapping[str, Array], machine: NumericRM, interface: _Interface) -> None:
+        self.states, self.interface = _states(about, machine, len(about["states"])), interface
         self.programs: list[Program] = []
         for edge, program in enumerate(about["programs"]):
             own = {name.removeprefix(f"{edge}."): a for name, a in arrays.items() if name.startswith(f"{edge}.")}
-            self.programs.append(Program(program, own, (shape.seen(),)))
-            shape.check(self.programs[-1].example)
+            self.programs.append(Program(program, own, (interface.seen(),)))
+            interface.check(self.programs[-1].example)
         _require(len(self.programs) == len(self.states.index), "machine states and programs differ")
 
     def act(self, seen: Any, machine_state: State, memory: Hashable) -> tuple[Any, Hashable]:
         """The greedy action of the machine state's network; nothing is remembered."""
         row, _ = self.states.locate(machine_state, None)
         if row is None:
-            return (0 if self.shape.still is None else self.shape.still), None
-        return self.shape.action(self.programs[row](self.shape.row(seen))[0]), None
+            return (0 if self.interface.no_push is None else self.interface.no_push), None
+        return self.interface.action(self.programs[row](self.interface.row(seen))[0]), None
 
 
 _KINDS: Mapping[str, Callable[..., Any]] = {
