@@ -15,8 +15,11 @@ import numpy as np
 import pytest
 
 from errands.errors import StoreError
-from errands.learners import make_learner
+from errands.learners import LEARNERS, make_learner
 from errands.learners.base import Learner
+from errands.machines.stepping import Stepper
+from errands.machines.unfolding import unfold_agenda
+from errands.oracle.episode import walk
 from errands.tasks import Task, load
 
 LAKE = Task.from_toml(
@@ -123,3 +126,40 @@ def test_parts_of_a_saved_scout_that_contradict_each_other_are_refused() -> None
     ):
         with pytest.raises(StoreError, match=said):
             make().restore(saved | change)
+
+@pytest.mark.parametrize("name", sorted(LEARNERS))
+@pytest.mark.parametrize("task", ["figure-1", "delivery-2"])
+def test_what_acting_needs_is_enough_to_act_and_less_than_training_needs(task: str, name: str) -> None:
+    """Every situation of the task, in a learner that has not trained itself."""
+    loaded = load(task)
+    trained = make_learner(loaded, name)
+    trained.advance(3_000)
+    arrays = {key: array.copy() for key, array in trained.acting().items()}
+    other = make_learner(loaded, name)
+    other.act_by(arrays)
+    policy, again = trained.policy, other.policy
+    cells = range(loaded.finite.states)
+    situations = [(cell, state) for state in unfold_agenda(loaded.machine).states for cell in cells]
+    for cell, state in situations:
+        assert policy.act(cell, state, None)[0] == again.act(cell, state, None)[0]
+    assert other.steps_to_go == trained.steps_to_go
+    assert walk(again, loaded) == walk(policy, loaded)
+    trained.advance(100)  # what was handed out is a view: training went on unharmed
+    assert set(arrays) <= set(trained.save())
+
+
+def test_a_network_acts_without_its_replay_buffer_and_its_optimiser() -> None:
+    """The scale of what is observed is part of the policy; so is what is known of steps to go."""
+    small = {"width": 16, "depth": 1, "capacity": 500, "warmup": 20, "platform": "cpu", "standardise": True}
+    task = Task.from_env("Pendulum-v1", {"up": {"index": 0, "above": 0.9}}, "up", limit=50)
+    trained, other = (make_learner(task, "qcorm", settings=small) for _ in range(2))
+    trained.advance(150)
+    arrays = trained.acting()
+    assert {"buffer", "environments", "step"}.isdisjoint(arrays)
+    assert 3 * sum(array.nbytes for array in arrays.values()) < sum(array.nbytes for array in trained.save().values())
+    other.act_by(arrays)
+    first, second, state, dice = trained.policy, other.policy, Stepper(task.machine).start, np.random.default_rng(0)
+    for _ in range(20):
+        seen = dice.normal(size=3).astype(np.float32)
+        np.testing.assert_array_equal(first.act(seen, state, None)[0], second.act(seen, state, None)[0])
+    assert other.steps_to_go == trained.steps_to_go

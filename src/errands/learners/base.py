@@ -174,6 +174,8 @@ class SavedArray:
     """The greatest value, likewise; no bound admits NaN."""
     into: int | str | None = None
     """For indices: how long, or by which word of a shape, the thing is that they point into."""
+    acting: bool = True
+    """Whether acting needs it; replay buffers, for example, only training does."""
 
     @property
     def described(self) -> str:
@@ -196,10 +198,11 @@ State = Mapping[str, StateArray]
 
 
 def kept(
-    array: NDArray[Any], about: str, low: Any = None, high: Any = None, into: int | str | None = None, *shape: int | str
-) -> StateArray:
+    array: NDArray[Any], about: str, low: Any = None, high: Any = None, into: int | str | None = None, *shape: int | str,
+    acting: bool = True,
+) -> StateArray:  # fmt: skip
     """An array of a learner's state, of the type and shape that it has; `shape` names lengths that the file decides."""
-    return StateArray(array, SavedArray(array.dtype.name, shape or array.shape, about, low, high, into))
+    return StateArray(array, SavedArray(array.dtype.name, shape or array.shape, about, low, high, into, acting))
 
 
 def checked(saved: Saved, form: Form) -> dict[str, int]:
@@ -363,6 +366,15 @@ class Learner(ABC):
     @abstractmethod
     def save(self, copy: bool = True) -> Saved:
         """Everything that the rest of the run depends on, as arrays; not copied, the next step may change them."""
+
+    def acting(self) -> Saved:
+        """What acting needs of `save`, not copied: all that is kept of a learner that is looked at but not trained on."""
+        form = self.form()
+        return {name: array for name, array in self.save(copy=False).items() if name not in form or form[name].acting}
+
+    def act_by(self, acting: Saved) -> None:
+        """Act as the learner did of which `acting` was taken; here nothing was learnt yet, and nothing will be."""
+        self.restore({**self.save(), **acting})
 
     @abstractmethod
     def restore(self, saved: Saved) -> None:

@@ -421,7 +421,7 @@ class FolderStore(NullStore):
         table.add(evaluation)
         count = len(table.evaluations)
         if self.run.task.finite is not None and count & (count - 1) == 0:
-            write_moment(self.places[index].path, learner.step, learner.save(copy=False))
+            write_moment(self.places[index].path, learner.step, learner.acting())
 
     def show(self) -> None:
         """Hand the rows to the operating system, so that others can read them."""

@@ -125,11 +125,11 @@ def moments_of(run: RunFolder, place: SeedFolder) -> Iterator[Shown]:
         return
     learner = run.request.new_learner(place.seed)
     yield look(learner, final=False)
-    for _, arrays in checkpoints.moments(place.path):
+    for step, arrays in checkpoints.moments(place.path):
         # Another learner each time: what the one before had looked up about its policy would still be in it.
         learner = run.request.new_learner(place.seed)
-        learner.restore(arrays)
-        yield look(learner, final=False)
+        learner.act_by(arrays)
+        yield step, *look(learner, final=False)[1:]
 
 
 def look(learner: Learner, final: bool = True) -> Shown:

@@ -425,7 +425,7 @@ class HostTeam(Team):
         """What every array of `save` is, for all seeds."""
         return {
             **super().form(),
-            "environments": SavedArray("uint8", ("bytes",), "the environments of all seeds as JSON"),
+            "environments": SavedArray("uint8", ("bytes",), "the environments of all seeds as JSON", acting=False),
         }
 
     def save(self) -> Saved:

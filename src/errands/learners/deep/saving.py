@@ -18,6 +18,7 @@ MOST_COUNT = 2**31 - 1
 MOST_STEPS = 2**30
 """More steps than a run takes, and as many again fit into what counts them."""
 FINITE = float(np.finfo(np.float32).max)
+_TRAINING = {"mean", "square", "target", "ground", "pending"}
 # Checkpoints come from strangers: every number has bounds, because a compiled gather with an index out of range does not
 # fail but reads something else.
 
@@ -35,7 +36,11 @@ def team_form(agent: DeepAgent, state: Any) -> Form:
         about, low, high = _bounds(name, agent, int(np.prod(leaf.shape[-1:])))
         # Only the filled part of the buffer is stored, so its length is the file's to say.
         shape = ("rows", *leaf.shape[1:]) if name == "buffer" else tuple(leaf.shape)
-        form[name] = SavedArray(leaf.dtype.name, shape, about, low, high)
+        # Not where training stands, nor Adam's moments, targets and transitions to learn from; the mean of a scale is that
+        # of observations.
+        parts = set(name.split("."))
+        acting = "agent_states" in parts and ("scale" in parts or parts.isdisjoint(_TRAINING))
+        form[name] = SavedArray(leaf.dtype.name, shape, about, low, high, acting=acting)
     return form
 
 

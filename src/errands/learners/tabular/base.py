@@ -246,7 +246,7 @@ class TabularLearner(Learner):
     def state(self) -> State:
         """The learner's own arrays, not copied: its position and its tables."""
 
-    def position(self, counts: Mapping[int, int], low: Mapping[int, int] | None = None) -> StateArray:
+    def position(self, counts: Mapping[int, int], low: Mapping[int, int] | None = None, acting: bool = False) -> StateArray:
         """The record `where`: how many values each field can have, and the least of a field where that is not 0."""
         table = self.world.table
         shared = {STATE: self.world.states, TIME: self.world.limit, ACTION: self.world.actions, OUTCOME: table.next.shape[2]}
@@ -255,7 +255,7 @@ class TabularLearner(Learner):
             most[field] = count - 1
         for field, value in {ACTION: -1, **(low or {})}.items():
             least[field] = value
-        return kept(self.where, "where the agent is, by the kernel's fields", least, most)
+        return kept(self.where, "where the agent is, by the kernel's fields", least, most, acting=acting)
 
     def _everything(self) -> State:
         counts = np.array([self.step, self.evaluation_steps], np.int64)
@@ -267,7 +267,8 @@ class TabularLearner(Learner):
             text = json.dumps([sorted(label) for label in self.world.labels])
             labels, env = np.frombuffer(text.encode(), np.uint8), self.world.save()
             shared["labels"] = kept(labels, "the sets of features seen so far, as JSON", None, None, None, "bytes")
-            shared["env"] = kept(env, "the environment's state, as JSON; empty where there is none", None, None, None, "state")
+            about = "the environment's state, as JSON; empty where there is none"
+            shared["env"] = kept(env, about, None, None, None, "state", acting=False)
         return {**shared, **self.state()}
 
     def form(self) -> Form:

@@ -129,18 +129,18 @@ class QCoRM(TabularLearner):
         }  # fmt: skip
         # Columns of a grounding transition: world state, action, objective, its duration, whether its choice exploited.
         grounded = np.array([states, actions, count, limit + 1, 2]) - 1
-        slots = (None, "slots")
+        passed, slots = np.array([keys - 1, limit]), (None, "slots")
         return {
             "where": self.position(counts, low={c.CHOICE: -1}),
             "values_q": kept(values.q, "values of each objective", -FINITE, FINITE),
             "values_v": kept(values.v, "their maximum over actions", -FINITE, FINITE),
             "values_shortest_episode": kept(values.shortest_episode, "running K_mi", 0, np.inf),
             "values_best_duration": kept(values.best_duration, "running K_op of each objective", 0, np.inf),
-            "values_mask": kept(values.mask, "the remaining subtasks", 0, full),
-            "values_open": kept(values.open, "the objectives open now come first", into=count),
-            "values_ground": kept(values.ground, "grounding transitions of the episode", 0, grounded),
-            "values_passed": kept(values.passed, "coupled states left: key, time", 0, np.array([keys - 1, limit])),
-            "values_passed_mask": kept(values.passed_mask, "and the subtasks that remained", 0, full),
+            "values_mask": kept(values.mask, "the remaining subtasks", 0, full, acting=False),
+            "values_open": kept(values.open, "the objectives open now come first", into=count, acting=False),
+            "values_ground": kept(values.ground, "grounding transitions of the episode", 0, grounded, acting=False),
+            "values_passed": kept(values.passed, "coupled states left: key, time", 0, passed, acting=False),
+            "values_passed_mask": kept(values.passed_mask, "and the subtasks that remained", 0, full, acting=False),
             "eta_mask": kept(table.mask, "hash table of coupled states: remaining subtasks", 0, full, *slots),
             "eta_key": kept(table.key, "numeric state and objective, -1 for a free slot", -1, keys - 1, *slots),
             "eta_eta": kept(table.eta, "steps to go, infinite while unknown", 0, np.inf, *slots),

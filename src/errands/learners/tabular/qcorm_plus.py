@@ -164,7 +164,7 @@ class QCoRMPlus(TabularLearner):
         free = nodes * states * actions - 1
         return {
             # The time of the last plan lies before the first step where none was made.
-            "where": self.position(counts, low={PLANNED: -(1 << 60)}),
+            "where": self.position(counts, low={PLANNED: -(1 << 60)}, acting=True),
             "q": kept(memory.q, "value of each landmark for each pair", 0.0, 1.0, None, states, actions, "landmarks"),
             "v": kept(memory.v, "their maximum over actions", 0.0, 1.0, None, states, "landmarks"),
             "last": kept(memory.last, "the state that a pair led to last, -1 for none", -1, states - 1),
@@ -184,11 +184,18 @@ class QCoRMPlus(TabularLearner):
             "keys": kept(memory.keys, "hash table of corrections, -1 for free", -1, free, None, *slots),
             "values": kept(memory.values, "corrected values", 0.0, 1.0, None, *slots),
             "flagged": kept(memory.flagged, "nodes that have a correction"),
-            "trace": kept(trace, "recent steps", least, most, None, "steps", 5),
+            "trace": kept(trace, "recent steps", least, most, None, "steps", 5, acting=False),
             "numbers": kept(memory.numbers, "the value promised now, and the least of a landmark", 0.0, 1.0),
             "mask": kept(memory.mask, "remaining subtasks where nodes are not listed", 0, machine.full),
             "order": kept(memory.order, "subtasks in planned order, -1 behind the last", -1, subtasks - 1),
         }
+
+    def acting(self) -> Saved:
+        """The memory without its recent steps, of which there are none then."""
+        saved = super().acting()
+        saved["where"] = saved["where"].copy()
+        saved["where"][STEP] = 0
+        return saved
 
     def load_arrays(self, saved: Saved, lengths: Mapping[str, int]) -> None:
         """Take the memory back, once its counts and links are known to stay inside its arrays."""
