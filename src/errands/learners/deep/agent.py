@@ -139,6 +139,11 @@ class ValueLearner(Protocol):
     """A value learner: DDQN or TD3, with heads or with contexts; pure functions of what is handed in."""
 
     @property
+    def discrete(self) -> bool:
+        """Whether its actions are choices, and not numbers."""
+        ...
+
+    @property
     def normals(self) -> int:
         """Normal numbers that it needs per step."""
         ...

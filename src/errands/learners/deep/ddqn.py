@@ -34,6 +34,7 @@ class DDQN:
 
     net: Headed
     config: DeepConfig
+    discrete = True
     normals = 0
 
     @staticmethod

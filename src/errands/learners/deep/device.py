@@ -152,7 +152,7 @@ def randoms(agent: DeepAgent, keys: Array, number: Array) -> tuple[Array, Array]
         acting = slice(agent.config.batch, agent.config.batch + 2)
         own = jnp.arange(len(keys))
         uniforms = uniforms.at[..., acting].set(uniforms[first, own][..., acting])
-        if agent.low.normals:
+        if not agent.low.discrete:
             # Those of the action come first; the others are noise on targets.
             normals = normals.at[..., : agent.shape.action].set(normals[first, own][..., : agent.shape.action])
     return uniforms, normals

@@ -80,8 +80,7 @@ class DeepPolicy:
         )
         since = (since if int(head) == held else 0) + 1
         shown = np.asarray(action)
-        # Only TD3 draws normal numbers, so their absence tells that actions are discrete.
-        discrete = isinstance(world_state, int) or self.agent.low.normals == 0
+        discrete = isinstance(world_state, int) or self.agent.low.discrete
         return (int(shown[0]) if discrete else shown), (machine_state, inner, int(head), since)
 
     def act_many(
@@ -99,7 +98,7 @@ class DeepPolicy:
         spare = max(LANES, len(rows)) - len(rows)
         padded = np.pad(np.stack(rows), ((0, spare), (0, 0))), *np.pad(numbers, ((0, spare), (0, 0))).T
         actions, heads = (np.asarray(part) for part in decide_many(self.agent, self.agent_state, *padded))
-        discrete = isinstance(world_states[0], int) or self.agent.low.normals == 0
+        discrete = isinstance(world_states[0], int) or self.agent.low.discrete
         return [
             (int(action[0]) if discrete else action, (state, inner, int(head), (since if head == held else 0) + 1))
             for action, head, state, (_, held, since, inner) in zip(actions, heads, machine_states, places, strict=False)

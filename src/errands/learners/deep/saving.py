@@ -82,7 +82,7 @@ def _bounds(name: str, agent: DeepAgent, width: int) -> tuple[str, Any, Any]:
     if name == "actions":
         # DDQN's are numbers of choices; the learner behind a scale is its `low`.
         low: Any = getattr(agent.low, "low", agent.low)
-        bounds = (-1.0, 1.0) if agent.low.normals else (0.0, low.net.outputs - 1.0)
+        bounds = (0.0, low.net.outputs - 1.0) if agent.low.discrete else (-1.0, 1.0)
         return "the actions about to be taken", *bounds
     if name == "positions.state":
         return "the machine state of each seed", 0, states - 1

@@ -61,6 +61,11 @@ class Standardised:
     warmup: int
 
     @property
+    def discrete(self) -> bool:
+        """Whether its actions are choices."""
+        return self.low.discrete
+
+    @property
     def normals(self) -> int:
         """Normal numbers that it needs per step."""
         return self.low.normals

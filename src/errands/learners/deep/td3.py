@@ -51,6 +51,11 @@ class TD3:
         return self.actor.outputs
 
     @property
+    def discrete(self) -> bool:
+        """No: they are numbers."""
+        return False
+
+    @property
     def normals(self) -> int:
         """Normal numbers per step: one action, and one per row for the targets."""
         return self.action_width * (1 + self.config.batch)

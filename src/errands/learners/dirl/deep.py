@@ -224,12 +224,12 @@ class WayPolicy:
 
     def act(self, world_state: Any, machine_state: State, memory: Hashable) -> tuple[Any, Hashable]:
         """The greedy action: a number, or an array in [-1, 1]; nothing is remembered."""
-        continuous = self.agent.low.normals > 0
+        discrete = self.agent.low.discrete
         edge = self.index.get(machine_state)
         if edge is None:
-            return (np.zeros(self.agent.shape.action, np.float32) if continuous else 0), None
+            return (0 if discrete else np.zeros(self.agent.shape.action, np.float32)), None
         action = np.asarray(self.choose(edge, jnp.asarray(self.see(world_state))))
-        return (action if continuous else int(action[0])), None
+        return (int(action[0]) if discrete else action), None
 
     def choose(self, edge: int, seen: Array) -> Array:
         """What the network of an edge does where this row is seen."""

@@ -43,6 +43,7 @@ class FactoredDDQN:
 
     net: Factored
     config: DeepPlusConfig
+    discrete = True
     normals = 0
 
     @staticmethod
@@ -138,6 +139,11 @@ class FactoredTD3:
     def action_width(self) -> int:
         """Numbers in an action."""
         return self.actor.outputs
+
+    @property
+    def discrete(self) -> bool:
+        """No: they are numbers."""
+        return False
 
     @property
     def normals(self) -> int:
