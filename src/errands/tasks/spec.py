@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal
+from functools import cache
+from typing import Annotated, Any, Literal, Union, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator, model_validator
 
 from errands import worlds
 from errands.errors import ErrandsError, SpecError, UnknownName
@@ -16,93 +18,21 @@ from errands.machines.rules import write_rules
 from errands.tasks.ltlf import from_ltlf
 from errands.tasks.phrase_text import parse_phrase
 from errands.tasks.task import Task
-from errands.worlds.base import World
+from errands.worlds.base import Limit, World, world_class
 from errands.worlds.imports import NAMELESS, check_id
 
 MAX_BYTES = 1_000_000
 MAX_DOTS = 64
-Probability = Annotated[float, Field(ge=0, lt=1)]
-Limit = Annotated[int, Field(ge=1, le=10_000_000)]
-Count = Annotated[int, Field(ge=1, le=4_096)]
-Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class GridSpec(_Table):
-    """A grid drawn in letters, top row first: '.' free, '#' wall, 'A' start, others by the legend."""
+class WorldSpec(_Table):
+    """The [world] table of any kind."""
 
-    kind: Literal["grid"]
-    rows: list[str] = Field(min_length=1, max_length=1000)
-    legend: dict[str, str] = {}
-    removed: list[str] = []
-    slip: Probability = 0.0
-    limit: Limit = 1000
-
-
-class _Scattered(_Table):
-    map_seed: Seed = 0
-    size: Count | None = None
-    slip: Probability = 0.0
-    limit: Limit | None = None
-
-
-class DeliverySpec(_Scattered):
-    """Boxes b1..bN and a station s on a random grid."""
-
-    kind: Literal["delivery"]
-    boxes: Count
-
-
-class OfficeSpec(_Table):
-    """The paper's Office map: o1..o6, coffee, decoration."""
-
-    kind: Literal["office"]
-    offices: int = Field(6, ge=1, le=6)
-    slip: Probability = 0.0
-    limit: Limit = 1000
-
-
-class VisitSpec(_Scattered):
-    """Places v1..vN on a random grid."""
-
-    kind: Literal["visit"]
-    places: Count
-
-
-class PickupSpec(_Scattered):
-    """Pick-up and drop-off places p1, d1, ..., pN, dN on a random grid."""
-
-    kind: Literal["pickup"]
-    pairs: int = Field(ge=1, le=500)
-
-
-class TaxiSpec(_Table):
-    """The streets of Gymnasium's Taxi with N passengers, p1 to d1, ..., pN to dN."""
-
-    kind: Literal["taxi"]
-    passengers: int = Field(2, ge=1, le=12)
-    map_seed: Seed = 0
-    slip: Probability = 0.0
-    limit: Limit = 1000
-
-
-class WaterSpec(_Table):
-    """Twelve moving balls of six colours."""
-
-    kind: Literal["water"]
-    map_seed: Seed = 0
-    limit: Limit = 600
-
-
-class CheetahSpec(_Table):
-    """MuJoCo's HalfCheetah with the positions B, C, D and E."""
-
-    kind: Literal["cheetah"]
-    limit: Limit = 1000
-    start: Literal["drawn", "fixed"] = "drawn"
+    kind: str
 
 
 Entry = Annotated[int, Field(ge=0)]
@@ -123,7 +53,7 @@ Reference = Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$", max_
 """A function of a module that the user has allowed."""
 
 
-class GymnasiumSpec(_Table):
+class GymnasiumSpec(WorldSpec):
     """Any Gymnasium environment; code (`module:name`) is used only where the user has allowed its module."""
 
     kind: Literal["gymnasium"]
@@ -175,17 +105,45 @@ class MachineSpec(_Table):
         return self
 
 
-WorldSpec = (
-    GridSpec | DeliverySpec | OfficeSpec | VisitSpec | PickupSpec | TaxiSpec | WaterSpec | CheetahSpec | GymnasiumSpec
-)
+class _UnknownKind(WorldSpec):
+    """A [world] table whose kind is none, of which no other key can be judged."""
+
+    model_config = ConfigDict(extra="allow")
+
+    @field_validator("kind")
+    @classmethod
+    def _named(cls, kind: str) -> str:
+        raise ValueError(str(UnknownName("kind of world", kind[:60], worlds.KINDS)))
 
 
 class TaskSpec(_Table):
     """One task file."""
 
     name: str = Field(min_length=1, max_length=200)
-    world: Annotated[WorldSpec, Field(discriminator="kind")]
+    world: WorldSpec
     machine: MachineSpec
+
+
+def table_of(kind: str) -> type[WorldSpec]:
+    """The [world] table of a kind, as its class describes it: a key for each setting, with its type, bounds and default."""
+    if kind == "gymnasium":
+        return GymnasiumSpec
+    cls = world_class(kind)
+    hints = get_type_hints(cls.__init__, include_extras=True)
+    keys: dict[str, Any] = {"kind": (Literal.__getitem__(kind), ...)}
+    for name, setting in inspect.signature(cls).parameters.items():
+        default = ... if setting.default is setting.empty else {} if name == "legend" else setting.default
+        keys[name] = (hints[name], default)
+    if kind == "grid":  # this key belongs to the task
+        keys["removed"] = (list[str], [])
+    return create_model(f"{cls.__name__}Table", __base__=WorldSpec, __doc__=(cls.__doc__ or "").partition("\n\n")[0], **keys)
+
+
+@cache
+def _file_of(kind: str) -> type[TaskSpec]:
+    """Task files with this kind of world ("" for none that is known); only its own module is loaded."""
+    table = table_of(kind) if kind else _UnknownKind
+    return create_model("TaskSpec", __base__=TaskSpec, __doc__=TaskSpec.__doc__, world=(table, ...))
 
 
 def read_task(text: str) -> Task:
@@ -204,8 +162,8 @@ def read_task(text: str) -> Task:
         problems += [f"world: {p}" for p in fault.problems]
     if machine is None or world is None:
         raise SpecError("; ".join(problems), problems)
-    removed = tuple(spec.world.removed) if isinstance(spec.world, GridSpec) else ()
-    return Task(spec.name, world, machine, removed, text)
+    removed = spec.world.model_dump().get("removed", ())
+    return Task(spec.name, world, machine, tuple(removed), text)
 
 
 def read_spec(text: str) -> TaskSpec:
@@ -221,7 +179,8 @@ def read_spec(text: str) -> TaskSpec:
     if (digits := _longest_number(data)) > 64:
         raise SpecError(f"the file has a whole number of {digits} binary digits; numbers have at most 64")
     try:
-        return TaskSpec.model_validate(data)
+        kind = data["world"].get("kind") if isinstance(data.get("world"), dict) else None
+        return _file_of(kind if isinstance(kind, str) and kind in worlds.KINDS else "").model_validate(data)
     except ValidationError as fault:
         problems = list(dict.fromkeys(_sentences(fault)))
         raise SpecError("; ".join(problems), problems) from None
@@ -231,15 +190,14 @@ def read_spec(text: str) -> TaskSpec:
 
 def _sentences(fault: ValidationError) -> Iterator[str]:
     for error in fault.errors(include_url=False, include_context=False):
-        if error["type"] == "union_tag_invalid":
-            yield f"world.kind: {UnknownName('kind of world', str(error['input'].get('kind'))[:60], worlds.KINDS)}"
-            continue
-        where = ".".join(str(p)[:60] for p in error["loc"] if p not in worlds.KINDS)
+        where = ".".join(str(p)[:60] for p in error["loc"])
         came = "" if error["type"] in ("missing", "value_error") else f" (came: {_shown(error['input'])})"
         message = str(error["msg"]).removeprefix("Value error, ")
         message = message.replace(
             "Extra inputs are not permitted", "this key is not known here; remove it or check its spelling"
         )
+        message = re.sub(r"a valid dictionary or instance of \w+", "a table", message)
+        message = message.replace("'str' instances are not allowed as a Sequence value", "Input should be a valid list")
         message = message.replace("Field required", "this key is missing; add it")
         yield f"{where or 'the file'}: {message[:1].lower()}{message[1:]}{came}"
 
@@ -280,7 +238,7 @@ def make_machine(spec: MachineSpec) -> NumericRM:
 
 
 def make_world(spec: WorldSpec, names: Sequence[str] = (), signals: Sequence[str] = ()) -> World:
-    """The world of a checked table; only its own module is loaded. `names` and `signals` are what a machine asks for."""
+    """The world of a checked table. `names` and `signals` are what a machine asks for."""
     given: dict[str, Any] = {name: value for name, value in spec if name not in ("kind", "removed")}
     if isinstance(spec, GymnasiumSpec):
         from errands.worlds.gymnasium.world import with_reward
@@ -305,7 +263,9 @@ def make_world(spec: WorldSpec, names: Sequence[str] = (), signals: Sequence[str
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of task files, for editors."""
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TaskSpec.model_json_schema()}
+    tables: Any = Annotated[Union[tuple(map(table_of, worlds.KINDS))], Field(discriminator="kind")]  # noqa: UP007
+    whole = create_model("TaskSpec", __base__=TaskSpec, __doc__=TaskSpec.__doc__, world=(tables, ...))
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **whole.model_json_schema()}
 
 
 def write_task(task: Task, strict: bool = True) -> str:

@@ -11,7 +11,7 @@ from errands import worlds
 from errands.errors import ErrandsError, SpecError, TaskError
 from errands.tables import RUNNING
 from errands.tasks.lint import lint_machine
-from errands.tasks.spec import GridSpec, GymnasiumSpec, TaskSpec, read_spec
+from errands.tasks.spec import GymnasiumSpec, TaskSpec, read_spec
 from errands.tasks.task import Task
 from errands.viewer.replay import Moment, Places, Recording, guard_of, shown_episode
 from errands.viewer.scene import scene
@@ -46,9 +46,9 @@ def _too_large(spec: TaskSpec) -> list[str]:
     world, problems = spec.world, []
     if isinstance(world, GymnasiumSpec):
         problems += _untold(world)
-    if isinstance(world, GridSpec) and sum(map(len, world.rows)) > MAX_CELLS:
-        problems.append(f"world.rows: the editor takes at most {MAX_CELLS:,} cells; use errands train")
     sizes = world.model_dump()
+    if sum(map(len, sizes.get("rows", ()))) > MAX_CELLS:
+        problems.append(f"world.rows: the editor takes at most {MAX_CELLS:,} cells; use errands train")
     for name in ("boxes", "places", "pairs", "passengers"):
         if sizes.get(name, 0) > MAX_SUBTASKS:
             problems.append(f"world.{name}: the editor takes at most {MAX_SUBTASKS}; use errands train")
@@ -87,7 +87,7 @@ def check(text: str) -> dict[str, Any]:
     except (TaskError, ErrandsError) as fault:
         return {"problems": [{"line": 1, "message": str(fault)}]}
     sizes = asdict(report.sizes) if report.sizes else {}
-    grid = spec.world if isinstance(spec.world, GridSpec) else None
+    grid = spec.world.model_dump()
     return {
         "problems": [],
         "warnings": list(report.warnings),
@@ -98,8 +98,8 @@ def check(text: str) -> dict[str, Any]:
         "machines": places.diagrams,
         "sizes": {**sizes, "numeric": len(task.machine.states)},
         "scene": scene(task),
-        "rows": grid.rows if grid else None,
-        "legend": grid.legend if grid else None,
+        "rows": grid.get("rows"),
+        "legend": grid.get("legend"),
         "trainable": task.finite is not None,
         "stands": [_stand(places, task)],
     }

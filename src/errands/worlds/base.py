@@ -8,9 +8,10 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
+from annotated_types import Interval
 
 from errands.errors import SpecError, UnknownName
 from errands.tables import Flags, Floats, Ints, WorldTable
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
     from errands.worlds.grid import GridLayout
     from errands.worlds.gymnasium.rules import Rule
     from errands.worlds.gymnasium.shell import StateNumbers
+
+Probability = Annotated[float, Interval(ge=0, lt=1)]
+Limit = Annotated[int, Interval(ge=1, le=10_000_000)]
+Count = Annotated[int, Interval(ge=1, le=4_096)]
+Seed = Annotated[int, Interval(ge=0, lt=2**63)]
+"""Settings of worlds, with what a task file may say of them (tasks/spec.py)."""
 
 
 @dataclass(frozen=True)

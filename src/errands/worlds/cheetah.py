@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import gymnasium as gym
 
 from errands.errors import ErrandsError, SpecError, install
-from errands.worlds.base import Described
+from errands.worlds.base import Described, Limit
 from errands.worlds.grid import positive
 from errands.worlds.saving import choose_gl
 
@@ -23,7 +23,7 @@ class HalfCheetah(Described):
     """The robot, with the features B: x < -2, C: x > 2, D: x > 4, E: x > 6 (from its start) and its control cost."""
 
     kind: ClassVar[str] = "cheetah"
-    limit: int = 1000
+    limit: Limit = 1000
     start: Literal["drawn", "fixed"] = "drawn"
     """Whether each episode starts as gymnasium draws it, or from one state, as the paper's and the catalogue's tasks do."""
 

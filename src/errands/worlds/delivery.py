@@ -10,7 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from errands.errors import TaskError
-from errands.worlds.base import FiniteWorld, one_start
+from errands.worlds.base import Count, FiniteWorld, Limit, Probability, Seed, one_start
 from errands.worlds.grid import GridLayout, distinct_cells, outcomes
 from errands.worlds.grid_world import GridEnv, Info
 from errands.worlds.places import Scattered
@@ -35,7 +35,7 @@ class Delivery(Scattered):
     limit: int
 
     def __init__(
-        self, boxes: int = 2, map_seed: int = 0, size: int | None = None, slip: float = 0.0, limit: int | None = None
+        self, boxes: Count = 2, map_seed: Seed = 0, size: Count | None = None, slip: Probability = 0.0, limit: Limit | None = None
     ) -> None:
         self.settle({"boxes": boxes}, 1, map_seed, size, slip, limit)
 

@@ -6,14 +6,15 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
+from annotated_types import Len
 from numpy.typing import NDArray
 
 from errands.errors import SpecError
-from errands.worlds.base import Described, Drawn, FiniteWorld
+from errands.worlds.base import Described, Drawn, FiniteWorld, Limit, Probability
 from errands.worlds.grid import ACTIONS, GridLayout, grid_table, outcomes, positive
 from errands.worlds.picture import grid_drawing, grid_text, pixels
 from errands.worlds.saving import Saved, restore_random, save_random
@@ -126,11 +127,11 @@ class GridWorld(OnGrid):
     """A grid drawn in letters, top row first: '.' free, '#' wall, 'A' start, any other letter by the legend."""
 
     kind: ClassVar[str] = "grid"
-    rows: Sequence[str]
+    rows: Annotated[Sequence[str], Len(1, 1000)]
     legend: Mapping[str, str] = field(default_factory=dict, hash=False)
     """The feature behind each letter."""
-    slip: float = 0.0
-    limit: int = 1000
+    slip: Probability = 0.0
+    limit: Limit = 1000
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", tuple(self.rows))

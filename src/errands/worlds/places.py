@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from annotated_types import Interval
 
 from errands.errors import SpecError
+from errands.worlds.base import Count, Limit, Probability, Seed
 from errands.worlds.grid import GridLayout, distinct_cells, grid_limit, grid_size, positive
 from errands.worlds.grid_world import OnGrid
 
@@ -65,7 +68,7 @@ class Visit(Scattered):
     limit: int
 
     def __init__(
-        self, places: int = 5, map_seed: int = 0, size: int | None = None, slip: float = 0.0, limit: int | None = None
+        self, places: Count = 5, map_seed: Seed = 0, size: Count | None = None, slip: Probability = 0.0, limit: Limit | None = None
     ) -> None:
         self.settle({"places": places}, 1, map_seed, size, slip, limit)
 
@@ -87,7 +90,8 @@ class Pickup(Scattered):
     limit: int
 
     def __init__(
-        self, pairs: int = 2, map_seed: int = 0, size: int | None = None, slip: float = 0.0, limit: int | None = None
+        self, pairs: Annotated[int, Interval(ge=1, le=500)] = 2, map_seed: Seed = 0, size: Count | None = None,
+        slip: Probability = 0.0, limit: Limit | None = None,
     ) -> None:
         self.settle({"pairs": pairs}, 2, map_seed, size, slip, limit)
 
@@ -102,10 +106,10 @@ class Taxi(OnGrid):
     """The streets of Gymnasium's Taxi (5 x 5 cells, its walls) with N passengers: `p1`..`pN` wait, `d1`..`dN` are aims."""
 
     kind: ClassVar[str] = "taxi"
-    passengers: int = 2
-    map_seed: int = 0
-    slip: float = 0.0
-    limit: int = 1000
+    passengers: Annotated[int, Interval(ge=1, le=12)] = 2
+    map_seed: Seed = 0
+    slip: Probability = 0.0
+    limit: Limit = 1000
 
     def __post_init__(self) -> None:
         positive("limit", self.limit)
@@ -137,9 +141,9 @@ class Office(OnGrid):
     """The one Office map; all six offices are on it, `offices` says how many of them the catalogue task visits."""
 
     kind: ClassVar[str] = "office"
-    offices: int = 6
-    slip: float = 0.0
-    limit: int = 1000
+    offices: Annotated[int, Interval(ge=1, le=6)] = 6
+    slip: Probability = 0.0
+    limit: Limit = 1000
 
     def __post_init__(self) -> None:
         if not 1 <= self.offices <= len(OFFICES):

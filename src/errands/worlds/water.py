@@ -14,7 +14,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.worlds.base import Described
+from errands.worlds.base import Described, Limit, Seed
 from errands.worlds.grid import positive, units
 from errands.worlds.picture import Disc, Drawing, Rectangle, Shape, pixels
 from errands.worlds.saving import Saved, restore_random, save_random
@@ -110,8 +110,8 @@ class Water(Described):
     """The Water world on the map of a seed; it reports a colour in the step in which a new overlap with it starts."""
 
     kind: ClassVar[str] = "water"
-    map_seed: int = 0
-    limit: int = 600
+    map_seed: Seed = 0
+    limit: Limit = 600
 
     def __post_init__(self) -> None:
         positive("limit", self.limit)
