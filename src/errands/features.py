@@ -136,16 +136,14 @@ def mapped(guard: Guard, leaf: Callable[[Atom], Guard]) -> Guard:
 
 
 def said_plainly(guard: Guard) -> Guard:
-    """The guard with `b↓ | b⤓` for every `~b!`, so that the same thing is said in one way."""
+    """The guard with `b↓ | b⤓`, the paper's words, for every `~b!`."""
     match guard:
         case Not(Numeric(name, Change.UNCHANGED)):
             return Or((Numeric(name, Change.DECREASED), Numeric(name, Change.REACHED)))
         case Not(inner):
             return Not(said_plainly(inner))
-        case And(parts):
-            return conjunction([said_plainly(p) for p in parts])
-        case Or(parts):
-            return disjunction([said_plainly(p) for p in parts])
+        case And(parts) | Or(parts):
+            return (conjunction if isinstance(guard, And) else disjunction)(list(map(said_plainly, parts)))
     return guard
 
 
@@ -247,8 +245,8 @@ def table_words(guard: Guard) -> int:
     return (len(mentioned) << columns) >> 6
 
 
-def decreasing(guard: Guard) -> Iterator[str]:
-    """The numeric features b for which a guard holds with b↓ and not with b!, for some values of all others."""
+def satisfiable(guard: Guard) -> bool:
+    """Whether a guard holds for some values of all its features, numeric ones too."""
     values: dict[str, list[Change]] = {}
     for atom in dict.fromkeys(atoms(guard)):
         if isinstance(atom, Numeric):
@@ -263,12 +261,23 @@ def decreasing(guard: Guard) -> Iterator[str]:
         others: list[Guard] = [Not(Boolean(f"{atom.name}{change.value}")) for change in before]
         return conjunction(others if len(before) == 2 else [*others, Boolean(str(atom))])
 
-    for name in values:
+    return satisfying(mapped(guard, boolean)) is not None
+
+
+def decreasing(guard: Guard) -> Iterator[str]:
+    """The numeric features b for which a guard holds with b↓ and not with b!, for some values of all others."""
+    for name in dict.fromkeys(atom.name for atom in atoms(guard) if isinstance(atom, Numeric)):
         decreased, unchanged = (
             substitute(guard, {}, {name: change}) for change in (Change.DECREASED, Change.UNCHANGED)
         )
-        if decreased != unchanged and satisfying(mapped(conjunction([decreased, negation(unchanged)]), boolean)) is not None:
+        if decreased != unchanged and satisfiable(conjunction([decreased, negation(unchanged)])):
             yield name
+
+
+def equivalent(first: Guard, second: Guard) -> bool:
+    """Whether two guards hold for the same values of all features."""
+    one, other = conjunction([first, negation(second)]), conjunction([second, negation(first)])
+    return first == second or not (satisfiable(one) or satisfiable(other))
 
 
 _TOKEN = re.compile(r"\s*(?:(?P<atom>[^\W\d]\w*(?:\.(?:down|done|same)\b|[↓⤓!])?)|(?P<sign>[~¬&∧|∨()]))")

@@ -9,10 +9,10 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from errands.errors import SpecError
-from errands.features import parse_guard
+from errands.features import FALSE, Guard, disjunction, equivalent
 from errands.machines.lower import lower
 from errands.machines.numeric import NumericRM
-from errands.machines.rewards import compound_rows
+from errands.machines.rewards import Reward, compound_rows
 from errands.machines.stepping import Stepper
 from errands.tables import AgendaTable
 from errands.tasks.phrases import any_order, renamed
@@ -272,18 +272,18 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def alike(first: NumericRM, second: NumericRM) -> bool:
-    """Whether two machines are the same but for the names of their states and numeric features."""
+    """Whether two machines are the same but for the names of their states and numeric features, and for words of guards."""
 
-    def unlabelled(machine: NumericRM) -> object:
+    def unlabelled(machine: NumericRM) -> tuple[object, dict[tuple[int, int, Reward], Guard]]:
         names = {name: f"n{i}" for i, (name, _) in enumerate(machine.numeric)}
         states = {name: i for i, name in enumerate(machine.states)}
-        guards = [str(parse_guard(str(renamed(t.guard, names)))) for t in machine.transitions]
-        lines = frozenset(
-            (states[t.source], states[t.target], guard, t.reward)
-            for t, guard in zip(machine.transitions, guards, strict=True)
-        )
+        guards: dict[tuple[int, int, Reward], Guard] = {}
+        for t in machine.transitions:
+            key = states[t.source], states[t.target], t.reward
+            guards[key] = disjunction([guards.get(key, FALSE), renamed(t.guard, names)])
         terminals = [frozenset(states[s] for s in group) for group in (machine.success, machine.failure)]
         completing = {states[s]: {names[name] for name in own} for s, own in machine.completing.items()}
-        return lines, terminals, completing, tuple(subtasks for _, subtasks in machine.numeric), machine.rules
+        return (terminals, completing, [subtasks for _, subtasks in machine.numeric], machine.rules), guards
 
-    return unlabelled(first) == unlabelled(second)
+    (one, ours), (other, theirs) = unlabelled(first), unlabelled(second)
+    return one == other and ours.keys() == theirs.keys() and all(equivalent(ours[key], theirs[key]) for key in ours)
