@@ -15,8 +15,8 @@ from dataclasses import replace
 from statistics import median
 from typing import cast
 
-from errands.learners.dirl.learner import DiRL
 from errands.learners.dirl.settings import DiRLConfig
+from errands.learners.dirl.tabular import DiRL
 from errands.learners.presets import config_of
 from errands.oracle.optimum import optimum
 from errands.tasks import Task, load

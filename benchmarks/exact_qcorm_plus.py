@@ -17,7 +17,7 @@ import scout_tasks
 from test_qcorm_plus import drawn_office
 
 from errands.learners.qcorm_plus.settings import QCoRMPlusConfig
-from errands.learners.tabular.qcorm_plus import QCoRMPlus
+from errands.learners.qcorm_plus.tabular import QCoRMPlus
 from errands.oracle.certificate import certificate
 from errands.oracle.optimum import Optimum, optimum
 from errands.tasks import Task, load

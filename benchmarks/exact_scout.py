@@ -14,9 +14,9 @@ from types import ModuleType
 
 import numpy as np
 
-from errands.kernels.scout.memory import STAMP
-from errands.learners.scout.learner import Scout
+from errands.learners.scout.kernel.memory import STAMP
 from errands.learners.scout.settings import ScoutConfig
+from errands.learners.scout.tabular import Scout
 from errands.oracle.certificate import certificate
 from errands.oracle.optimum import optimum
 from errands.tasks import Task, load

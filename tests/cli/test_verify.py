@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from errands.cli import main
-from errands.learners.tabular.qrm import CRM
+from errands.learners.qrm.tabular import CRM
 from errands.tables import Evaluation
 
 

@@ -12,9 +12,9 @@ import pytest
 
 import errands
 from errands import kernels
-from errands.kernels import qcorm
 from errands.kernels.stepping import advance, lowest_bit, start
 from errands.learners import make_learner
+from errands.learners.qcorm import kernel as qcorm
 from errands.tables import Draws
 from errands.tasks import load
 
@@ -74,8 +74,8 @@ def test_a_cache_that_cannot_be_written_only_means_compiling_again(tmp_path: Pat
 
 def test_a_kernel_is_made_of_its_file_and_of_all_that_it_imports() -> None:
     top = Path(errands.__file__).parent
-    made_of = {str(p.relative_to(top)) for p in kernels.sources_of(HERE / "hrm.py")}
-    assert {"kernels/__init__.py", "kernels/hrm.py", "kernels/stepping.py", "tables.py"} <= made_of
+    made_of = {str(p.relative_to(top)) for p in kernels.sources_of(top / "learners" / "hrm" / "kernel.py")}
+    assert {"kernels/__init__.py", "learners/hrm/kernel.py", "kernels/stepping.py", "tables.py"} <= made_of
     assert not any("scout" in name or "plus" in name for name in made_of)
 
 

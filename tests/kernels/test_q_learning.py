@@ -7,8 +7,8 @@ import pytest
 
 from errands.kernels.q_learning import MISSED, attempt_edge
 from errands.learners.dirl.graph import abstract_graph
-from errands.learners.dirl.learner import TabularEdges
 from errands.learners.dirl.settings import DiRLConfig
+from errands.learners.dirl.tabular import TabularEdges
 from errands.tasks import Task
 
 UP, RIGHT, DOWN, LEFT = range(4)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from errands.kernels import qcorm
+from errands.learners.qcorm import kernel as qcorm
 
 enlist: Any = getattr(qcorm.enlist, "py_func", qcorm.enlist)
 annealed: Any = getattr(qcorm.annealed, "py_func", qcorm.annealed)

@@ -13,9 +13,9 @@ sys.path.append(str(Path(__file__).parent))
 import scout_tasks
 
 from errands.errors import ConfigError
-from errands.kernels.qcorm_plus.values import best_believed
+from errands.learners.qcorm_plus.kernel.values import best_believed
 from errands.learners.qcorm_plus.settings import QCoRMPlusConfig
-from errands.learners.tabular.qcorm_plus import QCoRMPlus
+from errands.learners.qcorm_plus.tabular import QCoRMPlus
 from errands.oracle.certificate import certificate
 from errands.oracle.optimum import optimum, steps_to_go
 from errands.tasks import Task, load
@@ -107,7 +107,7 @@ def test_without_corrections_a_path_through_an_open_subtask_can_be_lost() -> Non
 
 
 def _needs_corrections(task: Task) -> bool:
-    from errands.kernels.qcorm_plus.memory import CORRECTED
+    from errands.learners.qcorm_plus.kernel.memory import CORRECTED
 
     if scout_tasks.shortest(task) > task.world.limit:
         return False
@@ -180,7 +180,7 @@ def test_delivery_beyond_listed_agendas_reaches_its_closed_form() -> None:
 
 @pytest.mark.parametrize("name", ["visit-8", "office-5", "delivery-6"])
 def test_local_search_finds_the_order_as_well(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("errands.learners.tabular.qcorm_plus.MOST_LISTED", 4)
+    monkeypatch.setattr("errands.learners.qcorm_plus.tabular.MOST_LISTED", 4)
     task = load(name)
     learner = trained(task)
     assert not learner.agenda.listed

@@ -15,7 +15,7 @@ import pytest
 
 import errands
 from errands.learners.qcorm_plus.settings import QCoRMPlusConfig
-from errands.learners.tabular.qcorm_plus import QCoRMPlus
+from errands.learners.qcorm_plus.tabular import QCoRMPlus
 from errands.oracle.certificate import certificate
 from errands.oracle.optimum import optimum
 from errands.tasks import Task, load
@@ -77,7 +77,7 @@ def test_compiled_and_plain_python_give_the_same_bytes() -> None:
     script = (
         "import hashlib, numpy as np, warnings\n"
         "warnings.simplefilter('error', RuntimeWarning)\n"
-        "from errands.learners.tabular.qcorm_plus import QCoRMPlus\n"
+        "from errands.learners.qcorm_plus.tabular import QCoRMPlus\n"
         "from errands.learners.qcorm_plus.settings import QCoRMPlusConfig\n"
         "from errands.tasks import Task, load\n"
         "text = load('figure-1').to_toml().replace('[world]', '[world]\\nslip = 0.2')\n"

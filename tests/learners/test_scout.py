@@ -15,8 +15,8 @@ import pytest
 from errands import train
 from errands.errors import ConfigError
 from errands.learners.base import LearnerConfig
-from errands.learners.scout.learner import Scout
 from errands.learners.scout.settings import ScoutConfig
+from errands.learners.scout.tabular import Scout
 from errands.oracle.optimum import optimum
 from errands.tasks import Task, load
 
@@ -173,7 +173,7 @@ def digest(scout: Scout) -> dict[str, bytes]:
 
 SCRIPT = """
 import hashlib
-from errands.learners.scout.learner import Scout
+from errands.learners.scout.tabular import Scout
 from errands.learners.scout.settings import ScoutConfig
 from errands.learners.scout import machine
 from errands.tasks import Task, load

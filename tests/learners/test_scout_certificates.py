@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from errands.kernels.scout.plan import FAR, Landmarks
-from errands.learners.scout.learner import Scout
+from errands.learners.scout.kernel.plan import FAR, Landmarks
 from errands.learners.scout.planner import ExactPlanner
 from errands.learners.scout.settings import ScoutConfig
+from errands.learners.scout.tabular import Scout
 from errands.oracle.optimum import optimum
 from errands.tables import Ints
 from errands.tasks import load

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from errands.learners.scout import planner
-from errands.learners.scout.learner import Scout
 from errands.learners.scout.settings import ScoutConfig
 from errands.learners.scout.stages import StageValues
+from errands.learners.scout.tabular import Scout
 from errands.machines.stepping import Stepper
 from errands.oracle.episode import Policy
 from errands.tasks import Task

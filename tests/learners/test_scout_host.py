@@ -6,8 +6,8 @@ import gymnasium as gym
 import pytest
 
 from errands.errors import TaskError
-from errands.learners.scout.learner import Scout
 from errands.learners.scout.settings import ScoutConfig
+from errands.learners.scout.tabular import Scout
 from errands.oracle.certificate import certificate
 from errands.oracle.optimum import optimum
 from errands.tasks import Task

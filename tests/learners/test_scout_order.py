@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from errands.kernels.local_search import tour
-from errands.kernels.scout.tour import tree_bound
 from errands.learners.scout import machine
-from errands.learners.scout.learner import Scout
+from errands.learners.scout.kernel.tour import tree_bound
 from errands.learners.scout.planner import NearestPlanner
 from errands.learners.scout.settings import ScoutConfig
 from errands.learners.scout.stages import TourPlanner
+from errands.learners.scout.tabular import Scout
 from errands.oracle.certificate import Bounds
 from errands.oracle.optimum import optimum
 from errands.tasks import Task, load

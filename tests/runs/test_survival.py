@@ -221,7 +221,7 @@ phrase = "end"
 def test_whatever_nobody_foresaw_leaves_its_traceback_beside_the_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from errands.learners.tabular.qcorm import QCoRM
+    from errands.learners.qcorm.tabular import QCoRM
 
     run, whole = begun(tmp_path / "run", settings=["eval_every=200"]), begun(tmp_path / "whole", settings=["eval_every=200"])
     train_run(whole, quiet=True)

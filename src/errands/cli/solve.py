@@ -29,7 +29,7 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Solve it."""
-    from errands.learners.scout.learner import known_bounds
+    from errands.learners.scout.tabular import known_bounds
     from errands.oracle.optimum import optimum
     from errands.tasks.catalogue import load
     from errands.worlds.water import ACTIONS

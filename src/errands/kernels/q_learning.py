@@ -1,4 +1,4 @@
-"""QRM, CRM and the edges of DiRL: Q-learning over world state x machine state (Section 2)."""
+"""Q-learning over world state x machine state (Section 2), and the states that may learn from a step that others took."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def greedy_episode(
 class Alive(NamedTuple):
     """Which machine states learn counterfactually while the machine is in state i: running[slice[i, 0]:slice[i, 1]]."""
 
-    # Transposed: the loops below hold the label and run over machine states.
+    # Transposed: loops hold the label and run over machine states.
     next: Ints
     """[L, U] the machine's transitions, label by label."""
     reward: Floats
@@ -241,127 +241,3 @@ def top(q: Floats, s: int, k: int) -> float:
     first = q[s, 0, k] if q[s, 0, k] > q[s, 1, k] else q[s, 1, k]
     last = q[s, 2, k] if q[s, 2, k] > q[s, 3, k] else q[s, 3, k]
     return first if first > last else last
-
-
-@hot
-def quiet_learn(alive: Alive, q: Floats, s: int, a: int, s2: int, i: int, alpha: float, gamma: float) -> int:
-    """A step on which no machine state moves or is paid, replayed in all alive in i; 1 when a value changed."""
-    begin, end = alive.slice[i, 0], alive.slice[i, 1]
-    moved = 0
-    if begin == end:
-        return moved
-    # Sorted and distinct: if the ends are as far apart as the list is long, there are no gaps.
-    first, last = np.uint64(alive.running[begin]), np.uint64(alive.running[end - 1])
-    if last - first == np.uint64(end - begin - 1):
-        # A range instead of the list, so that the compiler makes vector instructions of it.
-        for k in range(first, last + np.uint64(1)):
-            old = q[s, a, k]
-            new = old + alpha * (gamma * top(q, s2, k) - old)
-            moved |= new != old
-            q[s, a, k] = new
-        return moved
-    for at in range(np.uint64(begin), np.uint64(end)):
-        k = alive.running[at]
-        old = q[s, a, k]
-        new = old + alpha * (gamma * top(q, s2, k) - old)
-        moved |= new != old
-        q[s, a, k] = new
-    return moved
-
-
-@hot
-def crm_learn(
-    world: WorldTable, alive: Alive, q: Floats, settled: Settled, s: int, a: int, o: int, i: int, rates: Rates
-) -> None:
-    """One world step replayed in every machine state alive in i, unless it is settled."""
-    s2, group = world.next[s, a, o], alive.group[i]
-    version = settled.version[s2]
-    # Versions begin at 0 and none is -1, so a pair never settled cannot pass here.
-    if settled.at[s, a, group] == version:
-        return
-    label, ends = world.label[s, a, o], world.ends[s, a, o]
-    if alive.quiet[label] and not ends:
-        moved = quiet_learn(alive, q, s, a, s2, i, rates.alpha, rates.gamma)
-    else:
-        # Written one after the other: where s2 is s, later states see what earlier ones learnt, always in this order.
-        moved = 0
-        for at in range(alive.slice[i, 0], alive.slice[i, 1]):
-            k = alive.running[at]
-            j = alive.next[label, k]
-            target = reward(world, alive.reward[label, k], alive.signal[label, k], s, a, o)
-            if not ends and alive.status[j] == RUNNING:
-                target += rates.gamma * top(q, s2, j)
-            old = q[s, a, k]
-            new = old + rates.alpha * (target - old)
-            moved |= new != old
-            q[s, a, k] = new
-    if moved:
-        settled.version[s] += 1
-    elif settled.certain:
-        settled.at[s, a, group] = version
-
-
-@hot
-def crm_loop(
-    world: WorldTable,
-    machine: MachineTable,
-    alive: Alive,
-    q: Floats,
-    settled: Settled,
-    where: NDArray[np.int64],
-    rates: Rates,
-    count: int,
-    rng: np.random.Generator,
-) -> int:
-    """Train for `count` steps, or until an outcome is missing; q is [S, A, U]; returns the steps taken; 0 begins an episode."""
-    if count == 0:
-        begin(world, machine, where, rng)
-    for done in range(count):
-        s, i = where[STATE], where[MACHINE]
-        draw(world, q, where, s, i, rates.epsilon, rng)
-        a, o = where[ACTION], where[OUTCOME]
-        s2 = world.next[s, a, o]
-        if s2 == UNKNOWN:
-            return done
-        where[ACTION] = -1
-        # Who learns is decided by i, before the machine moves: where boxes vanish, states left behind must not.
-        crm_learn(world, alive, q, settled, s, a, o, i, rates)
-        j = machine.next[i, world.label[s, a, o]]
-        over = machine.status[j] != RUNNING or world.ends[s, a, o]
-        move(world, machine, where, s2, j, over, rates.limit, rng)
-    return count
-
-
-MISSED = -1
-
-
-@hot
-def attempt_edge(
-    world: WorldTable,
-    machine: MachineTable,
-    actions: Codes,
-    limit: int,
-    most: int,
-    ends: Ints,
-    rng: np.random.Generator,
-) -> tuple[int, int]:
-    """Fill `ends` with where each attempt succeeded, or MISSED; returns the attempts made and their steps.
-
-    Stops after `most` steps; an attempt that this cuts short is not among those made, though its steps are counted.
-    """
-    steps = 0
-    for k in range(ends.shape[0]):
-        s, i = start(world, rng), machine.initial
-        t = 0
-        while machine.status[i] == RUNNING and t < limit:
-            # Asked before each step, so that the budget is kept to the step.
-            if steps == most:
-                return k, steps
-            a = actions[s]
-            o = outcome(world, s, a, rng)
-            i = machine.next[i, world.label[s, a, o]]
-            s = world.next[s, a, o]
-            t += 1
-            steps += 1
-        ends[k] = s if machine.status[i] == SUCCESS else MISSED
-    return ends.shape[0], steps

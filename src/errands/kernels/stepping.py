@@ -15,7 +15,7 @@ STATE, MACHINE, TIME, ACTION, OUTCOME, SHARED = range(6)
 
 A compiled loop can stop after any step and be called again, on the same bytes as if it had not stopped, because all that
 a step needs from the one before stands in this record (and in tables). Kernels add fields of their own from SHARED on;
-learners/tabular/base.py, which knows no kernel, uses the first five:
+learners/engines/tabular.py, which knows no kernel, uses the first five:
 
 STATE    the world state s
 MACHINE  the machine's state: its number, QCoRM's numeric state u (beside a mask), or QCoRM+'s node

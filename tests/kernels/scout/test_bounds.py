@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from errands.kernels.scout.memory import Known, observe
-from errands.kernels.scout.plan import FAR, find_landmarks, measure
-from errands.learners.scout.learner import new_known
+from errands.learners.scout.kernel.memory import Known, observe
+from errands.learners.scout.kernel.plan import FAR, find_landmarks, measure
+from errands.learners.scout.tabular import new_known
 
 NOTHING, GOAL, FATAL = range(3)
 LEFT, RIGHT = range(2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from errands.kernels.scout.memory import advance
+from errands.learners.scout.kernel.memory import advance
 from errands.learners.scout.machine import Lowering
 from errands.tasks.phrases import any_order
 

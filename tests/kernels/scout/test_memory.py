@@ -6,10 +6,10 @@ import random
 
 import numpy as np
 
-from errands.kernels.scout import memory as me
-from errands.kernels.scout.memory import absorb, begin, has_room, observe, refresh
-from errands.learners.scout.learner import new_agent, new_known
+from errands.learners.scout.kernel import memory as me
+from errands.learners.scout.kernel.memory import absorb, begin, has_room, observe, refresh
 from errands.learners.scout.machine import Lowering
+from errands.learners.scout.tabular import new_agent, new_known
 from errands.tables import FAILURE, RUNNING, SUCCESS
 from errands.tasks.phrases import any_order, avoid
 

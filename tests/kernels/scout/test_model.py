@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from errands.kernels.scout.memory import Known, observe
-from errands.kernels.scout.model import build, confusion, learn_model, oddness, weight
-from errands.learners.scout.learner import new_known
+from errands.learners.scout.kernel.memory import Known, observe
+from errands.learners.scout.kernel.model import build, confusion, learn_model, oddness, weight
+from errands.learners.scout.tabular import new_known
 
 
 def seen(*steps: tuple[int, int, int, int], cells: int = 3, actions: int = 2) -> Known:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from errands.kernels.scout.memory import rehearse
+from errands.learners.scout.kernel.memory import rehearse
 from errands.learners.scout.machine import Lowering
 from errands.tasks import Task, load
 

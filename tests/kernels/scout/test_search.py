@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from errands.kernels.hashing import slot_of
-from errands.kernels.scout.plan import pop, push, rehashed, unfold
+from errands.learners.scout.kernel.plan import pop, push, rehashed, unfold
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from errands.kernels.scout.memory import Known, observe
-from errands.kernels.scout.plan import FAR
-from errands.kernels.scout.tour import NOWHERE, SUCCEED, stage_search
-from errands.learners.scout.learner import new_known
+from errands.learners.scout.kernel.memory import Known, observe
+from errands.learners.scout.kernel.plan import FAR
+from errands.learners.scout.kernel.tour import NOWHERE, SUCCEED, stage_search
 from errands.learners.scout.machine import Lowering
 from errands.learners.scout.stages import Stage, find_stages
+from errands.learners.scout.tabular import new_known
 from errands.tasks.phrases import any_order
 
 LEFT, RIGHT = range(2)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from errands.kernels.hashing import node_slot
-from errands.kernels.scout.agenda import enumerate_states, follow, moves
+from errands.learners.scout.kernel.agenda import enumerate_states, follow, moves
 from errands.learners.scout.machine import Lowering
 from errands.machines import NumericRM, unfold_agenda
 from errands.tables import FAILURE

@@ -7,7 +7,7 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
-from errands.kernels.scout.tour import lightest, tree_bound
+from errands.learners.scout.kernel.tour import lightest, tree_bound
 
 
 def best(first: np.ndarray, between: np.ndarray, last: np.ndarray) -> float:

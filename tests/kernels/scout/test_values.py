@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from errands.kernels.scout.memory import FINAL, IDLE, Known, observe
-from errands.kernels.scout.model import Model, build, product_values, seek_values
-from errands.learners.scout.learner import new_known
+from errands.learners.scout.kernel.memory import FINAL, IDLE, Known, observe
+from errands.learners.scout.kernel.model import Model, build, product_values, seek_values
 from errands.learners.scout.machine import Lowering, number_states
+from errands.learners.scout.tabular import new_known
 from errands.tasks.phrases import sequence
 
 GAMMA = 0.5

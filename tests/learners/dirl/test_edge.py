@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binomtest
 
 from errands.learners.dirl.graph import AbstractEdge
-from errands.learners.dirl.learner import EdgeJob, EdgeResult, Starts, gathered, joined, wilson
+from errands.learners.dirl.tabular import EdgeJob, EdgeResult, Starts, gathered, joined, wilson
 
 EDGE = AbstractEdge(0, 1, "b1", "")
 NOWHERE = Starts(np.zeros(0, np.int32), np.zeros(0))

@@ -16,8 +16,8 @@ import errands
 from errands.errors import ConfigError
 from errands.learners import make_learner
 from errands.learners.dirl.graph import AbstractEdge, abstract_graph
-from errands.learners.dirl.learner import ELSEWHERE, THERE, DiRL, TabularEdges, gathered, predicted_steps, wilson
 from errands.learners.dirl.settings import DiRLConfig
+from errands.learners.dirl.tabular import ELSEWHERE, THERE, DiRL, TabularEdges, gathered, predicted_steps, wilson
 from errands.oracle.certificate import certificate
 from errands.tables import FAILURE, SUCCESS
 from errands.tasks import Task, load
@@ -210,7 +210,7 @@ def test_a_run_that_was_saved_between_two_edges_ends_as_if_never_interrupted(sto
 WITNESS = """
 import hashlib
 from errands.kernels import q_learning
-from errands.learners.dirl.learner import DiRL
+from errands.learners.dirl.tabular import DiRL
 from errands.learners.dirl.settings import DiRLConfig
 from errands.tasks import load
 

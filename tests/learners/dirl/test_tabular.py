@@ -6,8 +6,8 @@ import pytest
 from errands.errors import StoreError, TaskError
 from errands.learners import make_learner
 from errands.learners.dirl.graph import abstract_graph
-from errands.learners.dirl.learner import AWAY, ELSEWHERE, THERE, EdgeJob, TabularEdges
 from errands.learners.dirl.settings import DiRLConfig
+from errands.learners.dirl.tabular import AWAY, ELSEWHERE, THERE, EdgeJob, TabularEdges
 from errands.tables import RUNNING, SUCCESS
 from errands.tasks import Task, load
 

@@ -12,9 +12,9 @@ from errands.learners.deep.machine import machine_arrays
 from errands.learners.dirl import teams
 from errands.learners.dirl.deep import edge_teams
 from errands.learners.dirl.graph import abstract_graph
-from errands.learners.dirl.learner import EdgeJob, Starts
 from errands.learners.dirl.settings import DeepDiRLConfig
 from errands.learners.dirl.stepped import stacked, taken
+from errands.learners.dirl.tabular import EdgeJob, Starts
 from errands.learners.dirl.teams import Attempted, DeviceEdges, EdgeEnvs, HostEdges, Meaning, edge_world
 from errands.tasks import load
 from errands.tasks.phrases import any_order

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from errands.kernels.scout.memory import Known, observe
-from errands.learners.scout.learner import new_known
+from errands.learners.scout.kernel.memory import Known, observe
 from errands.learners.scout.machine import Lowering
+from errands.learners.scout.tabular import new_known
 from errands.tasks import Task
 
 

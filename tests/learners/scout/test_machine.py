@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from errands.errors import TaskError
-from errands.kernels.scout.memory import advance
+from errands.learners.scout.kernel.memory import advance
 from errands.learners.scout.machine import Lowering
 from errands.machines import NumericRM, Stepper
 from errands.tasks.phrases import any_order, avoid, sequence

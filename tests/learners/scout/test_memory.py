@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from errands.kernels.scout import memory as me
-from errands.learners.scout.learner import new_agent, new_known, roomier, snapshot
+from errands.learners.scout.kernel import memory as me
+from errands.learners.scout.tabular import new_agent, new_known, roomier, snapshot
 
 
 def test_nothing_is_known_at_first() -> None:

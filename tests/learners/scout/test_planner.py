@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from errands.kernels.scout.memory import Known, observe
-from errands.kernels.scout.plan import EXIT, GOAL, NONE
-from errands.learners.scout.learner import new_known
+from errands.learners.scout.kernel.memory import Known, observe
+from errands.learners.scout.kernel.plan import EXIT, GOAL, NONE
 from errands.learners.scout.machine import Lowering, number_states
 from errands.learners.scout.planner import (
     ExactPlanner,
@@ -24,6 +23,7 @@ from errands.learners.scout.planner import (
 )
 from errands.learners.scout.settings import ScoutConfig
 from errands.learners.scout.stages import KnownWay, StageValues, TourPlanner
+from errands.learners.scout.tabular import new_known
 from errands.machines import NumericRM
 from errands.oracle.optimum import optimum
 from errands.tasks import Task, load

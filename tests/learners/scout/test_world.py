@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from errands.errors import TaskError
-from errands.kernels.scout import explore as ex
 from errands.learners.scout import world
-from errands.learners.scout.learner import Scout, new_agent, new_known
+from errands.learners.scout.kernel import explore as ex
 from errands.learners.scout.machine import Lowering
 from errands.learners.scout.settings import ScoutConfig
+from errands.learners.scout.tabular import Scout, new_agent, new_known
 from errands.learners.scout.world import NEWS, EnvSampler, Outing, TableSampler, make_sampler
 from errands.tasks import Task, load
 from errands.tasks.phrases import sequence

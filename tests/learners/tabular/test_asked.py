@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from errands.learners import make_learner
-from errands.learners.tabular.base import Asked
+from errands.learners.engines.tabular import Asked
 from errands.tasks import Task
 
 TAXI = """name = "taxi"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from errands.learners.hrm.settings import HRMConfig
-from errands.learners.tabular.hrm import HRM
+from errands.learners.hrm.tabular import HRM
 from errands.tables import FAILURE
 from errands.tasks import Task, load
 

@@ -11,12 +11,12 @@ import pytest
 import errands
 from errands.errors import ConfigError, TaskError, UnknownName
 from errands.learners import LEARNERS, default_learner, make_learner
+from errands.learners.engines import machines
+from errands.learners.engines.machines import UNBORN, CounterfactualLearner, LazyMachine
+from errands.learners.engines.tabular import room
 from errands.learners.qcorm.settings import QCoRMConfig
 from errands.learners.qrm.settings import QRMConfig
-from errands.learners.tabular import machines
-from errands.learners.tabular.base import room
-from errands.learners.tabular.machines import UNBORN, CounterfactualLearner, LazyMachine
-from errands.learners.tabular.qrm import CRM, QRM
+from errands.learners.qrm.tabular import CRM, QRM
 from errands.machines import NumericRM, size, unfold_agenda, unfold_boolean
 from errands.policies.tables import MachinePolicy
 from errands.tables import RUNNING

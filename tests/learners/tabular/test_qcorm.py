@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from errands.errors import ConfigError
-from errands.kernels import qcorm as kernel
-from errands.kernels.qcorm import Coefficients, CoupledValues
 from errands.learners import make_learner
+from errands.learners.qcorm import kernel
+from errands.learners.qcorm.kernel import Coefficients, CoupledValues
 from errands.learners.qcorm.settings import QCoRMConfig
-from errands.learners.tabular.qcorm import QCoRM
+from errands.learners.qcorm.tabular import QCoRM
 from errands.oracle.optimum import steps_to_go
 from errands.tasks import load
 

@@ -9,7 +9,7 @@ from errands.errors import ConfigError, TaskError
 from errands.kernels.q_learning import FIELDS, Rates, begin, greedy_episode, qrm_loop
 from errands.kernels.stepping import ACTION, MACHINE, STATE, TIME
 from errands.learners.qrm.settings import QRMConfig
-from errands.learners.tabular.qrm import CRM, QRM
+from errands.learners.qrm.tabular import CRM, QRM
 from errands.machines import unfold_agenda
 from errands.machines.lower import lower
 from errands.tables import RUNNING

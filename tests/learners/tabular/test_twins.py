@@ -13,9 +13,9 @@ sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
 from plain import PlainCRM, PlainQCoRM
 
 from errands.learners.qcorm.settings import QCoRMConfig
+from errands.learners.qcorm.tabular import QCoRM
 from errands.learners.qrm.settings import QRMConfig
-from errands.learners.tabular.qcorm import QCoRM
-from errands.learners.tabular.qrm import CRM
+from errands.learners.qrm.tabular import CRM
 from errands.tasks import load
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from errands.errors import TaskError
 from errands.kernels.stepping import UNKNOWN
-from errands.learners.tabular.base import Asked, Tables, world_of
+from errands.learners.engines.tabular import Asked, Tables, world_of
 from errands.tasks import Task, load
 
 

@@ -8,7 +8,7 @@ METHODS = (
         "dirl",
         "edges of an abstract graph learnt one by one",
         "Section 5, baselines",
-        Form("errands.learners.dirl.learner:DiRL", f"{_SETTINGS}:DiRLConfig", f"{_SETTINGS}:TABULAR"),
+        Form("errands.learners.dirl.tabular:DiRL", f"{_SETTINGS}:DiRLConfig", f"{_SETTINGS}:TABULAR"),
         Form("errands.learners.dirl.deep:DeepDiRL", f"{_SETTINGS}:DeepDiRLConfig", f"{_SETTINGS}:DEEP"),
         machine="agenda",
         evaluated_at_end=True,

@@ -27,9 +27,9 @@ from errands.learners.deep.machine import MachineArrays, machine_arrays
 from errands.learners.deep.network import TrainedWeights
 from errands.learners.deep.td3 import TD3, ActorCritic
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph, abstract_graph
-from errands.learners.dirl.learner import CompositionalLearner, Done, EdgeJob, Learnt, Starts, fates
 from errands.learners.dirl.settings import DeepDiRLConfig
 from errands.learners.dirl.stepped import check_restorable, check_rows
+from errands.learners.dirl.tabular import CompositionalLearner, Done, EdgeJob, Learnt, Starts, fates
 from errands.learners.dirl.teams import AWAY, ELSEWHERE, THERE, DeviceEdges, EdgeTeams, HostEdges, Meaning, states_of
 from errands.machines.stepping import State
 from errands.oracle.episode import play, walk

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from errands.errors import ErrandsError, TaskError
 from errands.learners.base import Form, Saved, SavedArray
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph
-from errands.learners.dirl.learner import (
+from errands.learners.dirl.settings import DiRLConfig
+from errands.learners.dirl.tabular import (
     AWAY,
     ELSEWHERE,
     THERE,
@@ -25,7 +26,6 @@ from errands.learners.dirl.learner import (
     action_type,
     learnt_form,
 )
-from errands.learners.dirl.settings import DiRLConfig
 from errands.tables import Floats
 from errands.tasks.task import Task
 from errands.worlds.base import numbered

@@ -26,8 +26,8 @@ from errands.learners.deep.network import TrainedWeights
 from errands.learners.deep.td3 import ActorCritic
 from errands.learners.deep.team import DeviceTeam, Team, chosen_device
 from errands.learners.dirl.graph import AbstractEdge
-from errands.learners.dirl.learner import Attempts, Done, EdgeJob, Learnt, Starts
 from errands.learners.dirl.stepped import put, stacked, taken
+from errands.learners.dirl.tabular import Attempts, Done, EdgeJob, Learnt, Starts
 from errands.tables import Draws, Ints
 
 Keys = NDArray[np.uint32]

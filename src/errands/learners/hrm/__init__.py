@@ -9,7 +9,7 @@ _DEEP = Form(
     "errands.learners.hrm.deep:agent",
 )
 _TABULAR = Form(
-    "errands.learners.tabular.hrm:HRM", "errands.learners.hrm.settings:HRMConfig", "errands.learners.hrm.settings:TABULAR"
+    "errands.learners.hrm.tabular:HRM", "errands.learners.hrm.settings:HRMConfig", "errands.learners.hrm.settings:TABULAR"
 )
 METHODS = (
     Method(

@@ -9,7 +9,7 @@ _DEEP = Form(
     "errands.learners.qcorm.deep:agent",
 )
 _TABULAR = Form(
-    "errands.learners.tabular.qcorm:QCoRM", "errands.learners.qcorm.settings:QCoRMConfig", "errands.learners.qcorm.settings:TABULAR"
+    "errands.learners.qcorm.tabular:QCoRM", "errands.learners.qcorm.settings:QCoRMConfig", "errands.learners.qcorm.settings:TABULAR"
 )
 METHODS = (
     Method("qcorm", "the paper's method on the coupled machine", "Section 4", _TABULAR, _DEEP, machine="coupled", order=4),

@@ -9,7 +9,7 @@ _DEEP = Form(
     "errands.learners.qcorm_plus.deep:agent",
 )
 _TABULAR = Form(
-    "errands.learners.tabular.qcorm_plus:QCoRMPlus",
+    "errands.learners.qcorm_plus.tabular:QCoRMPlus",
     "errands.learners.qcorm_plus.settings:QCoRMPlusConfig",
     "errands.learners.qcorm_plus.settings:TABULAR",
 )

@@ -14,7 +14,7 @@ METHODS = tuple(
         name,
         about,
         "Section 5, baselines",
-        Form(f"errands.learners.tabular.qrm:{learner}", f"{_SETTINGS}:QRMConfig", f"{_SETTINGS}:TABULAR"),
+        Form(f"errands.learners.qrm.tabular:{learner}", f"{_SETTINGS}:QRMConfig", f"{_SETTINGS}:TABULAR"),
         _DEEP,
         machines=("agenda", "boolean"),
         order=order,

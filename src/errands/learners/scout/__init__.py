@@ -7,7 +7,7 @@ METHODS = (
     Method(
         "scout",
         "ours: learn the world once, plan, stop with a certificate",
-        tabular=Form("errands.learners.scout.learner:Scout", f"{_SETTINGS}:ScoutConfig", f"{_SETTINGS}:TABULAR"),
+        tabular=Form("errands.learners.scout.tabular:Scout", f"{_SETTINGS}:ScoutConfig", f"{_SETTINGS}:TABULAR"),
         default_steps=20_000,
         stops_when_proved=True,
         default_for="tables",

@@ -9,8 +9,8 @@ import numpy as np
 
 from errands.errors import TaskError
 from errands.kernels.hashing import node_slot
-from errands.kernels.scout.agenda import AgendaStates, enumerate_states, follow, moves
-from errands.kernels.scout.memory import ScoutMachine
+from errands.learners.scout.kernel.agenda import AgendaStates, enumerate_states, follow, moves
+from errands.learners.scout.kernel.memory import ScoutMachine
 from errands.machines.lower import entry_values, lower_order, read_entry
 from errands.machines.numeric import NumericRM
 from errands.machines.stepping import Forced, State, Stepper, Values

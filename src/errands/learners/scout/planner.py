@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from errands.kernels.scout.memory import Known
-from errands.kernels.scout.model import learn_model, product_values
-from errands.kernels.scout.plan import (
+from errands.learners.scout.kernel.memory import Known
+from errands.learners.scout.kernel.model import learn_model, product_values
+from errands.learners.scout.kernel.plan import (
     EXIT,
     FAR,
     GOAL,

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.errors import StoreError
-from errands.kernels.scout import memory as me
-from errands.kernels.scout.memory import Explorer, Known
 from errands.learners.base import MOST, RNG, Form, Saved, SavedArray, checked, pack_rng, refuse, unpack_rng
+from errands.learners.scout.kernel import memory as me
+from errands.learners.scout.kernel.memory import Explorer, Known
 from errands.learners.scout.machine import Lowering
 from errands.oracle.certificate import Bounds
 from errands.tables import RUNNING
 
 if TYPE_CHECKING:
-    from errands.learners.scout.learner import Scout
+    from errands.learners.scout.tabular import Scout
 
 # What of the agent is saved; `after`, `effect` and the scratch space of searches are found again.
 AGENT = ("at", "mask", "path", "expect")

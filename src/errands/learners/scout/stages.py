@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from errands.kernels.local_search import tour
-from errands.kernels.scout.memory import Known
-from errands.kernels.scout.model import learn_model, stage_values
-from errands.kernels.scout.plan import FAR
-from errands.kernels.scout.tour import NOWHERE, SUCCEED, stage_search, tree_bound
+from errands.learners.scout.kernel.memory import Known
+from errands.learners.scout.kernel.model import learn_model, stage_values
+from errands.learners.scout.kernel.plan import FAR
+from errands.learners.scout.kernel.tour import NOWHERE, SUCCEED, stage_search, tree_bound
 from errands.learners.scout.machine import Lowering
 from errands.machines.stepping import State
 from errands.tables import FAILURE, RUNNING, SUCCESS, Draws, Flags, Floats, Ints

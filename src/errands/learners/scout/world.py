@@ -9,10 +9,10 @@ import gymnasium as gym
 import numpy as np
 
 from errands.errors import TaskError
-from errands.kernels.scout import explore as ex
-from errands.kernels.scout import memory as me
-from errands.kernels.scout.explore import choose, explore_table
-from errands.kernels.scout.memory import Explorer, Known, absorb, begin, has_room
+from errands.learners.scout.kernel import explore as ex
+from errands.learners.scout.kernel import memory as me
+from errands.learners.scout.kernel.explore import choose, explore_table
+from errands.learners.scout.kernel.memory import Explorer, Known, absorb, begin, has_room
 from errands.learners.scout.machine import Lowering
 from errands.tables import RUNNING, Ints
 from errands.tasks.task import Task

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.errors import StoreError, TaskError
-from errands.kernels.q_learning import FIELDS, MISSED, Rates, attempt_edge, qrm_loop
+from errands.kernels.q_learning import FIELDS, Rates, qrm_loop
 from errands.kernels.stepping import ACTION
 from errands.learners.base import MOST, Form, Learner, Saved, SavedArray, checked, refuse
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph, Search, abstract_graph
+from errands.learners.dirl.kernel import MISSED, attempt_edge
 from errands.learners.dirl.settings import DiRLConfig, SearchConfig
 from errands.oracle.episode import walk, wilson
 from errands.policies.tables import MachinePolicy, MachineStates

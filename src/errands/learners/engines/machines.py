@@ -11,7 +11,7 @@ import numpy as np
 from errands.errors import TaskError
 from errands.kernels.q_learning import Alive, Settled, reachable
 from errands.learners.base import LearnerConfig, Saved
-from errands.learners.tabular.base import Asked, TabularLearner
+from errands.learners.engines.tabular import Asked, TabularLearner
 from errands.machines.counting import reachable_pairs, size
 from errands.machines.lower import lower
 from errands.machines.numeric import NumericRM

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 
 from errands.kernels import Repeated
-from errands.kernels.q_learning import FIELDS, Rates, crm_loop, greedy_episode, qrm_loop
+from errands.kernels.q_learning import FIELDS, Rates, greedy_episode, qrm_loop
 from errands.kernels.stepping import ACTION, MACHINE, OUTCOME, STATE
 from errands.learners.base import FINITE, Saved, State, kept, refuse
+from errands.learners.engines.machines import CounterfactualLearner, Kind, LazyMachine
+from errands.learners.engines.tabular import TabularLearner, room
+from errands.learners.qrm.kernel import crm_loop
 from errands.learners.qrm.settings import QRMConfig
-from errands.learners.tabular.base import TabularLearner, room
-from errands.learners.tabular.machines import CounterfactualLearner, Kind, LazyMachine
 from errands.policies.tables import MachinePolicy, MachineStates
 from errands.tasks.task import Task
 

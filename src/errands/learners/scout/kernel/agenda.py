@@ -8,8 +8,8 @@ import numpy as np
 
 from errands.kernels import hot, jit
 from errands.kernels.hashing import node_slot
-from errands.kernels.scout.memory import ONE, ZERO, ScoutMachine, advance, entry_of
 from errands.kernels.stepping import settled, unheld
+from errands.learners.scout.kernel.memory import ONE, ZERO, ScoutMachine, advance, entry_of
 from errands.tables import FAILURE, RUNNING, Codes, Ints, Masks
 
 

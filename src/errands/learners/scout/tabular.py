@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.errors import ConfigError
-from errands.kernels.scout import explore as ex
-from errands.kernels.scout import memory as me
-from errands.kernels.scout.explore import scarce_from, wanted_cells
-from errands.kernels.scout.memory import Explorer, Known, rehearse
-from errands.kernels.scout.model import learn_model, oddness, seek_values
-from errands.kernels.scout.plan import FAR, measure
 from errands.learners.base import Form, Learner, LearnerConfig, Saved
+from errands.learners.scout.kernel import explore as ex
+from errands.learners.scout.kernel import memory as me
+from errands.learners.scout.kernel.explore import scarce_from, wanted_cells
+from errands.learners.scout.kernel.memory import Explorer, Known, rehearse
+from errands.learners.scout.kernel.model import learn_model, oddness, seek_values
+from errands.learners.scout.kernel.plan import FAR, measure
 from errands.learners.scout.machine import Lowering
 from errands.learners.scout.planner import (
     AS_SEEN,

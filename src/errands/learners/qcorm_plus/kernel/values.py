@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from errands.kernels import hot, jit
-from errands.kernels.agenda import Agenda
 from errands.kernels.hashing import slot_of
-from errands.kernels.qcorm_plus.memory import (
+from errands.learners.qcorm_plus.kernel.agenda import Agenda
+from errands.learners.qcorm_plus.kernel.memory import (
     CORRECTED,
     FULL,
     LANDMARKS,
@@ -20,7 +20,7 @@ from errands.kernels.qcorm_plus.memory import (
     Memory,
     Settings,
 )
-from errands.kernels.qcorm_plus.plan import TINY, after
+from errands.learners.qcorm_plus.kernel.plan import TINY, after
 from errands.tables import RUNNING, SUCCESS, Floats, Ints
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from errands.kernels import hot, jit
-from errands.kernels.agenda import Agenda
 from errands.kernels.local_search import tour
-from errands.kernels.qcorm_plus.memory import (
+from errands.kernels.stepping import ONE, TIME, ZERO, advance, lowest_bit, open_subtasks, unheld
+from errands.learners.qcorm_plus.kernel.agenda import Agenda
+from errands.learners.qcorm_plus.kernel.memory import (
     GOAL,
     LANDMARKS,
     MARKS,
@@ -23,7 +24,6 @@ from errands.kernels.qcorm_plus.memory import (
     Memory,
     Settings,
 )
-from errands.kernels.stepping import ONE, TIME, ZERO, advance, lowest_bit, open_subtasks, unheld
 from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Codes, Flags, Floats, Ints
 
 # Relative differences of values below TINY are rounding. WORK: see `due`.

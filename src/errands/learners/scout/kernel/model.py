@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from errands.kernels import jit
-from errands.kernels.scout.memory import FINAL, Known, ScoutMachine
+from errands.learners.scout.kernel.memory import FINAL, Known, ScoutMachine
 from errands.tables import FAILURE, RUNNING, SUCCESS, Codes, Flags, Floats, Ints
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from errands.kernels.agenda import Agenda
 from errands.kernels.hashing import node_slot
-from errands.kernels.qcorm_plus.loop import actions_of, decide, weigh
-from errands.kernels.qcorm_plus.memory import NODE, NUMERIC, PLANNED, STALE, UNTRIED, Memory, Settings
-from errands.kernels.qcorm_plus.plan import aim, take_aim
 from errands.kernels.stepping import TIME, advance, outcome, reward, start
+from errands.learners.qcorm_plus.kernel.agenda import Agenda
+from errands.learners.qcorm_plus.kernel.loop import actions_of, decide, weigh
+from errands.learners.qcorm_plus.kernel.memory import NODE, NUMERIC, PLANNED, STALE, UNTRIED, Memory, Settings
+from errands.learners.qcorm_plus.kernel.plan import aim, take_aim
 from errands.machines.stepping import State
 from errands.tables import RUNNING, SUCCESS, AgendaTable, Draws, Ints, WorldTable
 

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.kernels import jit
-from errands.kernels.scout.memory import (
+from errands.kernels.stepping import outcome
+from errands.learners.scout.kernel.memory import (
     AT,
     CELL,
     CLOCK,
@@ -28,7 +29,6 @@ from errands.kernels.scout.memory import (
     begin,
     has_room,
 )
-from errands.kernels.stepping import outcome
 from errands.tables import RUNNING, Codes, Flags, Ints, WorldTable
 
 SPENT, DUE, DRY, FULL, ENDED, CHANGED = range(6)

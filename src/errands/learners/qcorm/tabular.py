@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from errands.kernels import Repeated
-from errands.kernels import qcorm as kernel
 from errands.learners.base import FINITE, MOST, Saved, State, kept, refuse
+from errands.learners.engines.tabular import TabularLearner, room
+from errands.learners.qcorm import kernel
 from errands.learners.qcorm.settings import QCoRMConfig
-from errands.learners.tabular.base import TabularLearner, room
 from errands.machines.counting import Quotient
 from errands.machines.lower import lower
 from errands.policies.tables import ObjectivePolicy

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from errands.kernels import hot, jit
-from errands.kernels.agenda import Agenda
-from errands.kernels.qcorm_plus.memory import (
+from errands.kernels.stepping import ACTION, OUTCOME, STATE, TIME, advance, outcome, start
+from errands.learners.qcorm_plus.kernel.agenda import Agenda
+from errands.learners.qcorm_plus.kernel.memory import (
     CHANGED,
     CORRECTED,
     FULL,
@@ -25,9 +26,16 @@ from errands.kernels.qcorm_plus.memory import (
     Memory,
     Settings,
 )
-from errands.kernels.qcorm_plus.plan import TINY, due, look, plan
-from errands.kernels.qcorm_plus.values import arrival, best_believed, lift, replay_backwards, replay_some, settle, sight
-from errands.kernels.stepping import ACTION, OUTCOME, STATE, TIME, advance, outcome, start
+from errands.learners.qcorm_plus.kernel.plan import TINY, due, look, plan
+from errands.learners.qcorm_plus.kernel.values import (
+    arrival,
+    best_believed,
+    lift,
+    replay_backwards,
+    replay_some,
+    settle,
+    sight,
+)
 from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Floats, Ints, WorldTable
 
 UNKNOWN = -1

@@ -7,7 +7,11 @@ from itertools import pairwise
 import numpy as np
 
 from errands.kernels import Repeated
-from errands.kernels.hrm import (
+from errands.kernels.stepping import MACHINE
+from errands.learners.base import FINITE, State, kept
+from errands.learners.engines.machines import CounterfactualLearner, Kind
+from errands.learners.engines.tabular import room
+from errands.learners.hrm.kernel import (
     FIELDS,
     FROM,
     OPTION,
@@ -18,11 +22,7 @@ from errands.kernels.hrm import (
     greedy_options,
     hrm_loop,
 )
-from errands.kernels.stepping import MACHINE
-from errands.learners.base import FINITE, State, kept
 from errands.learners.hrm.settings import HRMConfig
-from errands.learners.tabular.base import room
-from errands.learners.tabular.machines import CounterfactualLearner, Kind
 from errands.policies.tables import OptionPolicy
 from errands.tables import FAILURE, Ints
 from errands.tasks.task import Task

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from errands.kernels import jit
-from errands.kernels.scout.memory import Known, ScoutMachine
-from errands.kernels.scout.plan import FAR
+from errands.learners.scout.kernel.memory import Known, ScoutMachine
+from errands.learners.scout.kernel.plan import FAR
 from errands.tables import FAILURE, SUCCESS, Flags, Floats, Ints
 
 # Goals of a search that are no cells; cells are numbered from 0.

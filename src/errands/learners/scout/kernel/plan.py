@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from errands.kernels import hot, jit
 from errands.kernels.hashing import slot_of
-from errands.kernels.scout.agenda import AgendaStates
-from errands.kernels.scout.memory import Known
+from errands.learners.scout.kernel.agenda import AgendaStates
+from errands.learners.scout.kernel.memory import Known
 from errands.tables import FAILURE, RUNNING, SUCCESS, Codes, Flags, Ints
 
 FAR = 1 << 28

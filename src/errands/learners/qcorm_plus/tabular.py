@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence, Set
 
 import numpy as np
 
-from errands.kernels.agenda import Agenda, list_agenda
 from errands.kernels.hashing import node_slot
-from errands.kernels.qcorm_plus.loop import decide, run
-from errands.kernels.qcorm_plus.memory import (
+from errands.kernels.stepping import ACTION, STATE, TIME, start
+from errands.learners.base import Saved, State, kept, refuse
+from errands.learners.engines.tabular import Asked, TabularLearner, room
+from errands.learners.qcorm_plus.kernel.agenda import Agenda, list_agenda
+from errands.learners.qcorm_plus.kernel.loop import decide, run
+from errands.learners.qcorm_plus.kernel.memory import (
     CHANGED,
     CORRECTED,
     FIELDS,
@@ -31,12 +34,9 @@ from errands.kernels.qcorm_plus.memory import (
     new_memory,
     on_agenda,
 )
-from errands.kernels.qcorm_plus.plan import after, take_aim
-from errands.kernels.stepping import ACTION, STATE, TIME, start
-from errands.learners.base import Saved, State, kept, refuse
+from errands.learners.qcorm_plus.kernel.plan import after, take_aim
+from errands.learners.qcorm_plus.policy import LandmarkPolicy, episode, settled
 from errands.learners.qcorm_plus.settings import QCoRMPlusConfig
-from errands.learners.tabular.base import Asked, TabularLearner, room
-from errands.learners.tabular.policies import LandmarkPolicy, episode, settled
 from errands.machines.counting import predicted
 from errands.machines.lower import lower
 from errands.machines.numeric import Label
