@@ -188,14 +188,3 @@ def test_the_demo_shows_the_paper_and_writes_its_page(tmp_path: Path, monkeypatc
     assert (tmp_path / "errands-demo.html").stat().st_size > 10_000
 
 
-def test_completion_scripts_name_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
-    from errands.cli import main
-    from errands.cli.verbs import VERBS
-
-    for shell in ("bash", "zsh", "fish"):
-        assert main(["completion", shell]) == 0
-        script = capsys.readouterr().out
-        assert all(verb in script for verb in VERBS)
-    main(["completion", "bash"])
-    done = subprocess.run(["bash", "-n"], input=capsys.readouterr().out, text=True, check=False)
-    assert done.returncode == 0

@@ -65,7 +65,6 @@ def test_a_time_is_a_number(text: str) -> None:
         "sweep --task figure-1 --learner crm --checkpoint-every inf",
         "sweep --task figure-1 --learner crm --seeds 99999999999999999999",
         "solve figure-1 --gamma nan",
-        "bench --seconds inf",
         "plot route figure-1 --learner crm --steps 0",
         "view --port 99999999",
         "check nosuch:Env",

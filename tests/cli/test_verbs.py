@@ -121,7 +121,6 @@ def test_without_words_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> 
         (["train", "--steps", "5"], "missing TASK after 'errands train'; for example: errands train delivery-4"),
         (["train", "figure-1", "--log", "wandb"], "no value of --log is called 'wandb'; choose from tensorboard; type"),
         (["show", "figure-1", "--as", "cupled"], "no value of --as is called 'cupled'; did you mean 'coupled'?; type"),
-        (["completion", "bsh"], "no value of SHELL is called 'bsh'; did you mean 'bash'?; type 'errands completion --help'"),
         (["solve", "figure-1", "figure-2"], "'figure-2' is a word too many: 'errands solve' takes TASK"),
         (["doctor", "now"], "'now' is a word too many: 'errands doctor' takes no words but options"),
         (["train", "figure-1", "-s", "3"], "no option of 'errands train' is called '-s'; choose from --checkpoint-every"),

@@ -58,8 +58,6 @@ VERBS: Mapping[str, Verb] = {
     ),
     "plot": Verb("see", "curves, bars, runtimes, sizes, routes, policies", "errands plot route latest", compiles=True),
     "doctor": Verb("house", "versions, cores, GPU, rendering, cache, known faults", "errands doctor"),
-    "completion": Verb("house", "complete verbs, tasks and options in your shell", "errands completion bash"),
-    "bench": Verb("house", "how fast this machine trains", "errands bench --sizes 2 8"),
     "verify": Verb("many", "repeat a part of a run and compare every byte", "errands verify latest", compiles=True),
     "resume": Verb("learn", "go on with a run or sweep that was stopped", "errands resume latest", compiles=True),
     "view": Verb("see", "a local page: watch runs learn, replay them, write tasks", "errands view latest"),

@@ -133,5 +133,7 @@ class Method:
     """Whether it ends by itself once it has proved its policy; `steps` is then the most that it may take."""
     default_for: Literal["tables", "networks"] | None = None
     """The worlds for which it is taken where no learner is named."""
+    per_state: tuple[float, int] | None = None
+    """Where it updates every machine state: nanoseconds for each of them in a step, and its tables of the size of Q."""
     order: int = 100
     """Its place in lists."""

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from errands.errors import UnknownName
-from errands.learners import LEARNERS
+from errands.learners import LEARNERS, method_of
 from errands.learners.presets import as_document, config_of
 from errands.machines.counting import size
-from errands.runs.cost import PER_STATE
 from errands.runs.documents import Cell
 from errands.runs.plan import Block, make_block
 from errands.tasks.catalogue import load
@@ -293,12 +292,13 @@ def evaluation_interval(steps: int) -> int:
 
 def _large(task: str, method: PanelMethod, profile: Profile) -> str:
     """Why a Boolean machine is not trained on unasked, with what it would take; empty for everything else."""
-    if method.machine != "boolean" or method.learner not in PER_STATE:
+    per_state = method_of(method.learner).per_state
+    if method.machine != "boolean" or per_state is None:
         return ""
     states = size(load(task).machine).boolean
     if states <= LARGE:
         return ""
-    minutes = PER_STATE[method.learner][0] * states * 1e-9 * profile.steps * profile.seeds / 60
+    minutes = per_state[0] * states * 1e-9 * profile.steps * profile.seeds / 60
     much = f"about {minutes:,.0f} minutes of one core under each preset"
     return f"its Boolean machine has {states:,} states, {much}; ask for it with --boolean-large"
 

@@ -14,6 +14,6 @@ _TABULAR = Form(
 METHODS = (
     Method(
         "hrm", "options for machine transitions under a controller", "Section 5, baselines", _TABULAR, _DEEP,
-        machines=("agenda", "boolean"), order=3,
+        machines=("agenda", "boolean"), per_state=(0.3, 3), order=3,
     ),
 )  # fmt: skip

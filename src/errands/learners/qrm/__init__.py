@@ -17,10 +17,11 @@ METHODS = tuple(
         Form(f"errands.learners.qrm.tabular:{learner}", f"{_SETTINGS}:QRMConfig", f"{_SETTINGS}:TABULAR"),
         _DEEP,
         machines=("agenda", "boolean"),
+        per_state=per_state,
         order=order,
     )
-    for name, about, learner, order in (
-        ("qrm", "Q-learning over world x machine", "QRM", 1),
-        ("crm", "QRM with counterfactual steps in every machine state", "CRM", 2),
+    for name, about, learner, per_state, order in (
+        ("qrm", "Q-learning over world x machine", "QRM", None, 1),
+        ("crm", "QRM with counterfactual steps in every machine state", "CRM", (0.2, 1), 2),
     )
 )
