@@ -153,7 +153,6 @@ def test_json_is_one_document_on_standard_output(words: str, capsys: pytest.Capt
         ("solve delivery-0", "takes a number from 1 to"),
         ("lint /nowhere/to/be/found.toml", "there is no file"),
         ("solve office-9", "from 1 to 6"),
-        ("solve visit-100", "64 subtasks"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_exit_code_two(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
