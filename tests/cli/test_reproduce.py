@@ -4,7 +4,7 @@ import pytest
 
 from errands.cli import main
 from errands.paper import panels
-from errands.paper.panels import Method
+from errands.paper.panels import PanelMethod
 
 SMALL = ["reproduce", "delivery-2", "--seeds", "1", "--steps", "1000", "--jobs", "1", "--quiet", "--json"]
 WATER = ["reproduce", "water-2", "--seeds", "2", "--steps", "40", "--width", "8", "--jobs", "1", "--json"]
@@ -13,7 +13,7 @@ WATER = ["reproduce", "water-2", "--seeds", "2", "--steps", "40", "--width", "8"
 @pytest.fixture
 def document(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(panels, "TABULAR", (Method("qcorm"), Method("crm", "agenda"), Method("dirl")))
+    monkeypatch.setattr(panels, "TABULAR", (PanelMethod("qcorm"), PanelMethod("crm", "agenda"), PanelMethod("dirl")))
     assert main(SMALL) == 0
     return json.loads(capsys.readouterr().out)
 
@@ -49,7 +49,7 @@ def test_one_command_measures_judges_and_writes_the_page(document, tmp_path, cap
 def one_method(tmp_path, monkeypatch):
     """The cheapest of the methods alone, in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(panels, "DEEP", (Method("qrm", "agenda"),))
+    monkeypatch.setattr(panels, "DEEP", (PanelMethod("qrm", "agenda"),))
     return tmp_path / "reproduction-quick"
 
 
