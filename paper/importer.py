@@ -2,9 +2,8 @@
 
 python paper/importer.py SOURCE...    prints run folders (`errands reproduce`) and lines of benchmarks/dirl_deep.py as such rows
 
-Two generations of evaluations are read. The first (no field `success`) tells a failed episode by a negative length; its QCoRM
-paid Theorem 1's reward as printed, and its HRM taught the controller at every step. The second (`benchmarks/gpu.py`) has lengths
-and `success`.
+An evaluation has lengths and `success`. `code: first` is said of runs of the first code whose method was measured by a later one,
+too: its HRM taught the controller at every step.
 A row with `us_per_step` is a pace; `all` are its repeats.
 """
 
@@ -32,18 +31,6 @@ HERE = Path(__file__).resolve().parent / "rows"
 Row = Mapping[str, Any]
 Steps = dict[int, list[Evaluation]]
 MACHINES = {method.learner: method.machine for method in DEEP}
-FIRST_QCORM = {
-    "delta": "printed",
-    "ground_replay": "always",
-    "shortest": "ratchet",
-    "failed": "length",
-    "penalty": None,
-    "floor": None,
-    "xi_per": "choice",
-}
-"""What the first generation's QCoRM did where there is a setting now."""
-READINGS = {"gate": {"delta": "gated"}, "noKop": {"delta": "episode"}, "both": {"delta": "both"}}
-"""Names that variants of the reward had before `delta` was a setting; `both` needs K > K_mi and K^tau < K_op, and is none now."""
 
 
 def judged_files() -> list[Path]:
@@ -65,7 +52,7 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def evidence_of(*files: Iterable[Row]) -> Evidence:
-    """Curves and paces of any number of runs; where a method was measured by both generations, the first if it went further."""
+    """Curves and paces of any number of runs; of the first code's beside a later one's only where they went further."""
     runs: dict[tuple[Key, bool], list[Steps]] = {}
     paces: dict[Key, tuple[float, ...]] = {}
     for rows in files:
@@ -77,7 +64,7 @@ def evidence_of(*files: Iterable[Row]) -> Evidence:
                 repeats = row.get("all") or [row["us_per_step"]]
                 paces[row["task"], _name(learner, ()), network or "heads"] = tuple(map(float, repeats))
             else:
-                steps.setdefault((_key(row), "success" in row), {})[row["step"]] = _evaluations(row)
+                steps.setdefault((_key(row), "code" not in row), {})[row["step"]] = _evaluations(row)
         for key, some in steps.items():
             earlier = runs.setdefault(key, [])
             # A file that begins behind the last step continues that run; otherwise it is a run of its own. Evaluations of
@@ -88,10 +75,10 @@ def evidence_of(*files: Iterable[Row]) -> Evidence:
                 earlier.append(some)
     # The longest run counts, the later one of two that are equally long.
     curves = {key: max(reversed(some), key=max) for key, some in runs.items()}
-    # A run of the first generation that went further than the second's stays beside it, under a name that says so.
-    named = {key: steps for (key, new), steps in curves.items() if new or (key, True) not in curves}
+    # A run of the first code that went further than a later one's stays beside it, under a name that says so.
+    named = {key: steps for (key, new), steps in curves.items() if new}
     for (key, new), steps in curves.items():
-        if not new and (key, True) in curves and max(steps) > max(curves[key, True]):
+        if not new and max(steps) > max(named.get(key, {0: []})):
             named[key[0], f"{key[1]} (first code)", key[2]] = steps
     return Evidence({key: _curve(key, steps) for key, steps in named.items()}, paces)
 
@@ -107,17 +94,13 @@ def _key(row: Row) -> Key:
 
 
 def settings_of(row: Row) -> tuple[str, dict[str, Any]]:
-    """The learner of a row and what was set: `qcorm/alpha=1e-4`, or `qcorm[gate]{"ground_replay": "once"}`."""
+    """The learner of a row and what was set: `qcorm/alpha=1e-4`, or `qcorm{"ground_replay": "once"}`."""
     name, *words = row["run"].split("/")
-    match = re.fullmatch(r"([\w-]+)(?:\[(\w+)\])?(\{.*\})?", name)
+    match = re.fullmatch(r"([\w-]+)(\{.*\})?", name)
     if match is None:
         raise StoreError(f"'{row['run']}' names no learner with settings, such as crm/batch=128")
-    learner, reading, given = match.groups()
-    settings: dict[str, Any] = dict(FIRST_QCORM) if learner == "qcorm" and "success" not in row else {}
-    if learner == "qcorm-0" and row["preset"] == "paper" and "success" not in row:
-        settings = {"ground_replay": "always"}
-    settings |= READINGS[reading] if reading else {}
-    settings |= json.loads(given) if given else {}
+    learner, given = match.groups()
+    settings: dict[str, Any] = json.loads(given) if given else {}
     for word in words:
         field, _, value = word.partition("=")
         try:
@@ -132,10 +115,8 @@ def _name(learner: str, words: Iterable[str]) -> str:
 
 
 def _evaluations(row: Row) -> list[Evaluation]:
-    lengths = row["lengths"]
-    successes = row.get("success") or [length > 0 for length in lengths]
-    pairs = zip(lengths, successes, strict=True)
-    return [Evaluation(row["step"], abs(length), float(success), bool(success)) for length, success in pairs]
+    pairs = zip(row["lengths"], row["success"], strict=True)
+    return [Evaluation(row["step"], length, float(success), bool(success)) for length, success in pairs]
 
 
 def _curve(key: Key, steps: Mapping[int, list[Evaluation]]) -> Curve:

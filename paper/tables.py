@@ -22,8 +22,7 @@ COURSE = (0, 100_000, 200_000, 400_000, 600_000, 1_000_000)
 
 def won(row: Row) -> list[int | None]:
     """The lengths of a row's episodes; None for those that failed."""
-    successes = row.get("success") or [length > 0 for length in row["lengths"]]
-    return [abs(n) if good else None for n, good in zip(row["lengths"], successes, strict=True)]
+    return [n if good else None for n, good in zip(row["lengths"], row["success"], strict=True)]
 
 
 def curves(path: Path) -> Iterator[tuple[str, list[Row]]]:

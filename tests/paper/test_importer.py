@@ -1,4 +1,4 @@
-"""Old rows: one importer reads both generations of what was measured before measurements were run folders."""
+"""Rows: one importer reads what was measured before measurements were run folders."""
 
 import csv
 import importlib.util
@@ -23,15 +23,16 @@ spec.loader.exec_module(importer)
 evidence_of, read_rows = importer.evidence_of, importer.read_rows
 
 TINY = replace(PROFILES["quick"], seeds=2, steps=1_000)
-OLD = [
-    {"task": "water-3", "run": "crm", "preset": "tuned", "map_seed": 0, "step": 200, "lengths": [20, 30]},
-    {"task": "water-3", "run": "crm", "preset": "tuned", "map_seed": 0, "step": 100, "lengths": [-600, 40]},
-    {"task": "water-3", "run": "crm", "preset": "tuned", "map_seed": 1, "step": 100, "lengths": [50]},
+CRM = {"task": "water-3", "run": "crm", "preset": "tuned"}
+ROWS = [
+    {**CRM, "map_seed": 0, "step": 200, "lengths": [20, 30], "success": [True, True]},
+    {**CRM, "map_seed": 0, "step": 100, "lengths": [600, 40], "success": [False, True]},
+    {**CRM, "map_seed": 1, "step": 100, "lengths": [50], "success": [True]},
 ]
 
 
 def row(run, preset="paper", **more):
-    return {"task": "water-3", "run": run, "preset": preset, "step": 100, "lengths": [30], **more}
+    return {"task": "water-3", "run": run, "preset": preset, "step": 100, "lengths": [30], "success": [True], **more}
 
 
 def names(*rows):
@@ -39,29 +40,25 @@ def names(*rows):
 
 
 def test_rows_become_curves_by_task_map_method_and_preset():
-    found = evidence_of(OLD)
+    found = evidence_of(ROWS)
     assert list(found.curves) == [("water-3", "crm agenda", "tuned"), ("water-3, map 1", "crm agenda", "tuned")]
     curve = found.curves["water-3", "crm agenda", "tuned"]
     assert curve.steps.tolist() == [100, 200]
     assert curve.lengths.tolist() == [[np.inf, 20.0], [40.0, 30.0]]
 
 
-def test_failure_is_a_field_of_new_rows():
-    (curve,) = evidence_of([{**OLD[0], "success": [True, False]}]).curves.values()
-    assert curve.lengths.tolist() == [[20.0], [np.inf]]
+def test_a_run_is_named_by_the_settings_that_todays_preset_does_not_have():
+    printed = '{"delta": "printed", "ground_replay": "always", "shortest": "ratchet", "failed": "length"}'
+    assert names(row("qcorm" + printed)) == ["qcorm printed ground_replay=always"]
+    assert names(row("qcorm" + printed, "tuned")) == [PRINTED.name] == ["qcorm printed"]
+    assert "delta" not in names(row("qcorm"))[0]
+    assert names(row('qcorm{"delta": "episode", "ground_replay": "once"}')) == names(row("qcorm"))
+    assert names(row("qcorm/alpha=1e-4"))[0].endswith("alpha=0.0001")
+    assert "delta=gated" in names(row('qcorm{"delta": "gated"}', "tuned"))[0]
 
 
-def test_the_first_codes_qcorm_is_the_printed_reading_and_todays_is_the_presets():
-    assert names(row("qcorm")) == ["qcorm printed ground_replay=always"]
-    assert names(row("qcorm", "tuned")) == [PRINTED.name] == ["qcorm printed"]
-    assert "delta" not in names(row("qcorm", success=[True]))[0]
-    assert names(row('qcorm[noKop]{"ground_replay": "once"}')) == names(row("qcorm", success=[True]))
-    assert names(row("qcorm/alpha=1e-4", success=[True]))[0].endswith("alpha=0.0001")
-    assert "delta=gated" in names(row("qcorm[gate]", "tuned"))[0]
-
-
-def test_a_method_of_both_generations_is_two_curves_where_the_first_went_further():
-    first, second = row("hrm"), row("hrm", success=[True])
+def test_a_run_of_the_first_code_stands_beside_a_later_one_where_it_went_further():
+    first, second = row("hrm", code="first"), row("hrm")
     new, old = ("water-3", "hrm agenda", "paper"), ("water-3", "hrm agenda (first code)", "paper")
     assert set(evidence_of([first | {"step": second["step"] + 1}, second]).curves) == {new, old}
     assert set(evidence_of([first, second]).curves) == {new}
@@ -69,7 +66,7 @@ def test_a_method_of_both_generations_is_two_curves_where_the_first_went_further
 
 def test_a_file_continues_a_run_or_is_a_longer_or_shorter_one_of_its_own():
     def file(*steps, length):
-        return [row("crm", success=[True]) | {"step": step, "lengths": [length]} for step in steps]
+        return [row("crm") | {"step": step, "lengths": [length]} for step in steps]
 
     continued = file(100, 200, length=30), file(300, length=20)
     (curve,) = evidence_of(*continued).curves.values()
