@@ -99,7 +99,10 @@ class _Search:
         self.now[x * SIDE + y, ux * SPEEDS + uy, 0] = 1
         self.origin = x * SIDE + y, ux * SPEEDS + uy
         self.time, self.every = 0, 1
-        self.room = max(0, budget // self.now.nbytes - 2)
+        self.room = budget - 2 * self.now.nbytes
+        if self.room < 0:
+            needed = f"{2 * self.now.nbytes / 1e9:.2f} GB, more than the budget of {budget / 1e9:.2f} GB"
+            raise TaskError(f"the search for the optimum of a task in Water with {len(following):,} machine states takes {needed}")
         self.kept: dict[int, Bits] = {}
 
     def touches(self, time: int) -> Touches:
@@ -124,7 +127,7 @@ class _Search:
 
     def forward(self) -> tuple[int, int] | None:
         """One more step; where it led if it succeeds, (DEAD, DEAD) where nothing is left to be tried."""
-        if self.time > 0 and self.time % self.every == 0 and self.room > 0:
+        if self.time > 0 and self.time % self.every == 0:
             self._keep()
         landing = np.array([DONE, DONE], np.int32)
         old, new = self.touches(self.time), self.touches(self.time + 1)
@@ -146,11 +149,12 @@ class _Search:
         return layer.reshape(SIDE, SIDE, *layer.shape[1:])[left : right + 1, low : high + 1]
 
     def _keep(self) -> None:
-        if len(self.kept) == self.room:
+        layer = self._part(self.now, self.time)
+        while self.kept and sum(kept.nbytes for kept in self.kept.values()) + layer.nbytes > self.room:
             self.every *= 2
-            self.kept = {time: layer for time, layer in self.kept.items() if time % self.every == 0}
-        if self.time % self.every == 0 and len(self.kept) < self.room:
-            self.kept[self.time] = self._part(self.now, self.time).copy()
+            self.kept = {time: kept for time, kept in self.kept.items() if time % self.every == 0}
+        if self.time % self.every == 0 and layer.nbytes <= self.room:
+            self.kept[self.time] = layer.copy()
 
     def back(self, length: int, there: int, speed: int) -> tuple[int, ...]:
         """The actions that lead there in `length` steps, found from the last to the first."""

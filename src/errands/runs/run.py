@@ -378,7 +378,7 @@ def judge(
     policy = learner.policy
     finite = learner.task.finite is not None
     claim = getattr(learner, "claim", None)
-    judged = certificate(policy, learner.task, best=best, claim=claim) if finite else untabled(claim, evaluations)
+    judged = certificate(policy, learner.task, best=best, claim=claim) if finite else untabled(claim, evaluations, best)
     return Run(
         task=learner.task,
         learner=request.learner,
@@ -399,20 +399,26 @@ def judge(
     )
 
 
-def untabled(claim: Bounds | None, evaluations: Sequence[Evaluation]) -> Certificate:
-    """What is known of a policy in a world without tables: its last evaluation, beside the learner's own proof if it has one."""
+def untabled(claim: Bounds | None, evaluations: Sequence[Evaluation], optimum: Optimum | None = None) -> Certificate:
+    """What is known of a policy in a world without tables: its last evaluation, beside the optimum or the learner's own proof."""
     if not evaluations:
         return Certificate(None, None, None, None, None, "never evaluated", claim)
     last = evaluations[-1]
-    best = claim.upper if claim and claim.proved and last.sure else None
+    known = None if optimum is None else optimum.length
+    best = claim.upper if known is None and claim and claim.proved and last.sure else known
+    gap = last.gap(best)
+    if known is not None and gap is not None:
+        summary = f"{last.episode_length:g} steps, {gap:g} more than the optimum"
+        return Certificate(float(last.episode_length), float(last.success), None, best, gap, summary, claim)
     if last.episodes == 1:
         found = f"{last.episode_length:g} steps {'' if last.sure else 'without success '}in one greedy episode"
     else:
         length = f"{last.episode_length:g} steps ({last.length_low:.6g} to {last.length_high:.6g})"
         success = f"success {last.success:g} ({last.success_low:.3g} to {last.success_high:.3g})"
         found = f"{length} and {success}, means of {last.episodes} greedy episodes"
-    summary = f"{found}; the world has no tables to evaluate it exactly"
-    return Certificate(float(last.episode_length), float(last.success), None, best, last.gap(best), summary, claim)
+    rest = "the world has no tables to evaluate it exactly" if known is None else f"the optimum is {known:g} steps"
+    summary = f"{found}; {rest}"
+    return Certificate(float(last.episode_length), float(last.success), None, best, gap, summary, claim)
 
 
 def best_length(task: Task, budget: int = OPTIMUM_BYTES) -> Optimum:

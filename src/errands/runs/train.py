@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -242,7 +242,8 @@ class Trainer:
         self.request, self.report, self.store = request, report, store or NullStore()
         if request.task.finite is not None:
             warm(request.learner, request.machine)
-        self.best = known_optimum(request.task)
+        # Progress is measured by the optimum of a table. In Water its search takes seconds, and waits until a run has ended.
+        self.target = self.best.length if request.task.finite is not None else None
         self.began = time.perf_counter()
         self.learners = learners_of(request, seeds, learner)
         self.restored = self.store.restore(self.learners)
@@ -250,9 +251,14 @@ class Trainer:
         self.first = self.lead.step
         self._tell(self.restored.notes)
 
+    @cached_property
+    def best(self) -> Optimum:
+        """The optimum, from when it is first asked for."""
+        return known_optimum(self.request.task)
+
     def _tell(self, notes: Sequence[str]) -> None:
         steps = self.request.steps
-        update = ProgressUpdate(self.first, steps, None, 0.0, self.best.length)
+        update = ProgressUpdate(self.first, steps, None, 0.0, self.target)
         if (most := self.lead.predicted(steps)) != steps:
             self.report(replace(update, note=f"seed {self.lead.seed} takes {most:,} of {steps:,} steps at most"))
         for note in notes:
@@ -261,7 +267,7 @@ class Trainer:
     def stopping(self) -> None:
         """Say what Ctrl-C does; the end of a chunk may be a while away where networks learn."""
         note = "stopping after this chunk of training, with a checkpoint; Ctrl-C again stops at once"
-        self.report(ProgressUpdate(self.lead.step, self.request.steps, None, 0.0, self.best.length, note))
+        self.report(ProgressUpdate(self.lead.step, self.request.steps, None, 0.0, self.target, note))
 
     @property
     def lead(self) -> Learner:
@@ -322,15 +328,15 @@ class Trainer:
 
     def runs(self) -> list[Run]:
         """What came out, judged."""
-        rows = zip(self.learners.members, self.rows, strict=True)
-        return [judge(learner, self.request, tuple(row), self.seconds, self.best) for learner, row in rows]
+        rows, seconds = zip(self.learners.members, self.rows, strict=True), self.seconds
+        return [judge(learner, self.request, tuple(row), seconds, self.best) for learner, row in rows]
 
     def _show(self, evaluations: list[Evaluation] | None) -> None:
         self.store.show()
         step, rate = self.lead.step, (self.lead.step - self.first) / (time.perf_counter() - self.began)
         middle = sorted(evaluations or (), key=lambda e: e.rank)
         last = middle[(len(middle) - 1) // 2] if middle else None
-        self.report(ProgressUpdate(last.step if last else step, self.request.steps, last, rate, self.best.length))
+        self.report(ProgressUpdate(last.step if last else step, self.request.steps, last, rate, self.target))
 
 
 def train(
