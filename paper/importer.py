@@ -13,6 +13,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,9 @@ from errands.errors import StoreError
 from errands.learners import method_of
 from errands.learners.presets import as_document, config_of
 from errands.paper.evidence import Evidence
-from errands.paper.panels import DEEP, VARIANTS, Key, PanelMethod, task_name
+from errands.paper.panels import DEEP, VARIANTS, Key, PanelMethod, task_and_map, task_name
 from errands.runs.folder import open_run, open_sweep
+from errands.runs.run import best_length
 from errands.tables import Evaluation
 from errands.tasks.catalogue import load
 
@@ -123,9 +125,14 @@ def _curve(key: Key, steps: Mapping[int, list[Evaluation]]) -> Curve:
     task, name, _ = key
     ordered = [steps[step] for step in sorted(steps)]
     count = min(map(len, ordered))
-    return curve_of(
-        name, task, [[row[i] for row in ordered] for i in range(count)], apart=method_of(name.split()[0]).evaluated_at_end
-    )
+    evaluations = [[row[i] for row in ordered] for i in range(count)]
+    return curve_of(name, task, evaluations, best_of(task), apart=method_of(name.split()[0]).evaluated_at_end)
+
+
+@cache
+def best_of(task: str) -> float | None:
+    """The exact optimum of a task on a map, where it is known."""
+    return best_length(load(*task_and_map(task))).length
 
 
 def rows_of_runs(folder: Path) -> Iterator[Row]:

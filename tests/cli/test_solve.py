@@ -42,13 +42,27 @@ def test_one_policy_per_subtask_falls_short_in_the_corridor(capsys: pytest.Captu
     assert "with one policy per subtask: 21 steps" in out
 
 
-def test_a_continuous_world_has_a_reason_instead(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["solve", "water-2", "--json"]) == 1
+def test_water_has_an_optimum_with_its_actions(capsys: pytest.CaptureFixture[str]) -> None:
+    found = solved(capsys, "water-2")
+    assert (found["length"], found["order"], len(found["actions"])) == (17, ["green", "red"], 17)
+    assert main(["solve", "water-2"]) == 0
+    out = capsys.readouterr().out
+    assert "water-2: 17 steps\norder: green red\nactions: " in out
+    assert "6,744,409 places and velocities and 3 machine states" in out
+
+
+def test_a_continuous_world_has_a_reason_instead(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    pole = tmp_path / "pole.toml"
+    pole.write_text(
+        'name = "pole"\n[world]\nkind = "gymnasium"\nid = "CartPole-v1"\nfeatures = { right = { index = 0, above = 1.0 } }\n'
+        '[machine]\nphrase = "right"\n'
+    )
+    assert main(["solve", str(pole), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert found["length"] is None
     assert found["reason"]
-    assert main(["solve", "water-2"]) == 1
-    assert capsys.readouterr().out == f"water-2: {found['reason']}\n"
+    assert main(["solve", str(pole)]) == 1
+    assert capsys.readouterr().out == f"pole: {found['reason']}\n"
 
 
 def write(tmp_path: Path, rows: str, extra: str = "") -> str:

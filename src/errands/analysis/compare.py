@@ -61,13 +61,19 @@ class Summary:
     expected: Spread | None = None
     """Expected steps of the final policies until an episode ends, in success or failure; None in a world without chance."""
 
+    @property
+    def gap(self) -> float | None:
+        """Steps of the median seed above the optimum; None where it fails or the optimum is not known."""
+        median = self.final.values[1]
+        return None if self.optimum is None or median is None else median - self.optimum
+
     def row(self) -> dict[str, Any]:
         """The summary as plain values; what never happened is null."""
         never = {"first_optimal": self.first_optimal, "first_near": self.first_near, "final": self.final}
         expected = {} if self.expected is None else dict(zip(_EXPECTED, self.expected.values, strict=True))
         return {
             "task": self.task, "name": self.name, "seeds": self.seeds, "steps": self.steps,
-            "optimum": self.optimum, "bounds": self.bounds, "reference": self.reference,
+            "optimum": self.optimum, "bounds": self.bounds, "reference": self.reference, "gap": self.gap,
             **{f"{key}_{part}": value for key, s in never.items()
                for part, value in zip(("q1", "median", "q3"), s.values, strict=True)},
             "success": self.success, "optimal": self.optimal, "ever_optimal": self.ever_optimal,

@@ -255,11 +255,12 @@ WITH_OPTIMUM = (
     "optimum, that is to lie there in 95 % of the evaluations that follow."
 )
 WITHOUT_OPTIMUM = (
-    "Water and HalfCheetah: the optimum is not known there. A value is the median of a seed's last three evaluations, since single "
+    "Water and HalfCheetah: a value is the median of a seed's last three evaluations, since single "
     "greedy episodes jump. One method is ahead of another where a seed of it does better on average over the steps that "
     "both took (shortest length of any method / own length, 0 for a failure) with a chance, averaged over the maps that both were "
     "run on for 10^5 steps or more, whose 95 % interval lies above a half; behind where it lies below, and else it is undecided. "
-    "A method is sub-optimal where some other ends shorter by the same measure. Fewer than 10^5 common steps decide nothing; "
+    "A method is sub-optimal where it ends longer than the exact optimum; on HalfCheetah, whose optimum is not known, where some "
+    "other ends shorter by the same measure. Fewer than 10^5 common steps decide nothing; "
     "'at first' means the first third of 10^6. A failure within fewer than 10^6 steps counts only where another method succeeds "
     "within as many. Runtimes are judged for both networks; flat means at most 1.25 times, linear and "
     "exponential are told apart by the better fit over at least four sizes. Verdicts hold for the steps that were run."

@@ -12,7 +12,7 @@ from errands.analysis.curve import NEAR, Curve
 from errands.analysis.statistics import Growth, growth, spread
 from errands.errors import StoreError
 from errands.oracle.one_policy import one_policy_per_subtask
-from errands.paper.panels import STOPPING, Key, is_pace, key_of, subtasks_of, task_and_map
+from errands.paper.panels import STOPPING, Key, by_networks, is_pace, key_of, subtasks_of, task_and_map
 from errands.runs.documents import Cell, ResultDocument
 from errands.runs.folder import SweepFolder, open_run
 from errands.runs.train import training_time
@@ -92,9 +92,10 @@ class Evidence:
         return (growth(sizes, seconds), sizes) if len(sizes) >= 4 else None
 
     def steadied(self, window: int = WINDOW) -> Evidence:
-        """The same with curves whose optimum is unknown steadied over a few evaluations."""
+        """The same with the curves of networks steadied over a few evaluations."""
         curves = {
-            key: curve if curve.optimum is not None else steadied(curve, window) for key, curve in self.curves.items()
+            key: steadied(curve, window) if curve.optimum is None or by_networks(key[0]) else curve
+            for key, curve in self.curves.items()
         }
         return replace(self, curves=curves)
 

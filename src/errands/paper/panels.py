@@ -93,7 +93,12 @@ class Panel:
     @property
     def deep(self) -> bool:
         """Whether its methods learn with networks."""
-        return self.name.startswith(("water", "cheetah"))
+        return by_networks(self.name)
+
+
+def by_networks(task: str) -> bool:
+    """Whether a task of the paper is learnt with networks, single evaluations of which scatter."""
+    return task.startswith(("water", "cheetah"))
 
 
 _OFFICE_RUNTIME = tuple(f"office-{n}" for n in range(2, 7))

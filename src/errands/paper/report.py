@@ -27,6 +27,7 @@ from errands.paper.panels import (
     TABULAR,
     Panel,
     Skipped,
+    by_networks,
     subtasks_of,
     task_and_map,
     task_name,
@@ -123,7 +124,7 @@ def _curves(
     name = f"{name.replace(', map ', '-map-')}-{preset}{which.replace(', ', '-')}"
     value = learning_curves(curves, title, points=POINTS)
     notes = [f"Median of {max(c.seeds for c in curves)} seeds, quartiles shaded"]
-    if curves[0].optimum is not None:
+    if not by_networks(task):
         rows = [summarise(curve) for curve in curves]
         ends = bars(rows, f"{title}: steps to the optimum", [s.method for s in missing])
         reasons = tuple(f"{s.method} was not run: {s.reason}" for s in missing)
@@ -133,7 +134,8 @@ def _curves(
         ]
     value = replace(value, lines=tuple(learning_curves([c], points=POINTS).lines[0] for c in curves), notes=())
     shortest, last = reference_of(curves), max(c.ends_last for c in curves)
-    notes += [f"The shortest episode that any seed met has {shortest:g} steps"] if shortest is not None else []
+    best = "The optimum" if curves[0].optimum is not None else "The shortest episode that any seed met"
+    notes += [f"{best} has {shortest:g} steps"] if shortest is not None else []
     notes += [f"{c.name} was run to step {c.ends_last:,}" for c in curves if c.ends_last < last]
     return [PaperFigure(name, title, as_svg(draw_curves(value)), tuple(notes))]
 
@@ -147,7 +149,7 @@ def summaries(evidence: Evidence) -> tuple[dict[str, Any], ...]:
         reference = reference_of(list(mine.values()))
         for (_, name, preset), curve in mine.items():
             row = {**summarise(curve, reference).row(), "name": name}
-            lengths = {key: int_if_whole(row[key]) for key in ("optimum", "reference")}
+            lengths = {key: int_if_whole(row[key]) for key in ("optimum", "reference", "gap")}
             rows.append({"task": row.pop("task"), "name": row.pop("name"), "preset": preset, **row, **lengths})
     return tuple(rows)
 
@@ -200,7 +202,8 @@ def listed(names: Mapping[str, object]) -> str:
 SUMMARY_COLUMNS = {
     "task": "task", "name": "method", "preset": "preset", "seeds": "seeds", "steps": "steps",
     "reference": "optimum, or shortest met",
-    "final_median": "final median", "final_q1": "q1", "final_q3": "q3", "success": "succeed", "optimal": "optimal",
+    "final_median": "final median", "gap": "above the optimum",
+    "final_q1": "q1", "final_q3": "q3", "success": "succeed", "optimal": "optimal",
     "first_optimal_median": "steps to first optimum", "first_near_median": "steps to within 10 %",
     "settled": "median stays within 10 % from", "iqm": "IQM score", "iqm_low": "low", "iqm_high": "high",
 }  # fmt: skip

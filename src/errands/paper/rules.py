@@ -15,7 +15,7 @@ from errands.analysis.curve import NEAR, Curve
 from errands.analysis.statistics import Interval, improvement_interval, spread
 from errands.machines.counting import size
 from errands.paper.evidence import NEVER, Evidence, in_steps
-from errands.paper.panels import TABULAR, task_and_map
+from errands.paper.panels import TABULAR, by_networks, task_and_map
 from errands.tables import Floats
 from errands.tasks.catalogue import load
 
@@ -216,8 +216,8 @@ def shorter(first: str, second: str, tasks: Sequence[str]) -> Rule:
         text = f"{_task(names)}, {steps}: {medians}; chance of shorter {_chance(chance)}"
         if chance.low == chance.high == 0.5:  # every seed of both ends with the same length
             return [Check(False, text)]
-        # Where the optimum is known, a difference in length is one after any number of steps.
-        known = all(a.optimum is not None for _, a, _ in curves if a is not None)
+        # Where the optimum is known, a difference in length is one after any number of steps; networks need theirs.
+        known = all(a.optimum is not None for _, a, _ in curves if a is not None) and not any(map(by_networks, names))
         return [_judged([chance], LIMIT if known else end, text)]
 
     return _pooled(f"{first} and {second}", tasks, look)
@@ -256,6 +256,10 @@ def sub_optimal(method: str, tasks: Sequence[str]) -> Rule:
         if one.optimum is not None:
             last = float(spread(one.final).median)
             said = f"{task}: {method} ends with median length {_length(last)}, optimum {one.optimum:g}"
+            if by_networks(task) and not _succeeds(one):
+                return Check(False if one.ends_last >= LIMIT else None, said)
+            if by_networks(task) and one.ends_last < ENOUGH:
+                return Check(None, f"{said} (fewer than {ENOUGH:,} steps decide nothing)")
             return Check(one.optimum < last < NEVER, said)
         rivals = [(key[1], key[2], curve) for key, curve in e.curves.items() if key[0] == task and key[1] != method]
         return _longer(one, rivals) if rivals else None
