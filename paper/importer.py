@@ -89,8 +89,8 @@ def _key(row: Row) -> Key:
     """Task with its map, method with the settings that today's preset does not have, and preset."""
     learner, settings = settings_of(row)
     known = as_document(config_of(learner, row["preset"], load(row["task"], row.get("map_seed") or 0)))
-    # Rows have a setting of its own for what is the end of xi's schedule now.
-    known["xi_per"] = "step" if str(known.get("xi", "")).endswith("steps") else "choice"
+    # Settings that rows have and learners no longer do: the unit of xi's schedule is in its text, the rate is always the same.
+    known |= {"xi_per": "step" if str(known.get("xi", "")).endswith("steps") else "choice", "alpha_share": 0.002}
     printed = {"delta": "printed", "shortest": "ratchet"}.items() <= settings.items()
     words = [f"{name}={value}" for name, value in settings.items()
              if known.get(name) != value or (printed and name in VARIANTS)]  # fmt: skip
