@@ -362,8 +362,13 @@ def test_a_slippery_corridor_within_a_limit_is_a_binomial(grid):
     assert (best.length, best.unlimited) == (None, pytest.approx(5))
     at = [comb(t - 1, 3) * 0.8**4 * 0.2 ** (t - 4) for t in (4, 5, 6)]
     assert best.discounted == pytest.approx(sum(p * 0.9 ** (t - 1) for p, t in zip(at, (4, 5, 6), strict=True)), rel=1e-8)
-    assert "greatest probability of success is 0.90112" in best.reason
-    assert optimum(grid(["A...g"], "g", slip=0.2, limit=3)).reason == "no episode succeeds within the limit of 3 steps"
+    assert best.reason == (
+        "no policy succeeds surely within the limit of 6 steps; the greatest probability of success is 0.90112; "
+        "without the limit one does in 5 expected steps"
+    )
+    late = optimum(grid(["A...g"], "g", slip=0.2, limit=3))
+    assert late.reason.startswith("no episode succeeds within the limit of 3 steps")
+    assert "is more than 0.999999;" in optimum(grid(["A...g"], "g", slip=0.2, limit=18)).reason
 
 
 @pytest.mark.parametrize("seed", range(30))

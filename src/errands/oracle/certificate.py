@@ -11,7 +11,7 @@ import numpy as np
 from errands.errors import TaskError
 from errands.oracle.chain import MAX_NODES, PASSES, build, solve
 from errands.oracle.episode import Estimate, Policy, Sample, Walk, episode, sampled, strayed, walk
-from errands.oracle.optimum import TOLERANCE, Optimum, check_discount, optimum
+from errands.oracle.optimum import TOLERANCE, Optimum, check_discount, optimum, probability_text
 from errands.tables import FAILURE, RUNNING, SUCCESS
 from errands.tasks.task import Task, card
 from errands.worlds.base import numbered
@@ -218,7 +218,7 @@ def _by_episodes(
 def _uncertain(value: Expectation, limit: int) -> str:
     late = f"runs into the limit of {limit:,} steps"
     ways = [(value.failure, "fails"), (value.cut, late), (value.success, "succeeds")]
-    return ", ".join(how if p == 1.0 else f"{how} with probability {_chance(p)}" for p, how in ways if p > 0.0)
+    return ", ".join(how if p == 1.0 else f"{how} with probability {probability_text(p)}" for p, how in ways if p > 0.0)
 
 
 def _most(value: Expectation, best: Optimum) -> str:
@@ -229,13 +229,7 @@ def _most(value: Expectation, best: Optimum) -> str:
         return f"; {best.reason}"
     if best.success - value.success <= ROUNDING:
         return ", as often as any policy can"
-    return f"; the best policy succeeds with probability {_chance(best.success)}"
-
-
-def _chance(probability: float) -> str:
-    """A probability that is not 1 never reads as 1."""
-    shown = _shown(probability)
-    return "more than 0.999999" if shown == "1" else shown
+    return f"; the best policy succeeds with probability {probability_text(best.success)}"
 
 
 def _unknown(best: Optimum, claim: Bounds | None) -> str:

@@ -292,14 +292,22 @@ def _random(crossed: Product, gamma: float, work: int) -> Optimum:
     done, chance = _limited(crossed, _CHANCE, 0.0, work)
     success = _mean(crossed, chance if done else most_success(crossed))
     within = f" within the limit of {limit:,} steps" if done else ""
-    reason = f"no policy succeeds surely{within}; the greatest probability of success is {success:.6g}"
+    reason = f"no policy succeeds surely{within}; the greatest probability of success is {probability_text(success)}"
     if success == 0.0:
         possible = done and _mean(crossed, most_success(crossed)) > 0.0
         reason = f"no episode succeeds{within}" if possible else _impossible(task)
     known = unlimited if np.isfinite(unlimited) else None
+    if known is not None:
+        reason += f"; without the limit one does in {known:.6g} expected steps"
     return Optimum(
         None, discounted=discounted, success=success, unlimited=known, reason=reason, method=method if done else left_out
     )
+
+
+def probability_text(probability: float) -> str:
+    """A probability that is not 1 never reads as 1."""
+    shown = f"{probability:.6g}"
+    return "more than 0.999999" if shown == "1" else shown
 
 
 def check_discount(gamma: float) -> None:
