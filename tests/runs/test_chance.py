@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from errands.learners import make_learner
 from errands.oracle.certificate import certificate
 from errands.oracle.episode import walk
 from errands.oracle.optimum import optimum
 from errands.runs.folder import create
 from errands.runs.request import Request
-from errands.runs.run import train
+from errands.runs.run import final, train
 from errands.runs.sweep import train_run
 from errands.runs.verify import verify_seed
 from errands.tasks.task import Task
@@ -92,12 +93,12 @@ def test_a_policy_that_may_fail_is_not_optimal_however_short_its_episodes(tmp_pa
     assert verify_seed(run, 0, steps=3_000).differences == ()
 
 
-def test_chains_too_large_to_be_followed_are_averages_with_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("errands.learners.base.MOST_SITUATIONS", 3)
-    run = train(Task.from_toml(ICE), "crm", steps=3_000, seed=0)
-    last = run.evaluations[-1]
+def test_chains_too_large_to_be_followed_are_averages_with_intervals() -> None:
+    learner = make_learner(Task.from_toml(ICE), "crm", 0)
+    learner.max_situations = 3
+    *_, last = learner.train(3_000)
     assert last.episodes == 100
     assert last.length_low <= last.episode_length <= last.length_high
     assert last.success_low <= last.success <= last.success_high
-    assert run.row(51.3931)["final_gap"] is None
-    assert run.evaluation_steps > 300
+    assert final([last], 51.3931)["final_gap"] is None
+    assert learner.evaluation_steps > 300

@@ -6,13 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import errands
 from errands.runs.folder import create
 from errands.runs.request import Request
 from errands.runs.sweep import train_run
 from errands.viewer.api import Api
+from errands.viewer.training import PageTrainer
 
 TOKEN = "a-secret-of-the-tests"  # noqa: S105 (the one of conftest.py)
 FIGURE = errands.load("figure-1").to_toml()
@@ -74,20 +73,18 @@ def test_training_has_limits(served: Any) -> None:
     assert "not being trained" in served.json("cancel", {"run": "fig"})["error"]
 
 
-def test_a_run_that_is_said_to_have_ended_is_shown_with_all_that_it_stored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_is_said_to_have_ended_is_shown_with_all_that_it_stored(tmp_path: Path) -> None:
     task = errands.load("figure-1")
     run = create(tmp_path / "run", Request.of(task, "crm", steps=100), git={})
-    api = Api(tmp_path)
 
-    def ending(name: str) -> str:
+    class Ending(PageTrainer):
         """The process of the page ends, with all that it stores, just when it is asked how it stands."""
-        train_run(run, quiet=True)
-        return "done"
 
-    monkeypatch.setattr(api.trainer, "state", ending)
-    told = api.progress("run")
+        def state(self, name: str) -> str:
+            train_run(run, quiet=True)
+            return "done"
+
+    told = Api(tmp_path, trainer=Ending(tmp_path)).progress("run")
     assert (told["state"], told["finished"], told["seeds"][0]["checkpoint"]) == ("done", True, 100)
 
 

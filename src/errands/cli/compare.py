@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from errands.cli.tell import Answer, between
+from errands.cli.summary import Answer, between
 from errands.cli.verbs import Positional, typed
 from errands.errors import ConfigError
 from errands.terminal import table

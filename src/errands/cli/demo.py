@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from errands.cli.tell import Answer
+from errands.cli.summary import Answer
 from errands.terminal import counting
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from errands.cli.tell import Answer
+from errands.cli.summary import Answer
 from errands.errors import install
 
 CORE = ("numpy", "numba", "gymnasium", "pydantic", "rich", "safetensors", "matplotlib")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from errands.cli.tell import Answer
+from errands.cli.summary import Answer
 from errands.cli.verbs import Positional, sentences
 from errands.terminal import table
 

@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 import gymnasium as gym
 
-from errands.cli.tell import Answer
+from errands.cli.summary import Answer
 from errands.cli.verbs import Positional
 from errands.errors import SpecError, TaskError
 from errands.tasks import Task

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from errands.cli.options import Count
-from errands.cli.tell import Answer
+from errands.cli.summary import Answer
 from errands.cli.verbs import Positional, typed
 from errands.errors import ConfigError, StoreError, UnknownName
 from errands.terminal import counting, table

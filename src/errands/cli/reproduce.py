@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from errands.cli.options import Count, Seconds
-from errands.cli.tell import Answer
+from errands.cli.summary import Answer
 from errands.cli.verbs import Positional, typed
 from errands.errors import ConfigError
 from errands.terminal import say

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from errands.cli.tell import Answer
+from errands.cli.summary import Answer
 from errands.cli.verbs import Positional
 from errands.errors import ConfigError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from errands.cli.tell import Answer
+from errands.cli.summary import Answer
 from errands.cli.verbs import Positional
 
 

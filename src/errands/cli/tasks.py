@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from errands.cli.tell import Answer
+from errands.cli.summary import Answer
 from errands.terminal import table
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from errands.cli.options import Count, Seconds
-from errands.cli.tell import Answer, tell_run
+from errands.cli.summary import Answer, tell_run
 from errands.cli.verbs import Positional, Repeated
 from errands.errors import ConfigError
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from errands.cli.options import Count, a_run_of
-from errands.cli.tell import Answer
+from errands.cli.summary import Answer
 from errands.cli.verbs import Positional
 from errands.errors import ConfigError
 from errands.terminal import counting

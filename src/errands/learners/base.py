@@ -27,8 +27,6 @@ FINITE = float(np.finfo(np.float64).max)
 
 UNDISCOUNTED = 1 - 1e-12
 """A discount so near to 1 that discounted rewards are sums of rewards, and loops that pay nothing still sum to 0."""
-MOST_SITUATIONS = 4_000
-"""Situations up to which an evaluation during training is an exact expectation: some forty milliseconds."""
 EPISODES, HOST_EPISODES = 100, 20
 """Episodes of an evaluation where it is not: compiled ones, and ones in an environment without tables."""
 
@@ -256,6 +254,9 @@ def refuse(unless: bool | np.bool_, sentence: str) -> None:
 class Learner(ABC):
     """One seed of one method on one task; nothing here writes files or prints."""
 
+    max_situations = 4_000
+    """Situations up to which an evaluation during training is an exact expectation: some forty milliseconds."""
+
     def __init__(self, task: Task, config: LearnerConfig, seed: int) -> None:
         self.task = task
         self.config = config
@@ -314,7 +315,7 @@ class Learner(ABC):
             from errands.oracle.certificate import expected
 
             with suppress(TaskError):  # more situations than can be followed exactly so often
-                value = expected(self.policy, self.task, UNDISCOUNTED, MOST_SITUATIONS)
+                value = expected(self.policy, self.task, UNDISCOUNTED, self.max_situations)
                 return Evaluation(self.step, value.length, round(value.discounted, 9), value.success, episodes=0)
         return self.average(EPISODES if self.task.finite is not None else HOST_EPISODES)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from errands.cli.tell import run_document, run_table, sentence, tell_run, tell_sweep, words
+from errands.cli.summary import run_document, run_table, sentence, tell_run, tell_sweep, words
 from errands.runs.documents import BoundsDocument, Cell, ResultDocument, SweepDocument
 from errands.runs.folder import RunFolder, SweepFolder, create
 from errands.runs.request import Request
