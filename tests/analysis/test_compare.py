@@ -62,7 +62,7 @@ def test_a_name_that_is_no_run_is_refused(stored):
 def test_budgets_of_dirl_are_points_of_one_curve_at_their_whole_budgets(stored):
     names = [stored(f"dirl-{steps}", "dirl", seeds=(0, 1), settings=(), steps=steps) for steps in (8_000, 2_000, 4_000)]
     (found,) = compared(names)
-    assert found.curve.apart
+    assert found.curve.evaluated_at_end
     assert found.curve.steps.tolist() == [2_000, 4_000, 8_000]
     last = errands.train(errands.load("figure-1"), "dirl", steps=8_000, seed=1).evaluations[-1]
     assert found.curve.lengths[1, -1] == (last.episode_length if last.success else float("inf"))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from errands.cli.summary import run_document, run_table, sentence, tell_run, tell_sweep, words
+from errands.cli.summary import run_document, run_summary, run_table, seed_summary, sentence, sweep_summary
 from errands.runs.documents import BoundsDocument, Cell, ResultDocument, SweepDocument
 from errands.runs.folder import RunFolder, SweepFolder, create
 from errands.runs.request import Request
@@ -24,10 +24,10 @@ def result(seed: int = 0, length: float | None = 10, **changed: Any) -> ResultDo
 
 
 def test_one_seed_is_told_by_its_certificate_or_its_own_proof() -> None:
-    assert words(result()) == "10 steps"
-    assert words(result(proved=True, proved_step=1234)) == "10 steps, proved optimal after 1,234 steps"
+    assert seed_summary(result()) == "10 steps"
+    assert seed_summary(result(proved=True, proved_step=1234)) == "10 steps, proved optimal after 1,234 steps"
     assert (
-        words(result(proved=True, proved_step=3, final_success=False, certificate="no run succeeds"))
+        seed_summary(result(proved=True, proved_step=3, final_success=False, certificate="no run succeeds"))
         == "no run succeeds"
     )
     assert sentence([result(certificate="only one")]) == "only one"
@@ -101,9 +101,9 @@ def test_the_document_names_the_learners_own_machine_and_a_whole_optimum(folder:
 
 def test_a_seed_that_ended_in_an_error_is_exit_code_one(folder: RunFolder) -> None:
     folder.seed(0).end(result(0, run=folder.document.id))
-    assert tell_run(folder).code == 0
+    assert run_summary(folder).code == 0
     folder.seed(1).end(result(1, None, error="the disk is full", final_success=False, optimum=None))
-    told = tell_run(folder)
+    told = run_summary(folder)
     assert told.code == 1
     console = Console(width=120)
     with console.capture() as heard:
@@ -132,7 +132,7 @@ def row(seed: int, length: int, **changed: Any) -> dict[str, Any]:
 def shown(sweep: SweepFolder, rows: list[dict[str, Any]]) -> str:
     console = Console(width=200)
     with console.capture() as heard:
-        console.print(tell_sweep(sweep, rows, {}).shown)
+        console.print(sweep_summary(sweep, rows, {}).shown)
     return heard.get()
 
 
@@ -157,13 +157,13 @@ def test_an_unknown_optimum_is_a_dash(sweep: SweepFolder) -> None:
 
 def test_failed_runs_are_counted_and_told(sweep: SweepFolder) -> None:
     rows = [row(0, 10), row(1, 0, error="no memory")]
-    told = tell_sweep(sweep, rows, {"runs": 2})
+    told = sweep_summary(sweep, rows, {"runs": 2})
     assert (told.code, told.document["finished"], told.document["failed"]) == (1, 1, 1)
     assert told.document["predicted"] == {"runs": 2}
     assert "1 runs ended, 1 failed; stored in" in shown(sweep, rows)
     lost = shown(sweep, [row(0, 0, error="it would take 9 GB")])
     assert "it would take 9 GB" in lost
-    assert tell_sweep(sweep, [row(0, 10)], {}).code == 0
+    assert sweep_summary(sweep, [row(0, 10)], {}).code == 0
 
 
 def test_where_there_is_chance_seeds_are_told_by_their_probabilities() -> None:

@@ -12,10 +12,10 @@ from errands.runs.sweep import begin, train_sweep
 from errands.tables import Evaluation
 
 
-def curve(lengths, apart=False):
+def curve(lengths, evaluated_at_end=False):
     """One seed; None is a failure."""
     rows = [Evaluation(100 * (i + 1), n or 1, 0.0, n is not None) for i, n in enumerate(lengths)]
-    return curve_of("m", "t", [rows], apart=apart)
+    return curve_of("m", "t", [rows], evaluated_at_end=evaluated_at_end)
 
 
 def test_medians_of_steps_and_lengths_are_infinite_where_half_of_the_seeds_fail():
@@ -47,7 +47,7 @@ def test_one_bad_evaluation_among_three_undoes_nothing():
 
 
 def test_budgets_are_runs_of_their_own_and_are_not_steadied():
-    assert steadied(curve([None, 40, 30], apart=True)).lengths.tolist() == [[np.inf, 40, 30]]
+    assert steadied(curve([None, 40, 30], evaluated_at_end=True)).lengths.tolist() == [[np.inf, 40, 30]]
 
 
 def test_steps_in_words():

@@ -134,9 +134,9 @@ def test_fewer_than_a_hundred_thousand_steps_decide_nothing():
     assert (short.holds, short.said) == (None, "t, a and c: run for too few steps")
     assert (absent.holds, absent.said) == (None, "t, a and d: not run")
     # On the steps and maps that these two share neither succeeds, though one of them does elsewhere.
-    apart = {("t", "a", "tuned"): long_curve([None]), ("t", "c", "tuned"): long_curve([None]),
+    evaluated_at_end = {("t", "a", "tuned"): long_curve([None]), ("t", "c", "tuned"): long_curve([None]),
              ("t, map 1", "a", "tuned"): long_curve([10]), ("t, map 1", "b", "tuned"): long_curve([20])}  # fmt: skip
-    check, silent = rules.ahead("a", ("b", "c"), ("t",))(Evidence(apart, {}, {}), "tuned")
+    check, silent = rules.ahead("a", ("b", "c"), ("t",))(Evidence(evaluated_at_end, {}, {}), "tuned")
     assert (check.holds, silent.said) == (True, "t, a and c: nothing was solved")
 
 
@@ -237,8 +237,8 @@ def test_a_difference_in_length_must_be_more_than_chance():
 
 
 def test_a_method_without_a_run_so_short_is_compared_by_its_shortest():
-    apart = curve_of("dirl", "t", [[Evaluation(400_000, 30, 1.0, True)]] * 8, apart=True)
-    (check,) = rules.sub_optimal("dirl", ("t",))(evidence(dirl=apart, a=long_curve([10, 10])), "tuned")
+    evaluated_at_end = curve_of("dirl", "t", [[Evaluation(400_000, 30, 1.0, True)]] * 8, evaluated_at_end=True)
+    (check,) = rules.sub_optimal("dirl", ("t",))(evidence(dirl=evaluated_at_end, a=long_curve([10, 10])), "tuned")
     assert check.holds is True
     assert "10 (8 of 8 solved) against 30 (8 of 8 solved)" in check.said
 

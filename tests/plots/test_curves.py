@@ -36,10 +36,10 @@ def test_a_method_that_ended_early_is_drawn_on_and_that_is_said(value):
 
 
 def test_runs_that_stand_for_themselves_are_points_and_not_a_line():
-    apart = replace(curve("dirl", [None, 30], [None, 40], [None, 50]), apart=True)
-    value = learning_curves([curve("qcorm", [20, 20, 20, 10]), apart])
+    evaluated_at_end = replace(curve("dirl", [None, 30], [None, 40], [None, 50]), evaluated_at_end=True)
+    value = learning_curves([curve("qcorm", [20, 20, 20, 10]), evaluated_at_end])
     line = value.lines[1]
-    assert (line.apart, line.steps, line.median) == (True, (100, 200), (None, 40))
+    assert (line.evaluated_at_end, line.steps, line.median) == (True, (100, 200), (None, 40))
     assert (line.low[1], line.high[1]) == (35, 45)
     assert value.notes == ()
     bars = draw_curves(value).axes[0].containers

@@ -248,9 +248,9 @@ def curve_of_runs(title: str, task: str, folders: Sequence[RunFolder]) -> Curve:
     if not seeds:
         raise StoreError(_UNEVALUATED)
     best = next((r.optimum for folder in folders for r in folder.results() if r.optimum is not None), None)
-    apart = method_of(folders[0].document.learner).evaluated_at_end
+    at_end = method_of(folders[0].document.learner).evaluated_at_end
     bounds = narrowest(r.known_bounds for folder in folders for r in folder.results())
-    return curve_of(title, task, [seeds[seed] for seed in sorted(seeds)], best, apart, bounds)
+    return curve_of(title, task, [seeds[seed] for seed in sorted(seeds)], best, at_end, bounds)
 
 
 def seeds_of(folders: Sequence[RunFolder]) -> dict[int, list[Evaluation]]:
@@ -261,10 +261,10 @@ def seeds_of(folders: Sequence[RunFolder]) -> dict[int, list[Evaluation]]:
     """
     seeds: dict[int, dict[int, Evaluation]] = {}
     for folder in folders:
-        apart, budget = method_of(folder.document.learner).evaluated_at_end, folder.document.steps
+        at_end, budget = method_of(folder.document.learner).evaluated_at_end, folder.document.steps
         for place in folder.seeds():
-            rows = place.evaluations() if place.begun and (apart or place.seed not in seeds) else []
-            if apart:
+            rows = place.evaluations() if place.begun and (at_end or place.seed not in seeds) else []
+            if at_end:
                 result = place.result()
                 rows = [replace(rows[-1], step=budget)] if rows and result is not None and result.error is None else []
             if rows:

@@ -38,7 +38,7 @@ class Curve:
     optimum: float | None = None
     bounds: dict[str, Any] | None = None
     """What is known of the optimum: `lower` and `upper`, whether they are `proved` to be it, and `delta`."""
-    apart: bool = False
+    evaluated_at_end: bool = False
     """Whether its values stand each for a run of its own, as DiRL's do, rather than for the course of one."""
     chances: Floats | None = None
     """[K, T] the probability that an episode succeeds; None in a world without chance, where the lengths tell."""
@@ -142,7 +142,7 @@ def curve_of(
     task: str,
     seeds: Sequence[Sequence[Evaluation]],
     optimum: float | None = None,
-    apart: bool = False,
+    evaluated_at_end: bool = False,
     bounds: dict[str, Any] | None = None,
 ) -> Curve:
     """The curve of several seeds; their evaluations may lie on different steps and end at different times."""
@@ -164,7 +164,7 @@ def curve_of(
         ends=tuple(rows[-1].step for rows in seeds),
         optimum=optimum,
         bounds=bounds,
-        apart=apart,
+        evaluated_at_end=evaluated_at_end,
         chances=carried(lambda e: e.success, 0.0) if random else None,
         spans=carried(lambda e: e.episode_length, np.inf) if random else None,
         episodes=max(kinds),

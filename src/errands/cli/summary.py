@@ -1,4 +1,4 @@
-"""What a verb answers, and how runs and sweeps are told: the same document, whether they have just ended or long ago."""
+"""What a verb answers, and the summaries of runs and sweeps: the same document, whether they have just ended or long ago."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Answer:
     """0 done, 1 the task or run failed."""
 
 
-def tell_run(folder: RunFolder) -> Answer:
+def run_summary(folder: RunFolder) -> Answer:
     """The document and the table of a run; exit code 1 when a seed ended in an error."""
     results = folder.results()
     return Answer(run_document(folder, results), run_table(folder, results), int(any(r.error for r in results)))
@@ -71,7 +71,7 @@ def run_table(folder: RunFolder, results: list[ResultDocument]) -> Any:
     for r in results:
         first = "-" if r.first_optimal_step is None else f"{r.first_optimal_step:,}"
         length = "-" if r.final_length is None else _spread(f"{r.final_length:g}", r.final_length_low, r.final_length_high)
-        success, order = chance(r), r.error or " ".join(r.order)
+        success, order = success_text(r), r.error or " ".join(r.order)
         seeds.add_row(str(r.seed), f"{r.steps:,}", length, success, first, f"{r.wall_seconds:.2f}", order)
     return Group(seeds, sentence(results), f"stored in {folder.path}")
 
@@ -82,7 +82,7 @@ def sentence(results: list[ResultDocument]) -> str:
 
     good = [r for r in results if r.error is None]
     if len(good) == 1:
-        return words(good[0])
+        return seed_summary(good[0])
     best = next((r.optimum for r in good if r.optimum is not None), None)
     succeeded = sum(r.final_success >= 1 for r in good)
     chance = any(r.final_episodes != 1 for r in good)
@@ -118,7 +118,7 @@ def _succeeding(good: list[ResultDocument], sure: int) -> str:
     return f"{sure} succeed surely, the others with probability {between}" if sure else f"each succeeds with probability {between}"
 
 
-def chance(result: ResultDocument) -> str:
+def success_text(result: ResultDocument) -> str:
     """Whether or how likely the final policy succeeds, in a table."""
     if result.final_episodes == 1:
         return "yes" if result.final_success else "no"
@@ -130,14 +130,14 @@ def _spread(number: str, low: float | None, high: float | None) -> str:
     return number if low is None or high is None else f"{number} ({low:.3g}-{high:.3g})"
 
 
-def words(result: ResultDocument) -> str:
+def seed_summary(result: ResultDocument) -> str:
     """What one seed found; a proof of its own is told first."""
     if result.proved and result.final_success >= 1:
         return f"{result.final_length} steps, proved optimal after {result.proved_step:,} steps"
     return str(result.certificate)
 
 
-def tell_sweep(sweep: SweepFolder, rows: list[dict[str, Any]], predicted: dict[str, Any]) -> Answer:
+def sweep_summary(sweep: SweepFolder, rows: list[dict[str, Any]], predicted: dict[str, Any]) -> Answer:
     """The document and the table of a sweep; exit code 1 when a run failed."""
     faults = sum(row["error"] is not None for row in rows)
     document = {

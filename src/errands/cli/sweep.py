@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from errands.cli.options import Count, Seconds
-from errands.cli.summary import Answer, tell_sweep
+from errands.cli.summary import Answer, sweep_summary
 from errands.cli.verbs import Positional, Repeated
 from errands.errors import ConfigError
 from errands.terminal import console
@@ -131,4 +131,4 @@ def finish(
         train_sweep(sweep, expected.workers, quiet, engine, address, seconds)
     results = rows(sweep)
     write_table(sweep, results)
-    return tell_sweep(sweep, results, expected.document())
+    return sweep_summary(sweep, results, expected.document())

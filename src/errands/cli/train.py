@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from errands.cli.options import Count, Seconds
-from errands.cli.summary import Answer, tell_run
+from errands.cli.summary import Answer, run_summary
 from errands.cli.verbs import Positional, Repeated
 from errands.errors import ConfigError
 
@@ -89,4 +89,4 @@ def finish(
 
     with resumable(f"errands resume {folder.name}"), logged(folder, log):
         train_run(folder, jobs, quiet, learner)
-    return tell_run(folder)
+    return run_summary(folder)

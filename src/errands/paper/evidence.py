@@ -102,7 +102,7 @@ class Evidence:
 
 def steadied(curve: Curve, window: int = WINDOW) -> Curve:
     """The curve with every value replaced by the median of a seed's last few, as many as there are."""
-    if curve.apart:
+    if curve.evaluated_at_end:
         return curve
     ends = range(1, len(curve.steps) + 1)
     columns = [np.sort(curve.lengths[:, max(0, end - window) : end], axis=1) for end in ends]

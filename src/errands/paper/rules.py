@@ -472,7 +472,7 @@ def _ends(a: Curve, b: Curve) -> tuple[Floats, Floats, int]:
 
 def _at(curve: Curve, end: int) -> Floats:
     index = int(np.searchsorted(curve.steps, end, side="right")) - 1
-    if index < 0 and not curve.apart:
+    if index < 0 and not curve.evaluated_at_end:
         return np.full(curve.seeds, np.inf)
     lengths: Floats = curve.lengths[:, max(index, 0)]
     return lengths

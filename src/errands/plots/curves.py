@@ -37,7 +37,7 @@ class Line:
     high: Values
     failed: tuple[float, ...] = ()
     """The share of episodes that fail, over all seeds: that of the seeds that fail in a world without chance."""
-    apart: bool = False
+    evaluated_at_end: bool = False
     """Whether its values are drawn as points: each is a run of its own."""
 
 
@@ -71,7 +71,7 @@ def learning_curves(curves: Sequence[Curve], title: str | None = None, points: i
     bounds = None if optimum is not None else narrowest(c.bounds for c in curves)
     ceiling = 1.15 * max([*met, optimum or 1.0])
     notes = tuple(f"{c.name}: {c.note}" for c in curves if c.note)
-    short = [c for c in curves if c.ends_last < last and not c.apart]
+    short = [c for c in curves if c.ends_last < last and not c.evaluated_at_end]
     ended = tuple(f"{c.name} ended at step {c.ends_last:,}; its last value is drawn on" for c in short)
     chance = any(c.chances is not None for c in curves)
     return LearningCurves(title or curves[0].task, optimum, bounds, ceiling, lines, notes + ended, chance)
@@ -79,7 +79,7 @@ def learning_curves(curves: Sequence[Curve], title: str | None = None, points: i
 
 def _line(curve: Curve, points: int, last: int) -> Line:
     """A curve on steps evenly spread on a logarithmic axis, where most changes happen early; else a point per budget."""
-    if not curve.apart:
+    if not curve.evaluated_at_end:
         first = int(curve.steps[0])
         steps = np.unique(np.geomspace(first, max(last, first), points).round().astype(np.int64))
         at = np.searchsorted(curve.steps, steps, side="right") - 1
@@ -90,7 +90,7 @@ def _line(curve: Curve, points: int, last: int) -> Line:
     rows = curve.quantiles(0.25, 0.5, 0.75)[:, at]
     low, median, high = (tuple(None if np.isinf(x) else float(x) for x in row) for row in rows)
     failed = tuple((1.0 - curve.success[:, at].mean(axis=0)).tolist())
-    return Line(curve.name, curve.seeds, tuple(steps.tolist()), low, median, high, failed, curve.apart)
+    return Line(curve.name, curve.seeds, tuple(steps.tolist()), low, median, high, failed, curve.evaluated_at_end)
 
 
 def draw_curves(value: LearningCurves) -> Figure:
@@ -145,7 +145,7 @@ def paint_failures(axes: Axes, value: LearningCurves, only: str | None = None) -
         if only not in (None, line.name):
             continue
         look, shares = chosen[line.name], [100 * share for share in line.failed]
-        if line.apart:
+        if line.evaluated_at_end:
             axes.plot(line.steps, shares, color=look.colour, marker=look.mark, linestyle="none", markersize=5)
             continue
         axes.step(line.steps, shares, where="post", color=look.colour, linestyle=look.dashes, linewidth=1.4)
@@ -166,7 +166,7 @@ def paint_curves(axes: Axes, value: LearningCurves, only: str | None = None) -> 
             continue
         look = chosen[line.name]
         low, median, high = _drawn(line.low), _drawn(line.median), _drawn(line.high)
-        if line.apart:
+        if line.evaluated_at_end:
             spread = np.abs(np.array([low, high]) - median)
             axes.errorbar(
                 line.steps, median, spread, color=look.colour, fmt=look.mark, markersize=6, capsize=3, label=line.name
