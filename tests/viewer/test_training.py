@@ -30,13 +30,13 @@ def trainer(tmp_path: Path) -> Iterator[PageTrainer]:
     made.close()
 
 
-def test_a_request_has_a_text_and_may_leave_out_the_rest() -> None:
-    assert training_request({"text": "t"}) == ("t", "qcorm", 50_000, 0)
+def test_a_request_has_a_text_and_a_learner_and_may_leave_out_the_rest() -> None:
+    assert training_request({"text": "t", "learner": "qcorm"}) == ("t", "qcorm", 50_000, 0)
     assert training_request({"text": "t", "learner": "crm", "steps": 9, "seed": 2}) == ("t", "crm", 9, 2)
 
 
 @pytest.mark.parametrize(
-    "body", [{}, {"text": 3}, {"text": "t", "steps": "9"}, {"text": "t", "seed": True}, {"text": "t", "learner": None}]
+    "body", [{}, {"text": "t"}, {"text": 3}, {"text": "t", "steps": "9"}, {"text": "t", "seed": True}, {"text": "t", "learner": None}]
 )
 def test_a_request_of_another_shape_is_refused(body: Any) -> None:
     with pytest.raises(ConfigError, match="a request to train has a text"):

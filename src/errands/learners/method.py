@@ -135,5 +135,7 @@ class Method:
     """The worlds for which it is taken where no learner is named."""
     per_state: tuple[float, int] | None = None
     """Where it updates every machine state: nanoseconds for each of them in a step, and its tables of the size of Q."""
+    looks: Sequence[tuple[str, str, str, str]] = ()
+    """How figures draw it: what follows its name (a machine, a variant), colour, dashes, mark."""
     order: int = 100
     """Its place in lists."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from errands.errors import ConfigError
+from errands.learners import LEARNERS
 from errands.plots.layout import clean
 
 if TYPE_CHECKING:
@@ -34,22 +35,16 @@ class Look:
     mark: str
 
 
+_NAMED = {
+    "vermilion": VERMILION, "blue": BLUE, "green": GREEN, "orange": ORANGE, "purple": PURPLE, "sky": SKY, "yellow": YELLOW,
+    "black": BLACK, "wine": WINE,
+}  # fmt: skip
 LOOKS: Mapping[str, Look] = {
-    "qcorm": Look(VERMILION, "-", "o"),
-    "qcorm printed": Look(WINE, "-.", "p"),
-    "qcorm-0": Look(ORANGE, "--", "s"),
-    "qcorm-plus": Look(PURPLE, "-", "D"),
-    "scout": Look(BLACK, "-", "*"),
-    "crm agenda": Look(BLUE, "-", "^"),
-    "crm boolean": Look(BLUE, ":", "v"),
-    "hrm agenda": Look(GREEN, "-", "P"),
-    "hrm boolean": Look(GREEN, ":", "X"),
-    "qrm agenda": Look(SKY, "-", "<"),
-    "qrm boolean": Look(SKY, ":", ">"),
-    "dirl": Look(YELLOW, "-.", "h"),
+    name + variant: Look(_NAMED[colour], dashes, mark)
+    for name, method in LEARNERS.items()
+    for variant, colour, dashes, mark in method.looks
 }
-_COLOURS = (VERMILION, BLUE, GREEN, ORANGE, PURPLE, SKY, YELLOW, BLACK, WINE)
-_OTHERS = [Look(c, d, m) for d in ("-", "--", ":") for c, m in zip(_COLOURS, "o^PsD<h*p", strict=True)]
+_OTHERS = [Look(c, d, m) for d in ("-", "--", ":") for c, m in zip(_NAMED.values(), "o^PsD<h*p", strict=True)]
 RULES: dict[Any, Any] = {
     "font.size": 10,
     "font.family": "DejaVu Sans",
@@ -73,7 +68,7 @@ def looks(names: list[str]) -> dict[str, Look]:
     taken = {LOOKS[name] for name in names if name in LOOKS}
     colours = {look.colour for look in taken}
     fresh = sorted((look for look in _OTHERS if look not in taken), key=lambda look: (look.dashes != "-", look.colour in colours))
-    free = iter(fresh * (1 + len(names) // len(_COLOURS)))
+    free = iter(fresh * (1 + len(names) // len(_NAMED)))
     return {name: LOOKS[name] if name in LOOKS else next(free) for name in names}
 
 

@@ -130,9 +130,10 @@ class Api:
                 rows.append({"name": name, "error": str(fault)})
         if len(self.rows) > 2 * MAX_RUNS:
             self.rows = {path: self.rows[path] for path in listing.values() if path in self.rows}
-        learners = {name: entry.about for name, entry in LEARNERS.items() if entry.tabular}
+        learners = {name: method.about for name, method in LEARNERS.items() if method.tabular}
+        preferred = next(name for name, method in LEARNERS.items() if method.default_for == "tables")
         figures = [{"name": f.name, "about": f.about, "script": f.script} for f in FIGURES.values() if f.of == "runs"]
-        return {"runs": rows, "chosen": self.chosen, "learners": learners, "preferred": "scout", "figures": figures}
+        return {"runs": rows, "chosen": self.chosen, "learners": learners, "preferred": preferred, "figures": figures}
 
     def _row(self, path: Path) -> dict[str, Any]:
         """What a run is about and whether it has ended; its files are read again when one of them has changed."""

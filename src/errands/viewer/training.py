@@ -111,7 +111,7 @@ class PageTrainer:
 
 def training_request(body: Any) -> tuple[str, str, int, int]:
     """Text, learner, steps and seed of a request to train."""
-    text, learner = body.get("text"), body.get("learner", "qcorm")
+    text, learner = body.get("text"), body.get("learner")
     steps, seed = body.get("steps", 50_000), body.get("seed", 0)
     if not isinstance(text, str) or not isinstance(learner, str) or type(steps) is not int or type(seed) is not int:
         raise ConfigError("a request to train has a text, a learner's name, and whole numbers of steps and seed")

@@ -12,6 +12,7 @@ METHODS = (
         Form("errands.learners.dirl.deep:DeepDiRL", f"{_SETTINGS}:DeepDiRLConfig", f"{_SETTINGS}:DEEP"),
         machine="agenda",
         evaluated_at_end=True,
+        looks=(("", "yellow", "-.", "h"),),
         order=7,
     ),
 )

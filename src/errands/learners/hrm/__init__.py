@@ -15,5 +15,6 @@ METHODS = (
     Method(
         "hrm", "options for machine transitions under a controller", "Section 5, baselines", _TABULAR, _DEEP,
         machines=("agenda", "boolean"), per_state=(0.3, 3), order=3,
+        looks=((" agenda", "green", "-", "P"), (" boolean", "green", ":", "X")),
     ),
 )  # fmt: skip

@@ -12,6 +12,12 @@ _TABULAR = Form(
     "errands.learners.qcorm.tabular:QCoRM", "errands.learners.qcorm.settings:QCoRMConfig", "errands.learners.qcorm.settings:TABULAR"
 )
 METHODS = (
-    Method("qcorm", "the paper's method on the coupled machine", "Section 4", _TABULAR, _DEEP, machine="coupled", order=4),
-    Method("qcorm-0", "QCoRM without joint optimisation", "Section 4", _TABULAR, _DEEP, machine="coupled", order=5),
-)
+    Method(
+        "qcorm", "the paper's method on the coupled machine", "Section 4", _TABULAR, _DEEP, machine="coupled",
+        looks=(("", "vermilion", "-", "o"), (" printed", "wine", "-.", "p")), order=4,
+    ),
+    Method(
+        "qcorm-0", "QCoRM without joint optimisation", "Section 4", _TABULAR, _DEEP, machine="coupled",
+        looks=(("", "orange", "--", "s"),), order=5,
+    ),
+)  # fmt: skip

@@ -16,6 +16,6 @@ _TABULAR = Form(
 METHODS = (
     Method(
         "qcorm-plus", "ours: exact orders from learnt values", "", _TABULAR, _DEEP,
-        machine="coupled", default_for="networks", order=6,
+        machine="coupled", default_for="networks", looks=(("", "purple", "-", "D"),), order=6,
     ),
 )  # fmt: skip

@@ -18,10 +18,11 @@ METHODS = tuple(
         _DEEP,
         machines=("agenda", "boolean"),
         per_state=per_state,
+        looks=((" agenda", colour, "-", marks[0]), (" boolean", colour, ":", marks[1])),
         order=order,
     )
-    for name, about, learner, per_state, order in (
-        ("qrm", "Q-learning over world x machine", "QRM", None, 1),
-        ("crm", "QRM with counterfactual steps in every machine state", "CRM", (0.2, 1), 2),
+    for name, about, learner, per_state, colour, marks, order in (
+        ("qrm", "Q-learning over world x machine", "QRM", None, "sky", "<>", 1),
+        ("crm", "QRM with counterfactual steps in every machine state", "CRM", (0.2, 1), "blue", "^v", 2),
     )
 )

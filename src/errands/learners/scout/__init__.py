@@ -11,6 +11,7 @@ METHODS = (
         default_steps=20_000,
         stops_when_proved=True,
         default_for="tables",
+        looks=(("", "black", "-", "*"),),
         order=8,
     ),
 )
