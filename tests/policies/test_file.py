@@ -399,6 +399,19 @@ def test_a_policy_file_acts_in_every_situation_as_the_run_does(
     env.close()
 
 
+LAKE = {"goal": [15]}
+
+
+@pytest.mark.parametrize("learner", ["crm", "hrm", "qcorm", "qcorm-plus", "scout"])
+@pytest.mark.parametrize("steps", [50, 5_000])
+def test_machines_without_subtasks_and_learners_that_know_nothing_yet_are_written(tmp_path: Path, learner: str, steps: int) -> None:
+    """FrozenLake, whose moves slip: in every cell what the run's own policy does."""
+    run = errands.train(errands.Task.from_env("FrozenLake-v1", LAKE, "goal"), learner, steps=steps)
+    robot, agent = read_policy(run.export(tmp_path / "p")), run.agent()
+    assert not run.task.machine.subtasks
+    assert [robot.act(cell) for cell in range(16)] == [agent.act(cell) for cell in range(16)]
+
+
 @pytest.mark.parametrize(("name", "learner"), [("office-6", "scout"), ("delivery-3", "scout"), ("office-6", "qcorm-plus")])
 def test_of_a_machine_too_large_for_a_table_the_file_holds_the_way_and_leads_back_to_it(
     tmp_path: Path, name: str, learner: str

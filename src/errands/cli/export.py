@@ -28,9 +28,9 @@ class Arguments:
     as_: Literal["policy"] | None = None
     """policy: one file that numpy alone acts by (errands.read_policy)."""
     output: Path | None = None
-    """Where the policy is written; RUN.safetensors unless said otherwise."""
+    """Where the policy is written; default: RUN.safetensors."""
     seed: int | None = None
-    """Which seed; the first that was trained unless said otherwise."""
+    """Which seed; default: the first that was trained."""
 
 
 def run(arguments: Arguments) -> Answer:

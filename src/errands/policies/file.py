@@ -380,15 +380,15 @@ class NetworkPolicy:
 
     def act(self, seen: Any, machine_state: State, memory: Hashable) -> tuple[Any, Hashable]:
         """The greedy action, and what to remember: as learners.deep.learner.DeepPolicy does."""
-        before, inner, held, since = memory if isinstance(memory, tuple) else (None, None, 0, 0)
-        row, inner = self.states.locate(machine_state, inner)
-        if before is not None and before != machine_state:
-            since = 0
-        inputs = np.array([row or 0, held, since], np.int32)
+        previous, order, current_head, head_steps = memory if isinstance(memory, tuple) else (None, None, 0, 0)
+        row, order = self.states.locate(machine_state, order)
+        if previous is not None and previous != machine_state:
+            head_steps = 0
+        inputs = np.array([row or 0, current_head, head_steps], np.int32)
         action, head = self.program(self.interface.row(seen), *inputs)
         # Steps with this head in hand and this machine state; a change of either begins anew.
-        since = (since if int(head) == held else 0) + 1
-        return self.interface.action(action), (machine_state, inner, int(head), since)
+        head_steps = (head_steps if int(head) == current_head else 0) + 1
+        return self.interface.action(action), (machine_state, order, int(head), head_steps)
 
 
 class EdgePolicy:

@@ -98,7 +98,7 @@ class NearestPolicy:
 
 @dataclass(frozen=True)
 class OptionPolicy:
-    """A controller over options; the memory is the option in hand, since when, and the machine state it began in."""
+    """A controller over options; the memory is the option in hand, for how long, and the machine state it began in."""
 
     states: MachineStates
     first: NDArray[np.int32] = field(repr=False)
@@ -111,15 +111,15 @@ class OptionPolicy:
 
     def act(self, world_state: int, machine_state: State, memory: Hashable) -> tuple[int, Hashable]:
         """The action of the option in hand, or of a new one when it has ended."""
-        option, since, begun, inner = memory if isinstance(memory, tuple) else (-1, 0, None, None)
-        i, inner = self.states.locate(machine_state, inner)
+        option, option_steps, begun_in, order = memory if isinstance(memory, tuple) else (-1, 0, None, None)
+        i, order = self.states.locate(machine_state, order)
         # A machine state that was never met, or that offers no option.
         if i is None or self.first[i] == self.first[i + 1]:
-            return 0, (-1, 0, None, inner)
+            return 0, (-1, 0, None, order)
         # The same three ends as in training: by the machine, by the option's own limit, and by the episode.
-        if option < 0 or begun != i or since >= self.option_limit:
-            option, since = int(self.controller[world_state, i]), 0
-        return int(self.actions[world_state, option]), (option, since + 1, i, inner)
+        if option < 0 or begun_in != i or option_steps >= self.option_limit:
+            option, option_steps = int(self.controller[world_state, i]), 0
+        return int(self.actions[world_state, option]), (option, option_steps + 1, i, order)
 
     def exported(self) -> Exported:
         """What a policy file holds of it."""
@@ -158,13 +158,14 @@ class ObjectivePolicy:
 
     def exported(self) -> Exported:
         """What a policy file holds of it."""
-        words = range(-(-len(self.stepper.machine.subtasks) // 64))
+        words = -(-len(self.stepper.machine.subtasks) // 64)
         labels = list(self.steps_to_go)
+        masks = [mask >> 64 * word & _WORD for _, mask, _ in labels for word in range(words)]
         return {"kind": "objectives", "objectives": list(self.objectives)}, {
             "actions": self.actions,
             "numeric": np.array([u for u, _, _ in labels], np.int32),
             # There may be more than 64 subtasks: a mask is stored as words of 64 bits, the lowest first.
-            "mask": np.array([[mask >> 64 * w & _WORD for w in words] for _, mask, _ in labels], np.uint64),
+            "mask": np.array(masks, np.uint64).reshape(len(labels), words),
             "objective": np.array([self.objectives.index(k) for _, _, k in labels], np.int32),
             "steps": np.array(list(self.steps_to_go.values()), np.float64),
         }
