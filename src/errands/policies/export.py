@@ -23,7 +23,7 @@ from errands.oracle.episode import Policy, TaskStepper
 from errands.policies.agent import numbering_of, observation_form, spaces_of
 from errands.policies.file import KIND, NO_CHECKSUM
 from errands.policies.tables import MachinePolicy, MachineStates, NearestPolicy
-from errands.tables import RUNNING
+from errands.tables import FAILURE, RUNNING
 from errands.tasks.task import Task
 from errands.worlds.base import Numbered, Observed, numbered
 from errands.worlds.gymnasium.rules import InBox, InDisc, InStates, Rule
@@ -56,7 +56,8 @@ def policy_bytes(task: Task, policy: Any, most: int = MAX_SITUATIONS) -> bytes:
             table = _way_table(task, policy, most)
             covers = (
                 f"the {len(table.states.index):,} machine states of the policy's way; off the way the shortest way back to it, and "
-                "in another machine state what is done in the nearest one (the same numeric state, the fewest other subtasks)"
+                "in another machine state what is done in the nearest one (what is done there next is still to be done, the same "
+                "numeric state, the fewest other subtasks)"
             )
         fields, arrays = table.exported()
     if numbering is not None and "states" in numbering:
@@ -128,10 +129,14 @@ def _full_table(task: Task, policy: Policy, states: list[State], worlds: int) ->
     return MachinePolicy(np.array(actions, np.int32), _machine_states(task, states))
 
 
-def _reachable(task: Task, policy: Policy, most: int) -> dict[tuple[int, State], int]:
-    """The situations that a policy can get into, from every start and by every outcome, with its actions."""
+def _reachable(task: Task, policy: Policy, most: int) -> tuple[dict[tuple[int, State], int], dict[State, int]]:
+    """The situations that a policy can get into, from every start and by every outcome, with its actions.
+
+    Then the machine states of these, with the mask of the subtasks that are completed in them.
+    """
     task_stepper = TaskStepper(task)
     reached: dict[tuple[int, State], int] = {}
+    completed: dict[State, int] = {}
     waiting = [(int(s), task_stepper.stepper.start) for s in reversed(task_stepper.table.starts.tolist())]
     while waiting:
         here = waiting.pop()
@@ -143,16 +148,18 @@ def _reachable(task: Task, policy: Policy, most: int) -> dict[tuple[int, State],
         # Differences of cumulative probabilities are those of the outcomes; only possible outcomes are followed.
         for outcome in np.flatnonzero(np.diff(task_stepper.table.cumulative[here[0], action], prepend=0.0) > 0):
             result = task_stepper.step(*here, action, int(outcome))
+            if result.status != FAILURE:
+                completed[here[1]] = completed.get(here[1], 0) | here[1][1] & ~result.machine_state[1]
             if result.status == RUNNING:
                 waiting.append((result.world_state, result.machine_state))
-    return reached
+    return reached, completed
 
 
 def _way_table(task: Task, policy: Policy, most: int) -> NearestPolicy:
     """The situations that a policy gets into, and in every machine state of them the shortest ways back."""
     if task.finite is None:
         raise TaskError(f"the machine has too many states for {most:,} situations; keep the run folder instead")
-    reached, task_stepper = _reachable(task, policy, most), TaskStepper(task)
+    (reached, completed), task_stepper = _reachable(task, policy, most), TaskStepper(task)
     states = list(dict.fromkeys(state for _, state in reached))
     worlds, choices = task_stepper.table.next.shape[:2]
     if len(states) * worlds > most:
@@ -172,7 +179,7 @@ def _way_table(task: Task, policy: Policy, most: int) -> NearestPolicy:
                 if actions[row, origin] < 0:
                     actions[row, origin] = action
                     waiting.append(origin)
-    return NearestPolicy(np.maximum(actions, 0), _machine_states(task, states))
+    return NearestPolicy(np.maximum(actions, 0), _machine_states(task, states), tuple(completed.get(state, 0) for state in states))
 
 
 def _machine_states(task: Task, states: list[State]) -> MachineStates:

@@ -342,7 +342,9 @@ def _read_actions(about: About, arrays: Mapping[str, Array], machine: NumericRM,
 def _read_nearest(about: About, arrays: Mapping[str, Array], machine: NumericRM, interface: _Interface) -> NearestPolicy:
     policy = _read_actions(about, arrays, machine, interface)
     _require(len(policy.actions) > 0 and not policy.states.ordered, "there is no way")
-    return NearestPolicy(policy.actions, policy.states)
+    completed = tuple(_int(mask, "a mask", 0, (1 << len(machine.subtasks)) - 1) for mask in about["completed"])
+    _require(len(completed) == len(policy.actions), "machine states and what is completed in them differ")
+    return NearestPolicy(policy.actions, policy.states, completed)
 
 
 def _read_options(about: About, arrays: Mapping[str, Array], machine: NumericRM, interface: _Interface) -> OptionPolicy:

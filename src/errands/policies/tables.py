@@ -73,12 +73,15 @@ class MachinePolicy:
 class NearestPolicy:
     """The machine states of a way; in any other it acts as in the nearest one that the way has.
 
-    That is one with the same numeric state, if there is any, and of those the first that differs in the fewest subtasks.
+    What the way does next there must still be to be done; of such machine states one with the same numeric state, if there
+    is any, and of those the first that differs in the fewest subtasks.
     """
 
     actions: Actions = field(repr=False)
     """[U, S]."""
     states: MachineStates
+    completed: tuple[int, ...] = field(repr=False)
+    """By machine state the mask of the subtasks that the way completes there."""
 
     def act(self, world_state: int, machine_state: State, memory: Hashable) -> tuple[int, Hashable]:
         """The action of the way's own machine state, or of the nearest one; nothing is remembered."""
@@ -88,12 +91,16 @@ class NearestPolicy:
     def nearest(self, machine_state: State) -> int:
         """The number of the way's machine state that is most like another one."""
         u, mask = machine_state
-        index = self.states.index
-        return index[min(index, key=lambda other: (other[0] != u, (other[1] ^ mask).bit_count()))]
+
+        def distance(entry: tuple[State, int]) -> tuple[bool, bool, int]:
+            (numeric, remaining), i = entry
+            return bool(self.completed[i] & ~mask), numeric != u, (remaining ^ mask).bit_count()
+
+        return min(self.states.index.items(), key=distance)[1]
 
     def exported(self) -> Exported:
         """What a policy file holds of it."""
-        return {"kind": "nearest", **self.states.exported()}, {"actions": self.actions}
+        return {"kind": "nearest", **self.states.exported(), "completed": list(self.completed)}, {"actions": self.actions}
 
 
 @dataclass(frozen=True)
