@@ -107,7 +107,7 @@ def _table(rows: list[Summary]) -> Table:
 def _lengths(row: Summary) -> tuple[str, str]:
     """Median and quartiles of the final lengths; expected steps behind a ~ where the policies of half the seeds may fail."""
     if row.expected is not None and row.final.values[1] is None:
-        low, median, high = ("endless" if x is None else f"{x:,.4g}" for x in row.expected.values)
+        low, median, high = (f"{x:,.4g}" for x in (row.expected.low, row.expected.median, row.expected.high))
         return f"~{median}", f"{low}-{high}"
     low, median, high = (_number(x, "fails") for x in row.final.values)
     return median, median if low == high == "fails" else f"{low}-{high}"

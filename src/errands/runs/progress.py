@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import shutil
 import sys
 import threading
@@ -228,5 +227,4 @@ def _write(writer: Any, evaluation: Evaluation) -> None:
         "evaluation/reward": float(evaluation.total_reward),
     }
     for tag, number in numbers.items():
-        if math.isfinite(number):  # a policy that may never end has no length to draw
-            writer.add_scalar(tag, number, evaluation.step)
+        writer.add_scalar(tag, number, evaluation.step)

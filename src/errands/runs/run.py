@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -160,7 +159,7 @@ def final(evaluations: Sequence[Evaluation], best: float | None) -> dict[str, An
         "final_success_low": last.success_low, "final_success_high": last.success_high,
     }  # fmt: skip
     return {
-        "final_length": last.episode_length if math.isfinite(last.episode_length) else None,
+        "final_length": last.episode_length,
         "final_success": last.success,
         "final_episodes": last.episodes,
         **{name: value for name, value in ends.items() if value is not None},
