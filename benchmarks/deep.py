@@ -27,12 +27,12 @@ import jax
 import numpy as np
 
 from errands.learners import LEARNERS
-from errands.learners.deep import device, host, network
-from errands.learners.deep.agents import agent_of
-from errands.learners.deep.host import HostTeam
-from errands.learners.deep.host_envs import HalfCheetahEnvs, HostEnvs
-from errands.learners.deep.machine import machine_arrays
-from errands.learners.deep.team import Team, team_of
+from errands.learners.engines.deep import device, host, network
+from errands.learners.engines.deep.agents import agent_of
+from errands.learners.engines.deep.host import HostTeam
+from errands.learners.engines.deep.host_envs import HalfCheetahEnvs, HostEnvs
+from errands.learners.engines.deep.machine import machine_arrays
+from errands.learners.engines.deep.team import Team, team_of
 from errands.learners.presets import deep_preset
 from errands.tasks import load
 

@@ -27,8 +27,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 import jax
 import jax.numpy as jnp
 
-from errands.learners.deep.network import Headed
-from errands.learners.deep.team import Team, team_of
+from errands.learners.engines.deep.network import Headed
+from errands.learners.engines.deep.team import Team, team_of
 from errands.learners.presets import deep_preset
 from errands.tasks import load
 

@@ -16,7 +16,7 @@ from typing import Any
 import jax
 from strangers import task_of
 
-from errands.learners.deep.team import Team, team_of
+from errands.learners.engines.deep.team import Team, team_of
 from errands.learners.presets import config_of
 
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from errands.errors import StoreError
 from errands.learners.base import Learner, Saved
-from errands.learners.deep.learner import DeepLearner
 from errands.learners.dirl.deep import DeepDiRL
+from errands.learners.engines.deep.learner import DeepLearner
 from errands.learners.presets import deep_preset
 from errands.tasks import Task, load
 

@@ -25,10 +25,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from errands.learners.deep.agent import decide
-from errands.learners.deep.config import DeepConfig
-from errands.learners.deep.host_envs import senses_of
-from errands.learners.deep.team import team_of
+from errands.learners.engines.deep.agent import decide
+from errands.learners.engines.deep.config import DeepConfig
+from errands.learners.engines.deep.host_envs import senses_of
+from errands.learners.engines.deep.team import team_of
 from errands.learners.schedule import Schedule
 from errands.tasks.task import Task
 

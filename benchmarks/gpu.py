@@ -72,7 +72,7 @@ class Job:
 
 def team_of_job(job: Job) -> Any:
     """The team of a job, untrained."""
-    from errands.learners.deep.team import team_of
+    from errands.learners.engines.deep.team import team_of
     from errands.learners.presets import deep_preset
     from errands.tasks import load
 

@@ -180,7 +180,7 @@ Tell = Callable[..., None]
 
 def ours(name: str, run: str, seeds: list[int], steps: int, every: int, tell: Tell) -> None:
     """Train one of our learners, with settings behind slashes, and tell its scores; several seeds as one team."""
-    from errands.learners.deep.learner import DeepTeam
+    from errands.learners.engines.deep.learner import DeepTeam
     from errands.learners.presets import config_of
 
     learner, *words = run.split("/")
@@ -198,7 +198,7 @@ def expected(team: Any) -> list[dict[str, float]]:
     import jax
     import numpy as np
 
-    from errands.learners.deep.host_envs import host_envs_of
+    from errands.learners.engines.deep.host_envs import host_envs_of
 
     low, envs = team.agent.low, host_envs_of(team.agent.machine, team.seeds)
 

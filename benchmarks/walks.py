@@ -67,6 +67,6 @@ def walked(words: list[str]) -> list[str]:
 if __name__ == "__main__":
     for title, words in WALKS.items():
         files = walked(words)
-        print(f"{title}: {len(files)} files, {sum('learners/deep/' in f for f in files)} of them in learners/deep")
+        print(f"{title}: {len(files)} files, {sum('learners/engines/deep/' in f for f in files)} of them in learners/deep")
         if "--list" in sys.argv:
             print("  " + " ".join(files))

@@ -13,7 +13,7 @@ import pytest
 from errands.features import holds, substitute
 from errands.kernels.stepping import advance, completes
 from errands.learners import make_learner
-from errands.learners.deep.machine import machine_arrays
+from errands.learners.engines.deep.machine import machine_arrays
 from errands.machines import NumericRM, Stepper, couple, unfold_agenda, unfold_boolean
 from errands.machines.counting import objectives
 from errands.machines.lower import lower

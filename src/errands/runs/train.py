@@ -42,7 +42,7 @@ from errands.worlds.base import Observed
 from errands.worlds.imports import NAMELESS
 
 if TYPE_CHECKING:
-    from errands.learners.deep.learner import DeepTeam
+    from errands.learners.engines.deep.learner import DeepTeam
 
 TRACEBACK = "traceback.txt"
 
@@ -177,8 +177,8 @@ def learners_of(request: Request, seeds: Sequence[int], learner: Learner | None 
     """The untrained learners of seeds that train together: a team, or one alone (`learner`, where it was built already)."""
     if request.team < 2:
         return SingleSeed(learner or request.new_learner(seeds[0]))
-    from errands.learners.deep.config import DeepConfig
-    from errands.learners.deep.learner import DeepTeam
+    from errands.learners.engines.deep.config import DeepConfig
+    from errands.learners.engines.deep.learner import DeepTeam
 
     if not isinstance(request.config, DeepConfig):
         raise StoreError(f"run.json asks for a team of '{request.learner}', and only deep learners train in teams")

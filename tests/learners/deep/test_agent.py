@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from errands.learners.deep.agent import NoHighLevel, Position, WorldStep
-from errands.learners.deep.agents import agent_of
-from errands.learners.deep.host_envs import Spaces
-from errands.learners.deep.machine import machine_arrays
+from errands.learners.engines.deep.agent import NoHighLevel, Position, WorldStep
+from errands.learners.engines.deep.agents import agent_of
+from errands.learners.engines.deep.host_envs import Spaces
+from errands.learners.engines.deep.machine import machine_arrays
 from errands.learners.presets import deep_preset
 from errands.tasks import load
 

@@ -5,13 +5,13 @@ import dataclasses
 import pytest
 
 from errands.errors import ConfigError, TaskError, UnknownName
-from errands.learners.deep.agent import NoHighLevel
-from errands.learners.deep.agents import agent_of, headed
-from errands.learners.deep.config import DeepConfig
-from errands.learners.deep.ddqn import DDQN
-from errands.learners.deep.host_envs import Spaces
-from errands.learners.deep.machine import machine_arrays
-from errands.learners.deep.td3 import TD3
+from errands.learners.engines.deep.agent import NoHighLevel
+from errands.learners.engines.deep.agents import agent_of, headed
+from errands.learners.engines.deep.config import DeepConfig
+from errands.learners.engines.deep.ddqn import DDQN
+from errands.learners.engines.deep.host_envs import Spaces
+from errands.learners.engines.deep.machine import machine_arrays
+from errands.learners.engines.deep.td3 import TD3
 from errands.learners.hrm.deep import Controller
 from errands.learners.presets import deep_preset
 from errands.learners.qcorm.deep import Bandit

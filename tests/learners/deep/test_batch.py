@@ -5,11 +5,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from errands.learners.deep.batch import Batch, Extra, OverHeads, RowShape, expand, expand_far, rule_arrays, within
-from errands.learners.deep.config import DeepConfig
-from errands.learners.deep.ddqn import DDQN
-from errands.learners.deep.machine import machine_arrays
-from errands.learners.deep.td3 import TD3
+from errands.learners.engines.deep.batch import (
+    Batch,
+    Extra,
+    OverHeads,
+    RowShape,
+    expand,
+    expand_far,
+    rule_arrays,
+    within,
+)
+from errands.learners.engines.deep.config import DeepConfig
+from errands.learners.engines.deep.ddqn import DDQN
+from errands.learners.engines.deep.machine import machine_arrays
+from errands.learners.engines.deep.td3 import TD3
 from errands.learners.hrm.deep import by_option, options_of
 from errands.learners.hrm.settings import DeepHRMConfig
 from errands.learners.qcorm.deep import by_objective

@@ -6,8 +6,8 @@ import pytest
 
 from errands.errors import ConfigError, UnknownName
 from errands.learners import LEARNERS
-from errands.learners.deep.config import DeepConfig
 from errands.learners.dirl.settings import DeepDiRLConfig
+from errands.learners.engines.deep.config import DeepConfig
 from errands.learners.hrm.settings import DeepHRMConfig
 from errands.learners.method import loaded
 from errands.learners.presets import PRESETS, deep_preset

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from errands.errors import ConfigError
-from errands.learners.deep.batch import RowShape, expand_far, rule_arrays
-from errands.learners.deep.config import DeepConfig
-from errands.learners.deep.machine import machine_arrays
+from errands.learners.engines.deep.batch import RowShape, expand_far, rule_arrays
+from errands.learners.engines.deep.config import DeepConfig
+from errands.learners.engines.deep.machine import machine_arrays
 from errands.learners.presets import deep_preset
 from errands.learners.qcorm_plus.contexts import OverContexts, moves_left
 from errands.learners.qcorm_plus.settings import DeepPlusConfig

@@ -5,10 +5,10 @@ import numpy as np
 import optax
 import pytest
 
-from errands.learners.deep.batch import Batch
-from errands.learners.deep.config import DeepConfig
-from errands.learners.deep.ddqn import DDQN, annealed, explored
-from errands.learners.deep.network import through
+from errands.learners.engines.deep.batch import Batch
+from errands.learners.engines.deep.config import DeepConfig
+from errands.learners.engines.deep.ddqn import DDQN, annealed, explored
+from errands.learners.engines.deep.network import through
 
 CONFIG = DeepConfig(width=16, depth=2, alpha=1e-2, polyak=0.25, batch=8, warmup=1, gamma=0.9)
 LOW = DDQN.of(3, 1, 4, CONFIG)

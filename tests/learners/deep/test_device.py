@@ -7,12 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from errands.learners.deep import device
-from errands.learners.deep.agents import agent_of
-from errands.learners.deep.device import CHUNK, advance, device_world, greedy_episodes, launch, randoms
-from errands.learners.deep.host_envs import Spaces
-from errands.learners.deep.machine import machine_arrays
-from errands.learners.deep.team import keys_of
+from errands.learners.engines.deep import device
+from errands.learners.engines.deep.agents import agent_of
+from errands.learners.engines.deep.device import CHUNK, advance, device_world, greedy_episodes, launch, randoms
+from errands.learners.engines.deep.host_envs import Spaces
+from errands.learners.engines.deep.machine import machine_arrays
+from errands.learners.engines.deep.team import keys_of
 from errands.learners.presets import deep_preset
 from errands.tasks import Task, load
 

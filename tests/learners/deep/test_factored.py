@@ -3,9 +3,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from errands.learners.deep.batch import RowShape
-from errands.learners.deep.machine import machine_arrays
-from errands.learners.deep.team import team_of
+from errands.learners.engines.deep.batch import RowShape
+from errands.learners.engines.deep.machine import machine_arrays
+from errands.learners.engines.deep.team import team_of
 from errands.learners.qcorm_plus.contexts import OverContexts
 from errands.learners.qcorm_plus.deep import FactoredDDQN, FactoredTD3
 from errands.learners.qcorm_plus.settings import DeepPlusConfig

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from errands.errors import TaskError
-from errands.learners.deep import host
-from errands.learners.deep.host_envs import host_envs_of
-from errands.learners.deep.machine import machine_arrays
-from errands.learners.deep.team import team_of
+from errands.learners.engines.deep import host
+from errands.learners.engines.deep.host_envs import host_envs_of
+from errands.learners.engines.deep.machine import machine_arrays
+from errands.learners.engines.deep.team import team_of
 from errands.learners.presets import deep_preset
 from errands.tasks import load
 from errands.tasks.task import Task

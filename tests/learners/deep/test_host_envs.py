@@ -3,9 +3,16 @@ import numpy as np
 import pytest
 
 from errands.errors import StoreError, TaskError
-from errands.learners.deep import host_envs
-from errands.learners.deep.host_envs import EpisodeCounter, HalfCheetahEnvs, HostEnvs, HostStep, host_envs_of, senses_of
-from errands.learners.deep.machine import machine_arrays
+from errands.learners.engines.deep import host_envs
+from errands.learners.engines.deep.host_envs import (
+    EpisodeCounter,
+    HalfCheetahEnvs,
+    HostEnvs,
+    HostStep,
+    host_envs_of,
+    senses_of,
+)
+from errands.learners.engines.deep.machine import machine_arrays
 from errands.tasks import load
 
 

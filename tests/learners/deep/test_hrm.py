@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from errands.learners.deep.agent import Note
+from errands.learners.engines.deep.agent import Note
 from errands.learners.hrm.deep import Controller
 from errands.learners.hrm.settings import DeepHRMConfig
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from errands.errors import ConfigError, StoreError
-from errands.learners.deep.learner import DeepLearner, DeepTeam, policy_of
-from errands.learners.deep.team import team_of
+from errands.learners.engines.deep.learner import DeepLearner, DeepTeam, policy_of
+from errands.learners.engines.deep.team import team_of
 from errands.learners.presets import deep_preset
 from errands.oracle.episode import walk
 from errands.tasks import load

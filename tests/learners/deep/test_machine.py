@@ -1,7 +1,7 @@
 import pytest
 
 from errands.errors import TaskError
-from errands.learners.deep.machine import labels_of, machine_arrays
+from errands.learners.engines.deep.machine import labels_of, machine_arrays
 from errands.tasks import load
 from errands.tasks.phrases import any_order
 from errands.tasks.task import Task

@@ -4,7 +4,7 @@ import numpy as np
 import optax
 import pytest
 
-from errands.learners.deep.network import (
+from errands.learners.engines.deep.network import (
     Convolution,
     Factored,
     Headed,

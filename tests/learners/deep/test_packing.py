@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from errands.learners.deep.packing import SMALL, Layout
+from errands.learners.engines.deep.packing import SMALL, Layout
 
 SHAPES = st.lists(st.integers(0, 4), max_size=3)
 TYPES = st.sampled_from(["float32", "int32", "uint32", "bool"])

@@ -3,8 +3,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from errands.learners.deep.agent import Note
-from errands.learners.deep.machine import machine_arrays
+from errands.learners.engines.deep.agent import Note
+from errands.learners.engines.deep.machine import machine_arrays
 from errands.learners.qcorm.deep import Bandit
 from errands.learners.qcorm.settings import DeepQCoRMConfig
 from errands.tasks import load

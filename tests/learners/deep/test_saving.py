@@ -11,7 +11,7 @@ import pytest
 
 from errands.errors import StoreError
 from errands.learners.base import SavedArray, checked
-from errands.learners.deep.learner import DeepLearner
+from errands.learners.engines.deep.learner import DeepLearner
 from errands.learners.presets import deep_preset
 from errands.tasks import load
 from errands.worlds.saving import from_json, to_json

@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from errands.learners.deep.batch import Batch
-from errands.learners.deep.config import DeepConfig
-from errands.learners.deep.ddqn import DDQN
-from errands.learners.deep.standardised import FARTHEST, Scale, Standardised
+from errands.learners.engines.deep.batch import Batch
+from errands.learners.engines.deep.config import DeepConfig
+from errands.learners.engines.deep.ddqn import DDQN
+from errands.learners.engines.deep.standardised import FARTHEST, Scale, Standardised
 
 DRAW = np.random.default_rng(5)
 

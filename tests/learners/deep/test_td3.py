@@ -6,12 +6,12 @@ import numpy as np
 import optax
 import pytest
 
-from errands.learners.deep.batch import Batch
-from errands.learners.deep.config import DeepConfig
-from errands.learners.deep.device import randoms
-from errands.learners.deep.network import through
-from errands.learners.deep.td3 import TD3, noisy
-from errands.learners.deep.team import team_of
+from errands.learners.engines.deep.batch import Batch
+from errands.learners.engines.deep.config import DeepConfig
+from errands.learners.engines.deep.device import randoms
+from errands.learners.engines.deep.network import through
+from errands.learners.engines.deep.td3 import TD3, noisy
+from errands.learners.engines.deep.team import team_of
 from errands.learners.presets import deep_preset
 from errands.tasks import load
 

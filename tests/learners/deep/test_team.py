@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from errands.errors import ConfigError, StoreError, TaskError
-from errands.learners.deep import methods
-from errands.learners.deep.config import DeepConfig
-from errands.learners.deep.team import team_of
+from errands.learners.engines.deep import methods
+from errands.learners.engines.deep.config import DeepConfig
+from errands.learners.engines.deep.team import team_of
 from errands.learners.presets import deep_preset
 from errands.tasks import load
 
@@ -92,5 +92,5 @@ def test_water_trains_and_evaluates_on_the_device():
 
 def test_a_team_needs_no_compiler_of_tables():
     """Machines that train networks may have no numba (benchmarks/gpu.py)."""
-    code = "import sys; sys.modules['numba'] = None; import errands.learners.deep.team"
+    code = "import sys; sys.modules['numba'] = None; import errands.learners.engines.deep.team"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -10,9 +10,9 @@ import pytest
 
 import errands
 from errands.errors import ConfigError, TaskError
-from errands.learners.deep.host_envs import APART, host_envs_of
-from errands.learners.deep.machine import machine_arrays
-from errands.learners.deep.team import team_of
+from errands.learners.engines.deep.host_envs import APART, host_envs_of
+from errands.learners.engines.deep.machine import machine_arrays
+from errands.learners.engines.deep.team import team_of
 from errands.learners.presets import deep_preset
 from errands.tasks import load
 from errands.tasks.phrases import any_order

@@ -9,12 +9,12 @@ import pytest
 
 from errands.errors import ConfigError
 from errands.learners import make_learner
-from errands.learners.deep.device import device_world
 from errands.learners.dirl import deep as ground
 from errands.learners.dirl.deep import meaning, roomy, train_many
 from errands.learners.dirl.graph import abstract_graph
 from errands.learners.dirl.settings import DeepDiRLConfig
 from errands.learners.dirl.teams import ELSEWHERE, THERE
+from errands.learners.engines.deep.device import device_world
 from errands.learners.presets import config_of
 from errands.tasks import load
 from errands.tasks.phrases import any_order, avoid, sequence

@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from errands.learners.deep.device import device_world
-from errands.learners.deep.machine import machine_arrays
 from errands.learners.dirl.teams import states_of
+from errands.learners.engines.deep.device import device_world
+from errands.learners.engines.deep.machine import machine_arrays
 from errands.tasks import load
 
 

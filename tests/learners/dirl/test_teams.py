@@ -7,8 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from errands.learners.deep.host_envs import HalfCheetahEnvs, HostEnvs
-from errands.learners.deep.machine import machine_arrays
 from errands.learners.dirl import teams
 from errands.learners.dirl.deep import edge_teams
 from errands.learners.dirl.graph import abstract_graph
@@ -16,6 +14,8 @@ from errands.learners.dirl.settings import DeepDiRLConfig
 from errands.learners.dirl.stepped import stacked, taken
 from errands.learners.dirl.tabular import EdgeJob, Starts
 from errands.learners.dirl.teams import Attempted, DeviceEdges, EdgeEnvs, HostEdges, Meaning, edge_world
+from errands.learners.engines.deep.host_envs import HalfCheetahEnvs, HostEnvs
+from errands.learners.engines.deep.machine import machine_arrays
 from errands.tasks import load
 from errands.tasks.phrases import any_order
 

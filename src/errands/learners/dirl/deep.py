@@ -17,20 +17,20 @@ from jaxtyping import Array
 from numpy.typing import NDArray
 
 from errands.learners.base import Form, Saved, SavedArray
-from errands.learners.deep.agent import DeepAgent, NoHighLevel, ValueLearner
-from errands.learners.deep.batch import OverHeads, RowShape, Rule, rule_arrays
-from errands.learners.deep.ddqn import DDQN
-from errands.learners.deep.device import device_world
-from errands.learners.deep.host_envs import Spaces, host_envs_of, senses_of
-from errands.learners.deep.learner import wall_stopwatch
-from errands.learners.deep.machine import MachineArrays, machine_arrays
-from errands.learners.deep.network import TrainedWeights
-from errands.learners.deep.td3 import TD3, ActorCritic
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph, abstract_graph
 from errands.learners.dirl.settings import DeepDiRLConfig
 from errands.learners.dirl.stepped import check_restorable, check_rows
 from errands.learners.dirl.tabular import CompositionalLearner, Done, EdgeJob, Learnt, Starts, fates
 from errands.learners.dirl.teams import AWAY, ELSEWHERE, THERE, DeviceEdges, EdgeTeams, HostEdges, Meaning, states_of
+from errands.learners.engines.deep.agent import DeepAgent, NoHighLevel, ValueLearner
+from errands.learners.engines.deep.batch import OverHeads, RowShape, Rule, rule_arrays
+from errands.learners.engines.deep.ddqn import DDQN
+from errands.learners.engines.deep.device import device_world
+from errands.learners.engines.deep.host_envs import Spaces, host_envs_of, senses_of
+from errands.learners.engines.deep.learner import wall_stopwatch
+from errands.learners.engines.deep.machine import MachineArrays, machine_arrays
+from errands.learners.engines.deep.network import TrainedWeights
+from errands.learners.engines.deep.td3 import TD3, ActorCritic
 from errands.machines.stepping import State
 from errands.oracle.episode import play, walk
 from errands.policies.program import write_program

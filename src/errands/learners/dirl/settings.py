@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from errands.errors import ConfigError
 from errands.learners.base import LearnerConfig
-from errands.learners.deep.config import DeepConfig
+from errands.learners.engines.deep.config import DeepConfig
 from errands.learners.method import Row
 
 

@@ -18,16 +18,16 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 from numpy.typing import NDArray
 
-from errands.learners.deep.agent import AgentState, DeepAgent
-from errands.learners.deep.device import CHUNK, DeviceWorld, greedy_episode
-from errands.learners.deep.host import HostTeam, decide_all
-from errands.learners.deep.host_envs import HostEnvs, HostStep, Senses
-from errands.learners.deep.network import TrainedWeights
-from errands.learners.deep.td3 import ActorCritic
-from errands.learners.deep.team import DeviceTeam, Team, chosen_device
 from errands.learners.dirl.graph import AbstractEdge
 from errands.learners.dirl.stepped import put, stacked, taken
 from errands.learners.dirl.tabular import Attempts, Done, EdgeJob, Learnt, Starts
+from errands.learners.engines.deep.agent import AgentState, DeepAgent
+from errands.learners.engines.deep.device import CHUNK, DeviceWorld, greedy_episode
+from errands.learners.engines.deep.host import HostTeam, decide_all
+from errands.learners.engines.deep.host_envs import HostEnvs, HostStep, Senses
+from errands.learners.engines.deep.network import TrainedWeights
+from errands.learners.engines.deep.td3 import ActorCritic
+from errands.learners.engines.deep.team import DeviceTeam, Team, chosen_device
 from errands.tables import Draws, Ints
 
 Keys = NDArray[np.uint32]

@@ -3,7 +3,7 @@
 from errands.learners.method import Form, Method
 
 _DEEP = Form(
-    "errands.learners.deep.learner:DeepLearner",
+    "errands.learners.engines.deep.learner:DeepLearner",
     "errands.learners.hrm.settings:DeepHRMConfig",
     "errands.learners.hrm.settings:DEEP",
     "errands.learners.hrm.deep:agent",

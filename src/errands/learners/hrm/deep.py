@@ -12,12 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from errands.learners.deep.agent import DeepAgent, Note
-from errands.learners.deep.agents import headed
-from errands.learners.deep.batch import Extra, Rule, signal_pay
-from errands.learners.deep.host_envs import Spaces
-from errands.learners.deep.machine import MachineArrays
-from errands.learners.deep.network import (
+from errands.learners.engines.deep.agent import DeepAgent, Note
+from errands.learners.engines.deep.agents import headed
+from errands.learners.engines.deep.batch import Extra, Rule, signal_pay
+from errands.learners.engines.deep.host_envs import Spaces
+from errands.learners.engines.deep.machine import MachineArrays
+from errands.learners.engines.deep.network import (
     Layers,
     TrainedWeights,
     descend,

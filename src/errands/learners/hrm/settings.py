@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from errands.learners.deep.config import ENGINE, FULL, LONG_HORIZON, DeepConfig
+from errands.learners.engines.deep.config import ENGINE, FULL, LONG_HORIZON, DeepConfig
 from errands.learners.method import Row
 from errands.learners.qrm.settings import QRMConfig
 

@@ -3,7 +3,7 @@
 from errands.learners.method import Form, Method
 
 _DEEP = Form(
-    "errands.learners.deep.learner:DeepLearner",
+    "errands.learners.engines.deep.learner:DeepLearner",
     "errands.learners.qcorm.settings:DeepQCoRMConfig",
     "errands.learners.qcorm.settings:DEEP",
     "errands.learners.qcorm.deep:agent",

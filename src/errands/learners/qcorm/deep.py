@@ -12,11 +12,11 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from errands.errors import ConfigError
-from errands.learners.deep.agent import DeepAgent, Note
-from errands.learners.deep.agents import headed
-from errands.learners.deep.batch import Extra, Rule, signal_pay
-from errands.learners.deep.host_envs import Spaces
-from errands.learners.deep.machine import MachineArrays
+from errands.learners.engines.deep.agent import DeepAgent, Note
+from errands.learners.engines.deep.agents import headed
+from errands.learners.engines.deep.batch import Extra, Rule, signal_pay
+from errands.learners.engines.deep.host_envs import Spaces
+from errands.learners.engines.deep.machine import MachineArrays
 from errands.learners.qcorm.settings import GROUND_CAPACITY, XI_UNITS, DeepQCoRMConfig
 from errands.learners.schedule import Schedule
 from errands.tables import FAILURE

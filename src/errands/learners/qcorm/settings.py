@@ -7,7 +7,7 @@ from typing import Literal
 
 from errands.errors import ConfigError
 from errands.learners.base import LearnerConfig
-from errands.learners.deep.config import ENGINE, FULL, LONG_HORIZON, DeepConfig
+from errands.learners.engines.deep.config import ENGINE, FULL, LONG_HORIZON, DeepConfig
 from errands.learners.method import Row
 from errands.learners.schedule import schedule_text
 

@@ -3,7 +3,7 @@
 from errands.learners.method import Form, Method
 
 _DEEP = Form(
-    "errands.learners.deep.learner:DeepLearner",
+    "errands.learners.engines.deep.learner:DeepLearner",
     "errands.learners.qcorm_plus.settings:DeepPlusConfig",
     "errands.learners.qcorm_plus.settings:DEEP",
     "errands.learners.qcorm_plus.deep:agent",

@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 from numpy.typing import NDArray
 
-from errands.learners.deep.batch import Extra, RowShape, Terms, payable, walk
-from errands.learners.deep.machine import MachineArrays
+from errands.learners.engines.deep.batch import Extra, RowShape, Terms, payable, walk
+from errands.learners.engines.deep.machine import MachineArrays
 from errands.learners.qcorm_plus.settings import DeepPlusConfig
 from errands.tables import RUNNING, SUCCESS
 

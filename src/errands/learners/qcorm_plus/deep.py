@@ -11,13 +11,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from errands.learners.deep.agent import DeepAgent, NoHighLevel, ValueLearner
-from errands.learners.deep.agents import row_shape, scaled
-from errands.learners.deep.batch import within
-from errands.learners.deep.ddqn import double, explored
-from errands.learners.deep.host_envs import Spaces
-from errands.learners.deep.machine import MachineArrays
-from errands.learners.deep.network import (
+from errands.learners.engines.deep.agent import DeepAgent, NoHighLevel, ValueLearner
+from errands.learners.engines.deep.agents import row_shape, scaled
+from errands.learners.engines.deep.batch import within
+from errands.learners.engines.deep.ddqn import double, explored
+from errands.learners.engines.deep.host_envs import Spaces
+from errands.learners.engines.deep.machine import MachineArrays
+from errands.learners.engines.deep.network import (
     Convolution,
     Factored,
     Layers,
@@ -28,7 +28,15 @@ from errands.learners.deep.network import (
     l1_beyond_one,
     weighted,
 )
-from errands.learners.deep.td3 import NOISE_CLIP, TARGET_NOISE, ActorCritic, actor_critic, actor_loss, improved, noisy
+from errands.learners.engines.deep.td3 import (
+    NOISE_CLIP,
+    TARGET_NOISE,
+    ActorCritic,
+    actor_critic,
+    actor_loss,
+    improved,
+    noisy,
+)
 from errands.learners.qcorm_plus.contexts import ContextBatch, OverContexts
 from errands.learners.qcorm_plus.settings import DeepPlusConfig
 

@@ -4,8 +4,8 @@ from errands.learners.method import Form, Method
 
 _SETTINGS = "errands.learners.qrm.settings"
 _DEEP = Form(
-    "errands.learners.deep.learner:DeepLearner",
-    "errands.learners.deep.config:DeepConfig",
+    "errands.learners.engines.deep.learner:DeepLearner",
+    "errands.learners.engines.deep.config:DeepConfig",
     f"{_SETTINGS}:DEEP",
     "errands.learners.qrm.deep:agent",
 )

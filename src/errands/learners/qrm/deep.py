@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from errands.learners.deep.agent import DeepAgent, NoHighLevel
-from errands.learners.deep.agents import headed
-from errands.learners.deep.batch import Rule, signal_pay
-from errands.learners.deep.config import DeepConfig
-from errands.learners.deep.host_envs import Spaces
-from errands.learners.deep.machine import MachineArrays
+from errands.learners.engines.deep.agent import DeepAgent, NoHighLevel
+from errands.learners.engines.deep.agents import headed
+from errands.learners.engines.deep.batch import Rule, signal_pay
+from errands.learners.engines.deep.config import DeepConfig
+from errands.learners.engines.deep.host_envs import Spaces
+from errands.learners.engines.deep.machine import MachineArrays
 
 
 def by_state(machine: MachineArrays, config: DeepConfig, counterfactual: bool) -> Rule:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from errands.learners.base import LearnerConfig
-from errands.learners.deep.config import ENGINE, LONG_HORIZON
+from errands.learners.engines.deep.config import ENGINE, LONG_HORIZON
 from errands.learners.method import Row
 
 

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from errands.errors import ConfigError
 from errands.learners.base import Form, Saved, SavedArray, refuse
-from errands.learners.deep import device
-from errands.learners.deep.agent import AgentState, DeepAgent, Position, WorldStep, decide
-from errands.learners.deep.host_envs import EpisodeCounter, HostEnvs, HostStep, Senses, host_envs_of
-from errands.learners.deep.packing import Layout, Packed
-from errands.learners.deep.standardised import Standardised
-from errands.learners.deep.td3 import POLICY_DELAY, TD3
-from errands.learners.deep.team import Team, keys_of
+from errands.learners.engines.deep import device
+from errands.learners.engines.deep.agent import AgentState, DeepAgent, Position, WorldStep, decide
+from errands.learners.engines.deep.host_envs import EpisodeCounter, HostEnvs, HostStep, Senses, host_envs_of
+from errands.learners.engines.deep.packing import Layout, Packed
+from errands.learners.engines.deep.standardised import Standardised
+from errands.learners.engines.deep.td3 import POLICY_DELAY, TD3
+from errands.learners.engines.deep.team import Team, keys_of
 from errands.learners.qcorm_plus.deep import FactoredTD3
 
 

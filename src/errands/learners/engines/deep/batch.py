@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Int
 
-from errands.learners.deep.machine import MachineArrays
+from errands.learners.engines.deep.machine import MachineArrays
 from errands.tables import Flags, Floats, Ints
 
 

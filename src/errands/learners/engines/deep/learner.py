@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from errands.errors import ConfigError
 from errands.learners.base import MOST, Form, Learner, Saved, SavedArray, Stopwatch, checked
-from errands.learners.deep.agent import AgentState, DeepAgent, decide, decide_many
-from errands.learners.deep.config import DeepConfig
-from errands.learners.deep.machine import Kind
-from errands.learners.deep.saving import join, seed_form, split
-from errands.learners.deep.team import Team, team_of
+from errands.learners.engines.deep.agent import AgentState, DeepAgent, decide, decide_many
+from errands.learners.engines.deep.config import DeepConfig
+from errands.learners.engines.deep.machine import Kind
+from errands.learners.engines.deep.saving import join, seed_form, split
+from errands.learners.engines.deep.team import Team, team_of
 from errands.learners.qcorm.deep import BanditMemory
 from errands.machines.counting import Quotient
 from errands.machines.stepping import State

@@ -14,14 +14,14 @@ from jaxtyping import Array
 
 from errands.errors import ConfigError
 from errands.learners.base import HOST_EPISODES, Form, Saved, checked, refuse
-from errands.learners.deep import device
-from errands.learners.deep.agent import AgentState, DeepAgent
-from errands.learners.deep.agents import agent_of
-from errands.learners.deep.config import DeepConfig
-from errands.learners.deep.device import DeviceWorld, device_world
-from errands.learners.deep.host_envs import Spaces, host_envs_of
-from errands.learners.deep.machine import Kind, MachineArrays, machine_arrays
-from errands.learners.deep.saving import named, team_form
+from errands.learners.engines.deep import device
+from errands.learners.engines.deep.agent import AgentState, DeepAgent
+from errands.learners.engines.deep.agents import agent_of
+from errands.learners.engines.deep.config import DeepConfig
+from errands.learners.engines.deep.device import DeviceWorld, device_world
+from errands.learners.engines.deep.host_envs import Spaces, host_envs_of
+from errands.learners.engines.deep.machine import Kind, MachineArrays, machine_arrays
+from errands.learners.engines.deep.saving import named, team_form
 from errands.oracle.episode import sampled
 from errands.tables import Evaluation
 from errands.tasks.task import Task
@@ -225,7 +225,7 @@ def team_of(
     world = None if host else device_world(arrays)
     if world is None:
         # Here, because that module imports this one.
-        from errands.learners.deep.host import HostTeam
+        from errands.learners.engines.deep.host import HostTeam
 
         envs = host_envs_of(arrays, tuple(seeds), config.envs, config.vector == "async")
         return HostTeam(agent_of(learner, arrays, config, envs.senses.spaces), envs, tuple(seeds))

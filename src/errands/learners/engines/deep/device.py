@@ -13,9 +13,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from errands.learners.deep.agent import AgentState, DeepAgent, Position, WorldStep
-from errands.learners.deep.config import DeepConfig
-from errands.learners.deep.machine import MachineArrays
+from errands.learners.engines.deep.agent import AgentState, DeepAgent, Position, WorldStep
+from errands.learners.engines.deep.config import DeepConfig
+from errands.learners.engines.deep.machine import MachineArrays
 from errands.worlds import water_jax
 from errands.worlds.water import ACTIONS, COLOURS, OBSERVATION, Water
 

@@ -13,9 +13,18 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from errands.learners.deep.batch import Batch, within
-from errands.learners.deep.config import DeepConfig
-from errands.learners.deep.network import Headed, Layers, Sizes, TrainedWeights, descend, fresh, init_layers, weighted
+from errands.learners.engines.deep.batch import Batch, within
+from errands.learners.engines.deep.config import DeepConfig
+from errands.learners.engines.deep.network import (
+    Headed,
+    Layers,
+    Sizes,
+    TrainedWeights,
+    descend,
+    fresh,
+    init_layers,
+    weighted,
+)
 
 TARGET_NOISE, NOISE_CLIP, POLICY_DELAY = 0.2, 0.5, 2
 """Deviation of the noise on target actions, where it is cut off, updates of the critics to one of the actor: as in TD3's paper."""

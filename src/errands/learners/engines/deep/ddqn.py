@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from errands.learners.deep.batch import Batch, within
-from errands.learners.deep.config import EPSILON_UNITS, DeepConfig
-from errands.learners.deep.network import (
+from errands.learners.engines.deep.batch import Batch, within
+from errands.learners.engines.deep.config import EPSILON_UNITS, DeepConfig
+from errands.learners.engines.deep.network import (
     Convolution,
     Headed,
     Layers,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.errors import StoreError, TaskError
-from errands.learners.deep.machine import MachineArrays
+from errands.learners.engines.deep.machine import MachineArrays
 from errands.tables import RUNNING, SUCCESS
 from errands.worlds.cheetah import BACKWARD, CONTROL_COST, FORWARD
 from errands.worlds.saving import Restorable, from_json, to_json
@@ -246,7 +246,7 @@ def host_envs_of(machine: MachineArrays, seeds: tuple[int, ...], each: int = 1, 
         return HalfCheetahEnvs(machine, seeds, each)
     if each > 1:
         # Here, because that module imports this one.
-        from errands.learners.deep.vector_envs import VectorEnvs
+        from errands.learners.engines.deep.vector_envs import VectorEnvs
 
         return VectorEnvs(machine, seeds, each, apart)
     return HostEnvs(machine, seeds)

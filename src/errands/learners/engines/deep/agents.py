@@ -9,14 +9,14 @@ import jax.numpy as jnp
 
 from errands.errors import ConfigError, TaskError, UnknownName
 from errands.learners import LEARNERS, method_of
-from errands.learners.deep.agent import DeepAgent, Expansion, HighLevel, ValueLearner
-from errands.learners.deep.batch import OverHeads, RowShape, Rule, rule_arrays
-from errands.learners.deep.config import DeepConfig
-from errands.learners.deep.ddqn import DDQN
-from errands.learners.deep.host_envs import Spaces
-from errands.learners.deep.machine import MachineArrays
-from errands.learners.deep.standardised import Standardised
-from errands.learners.deep.td3 import TD3
+from errands.learners.engines.deep.agent import DeepAgent, Expansion, HighLevel, ValueLearner
+from errands.learners.engines.deep.batch import OverHeads, RowShape, Rule, rule_arrays
+from errands.learners.engines.deep.config import DeepConfig
+from errands.learners.engines.deep.ddqn import DDQN
+from errands.learners.engines.deep.host_envs import Spaces
+from errands.learners.engines.deep.machine import MachineArrays
+from errands.learners.engines.deep.standardised import Standardised
+from errands.learners.engines.deep.td3 import TD3
 from errands.learners.method import loaded
 
 MAX_OUTPUTS = 200_000

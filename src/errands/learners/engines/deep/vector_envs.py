@@ -13,8 +13,8 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
 
 from errands.errors import ErrandsError, StoreError, TaskError
-from errands.learners.deep.host_envs import UNSAVED, HostEnvs, HostStep, Reader
-from errands.learners.deep.machine import MachineArrays
+from errands.learners.engines.deep.host_envs import UNSAVED, HostEnvs, HostStep, Reader
+from errands.learners.engines.deep.machine import MachineArrays
 from errands.worlds.base import Observed
 from errands.worlds.saving import Restorable, from_json, to_json
 

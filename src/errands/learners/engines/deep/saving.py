@@ -12,7 +12,7 @@ import numpy as np
 
 from errands.errors import StoreError
 from errands.learners.base import Form, Saved, SavedArray
-from errands.learners.deep.agent import DeepAgent
+from errands.learners.engines.deep.agent import DeepAgent
 
 MOST_COUNT = 2**31 - 1
 MOST_STEPS = 2**30

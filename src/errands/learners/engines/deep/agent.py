@@ -14,10 +14,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 from numpy.typing import NDArray
 
-from errands.learners.deep.batch import Extra, RowShape
-from errands.learners.deep.config import DeepConfig
-from errands.learners.deep.ddqn import annealed
-from errands.learners.deep.machine import MachineArrays
+from errands.learners.engines.deep.batch import Extra, RowShape
+from errands.learners.engines.deep.config import DeepConfig
+from errands.learners.engines.deep.ddqn import annealed
+from errands.learners.engines.deep.machine import MachineArrays
 from errands.tables import RUNNING, SUCCESS
 
 # Letters in shapes: U machine states, L labels, K objectives, H heads, C the most completions of one step, B batch

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from errands.learners.deep.agent import ValueLearner
+from errands.learners.engines.deep.agent import ValueLearner
 
 FARTHEST = 10.0
 """Standard deviations from the mean beyond which an entry is cut off."""
