@@ -207,3 +207,11 @@ capacity = [{ number = 1, of = [["v1", "v2"], ["v3", "v4"]] }]
         Task.from_toml(text.replace('["v1", "v2"], ["v3"', '["v9", "v2"], ["v3"', 1))
     with pytest.raises(SpecError, match="before goes in a circle through v1, v2"):
         Task.from_toml(text.replace('before = [["v1", "v2"],', 'before = [["v1", "v2"], ["v2", "v1"],'))
+
+
+def test_a_bound_without_end_is_read_back_from_the_task_file() -> None:
+    """JSON has no infinity, and the file said `-Infinity`, which is no TOML."""
+    left = {"index": 0, "above": float("-inf"), "below": -1.23456789012345e-05}
+    task = Task.from_env("CartPole-v1", {"left": left}, "left")
+    assert Task.from_toml(task.to_toml()).world.settings() == task.world.settings()
+    assert "-inf" in task.to_toml()

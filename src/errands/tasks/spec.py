@@ -277,6 +277,8 @@ def write_task(task: Task, strict: bool = True) -> str:
             return "{ " + ", ".join(f"{dumps(str(k))} = {toml(v)}" for k, v in value.items() if v is not None) + " }"
         if isinstance(value, list | tuple):
             return "[" + ", ".join(toml(v) for v in value) + "]"
+        if isinstance(value, float):
+            return repr(float(value))  # TOML has inf and nan, which JSON has not
         return dumps(value, ensure_ascii=False)
 
     machine = task.machine
