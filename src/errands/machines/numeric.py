@@ -101,6 +101,10 @@ class Label:
 class Displayed:
     """A machine in a few words, and in a notebook as a table of its arrows."""
 
+    def __len__(self) -> int:
+        machine: Any = self
+        return len(machine.states)
+
     def __repr__(self) -> str:
         machine: Any = self
         whole = machine if isinstance(machine, NumericRM) else machine.numeric
@@ -228,9 +232,6 @@ class NumericRM(Displayed):
     def restated(self) -> dict[str, tuple[str, ...]]:
         """What states complete against the meaning of their guards: the part of `completing` that has to be written down."""
         return {s: tuple(sorted(names)) for s, names in self.completing.items() if names != self._meant(s)}
-
-    def __len__(self) -> int:
-        return len(self.states)
 
     def run(self, trace: Trace, signals: Signals | None = None) -> Outcome:
         """What the machine pays for a trace, by the definition: one count of remaining subtasks per numeric feature."""

@@ -41,9 +41,6 @@ class BooleanRM(Displayed):
         """The position of each state."""
         return {state: i for i, state in enumerate(self.states)}
 
-    def __len__(self) -> int:
-        return len(self.states)
-
     def run(self, trace: Trace, signals: Signals | None = None) -> Outcome:
         """What the machine pays for a trace, walking its own states."""
         at, rewards = 0, []
@@ -145,9 +142,6 @@ class AgendaRM(Displayed):
     def remaining(self, state: State) -> tuple[str, ...]:
         """The names of the subtasks that remain in a state."""
         return self.stepper.named(state[1])
-
-    def __len__(self) -> int:
-        return len(self.states)
 
     def run(self, trace: Trace, signals: Signals | None = None) -> Outcome:
         """What the machine pays for a trace."""
@@ -257,9 +251,6 @@ class CoupledRM(Displayed):
         for j, (i, _) in enumerate(self.states):
             groups[i].append(j)
         return tuple(map(tuple, groups))
-
-    def __len__(self) -> int:
-        return len(self.states)
 
     def run(self, trace: Trace, signals: Signals | None = None) -> Outcome:
         """What the machine pays for a trace: every occupied state may be the one that is left."""

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import NamedTuple
 
 from errands.errors import TaskError
 from errands.features import (
@@ -188,13 +187,6 @@ def read_aloud(machine: NumericRM) -> tuple[str, ...]:
     return tuple(_Reader(machine).sentences())
 
 
-class _Split(NamedTuple):
-    """A guard in words: what is to be done or reached, and the standing condition on which the rest depends."""
-
-    asked: str
-    condition: str
-
-
 class _Reader:
     def __init__(self, machine: NumericRM) -> None:
         self.machine = machine
@@ -202,7 +194,8 @@ class _Reader:
         quotient = Quotient(machine)
         self.total = dict(zip(self.subtasks, quotient.total, strict=True))
         """How many subtasks of each numeric feature have to be done."""
-        self.order = _breadth_first(machine)
+        reached = {machine.states[u] for u, _ in quotient.nodes}
+        self.running = [s for s in machine.states if s in reached and s not in (*machine.success, *machine.failure)]
         # Where a state can be entered with nothing left to do, "at its bound" announces nothing.
         self.bare = {
             (machine.states[u], name)
@@ -213,16 +206,15 @@ class _Reader:
 
     def sentences(self) -> Iterable[str]:
         """One for each state that is not an end; a failure that threatens in all of them is told once, at the end."""
-        running = [s for s in self.order if s not in self.machine.success and s not in self.machine.failure]
-        fatal = {s: self._failures(s) for s in running}
-        shared = all(fatal[s] == fatal[running[0]] for s in running)
-        for i, state in enumerate(running):
+        fatal = {s: self._failures(s) for s in self.running}
+        shared = all(fatal[s] == fatal[self.running[0]] for s in self.running)
+        for i, state in enumerate(self.running):
             ways = "; or ".join(self._ways(state)) or "nothing leads on from here"
             ends = ["", *(() if shared else (self._fails(state, *failure) for failure in fatal[state]))]
             yield f"{'In' if i else 'Start in'} {state}: {ways}{'; but '.join(ends)}."
             yield from self._paid_waiting(state)
-        for failure in fatal[running[0]] if shared else ():
-            yield f"Always: {self._fails(running[0], *failure)}."
+        for failure in fatal[self.running[0]] if shared else ():
+            yield f"Always: {self._fails(self.running[0], *failure)}."
         yield from rule_sentences(self.machine.counted, self.machine.rules)
 
     def _failures(self, state: str) -> list[tuple[Guard, Reward]]:
@@ -237,8 +229,8 @@ class _Reader:
         groups: dict[str, list[tuple[str, str]]] = {}
         for t in self.machine.leaving[state]:
             if t.target not in self.machine.failure and not self._waits(t) and not self._idle(t):
-                split = self._split(state, _without(t.guard, allowed))
-                groups.setdefault(split.asked, []).append((split.condition, self._consequence(t)))
+                asked, condition = self._split(state, _without(t.guard, allowed))
+                groups.setdefault(asked, []).append((condition, self._consequence(t)))
         return [_joined(asked, ends) for asked, ends in groups.items()]
 
     def _waits(self, t: Transition) -> bool:
@@ -256,7 +248,8 @@ class _Reader:
         says = values and Change.UNCHANGED not in values
         return name if says and name in self.machine.completing[state] and (state, name) not in self.bare else None
 
-    def _split(self, state: str, guard: Guard) -> _Split:
+    def _split(self, state: str, guard: Guard) -> tuple[str, str]:
+        """A guard in words: what is to be done or reached, and the standing condition on which the rest depends."""
         done, reached, conditions = [], [], []
         for part in _conjuncts(guard):
             name, about = self._announces(state, part), _about(part)
@@ -271,14 +264,14 @@ class _Reader:
             else:
                 reached.append(part)
         asked = [*done, *([f"reach {self._say(state, conjunction(reached))}"] if reached else [])]
-        return _Split(" and ".join(asked), " and ".join(conditions))
+        return " and ".join(asked), " and ".join(conditions)
 
     def _consequence(self, t: Transition) -> str:
         if t.target in self.machine.success:
             return f"the task is done{_paid(t.reward)}"
         if t.target == t.source:
             return f"stay in {t.target}{_paid(t.reward)}"
-        back = self.order.index(t.target) < self.order.index(t.source)
+        back = self.machine.states.index(t.target) < self.machine.states.index(t.source)
         return f"go {'back ' if back else ''}to {t.target}{_paid(t.reward)}"
 
     def _paid_waiting(self, state: str) -> Iterable[str]:
@@ -375,14 +368,3 @@ def _joined(asked: str, ends: Sequence[tuple[str, str]]) -> str:
         if other == ("none remains" if one == "others remain" else one.replace("some", "none", 1) + "s"):
             return f"{first}if {one} {end}, else {otherwise}"
     return first + ", ".join(f"if {condition} {end}" if condition else end for condition, end in ends)
-
-
-def _breadth_first(machine: NumericRM) -> list[str]:
-    states = {machine.initial: None}
-    queue = [machine.initial]
-    for state in queue:
-        for t in machine.leaving[state]:
-            if t.target not in states:
-                states[t.target] = None
-                queue.append(t.target)
-    return list(states)
