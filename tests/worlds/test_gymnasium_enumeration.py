@@ -12,9 +12,11 @@ import pytest
 
 import errands
 from errands import Task
+from errands.cli.tell import words
 from errands.learners import make_learner
 from errands.oracle.certificate import certificate
 from errands.oracle.episode import strayed
+from errands.runs.train import result_of
 
 CLAUSE = r"as far as [\d,]+ tries, [\d,]+ starts and [\d,]+ walks showed"
 
@@ -140,6 +142,9 @@ def test_an_honest_corridor_is_believed_with_its_clause() -> None:
     for said in (best.method, run.certificate.summary, run.certificate.claim.reason):  # type: ignore[union-attr]
         assert re.search(CLAUSE, said)
     assert strayed(run.policy, task) == ""
+    stored = result_of(run, 38.0, None, 0.0)
+    assert re.fullmatch(f"38.* steps, proved optimal after .* steps, {CLAUSE}", words(stored))
+    assert stored.known_bounds == {"lower": 38, "upper": 38, "proved": True, "delta": None, "under": task.tried}
     impossible = Task.from_env(Corridor, lambda *step: set(), "goal", state=lambda seen: int(seen[0]), limit=500)
     assert re.search(f"the world never reports goal, {CLAUSE}", errands.optimum(impossible).reason)
 

@@ -41,10 +41,12 @@ def run(arguments: Arguments) -> Answer:
         if (bounds := known_bounds(task)) is None or not bounds.says_something:
             raise
         return _between(task.name, bounds, str(refusal))
+    known: dict[str, object] = {"lower": best.length, "upper": best.length, "proved": True, "delta": None}
+    known |= {"under": task.tried} if task.tried else {}
     document = {
         "task": task.name,
         "length": best.length,
-        "bounds": None if best.length is None else {"lower": best.length, "upper": best.length, "proved": True, "delta": None},
+        "bounds": None if best.length is None else known,
         "order": list(best.order),
         "orders": best.orders,
         "path": list(best.path),

@@ -89,11 +89,11 @@ def sentence(results: list[ResultDocument]) -> str:
     if best is None:
         sure = f"{succeeded} of {len(results)} seeds succeed"
         known = between(narrowest(r.known_bounds for r in good))
-        return f"{f'{len(results)} seeds: {_succeeding(good, succeeded)}' if chance else sure}; {known}."
+        return f"{f'{len(results)} seeds: {_succeeding(good, succeeded)}' if chance else sure}; {known}{_under(good)}."
     optimal = sum(r.optimal for r in good)
     steps = f"{best:g} {'expected ' if chance else ''}steps"
     ends = f"{optimal} of {len(results)} seeds end at the optimum of {steps}{_proofs(good)}"
-    return f"{ends}; {_succeeding(good, succeeded)}."
+    return f"{ends}; {_succeeding(good, succeeded)}{_under(good)}."
 
 
 def _proofs(good: list[ResultDocument]) -> str:
@@ -102,6 +102,11 @@ def _proofs(good: list[ResultDocument]) -> str:
     after = sorted({r.proved_step for r in proved if r.proved_step is not None})
     when = f" after {' to '.join(f'{n:,}' for n in sorted({after[0], after[-1]}))} steps" if after else ""
     return f", {len(proved)} with a proof{when}" if proved else ""
+
+
+def _under(good: list[ResultDocument]) -> str:
+    """The clause under which optimum and proofs stand, where there is one."""
+    return next((f", {r.under}" for r in good if r.under), "")
 
 
 def _succeeding(good: list[ResultDocument], sure: int) -> str:
@@ -133,7 +138,7 @@ def _spread(number: str, low: float | None, high: float | None) -> str:
 def seed_summary(result: ResultDocument) -> str:
     """What one seed found; a proof of its own is told first."""
     if result.proved and result.final_success >= 1:
-        return f"{result.final_length} steps, proved optimal after {result.proved_step:,} steps"
+        return f"{result.final_length} steps, proved optimal after {result.proved_step:,} steps{_under([result])}"
     return str(result.certificate)
 
 

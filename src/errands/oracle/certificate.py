@@ -33,6 +33,10 @@ ROUNDING = 1e-9
 """Relative differences below this are rounding: the optimum of a random world has an error of 1e-10."""
 
 
+AS_SEEN = "as long as moves are certain, as all have been so far"
+"""What every bound stands under where a world was only stepped."""
+
+
 @dataclass(frozen=True)
 class Bounds:
     """What a learner proved by itself while training: bounds of the optimum, and the step at which it had them."""

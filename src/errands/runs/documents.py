@@ -109,9 +109,10 @@ class NewestDocument(Document):
 
 
 _SOMETIMES = (
-    "training_steps", "rollout_steps", "final_length_low", "final_length_high", "final_success_low", "final_success_high"
+    "training_steps", "rollout_steps", "final_length_low", "final_length_high", "final_success_low", "final_success_high",
+    "under",
 )  # fmt: skip
-"""What a row says only where it applies: the kinds of DiRL's steps, the intervals of means."""
+"""What a row says only where it applies: the kinds of DiRL's steps, the intervals of means, a clause."""
 
 
 class BoundsDocument(Document):
@@ -158,6 +159,8 @@ class ResultDocument(Document):
     bounds: BoundsDocument | None = None
     """The learner's own; null where it keeps none."""
     certificate: str | None = None
+    under: str | None = None
+    """The clause under which bounds, optimum and proofs stand, where the world was only tried or stepped."""
     proved: bool = False
     proved_step: Count | None = None
     evaluations_bytes: Count = 0
@@ -187,9 +190,10 @@ class ResultDocument(Document):
     @property
     def known_bounds(self) -> dict[str, Any] | None:
         """The optimum as its own lower and upper bound; where it is not known, the learner's own bounds."""
+        under = {} if self.under is None else {"under": self.under}
         if (best := int_if_whole(self.optimum)) is not None:
-            return {"lower": best, "upper": best, "proved": True, "delta": None}
-        return None if self.bounds is None else self.bounds.model_dump()
+            return {"lower": best, "upper": best, "proved": True, "delta": None} | under
+        return None if self.bounds is None else self.bounds.model_dump() | under
 
 
 def narrowest(known: Iterable[dict[str, Any] | None]) -> dict[str, Any] | None:

@@ -17,6 +17,7 @@ from errands.errors import ErrandsError, RunFailed, StoreError, TaskError, words
 from errands.learners import make_learner
 from errands.learners.base import Learner, Saved, Stopwatch, memory
 from errands.machines import NumericRM
+from errands.oracle.certificate import AS_SEEN
 from errands.oracle.optimum import Optimum
 from errands.runs.checkpoint import (
     Checkpoint,
@@ -586,6 +587,7 @@ def result_of(
         **run.row(best),
         optimum=best if best is not None and math.isfinite(best) else None,
         bounds=BoundsDocument(**claim.as_json()) if claim and claim.says_something else None,
+        under=run.task.tried or (AS_SEEN if run.task.finite is None and claim and claim.lower > 0 else None),
         proved=bool(claim and claim.proved),
         proved_step=claim.step if claim and claim.proved else None,
         training_seconds=round(training_seconds, 6),

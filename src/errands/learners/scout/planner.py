@@ -29,15 +29,13 @@ from errands.learners.scout.kernel.plan import (
 from errands.learners.scout.machine import Lowering, NumberedAgenda, number_states, with_labels
 from errands.learners.scout.stages import KnownWay, Stage, StageValues, TourPlanner, find_stages
 from errands.machines.stepping import State
-from errands.oracle.certificate import Bounds
+from errands.oracle.certificate import AS_SEEN, Bounds
 from errands.tables import FAILURE, RUNNING, SUCCESS, Flags, Floats, Ints
 
 if TYPE_CHECKING:
     from errands.learners.scout.settings import ScoutConfig
 
 
-AS_SEEN = ", as long as moves are certain, as all have been so far"
-"""What every bound stands under where a world was only stepped."""
 # With X agenda states, G landmarks and S cells, bounds cost X * G^2 and distances G * S; neither may cost more.
 MOST_WORK = 60_000_000
 MOST_LANDMARKS = 4_096
@@ -237,7 +235,7 @@ def proof(plan: SearchResult, step: int, certain: bool | None) -> Bounds:
     """The claim of a plan that no untried action can beat."""
     reason = "no run succeeds" if plan.kind == NONE else "no untried action can shorten the plan"
     if certain is None:
-        reason += AS_SEEN
+        reason += f", {AS_SEEN}"
     return Bounds(plan.cost, plan.cost, True, step, reason)
 
 

@@ -19,7 +19,6 @@ from errands.learners.scout.kernel.model import learn_model, oddness, seek_value
 from errands.learners.scout.kernel.plan import FAR, measure
 from errands.learners.scout.machine import Lowering
 from errands.learners.scout.planner import (
-    AS_SEEN,
     ExactPlanner,
     PlannedPolicy,
     Planner,
@@ -36,7 +35,7 @@ from errands.learners.scout.world import BEYOND, NEWS, Outing, TableSampler, mak
 from errands.machines.counting import size
 from errands.machines.stepping import State
 from errands.machines.unfolding import unfold_agenda
-from errands.oracle.certificate import Bounds
+from errands.oracle.certificate import AS_SEEN, Bounds
 from errands.oracle.episode import Policy, draw, play
 from errands.tables import Evaluation, Floats, Ints
 from errands.tasks.task import Task
@@ -357,10 +356,9 @@ class Scout(Learner):
         """What is proved by now: the optimum, or bounds of it."""
         bounds = self.proof or self._bounds()
         bounds = bounds.within(self.task.world.limit) if len(self.starts) == 1 else bounds
-        tried = f", {self.task.tried}" if self.task.tried else ""
-        clause = tried if isinstance(self.sampler, TableSampler) else AS_SEEN
-        known = not clause or bounds.lower == 0.0 or bounds.reason.endswith(clause)
-        return bounds if known else replace(bounds, reason=bounds.reason + clause)
+        clause = self.task.tried if isinstance(self.sampler, TableSampler) else AS_SEEN
+        known = bounds.lower == 0.0 or bounds.reason.endswith(clause)
+        return bounds if known else replace(bounds, reason=f"{bounds.reason}, {clause}")
 
     def _bounds(self) -> Bounds:
         starts = {s: int(self.known.started[s]) for s in self.starts}
