@@ -12,7 +12,7 @@ import pytest
 
 import errands
 from errands import Task
-from errands.cli.tell import words
+from errands.cli.summary import words
 from errands.learners import make_learner
 from errands.oracle.certificate import certificate
 from errands.oracle.episode import strayed
