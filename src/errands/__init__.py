@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for type checkers
     from errands.errors import TaskError as TaskError
     from errands.errors import UnknownName as UnknownName
     from errands.features import Change as Change
+    from errands.learners import register as register
     from errands.learners.base import LearnerConfig as LearnerConfig
     from errands.machines import AgendaRM as AgendaRM
     from errands.machines import BooleanRM as BooleanRM
@@ -58,6 +59,7 @@ _HOMES = {
     "errands.policies.file": ["read_policy"],
     "errands.runs.run": ["Run", "open", "resume", "train", "training"],
     "errands.features": ["Change"],
+    "errands.learners": ["register"],
     "errands.learners.base": ["LearnerConfig"],
     "errands.machines": [
         "AgendaRM", "BooleanRM", "CoupledRM", "Label", "NumericRM", "Outcome", "Sizes",
