@@ -35,10 +35,13 @@ if importlib.util.find_spec("jax") is not None:
 
 @pytest.fixture(autouse=True)
 def _what_one_test_lets_in_is_not_let_into_the_next() -> Iterator[None]:
-    """Modules allowed with --import and environments that they register are known to a whole process."""
+    """Modules allowed with --import, and environments and methods that they register, are known to a whole process."""
     gym = sys.modules.get("gymnasium")
     before = set(gym.registry) if gym else set()
     yield
+    if learners := sys.modules.get("errands.learners"):
+        for name in set(learners._registered) - {method.name for method in learners._shipped()}:
+            del learners._registered[name]
     imports, gym = sys.modules.get("errands.worlds.imports"), sys.modules.get("gymnasium")
     strangers = {*imports.allowed()} if imports else set()
     for name in set(gym.registry) - before if gym else ():
