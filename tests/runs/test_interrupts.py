@@ -169,6 +169,7 @@ def test_handlers_of_others_are_left_alone() -> None:
         signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.usefixtures("usual")
 def test_an_interrupt_is_told_at_once_while_compiled_code_runs() -> None:
     """Python's own handler waits until the digest is done, which takes longer than any thread needs to say a word."""
     events = []
