@@ -82,7 +82,7 @@ def test_a_file_in_place_of_the_runs_folder_is_a_refusal(tmp_path: Path) -> None
 
 def test_a_read_only_folder_is_told_as_such() -> None:
     assert "you may not write there" in str(refusal(Path("x"), OSError(30, "Read-only file system")))
-    assert "mend that" in str(refusal(Path("x"), OSError(5, "Input/output error")))
+    assert "fix that" in str(refusal(Path("x"), OSError(5, "Input/output error")))
 
 
 def test_bytes_depend_on_names_and_numbers_only() -> None:

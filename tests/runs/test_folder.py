@@ -67,7 +67,7 @@ def test_what_was_asked_for_is_kept(finished: Path) -> None:
 
 
 def test_a_run_is_never_overwritten(finished: Path) -> None:
-    with pytest.raises(StoreError, match="never overwritten; choose another --name, or type 'errands resume run'"):
+    with pytest.raises(StoreError, match="never overwritten; choose another --name, or run 'errands resume run'"):
         begun(finished)
 
 
@@ -154,7 +154,7 @@ def test_a_finished_seed_gives_its_result_and_all_evaluations(seed: SeedFolder) 
 def test_a_changed_table_is_refused_with_what_to_type(seed: SeedFolder) -> None:
     ended(seed)
     seed.table.write_bytes(seed.table.read_bytes().replace(b"20,4", b"20,3"))
-    with pytest.raises(StoreError, match=r"evaluations\.csv is damaged.*or type 'errands resume' to write it again"):
+    with pytest.raises(StoreError, match=r"evaluations\.csv is damaged.*or run 'errands resume' to write it again"):
         seed.evaluations()
 
 
@@ -280,7 +280,7 @@ def test_a_linked_cell_is_refused(sweep: SweepFolder, tmp_path: Path) -> None:
 
 def test_a_sweep_is_never_overwritten(sweep: SweepFolder) -> None:
     with pytest.raises(
-        StoreError, match="exists and is never overwritten; choose another --name, or type 'errands resume s'"
+        StoreError, match="exists and is never overwritten; choose another --name, or run 'errands resume s'"
     ):
         create_sweep(sweep.path, sweep.document)
 

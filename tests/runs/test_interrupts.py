@@ -58,7 +58,7 @@ def test_a_run_that_is_ended_stores_a_checkpoint_and_says_what_to_type(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int
 ) -> None:
     code, said = interrupted(tmp_path, number, TRAIN, seeds=1)
-    assert (code, said) == (128 + number, "errands: stopped; type 'errands resume it' to go on\n")
+    assert (code, said) == (128 + number, "errands: stopped; run 'errands resume it' to go on\n")
     (stored,) = documents(tmp_path / "runs" / "it" / "seed-0")
     # The signal comes once the first evaluation, at step 20, is noted, and may be answered at that very step.
     assert stored.step in range(20, STEPS, 20)
@@ -71,7 +71,7 @@ def test_a_run_that_is_ended_stores_a_checkpoint_and_says_what_to_type(
 
 def test_seeds_in_processes_of_their_own_store_their_checkpoints_too(tmp_path: Path) -> None:
     code, said = interrupted(tmp_path, signal.SIGTERM, [*TRAIN, "--seeds", "2", "--jobs", "2"], seeds=2)
-    assert (code, said) == (143, "errands: stopped; type 'errands resume it' to go on\n")
+    assert (code, said) == (143, "errands: stopped; run 'errands resume it' to go on\n")
     assert len([*tmp_path.glob("runs/it/seed-*/checkpoint-*.json")]) == 2
 
 
@@ -186,4 +186,4 @@ def test_a_run_that_is_interrupted_says_at_once_that_it_stops_after_this_chunk(t
     code, said = interrupted(tmp_path, signal.SIGINT, [word for word in TRAIN if word != "--quiet"], seeds=1)
     first = said.index("stopping after this chunk of training, with a checkpoint; Ctrl-C again stops at once\n")
     assert code == 130
-    assert said.index("errands: stopped; type 'errands resume it' to go on\n") > first
+    assert said.index("errands: stopped; run 'errands resume it' to go on\n") > first

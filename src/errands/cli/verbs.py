@@ -193,7 +193,7 @@ def parse(kind: type[T], name: str, verb: Verb, words: list[str]) -> T:
                 given[option.name] = option.of(values[0])
         given |= _placed(options, loose, name, verb)
     except _Mistake as fault:
-        raise ErrandsError(f"{fault}; type 'errands {name} --help' to see what it takes") from None
+        raise ErrandsError(f"{fault}; run 'errands {name} --help' to see what it takes") from None
     return kind(**given)
 
 

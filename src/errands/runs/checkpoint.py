@@ -289,7 +289,7 @@ def parse(data: bytes, path: Path) -> list[Evaluation]:
     read = _parsed_wide if every else _parsed
     rows = [read(text, number, path) for number, text in enumerate(lines, 2)]
     if any(later.step <= earlier.step for earlier, later in pairwise(rows)):
-        raise StoreError(f"{path} is damaged: its steps do not grow; type 'errands resume' to write it again")
+        raise StoreError(f"{path} is damaged: its steps do not grow; run 'errands resume' to write it again")
     return rows
 
 
@@ -300,7 +300,7 @@ def _parsed(text: bytes, number: int, path: Path) -> Evaluation:
             return Evaluation(int(fields[1]), int(fields[2]), reward, fields[4] == b"true")
     except ValueError:
         pass
-    raise StoreError(f"{path} is damaged in line {number}; type 'errands resume' to write it again")
+    raise StoreError(f"{path} is damaged in line {number}; run 'errands resume' to write it again")
 
 
 def _parsed_wide(text: bytes, number: int, path: Path) -> Evaluation:
@@ -314,4 +314,4 @@ def _parsed_wide(text: bytes, number: int, path: Path) -> Evaluation:
             return Evaluation(int(step), *means, int(episodes), *low_to_high)
     except (ValueError, OverflowError):
         pass
-    raise StoreError(f"{path} is damaged in line {number}; type 'errands resume' to write it again")
+    raise StoreError(f"{path} is damaged in line {number}; run 'errands resume' to write it again")

@@ -202,10 +202,10 @@ def _work_on(connection: Connection) -> None:
             job, strict = connection.recv()
             try:
                 message: object = attempt(job, connection.send, strict)
-            # Faults are told as plain ones: a library's exception may not survive the way through a pipe.
+            # Faults are sent as plain ones: a library's exception may not survive the way through a pipe.
             except StoreError as fault:
                 message = StoreError(str(fault))
-            except Exception as fault:  # noqa: BLE001 (it is told by the parent)
+            except Exception as fault:  # noqa: BLE001 (the parent raises it)
                 known = isinstance(fault, ErrandsError)
                 message = ErrandsError(str(fault) if known else f"{type(fault).__name__}: {fault}")
             connection.send(message)

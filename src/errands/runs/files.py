@@ -160,7 +160,7 @@ def refusal(path: Path, fault: OSError) -> WriteError:
     if fault.errno in _CLOSED:
         return WriteError(f"{path} was not written: you may not write there; run in a folder where you may")
     why = (fault.strerror or str(fault)).lower()
-    return WriteError(f"{path} was not written ({why}); mend that, then type 'errands resume latest'")
+    return WriteError(f"{path} was not written ({why}); fix that, then run 'errands resume latest'")
 
 
 Arrays = dict[str, NDArray[Any]]

@@ -174,7 +174,7 @@ def _new(path: Path, leftover: Callable[[str], bool]) -> Iterator[None]:
             make_folder(path)
         except FileExistsError:
             if not path.is_dir() or not all(leftover(p.name) for p in path.iterdir()):
-                hint = f"choose another --name, or type 'errands resume {path.name}'"
+                hint = f"choose another --name, or run 'errands resume {path.name}'"
                 raise FolderExists(f"{path} exists and is never overwritten; {hint}") from None
         yield
 
@@ -308,7 +308,7 @@ class SeedFolder:
             # Lines after the newest checkpoint are in no checksum yet; a resumed seed makes them again.
             data = read_file(self.table, MAX_TABLE, growing=True)[:size]
         if len(data) != size or digest(data) != mark:
-            raise StoreError(f"{damaged(self.table)}, or type 'errands resume' to write it again")
+            raise StoreError(f"{damaged(self.table)}, or run 'errands resume' to write it again")
         return parse(data, self.table)
 
     def newest(self) -> checkpoints.Checkpoint | None:

@@ -32,7 +32,7 @@ def resumable(command: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as stop:
-        raise type(stop)(f"stopped; type '{command}' to go on") from None
+        raise type(stop)(f"stopped; run '{command}' to go on") from None
 
 
 def _terminate(number: int, frame: object) -> None:

@@ -1,4 +1,4 @@
-"""How training is told: on standard error while it runs (a live table, plain lines, or nothing), and as a log for TensorBoard."""
+"""Progress of training: on standard error while it runs (a live table, plain lines, or nothing), and as a log for TensorBoard."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COLUMNS = ("task", "learner", "seed", "steps", "steps/s", "length", "gap", "time
 
 @dataclass
 class Progress:
-    """What is under way, and how it is told."""
+    """What is under way, and where it is reported."""
 
     total: int
     out: TextIO

@@ -369,10 +369,10 @@ def train(
             with nullcontext() if report is silent else told_at_once(trainer.stopping):
                 runs = trainer.runs() if trainer.finish(watcher, interrupt, until, timing.report) else []
         except Exception as fault:
-            told = store.fault(trainer, fault)
-            if told is fault:
+            explained = store.fault(trainer, fault)
+            if explained is fault:
                 raise
-            raise told from fault
+            raise explained from fault
         if runs:
             store.end(trainer, runs)
         return runs
@@ -485,7 +485,7 @@ class FolderStore(NullStore):
             write_file(path, "".join(traceback.format_exception(fault))[-1_000_000:].encode(errors="replace"))
         except WriteError:
             return checkpoint
-        return f"{checkpoint}, {path} says where it happened: fix that, then type 'errands resume {self.run.name}'"
+        return f"{checkpoint}, {path} says where it happened: fix that, then run 'errands resume {self.run.name}'"
 
 
 def train_seed(run: RunFolder, seed: int, report: Report = silent, timing: Timing = TIMING) -> ResultDocument:
@@ -609,7 +609,7 @@ def stored_learner(folder: RunFolder, seed: int) -> tuple[Learner, Checkpoint]:
     place = folder.seed(seed)
     checkpoint = newest(place.path, seed, place.run) if place.begun else None
     if checkpoint is None:
-        raise StoreError(f"{place.path} has no checkpoint yet; type 'errands resume {folder.name}' to train it")
+        raise StoreError(f"{place.path} has no checkpoint yet; run 'errands resume {folder.name}' to train it")
     learner = folder.request.new_learner(seed)
     try:
         learner.restore(checkpoint.arrays)

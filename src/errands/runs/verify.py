@@ -39,14 +39,14 @@ def verify_seed(
     Parameters:
         run: the folder of the run.
         seed: one of its seeds.
-        steps: how many steps are repeated at most; to the first checkpoint unless said otherwise.
+        steps: how many steps are repeated at most; default: to the first checkpoint.
         report: called with the number of steps that were repeated so far.
     """
     place = run.seed(seed)
     known = documents(place.path)
     stored = place.evaluations()
     if not known or not stored:
-        raise StoreError(f"{place.path} has nothing to compare with yet; type 'errands resume {run.name}' first")
+        raise StoreError(f"{place.path} has nothing to compare with yet; run 'errands resume {run.name}' first")
     target = min(steps or known[0].first_step, stored[-1].step)
     # Where tables can be compared: at checkpoints still stored, and at the first, whose checksum was handed on.
     marks = {known[0].first_step, *(d.step for d in known)}
@@ -72,7 +72,7 @@ def verify_seed(
 
 
 def first_step(run: RunFolder, seed: int) -> int:
-    """The step of a seed's first checkpoint: how many steps are repeated unless said otherwise."""
+    """The step of a seed's first checkpoint: how many steps are repeated by default."""
     known = documents(run.seed(seed).path)
     return known[0].first_step if known else run.document.steps
 
@@ -146,11 +146,11 @@ def _of_seed(place: SeedFolder, last: int) -> Iterator[str]:
         return
     result, stored, gone = place.result(), checkpoints.documents(path), checkpoints.lost(path)
     if gone is not None and result is None:
-        yield f"{gone} is missing, though it was the newest; restore it, or type 'errands resume' to train those steps again"
+        yield f"{gone} is missing, though it was the newest; restore it, or run 'errands resume' to train those steps again"
     if result is not None and result.checkpoint_sha256 not in (None, *(d.arrays_sha256 for d in stored)):
         yield f"{place.path} lacks the checkpoint that result.json names; restore it from a copy, or remove the folder"
     if result is None and stored and stored[0].step >= last:
-        yield f"{place.finish} is missing, though training has ended; type 'errands resume' to write it again"
+        yield f"{place.finish} is missing, though training has ended; run 'errands resume' to write it again"
 
 
 def _fault(look: Callable[[], object]) -> str:
