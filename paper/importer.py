@@ -2,8 +2,8 @@
 
 python paper/importer.py SOURCE...    prints run folders (`errands reproduce`) and lines of benchmarks/dirl_deep.py as such rows
 
-An evaluation has lengths and `success`. `code: first` is said of runs of the first code whose method was measured by a later one,
-too: its HRM taught the controller at every step.
+An evaluation has lengths and `success`. `code: first` is said of runs of the first code: its HRM taught the controller
+at every step.
 A row with `us_per_step` is a pace; `all` are its repeats.
 """
 
@@ -78,9 +78,9 @@ def evidence_of(*files: Iterable[Row]) -> Evidence:
     # The longest run counts, the later one of two that are equally long.
     curves = {key: max(reversed(some), key=max) for key, some in runs.items()}
     # A run of the first code that went further than a later one's stays beside it, under a name that says so.
-    named = {key: steps for (key, new), steps in curves.items() if new}
+    named = {key: steps for (key, new), steps in curves.items() if new or (key, True) not in curves}
     for (key, new), steps in curves.items():
-        if not new and max(steps) > max(named.get(key, {0: []})):
+        if not new and (key, True) in curves and max(steps) > max(curves[key, True]):
             named[key[0], f"{key[1]} (first code)", key[2]] = steps
     return Evidence({key: _curve(key, steps) for key, steps in named.items()}, paces)
 

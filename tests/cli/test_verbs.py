@@ -116,7 +116,7 @@ def test_without_words_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> 
             "no option of 'errands solve' is called '--gama'; did you mean '--gamma'?",
         ),
         (["solve", "figure-1", "--gamma", "much"], "run 'errands solve --help' to see what it takes"),
-        (["train", "figure-1", "--seeds", "two"], "--seeds was given 'two'; write it as --seeds NUMBER; type"),
+        (["train", "figure-1", "--seeds", "two"], "--seeds was given 'two'; write it as --seeds NUMBER; run"),
         (["train", "figure-1", "--steps"], "--steps has no value; write it as --steps COUNT; type"),
         (["train", "--steps", "5"], "missing TASK after 'errands train'; for example: errands train delivery-4"),
         (["train", "figure-1", "--log", "wandb"], "no value of --log is called 'wandb'; choose from tensorboard; type"),
