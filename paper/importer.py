@@ -128,7 +128,8 @@ def _curve(key: Key, steps: Mapping[int, list[Evaluation]]) -> Curve:
     ordered = [steps[step] for step in sorted(steps)]
     count = min(map(len, ordered))
     evaluations = [[row[i] for row in ordered] for i in range(count)]
-    return curve_of(name, task, evaluations, best_of(task), apart=method_of(name.split()[0]).evaluated_at_end)
+    at_end = method_of(name.split()[0]).evaluated_at_end
+    return curve_of(name, task, evaluations, best_of(task), evaluated_at_end=at_end)
 
 
 @cache
