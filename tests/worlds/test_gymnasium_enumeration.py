@@ -12,7 +12,7 @@ import pytest
 
 import errands
 from errands import Task
-from errands.cli.summary import words
+from errands.cli.summary import seed_summary
 from errands.learners import make_learner
 from errands.oracle.certificate import certificate
 from errands.oracle.episode import strayed
@@ -143,7 +143,7 @@ def test_an_honest_corridor_is_believed_with_its_clause() -> None:
         assert re.search(CLAUSE, said)
     assert strayed(run.policy, task) == ""
     stored = result_of(run, 38.0, None, 0.0)
-    assert re.fullmatch(f"38.* steps, proved optimal after .* steps, {CLAUSE}", words(stored))
+    assert re.fullmatch(f"38.* steps, proved optimal after .* steps, {CLAUSE}", seed_summary(stored))
     assert stored.known_bounds == {"lower": 38, "upper": 38, "proved": True, "delta": None, "under": task.tried}
     impossible = Task.from_env(Corridor, lambda *step: set(), "goal", state=lambda seen: int(seen[0]), limit=500)
     assert re.search(f"the world never reports goal, {CLAUSE}", errands.optimum(impossible).reason)
