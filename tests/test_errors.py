@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from errands.errors import (
-    MOST_NAMES,
+    MAX_NAMES,
     SOME_NAMES,
     ConfigError,
     ErrandsError,
@@ -43,7 +43,7 @@ def test_capital_letters_are_no_other_name() -> None:
 
 
 def test_a_long_list_is_cut_and_counted() -> None:
-    said = str(UnknownName("number", "?", (f"{i:03}" for i in range(MOST_NAMES + 6))))
-    assert said.endswith(f"{SOME_NAMES - 1:03}, and {MOST_NAMES + 6 - SOME_NAMES} more")
+    said = str(UnknownName("number", "?", (f"{i:03}" for i in range(MAX_NAMES + 6))))
+    assert said.endswith(f"{SOME_NAMES - 1:03}, and {MAX_NAMES + 6 - SOME_NAMES} more")
     assert f"{SOME_NAMES:03}" not in said
-    assert "more" not in str(UnknownName("number", "?", (f"{i:03}" for i in range(MOST_NAMES))))
+    assert "more" not in str(UnknownName("number", "?", (f"{i:03}" for i in range(MAX_NAMES))))

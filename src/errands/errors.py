@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Iterable
 from typing import Any
 
-MOST_NAMES = 24
+MAX_NAMES = 24
 """So many names are listed whole; of more only SOME_NAMES are."""
 SOME_NAMES = 8
 
@@ -70,6 +70,6 @@ class UnknownName(ErrandsError):
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
         near = difflib.get_close_matches(name.lower(), lowered := {n.lower(): n for n in names}, n=1, cutoff=0.6)
-        shown = names if len(names) <= MOST_NAMES else [*names[:SOME_NAMES], f"and {len(names) - SOME_NAMES} more"]
+        shown = names if len(names) <= MAX_NAMES else [*names[:SOME_NAMES], f"and {len(names) - SOME_NAMES} more"]
         hint = f"did you mean '{lowered[near[0]]}'?" if near else f"choose from {', '.join(shown)}"
         super().__init__(f"no {kind} is called '{name}'; {hint}")

@@ -69,7 +69,7 @@ def counting(title: str, total: int, quiet: bool = False, out: TextIO | None = N
         title: what is done.
         total: how many steps it has.
         quiet: tell nothing.
-        out: where it is told; standard error unless said otherwise.
+        out: where it is printed; default: standard error.
     """
     stream = out or sys.stderr
     began = time.monotonic()

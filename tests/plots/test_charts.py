@@ -5,7 +5,17 @@ from __future__ import annotations
 import errands
 from errands.analysis.compare import summarise_all
 from errands.analysis.curve import curve_of
-from errands.plots.charts import Bar, Point, bars, draw_bars, draw_runtimes, draw_sizes, machine_sizes, runtimes, shown
+from errands.plots.charts import (
+    Bar,
+    Point,
+    bars,
+    count_text,
+    draw_bars,
+    draw_runtimes,
+    draw_sizes,
+    machine_sizes,
+    runtimes,
+)
 from errands.plots.style import GREY
 from errands.tables import Evaluation
 
@@ -89,4 +99,4 @@ def test_the_figure_ends_each_line_with_its_count():
 
 
 def test_counts_beyond_a_million_are_rounded():
-    assert (shown(999_999), shown(27 * 10**12)) == ("999,999", "2.7e13")
+    assert (count_text(999_999), count_text(27 * 10**12)) == ("999,999", "2.7e13")

@@ -14,7 +14,7 @@ from errands.tasks.catalogue import load, read_text
 
 MOST = 2**53
 """Counts stay below this: run.json is JSON, whose numbers are exact up to here."""
-MOST_DIGITS = 20_000
+MAX_DIGITS = 20_000
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
@@ -67,7 +67,7 @@ def machine_named(name: str, map_seed: int = 0) -> NumericRM:
 
 def allow_digits() -> None:
     """Let exact sizes be printed: 4,096 subtasks have more orders than Python prints digits of by default."""
-    sys.set_int_max_str_digits(MOST_DIGITS)
+    sys.set_int_max_str_digits(MAX_DIGITS)
 
 
 def a_run_of(sweep: Path) -> Path:

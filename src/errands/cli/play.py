@@ -32,7 +32,7 @@ TOY_TEXT: Mapping[str, tuple[str, ...]] = {
     "Taxi": ("down", "up", "right", "left", "pick up", "drop off"),
 }
 """What Gymnasium's own finite worlds call their actions, by the name of the environment."""
-MOST_NAMES = 8
+MAX_NAMES = 8
 COLOURS = re.compile(r"\x1b\[([0-9;]*)m")
 _CLEAR, _HIDE, _SHOW = "\x1b[H\x1b[2J", "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 
@@ -180,8 +180,8 @@ def _mark(code: re.Match[str]) -> str:
 
 
 def _listed(names: Any) -> str:
-    shown = ", ".join(names[:MOST_NAMES]) or "-"
-    return shown if len(names) <= MOST_NAMES else f"{shown} and {len(names) - MOST_NAMES} more"
+    shown = ", ".join(names[:MAX_NAMES]) or "-"
+    return shown if len(names) <= MAX_NAMES else f"{shown} and {len(names) - MAX_NAMES} more"
 
 
 def _short(text: str, most: int = 60) -> str:

@@ -31,7 +31,7 @@ class Arguments:
     steps: Count = 100_000
     """For how many steps."""
     seed: int | None = None
-    """Which seed: of the run the first one unless said otherwise, of a task 0."""
+    """Which seed; default: the first one of a run, 0 of a task."""
     map_seed: int = 0
     """The seed of random maps."""
     quiet: bool = False

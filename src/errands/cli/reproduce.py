@@ -31,7 +31,7 @@ class Arguments:
     methods: tuple[str, ...] = ()
     """Only these methods, by the names of the report: qcorm, "crm agenda", ..."""
     presets: tuple[Literal["tuned", "paper"], ...] = ()
-    """Only these presets; both unless said otherwise."""
+    """Only these presets; default: both."""
     boolean_large: bool = False
     """Also run CRM and HRM on Boolean machines of seven and eight boxes: about 40 minutes of one core with ten seeds."""
     seeds: int | None = None
@@ -43,9 +43,9 @@ class Arguments:
     seconds: Seconds | None = None
     """Stop after so many seconds, shared equally by what is left; the same command continues."""
     output: Path | None = None
-    """The folder of runs and report; reproduction-PROFILE unless said otherwise. What it holds is not measured again."""
+    """The folder of runs and report; default: reproduction-PROFILE. What it holds is not measured again."""
     jobs: int | None = None
-    """How many runs at the same time; all cores unless said otherwise."""
+    """How many runs at the same time; default: all cores."""
     engine: Literal["local", "ray"] = "local"
     """Processes of this machine, or a Ray cluster."""
     address: str | None = None
@@ -90,10 +90,10 @@ def run(arguments: Arguments) -> Answer:
     document |= {"report": str(page), "claims": {claim.name: claim.verdict for claim in outcome.claims}}
     document["not_run"] = [dataclasses.asdict(each) for each in wanted.skipped]
     unfinished = [note for note in outcome.notes if note.startswith("Not at the end")]
-    return Answer(document, "\n".join([*_told(outcome.claims), *unfinished, f"wrote {page}"]), int(bool(outcome.errors)))
+    return Answer(document, "\n".join([*_claim_lines(outcome.claims), *unfinished, f"wrote {page}"]), int(bool(outcome.errors)))
 
 
-def _told(claims: Sequence[Judged]) -> list[str]:
+def _claim_lines(claims: Sequence[Judged]) -> list[str]:
     """A line for each claim that was judged, and one for all others."""
     from errands.paper.claims import UNKNOWN
 

@@ -18,7 +18,7 @@ class Arguments:
     run: Positional[str]
     """The name of a run or sweep under runs/, its path, or 'latest'."""
     jobs: int | None = None
-    """How many seeds are trained at the same time; all cores unless said otherwise."""
+    """How many seeds are trained at the same time; default: all cores."""
     engine: Literal["local", "ray"] = "local"
     """Where a sweep goes on: in processes of this machine, or on a Ray cluster."""
     address: str | None = None

@@ -34,9 +34,9 @@ class Arguments:
     map_seed: str | None = None
     """Seeds of random maps, such as 0..9."""
     seeds: int | None = None
-    """Seeds 0 to SEEDS-1 of each; 10 unless said otherwise."""
+    """Seeds 0 to SEEDS-1 of each; default: 10."""
     steps: Count | None = None
-    """Training steps of each seed; as for 'errands train' unless said otherwise."""
+    """Training steps of each seed; default: as for 'errands train'."""
     eval_every: Count | None = None
     """Training steps between two evaluations."""
     set: Repeated[tuple[str, ...]] = ()
@@ -44,9 +44,9 @@ class Arguments:
     vary: Repeated[tuple[str, ...]] = ()
     """A setting with several values, such as --vary alpha=0.1,0.5; may be repeated."""
     name: str | None = None
-    """The name of the folder under runs/; 'sweep', date and time unless said otherwise."""
+    """The name of the folder under runs/; default: 'sweep', date and time."""
     jobs: int | None = None
-    """How many seeds are trained at the same time; all cores unless said otherwise."""
+    """How many seeds are trained at the same time; default: all cores."""
     engine: Literal["local", "ray"] = "local"
     """Processes of this machine, or a Ray cluster."""
     address: str | None = None

@@ -24,13 +24,13 @@ class Arguments:
     learner: Positional[str | None] = None
     """A name from 'errands learners'; without one: scout on finite worlds, qcorm-plus elsewhere."""
     steps: Count | None = None
-    """Training steps of each seed; 1,000,000 unless said otherwise, at most 20,000 for scout, which stops at its proof."""
+    """Training steps of each seed; default: 1,000,000, and at most 20,000 for scout, which stops at its proof."""
     seeds: int | None = None
     """Train the seeds 0 to SEEDS-1."""
     seed: int | None = None
-    """Train this seed only; 0 unless said otherwise."""
+    """Train this seed only; default: 0."""
     machine: Literal["agenda", "boolean"] | None = None
-    """The machine of qrm, crm and hrm; agenda unless said otherwise."""
+    """The machine of qrm, crm and hrm; default: agenda."""
     preset: str = "tuned"
     """Settings that work (tuned) or those that the paper prints (paper)."""
     set: Repeated[tuple[str, ...]] = ()
@@ -40,9 +40,9 @@ class Arguments:
     map_seed: int = 0
     """The seed of random maps."""
     name: str | None = None
-    """The name of the folder under runs/; task, learner, date and time unless said otherwise."""
+    """The name of the folder under runs/; default: task, learner, date and time."""
     jobs: int | None = None
-    """How many seeds are trained at the same time; all cores unless said otherwise."""
+    """How many seeds are trained at the same time; default: all cores."""
     checkpoint_every: Seconds = 10.0
     """Seconds between two checkpoints."""
     log: Literal["tensorboard"] | None = None

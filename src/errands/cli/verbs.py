@@ -243,7 +243,7 @@ def verb_help(kind: type, name: str, verb: Verb) -> str:
             default = option.default
             plain = default is False or default in (None, (), dataclasses.MISSING)
             written = " ".join(map(str, default)) if isinstance(default, tuple) else "yes" if default is True else default
-            told = "" if plain or "unless said otherwise" in said[option.name] else f" (default {written})"
+            told = "" if plain or "default:" in said[option.name] else f" (default {written})"
             rows = textwrap.wrap(said[option.name] + told, width - _COLUMN, break_on_hyphens=False)
             if len(shown := f"  {option.shown}") >= _COLUMN:
                 lines.append(shown)

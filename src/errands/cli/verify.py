@@ -22,9 +22,9 @@ class Arguments:
     run: Positional[str]
     """The name of a run under runs/, its path, or 'latest'."""
     seed: int | None = None
-    """Repeat this seed; all seeds unless said otherwise."""
+    """Repeat this seed; default: all seeds."""
     steps: Count | None = None
-    """Repeat this many steps; up to the first checkpoint unless said otherwise."""
+    """Repeat this many steps; default: up to the first checkpoint."""
     quiet: bool = False
     """No progress on standard error."""
 

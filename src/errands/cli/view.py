@@ -17,7 +17,7 @@ class Arguments:
     run: Positional[str | None] = None
     """The name of a run under runs/, its path, or 'latest'; without one the page opens on the newest run."""
     port: int = 0
-    """The port; any free one unless said otherwise."""
+    """The port; default: any free one."""
     host: str = "127.0.0.1"
     """Where to listen; anything but loopback lets others on your network try."""
     open: bool = False

@@ -189,9 +189,9 @@ def certificate(
     known = claim.upper if best.length is None and claim is not None and claim.proved else best.length
     gap = value.gap(known)
     if value.sure:
-        steps = f"{_shown(value.length)} {'steps' if task.certain else 'expected steps'}"
+        steps = f"{_number_text(value.length)} {'steps' if task.certain else 'expected steps'}"
         more = 0.0 if gap is None or gap < 1e-6 * value.length else gap
-        words = f"{steps}; {_unknown(best, claim)}" if gap is None else f"{steps}, {_shown(more)} more than the optimum"
+        words = f"{steps}; {_unknown(best, claim)}" if gap is None else f"{steps}, {_number_text(more)} more than the optimum"
     else:
         words = _uncertain(value, task.world.limit) + _most(value, best)
     if task.tried not in words:
@@ -240,8 +240,9 @@ def _unknown(best: Optimum, claim: Bounds | None) -> str:
     """What is known of an optimum that could not be computed."""
     if claim is None or not math.isfinite(claim.upper):
         return f"the optimum is not known: {best.reason}"
-    return f"the optimum lies between {_shown(claim.lower)} and {_shown(claim.upper)} by the learner's bounds: {claim.reason}"
+    lower, upper = _number_text(claim.lower), _number_text(claim.upper)
+    return f"the optimum lies between {lower} and {upper} by the learner's bounds: {claim.reason}"
 
 
-def _shown(number: float) -> str:
+def _number_text(number: float) -> str:
     return f"{number:.6g}"

@@ -20,7 +20,7 @@ from errands.tables import RUNNING, AgendaTable, Ints
 from errands.tasks.task import Task
 from errands.worlds import water
 
-MOST_STATES = 1_024
+MAX_STATES = 1_024
 """Machine states, each a bit at every place and velocity: two arrays of 0.86 GB."""
 CELLS = (SIDE * SPEEDS) ** 2
 """Places and velocities."""
@@ -54,14 +54,14 @@ class Machine:
 def machine_of(task: Task) -> Machine:
     """The machine of a task in Water as tables; a TaskError where it has too many states."""
     table = lower(task.machine, LABELS)
-    _, _, entry, following = listed(table, MOST_STATES, lambda states: _refused(task, states))
+    _, _, entry, following = listed(table, MAX_STATES, lambda states: _refused(task, states))
     return Machine(table, entry, _hopeless(following))
 
 
 def _refused(task: Task, states: int) -> TaskError:
     return TaskError(
         f"the exact optimum of '{task.name}' has {states:,} machine states or more at each of {CELLS:,} places and "
-        f"velocities, and 2 GB have room for {MOST_STATES:,}; use fewer subtasks"
+        f"velocities, and 2 GB have room for {MAX_STATES:,}; use fewer subtasks"
     )
 
 

@@ -215,7 +215,7 @@ def draw_sizes(value: MachineSizes) -> Figure:
         for kind, look in _KINDS.items():
             counts = [float(n) for n in getattr(value, kind)]
             axes.plot(value.subtasks, counts, color=look.colour, linestyle=look.dashes, marker=look.mark, markersize=5)
-            words = f"{kind}, {shown(getattr(value, kind)[-1])}"
+            words = f"{kind}, {count_text(getattr(value, kind)[-1])}"
             axes.annotate(words, (value.subtasks[-1], counts[-1]), (8, 0), textcoords="offset points", va="center",
                           fontsize=9, color=look.colour, annotation_clip=False)  # fmt: skip
         axes.set_yscale("log")
@@ -227,6 +227,6 @@ def draw_sizes(value: MachineSizes) -> Figure:
     return figure
 
 
-def shown(count: int) -> str:
+def count_text(count: int) -> str:
     """A count as people read it."""
     return f"{count:,}" if count < 1_000_000 else f"{float(count):.1e}".replace("e+0", "e").replace("e+", "e")

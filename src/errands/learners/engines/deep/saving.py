@@ -56,7 +56,7 @@ def seed_form(form: Form) -> Form:
 
 
 def _bounds(name: str, agent: DeepAgent, width: int) -> tuple[str, Any, Any]:
-    """What an array holds, its least and its greatest values; floats are finite unless said otherwise."""
+    """What an array holds, its least and its greatest values; floats are finite by default."""
     machine, last = agent.machine, name.rpartition(".")[2]
     states, labels, heads = len(machine.rm), len(machine.labels), len(machine.objectives)
     known: dict[str, tuple[str, Any, Any]] = {
