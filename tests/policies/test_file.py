@@ -180,6 +180,35 @@ def test_states_numbered_by_a_function_are_in_the_file(tmp_path: Path, learner: 
     assert agent.act((7, 7)) in {1, 2, 3, 4}  # a state that was never met
 
 
+class UpperRoom(Room):
+    """One start, and nobody gets into the last two rows: the world is a table of fifteen states."""
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.place = (2, 0)
+        return self.shown(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        result = super().step(action)
+        self.place = (min(self.place[0], 2), self.place[1])
+        return self.shown(), *result[1:]
+
+
+@pytest.mark.parametrize("learner", ["qrm", "hrm", "qcorm", "qcorm-plus", "scout"])
+def test_in_a_state_that_the_table_lacks_agents_take_the_first_action(tmp_path: Path, learner: str) -> None:
+    """An operator carries it to where no walk of training could lead."""
+    task = errands.Task.from_env(UpperRoom, {"a": CORNERS["a"]}, "a", state=place, limit=60)
+    run = errands.train(task, learner, steps=2_000)
+    assert task.finite is not None
+    assert task.finite.states == 15
+    again = errands.Task.from_env(UpperRoom, {"a": CORNERS["a"]}, "a", state=place, limit=60)
+    assert TaskAgent(again, run.policy).act(np.array([1, 1])) == run.agent().act(np.array([1, 1]))
+    for agent in (run.agent(), read_policy(run.export(tmp_path / "p"), state=place)):
+        assert agent.act(np.array([4, 4])) == 1
+        agent.see(np.array([2, 0]))
+        assert agent.act(np.array([2, 0])) in {1, 2, 3, 4}
+
+
 def test_states_that_are_no_plain_data_are_told_in_a_sentence(tmp_path: Path) -> None:
     class Cell:
         def __init__(self, observation: Any) -> None:
@@ -192,6 +221,7 @@ def test_states_that_are_no_plain_data_are_told_in_a_sentence(tmp_path: Path) ->
             return isinstance(other, Cell) and other.place == self.place
 
     run = errands.train(errands.Task.from_env(Room, CORNERS, "a", state=Cell, limit=60), "crm", steps=200)
+    assert run.agent().act(np.array([2, 2])) in {1, 2, 3, 4}
     with pytest.raises(TaskError, match="is not plain data; give numbers, text, bytes or tuples of them"):
         run.export(tmp_path / "p")
 

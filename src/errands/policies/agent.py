@@ -51,12 +51,14 @@ class Follower:
         """The action to take in the environment."""
         if self.done:
             raise TaskError("the task has ended; reset the agent for another episode")
-        chosen, memory = self.policy.act(self._encode(observation), self.machine_state, self._memory)
+        seen = self._encode(observation)
+        # In a state that was never met the first action is taken, whatever it is.
+        chosen, memory = (0, self._memory) if seen is None else self.policy.act(seen, self.machine_state, self._memory)
         self._action, self._memory, self._observation = action_of(self._action_form, chosen), memory, observation
         return self._action
 
     def _encode(self, observation: Any) -> Any:
-        """The observation as the policy sees it."""
+        """The observation as the policy sees it; None for a state that nobody has met."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -163,11 +165,13 @@ class TaskAgent(Follower):
             raise TaskError(f"the task's {function} function looks at the environment itself; give it to the agent: run.agent(env)")
 
     def _encode(self, observation: Any) -> Any:
-        world = Numbered.of(self.task.world)
+        world: Any = Numbered.of(self.task.world)
         if world is not None and self._numbering is not None and "states" in self._numbering:
             if world.state_of_env:
                 self._needs_env("state")
-            return self._guarded(lambda: world.number_of(self.env, observation, self._info), "state function")
+            # Looked up and not numbered: whoever acts must not make the table of states grow.
+            numbers = world.numbers.number
+            return self._guarded(lambda: numbers.get(world.state_of(self.env, observation, self._info)), "state function")
         return encode(self._form, self._numbering, observation)
 
 
@@ -186,7 +190,8 @@ def numbering_of(task: Task, policy: Any, space: gym.Space[Any]) -> dict[str, An
     if getattr(policy, "see", None) is not None:
         return None
     if world is not None and world.numbers is not None:  # by a function of the user's
-        return {"states": world.numbers.save()}
+        _ = task.finite  # a world that can be a table is numbered by being made one
+        return {"states": list(world.numbers.number)}
     if isinstance(space, spaces.Dict) and task.layout is not None:  # Delivery's boxes and hands
         return {"cells": task.layout.cells, "lockstep": task.lockstep}
     return {} if isinstance(space, spaces.Discrete) else None

@@ -60,9 +60,12 @@ def policy_bytes(task: Task, policy: Any, most: int = MAX_SITUATIONS) -> bytes:
                 "numeric state, the fewest other subtasks)"
             )
         fields, arrays = table.exported()
-    if numbering is not None and "states" in numbering:
-        arrays = {name: _fit(array, _AXES.get((fields["kind"], name)), len(numbering["states"])) for name, array in arrays.items()}
-        numbering = {"states": [to_json(state) for state in numbering["states"]]}
+    world = Numbered.of(task.world)
+    if numbering is not None and "states" in numbering and world is not None and world.numbers is not None:
+        known = len(numbering["states"])
+        axes = {name: _AXES[fields["kind"], name] for name in arrays if (fields["kind"], name) in _AXES}
+        arrays |= {name: np.take(arrays[name], range(known), axis) for name, axis in axes.items()}  # the rest is room
+        numbering = {"states": [to_json(state) for state in world.numbers.save()]}
     about = {
         "kind": KIND, "sha256": NO_CHECKSUM, "task": task.name, "covers": covers, "machine": _machine(task),
         "action": done_form(done), "observation": observation_form(seen, numbering), "numbering": numbering,
@@ -82,20 +85,12 @@ _AXES = {
 """The axis of world states, where an array has one."""
 
 
-def _fit(array: Array, axis: int | None, known: int) -> Array:
-    """A table of the states that were met, then what is done in one that was not: action 0 where the table has no row for it."""
-    if axis is None:
-        return array
-    reached = np.take(array, range(min(known + 1, array.shape[axis])), axis)
-    return np.pad(reached, [(0, known + 1 - reached.shape[axis]) if i == axis else (0, 0) for i in range(reached.ndim)])
-
-
 def _world_states(task: Task, space: Any) -> int:
     """How many states of the world a policy is asked in."""
     if task.finite is not None:
         return int(task.finite.table.next.shape[0])
     world = Numbered.of(task.world)
-    return int(space.n) if world is None or world.numbers is None else max(1, len(world.numbers))
+    return int(space.n) if world is None or world.numbers is None else len(world.numbers)
 
 
 def _running(task: Task, most: int) -> list[State] | None:

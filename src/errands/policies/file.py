@@ -117,7 +117,7 @@ class FileAgent(Follower):
         super().__init__(machine, vanishing, policy, about["action"])
         self.about, self.features, self.state = about, features, state
         self.rules = {_str(name): _rule(rule, self._form, size) for name, rule in about["rules"].items()}
-        # The number of each state that was met; others share the number after the last.
+        # The number of each state that was met.
         known = (self._numbering or {}).get("states", ())
         self._numbers = {from_json(s): number for number, s in enumerate(known)}
 
@@ -141,7 +141,7 @@ class FileAgent(Follower):
         if self._numbering is not None and "states" in self._numbering:
             shown = self.state(observation) if self.state else observation
             try:
-                return self._numbers.get(shown, len(self._numbers))
+                return self._numbers.get(shown)
             except TypeError:
                 raise TaskError(f"the state is a {type(shown).__name__}; give read_policy the task's state function") from None
         seen = encode(self._form, self._numbering, observation)
@@ -245,7 +245,7 @@ def _state_count(numbering: About | None, form: Form) -> int:
     """How many numbered states there are; 0 where observations are not numbered."""
     if numbering is not None and set(numbering) == {"states"}:
         _require(isinstance(numbering["states"], list), "states are no list")
-        return len(numbering["states"]) + 1  # those that were never met share one
+        return len(numbering["states"])
     _require(bool(form), "observations are not described")
     if numbering is None:
         return 0
