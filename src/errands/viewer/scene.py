@@ -24,6 +24,7 @@ from errands.worlds import water
 from errands.worlds.base import Observed, numbered
 from errands.worlds.cheetah import BACKWARD, FORWARD
 from errands.worlds.grid import GridLayout
+from errands.worlds.grid_world import GridEnv
 from errands.worlds.gymnasium.guard import frame
 from errands.worlds.picture import plan, tints
 
@@ -72,13 +73,12 @@ def cell_of(task: Task, world_state: int) -> int:
 def posture(env: Any) -> Any:
     """What a frame shows of an environment: numbers for Water and HalfCheetah, the cell of a grid, else a few words."""
     inner = env.unwrapped
-    if isinstance(getattr(inner, "state", None), water.WaterState):
-        state = inner.state
-        return _rounded(np.vstack([state.agent[None], state.balls]), 1)
-    if hasattr(inner, "data") and hasattr(inner, "model"):
+    if isinstance(inner, water.WaterEnv):
+        return _rounded(np.vstack([inner.state.agent[None], inner.state.balls]), 1)
+    if isinstance(inner, GridEnv):
+        return inner.cell
+    if hasattr(inner, "data") and hasattr(inner, "model"):  # any robot of MuJoCo
         return _stick(inner)
-    if isinstance(cell := getattr(inner, "cell", None), int):
-        return cell
     picture = frame(env)
     return str(getattr(inner, "s", ""))[:200] if picture is None else png_address(picture)
 
