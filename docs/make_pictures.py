@@ -98,7 +98,7 @@ def main() -> None:
     """Train, open the page, take pictures."""
     chromium = shutil.which("chromium")
     if chromium is None:
-        sys.exit("chromium is not installed; type: apt-get install chromium")
+        sys.exit("chromium is not installed; run: apt-get install chromium")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         runs = Path(folder) / "runs"
         run = trained(runs, "qcorm", 200_000, 500)

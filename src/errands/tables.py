@@ -20,7 +20,7 @@ Codes = NDArray[np.int8]
 RUNNING, SUCCESS, FAILURE = 0, 1, 2
 
 
-class Draws(np.random.Generator):
+class RandomGenerator(np.random.Generator):
     """The random numbers of a seed: PCG64, in a form that compiled loops take over without running Python (kernels.compiler)."""
 
     # Named outright: what default_rng returns may change between versions, and PCG64 is what saved runs hold.

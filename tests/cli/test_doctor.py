@@ -64,9 +64,9 @@ def test_a_missing_package_is_a_fault_with_what_to_type(
     monkeypatch.setattr(importlib.metadata, "version", version)
     code, found = asked(capsys)
     assert code == 1
-    assert any("numba is missing; type: pip install" in fault for fault in found["faults"])  # type: ignore[attr-defined]
+    assert any("numba is missing; run: pip install" in fault for fault in found["faults"])  # type: ignore[attr-defined]
     main(["doctor"])
-    assert f"not installed; type: {install('ray')}" in capsys.readouterr().out
+    assert f"not installed; run: {install('ray')}" in capsys.readouterr().out
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="this system has no owners of files as Unix has them")

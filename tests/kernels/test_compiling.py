@@ -15,7 +15,7 @@ from errands import kernels
 from errands.kernels.stepping import advance, lowest_bit, start
 from errands.learners import make_learner
 from errands.learners.qcorm import kernel as qcorm
-from errands.tables import Draws
+from errands.tables import RandomGenerator
 from errands.tasks import load
 
 WORLD = load("figure-1").finite.table
@@ -116,7 +116,7 @@ def test_calls_leave_no_memory_behind() -> None:
 
 
 def test_compiled_code_draws_the_numbers_that_numpy_draws_and_goes_on_where_it_was() -> None:
-    ours, theirs = Draws(3, 4), np.random.Generator(np.random.PCG64([3, 4]))
+    ours, theirs = RandomGenerator(3, 4), np.random.Generator(np.random.PCG64([3, 4]))
     several = WORLD._replace(starts=np.arange(1000, dtype=np.int32), start_cumulative=np.linspace(0.001, 1, 1000))
     drawn = [start(several, ours) for _ in range(50)]
     assert drawn == [int(np.searchsorted(several.start_cumulative[:-1], theirs.random(), "right")) for _ in range(50)]

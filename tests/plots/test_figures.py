@@ -60,7 +60,7 @@ def test_figures_are_listed_and_a_misspelt_one_is_told(capsys: pytest.CaptureFix
     assert main(["plot", "curvs", "one"]) == 2
     assert "no figure is called 'curvs'; did you mean 'curves'?" in capsys.readouterr().err
     assert main(["plot", "sizes"]) == 2
-    assert "nothing to draw was named; type for example: errands plot sizes delivery-12" in capsys.readouterr().err
+    assert "nothing to draw was named; run for example: errands plot sizes delivery-12" in capsys.readouterr().err
 
 
 def test_every_module_that_a_figure_names_is_there_and_the_page_needs_no_other() -> None:

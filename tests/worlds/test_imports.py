@@ -106,7 +106,7 @@ def test_a_task_made_in_python_writes_the_file_that_reads_it_again(kitchen: Path
         ("no_such_module_anywhere", "there is no module 'no_such_module_anywhere' here"),
         ("os; import sys", "'os; import sys' cannot be imported; give the name of a module"),
         ("../evil", "cannot be imported"),
-        ("broken", "importing 'broken' raised ZeroDivisionError: division by zero; mend the module"),
+        ("broken", "importing 'broken' raised ZeroDivisionError: division by zero; fix the module"),
     ],
 )
 def test_what_cannot_be_imported_is_one_sentence(kitchen: Path, name: str, sentence: str) -> None:

@@ -119,11 +119,11 @@ def _compiling() -> Iterator[None]:
     """Say so, once, as soon as something must be compiled that no cache holds: half a minute of silence looks like a fault."""
     from errands.kernels import PLAIN, when_compiling
 
-    def tell(kernel: str) -> None:
+    def on_compile(kernel: str) -> None:
         spent = "15 seconds, 45 for scout" if PLAIN else "8 seconds, 20 for scout"
         print(f"compiling what this needs, once: about {spent}", file=sys.stderr, flush=True)
 
-    with when_compiling(tell):
+    with when_compiling(on_compile):
         yield
 
 

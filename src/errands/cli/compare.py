@@ -35,7 +35,7 @@ def run(arguments: Arguments) -> Answer:
     from errands.analysis.compare import compared, differences, summarise_all
 
     if not arguments.runs:
-        raise ConfigError("no run was named; type for example: errands compare latest")
+        raise ConfigError("no run was named; run for example: errands compare latest")
     runs = compared(arguments.runs)
     curves = [c.curve for c in runs]
     rows, differ = summarise_all(curves), differences(_settings(runs))

@@ -109,9 +109,9 @@ def _faults(machine: dict[str, Any]) -> list[str]:
         "compiled kernels cannot be kept and every start takes 20 s; set ERRANDS_CACHE to a folder that can be written":
             not machine["cache"]["writable"],
         f"others own or may write {machine['cache']['others_write']}, so compiled kernels are not read from there and every start "
-        "takes 20 s; type: chmod go-w on it, or set ERRANDS_CACHE to a folder of your own":
+        "takes 20 s; run: chmod go-w on it, or set ERRANDS_CACHE to a folder of your own":
             machine["cache"]["others_write"],
-        "there is a GPU but this jax uses the CPU only; type: pip install jax[cuda13]":
+        "there is a GPU but this jax uses the CPU only; run: pip install jax[cuda13]":
             machine["gpu"]["driver"] and machine["gpu"]["jax"] == ["cpu"],
         "MuJoCo has nothing to draw with (no screen, EGL or OSMesa); install libegl1 to render HalfCheetah":
             _version("mujoco") and not drawn,
@@ -120,7 +120,7 @@ def _faults(machine: dict[str, Any]) -> list[str]:
         "the current folder cannot be written, and runs are stored in it; change to another":
             Path.cwd() != Path("/") and not os.access(Path.cwd(), os.W_OK),
     }  # fmt: skip
-    missing = [f"{name} is missing; type: {install()}" for name, version in machine["versions"].items() if version is None]
+    missing = [f"{name} is missing; run: {install()}" for name, version in machine["versions"].items() if version is None]
     return missing + [sentence for sentence, holds in known.items() if holds]
 
 
@@ -130,7 +130,7 @@ def _lines(machine: dict[str, Any]) -> Iterator[str]:
     yield "core        " + ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     for extra, versions in machine["extras"].items():
         have = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
-        yield f"{extra:11} " + (have if all(versions.values()) else f"not installed; type: {install(extra)}")
+        yield f"{extra:11} " + (have if all(versions.values()) else f"not installed; run: {install(extra)}")
     gpu = machine["gpu"]
     yield f"gpu         {gpu['driver'] or 'none'}; jax uses {', '.join(gpu['jax']) if gpu['jax'] else 'nothing'}"
     drawn = [kind for kind in DRAWN_BY if machine["rendering"][kind]]

@@ -31,7 +31,7 @@ def run(arguments: Arguments) -> Answer:
     except ModuleNotFoundError as fault:
         if (fault.name or "").partition(".")[0] not in ("starlette", "uvicorn", "anyio"):
             raise
-        hint = f"errands view needs starlette and uvicorn; type: {install('viewer')}"
+        hint = f"errands view needs starlette and uvicorn; run: {install('viewer')}"
         raise ConfigError(f"{fault.name} is not installed; {hint}") from None
     from errands.runs.folder import RUNS, find
 

@@ -252,21 +252,21 @@ def hot(function: Kernel) -> Kernel:
 
 
 class _Watch(event.Listener):
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self.tell: Callable[[str], None] | None = tell
+    def __init__(self, on_compile: Callable[[str], None]) -> None:
+        self.on_compile: Callable[[str], None] | None = on_compile
 
     def on_start(self, event: Any) -> None:
         # Numba reports every helper that it compiles; only the first report counts.
-        tell, self.tell = self.tell, None
-        if tell is not None:
-            tell(event.data["dispatcher"].py_func.__name__)
+        on_compile, self.on_compile = self.on_compile, None
+        if on_compile is not None:
+            on_compile(event.data["dispatcher"].py_func.__name__)
 
     def on_end(self, event: Any) -> None:
         pass
 
 
 @contextlib.contextmanager
-def when_compiling(tell: Callable[[str], None]) -> Iterator[None]:
-    """Call `tell` with a kernel's name as soon as something must be compiled that no cache holds, once at most."""
-    with event.install_listener("numba:compile", _Watch(tell)):
+def when_compiling(on_compile: Callable[[str], None]) -> Iterator[None]:
+    """Call `on_compile` with a kernel's name as soon as something must be compiled that no cache holds, once at most."""
+    with event.install_listener("numba:compile", _Watch(on_compile)):
         yield

@@ -1,4 +1,4 @@
-"""Random numbers in compiled code, which takes `Draws` over without running any Python.
+"""Random numbers in compiled code, which takes `RandomGenerator` over without running any Python.
 
 Numba takes over a numpy Generator by a dozen calls of Python's ctypes, which takes as long as eighty steps, and Ctrl-C
 during one of them ends the process, as nobody asks whether it failed. numpy also hands out the address of a generator's C
@@ -18,38 +18,38 @@ from numba.core.typing import signature
 from numba.core.typing.templates import AttributeTemplate, bound_function, infer_getattr
 from numba.extending import NativeValue, lower_builtin, models, register_model, typeof_impl, unbox
 
-from errands.tables import Draws
+from errands.tables import RandomGenerator
 
 # numpy's bitgen_t: five addresses, of which a uniform number needs the first and the fourth.
 STATE, NEXT_DOUBLE = 0, 3
 _POINTER = ir.IntType(8).as_pointer()
 
 
-class DrawsType(types.Type):
-    """The type of `Draws` in compiled code."""
+class RandomGeneratorType(types.Type):
+    """The type of `RandomGenerator` in compiled code."""
 
     def __init__(self) -> None:
-        super().__init__(name="Draws")
+        super().__init__(name="RandomGenerator")
 
 
-DRAWS = DrawsType()
+RANDOM_GENERATOR = RandomGeneratorType()
 
 
-@register_model(DrawsType)
+@register_model(RandomGeneratorType)
 class _Interface(models.StructModel):
     """Where the generator's state is, and the function that draws a number between 0 and 1."""
 
-    def __init__(self, manager: Any, kind: DrawsType) -> None:
+    def __init__(self, manager: Any, kind: RandomGeneratorType) -> None:
         super().__init__(manager, kind, [("state", types.voidptr), ("next_double", types.voidptr)])
 
 
-@typeof_impl.register(Draws)
-def _typeof(value: Draws, context: Any) -> DrawsType:
-    return DRAWS
+@typeof_impl.register(RandomGenerator)
+def _typeof(value: RandomGenerator, context: Any) -> RandomGeneratorType:
+    return RANDOM_GENERATOR
 
 
-@unbox(DrawsType)
-def _unbox(kind: DrawsType, value: Any, c: Any) -> NativeValue:
+@unbox(RandomGeneratorType)
+def _unbox(kind: RandomGeneratorType, value: Any, c: Any) -> NativeValue:
     draws = cgutils.create_struct_proxy(kind)(c.context, c.builder)
     bits = c.pyapi.object_getattr_string(value, "bit_generator")
     capsule = c.pyapi.object_getattr_string(bits, "capsule")
@@ -69,14 +69,14 @@ def _unbox(kind: DrawsType, value: Any, c: Any) -> NativeValue:
 class _Methods(AttributeTemplate):
     """What compiled code may call on it."""
 
-    key = DrawsType
+    key = RandomGeneratorType
 
-    @bound_function("draws.random")
-    def resolve_random(self, rng: DrawsType, arguments: Any, keywords: Any) -> Any:
+    @bound_function("generator.random")
+    def resolve_random(self, rng: RandomGeneratorType, arguments: Any, keywords: Any) -> Any:
         return signature(types.float64, recvr=rng)
 
 
-@lower_builtin("draws.random", DrawsType)
+@lower_builtin("generator.random", RandomGeneratorType)
 def _random(context: Any, builder: Any, called: Any, arguments: Any) -> Any:
     draws = cgutils.create_struct_proxy(called.args[0])(context, builder, value=arguments[0])
     kind = ir.FunctionType(ir.DoubleType(), [_POINTER])

@@ -86,7 +86,7 @@ def form_of(task: Task, name: str) -> Form:
         advice = "; or give the task a state function, which makes its world finite" if task.world.numberable else ""
         raise TaskError(f"learner '{name}' cannot be run on the {world} world of '{task.name}'; use {', '.join(able)}{advice}")
     if world == "continuous" and importlib.util.find_spec("jax") is None:
-        raise TaskError(f"learner '{name}' needs JAX on a continuous world; type: {install('deep')}")
+        raise TaskError(f"learner '{name}' needs JAX on a continuous world; run: {install('deep')}")
     return form
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from errands.errors import ConfigError, StoreError, TaskError
 from errands.oracle.episode import Policy
-from errands.tables import Draws, Evaluation
+from errands.tables import Evaluation, RandomGenerator
 from errands.tasks.task import Task
 
 Saved = dict[str, NDArray[Any]]
@@ -261,7 +261,7 @@ class Learner(ABC):
         self.task = task
         self.config = config
         self.seed = seed
-        self.rng = Draws(seed)
+        self.rng = RandomGenerator(seed)
         self.step = 0
         self.evaluation_steps = 0
         self.stopwatch = Stopwatch()

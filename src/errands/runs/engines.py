@@ -290,7 +290,7 @@ def require_ray() -> Any:
     try:
         import ray
     except ImportError:
-        raise ConfigError(f"the engine 'ray' is not installed; type: {install('ray')}") from None
+        raise ConfigError(f"the engine 'ray' is not installed; run: {install('ray')}") from None
     return ray
 
 

@@ -184,7 +184,7 @@ def writer_of(kind: str) -> Any:
     try:
         from tensorboardX import SummaryWriter
     except ImportError:
-        raise ConfigError(f"a log for TensorBoard needs tensorboardX; type: {install('tensorboard')}") from None
+        raise ConfigError(f"a log for TensorBoard needs tensorboardX; run: {install('tensorboard')}") from None
     return SummaryWriter
 
 

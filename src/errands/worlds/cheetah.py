@@ -60,7 +60,7 @@ class HalfCheetah(Described):
     def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
         """A fresh Gymnasium environment; without a screen, pixels are drawn through EGL."""
         if importlib.util.find_spec("mujoco") is None:
-            raise ErrandsError(f"HalfCheetah needs MuJoCo, which is not installed; type: {install('mujoco')}")
+            raise ErrandsError(f"HalfCheetah needs MuJoCo, which is not installed; run: {install('mujoco')}")
         if render_mode == "rgb_array":
             choose_gl()
         from errands.worlds.cheetah_env import HalfCheetahEnv

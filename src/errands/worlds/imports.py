@@ -53,7 +53,7 @@ def _load(name: str) -> None:
     except KeyboardInterrupt:
         raise
     except BaseException as fault:
-        raise ConfigError(f"importing '{name}' raised {words_of(fault)}; mend the module") from fault
+        raise ConfigError(f"importing '{name}' raised {words_of(fault)}; fix the module") from fault
     finally:
         if local:
             sys.path.remove(here)

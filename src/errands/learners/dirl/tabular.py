@@ -19,7 +19,17 @@ from errands.learners.dirl.kernel import MISSED, attempt_edge
 from errands.learners.dirl.settings import DiRLConfig, SearchConfig
 from errands.oracle.episode import walk, wilson
 from errands.policies.tables import MachinePolicy, MachineStates
-from errands.tables import FAILURE, RUNNING, SUCCESS, Draws, Evaluation, Floats, Ints, MachineTable, WorldTable
+from errands.tables import (
+    FAILURE,
+    RUNNING,
+    SUCCESS,
+    Evaluation,
+    Floats,
+    Ints,
+    MachineTable,
+    RandomGenerator,
+    WorldTable,
+)
 from errands.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -65,7 +75,7 @@ class EdgeJob(NamedTuple):
 
     def rng(self) -> np.random.Generator:
         """All random numbers of the edge come from here."""
-        return Draws(self.seed, self.number)
+        return RandomGenerator(self.seed, self.number)
 
 
 class Done(NamedTuple):

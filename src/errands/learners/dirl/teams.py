@@ -28,7 +28,7 @@ from errands.learners.engines.deep.host_envs import HostEnvs, HostStep, Senses
 from errands.learners.engines.deep.network import TrainedWeights
 from errands.learners.engines.deep.td3 import ActorCritic
 from errands.learners.engines.deep.team import DeviceTeam, Team, chosen_device
-from errands.tables import Draws, Ints
+from errands.tables import Ints, RandomGenerator
 
 Keys = NDArray[np.uint32]
 """[jobs, 2] the random keys of jobs; a team is given a copy, since training donates its arrays."""
@@ -253,7 +253,7 @@ class Attempted:
     def __init__(self, job: EdgeJob, meaning: Meaning) -> None:
         self.job, self.meaning = job, meaning
         # The 1 sets these numbers apart from those of job.rng(), which seeds the device.
-        self.rng = Draws(job.seed, job.number, 1)
+        self.rng = RandomGenerator(job.seed, job.number, 1)
         """Where attempts begin; all else is drawn on the device."""
         self.step, self.time, self.attempts = 0, 0, 0
         self.ends: list[NDArray[np.uint8]] = []

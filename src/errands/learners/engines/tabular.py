@@ -30,7 +30,7 @@ from errands.learners.base import (
     unpack_rng,
 )
 from errands.oracle.episode import play
-from errands.tables import Draws, Evaluation
+from errands.tables import Evaluation, RandomGenerator
 from errands.tasks.task import Task
 from errands.worlds.base import numbered, one_start
 from errands.worlds.saving import from_json, to_json
@@ -169,7 +169,7 @@ MOST_STEPS = 50_000
 """Steps of one call of a compiled loop: Ctrl-C waits for its end, and each step of a large task may take 10 us."""
 
 # Handed to kernels that want a generator and will not draw from it.
-_SPARE = Draws(0)
+_SPARE = RandomGenerator(0)
 
 
 class TabularLearner(Learner):
@@ -232,7 +232,7 @@ class TabularLearner(Learner):
         if isinstance(self.world, Asked):
             return Evaluation(self.step, *play(self.policy, self.task, self.seed))
         # Where there is no chance nothing is drawn, and a generator takes longer to make than the episode.
-        rng = _SPARE if self.task.certain else Draws(self.seed, self.step)
+        rng = _SPARE if self.task.certain else RandomGenerator(self.seed, self.step)
         length, total, success = self.greedy_episode(rng)
         return Evaluation(self.step, int(length), float(total), bool(success))
 
@@ -240,7 +240,7 @@ class TabularLearner(Learner):
         """One of several greedy episodes, compiled where the world has tables."""
         if isinstance(self.world, Asked):
             return super().episode(number)
-        return self.greedy_episode(Draws(self.seed, self.step, number))
+        return self.greedy_episode(RandomGenerator(self.seed, self.step, number))
 
     @abstractmethod
     def state(self) -> State:

@@ -14,7 +14,7 @@ from errands.learners.qcorm_plus.kernel.loop import actions_of, decide, weigh
 from errands.learners.qcorm_plus.kernel.memory import NODE, NUMERIC, PLANNED, STALE, UNTRIED, Memory, Settings
 from errands.learners.qcorm_plus.kernel.plan import aim, take_aim
 from errands.machines.stepping import State
-from errands.tables import RUNNING, SUCCESS, AgendaTable, Draws, Ints, WorldTable
+from errands.tables import RUNNING, SUCCESS, AgendaTable, Ints, RandomGenerator, WorldTable
 
 
 def settled(
@@ -42,7 +42,7 @@ def settled(
         decide(agenda, copy, 0, first)
     else:
         # A generator of its own with a fixed seed: the local search is then repeatable and leaves training alone.
-        take_aim(machine, copy, settings, first, Draws(0))
+        take_aim(machine, copy, settings, first, RandomGenerator(0))
     return copy
 
 

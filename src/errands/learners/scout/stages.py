@@ -17,7 +17,7 @@ from errands.learners.scout.kernel.plan import FAR
 from errands.learners.scout.kernel.tour import NOWHERE, SUCCEED, stage_search, tree_bound
 from errands.learners.scout.machine import Lowering
 from errands.machines.stepping import State
-from errands.tables import FAILURE, RUNNING, SUCCESS, Draws, Flags, Floats, Ints
+from errands.tables import FAILURE, RUNNING, SUCCESS, Flags, Floats, Ints, RandomGenerator
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ class TourPlanner:
         if costs is None or not costs.items:
             return None if costs is None else []
         # Random numbers of its own: the same question gets the same order, and training draws the same as without it.
-        rng = Draws(self.seed, len(costs.items))
+        rng = RandomGenerator(self.seed, len(costs.items))
         return [costs.items[i] for i in tour(costs.first, costs.between, costs.last, self.kicks, rng)]
 
     def walk(self, state: State, cell: int) -> KnownWay | None:
@@ -395,7 +395,7 @@ class StageValues:
                 first = np.array(
                     [_log_cost(self._values(0, self._pay(self._cells(0, i), 1.0))[0][u, s]) for i in items]
                 )
-            rng = Draws(self.seed, len(items))
+            rng = RandomGenerator(self.seed, len(items))
             self.orders[k] = tour(first, between, last, self.kicks, rng).tolist()
         return [n for n in self.orders[k] if n in set(left)]
 

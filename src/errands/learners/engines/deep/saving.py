@@ -14,7 +14,7 @@ from errands.errors import StoreError
 from errands.learners.base import Form, Saved, SavedArray
 from errands.learners.engines.deep.agent import DeepAgent
 
-MOST_COUNT = 2**31 - 1
+MAX_COUNT = 2**31 - 1
 MOST_STEPS = 2**30
 """More steps than a run takes, and as many again fit into what counts them."""
 FINITE = float(np.finfo(np.float32).max)
@@ -60,7 +60,7 @@ def _bounds(name: str, agent: DeepAgent, width: int) -> tuple[str, Any, Any]:
     machine, last = agent.machine, name.rpartition(".")[2]
     states, labels, heads = len(machine.rm), len(machine.labels), len(machine.objectives)
     known: dict[str, tuple[str, Any, Any]] = {
-        "updates": ("updates so far", 0, MOST_COUNT),
+        "updates": ("updates so far", 0, MAX_COUNT),
         "step": ("training steps so far", 0, MOST_STEPS),
         "keys": ("the random keys of the seeds", None, None),
         "eta": ("steps to go by machine state and objective, infinite until known", 0.0, np.inf),
@@ -68,15 +68,15 @@ def _bounds(name: str, agent: DeepAgent, width: int) -> tuple[str, Any, Any]:
         "best": ("K_op of each objective, infinite until known", 0.0, np.inf),
         "share": ("how far the pay of failures has faded", 0.0, 1.0),
         "choice": ("the objective in hand, -1 for none", -1, heads - 1),
-        "option": ("the option in hand, -1 for none", -1, MOST_COUNT),
+        "option": ("the option in hand, -1 for none", -1, MAX_COUNT),
         "pending": ("grounding transitions of the episode: step, coupled state, time entered, duration, exploited",
-                    0, np.array([MOST_COUNT, states * heads - 1, MOST_COUNT, MOST_COUNT, 1])),
+                    0, np.array([MAX_COUNT, states * heads - 1, MAX_COUNT, MAX_COUNT, 1])),
         "ground": ("grounding transitions of past episodes: step, objective, reward, weight",
                    np.array([0, 0, -FINITE, 0]), np.array([FINITE, heads - 1, FINITE, 1])),
         "waiting": ("how many grounding transitions the episode has", 0, 4 * heads + 4),
         "time": ("steps of the episode so far", 0, machine.task.world.limit),
         "variance": ("the variance of observations by entry", 0.0, FINITE),
-        "batches": ("batches that mean and variance of observations are taken of", 0, MOST_COUNT),
+        "batches": ("batches that mean and variance of observations are taken of", 0, MAX_COUNT),
         "square": ("Adam's mean of squared gradients", 0.0, FINITE),
     }  # fmt: skip
     if name == "actions":
@@ -106,7 +106,7 @@ def _bounds(name: str, agent: DeepAgent, width: int) -> tuple[str, Any, Any]:
     if last in ("used", "exploited", "clean", "touching"):
         return f"flags: {last}", None, None
     whole = last in ("entered", "choices", "grounded", "replayed", "episodes", "ended", "since")
-    return (f"a count: {last}", 0, MOST_COUNT) if whole else (f"numbers of {name}", -FINITE, FINITE)
+    return (f"a count: {last}", 0, MAX_COUNT) if whole else (f"numbers of {name}", -FINITE, FINITE)
 
 
 def split(saved: Saved) -> list[Saved]:
