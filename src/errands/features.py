@@ -199,10 +199,14 @@ def positive(guard: Guard) -> Guard:
 @lru_cache(maxsize=4096)
 def columns(count: int) -> tuple[int, ...]:
     """The truth-table column of each of `count` variables, as the bits of one integer per variable."""
-    # Row r gives variable i the value of bit i of r. The quotient is 2^i ones, then 2^i zeros, over and over from
-    # row 0 upwards; the shift puts the ones where bit i is set.
-    full = (1 << (1 << count)) - 1
-    return tuple(full // ((1 << (1 << i)) + 1) << (1 << i) for i in range(count))
+    # Row r gives variable i the value of bit i of r: 2^i zeros, then 2^i ones, doubled until there are 2^count rows.
+    made = []
+    for i in range(count):
+        column = (1 << (1 << i)) - 1 << (1 << i)
+        for j in range(i + 1, count):
+            column |= column << (1 << j)
+        made.append(column)
+    return tuple(made)
 
 
 def truth_table(guard: Guard, names: Sequence[str]) -> int:

@@ -331,7 +331,8 @@ def _transition_faults(machine: NumericRM) -> Iterable[str]:
         if not t.reward.finite:
             yield f"the reward of '{t}' is not finite; give a number"
     # What a guard means is read from its truth table, with a column for each value of a numeric feature.
-    if sum(table_words(t.guard) for t in machine.transitions if any(isinstance(a, Numeric) for a in atoms(t.guard))) > MAX_WORK:
+    words = [table_words(t.guard) for t in machine.transitions if any(isinstance(a, Numeric) for a in atoms(t.guard))]
+    if sum(words) > MAX_WORK or max(words, default=0) > MAX_WORK // 10:
         yield "the guards are too many and too long to be understood; split the task, or its guards"
     for state, completed in machine.completing.items():
         if state not in machine.states:
