@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import gymnasium as gym
 
     from errands.machines import AgendaRM, BooleanRM, CoupledRM
+    from errands.worlds.batched import BatchedWorld
     from errands.worlds.gymnasium.making import Source
     from errands.worlds.gymnasium.world import Features, Signal
 
@@ -187,6 +188,15 @@ class Task:
             return finite
         table = finite.table._replace(signal=compound_rows(rewards, finite.signals, finite.table.signal))
         return replace(finite, table=table, signals=(*finite.signals, *map(str, rewards)))
+
+    @cached_property
+    def batched(self) -> BatchedWorld | None:
+        """The world as pure JAX functions, its own or those of its tables; None where it is stepped on the host."""
+        if self.finite is None:
+            return self.world.batched
+        from errands.worlds.batched import DeviceTables
+
+        return DeviceTables(self.finite, len(self.reported)).batched(self.world.features)
 
     @cached_property
     def reported(self) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from errands.tables import Flags, Floats, Ints, WorldTable
 if TYPE_CHECKING:
     import gymnasium as gym
 
+    from errands.worlds.batched import BatchedWorld
     from errands.worlds.grid import GridLayout
     from errands.worlds.gymnasium.rules import Rule
     from errands.worlds.gymnasium.shell import StateNumbers
@@ -111,6 +112,11 @@ class Described(Protocol):
     def batched_physics(self) -> bool:
         """Whether many copies of the environment can be stepped in one call of its simulator."""
         return False
+
+    @property
+    def batched(self) -> BatchedWorld | None:
+        """The world as pure JAX functions; None where it has none (finite worlds have theirs by their tables: `Task.batched`)."""
+        return None
 
     @property
     def action_names(self) -> tuple[str, ...]:

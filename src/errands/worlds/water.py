@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -18,6 +18,9 @@ from errands.worlds.base import Described, Limit, Seed
 from errands.worlds.grid import positive, units
 from errands.worlds.picture import Disc, Drawing, Rectangle, Shape, pixels
 from errands.worlds.saving import Saved, restore_random, save_random
+
+if TYPE_CHECKING:
+    from errands.worlds.batched import BatchedWorld
 
 Singles = NDArray[np.float32]
 
@@ -135,6 +138,13 @@ class Water(Described):
     def certain(self) -> bool:
         """Yes: the balls of a map start and move alike in every episode."""
         return True
+
+    @property
+    def batched(self) -> BatchedWorld:
+        """The rules in JAX."""
+        from errands.worlds.water_jax import batched
+
+        return batched(self.map_seed)
 
     def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
         """A fresh Gymnasium environment of this map."""

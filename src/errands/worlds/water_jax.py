@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from errands.worlds import water
+from errands.worlds.batched import BatchedStep, BatchedWorld
 
 
 class WaterArrays(NamedTuple):
@@ -36,6 +37,17 @@ def step(state: WaterArrays, action: Int[Array, ""] | int) -> tuple[WaterArrays,
     touching = jnp.sum(jnp.square(balls - agent), axis=1) <= 4 * water.RADIUS * water.RADIUS
     touched = (touching & ~state.touching).reshape(len(water.COLOURS), water.BALLS_EACH).any(axis=1)
     return WaterArrays(agent, velocity, balls, drifts, touching), touched
+
+
+def batched(map_seed: int) -> BatchedWorld:
+    """The batched world of one map, on which every episode starts alike."""
+    first = reset_state(map_seed)
+
+    def answer(state: WaterArrays, action: Int[Array, ""] | int, key: Array) -> BatchedStep:
+        state, touched = step(state, action)
+        return BatchedStep(state, observe(state), touched, jnp.bool_(False), jnp.zeros(0))
+
+    return BatchedWorld(water.OBSERVATION, len(water.ACTIONS), water.COLOURS, lambda key: first, answer, observe)
 
 
 def _bounce(

@@ -16,8 +16,7 @@ from jaxtyping import Array, Float, Int
 from errands.learners.engines.deep.agent import AgentState, DeepAgent, Position, WorldStep
 from errands.learners.engines.deep.config import DeepConfig
 from errands.learners.engines.deep.machine import MachineArrays
-from errands.worlds import water_jax
-from errands.worlds.water import ACTIONS, COLOURS, OBSERVATION, Water
+from errands.worlds.batched import DeviceTables
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,46 +40,35 @@ class DeviceWorld:
 @lru_cache(maxsize=16)
 def device_world(machine: MachineArrays) -> DeviceWorld | None:
     """The world of a machine's task on the device; None where it has to be stepped on the host."""
-    if isinstance(machine.task.world, Water):
-        return _water(machine.task.world, machine)
-    return None if machine.task.finite is None else _finite(machine)
+    task = machine.task
+    if task.finite is not None:
+        tables = DeviceTables(task.finite, len(task.reported))
+        sizes = task.finite.states, task.finite.actions
 
+        def move(state: Array, action: Array, uniform: Array) -> tuple[Array, Array, Array, Array]:
+            return tables.step(state, action[0].astype(jnp.int32), uniform)
 
-def _water(world: Water, machine: MachineArrays) -> DeviceWorld:
-    first = water_jax.reset_state(world.map_seed)
-    # A label is the bit pattern of the touched colours, in the machine's order; colours it does not look at weigh
-    # nothing.
-    weights = jnp.array([1 << machine.task.machine.features.index(c) if c in machine.task.machine.features else 0
-                         for c in COLOURS], jnp.int32)  # fmt: skip
+        return DeviceWorld(*sizes, False, tables.reported, task.world.limit, tables.start, move, tables.observe)
+    world = task.batched
+    if world is None:
+        return None
+    # A label is the bit pattern of the features, in the machine's order; those that it does not look at weigh nothing.
+    looked = task.machine.features
+    weights = jnp.array([1 << looked.index(name) if name in looked else 0 for name in world.features], jnp.int32)
 
     def step(state: Any, action: Array, uniform: Array) -> tuple[Any, Array, Array, Array]:
-        state, touched = water_jax.step(state, action[0].astype(jnp.int32))
-        return state, jnp.sum(weights * touched), jnp.bool_(False), jnp.zeros(0)
+        seen = world.step(state, action[0].astype(jnp.int32), _key(uniform))
+        return seen.state, jnp.sum(weights * seen.features), seen.done, seen.signals
 
-    return DeviceWorld(OBSERVATION, len(ACTIONS), False, 0, world.limit, lambda uniform: first, step, water_jax.observe)
+    def start(uniform: Array) -> Any:
+        return world.reset(_key(uniform))
+
+    return DeviceWorld(world.inputs, world.actions, False, world.signals, task.world.limit, start, step, world.observe)
 
 
-def _finite(machine: MachineArrays) -> DeviceWorld:
-    finite = machine.task.finite
-    assert finite is not None  # noqa: S101 (the caller looked)
-    table, reported = finite.table, len(machine.task.reported)
-    # [S, A, O] world states, actions, outcomes; signals have an axis of their own in front.
-    following, label, ends = (jnp.asarray(x) for x in (table.next, table.label, table.ends))
-    cumulative, signal = jnp.asarray(table.cumulative, jnp.float32), jnp.asarray(table.signal[:reported], jnp.float32)
-    starts, chances = jnp.asarray(table.starts), jnp.asarray(table.start_cumulative, jnp.float32)
-
-    def start(uniform: Array) -> Array:
-        return starts[jnp.minimum(jnp.searchsorted(chances, uniform, side="right"), len(starts) - 1)]
-
-    def step(state: Array, action: Array, uniform: Array) -> tuple[Array, Array, Array, Array]:
-        a = action[0].astype(jnp.int32)
-        o = jnp.minimum(jnp.sum(uniform >= cumulative[state, a]), following.shape[2] - 1)
-        return following[state, a, o], label[state, a, o], ends[state, a, o], signal[:, state, a, o]
-
-    def observe(state: Array) -> Array:
-        return (jnp.arange(finite.states) == state).astype(jnp.float32)
-
-    return DeviceWorld(finite.states, finite.actions, False, reported, machine.task.world.limit, start, step, observe)
+def _key(uniform: Array) -> Array:
+    """A random key out of a uniform number."""
+    return jax.random.PRNGKey(jax.lax.bitcast_convert_type(uniform, jnp.uint32))
 
 
 CHUNK = 500
