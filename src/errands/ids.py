@@ -24,6 +24,7 @@ WORLDS: Mapping[str, Mapping[str, Any]] = {
     "errands/Visit-v0": {"kind": "visit"},
     "errands/Pickup-v0": {"kind": "pickup"},
     "errands/Taxi-v0": {"kind": "taxi"},
+    "errands/Letters-v0": {"kind": "letters"},
     "errands/Water-v0": {"kind": "water"},
     "errands/HalfCheetah-v0": {"kind": "cheetah"},
 }
@@ -36,6 +37,7 @@ TASKS: tuple[str, ...] = (
     *(f"visit-{n}" for n in range(1, 1001)),
     *(f"pickup-{n}{rule}" for n in range(1, 31) for rule in ("", "-one-at-a-time")),
     *(f"taxi-{n}" for n in range(1, 13)),
+    *(f"letters-{n}" for n in range(1, 13)),
     *(f"water-{n}" for n in range(1, 7)),
 )
 """Every name of the catalogue: `gymnasium.make("errands/office-6")` is the product with the agenda machine."""

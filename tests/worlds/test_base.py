@@ -21,7 +21,7 @@ from errands.tasks import load
 from errands.worlds import Delivery, GymnasiumWorld, make_world
 from errands.worlds.base import KINDS, Described, Drawn, FiniteWorld, Numbered, Observed, World, world_class
 
-NAMES = ["figure-1", "delivery-2", "office-3", "visit-4", "water-2", "cheetah-bcd"]
+NAMES = ["figure-1", "delivery-2", "office-3", "visit-4", "letters-3", "water-2", "cheetah-bcd"]
 
 
 def chain(outcomes: int = 1, starts: int = 1) -> FiniteWorld:
@@ -73,7 +73,7 @@ def test_a_world_keeps_its_promises(name: str) -> None:
     assert name.split("-")[0] == ("figure" if world.kind == "grid" else world.kind)
 
 
-@pytest.mark.parametrize("name", ["figure-1", "delivery-2", "office-3", "visit-4"])
+@pytest.mark.parametrize("name", ["figure-1", "delivery-2", "office-3", "visit-4", "letters-3"])
 def test_the_tables_and_the_environment_tell_of_the_same_steps(name: str) -> None:
     """A random walk: the features that the environment reports are those of the table's label, start included."""
     task = load(name)
@@ -158,7 +158,7 @@ def test_a_table_of_a_task_file_becomes_a_world() -> None:
 
 
 OWN = {
-    "GridWorld": set(), "Office": set(), "Visit": {"settle"}, "Pickup": {"settle"}, "Taxi": set(), "Water": set(),
+    "GridWorld": set(), "Office": set(), "Visit": {"settle"}, "Pickup": {"settle"}, "Taxi": set(), "Letters": set(), "Water": set(),
     "Delivery": {"settle", "expanded"}, "HalfCheetah": set(), "GymnasiumWorld": {"state_of"},
 }  # fmt: skip
 """What a class of worlds has besides its settings and what the protocols name."""

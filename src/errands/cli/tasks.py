@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 SHOWN = ("figure-1", "corridor", "delivery-2", "delivery-8", "office-3", "office-6", "visit-5", "visit-12",
-         "water-3", "water-5", "cheetah-bcd", "cheetah-bcde")  # fmt: skip
+         "letters-6", "water-3", "water-5", "cheetah-bcd", "cheetah-bcde")  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from errands.policies.tables import MachinePolicy, ObjectivePolicy, OptionPolicy
 from errands.tables import FAILURE, RUNNING, SUCCESS, Floats
 from errands.tasks.task import Task
 from errands.worlds.grid import GridLayout
-from errands.worlds.picture import TINTS, plan
+from errands.worlds.picture import TINTS, plan, strands
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -161,10 +161,11 @@ def _paint_route(axes: Axes, layout: GridLayout, shown: Route) -> None:
     for k, leg in enumerate(shown.legs):
         # Each leg lies a little further along the diagonal, so that legs through one cell do not cover each other.
         shift = 0.44 * ((k + 0.5) / len(shown.legs) - 0.5)
-        points = np.array([centre(layout, c) for c in leg.cells[: _MAX_SHOWN + 1]]) + shift
-        style = "-" if leg.objective else ":"
-        axes.plot(points[:, 0], points[:, 1], color=colours[k], linewidth=1.6, linestyle=style, zorder=5)
-        _arrow(axes, points, colours[k])
+        parts = [np.array(strand) + shift for strand in strands(layout, leg.cells[: _MAX_SHOWN + 1])]
+        for points in parts:
+            style = "-" if leg.objective else ":"
+            axes.plot(points[:, 0], points[:, 1], color=colours[k], linewidth=1.6, linestyle=style, zorder=5)
+        _arrow(axes, max(parts, key=len), colours[k])
         if leg.objective:
             ends.setdefault(leg.cells[-1], []).append(str(k + 1))
     # The numbers of all legs that end in a cell are one text, three to a line, so that none covers another.

@@ -124,6 +124,8 @@ CATALOGUE = (
     Family("pickup", 1, 30, "the same with one thing in hand at a time", _PICKUP, _one_by_one, "-one-at-a-time"),
     Family("taxi", 1, 12, "N passengers in the streets of Gymnasium's Taxi, one in the car at a time",
            'kind = "taxi"\npassengers = {n}\nmap_seed = {seed}', _one_by_one),
+    Family("letters", 1, 12, "LetterWorld: N letters in any order, each on two cells of a 7 x 7 torus",
+           'kind = "letters"\nmap_seed = {seed}', lambda n: f"any_order({', '.join('abcdefghijkl'[:n])})"),
     Family("water", 1, 6, "touch moving balls of N colours and no others", 'kind = "water"\nmap_seed = {seed}', _balls),
     _cheetah("b", "HalfCheetah runs to B, behind it"),
     _cheetah("bc", "HalfCheetah runs to B (back) and C (ahead) in any order"),

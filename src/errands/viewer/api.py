@@ -29,7 +29,7 @@ MAX_OPEN = 64
 MAX_COMPARED = 8
 LISTING_SECONDS = 0.5
 SIZES = range(1, 31)
-TASKS = ("figure-1", "corridor", "delivery-2", "delivery-4", "office-2", "office-3", "visit-4", "water-3", "cheetah-bcd")
+TASKS = ("figure-1", "corridor", "delivery-4", "office-2", "office-3", "visit-4", "letters-3", "water-3", "cheetah-bcd")
 """Tasks of the catalogue that the editor offers to begin with."""
 STARTER = f'name = "two boxes"\n\n[world]\n{BOXES}\n\n[machine]\nphrase = "any_order(b1, b2, after=s)"\n'
 """What the editor begins with: a drawn grid and a phrase."""

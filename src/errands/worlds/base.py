@@ -148,7 +148,7 @@ class World(Described, Protocol):
 
     @property
     def kind(self) -> str:
-        """The word used in task files: grid, delivery, office, visit, water, cheetah, gymnasium."""
+        """The word used in task files: one of `KINDS`."""
         ...
 
     @property
@@ -237,6 +237,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "visit": ("errands.worlds.places", "Visit"),
     "pickup": ("errands.worlds.places", "Pickup"),
     "taxi": ("errands.worlds.places", "Taxi"),
+    "letters": ("errands.worlds.letters", "Letters"),
     "water": ("errands.worlds.water", "Water"),
     "cheetah": ("errands.worlds.cheetah", "HalfCheetah"),
     "gymnasium": ("errands.worlds.gymnasium.world", "GymnasiumWorld"),

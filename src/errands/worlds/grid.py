@@ -38,6 +38,8 @@ class GridLayout:
     """Probability that a move goes to one of its two sides instead."""
     signs: tuple[tuple[str, str], ...] = ()
     """Pairs (feature, short sign to draw instead of its name)."""
+    wraps: bool = False
+    """Whether who leaves the grid on one side enters it on the other: a torus."""
 
     def __post_init__(self) -> None:
         inside = range(self.cells)
@@ -87,7 +89,7 @@ class GridLayout:
         return dict(self.signs).get(feature, feature)
 
     def move(self, cell: int, action: int) -> int:
-        """The cell that a move without slip leads to; a wall, a blocked cell or the border means staying."""
+        """The cell that a move without slip leads to; a wall, a blocked cell or the border (of no torus) means staying."""
         return int(self.moves[cell, action])
 
     @cached_property
@@ -98,6 +100,9 @@ class GridLayout:
         plan, shaped = cells.reshape(self.height, self.width), table.reshape(self.height, self.width, len(ACTIONS))
         shaped[1:, :, UP], shaped[:-1, :, DOWN] = plan[:-1], plan[1:]
         shaped[:, 1:, LEFT], shaped[:, :-1, RIGHT] = plan[:, :-1], plan[:, 1:]
+        if self.wraps:
+            shaped[0, :, UP], shaped[-1, :, DOWN] = plan[-1], plan[0]
+            shaped[:, 0, LEFT], shaped[:, -1, RIGHT] = plan[:, -1], plan[:, 0]
         # On a grid one cell wide the cell below is the next number, too: only there is a wall between n and n + 1 level.
         for low, high in self.walls:
             ahead, back = (RIGHT, LEFT) if high - low == 1 and high % self.width else (DOWN, UP)

@@ -154,7 +154,27 @@ def plan(layout: GridLayout, hidden: Collection[str] = ()) -> tuple[Mark, ...]:
     # Along the left edge of the higher cell, or along its upper edge.
     beside = {(low, high): high - low == 1 and across > 1 for low, high in sorted(layout.walls)}
     walls = [Mark("wall", high % across, high // across, 1 - left, int(left)) for (_, high), left in beside.items()]
-    return (*places, *upright, *level, *blocked, *walls, Mark("border", 0, 0, across, layout.height))
+    if layout.wraps:  # nothing stops there
+        upright += [Mark("line", x, 0, 0, layout.height) for x in (0, across)]
+        level += [Mark("line", 0, y, across, 0) for y in (0, layout.height)]
+    border = () if layout.wraps else (Mark("border", 0, 0, across, layout.height),)
+    return (*places, *upright, *level, *blocked, *walls, *border)
+
+
+Points = list[tuple[float, float]]
+
+
+def strands(layout: GridLayout, cells: Sequence[int]) -> list[Points]:
+    """A way through centres of cells, in cells from the top left: over the edge of a torus it goes half a cell out and comes in."""
+    found: list[Points] = [[]]
+    for before, cell in zip([cells[0], *cells], cells):  # noqa: B905 (each with the one before)
+        (x, y), (a, b) = ((c % layout.width, c // layout.width) for c in (cell, before))
+        right, down = ((abs(n) > 1) * (1 if n < 0 else -1) * 0.5 for n in (x - a, y - b))
+        if right or down:
+            found[-1].append((a + 0.5 + right, b + 0.5 + down))
+            found.append([(x + 0.5 - right, y + 0.5 - down)])
+        found[-1].append((x + 0.5, y + 0.5))
+    return found
 
 
 def grid_drawing(
@@ -163,8 +183,8 @@ def grid_drawing(
     """The grid as shapes; features named in `hidden` are left out (boxes that were taken)."""
     marks = plan(layout, hidden)
     shapes = [_shape(mark) for mark in marks]
-    if len(path) > 1:
-        shapes.append(Stroke(tuple(_centre(layout, cell) for cell in path), _TRAIL, 3.0))
+    for strand in strands(layout, path) if len(path) > 1 else ():
+        shapes.append(Stroke(tuple((MARGIN + x * CELL, MARGIN + y * CELL) for x, y in strand), _TRAIL, 3.0))
     texts: dict[int, list[str]] = {}
     for mark in marks:
         if mark.role == "place":
@@ -212,12 +232,14 @@ def grid_text(layout: GridLayout, agent: int | None = None, hidden: Collection[s
     start = {divmod(layout.start, layout.width)[::-1]: "A"} if agent is None else {}
     shown = {**start, **at["place"], **at["blocked"], **here}
     wide = max([1, *(len(text) for text in at["place"].values())])
-    columns, rule = range(layout.width), "+" + "-" * (layout.width * (wide + 1) - 1) + "+"
+    # Nothing stops at the edge of a torus, which is dotted.
+    (edge, dash), columns = (":", ".") if layout.wraps else ("|", "-"), range(layout.width)
+    rule = "+" + dash * (layout.width * (wide + 1) - 1) + "+"
     lines = [rule]
     for y in range(layout.height):
         if y and any((x, y) in at["above"] for x in columns):
-            lines.append("|" + " ".join(("-" if (x, y) in at["above"] else " ") * wide for x in columns) + "|")
+            lines.append(edge + " ".join(("-" if (x, y) in at["above"] else " ") * wide for x in columns) + edge)
         marks = [shown.get((x, y), ".").ljust(wide) for x in columns]
-        ends = ["|" if (x, y) in at["beside"] else " " for x in columns[1:]] + ["|"]
-        lines.append("|" + "".join(mark + end for mark, end in zip(marks, ends, strict=True)))
+        ends = ["|" if (x, y) in at["beside"] else " " for x in columns[1:]] + [edge]
+        lines.append(edge + "".join(mark + end for mark, end in zip(marks, ends, strict=True)))
     return "\n".join([*lines, rule]) + "\n"

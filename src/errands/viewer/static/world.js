@@ -53,8 +53,21 @@ function gridView(scene) {
 
   function route(cells, name, shift) {
     if (!cells || cells.length < 2) return null;
-    const points = cells.map((cell) => centre(cell).map((v) => v + shift).join(","));
-    return svg("polyline", { class: `route ${name}`, points: points.join(" ") });
+    const group = svg("g"), points = [];
+    const draw = () => group.append(svg("polyline", { class: `route ${name}`, points: points.splice(0).map((p) => p.join(",")).join(" ") }));
+    cells.forEach((cell, i) => {
+      const [x, y] = centre(cell).map((v) => v + shift), [a, b] = centre(cells[Math.max(i - 1, 0)]).map((v) => v + shift);
+      // Over the edge of a torus: half a cell out, and in on the other side.
+      const [right, down] = [x - a, y - b].map((d) => (Math.abs(d) > CELL ? -Math.sign(d) * CELL / 2 : 0));
+      if (right || down) {
+        points.push([a + right, b + down]);
+        draw();
+        points.push([x - right, y - down]);
+      }
+      points.push([x, y]);
+    });
+    draw();
+    return group;
   }
   const removed = new Set(scene.removed ?? []);
   return {
