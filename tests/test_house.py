@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -58,6 +59,20 @@ def test_every_package_stands_on_the_map_of_the_house() -> None:
     named = re.findall(r"\w+", " ".join(rows))
     rooms = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     assert set(named) == rooms - {"__init__", "__main__"}
+
+
+def test_the_table_of_methods_is_true() -> None:
+    """docs/architecture.md has every method once, with its section of the paper, its folder and the folder's lines."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in row.strip("|").split("|")] for row in re.findall(r"^\| `[a-z].*$", text, re.MULTILINE)]
+    told = {method: (paper, folder.strip("`")) for names, paper, folder, _, _ in rows for method in re.findall(r"`([^`]+)`", names)}
+    folders = [path for path in (PACKAGE / "learners").iterdir() if (path / "settings.py").exists()]
+    declared = {path.name: importlib.import_module(f"errands.learners.{path.name}").METHODS for path in folders}
+    assert told == {m.name: (m.paper or "ours", f"learners/{folder}") for folder, methods in declared.items() for m in methods}
+    for _, _, folder, said, best in rows:
+        there = sum(lines(path) for path in (PACKAGE / folder.strip("`")).rglob("*.py"))
+        assert abs(there - int(said)) <= 0.15 * there, f"{folder} has {there} lines; say so in docs/architecture.md"
+        assert best
 
 
 def test_every_file_that_the_map_names_is_there() -> None:
