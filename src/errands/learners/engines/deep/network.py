@@ -315,7 +315,7 @@ def fresh(weights: Layers) -> TrainedWeights:
 def descend(
     trained: TrainedWeights,
     gradient: Layers,
-    alpha: float,
+    alpha: float | Float[Array, ""],
     polyak: float,
     go: Bool[Array, ""],
     follow: Bool[Array, ""] | bool = True,
