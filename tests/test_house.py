@@ -11,11 +11,11 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "errands"
 
-LINES = 44_500
+LINES = 48_000
 """Of src, all in all. What comes in is paid for by what goes out."""
 BUDGET = {
-    "analysis": 700, "cli": 2600, "kernels": 1800, "learners": 16_500, "machines": 2450, "oracle": 1900, "paper": 1900,
-    "plots": 2150, "policies": 1350, "runs": 4150, "tasks": 3450, "viewer": 2250, "worlds": 4050,
+    "analysis": 700, "cli": 2900, "kernels": 1800, "learners": 18_500, "machines": 2800, "oracle": 2100, "paper": 2200,
+    "plots": 2150, "policies": 1500, "runs": 5200, "tasks": 3900, "viewer": 2250, "worlds": 4600,
 }  # fmt: skip
 """Lines of each package at most; whoever raises one says in the commit why."""
 LOOSE = 1200

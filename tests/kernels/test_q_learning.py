@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from errands.kernels.q_learning import MISSED, attempt_edge
 from errands.learners.dirl.graph import abstract_graph
+from errands.learners.dirl.kernel import MISSED, attempt_edge
 from errands.learners.dirl.settings import DiRLConfig
 from errands.learners.dirl.tabular import TabularEdges
 from errands.tasks import Task

@@ -55,14 +55,14 @@ def test_a_figure_without_a_module_of_its_own_comes_as_data_and_svg(served: Any)
 
 def test_training_has_limits(served: Any) -> None:
     told = [
-        ({"text": FIGURE, "steps": 10**9}, "the page trains 1 to 2,000,000"),
-        ({"text": FIGURE, "steps": 0}, "the page trains 1 to"),
-        ({"text": FIGURE, "steps": 1.5}, "whole numbers"),
+        ({"text": FIGURE, "steps": 10**9, "learner": "scout"}, "the page trains 1 to 2,000,000"),
+        ({"text": FIGURE, "steps": 0, "learner": "scout"}, "the page trains 1 to"),
+        ({"text": FIGURE, "steps": 1.5, "learner": "scout"}, "whole numbers"),
         ({"text": FIGURE, "learner": "qcrom"}, "did you mean 'qcorm'"),
-        ({"text": FIGURE, "seed": -1}, "seeds are 0 or more"),
-        ({"text": errands.load("water-2").to_toml()}, "continuous"),
-        ({"text": errands.load("delivery-30").to_toml()}, "at most 16"),
-        ({"text": "name = 1"}, "name"),
+        ({"text": FIGURE, "seed": -1, "learner": "scout"}, "seeds are 0 or more"),
+        ({"text": errands.load("water-2").to_toml(), "learner": "scout"}, "continuous"),
+        ({"text": errands.load("delivery-30").to_toml(), "learner": "scout"}, "at most 16"),
+        ({"text": "name = 1", "learner": "scout"}, "name"),
     ]
     before = served.json("runs")["runs"]
     for body, said in told:

@@ -42,7 +42,7 @@ def run(arguments: Arguments) -> Answer:
 
     wanted = {kind: path for kind in ("html", "gif", "png", "csv") if (path := getattr(arguments, kind)) is not None}
     if not wanted and arguments.as_ is None:
-        raise ConfigError(f"nothing was asked for; type for example: errands export {arguments.run} --html run.html")
+        raise ConfigError(f"nothing was asked for; run for example: errands export {arguments.run} --html run.html")
     path = find(arguments.run)
     if not (path / HEAD).is_file():
         raise ConfigError(f"'{arguments.run}' is a sweep; export one of its runs, such as {a_run_of(path)}")

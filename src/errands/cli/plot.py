@@ -56,7 +56,7 @@ def run(arguments: Arguments) -> Answer:
         raise ConfigError(f"--steps is {arguments.steps}; train for at least 1 step")
     if not arguments.subjects:
         example = f"{figure.name} {_EXAMPLES[figure.of]}"
-        raise ConfigError(f"nothing to draw was named; type for example: errands plot {example}")
+        raise ConfigError(f"nothing to draw was named; run for example: errands plot {example}")
     value = figure.value(*_subject(figure.of, arguments))
     data = value.as_json()
     beside = save(figure.draw(value), arguments.output, data, typed("plot", arguments))
@@ -90,7 +90,7 @@ def _family(arguments: Arguments) -> tuple[Any, ...]:
     subject = arguments.subjects[0]
     entry = next((e for e in CATALOGUE if e.number(subject) is not None), None)
     if len(arguments.subjects) > 1 or entry is None:
-        raise ConfigError("sizes are drawn for one family of tasks up to a size; type for example: errands plot sizes delivery-12")
+        raise ConfigError("sizes are drawn for one family of tasks up to a size; run for example: errands plot sizes delivery-12")
     load(subject)
     numbers = range(max(entry.low, 1), (entry.number(subject) or 0) + 1)
     return f"Machines of {entry.shown}", [load(entry.named(n), arguments.map_seed).machine for n in numbers]

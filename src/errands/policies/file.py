@@ -49,6 +49,13 @@ def read_policy(
         features: the task's function (observation, action, next_observation, info) -> set of names. Regions and states of a
             task file are in the policy file; without either `info["features"]` must tell what is true.
         state: the task's `state` function of an observation, where it has one; without it `act` is given the state itself.
+
+    Example:
+        >>> import errands, pathlib, tempfile
+        >>> run = errands.train("figure-1", "scout", steps=2_000)
+        >>> agent = errands.read_policy(run.export(pathlib.Path(tempfile.mkdtemp()) / "figure-1.safetensors"))
+        >>> agent.about["task"]
+        'figure-1'
     """
     data = _read(Path(path))
     try:

@@ -86,7 +86,7 @@ def test_where_there_is_chance_an_evaluation_is_the_mean_of_several_episodes_wit
     team = team_of(drawn, "crm", config, (0, 1))
     first, again = team.measure(), team.measure()
     assert first == again
-    assert [(e.episodes, e.episode_length, e.success, e.success_low) for e in first] == [(5, 30, 0, 0)] * 2
-    totals = {tuple(e.total_reward for e in team.evaluate(number)) for number in range(5)}
-    assert len(totals) == 5, "each episode has a start of its own"
+    assert [(e.episodes, e.episode_length, e.success, e.success_low) for e in first] == [(20, 30, 0, 0)] * 2
+    totals = {tuple(e.total_reward for e in team.evaluate(number)) for number in range(20)}
+    assert len(totals) == 20, "each episode has a start of its own"
     assert team_of(fixed, "crm", config, (0, 1)).measure()[0].episodes == 1

@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 
 from errands.errors import ConfigError, StoreError, TaskError
-from errands.learners.engines.deep import methods
+from errands.learners.engines.deep.agent import NoHighLevel
+from errands.learners.engines.deep.agents import headed
 from errands.learners.engines.deep.config import DeepConfig
+from errands.learners.engines.deep.host_envs import Spaces
+from errands.learners.engines.deep.machine import machine_arrays
 from errands.learners.engines.deep.team import team_of
 from errands.learners.presets import deep_preset
+from errands.learners.qrm.deep import by_state
 from errands.tasks import load
 
 FIGURE = load("figure-1")
@@ -73,16 +77,17 @@ def test_joint_and_the_learner_must_agree():
         team_of(FIGURE, "hrm", settings("crm"), (0,))
 
 
-def test_more_heads_than_can_be_afforded_are_refused_with_the_way_out(monkeypatch):
-    monkeypatch.setattr(methods, "MOST_OUTPUTS", 100)
+def test_more_heads_than_can_be_afforded_are_refused_with_the_way_out():
+    machine, config = machine_arrays(load("visit-5")), settings("crm")
+    rule = by_state(machine, config, counterfactual=True)
     with pytest.raises(TaskError, match="32 heads of 4 outputs; use 'qcorm-plus'"):
-        team_of(load("visit-5"), "crm", settings("crm"), (0,))
+        headed("crm", machine, config, Spaces(2, 4, False, 0), rule, NoHighLevel(), max_outputs=127)
 
 
 def test_water_trains_and_evaluates_on_the_device():
     task = load("water-2")
     config = dataclasses.replace(
-        deep_preset("qcorm", "paper", task), width=16, depth=1, capacity=1_000, network="one-hot"
+        deep_preset("qcorm", "paper", task), width=16, depth=1, capacity=1_000
     )
     team = team_of(task, "qcorm", config, (0, 1))
     team.advance(600)
