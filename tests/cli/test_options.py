@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from errands import cli
 from errands.cli import main
-from errands.cli.options import MOST, count, seconds
+from errands.cli.options import MAX_COUNT, count, seconds
 from errands.cli.verbs import VERBS
 from errands.errors import ConfigError
 
@@ -35,7 +35,7 @@ def test_what_is_no_count_is_refused_with_what_to_write(text: str) -> None:
         count(text)
 
 
-@given(st.integers(-MOST + 1, MOST - 1))
+@given(st.integers(-MAX_COUNT + 1, MAX_COUNT - 1))
 def test_every_whole_number_below_the_bound_is_itself(number: int) -> None:
     assert count(str(number)) == count(f"{number:,}") == count(f"{number:_}") == number
 

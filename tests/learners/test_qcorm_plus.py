@@ -180,7 +180,7 @@ def test_delivery_beyond_listed_agendas_reaches_its_closed_form() -> None:
 
 @pytest.mark.parametrize("name", ["visit-8", "office-5", "delivery-6"])
 def test_local_search_finds_the_order_as_well(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("errands.learners.qcorm_plus.tabular.MOST_LISTED", 4)
+    monkeypatch.setattr("errands.learners.qcorm_plus.tabular.MAX_LISTED", 4)
     task = load(name)
     learner = trained(task)
     assert not learner.agenda.listed

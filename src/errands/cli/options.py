@@ -12,7 +12,7 @@ from errands.errors import ConfigError
 from errands.machines.numeric import NumericRM
 from errands.tasks.catalogue import load, read_text
 
-MOST = 2**53
+MAX_COUNT = 2**53
 """Counts stay below this: run.json is JSON, whose numbers are exact up to here."""
 MAX_DIGITS = 20_000
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
@@ -36,7 +36,7 @@ def count(text: str) -> int:
     value, rest = divmod(scaled, parts_of_one)
     if rest:
         raise ConfigError(f"'{text[:60]}' is no whole number; write it as 100000, 1e5 or 100k")
-    if abs(value) >= MOST:
+    if abs(value) >= MAX_COUNT:
         raise ConfigError(f"'{text[:60]}' is too large; counts stay below 2^53, about 9e15")
     return value
 

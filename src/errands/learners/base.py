@@ -21,7 +21,7 @@ from errands.tables import Evaluation, RandomGenerator
 from errands.tasks.task import Task
 
 Saved = dict[str, NDArray[Any]]
-MOST = 2**53
+MAX_COUNT = 2**53
 """More steps or anything else than a run can count to."""
 FINITE = float(np.finfo(np.float64).max)
 
@@ -63,26 +63,26 @@ class LearnerConfig:
         """Training steps that are always taken at once: a run takes a multiple of them."""
         return 1
 
-    def _must(self, wanted: str, holds: Callable[[Any], bool], names: Sequence[str]) -> None:
+    def _require(self, wanted: str, holds: Callable[[Any], bool], names: Sequence[str]) -> None:
         """Refuse settings of which something does not hold; None is left out of the question."""
         for name in names:
             value = getattr(self, name)
             if value is not None and not holds(value):
                 raise ConfigError(f"{name} is {value}; it must {wanted}")
 
-    def _shares(self, *names: str) -> None:
-        self._must("lie between 0 and 1", lambda value: 0 <= value <= 1, names)
+    def _probabilities(self, *names: str) -> None:
+        self._require("lie between 0 and 1", lambda value: 0 <= value <= 1, names)
 
     def _positive(self, *names: str) -> None:
-        self._must("be positive", lambda value: value > 0, names)
+        self._require("be positive", lambda value: value > 0, names)
 
     def _not_negative(self, *names: str) -> None:
-        self._must("not be negative", lambda value: value >= 0, names)
+        self._require("not be negative", lambda value: value >= 0, names)
 
     def _at_least(self, least: int, *names: str) -> None:
-        self._must(f"be at least {least}", lambda value: value >= least, names)
+        self._require(f"be at least {least}", lambda value: value >= least, names)
 
-    def _words(self, known: Mapping[str, Collection[str]]) -> None:
+    def _choices(self, known: Mapping[str, Collection[str]]) -> None:
         """Refuse a setting that is none of the words that are known for it."""
         for name, words in known.items():
             if getattr(self, name) not in words:
@@ -111,7 +111,7 @@ class Stopwatch:
         self, clock: Callable[[], float] = time.thread_time, compiled: Callable[[], int] = lambda: 0
     ) -> None:
         self.clock, self.compiled = clock, compiled
-        self.seconds, self.steps, self.spoilt, self.stretches = 0.0, 0, 0.0, 0
+        self.seconds, self.steps, self.excluded_seconds, self.stretches = 0.0, 0, 0.0, 0
 
     def start(self, learner: Steps) -> tuple[float, int, int] | None:
         """Where clock, learner and compiler stand, for `stop`; None where this stretch is not timed."""
@@ -131,11 +131,11 @@ class Stopwatch:
             self.seconds += weight * spent
             self.steps += weight * (learner.step - began[1])
         else:
-            self.spoilt += spent
+            self.excluded_seconds += spent
 
     def estimate(self, steps: int) -> float:
         """The seconds of so many steps."""
-        return self.seconds * steps / self.steps if self.steps else self.spoilt
+        return self.seconds * steps / self.steps if self.steps else self.excluded_seconds
 
 
 class Steps(Protocol):
@@ -245,9 +245,9 @@ def _check_range(name: str, array: NDArray[Any], wanted: SavedArray, lengths: Ma
         )
 
 
-def refuse(unless: bool | np.bool_, sentence: str) -> None:
+def require(holds: bool | np.bool_, sentence: str) -> None:
     """Refuse a saved learner whose arrays contradict one another."""
-    if not unless:
+    if not holds:
         raise StoreError(f"the saved arrays contradict one another: {sentence}")
 
 

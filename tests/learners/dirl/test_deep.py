@@ -63,7 +63,7 @@ def test_waiting_for_the_device_counts_as_training_time(corridor, small, monkeyp
     monkeypatch.setattr(learner.edges, "solve", slowly)
     list(learner.train(PLENTY))
     assert len(spent) == 2
-    assert learner.stopwatch.seconds + learner.stopwatch.spoilt >= sum(spent)
+    assert learner.stopwatch.seconds + learner.stopwatch.excluded_seconds >= sum(spent)
 
 
 def test_what_is_forbidden_and_what_belongs_to_another_edge_end_an_attempt(corridor):

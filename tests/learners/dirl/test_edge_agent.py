@@ -69,7 +69,7 @@ def test_the_cache_of_agents_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(agent, "_AGENTS", {})
     task, spaces = load("water-2"), Spaces(52, 5, False, 0)
-    for n in range(agent.MOST_AGENTS + 3):
+    for n in range(agent.MAX_AGENTS + 3):
         config = DeepDiRLConfig(batch=n + 1)
         assert edge_agent(task, config, spaces) is edge_agent(task, config, spaces)
-    assert len(agent._AGENTS) == agent.MOST_AGENTS
+    assert len(agent._AGENTS) == agent.MAX_AGENTS

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from errands.learners import make_learner
-from errands.learners.engines.tabular import Asked
+from errands.learners.engines.tabular import SteppedWorld
 from errands.tasks import Task
 
 TAXI = """name = "taxi"
@@ -28,7 +28,7 @@ def test_a_run_with_a_fickle_passenger_is_resumed_to_the_byte(name: str) -> None
     task = Task.from_toml(TAXI)
     assert task.finite is None
     straight = make_learner(task, name)
-    assert isinstance(straight.world, Asked)  # type: ignore[attr-defined]
+    assert isinstance(straight.world, SteppedWorld)  # type: ignore[attr-defined]
     straight.advance(700)
     before = straight.save()
     straight.evaluate()

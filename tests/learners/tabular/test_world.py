@@ -6,7 +6,7 @@ import pytest
 
 from errands.errors import TaskError
 from errands.kernels.stepping import UNKNOWN
-from errands.learners.engines.tabular import Asked, Tables, world_of
+from errands.learners.engines.tabular import SteppedWorld, Tables, world_of
 from errands.tasks import Task, load
 
 
@@ -28,12 +28,12 @@ def test_a_continuous_world_is_refused() -> None:
     with pytest.raises(TaskError, match="the world of 'water-2' publishes no tables"):
         Tables(load("water-2"))
     with pytest.raises(TaskError, match="a tabular learner needs both to be Discrete"):
-        Asked(load("water-2"), 0)
+        SteppedWorld(load("water-2"), 0)
 
 
 def test_each_outcome_is_asked_for_and_forgotten() -> None:
     """Right, right, right along the top of the lake: cells 1, 2, 3, the last one the corner."""
-    world = Asked(lake(), 0)
+    world = SteppedWorld(lake(), 0)
     assert (world.states, world.actions, int(world.table.starts[0])) == (16, 4, 0)
     assert (world.table.next == UNKNOWN).all()
     assert world.ask(0, 2) is False
@@ -49,7 +49,7 @@ def test_each_outcome_is_asked_for_and_forgotten() -> None:
 
 def test_a_hole_ends_the_episode_and_a_reset_begins_anew() -> None:
     """Down, right falls into the hole at cell 5."""
-    world = Asked(lake(), 0)
+    world = SteppedWorld(lake(), 0)
     world.ask(0, 1)
     world.ask(4, 2)
     assert world.table.next[4, 2, 0] == 5
@@ -58,7 +58,7 @@ def test_a_hole_ends_the_episode_and_a_reset_begins_anew() -> None:
 
 
 def test_an_observation_outside_the_space_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = Asked(lake(), 0)
+    world = SteppedWorld(lake(), 0)
     monkeypatch.setattr(world.env, "step", lambda action: (16, 0.0, False, False, {}))
     with pytest.raises(TaskError, match="the environment observed 16, which is not in its Discrete"):
         world.ask(0, 0)

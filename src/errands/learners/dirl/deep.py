@@ -38,7 +38,7 @@ from errands.policies.tables import Exported, MachineStates
 from errands.tables import FAILURE, RUNNING, SUCCESS, Evaluation, MachineTable
 from errands.tasks.task import Task
 
-MOST_AGENTS = 16
+MAX_AGENTS = 16
 # Compiled code belongs to an agent object, so agents are shared; only the latest few are kept.
 _AGENTS: dict[Any, DeepAgent] = {}
 
@@ -59,7 +59,7 @@ def edge_agent(task: Task, config: DeepDiRLConfig, spaces: Spaces) -> DeepAgent:
     """QRM with one head on three states: the same for all tasks in a world, so that nothing is compiled twice."""
     key = (task.world, config, spaces)
     if key not in _AGENTS:
-        if len(_AGENTS) == MOST_AGENTS:
+        if len(_AGENTS) == MAX_AGENTS:
             del _AGENTS[next(iter(_AGENTS))]  # the oldest
         _AGENTS[key] = _agent(task, config, spaces)
     return _AGENTS[key]

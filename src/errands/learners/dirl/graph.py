@@ -15,7 +15,7 @@ from errands.machines.stepping import Move, State, Stepper, objective_of
 from errands.machines.unfolding import AgendaRM, unfold_agenda
 from errands.tables import FAILURE, RUNNING, SUCCESS
 
-MOST_VERTICES = 200_000
+MAX_VERTICES = 200_000
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class AbstractGraph:
         return self.stepper.status[self.vertices[vertex][0]] == SUCCESS
 
 
-def abstract_graph(machine: NumericRM, budget: int = MOST_VERTICES) -> AbstractGraph:
+def abstract_graph(machine: NumericRM, budget: int = MAX_VERTICES) -> AbstractGraph:
     """The abstract graph of any numeric machine; refused where it would have more vertices than the budget."""
     agenda = unfold_agenda(machine, budget)
     status = agenda.stepper.status

@@ -46,7 +46,7 @@ class DiRLConfig(SearchConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._shares("alpha", "epsilon")
+        self._probabilities("alpha", "epsilon")
 
 
 @dataclass(frozen=True)

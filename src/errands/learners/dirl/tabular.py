@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from errands.errors import StoreError, TaskError
 from errands.kernels.q_learning import FIELDS, Rates, qrm_loop
 from errands.kernels.stepping import ACTION
-from errands.learners.base import MOST, Form, Learner, Saved, SavedArray, checked, refuse
+from errands.learners.base import MAX_COUNT, Form, Learner, Saved, SavedArray, checked, require
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph, Search, abstract_graph
 from errands.learners.dirl.kernel import MISSED, attempt_edge
 from errands.learners.dirl.settings import DiRLConfig, SearchConfig
@@ -375,10 +375,10 @@ class CompositionalLearner(Learner):
 
     def form(self) -> Form:
         """What the arrays of `save` are."""
-        most = np.array([len(self.graph.edges) - 1, *[MOST] * 4])
+        most = np.array([len(self.graph.edges) - 1, *[MAX_COUNT] * 4])
         return {
             "counts": SavedArray(
-                "int64", (3,), "steps, steps in evaluations, last evaluation", np.array([0, 0, -1]), MOST
+                "int64", (3,), "steps, steps in evaluations, last evaluation", np.array([0, 0, -1]), MAX_COUNT
             ),
             "results": SavedArray(
                 "int64", ("results", 5), "edge, training, rollout steps, attempts, successes", 0, most
@@ -389,7 +389,7 @@ class CompositionalLearner(Learner):
             "cumulative": SavedArray(
                 "float64", ("rows",), "how likely attempts begin in each, summed up edge by edge", 0, 1
             ),
-            "lengths": SavedArray("int64", ("good",), "how many rows belong to each edge", 1, MOST),
+            "lengths": SavedArray("int64", ("good",), "how many rows belong to each edge", 1, MAX_COUNT),
             **self.edges.form(),
         }
 
@@ -430,13 +430,13 @@ class CompositionalLearner(Learner):
         # The search is not saved but run again: told the same probabilities, it asks for the same edges.
         search = Search(self.graph)
         for result in results:
-            refuse(search.edge == result.edge, "'results' has edges that the search did not ask for")
-            refuse(result.successes <= result.attempts, "'results' has more successes than attempts")
+            require(search.edge == result.edge, "'results' has edges that the search did not ask for")
+            require(result.successes <= result.attempts, "'results' has more successes than attempts")
             search.tell(result.probability)
-        refuse(good == [r.edge for r in results if r.successes], "'good' has other edges than those that succeeded")
-        refuse(lengths.max(initial=0) <= len(saved["rows"]) == lengths.sum(), "'lengths' does not sum to the rows")
+        require(good == [r.edge for r in results if r.successes], "'good' has other edges than those that succeeded")
+        require(lengths.max(initial=0) <= len(saved["rows"]) == lengths.sum(), "'lengths' does not sum to the rows")
         spent = sum(r.training_steps + r.rollout_steps for r in results)
-        refuse(spent == saved["counts"][0], "'counts' has other steps than 'results'")
+        require(spent == saved["counts"][0], "'counts' has other steps than 'results'")
         try:
             self.edges.restore(saved)
         except Exception as fault:  # noqa: BLE001 (an environment may raise anything about a state that is not its own)

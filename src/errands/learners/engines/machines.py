@@ -11,7 +11,7 @@ import numpy as np
 from errands.errors import TaskError
 from errands.kernels.q_learning import Alive, Settled, reachable
 from errands.learners.base import LearnerConfig, Saved
-from errands.learners.engines.tabular import Asked, TabularLearner
+from errands.learners.engines.tabular import SteppedWorld, TabularLearner
 from errands.machines.counting import reachable_pairs, size
 from errands.machines.lower import lower
 from errands.machines.numeric import NumericRM
@@ -182,7 +182,7 @@ class CounterfactualLearner(TabularLearner):
     def unsettled(self) -> Settled:
         """A record in which no step is known to change nothing."""
         # Only where a pair always gives the same can a step that changed nothing be known to change nothing again.
-        certain = self.world.table.next.shape[2] == 1 and not isinstance(self.world, Asked)
+        certain = self.world.table.next.shape[2] == 1 and not isinstance(self.world, SteppedWorld)
         groups, states, actions = len(np.unique(self.alive.group)), self.world.states, self.world.actions
         return Settled(
             certain=certain, version=np.zeros(states, np.int32), at=np.full((states, actions, groups), -1, np.int32)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from errands.errors import StoreError, TaskError, words_of
 from errands.kernels.stepping import ACTION, OUTCOME, STATE, TIME, UNKNOWN
 from errands.learners.base import (
-    MOST,
+    MAX_COUNT,
     RNG,
     Form,
     Learner,
@@ -59,7 +59,7 @@ class Tables:
         return int(self.table.next.shape[1])
 
 
-class Asked(Tables):
+class SteppedWorld(Tables):
     """A Gymnasium environment with Discrete spaces: each row of its table is asked for, used and forgotten."""
 
     def __init__(self, task: Task, seed: int) -> None:
@@ -162,10 +162,10 @@ class Asked(Tables):
 
 def world_of(task: Task, seed: int) -> Tables:
     """Tables where the world has them, else its environment asked step by step."""
-    return Tables(task) if task.finite is not None else Asked(task, seed)
+    return Tables(task) if task.finite is not None else SteppedWorld(task, seed)
 
 
-MOST_STEPS = 50_000
+MAX_STEPS = 50_000
 """Steps of one call of a compiled loop: Ctrl-C waits for its end, and each step of a large task may take 10 us."""
 
 # Handed to kernels that want a generator and will not draw from it.
@@ -201,10 +201,10 @@ class TabularLearner(Learner):
     def advance(self, count: int) -> None:
         """Take `count` training steps."""
         end = self.step + count
-        asked = self.world if isinstance(self.world, Asked) else None
+        asked = self.world if isinstance(self.world, SteppedWorld) else None
         while self.step < end:
             # An environment is asked for one step at a time: after it the row is forgotten again.
-            wanted = 1 if asked else min(end - self.step, MOST_STEPS)
+            wanted = 1 if asked else min(end - self.step, MAX_STEPS)
             done = self.loop(wanted)
             self.step += done
             if asked and done:
@@ -216,7 +216,7 @@ class TabularLearner(Learner):
             elif done < wanted:
                 self._supply(asked)
 
-    def _supply(self, asked: Asked | None) -> None:
+    def _supply(self, asked: SteppedWorld | None) -> None:
         s, a = int(self.where[STATE]), int(self.where[ACTION])
         if asked is not None and a >= 0 and asked.table.next[s, a, 0] == UNKNOWN:
             if asked.ask(s, a):
@@ -229,7 +229,7 @@ class TabularLearner(Learner):
 
     def evaluate(self) -> Evaluation:
         """One greedy episode from the start."""
-        if isinstance(self.world, Asked):
+        if isinstance(self.world, SteppedWorld):
             return Evaluation(self.step, *play(self.policy, self.task, self.seed))
         # Where there is no chance nothing is drawn, and a generator takes longer to make than the episode.
         rng = _SPARE if self.task.certain else RandomGenerator(self.seed, self.step)
@@ -238,7 +238,7 @@ class TabularLearner(Learner):
 
     def episode(self, number: int) -> tuple[int, float, bool]:
         """One of several greedy episodes, compiled where the world has tables."""
-        if isinstance(self.world, Asked):
+        if isinstance(self.world, SteppedWorld):
             return super().episode(number)
         return self.greedy_episode(RandomGenerator(self.seed, self.step, number))
 
@@ -250,7 +250,7 @@ class TabularLearner(Learner):
         """The record `where`: how many values each field can have, and the least of a field where that is not 0."""
         table = self.world.table
         shared = {STATE: self.world.states, TIME: self.world.limit, ACTION: self.world.actions, OUTCOME: table.next.shape[2]}
-        least, most = np.zeros(len(self.where), np.int64), np.full(len(self.where), MOST, np.int64)
+        least, most = np.zeros(len(self.where), np.int64), np.full(len(self.where), MAX_COUNT, np.int64)
         for field, count in {**shared, **counts}.items():
             most[field] = count - 1
         for field, value in {ACTION: -1, **(low or {})}.items():
@@ -260,10 +260,10 @@ class TabularLearner(Learner):
     def _everything(self) -> State:
         counts = np.array([self.step, self.evaluation_steps], np.int64)
         shared = {
-            "counts": kept(counts, "training steps, and steps of evaluations", 0, MOST),
+            "counts": kept(counts, "training steps, and steps of evaluations", 0, MAX_COUNT),
             "rng": StateArray(pack_rng(self.rng), RNG),
         }
-        if isinstance(self.world, Asked):
+        if isinstance(self.world, SteppedWorld):
             text = json.dumps([sorted(label) for label in self.world.labels])
             labels, env = np.frombuffer(text.encode(), np.uint8), self.world.save()
             shared["labels"] = kept(labels, "the sets of features seen so far, as JSON", None, None, None, "bytes")
@@ -281,7 +281,7 @@ class TabularLearner(Learner):
 
     def restore(self, saved: Saved) -> None:
         """Continue where `saved` was taken; an environment without tables goes on where it was, if it can."""
-        if isinstance(self.world, Asked):
+        if isinstance(self.world, SteppedWorld):
             # Labels come first: the shapes that `form` asks for depend on how many there are.
             labels = _labels(saved.get("labels"))
             self.world.labels[:] = labels
@@ -291,7 +291,7 @@ class TabularLearner(Learner):
         self.step, self.evaluation_steps = (int(x) for x in saved["counts"])
         unpack_rng(self.rng, saved["rng"])
         # An environment that cannot go on where it was starts a new episode, and says so.
-        if isinstance(self.world, Asked) and not self.world.restore(saved["env"]):
+        if isinstance(self.world, SteppedWorld) and not self.world.restore(saved["env"]):
             self.world.reset(self.seed)
             self.where[ACTION] = -1
             self.begin()

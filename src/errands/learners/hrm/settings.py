@@ -26,7 +26,7 @@ class HRMConfig(QRMConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._shares("alpha_controller", "epsilon_controller")
+        self._probabilities("alpha_controller", "epsilon_controller")
         self._at_least(1, "option_limit")
         self._positive("full_reward")
 
@@ -47,7 +47,7 @@ class DeepHRMConfig(DeepConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._positive("full_reward", "option_limit", "controller_capacity")
-        self._shares("epsilon_controller")
+        self._probabilities("epsilon_controller")
 
 
 TABULAR = (

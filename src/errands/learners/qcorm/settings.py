@@ -17,7 +17,7 @@ XI_UNITS = ("choices", "steps")
 """What a schedule of xi counts, the first unless its text says the other; the paper says neither."""
 GROUND_CAPACITY = 1_024
 """Grounding transitions that QCoRM's own buffer holds."""
-_WORDS = {
+_CHOICES = {
     "ground_replay": ("always", "once"),
     "delta": ("episode", "gated", "printed"),
     "shortest": ("ratchet", "mean"),
@@ -68,10 +68,10 @@ class QCoRMConfig(LearnerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._shares("alpha", "epsilon", "alpha_eta", "alpha_k", "xi_start", "xi_step", "xi_end")
+        self._probabilities("alpha", "epsilon", "alpha_eta", "alpha_k", "xi_start", "xi_step", "xi_end")
         if self.full_reward <= 0 or self.min_step_reward > 0:
             raise ConfigError("full_reward must be positive and min_step_reward not positive, as Theorem 1 assumes")
-        self._words({"replay": REPLAYS, "delta": DELTAS, "lifted": ("occupied", "remaining")})
+        self._choices({"replay": REPLAYS, "delta": DELTAS, "lifted": ("occupied", "remaining")})
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,9 @@ class DeepQCoRMConfig(DeepConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._shares("alpha_eta", "alpha_k", "floor")
+        self._probabilities("alpha_eta", "alpha_k", "floor")
         object.__setattr__(self, "xi", schedule_text(self.xi, "xi", XI_UNITS))
-        self._words(_WORDS)
+        self._choices(_CHOICES)
         if self.full_reward <= 0 or self.min_step_reward > 0:
             raise ConfigError("full_reward must be positive and min_step_reward not positive, as Theorem 1 assumes")
         if not 1 <= self.ground_batch <= GROUND_CAPACITY:

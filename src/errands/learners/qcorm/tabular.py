@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from errands.kernels import Repeated
-from errands.learners.base import FINITE, MOST, Saved, State, kept, refuse
+from errands.learners.base import FINITE, MAX_COUNT, Saved, State, kept, require
 from errands.learners.engines.tabular import TabularLearner, room
 from errands.learners.qcorm import kernel
 from errands.learners.qcorm.settings import QCoRMConfig
@@ -144,8 +144,8 @@ class QCoRM(TabularLearner):
             "eta_mask": kept(table.mask, "hash table of coupled states: remaining subtasks", 0, full, *slots),
             "eta_key": kept(table.key, "numeric state and objective, -1 for a free slot", -1, keys - 1, *slots),
             "eta_eta": kept(table.eta, "steps to go, infinite while unknown", 0, np.inf, *slots),
-            "eta_used": kept(table.used, "how often it was chosen", 0, MOST, *slots),
-            "eta_size": kept(table.size, "slots taken", 0, MOST),
+            "eta_used": kept(table.used, "how often it was chosen", 0, MAX_COUNT, *slots),
+            "eta_size": kept(table.size, "slots taken", 0, MAX_COUNT),
         }
 
     def load_arrays(self, saved: Saved, lengths: Mapping[str, int]) -> None:
@@ -153,11 +153,11 @@ class QCoRM(TabularLearner):
         slots, full, count = lengths["slots"], np.uint64(self.machine.full), int(saved["where"][kernel.OPEN])
         # A table that is full, or of another size than a power of two, could make the kernel's search run for ever.
         taken = int((saved["eta_key"] >= 0).sum())
-        refuse(slots >= 4 and slots & (slots - 1) == 0, "the hash table's size is no power of two")
-        refuse(taken == saved["eta_size"][0] and 2 * taken <= slots, "the hash table is fuller than it says, or than half")
-        refuse(len(set(saved["values_open"][:count].tolist())) == count, "an objective is open twice")
+        require(slots >= 4 and slots & (slots - 1) == 0, "the hash table's size is no power of two")
+        require(taken == saved["eta_size"][0] and 2 * taken <= slots, "the hash table is fuller than it says, or than half")
+        require(len(set(saved["values_open"][:count].tolist())) == count, "an objective is open twice")
         for name in ("values_mask", "values_passed_mask", "eta_mask"):
-            refuse(not (saved[name] & ~full).any(), f"'{name}' has subtasks that the machine lacks")
+            require(not (saved[name] & ~full).any(), f"'{name}' has subtasks that the machine lacks")
         # Replaced first: `super().load_arrays` writes into arrays, which must have the saved size by then.
         self.table = self.table._replace(**{name: saved[f"eta_{name}"].copy() for name in self.table._fields})
         super().load_arrays(saved, lengths)

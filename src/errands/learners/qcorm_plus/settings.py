@@ -39,7 +39,7 @@ class QCoRMPlusConfig(LearnerConfig):
         super().__post_init__()
         if self.gamma >= 1:
             raise ConfigError(f"gamma is {self.gamma}; QCoRM+ needs it below 1, for example 0.99")
-        self._shares("epsilon")
+        self._probabilities("epsilon")
         self._not_negative("backwards", "passes", "landmarks", "kicks", "horizon", "replays")
         if self.recent < 1 or self.recent & (self.recent - 1):
             raise ConfigError(f"recent is {self.recent}; it must be a power of two, for example {1 << 19}")
@@ -64,7 +64,7 @@ class DeepPlusConfig(DeepConfig):
         super().__post_init__()
         self._at_least(1, "contexts", "code_width")
         self._not_negative("leg")
-        self._shares("visited")
+        self._probabilities("visited")
         if not 0 <= self.late < self.depth:
             raise ConfigError(f"late is {self.late}; it must be at least 0 and less than depth, {self.depth}")
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from errands.kernels.hashing import node_slot
 from errands.kernels.stepping import ACTION, STATE, TIME, start
-from errands.learners.base import Saved, State, kept, refuse
-from errands.learners.engines.tabular import Asked, TabularLearner, room
+from errands.learners.base import Saved, State, kept, require
+from errands.learners.engines.tabular import SteppedWorld, TabularLearner, room
 from errands.learners.qcorm_plus.kernel.agenda import Agenda, list_agenda
 from errands.learners.qcorm_plus.kernel.loop import decide, run
 from errands.learners.qcorm_plus.kernel.memory import (
@@ -46,11 +46,11 @@ from errands.oracle.episode import Policy, walk
 from errands.tables import RUNNING, SUCCESS, AgendaTable, Floats
 from errands.tasks.task import Task
 
-# Two modes. Up to MOST_LISTED agenda states they are nodes of a graph, and the order is planned exactly over (node,
+# Two modes. Up to MAX_LISTED agenda states they are nodes of a graph, and the order is planned exactly over (node,
 # landmark). Above, only (numeric state, mask) is kept, and a local search orders the subtasks.
-MOST_LISTED = 1 << 19
+MAX_LISTED = 1 << 19
 """Agenda states that are listed: 18 subtasks with a phase between them."""
-MOST_VALUES = 1 << 25
+MAX_VALUES = 1 << 25
 """Numbers in the tables of all landmarks."""
 
 
@@ -78,8 +78,8 @@ class QCoRMPlus(TabularLearner):
         machine = lower(self.task.machine, self.world.labels, self.world.signals)
         sizes = predicted(self.task.machine)
         # Counted before it is tried: listing half a million states only to give up takes long.
-        most = 0 if sizes is not None and sizes.agenda > MOST_LISTED else MOST_LISTED
-        return machine, list_agenda(machine, self.config.gamma, most, not isinstance(self.world, Asked))
+        most = 0 if sizes is not None and sizes.agenda > MAX_LISTED else MAX_LISTED
+        return machine, list_agenda(machine, self.config.gamma, most, not isinstance(self.world, SteppedWorld))
 
     def begin(self) -> None:
         """Put the agent at the start of an episode."""
@@ -99,7 +99,7 @@ class QCoRMPlus(TabularLearner):
     def settings(self) -> Settings:
         """The numbers that the kernels read."""
         c = self.config
-        most = c.landmarks or max(2, MOST_VALUES // (self.world.states * self.world.actions))
+        most = c.landmarks or max(2, MAX_VALUES // (self.world.states * self.world.actions))
         return Settings(
             gamma=c.gamma, epsilon=c.epsilon, horizon=c.horizon, replays=c.replays, backwards=c.backwards,
             passes=c.passes, limit=self.world.limit, most=most, correct=c.corrections, kicks=c.kicks,
@@ -145,7 +145,7 @@ class QCoRMPlus(TabularLearner):
     @property
     def steps_to_go(self) -> Mapping[str, float]:
         """The learnt steps to go: of all coupled states on a way to success, or of those on one greedy episode."""
-        if not self.agenda.listed or len(self.agenda.status) > MOST_NODES:
+        if not self.agenda.listed or len(self.agenda.status) > MAX_NODES:
             return walked_steps_to_go(self.task, self.policy)
         frozen = settled(self.agenda, self.machine, self.memory, self.settings, self._first)
         return learnt_steps_to_go(self.task, self.agenda, self.world.labels, frozen, self._first, self.config.gamma)
@@ -158,7 +158,7 @@ class QCoRMPlus(TabularLearner):
         counts = {NODE: nodes, NUMERIC: len(machine.status)} | dict.fromkeys((RANDOM, STALE, TOUCHED, CHANGED, FULL), 2)
         # Columns of the trace: state, action, next state, landmark reached, whether it was fatal. A ring written at STEP
         # modulo its size: what is filled lies at the front until it is full, and then it is all of it.
-        least, most = np.array([0, 0, 0, 0, 0]), np.array([states - 1, actions - 1, states - 1, MOST_VALUES, 1])
+        least, most = np.array([0, 0, 0, 0, 0]), np.array([states - 1, actions - 1, states - 1, MAX_VALUES, 1])
         trace = memory.trace[: int(self.where[STEP])]
         marks, landmarks, slots = ("marks",), ("landmarks",), ("slots",)
         free = nodes * states * actions - 1
@@ -201,29 +201,29 @@ class QCoRMPlus(TabularLearner):
         """Take the memory back, once its counts and links are known to stay inside its arrays."""
         arrays = {name: saved[name].copy() for name in Memory._fields}
         where, count, marks, slots = arrays["where"], lengths["landmarks"], lengths["marks"], lengths["slots"]
-        refuse(1 <= where[LANDMARKS] <= count and where[MARKS] <= marks, "more landmarks or marks than there is room for")
-        refuse(where[OPEN] <= count and where[GOAL] < count, "more landmarks are open than there are")
+        require(1 <= where[LANDMARKS] <= count and where[MARKS] <= marks, "more landmarks or marks than there is room for")
+        require(where[OPEN] <= count and where[GOAL] < count, "more landmarks are open than there are")
         used = int(where[MARKS])  # the rest of the arrays is room
         # Marks of a cell are a linked list; leading only to older ones is what keeps the kernel from running round in
         # it.
-        refuse(bool((arrays["mark_next"][:used] < np.arange(used)).all()), "a mark leads to a newer one")
+        require(bool((arrays["mark_next"][:used] < np.arange(used)).all()), "a mark leads to a newer one")
         for name in ("head", "mark_next"):
-            refuse(bool((arrays[name] < max(int(where[MARKS]), 1)).all()), f"'{name}' names a mark that is not in use")
+            require(bool((arrays[name] < max(int(where[MARKS]), 1)).all()), f"'{name}' names a mark that is not in use")
         for name, x in (("mark_landmark", arrays["mark_landmark"]), ("trace", arrays["trace"][:, 3])):
-            refuse(bool((x < where[LANDMARKS]).all()), f"'{name}' names a landmark that is not in use")
-        refuse(bool((arrays["v"] == arrays["q"].max(axis=1)).all()), "'v' is not the maximum of 'q'")
+            require(bool((x < where[LANDMARKS]).all()), f"'{name}' names a landmark that is not in use")
+        require(bool((arrays["v"] == arrays["q"].max(axis=1)).all()), "'v' is not the maximum of 'q'")
         taken = int((arrays["keys"] >= 0).sum())
-        refuse(slots >= 4 and slots & (slots - 1) == 0, "the hash table's size is no power of two")
-        refuse(taken == where[CORRECTED] and 2 * taken <= slots, "the hash table is fuller than it says, or than half")
-        refuse(not (arrays["mask"] & ~np.uint64(self.machine.full)).any(), "'mask' has subtasks that the machine lacks")
-        refuse(lengths["steps"] == min(int(where[STEP]), len(self.memory.trace)), "'trace' has not as many steps as were taken")
+        require(slots >= 4 and slots & (slots - 1) == 0, "the hash table's size is no power of two")
+        require(taken == where[CORRECTED] and 2 * taken <= slots, "the hash table is fuller than it says, or than half")
+        require(not (arrays["mask"] & ~np.uint64(self.machine.full)).any(), "'mask' has subtasks that the machine lacks")
+        require(lengths["steps"] == min(int(where[STEP]), len(self.memory.trace)), "'trace' has not as many steps as were taken")
         trace = np.zeros_like(self.memory.trace)
         trace[: lengths["steps"]] = arrays["trace"]
         self.memory = Memory(**{**arrays, "trace": trace})
         self.where = self.memory.where
 
 
-MOST_NODES = 1 << 13
+MAX_NODES = 1 << 13
 """Agenda states up to which all labels are told; beyond, those of one greedy episode."""
 
 
@@ -231,7 +231,7 @@ def learnt_steps_to_go(
     task: Task, agenda: Agenda, labels: Sequence[Set[str]], memory: Memory, first: int, gamma: float
 ) -> dict[str, float]:
     """The steps to success by label, from the cell in which its agenda state is entered on the best way through it."""
-    coupled = couple(unfold_agenda(task.machine, MOST_NODES))
+    coupled = couple(unfold_agenda(task.machine, MAX_NODES))
     node = {(int(u), int(mask)): n for n, (u, mask) in enumerate(zip(agenda.numeric, agenda.mask, strict=True))}
     entered = _entered(agenda, memory, first)
     stepper = coupled.agenda.stepper

@@ -22,7 +22,7 @@ class QRMConfig(LearnerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._shares("alpha", "epsilon")
+        self._probabilities("alpha", "epsilon")
 
 
 TABULAR = (

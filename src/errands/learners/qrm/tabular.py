@@ -9,7 +9,7 @@ import numpy as np
 from errands.kernels import Repeated
 from errands.kernels.q_learning import FIELDS, Rates, greedy_episode, qrm_loop
 from errands.kernels.stepping import ACTION, MACHINE, OUTCOME, STATE
-from errands.learners.base import FINITE, Saved, State, kept, refuse
+from errands.learners.base import FINITE, Saved, State, kept, require
 from errands.learners.engines.machines import CounterfactualLearner, Kind, LazyMachine
 from errands.learners.engines.tabular import TabularLearner, room
 from errands.learners.qrm.kernel import crm_loop
@@ -17,7 +17,7 @@ from errands.learners.qrm.settings import QRMConfig
 from errands.policies.tables import MachinePolicy, MachineStates
 from errands.tasks.task import Task
 
-MOST_ORDER = 64
+MAX_ORDER = 64
 """Completions that the state of a Boolean machine can tell apart: as many as there are bits for subtasks."""
 
 
@@ -84,7 +84,7 @@ class QRM(TabularLearner):
     def state(self) -> State:
         """The machine as far as it was born, and a row of values for each state."""
         subtasks, states = len(self.task.machine.subtasks), len(self.task.machine.states)
-        most = np.array([states - 1, subtasks if self.machine.kind == "agenda" else MOST_ORDER])
+        most = np.array([states - 1, subtasks if self.machine.kind == "agenda" else MAX_ORDER])
         heads, orders = self.machine.pack()
         born, q = self.machine.born(), self.q[: len(self.machine)]
         about = "numeric state and number of completions of each machine state"
@@ -99,14 +99,14 @@ class QRM(TabularLearner):
     def load_arrays(self, saved: Saved, lengths: Mapping[str, int]) -> None:
         """Take the machine and its values back."""
         heads, orders = saved["heads"], saved["orders"]
-        refuse(len(orders) == heads[:, 1].sum(), "'orders' is not as long as 'heads' says")
-        refuse(0 <= saved["where"][MACHINE] < len(heads), "'where' names a machine state that 'heads' lacks")
+        require(len(orders) == heads[:, 1].sum(), "'orders' is not as long as 'heads' says")
+        require(0 <= saved["where"][MACHINE] < len(heads), "'where' names a machine state that 'heads' lacks")
         # Built aside and put in place when everything holds: a refused checkpoint leaves the tables as they were.
         fresh = LazyMachine(self.task.machine, self.machine.kind, self.world.labels, self.world.signals)
         first = fresh.states[0]
         fresh.unpack(heads, orders, saved["born"])
-        refuse(len(fresh) == len(heads) == len(fresh.index), "'born' leads to machine states that 'heads' lacks")
-        refuse(fresh.states[0] == first, "'heads' does not begin with the initial state")
+        require(len(fresh) == len(heads) == len(fresh.index), "'born' leads to machine states that 'heads' lacks")
+        require(fresh.states[0] == first, "'heads' does not begin with the initial state")
         self.machine = fresh
         self._fill(saved["q"])
         self.where[:] = saved["where"]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.errors import StoreError
-from errands.learners.base import MOST, RNG, Form, Saved, SavedArray, checked, pack_rng, refuse, unpack_rng
+from errands.learners.base import MAX_COUNT, RNG, Form, Saved, SavedArray, checked, pack_rng, require, unpack_rng
 from errands.learners.scout.kernel import memory as me
 from errands.learners.scout.kernel.memory import Explorer, Known
 from errands.learners.scout.machine import Lowering
@@ -51,7 +51,7 @@ def form_of(scout: Scout, labels: int) -> Form:
         "route": SavedArray(
             "int32", (states,), "the action that is followed in each cell, -1 for none", low=-1, into=actions
         ),
-        "counters": SavedArray("int64", (3,), "steps, steps in evaluations, the step of the last plan", 0, MOST),
+        "counters": SavedArray("int64", (3,), "steps, steps in evaluations, the step of the last plan", 0, MAX_COUNT),
         "rng": RNG,
         "told": SavedArray("uint8", ("told",), "the proof and the labels met, as JSON"),
         "world": SavedArray("uint8", ("world",), "the environment's own state as JSON; empty for a table"),
@@ -104,7 +104,7 @@ def load_scout(scout: Scout, saved: Saved) -> None:
     proof, labels = _notes(saved, scout.lowering)
     tried = saved.get("known.tried")
     states = len(tried) if tried is not None and tried.ndim else 0
-    refuse(len(scout.known.tried) <= states <= scout.sampler.most, "'known.tried' has not the states of this world")
+    require(len(scout.known.tried) <= states <= scout.sampler.most, "'known.tried' has not the states of this world")
     scout.make_room(states)
     checked(saved, form_of(scout, len(labels)))
     known, frozen = (Known(**{f: saved[f"{name}.{f}"].copy() for f in Known._fields}) for name in ("known", "frozen"))
@@ -131,7 +131,7 @@ def load_scout(scout: Scout, saved: Saved) -> None:
 def _notes(saved: Saved, lowering: Lowering) -> tuple[Bounds | None, list[frozenset[str]]]:
     """The proof and the labels of a saved Scout."""
     text = saved.get("told")
-    refuse(text is not None and text.dtype == np.uint8 and text.ndim == 1, "'told' is missing or no text")
+    require(text is not None and text.dtype == np.uint8 and text.ndim == 1, "'told' is missing or no text")
     try:
         notes = json.loads(saved["told"].tobytes().decode())
         labels = [frozenset(map(str, label)) for label in notes["labels"]]
@@ -142,14 +142,14 @@ def _notes(saved: Saved, lowering: Lowering) -> tuple[Bounds | None, list[frozen
     known = lowering.labels
     # Labels that were met one by one differ; only the list of a world with tables may repeat itself.
     apart = len(set(labels)) == len(labels) or labels == known
-    refuse(apart and labels[: len(known)] == known, "'told' has other labels than this world")
-    refuse(
+    require(apart and labels[: len(known)] == known, "'told' has other labels than this world")
+    require(
         all(label <= features for label in labels[len(known) :]), "'told' has features that the machine does not know"
     )
     numbers = () if proof is None else (proof.lower, proof.upper, proof.step)
     # Booleans are numbers to Python, but no bounds.
     plain = all(isinstance(n, int | float) and not isinstance(n, bool) and n >= 0 for n in numbers)
-    refuse(plain and (proof is None or isinstance(proof.reason, str)), "'told' holds a proof of another form")
+    require(plain and (proof is None or isinstance(proof.reason, str)), "'told' holds a proof of another form")
     return proof, labels
 
 
@@ -158,34 +158,34 @@ def _check(known: Known, name: str) -> None:
     # Between Booleans <= reads "only if": a place is taken only if the one before it is.
     front = (known.hits[:, :, 1:] > 0) <= (known.hits[:, :, :-1] > 0)
     usual = np.take_along_axis(known.hits, known.mode[:, :, None].astype(np.int64), 2)[:, :, 0]
-    refuse(
+    require(
         # Summed in 64 bits: numbers of a broken file could overflow 32 and look right.
         (known.hits.sum(axis=2, dtype=np.int64) == known.tried).all(), f"'{name}.hits' does not sum to '{name}.tried'"
     )
-    refuse(front.all(), f"'{name}.hits' has gaps between outcomes")
-    refuse(((usual > 0) | (known.tried == 0)).all(), f"'{name}.mode' names outcomes that never came")
-    refuse(known.facts[me.PAIRS] == np.count_nonzero(known.tried), f"'{name}.facts' miscounts the pairs")
+    require(front.all(), f"'{name}.hits' has gaps between outcomes")
+    require(((usual > 0) | (known.tried == 0)).all(), f"'{name}.mode' names outcomes that never came")
+    require(known.facts[me.PAIRS] == np.count_nonzero(known.tried), f"'{name}.facts' miscounts the pairs")
     tried = known.hits > 0
     entered = known.cell_label[known.target[tried]] >= 0
-    refuse(entered.all(), f"'{name}.cell_label' does not know cells that were entered")
-    refuse((known.cell_label[known.started > 0] >= 0).all(), f"'{name}.cell_label' does not know a start")
+    require(entered.all(), f"'{name}.cell_label' does not know cells that were entered")
+    require((known.cell_label[known.started > 0] >= 0).all(), f"'{name}.cell_label' does not know a start")
     left = known.cell_label[known.tried.any(axis=1)] >= 0
-    refuse(left.all(), f"'{name}.cell_label' does not know cells in which something was tried")
+    require(left.all(), f"'{name}.cell_label' does not know cells in which something was tried")
 
 
 def _check_agent(scout: Scout, agent: Explorer) -> None:
     """An agent under way must be in a state that the machine can be in."""
     at, lowering = agent.at, scout.lowering
     # A surprise empties the path (END is 0) wherever the agent was on it, so AT may lie beyond END; then it is not looked at.
-    refuse(at[me.END] <= len(agent.path), "'agent.at' is beyond the end of its path")
+    require(at[me.END] <= len(agent.path), "'agent.at' is beyond the end of its path")
     # The next episode overwrites machine state and mask before they are read.
     if at[me.CLOCK] < 0:
         return
     state = int(at[me.STATE]), lowering.mask_of(agent.mask)
-    refuse(lowering.stepper.status[state[0]] == RUNNING, "'agent.at' is in a machine state that has ended")
-    refuse(not state[1] & ~lowering.stepper.full, "'agent.mask' has subtasks that the machine does not have")
+    require(lowering.stepper.status[state[0]] == RUNNING, "'agent.at' is in a machine state that has ended")
+    require(not state[1] & ~lowering.stepper.full, "'agent.mask' has subtasks that the machine does not have")
     agenda = scout.planners.agenda
-    refuse(agenda is None or agenda.number(state) >= 0, "'agent.mask' is no state of the agenda")
+    require(agenda is None or agenda.number(state) >= 0, "'agent.mask' is no state of the agenda")
 
 
 def _bytes(data: bytes) -> NDArray[Any]:

@@ -13,14 +13,14 @@ from errands.worlds.spaces import observation_encoder
 
 # Literal types are checked by type checkers only; settings may come from a file or a command line, so words are checked
 # here.
-_WORDS = {
+_CHOICES = {
     "network": ("heads", "one-hot", "conv"),
     "platform": ("any", "cpu", "gpu"),
     "vector": ("sync", "async"),
 }
 EPSILON_UNITS = ("steps", "episodes")
 """What a schedule of epsilon counts, the first unless its text says the other; the paper says neither."""
-MOST_ENVS = 250
+MAX_ENVS = 250
 """Environments of a seed: no more than half a chunk of random numbers."""
 
 
@@ -79,13 +79,13 @@ class DeepConfig(LearnerConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._shares("alpha", "polyak", "random_actions")
+        self._probabilities("alpha", "polyak", "random_actions")
         object.__setattr__(self, "epsilon", schedule_text(self.epsilon, "epsilon", EPSILON_UNITS))
         self._at_least(1, "batch", "capacity", "width", "depth", "warmup", "explore_steps")
         self._at_least(1, "n_steps", "learn_every", "eval_episodes")
         self._not_negative("action_noise", "action_cost")
         self._positive("reward_scale")
-        self._words(_WORDS)
+        self._choices(_CHOICES)
         if (self.n_steps - 1) * self.envs >= self.capacity:
             raise ConfigError(
                 f"n_steps is {self.n_steps}; the rows of so many steps do not fit into capacity, {self.capacity}"
@@ -98,7 +98,7 @@ class DeepConfig(LearnerConfig):
         return self.envs
 
     def _check_envs(self) -> None:
-        most = min(MOST_ENVS, self.capacity)
+        most = min(MAX_ENVS, self.capacity)
         if not 1 <= self.envs <= most:
             raise ConfigError(f"envs is {self.envs}; it must lie between 1 and {most}")
         if self.learn_every % self.envs and self.envs % self.learn_every:

@@ -16,7 +16,7 @@ from jaxtyping import Array, Float, Int
 from numpy.typing import NDArray
 
 from errands.errors import ConfigError
-from errands.learners.base import Form, Saved, SavedArray, refuse
+from errands.learners.base import Form, Saved, SavedArray, require
 from errands.learners.engines.deep import device
 from errands.learners.engines.deep.agent import AgentState, DeepAgent, Position, WorldStep, decide
 from errands.learners.engines.deep.host_envs import EpisodeCounter, HostEnvs, HostStep, Senses, host_envs_of
@@ -434,7 +434,7 @@ class HostTeam(Team):
 
     def restore(self, saved: Saved) -> None:
         """Continue where `saved` was taken."""
-        refuse(int(saved["step"]) % self.agent.config.envs == 0, "every environment has taken as many steps")
+        require(int(saved["step"]) % self.agent.config.envs == 0, "every environment has taken as many steps")
         super().restore(saved)
         self.host_envs.restore(saved["environments"])
 

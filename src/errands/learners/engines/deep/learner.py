@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.errors import ConfigError
-from errands.learners.base import MOST, Form, Learner, Saved, SavedArray, Stopwatch, checked
+from errands.learners.base import MAX_COUNT, Form, Learner, Saved, SavedArray, Stopwatch, checked
 from errands.learners.engines.deep.agent import AgentState, DeepAgent, decide, decide_many
 from errands.learners.engines.deep.config import DeepConfig
 from errands.learners.engines.deep.machine import Kind
@@ -37,11 +37,11 @@ def _programs() -> list[str]:
     compiled: list[str] = []
 
     # One listener for the whole process (by the cache): all stopwatches read the same count.
-    def heard(event: str, duration_secs: float, **kwargs: str | int) -> None:
+    def on_compile(event: str, duration_secs: float, **kwargs: str | int) -> None:
         if event.endswith("backend_compile_duration"):
             compiled.append(event)
 
-    jax.monitoring.register_event_duration_secs_listener(heard)
+    jax.monitoring.register_event_duration_secs_listener(on_compile)
     return compiled
 
 
@@ -50,7 +50,7 @@ def wall_stopwatch() -> Stopwatch:
     return Stopwatch(time.perf_counter, lambda: len(_programs()))
 
 
-EVALUATION_STEPS = SavedArray("int64", (), "environment steps that evaluations took", low=0, high=MOST)
+EVALUATION_STEPS = SavedArray("int64", (), "environment steps that evaluations took", low=0, high=MAX_COUNT)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,9 +20,9 @@ from errands.tasks.task import Task
 # U machine states, L labels (numbered feature sets), K objectives, C completions of one step. Deep learners list all
 # states, unlike the stepping machine, because their tables are gathered from on the device.
 Kind = Literal["boolean", "agenda"]
-MOST_FEATURES = 10
-MOST_STATES = 70_000
-MOST_ENTRIES = 20_000_000
+MAX_FEATURES = 10
+MAX_STATES = 70_000
+MAX_ENTRIES = 20_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +93,9 @@ class MachineArrays:
 def machine_arrays(task: Task, kind: Kind = "agenda") -> MachineArrays:
     """The machine of a task, unfolded and lowered against the labels that can occur."""
     rm: AgendaRM | BooleanRM
-    rm = unfold_boolean(task.machine, MOST_STATES) if kind == "boolean" else unfold_agenda(task.machine, MOST_STATES)
+    rm = unfold_boolean(task.machine, MAX_STATES) if kind == "boolean" else unfold_agenda(task.machine, MAX_STATES)
     labels = labels_of(task)
-    if len(rm) * len(labels) > MOST_ENTRIES:
+    if len(rm) * len(labels) > MAX_ENTRIES:
         raise TaskError(
             f"{len(rm):,} machine states times {len(labels):,} labels are too many for a deep learner; use 'scout'"
         )
@@ -128,9 +128,9 @@ def labels_of(task: Task) -> tuple[frozenset[str], ...]:
     if task.finite is not None:
         return task.finite.labels
     names = task.machine.features
-    if len(names) > MOST_FEATURES:
+    if len(names) > MAX_FEATURES:
         raise TaskError(
-            f"the machine looks at {len(names)} features; without tables a deep learner takes {MOST_FEATURES} at most"
+            f"the machine looks at {len(names)} features; without tables a deep learner takes {MAX_FEATURES} at most"
         )
     sets = chain.from_iterable(combinations(range(len(names)), n) for n in range(len(names) + 1))
     # The number of a label must be its bit pattern: worlds without tables (Water, HalfCheetah) compute it so.

@@ -15,7 +15,7 @@ from errands.learners.base import Form, Saved, SavedArray
 from errands.learners.engines.deep.agent import DeepAgent
 
 MAX_COUNT = 2**31 - 1
-MOST_STEPS = 2**30
+MAX_STEPS = 2**30
 """More steps than a run takes, and as many again fit into what counts them."""
 FINITE = float(np.finfo(np.float32).max)
 _TRAINING = {"mean", "square", "target", "ground", "pending"}
@@ -61,7 +61,7 @@ def _bounds(name: str, agent: DeepAgent, width: int) -> tuple[str, Any, Any]:
     states, labels, heads = len(machine.rm), len(machine.labels), len(machine.objectives)
     known: dict[str, tuple[str, Any, Any]] = {
         "updates": ("updates so far", 0, MAX_COUNT),
-        "step": ("training steps so far", 0, MOST_STEPS),
+        "step": ("training steps so far", 0, MAX_STEPS),
         "keys": ("the random keys of the seeds", None, None),
         "eta": ("steps to go by machine state and objective, infinite until known", 0.0, np.inf),
         "shortest": ("K_mi, infinite until known", 0.0, np.inf),

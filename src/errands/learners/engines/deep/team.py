@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array
 
 from errands.errors import ConfigError
-from errands.learners.base import HOST_EPISODES, Form, Saved, checked, refuse
+from errands.learners.base import HOST_EPISODES, Form, Saved, checked, require
 from errands.learners.engines.deep import device
 from errands.learners.engines.deep.agent import AgentState, DeepAgent
 from errands.learners.engines.deep.agents import agent_of
@@ -129,7 +129,7 @@ class Team(ABC):
         form = self.form()
         # Form first, then what only the numbers together can tell; nothing is put on the device before both hold.
         lengths = checked(saved, form)
-        refuse(
+        require(
             lengths["rows"] == min(int(saved["step"]), self.agent.config.capacity),
             "the buffer has a row for every step",
         )
