@@ -62,13 +62,16 @@ def clock(seconds: float) -> str:
 
 
 @contextmanager
-def counting(title: str, total: int, quiet: bool = False, out: TextIO | None = None) -> Iterator[Callable[[int], None]]:
+def counting(
+    title: str, total: int, quiet: bool = False, unit: str = "steps", out: TextIO | None = None
+) -> Iterator[Callable[[int], None]]:
     """Tell how far one piece of work is, with rate and time left: a bar on a terminal, a line now and then elsewhere.
 
     Parameters:
         title: what is done.
-        total: how many steps it has.
+        total: how many of them it has.
         quiet: tell nothing.
+        unit: what is counted.
         out: where it is printed; default: standard error.
     """
     stream = out or sys.stderr
@@ -77,7 +80,7 @@ def counting(title: str, total: int, quiet: bool = False, out: TextIO | None = N
     def words(done: int) -> str:
         rate = done / max(time.monotonic() - began, 1e-9)
         left = f", {clock((total - done) / rate)} left" if rate > 0 else ""
-        return f"{done:,} of {total:,} steps, {rate:,.0f}/s{left}"
+        return f"{done:,} of {total:,} {unit}, {rate:,.0f}/s{left}"
 
     if quiet:
         yield lambda done: None

@@ -60,6 +60,7 @@ VERBS: Mapping[str, Verb] = {
     "doctor": Verb("house", "versions, cores, GPU, rendering, cache, known faults", "errands doctor"),
     "verify": Verb("many", "repeat a part of a run and compare every byte", "errands verify latest", compiles=True),
     "resume": Verb("learn", "go on with a run or sweep that was stopped", "errands resume latest", compiles=True),
+    "evaluate": Verb("many", "a learnt policy over many episodes", "errands evaluate latest --episodes 1000", compiles=True),
     "view": Verb("see", "a local page: watch runs learn, replay them, write tasks", "errands view latest"),
     "export": Verb("see", "a run as a page, or its policy as a file", "errands export latest --html run.html", compiles=True),
 }

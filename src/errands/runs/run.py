@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
@@ -20,7 +19,6 @@ from errands.runs.request import Request
 from errands.tables import Evaluation
 from errands.tasks.catalogue import load
 from errands.tasks.task import Task, card
-from errands.worlds.base import numbered
 from errands.worlds.imports import NAMELESS, allow
 
 if TYPE_CHECKING:
@@ -91,26 +89,18 @@ class Run:
 
         return TaskAgent(self.task, self.policy, env)
 
-    def evaluate(self, episodes: int = 100, seed: int = 0) -> Sample:
+    def evaluate(self, episodes: int = 100, seed: int = 0, report: Callable[[int], None] = lambda done: None) -> Sample:
         """Success and length of the learnt policy over some episodes, each with its mean and a 95 % interval (.low, .high).
 
         Where starts and moves are certain one episode says everything: `episodes` of the sample is 1, and there is no interval.
-        Where the world's table was found by trying (`state=`), the environment itself is stepped, so that a false table shows;
-        an episode that gets into a state the table lacks has failed.
+        An environment of yours is stepped itself, whatever a table of it says (`state=`): an episode that gets into a state
+        which the table lacks has failed. `report` is told how many have been played; `errands evaluate` does the same.
         """
-        from errands.oracle.episode import ManyPolicy, exactly, play, play_many, sampled
+        from errands.oracle.episode import evaluated
 
         if not isinstance(episodes, int):
             raise ConfigError(f"episodes is {episodes!r}; give a whole number")
-        if self.task.tried:
-            with closing(numbered(self.task.world)) as env:
-                return sampled(lambda drawn: play(self.policy, self.task, drawn, env), episodes, seed)
-        if self.task.certain:  # every episode is the same one
-            return exactly(*play(self.policy, self.task, seed))
-        if isinstance(self.policy, ManyPolicy) and self.task.finite is None:
-            many = play_many(self.policy, self.task, range(seed, seed + episodes))
-            return sampled(lambda drawn: many[drawn - seed], episodes, seed)
-        return sampled(lambda drawn: play(self.policy, self.task, drawn), episodes, seed)
+        return evaluated(self.policy, self.task, episodes, seed, report)
 
     def save(self, path: str | Path) -> Path:
         """Store the run as a folder that `errands.open` and every command read; an existing folder is never overwritten."""

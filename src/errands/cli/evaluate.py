@@ -1,0 +1,62 @@
+"""`errands evaluate`: how good a stored policy is, by many greedy episodes of the environment itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from errands.cli.options import Count
+from errands.cli.summary import Answer
+from errands.cli.verbs import Positional
+from errands.errors import ConfigError
+from errands.terminal import counting
+
+if TYPE_CHECKING:
+    from errands.oracle.episode import Estimate
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Let a learnt policy act greedily for many episodes; success and length with their 95 % intervals."""
+
+    run: Positional[str] = "latest"
+    """The name of a run under runs/, its path, or 'latest'."""
+    episodes: Count = 100
+    """Episodes to be played; where starts and moves are certain one says everything."""
+    seed: int | None = None
+    """Which seed; default: the first that was trained."""
+    quiet: bool = False
+    """No progress on standard error."""
+
+
+def run(arguments: Arguments) -> Answer:
+    """Open it, play, and tell."""
+    import errands
+    from errands.runs.folder import find_run
+
+    if not 2 <= arguments.episodes <= 10_000_000:
+        raise ConfigError(f"--episodes is {arguments.episodes}; it must lie between 2 and 10,000,000")
+    path = find_run(arguments.run)
+    opened = errands.open(path, arguments.seed)
+    title = f"{path.name}, seed {opened.seed}"
+    with counting(title, arguments.episodes, arguments.quiet, "episodes") as report:
+        sample = opened.evaluate(arguments.episodes, report=report)
+    judged = opened.certificate
+    exact = judged.sample is None and opened.task.finite is not None and judged.success is not None
+    document = {
+        "run": path.name,
+        "seed": opened.seed,
+        "episodes": sample.episodes,
+        "success": _numbers(sample.success),
+        "length": _numbers(sample.length),
+        "exact": {"success": judged.success, "length": judged.length} if exact else None,
+    }
+    means = "one episode says everything" if sample.episodes == 1 else f"means of {sample.episodes:,} greedy episodes"
+    lines = [f"{title}, step {opened.steps:,}: success {sample.success}, {sample.length} steps; {means}"]
+    if exact and sample.episodes > 1:
+        lines.append(f"exactly, by the world's table: success {judged.success:.6g}, {judged.length:.6g} steps")
+    return Answer(document, "\n".join(lines))
+
+
+def _numbers(estimate: Estimate) -> dict[str, Any]:
+    return {"mean": estimate.mean, "low": estimate.low, "high": estimate.high}
