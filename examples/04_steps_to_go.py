@@ -6,7 +6,7 @@ from errands.oracle.optimum import steps_to_go
 
 task = errands.load("figure-1")
 # Exploration costs steps and shows in the estimates; it fades out so that the last third is greedy.
-config = QCoRMConfig(epsilon_anneal=(40_000, 60_000), xi_anneal=(40_000, 60_000))
+config = QCoRMConfig(epsilon="0.1..0@40000,60000", xi="1..0@0,60000 steps")
 run = errands.train(task, "qcorm", steps=90_000, seed=0, config=config)
 
 print(f"order {' '.join(run.order)}; {run.certificate.summary}")

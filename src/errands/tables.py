@@ -129,6 +129,16 @@ class AgendaTable(NamedTuple):
     """The rules between the subtasks."""
 
 
+class Line(NamedTuple):
+    """A probability that changes in a straight line with a count, between two bounds; `learners/schedule.py` reads its text."""
+
+    start: float
+    slope: float
+    first: int
+    low: float
+    high: float
+
+
 # A policy's length and the optimum come from two different solvers, whose last bits need not agree.
 ROUNDING = 1e-9
 """Relative differences of expected lengths below this are rounding."""

@@ -58,7 +58,7 @@ def test_a_time_is_a_number(text: str) -> None:
         "train figure-1 crm --set alpha=nan",
         "train figure-1 crm --set epsilon=inf",
         "train figure-1 scout --set prior=nan",
-        "train figure-1 qcorm --set epsilon_anneal=1,99999999999999999999",
+        "train figure-1 qcorm --set epsilon=0.3..0@1,99999999999999999999",
         "train figure-1 crm --seed 99999999999999999999",
         "train figure-1 crm --seed 1 --seeds 2",
         "train delivery-2 crm --map-seed 99999999999999999999",

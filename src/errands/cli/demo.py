@@ -75,7 +75,7 @@ def _train(task: Task, quiet: bool) -> tuple[Run, list[Shown]]:
     from errands.runs.train import Trainer
     from errands.viewer.sources import look
 
-    config = QCoRMConfig(eval_every=EVERY, epsilon_anneal=(50_000, 70_000), xi_anneal=(100_000, STEPS))
+    config = QCoRMConfig(eval_every=EVERY, epsilon="0.1..0@50000,70000", xi=f"1..0@0,{STEPS} steps")
     trainer = Trainer(Request.of(task, "qcorm", steps=STEPS, config=config), [0])
     moments = [look(trainer.lead, final=False)]
     with counting("training QCoRM on figure-1", STEPS, quiet) as report:

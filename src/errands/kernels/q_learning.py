@@ -21,9 +21,10 @@ from errands.kernels.stepping import (
     explore,
     outcome,
     reward,
+    scheduled,
     start,
 )
-from errands.tables import RUNNING, SUCCESS, Codes, Flags, Floats, Ints, MachineTable, WorldTable
+from errands.tables import RUNNING, SUCCESS, Codes, Flags, Floats, Ints, Line, MachineTable, WorldTable
 
 # A machine state not yet unfolded (LazyMachine): the host adds its row and calls again.
 UNBORN = -1
@@ -36,7 +37,7 @@ class Rates(NamedTuple):
 
     alpha: float
     gamma: float
-    epsilon: float
+    epsilon: Line
     limit: int
 
 
@@ -86,10 +87,11 @@ def qrm_loop(
     q: Floats,
     where: NDArray[np.int64],
     rates: Rates,
+    step: int,
     count: int,
     rng: np.random.Generator,
 ) -> int:
-    """Train for `count` steps, or until a machine state or an outcome is missing; returns the steps taken.
+    """Train for `count` steps after `step`, or until a machine state or an outcome is missing; returns the steps taken.
 
     No steps at all begin an episode: compiling an entry of its own for `begin` would take half a second.
     """
@@ -97,7 +99,7 @@ def qrm_loop(
         begin(world, machine, where, rng)
     for done in range(count):
         s, i = where[STATE], where[MACHINE]
-        draw(world, q, where, s, i, rates.epsilon, rng)
+        draw(world, q, where, s, i, scheduled(rates.epsilon, step + done), rng)
         a, o = where[ACTION], where[OUTCOME]
         label = world.label[s, a, o]
         s2 = world.next[s, a, o]

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.errors import ConfigError, StoreError, TaskError
+from errands.learners.schedule import schedule_text
 from errands.oracle.episode import Policy
 from errands.tables import Evaluation, RandomGenerator
 from errands.tasks.task import Task
@@ -72,6 +73,10 @@ class LearnerConfig:
 
     def _probabilities(self, *names: str) -> None:
         self._require("lie between 0 and 1", lambda value: 0 <= value <= 1, names)
+
+    def _schedule(self, name: str, units: tuple[str, ...] = ("steps",)) -> None:
+        """Keep a schedule in the one form in which it is stored; refuse what is none."""
+        object.__setattr__(self, name, schedule_text(getattr(self, name), name, units))
 
     def _positive(self, *names: str) -> None:
         self._require("be positive", lambda value: value > 0, names)

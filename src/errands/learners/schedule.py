@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from errands.errors import ConfigError
+from errands.tables import Line
 
 _NUMBER = r"[0-9]*\.?[0-9]+(?:e-?[0-9]+)?"
 _TEXT = re.compile(rf"({_NUMBER})(?:\.\.({_NUMBER})@([0-9]+),([0-9]+)(?: ([a-z]+))?)?")
@@ -28,6 +30,7 @@ class Schedule:
     """What is counted, as the text says it; empty where it leaves that to the setting."""
 
     @staticmethod
+    @lru_cache(maxsize=256)
     def of(value: float | str, name: str = "schedule", units: tuple[str, ...] = ("steps",)) -> Schedule:
         """Read a number, or a text such as `0.3..0.05@0,100000` or `1..0.1@0,90 episodes`; the first unit is the default."""
         text = str(value).strip()
@@ -51,6 +54,11 @@ class Schedule:
     def slope(self) -> float:
         """How much it changes with each count."""
         return 0.0 if self.start == self.end else (self.end - self.start) / (self.last - self.first)
+
+    @property
+    def line(self) -> Line:
+        """The same for kernels."""
+        return Line(self.start, self.slope, self.first, *sorted((self.start, self.end)))
 
     def at(self, count: Any, clip: Any = lambda value, low, high: min(max(value, low), high)) -> Any:
         """The value at a count, which may be a traced array where `clip` is that of its library."""

@@ -10,6 +10,7 @@ from errands.kernels.q_learning import FIELDS, Rates, begin, greedy_episode, qrm
 from errands.kernels.stepping import ACTION, MACHINE, STATE, TIME
 from errands.learners.qrm.settings import QRMConfig
 from errands.learners.qrm.tabular import CRM, QRM
+from errands.learners.schedule import Schedule
 from errands.machines import unfold_agenda
 from errands.machines.lower import lower
 from errands.tables import RUNNING
@@ -31,12 +32,12 @@ def test_one_episode_moves_the_reward_back_by_one_cell_each_time() -> None:
     where = np.zeros(FIELDS, np.int64)
     where[ACTION] = -1
     rng = np.random.default_rng(0)
-    rates = Rates(1.0, 0.5, 0.0, 100)
+    rates = Rates(1.0, 0.5, Schedule.of(0).line, 100)
     begin(world, machine, where, rng)
-    assert qrm_loop(world, machine, q, where, rates, 2, rng) == 2
+    assert qrm_loop(world, machine, q, where, rates, 0, 2, rng) == 2
     assert q[1, RIGHT, 0] == 1.0
     assert (where[STATE], where[MACHINE], where[TIME]) == (0, 0, 0)
-    qrm_loop(world, machine, q, where, rates, 1, rng)
+    qrm_loop(world, machine, q, where, rates, 2, 1, rng)
     assert q[0, RIGHT, 0] == 0.5
     assert (where[STATE], where[TIME]) == (1, 1)
     assert greedy_episode(world, machine, q, 100, rng) == (2, 1.0, True)

@@ -26,6 +26,7 @@ from errands.learners.dirl.tabular import (
     action_type,
     learnt_form,
 )
+from errands.learners.schedule import Schedule
 from errands.tables import Floats
 from errands.tasks.task import Task
 from errands.worlds.base import numbered
@@ -166,9 +167,9 @@ class SteppedEdges:
     def _learn(self, job: EdgeJob, rng: np.random.Generator) -> Learnt:
         config = self.config
         q: Floats = np.full((self.states, self.actions), config.q_init)
-        s, time = self._begin(job.starts, rng), 0
-        for _ in range(job.training):
-            if rng.random() < config.epsilon:
+        s, time, epsilon = self._begin(job.starts, rng), 0, Schedule.of(config.epsilon)
+        for step in range(job.training):
+            if rng.random() < epsilon.at(step):
                 a = int(rng.integers(self.actions))
             else:
                 # Ties are broken by chance: at first all values are equal.

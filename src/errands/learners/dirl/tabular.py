@@ -17,6 +17,7 @@ from errands.learners.base import MAX_COUNT, Form, Learner, Saved, SavedArray, c
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph, Search, abstract_graph
 from errands.learners.dirl.kernel import MISSED, attempt_edge
 from errands.learners.dirl.settings import DiRLConfig, SearchConfig
+from errands.learners.schedule import Schedule
 from errands.oracle.episode import walk, wilson
 from errands.policies.tables import MachinePolicy, MachineStates
 from errands.tables import (
@@ -221,9 +222,9 @@ class TabularEdges:
         q = np.full((states, actions, 1), config.q_init)
         where = np.zeros(FIELDS, np.int64)
         where[ACTION] = -1
-        rates = Rates(config.alpha, config.gamma, config.epsilon, config.edge_limit)
+        rates = Rates(config.alpha, config.gamma, Schedule.of(config.epsilon).line, config.edge_limit)
         for count in (0, steps):  # the first begins an episode
-            qrm_loop(world, machine, q, where, rates, count, rng)
+            qrm_loop(world, machine, q, where, rates, 0, count, rng)
         learnt: Learnt = q[:, :, 0].argmax(axis=1).astype(action_type(actions))
         return learnt
 

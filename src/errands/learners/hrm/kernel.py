@@ -21,9 +21,10 @@ from errands.kernels.stepping import (
     explore,
     outcome,
     reward,
+    scheduled,
     start,
 )
-from errands.tables import RUNNING, SUCCESS, Floats, Ints, MachineTable, WorldTable
+from errands.tables import RUNNING, SUCCESS, Floats, Ints, Line, MachineTable, WorldTable
 
 OPTION, SINCE, FROM, FIELDS = range(SHARED, SHARED + 4)
 """Behind the shared fields: the option in hand (-1 for none), the steps it has lasted, the world state it began in."""
@@ -71,7 +72,7 @@ class OptionRates(NamedTuple):
 
     alpha: float
     gamma: float
-    epsilon: float
+    epsilon: Line
     alpha_controller: float
     epsilon_controller: float
     full_reward: float
@@ -217,10 +218,11 @@ def hrm_loop(
     settled: Settled,
     where: NDArray[np.int64],
     rates: OptionRates,
+    step: int,
     count: int,
     rng: np.random.Generator,
 ) -> int:
-    """Train for `count` steps, or until an outcome is missing; returns the steps taken; 0 begins an episode."""
+    """Train for `count` steps after `step`, or until an outcome is missing; returns the steps taken; 0 begins an episode."""
     if count == 0:
         begin(world, machine, where, rng)
     for done in range(count):
@@ -233,7 +235,7 @@ def hrm_loop(
             values.gain[0], values.gain[1] = 0.0, 1.0
         if where[ACTION] < 0:
             if last > first:
-                where[ACTION] = explore(values.q, s, where[OPTION], rates.epsilon, rng)
+                where[ACTION] = explore(values.q, s, where[OPTION], scheduled(rates.epsilon, step + done), rng)
             else:
                 where[ACTION] = min(int(rng.random() * world.next.shape[1]), world.next.shape[1] - 1)
             where[OUTCOME] = outcome(world, s, where[ACTION], rng)

@@ -23,6 +23,7 @@ from errands.learners.hrm.kernel import (
     hrm_loop,
 )
 from errands.learners.hrm.settings import HRMConfig
+from errands.learners.schedule import Schedule
 from errands.policies.tables import OptionPolicy
 from errands.tables import FAILURE, Ints
 from errands.tasks.task import Task
@@ -101,7 +102,7 @@ class HRM(CounterfactualLearner):
         return OptionRates(
             alpha=c.alpha,
             gamma=c.gamma,
-            epsilon=c.epsilon,
+            epsilon=Schedule.of(c.epsilon).line,
             alpha_controller=c.alpha_controller,
             epsilon_controller=c.epsilon_controller,
             full_reward=c.full_reward,
@@ -118,7 +119,7 @@ class HRM(CounterfactualLearner):
     def loop(self, count: int) -> int:
         """Run the compiled loop."""
         model = (self.world.table, self.machine, self.alive, self.options)
-        return int(self.train_loop(*model, self.values, self.settled, self.where, self.rates, count, self.rng))
+        return int(self.train_loop(*model, self.values, self.settled, self.where, self.rates, self.step, count, self.rng))
 
     def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
         """One compiled greedy episode."""

@@ -36,10 +36,11 @@ from errands.kernels.stepping import (
     open_subtasks,
     outcome,
     reward,
+    scheduled,
     standing,
     start,
 )
-from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Floats, Ints, Masks, WorldTable
+from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Floats, Ints, Line, Masks, WorldTable
 
 
 class StepsToGo(NamedTuple):
@@ -106,7 +107,7 @@ CHOICE     the objective pursued, -1 where none is chosen yet       EXPLOITED  w
 ENTERED    TIME at which the present coupled states were entered    OPEN       how many entries of `open` count
 GROUNDED   rows of `ground` in use                                  PASSED     rows of `passed` in use
 CLEAN      whether every choice of the episode was greedy           CHOICES    choices so far, which xi falls with
-STEP       training steps so far, for annealing
+STEP       training steps so far, which epsilon falls with
 """
 # Values of Coefficients.replay, then of Coefficients.delta.
 EVERY, CHOSEN, WHOLE = 0, 1, 2
@@ -118,12 +119,12 @@ class Coefficients(NamedTuple):
 
     alpha: float
     gamma: float
-    epsilon: float
     alpha_eta: float
     alpha_k: float
-    xi_start: float
-    xi_step: float
-    xi_end: float
+    epsilon: Line
+    xi: Line
+    xi_per_step: bool
+    """Whether xi changes with training steps rather than with choices."""
     full_reward: float
     min_step_reward: float
     joint: bool
@@ -136,10 +137,6 @@ class Coefficients(NamedTuple):
     """Whether remaining subtasks learn too while none of them can be completed."""
     bias: bool
     limit: int
-    epsilon_from: int
-    epsilon_to: int
-    xi_from: int
-    xi_to: int
 
 
 class CoupledValues(NamedTuple):
@@ -164,14 +161,6 @@ class CoupledValues(NamedTuple):
     passed: NDArray[np.int64]
     """[limit, 2] coupled states left in the episode: key, time of entry."""
     passed_mask: Masks
-
-
-@hot
-def annealed(value: float, step: int, from_: int, to: int) -> float:
-    """A rate that falls linearly to zero between two steps; constant when they are equal."""
-    if to <= from_ or step <= from_:
-        return value
-    return 0.0 if step >= to else value * (to - step) / (to - from_)
 
 
 @hot
@@ -245,8 +234,7 @@ def choose(table: StepsToGo, values: CoupledValues, rates: Coefficients, rng: np
     pick, where[EXPLOITED] = 0, 1
     # A single objective is no choice: nothing is drawn, xi does not fall, and the episode stays clean.
     if count > 1:
-        xi = max(rates.xi_end, rates.xi_start - rates.xi_step * where[CHOICES])
-        xi = annealed(xi, where[STEP], rates.xi_from, rates.xi_to)
+        xi = scheduled(rates.xi, where[STEP] if rates.xi_per_step else where[CHOICES])
         where[CHOICES] += 1
         x = rng.random()
         if x < xi:
@@ -279,7 +267,7 @@ def choose(table: StepsToGo, values: CoupledValues, rates: Coefficients, rng: np
 def act(values: CoupledValues, table: StepsToGo, rates: Coefficients, rng: np.random.Generator) -> int:
     """The next training action: epsilon-greedy in the low-level policy of the chosen objective."""
     where = values.where
-    epsilon = annealed(rates.epsilon, where[STEP], rates.epsilon_from, rates.epsilon_to)
+    epsilon = scheduled(rates.epsilon, where[STEP])
     # No objective is open here, so there is no policy to follow.
     if where[OPEN] == 0:
         return min(int(rng.random() * values.q.shape[1]), values.q.shape[1] - 1)

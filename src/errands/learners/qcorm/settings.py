@@ -9,7 +9,6 @@ from errands.errors import ConfigError
 from errands.learners.base import LearnerConfig
 from errands.learners.engines.deep.config import ENGINE, FULL, LONG_HORIZON, DeepConfig
 from errands.learners.method import Row
-from errands.learners.schedule import schedule_text
 
 REPLAYS = ("exploited_choices", "exploited_episodes", "all")
 DELTAS = ("episode", "gated", "printed")
@@ -31,20 +30,16 @@ class QCoRMConfig(LearnerConfig):
 
     alpha: float = 1e-6
     """Learning rate of the low-level policies."""
-    epsilon: float = 0.1
-    """Probability of a random action while training."""
+    epsilon: float | str = 0.1
+    """Probability of a random action while training: a number, or from..to@first,last in steps."""
     q_init: float = 0.0
     """Initial value of every entry of the table."""
     alpha_eta: float = 0.05
     """Learning rate of the steps to go."""
     alpha_k: float = 0.005
     """Learning rate of the running shortest episode and best durations."""
-    xi_start: float = 1.0
-    """Probability of exploring the order at the first choice."""
-    xi_step: float = 0.001
-    """How much that probability falls with each choice between coupled states."""
-    xi_end: float = 0.1
-    """Where it stops falling."""
+    xi: float | str = "1.0..0.1@0,900"
+    """Probability of exploring the order: a number, or from..to@first,last in choices between coupled states or in steps."""
     joint: bool = True
     """Pay the reward of Theorem 1 for a completed subtask; without it (QCoRM-0) the full reward."""
     delta: Literal["episode", "gated", "printed"] = "episode"
@@ -61,14 +56,12 @@ class QCoRMConfig(LearnerConfig):
     """Which subtasks learn from a step: those of the occupied coupled states, or all that remain."""
     bias: bool = True
     """Whether exploring the order prefers transitions that were never chosen."""
-    epsilon_anneal: tuple[int, int] = (0, 0)
-    """Steps between which epsilon falls to zero; never when they are equal."""
-    xi_anneal: tuple[int, int] = (0, 0)
-    """Steps between which the exploration of the order falls to zero; never when they are equal."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._probabilities("alpha", "epsilon", "alpha_eta", "alpha_k", "xi_start", "xi_step", "xi_end")
+        self._probabilities("alpha", "alpha_eta", "alpha_k")
+        self._schedule("epsilon")
+        self._schedule("xi", XI_UNITS)
         if self.full_reward <= 0 or self.min_step_reward > 0:
             raise ConfigError("full_reward must be positive and min_step_reward not positive, as Theorem 1 assumes")
         self._choices({"replay": REPLAYS, "delta": DELTAS, "lifted": ("occupied", "remaining")})
@@ -110,7 +103,7 @@ class DeepQCoRMConfig(DeepConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._probabilities("alpha_eta", "alpha_k", "floor")
-        object.__setattr__(self, "xi", schedule_text(self.xi, "xi", XI_UNITS))
+        self._schedule("xi", XI_UNITS)
         self._choices(_CHOICES)
         if self.full_reward <= 0 or self.min_step_reward > 0:
             raise ConfigError("full_reward must be positive and min_step_reward not positive, as Theorem 1 assumes")

@@ -10,7 +10,8 @@ from errands.kernels import Repeated
 from errands.learners.base import FINITE, MAX_COUNT, Saved, State, kept, require
 from errands.learners.engines.tabular import TabularLearner, room
 from errands.learners.qcorm import kernel
-from errands.learners.qcorm.settings import QCoRMConfig
+from errands.learners.qcorm.settings import XI_UNITS, QCoRMConfig
+from errands.learners.schedule import Schedule
 from errands.machines.counting import Quotient
 from errands.machines.lower import lower
 from errands.policies.tables import ObjectivePolicy
@@ -66,14 +67,13 @@ class QCoRM(TabularLearner):
         self.machine = lower(self.task.machine, self.world.labels, self.world.signals)
 
     def _rates(self) -> kernel.Coefficients:
-        c = self.config
+        c, xi = self.config, Schedule.of(self.config.xi, "xi", XI_UNITS)
         return kernel.Coefficients(
-            alpha=c.alpha, gamma=c.gamma, epsilon=c.epsilon, alpha_eta=c.alpha_eta, alpha_k=c.alpha_k,
-            xi_start=c.xi_start, xi_step=c.xi_step, xi_end=c.xi_end,
+            alpha=c.alpha, gamma=c.gamma, alpha_eta=c.alpha_eta, alpha_k=c.alpha_k,
+            epsilon=Schedule.of(c.epsilon).line, xi=xi.line, xi_per_step=xi.unit == "steps",
             full_reward=c.full_reward, min_step_reward=c.min_step_reward, joint=c.joint, delta=DELTAS[c.delta],
             replay=REPLAYS[c.replay], replay_failed=c.replay_failed, lift_remaining=c.lifted == "remaining", bias=c.bias,
-            limit=self.world.limit, epsilon_from=c.epsilon_anneal[0], epsilon_to=c.epsilon_anneal[1],
-            xi_from=c.xi_anneal[0], xi_to=c.xi_anneal[1],
+            limit=self.world.limit,
         )  # fmt: skip
 
     def loop(self, count: int) -> int:

@@ -26,8 +26,8 @@ class QCoRMPlusConfig(LearnerConfig):
     """Cells with a value table of their own; further ones share that of their features. 0 takes what memory allows."""
     kicks: int = 1_000
     """Kicks of the local search for the order, above about 18 subtasks."""
-    epsilon: float = 0.2
-    """Share of random actions in a world whose moves have proved random."""
+    epsilon: float | str = 0.2
+    """Probability of a random action in a world whose moves have proved random: a number, or from..to@first,last in steps."""
     replays: int = 32
     """Recent steps learnt from again with each step in a random world."""
     horizon: float = 32.0
@@ -39,7 +39,7 @@ class QCoRMPlusConfig(LearnerConfig):
         super().__post_init__()
         if self.gamma >= 1:
             raise ConfigError(f"gamma is {self.gamma}; QCoRM+ needs it below 1, for example 0.99")
-        self._probabilities("epsilon")
+        self._schedule("epsilon")
         self._not_negative("backwards", "passes", "landmarks", "kicks", "horizon", "replays")
         if self.recent < 1 or self.recent & (self.recent - 1):
             raise ConfigError(f"recent is {self.recent}; it must be a power of two, for example {1 << 19}")

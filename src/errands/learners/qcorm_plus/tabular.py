@@ -37,6 +37,7 @@ from errands.learners.qcorm_plus.kernel.memory import (
 from errands.learners.qcorm_plus.kernel.plan import after, take_aim
 from errands.learners.qcorm_plus.policy import LandmarkPolicy, episode, settled
 from errands.learners.qcorm_plus.settings import QCoRMPlusConfig
+from errands.learners.schedule import Schedule
 from errands.machines.counting import predicted
 from errands.machines.lower import lower
 from errands.machines.numeric import Label
@@ -101,7 +102,7 @@ class QCoRMPlus(TabularLearner):
         c = self.config
         most = c.landmarks or max(2, MAX_VALUES // (self.world.states * self.world.actions))
         return Settings(
-            gamma=c.gamma, epsilon=c.epsilon, horizon=c.horizon, replays=c.replays, backwards=c.backwards,
+            gamma=c.gamma, epsilon=Schedule.of(c.epsilon).line, horizon=c.horizon, replays=c.replays, backwards=c.backwards,
             passes=c.passes, limit=self.world.limit, most=most, correct=c.corrections, kicks=c.kicks,
         )  # fmt: skip
 

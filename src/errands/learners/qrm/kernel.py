@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from errands.kernels import hot
 from errands.kernels.q_learning import Alive, Rates, Settled, begin, draw, move, top
-from errands.kernels.stepping import ACTION, MACHINE, OUTCOME, STATE, UNKNOWN, reward
+from errands.kernels.stepping import ACTION, MACHINE, OUTCOME, STATE, UNKNOWN, reward, scheduled
 from errands.tables import RUNNING, Floats, MachineTable, WorldTable
 
 
@@ -78,15 +78,16 @@ def crm_loop(
     settled: Settled,
     where: NDArray[np.int64],
     rates: Rates,
+    step: int,
     count: int,
     rng: np.random.Generator,
 ) -> int:
-    """Train for `count` steps, or until an outcome is missing; q is [S, A, U]; returns the steps taken; 0 begins an episode."""
+    """Train for `count` steps after `step`, or until an outcome is missing; 0 begins an episode. q is [S, A, U]."""
     if count == 0:
         begin(world, machine, where, rng)
     for done in range(count):
         s, i = where[STATE], where[MACHINE]
-        draw(world, q, where, s, i, rates.epsilon, rng)
+        draw(world, q, where, s, i, scheduled(rates.epsilon, step + done), rng)
         a, o = where[ACTION], where[OUTCOME]
         s2 = world.next[s, a, o]
         if s2 == UNKNOWN:

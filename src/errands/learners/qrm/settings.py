@@ -15,14 +15,15 @@ class QRMConfig(LearnerConfig):
 
     alpha: float = 1.0
     """Learning rate."""
-    epsilon: float = 0.1
-    """Probability of a random action while training."""
+    epsilon: float | str = 0.1
+    """Probability of a random action while training: a number, or from..to@first,last in steps."""
     q_init: float = 0.0
     """Initial value of every entry of the table."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._probabilities("alpha", "epsilon")
+        self._probabilities("alpha")
+        self._schedule("epsilon")
 
 
 TABULAR = (

@@ -14,6 +14,7 @@ from errands.learners.engines.machines import CounterfactualLearner, Kind, LazyM
 from errands.learners.engines.tabular import TabularLearner, room
 from errands.learners.qrm.kernel import crm_loop
 from errands.learners.qrm.settings import QRMConfig
+from errands.learners.schedule import Schedule
 from errands.policies.tables import MachinePolicy, MachineStates
 from errands.tasks.task import Task
 
@@ -32,7 +33,7 @@ class QRM(TabularLearner):
         # [U, S, A] machine states, world states, actions: states are born one by one, and growing the first axis is a
         # plain copy. Initial values of exactly 0 matter under the printed learning rate; ties are then broken at random
         # while training.
-        self.rates = Rates(config.alpha, config.gamma, config.epsilon, self.world.limit)
+        self.rates = Rates(config.alpha, config.gamma, Schedule.of(config.epsilon).line, self.world.limit)
         self.train_loop, self.play = Repeated(qrm_loop), Repeated(greedy_episode)
         self._fill(np.zeros((0, self.world.states, self.world.actions)))
         self.begin()
@@ -50,7 +51,7 @@ class QRM(TabularLearner):
     def loop(self, count: int) -> int:
         """Run the compiled loop."""
         table = self.world.table
-        return int(self.train_loop(table, self.machine.table, self.by_state, self.where, self.rates, count, self.rng))
+        return int(self.train_loop(table, self.machine.table, self.by_state, self.where, self.rates, self.step, count, self.rng))
 
     def supply(self) -> None:
         """Give birth to the machine state that was met."""
@@ -122,7 +123,7 @@ class CRM(CounterfactualLearner):
         # [S, A, U]: every machine state learns from each step, so these lie side by side in memory.
         shape = (self.world.states, self.world.actions, len(self.enumerated))
         self.q = np.full(shape, config.q_init)
-        self.rates = Rates(config.alpha, config.gamma, config.epsilon, self.world.limit)
+        self.rates = Rates(config.alpha, config.gamma, Schedule.of(config.epsilon).line, self.world.limit)
         self.train_loop, self.play = Repeated(crm_loop), Repeated(greedy_episode)
         self.settled = self.unsettled()
         self.begin()
@@ -136,7 +137,7 @@ class CRM(CounterfactualLearner):
     def loop(self, count: int) -> int:
         """Run the compiled loop."""
         model = (self.world.table, self.machine, self.alive)
-        return int(self.train_loop(*model, self.q, self.settled, self.where, self.rates, count, self.rng))
+        return int(self.train_loop(*model, self.q, self.settled, self.where, self.rates, self.step, count, self.rng))
 
     def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
         """One compiled greedy episode."""

@@ -8,7 +8,6 @@ from typing import Any, Literal
 from errands.errors import ConfigError, TaskError
 from errands.learners.base import LearnerConfig
 from errands.learners.method import Facts, Row
-from errands.learners.schedule import schedule_text
 from errands.worlds.spaces import observation_encoder
 
 # Literal types are checked by type checkers only; settings may come from a file or a command line, so words are checked
@@ -80,7 +79,7 @@ class DeepConfig(LearnerConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._probabilities("alpha", "polyak", "random_actions")
-        object.__setattr__(self, "epsilon", schedule_text(self.epsilon, "epsilon", EPSILON_UNITS))
+        self._schedule("epsilon", EPSILON_UNITS)
         self._at_least(1, "batch", "capacity", "width", "depth", "warmup", "explore_steps")
         self._at_least(1, "n_steps", "learn_every", "eval_episodes")
         self._not_negative("action_noise", "action_cost")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from errands.kernels import hot, jit
-from errands.kernels.stepping import ACTION, OUTCOME, STATE, TIME, advance, outcome, start
+from errands.kernels.stepping import ACTION, OUTCOME, STATE, TIME, advance, outcome, scheduled, start
 from errands.learners.qcorm_plus.kernel.agenda import Agenda
 from errands.learners.qcorm_plus.kernel.memory import (
     CHANGED,
@@ -113,8 +113,9 @@ def pick(agenda: Agenda, memory: Memory, settings: Settings, s: int, n: int, rng
         where[UNTRIED] += actions
     # While moves look certain nothing is drawn here: optimistic values alone make the agent try everything.
     x = rng.random() if where[RANDOM] == 1 else 1.0
-    if x < settings.epsilon:
-        a = min(int(x / settings.epsilon * actions), actions - 1)
+    epsilon = scheduled(settings.epsilon, where[STEP])
+    if x < epsilon:
+        a = min(int(x / epsilon * actions), actions - 1)
     elif memory.flagged[n]:
         numbers[PROMISED], a = best_believed(agenda, memory, n, s)
     else:
