@@ -129,7 +129,7 @@ class AgendaTable(NamedTuple):
     """The rules between the subtasks."""
 
 
-class Line(NamedTuple):
+class Slope(NamedTuple):
     """A probability that changes in a straight line with a count, between two bounds; `learners/schedule.py` reads its text."""
 
     start: float

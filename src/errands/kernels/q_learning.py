@@ -24,7 +24,7 @@ from errands.kernels.stepping import (
     scheduled,
     start,
 )
-from errands.tables import RUNNING, SUCCESS, Codes, Flags, Floats, Ints, Line, MachineTable, WorldTable
+from errands.tables import RUNNING, SUCCESS, Codes, Flags, Floats, Ints, MachineTable, Slope, WorldTable
 
 # A machine state not yet unfolded (LazyMachine): the host adds its row and calls again.
 UNBORN = -1
@@ -37,7 +37,7 @@ class Rates(NamedTuple):
 
     alpha: float
     gamma: float
-    epsilon: Line
+    epsilon: Slope
     limit: int
 
 

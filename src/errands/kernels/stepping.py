@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from errands.kernels import hot
-from errands.tables import AgendaTable, Floats, Line, OrderTable, WorldTable
+from errands.tables import AgendaTable, Floats, OrderTable, Slope, WorldTable
 
 # Typed, as adding a plain int to a uint64 makes a float64 in compiled code.
 ONE, ZERO = np.uint64(1), np.uint64(0)
@@ -202,7 +202,7 @@ def best_value(q: Floats, i: int, j: int) -> float:
 
 
 @hot
-def scheduled(line: Line, count: int) -> float:
+def scheduled(line: Slope, count: int) -> float:
     """The value of a schedule at a count."""
     return min(max(line.start + line.slope * (count - line.first), line.low), line.high)
 

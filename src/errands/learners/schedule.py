@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from errands.errors import ConfigError
-from errands.tables import Line
+from errands.tables import Slope
 
 _NUMBER = r"[0-9]*\.?[0-9]+(?:e-?[0-9]+)?"
 _TEXT = re.compile(rf"({_NUMBER})(?:\.\.({_NUMBER})@([0-9]+),([0-9]+)(?: ([a-z]+))?)?")
@@ -56,9 +56,9 @@ class Schedule:
         return 0.0 if self.start == self.end else (self.end - self.start) / (self.last - self.first)
 
     @property
-    def line(self) -> Line:
+    def line(self) -> Slope:
         """The same for kernels."""
-        return Line(self.start, self.slope, self.first, *sorted((self.start, self.end)))
+        return Slope(self.start, self.slope, self.first, *sorted((self.start, self.end)))
 
     def at(self, count: Any, clip: Any = lambda value, low, high: min(max(value, low), high)) -> Any:
         """The value at a count, which may be a traced array where `clip` is that of its library."""

@@ -24,7 +24,7 @@ from errands.kernels.stepping import (
     scheduled,
     start,
 )
-from errands.tables import RUNNING, SUCCESS, Floats, Ints, Line, MachineTable, WorldTable
+from errands.tables import RUNNING, SUCCESS, Floats, Ints, MachineTable, Slope, WorldTable
 
 OPTION, SINCE, FROM, FIELDS = range(SHARED, SHARED + 4)
 """Behind the shared fields: the option in hand (-1 for none), the steps it has lasted, the world state it began in."""
@@ -72,7 +72,7 @@ class OptionRates(NamedTuple):
 
     alpha: float
     gamma: float
-    epsilon: Line
+    epsilon: Slope
     alpha_controller: float
     epsilon_controller: float
     full_reward: float

@@ -40,7 +40,7 @@ from errands.kernels.stepping import (
     standing,
     start,
 )
-from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Floats, Ints, Line, Masks, WorldTable
+from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Floats, Ints, Masks, Slope, WorldTable
 
 
 class StepsToGo(NamedTuple):
@@ -121,8 +121,8 @@ class Coefficients(NamedTuple):
     gamma: float
     alpha_eta: float
     alpha_k: float
-    epsilon: Line
-    xi: Line
+    epsilon: Slope
+    xi: Slope
     xi_per_step: bool
     """Whether xi changes with training steps rather than with choices."""
     full_reward: float

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from errands.kernels.hashing import slot_of
 from errands.kernels.stepping import ACTION, MACHINE, SHARED
-from errands.tables import Flags, Floats, Ints, Line, Masks
+from errands.tables import Flags, Floats, Ints, Masks, Slope
 
 Longs = NDArray[np.int64]
 
@@ -41,7 +41,7 @@ class Settings(NamedTuple):
     """The numbers that a step of QCoRM+ reads."""
 
     gamma: float
-    epsilon: Line
+    epsilon: Slope
     """Share of random actions once the world has proved random."""
     horizon: float
     """h of the learning rate (h + 1) / (h + n) in a random world."""
