@@ -39,6 +39,10 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for type checkers
     from errands.runs.run import resume as resume
     from errands.runs.run import train as train
     from errands.runs.run import training as training
+    from errands.runs.watch import RunSoFar as RunSoFar
+    from errands.runs.watch import StopOnPlateau as StopOnPlateau
+    from errands.runs.watch import StopOnSuccess as StopOnSuccess
+    from errands.runs.watch import StopWhenOptimal as StopWhenOptimal
     from errands.tables import Evaluation as Evaluation
     from errands.tasks import Task as Task
     from errands.tasks import load as load
@@ -58,6 +62,7 @@ _HOMES = {
     "errands.errors": ["ConfigError", "ErrandsError", "SpecError", "StoreError", "TaskError", "UnknownName"],
     "errands.policies.file": ["read_policy"],
     "errands.runs.run": ["Run", "open", "resume", "train", "training"],
+    "errands.runs.watch": ["RunSoFar", "StopOnPlateau", "StopOnSuccess", "StopWhenOptimal"],
     "errands.features": ["Change"],
     "errands.learners": ["register"],
     "errands.learners.base": ["LearnerConfig"],

@@ -149,11 +149,11 @@ def test_patience_does_not_end_while_the_checkpoint_is_stored(tmp_path: Path, mo
     run = create(tmp_path / "run", Request.of(task, "qcorm", settings=["eval_every=20"], steps=100), git={})
     (job,) = train.jobs_of(run)
 
-    def interrupt(evaluation: Evaluation) -> None:
+    def interrupt(evaluation: Evaluation, run: object) -> None:
         os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        train.train_job(run, job, watcher=interrupt, timing=train.Timing(patience=0.05))
+        train.train_job(run, job, watchers=[interrupt], timing=train.Timing(patience=0.05))
     assert [stored.step for stored in documents(run.seed(0).path)] == [20]
 
 

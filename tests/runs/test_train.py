@@ -169,12 +169,16 @@ def test_a_run_whose_plan_is_longer_now_goes_on_to_the_bytes_of_one_that_was_pla
         assert kept(longer) == kept(whole)
 
 
-def test_a_run_that_was_ended_by_who_watched_it_has_ended_however_long_its_plan(tmp_path: Path) -> None:
+def test_a_run_that_was_ended_by_who_watched_it_has_ended_until_its_plan_is_longer(tmp_path: Path) -> None:
     run = begun(tmp_path / "run")
     (job,) = jobs_of(run)
-    (result,) = train_job(run, job, watcher=lambda evaluation: evaluation.step < 300)
-    assert (result.steps, result.final, run.finished) == (300, True, True)
+    (result,) = train_job(run, job, watchers=[lambda evaluation, run: evaluation.step < 300])
+    assert (result.steps, result.final, result.stopped, run.finished) == (300, False, "a callback", True)
     assert train_seed(run, 3) == result
+    write_document(run.path / "run.json", run.document.model_copy(update={"steps": 1_000}))
+    longer = open_run(run.path)
+    assert not longer.finished
+    assert train_seed(longer, 3).steps == 1_000
 
 
 def test_other_settings_or_tasks_make_another_run_and_other_steps_only_where_they_are_shared_out_first(tmp_path: Path) -> None:

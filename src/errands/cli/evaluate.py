@@ -25,6 +25,8 @@ class Arguments:
     """Episodes to be played; where starts and moves are certain one says everything."""
     seed: int | None = None
     """Which seed; default: the first that was trained."""
+    best: bool = False
+    """The policy of the best evaluation instead of the newest."""
     quiet: bool = False
     """No progress on standard error."""
 
@@ -37,7 +39,7 @@ def run(arguments: Arguments) -> Answer:
     if not 2 <= arguments.episodes <= 10_000_000:
         raise ConfigError(f"--episodes is {arguments.episodes}; it must lie between 2 and 10,000,000")
     path = find_run(arguments.run)
-    opened = errands.open(path, arguments.seed)
+    opened = errands.open(path, arguments.seed, best=arguments.best)
     title = f"{path.name}, seed {opened.seed}"
     with counting(title, arguments.episodes, arguments.quiet, "episodes") as report:
         sample = opened.evaluate(arguments.episodes, report=report)

@@ -31,6 +31,8 @@ class Arguments:
     """Where the policy is written; default: RUN.safetensors."""
     seed: int | None = None
     """Which seed; default: the first that was trained."""
+    best: bool = False
+    """The policy of the best evaluation instead of the newest."""
 
 
 def run(arguments: Arguments) -> Answer:
@@ -53,9 +55,9 @@ def run(arguments: Arguments) -> Answer:
         from errands.policies.file import read_policy
         from errands.runs.train import stored_run
 
-        run = stored_run(folder, folder.known_seed(arguments.seed))
+        run = stored_run(folder, folder.known_seed(arguments.seed), arguments.best)
         files["policy"] = str(run.export(arguments.output or f"{folder.name}.safetensors"))
-    replay = replay_stored(folder, arguments.seed) if wanted else None
+    replay = replay_stored(folder, arguments.seed, arguments.best) if wanted else None
     if replay is not None:
         makers = {
             "html": lambda: page(replay).encode(),

@@ -73,7 +73,21 @@ def run_table(folder: RunFolder, results: list[ResultDocument]) -> Any:
         length = "-" if r.final_length is None else _spread(f"{r.final_length:g}", r.final_length_low, r.final_length_high)
         success, order = success_text(r), r.error or " ".join(r.order)
         seeds.add_row(str(r.seed), f"{r.steps:,}", length, success, first, f"{r.wall_seconds:.2f}", order)
-    return Group(seeds, sentence(results), f"stored in {folder.path}")
+    return Group(seeds, sentence(results), *_before(folder, results), f"stored in {folder.path}")
+
+
+def _before(folder: RunFolder, results: list[ResultDocument]) -> list[str]:
+    """Which seeds were better before their end, and what ended those that did not take all steps."""
+    lines = [f"seed {r.seed} was stopped after {r.steps:,} of {r.planned:,} steps: {r.stopped}" for r in results if r.stopped]
+    for r in results:
+        if (best := r.better_before) is not None:
+            length = _spread(f"{best.length:.4g}", best.length_low, best.length_high)
+            sure = "" if best.success >= 1 else f" {_spread(f'{best.success:.3g}', best.success_low, best.success_high)}"
+            means = f", means of {best.episodes} episodes" if best.episodes > 1 else ""
+            lines.append(f"seed {r.seed} was better after {best.step:,} steps: {length} steps, success{sure}{means}")
+    if any(r.better_before for r in results):
+        lines.append(f"the best is kept: errands evaluate {folder.name} --best, errands export {folder.name} --best --as policy")
+    return lines
 
 
 def sentence(results: list[ResultDocument]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from errands.cli.options import Count, Seconds
@@ -45,6 +45,8 @@ class Arguments:
     """How many seeds are trained at the same time; default: all cores."""
     checkpoint_every: Seconds = 10.0
     """Seconds between two checkpoints."""
+    stop_when: Repeated[tuple[str, ...]] = ()
+    """End a seed before its steps: optimal, plateau=5 (evaluations without a better one) or success=0.99; may be repeated."""
     log: Literal["tensorboard"] | None = None
     """Also log evaluations for TensorBoard, into tensorboard/ of the run's folder."""
     quiet: bool = False
@@ -56,6 +58,7 @@ def run(arguments: Arguments) -> Answer:
     from errands.runs.folder import check_name, create_named
     from errands.runs.progress import writer_of
     from errands.runs.request import Request
+    from errands.runs.watch import stops_of
     from errands.tasks.catalogue import load
 
     for option, given in (("seeds", arguments.seeds), ("jobs", arguments.jobs)):
@@ -74,6 +77,7 @@ def run(arguments: Arguments) -> Answer:
     request = Request.of(
         task, arguments.learner, arguments.machine, arguments.preset, settings, arguments.steps, seeds
     )
+    request = replace(request, stop_when=tuple(stops_of(arguments.stop_when, task)))
     learner = request.new_learner(request.seeds[0])  # what cannot be trained is refused before a folder is made
     folder = create_named(request, name, arguments.checkpoint_every)
     return finish(folder, arguments.jobs, arguments.quiet, learner if len(request.seeds) == 1 else None, arguments.log)

@@ -324,22 +324,11 @@ class Learner(ABC):
                 return Evaluation(self.step, value.length, round(value.discounted, 9), value.success, episodes=0)
         return self.average(EPISODES if self.task.finite is not None else HOST_EPISODES)
 
-    def average(self, episodes: int) -> Evaluation:
-        """The means of several greedy episodes, with their intervals."""
+    def average(self, episodes: int, first: int = 0) -> Evaluation:
+        """The means of several greedy episodes, with their intervals; `first` is the number of the first."""
         from errands.oracle.episode import sampled
 
-        sample = sampled(self.episode, episodes)
-        return Evaluation(
-            step=self.step,
-            episode_length=sample.length.mean,
-            total_reward=sample.total_reward.mean,
-            success=sample.success.mean,
-            episodes=episodes,
-            length_low=sample.length.low,
-            length_high=sample.length.high,
-            success_low=sample.success.low,
-            success_high=sample.success.high,
-        )
+        return sampled(self.episode, episodes, first).evaluation(self.step)
 
     def episode(self, number: int) -> tuple[int, float, bool]:
         """Length, total reward and success of one of several greedy episodes; chance depends on seed, step and number."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from errands.errors import ConfigError, TaskError
 from errands.machines.stepping import State, Step, Stepper
-from errands.tables import FAILURE, RUNNING, SUCCESS, Floats
+from errands.tables import FAILURE, RUNNING, SUCCESS, Evaluation, Floats
 from errands.tasks.task import Task
 from errands.worlds.base import FiniteWorld, numbered
 from errands.worlds.spaces import action_decoder
@@ -345,6 +345,15 @@ class Sample:
     success: Estimate
     """Share of the episodes that succeeded."""
     total_reward: Estimate
+
+    def evaluation(self, step: int) -> Evaluation:
+        """The same as the evaluation of a policy after so many steps."""
+        length, success = self.length, self.success
+        return Evaluation(
+            step=step, episode_length=length.mean, total_reward=self.total_reward.mean, success=success.mean,
+            episodes=self.episodes, length_low=length.low, length_high=length.high, success_low=success.low,
+            success_high=success.high,
+        )  # fmt: skip
 
 
 def sampled(play: Callable[[int], tuple[int, float, bool]], episodes: int = EPISODES, seed: int = 0) -> Sample:

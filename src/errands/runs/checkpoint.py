@@ -197,13 +197,17 @@ def read_checkpoint(folder: Path, seed: int, step: int, run: str | None = None) 
     if len(data) != document.arrays_bytes or digest(data) != document.arrays_sha256:
         raise damaged(path)
     arrays = unpack(data, path)
+    return Checkpoint(document, arrays, evaluations_in(arrays, path))
+
+
+def evaluations_in(arrays: Arrays, path: Path) -> tuple[Evaluation, ...]:
+    """Take the evaluations out of arrays that `packed` has written."""
     try:
         names = _WIDE if f"{_ROWS}.episodes" in arrays else _NARROW
         columns = [arrays.pop(f"{_ROWS}.{name}").tolist() for name in names]
-        evaluations = tuple(_restored(row) for row in zip(*columns, strict=True))
+        return tuple(_restored(row) for row in zip(*columns, strict=True))
     except (KeyError, ValueError, TypeError):
         raise StoreError(f"{path} has no evaluations; it was not written by errands") from None
-    return Checkpoint(document, arrays, evaluations)
 
 
 def _restored(row: Sequence[Any]) -> Evaluation:

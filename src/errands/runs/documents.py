@@ -52,6 +52,8 @@ class RunDocument(Document):
     team: Count
     """How many seeds train side by side in one process; their bytes depend on it. 0: each trains alone."""
     checkpoint_seconds: float = Field(gt=0)
+    stop_when: list[Name] = Field(max_length=20)
+    """What ends a seed before its steps, such as plateau=5."""
     imports: list[Name] = Field(max_length=100)
     """The modules that were imported for it (`--import`); naming them here imports nothing."""
     created: str
@@ -110,9 +112,9 @@ class NewestDocument(Document):
 
 _SOMETIMES = (
     "training_steps", "rollout_steps", "final_length_low", "final_length_high", "final_success_low", "final_success_high",
-    "under",
+    "under", "stopped",
 )  # fmt: skip
-"""What a row says only where it applies: the kinds of DiRL's steps, the intervals of means, a clause."""
+"""What a row says only where it applies: the kinds of DiRL's steps, the intervals of means, a clause, what stopped it."""
 
 
 class BoundsDocument(Document):
@@ -126,6 +128,19 @@ class BoundsDocument(Document):
     """Whether they are proved to be the optimum itself."""
     delta: Probability | None
     """The probability that they are wrong; null where they are certain."""
+
+
+class BestDocument(Document):
+    """The best evaluation of a seed; where those are means of few episodes, the larger sample that confirmed it."""
+
+    step: Count
+    length: Count | Positive
+    success: bool | Probability
+    episodes: Count
+    length_low: Positive | None = None
+    length_high: Positive | None = None
+    success_low: Probability | None = None
+    success_high: Probability | None = None
 
 
 class ResultDocument(Document):
@@ -148,6 +163,8 @@ class ResultDocument(Document):
     final_gap: Positive | None = None
     """Steps above the optimum; null where success is not sure, or either is not known exactly."""
     first_optimal_step: Count | None = None
+    best: BestDocument | None = None
+    """The best evaluation; none where no evaluation succeeded."""
     order: list[str] = []
     wall_seconds: float = Field(ge=0)
     training_seconds: float | None = Field(default=None, ge=0)
@@ -167,14 +184,28 @@ class ResultDocument(Document):
     evaluations_sha256: Hash | None = None
     checkpoint_sha256: Hash | None = None
     final: bool = False
-    """Whether nothing is left to do however many steps are planned: it has proved or found all, or whoever watched ended it."""
+    """Whether nothing is left to do however many steps are planned: it has proved or found all."""
+    stopped: Name | None = None
+    """What ended it before the planned steps: a condition such as plateau=5, or a callback."""
+    planned: Count = 0
+    """How many steps were planned then; a longer plan goes on."""
     run: Hash | None = None
     """The id of the run that it belongs to; none of a seed that was refused before there was one."""
     error: str | None = None
 
     def done(self, steps: int) -> bool:
         """Whether the seed has ended well, where so many steps are planned."""
-        return self.error is None and (self.final or self.steps >= steps)
+        stopped = self.stopped is not None and self.planned >= steps
+        return self.error is None and (self.final or stopped or self.steps >= steps)
+
+    @property
+    def better_before(self) -> BestDocument | None:
+        """The best evaluation, where it was better than the last."""
+        best = self.best
+        if best is None or self.final_length is None or best.step == self.steps:
+            return None
+        worse = (-float(self.final_success), self.final_length) > (-float(best.success), best.length)
+        return best if worse else None
 
     @property
     def optimal(self) -> bool:
@@ -183,7 +214,9 @@ class ResultDocument(Document):
 
     def row(self) -> dict[str, Any]:
         """The row of `errands train --json`."""
-        internal = {"evaluations_bytes", "evaluations_sha256", "checkpoint_sha256", "run", "final", "kind", "format", "optimum"}
+        internal = {
+            "evaluations_bytes", "evaluations_sha256", "checkpoint_sha256", "run", "final", "planned", "kind", "format", "optimum",
+        }  # fmt: skip
         absent = {name for name in _SOMETIMES if getattr(self, name) is None}
         return {**self.model_dump(exclude=internal | absent), "bounds": self.known_bounds}
 

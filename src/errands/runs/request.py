@@ -39,6 +39,8 @@ class Request:
     seeds: tuple[int, ...]
     team: int
     """How many seeds train side by side in one process; their bytes depend on it. 0: each trains alone."""
+    stop_when: tuple[str, ...] = ()
+    """What ends a seed before its steps, such as plateau=5; of a team, when it holds for all."""
 
     @classmethod
     def of(
@@ -75,8 +77,9 @@ class Request:
         config = stored_config(document.learner, task, document.config)
         seeds = tuple(document.seeds)
         return cls(
-            task, document.learner, document.machine, document.preset, config, document.steps, seeds, document.team
-        )
+            task, document.learner, document.machine, document.preset, config, document.steps, seeds, document.team,
+            tuple(document.stop_when),
+        )  # fmt: skip
 
     @property
     def method(self) -> str:
@@ -116,6 +119,7 @@ class Request:
             seeds=list(self.seeds),
             team=self.team,
             checkpoint_seconds=float(checkpoint_seconds),
+            stop_when=list(self.stop_when),
             imports=imports_of(self.task),
             created=datetime.now(UTC).isoformat(timespec="seconds"),
             versions=versions(self.task.world.kind, not is_finite(self.task)),

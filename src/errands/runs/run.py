@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from errands.errors import ConfigError, StoreError, TaskError
+from errands.learners import make_learner
 from errands.learners.base import Learner, LearnerConfig
 from errands.learners.presets import Settings
 from errands.oracle.certificate import Bounds, Certificate
@@ -24,10 +25,10 @@ from errands.worlds.imports import NAMELESS, allow
 if TYPE_CHECKING:
     from errands.oracle.episode import Sample
     from errands.policies.agent import TaskAgent
+    from errands.runs.best import Best
     from errands.runs.folder import RunFolder
+    from errands.runs.watch import OnEvaluation, Watcher
 
-Watcher = Callable[[Evaluation], bool | None]
-"""Called with every evaluation; False ends the training."""
 OPTIMUM_BYTES = 150_000_000
 """How large an exact search may grow when a run is judged: some seconds; `errands solve` goes further."""
 
@@ -66,6 +67,8 @@ class Run:
     """How `steps` divides by what they were for, where the method tells kinds apart (DiRL: training and rollouts)."""
     trained: Learner | None = field(default=None, repr=False, compare=False)
     """The learner itself, as training left it."""
+    kept: Best | None = field(default=None, repr=False, compare=False)
+    """What was kept of the best evaluation."""
     folder: Path | None = None
     """Where it is stored, if it is."""
 
@@ -76,12 +79,34 @@ class Run:
             "steps": self.steps,
             **final(self.evaluations, best),
             "first_optimal_step": first_optimal_step(self.evaluations, best),
+            "best": self.kept.document.model_dump() if self.kept and self.kept.document else None,
             "order": list(self.order),
             "wall_seconds": round(self.wall_seconds, 3),
             "evaluation_steps": self.evaluation_steps,
             **self.counts,
             "certificate": self.certificate.summary,
         }
+
+    @property
+    def best(self) -> Run:
+        """The run as it was at its best evaluation: success first, then length; itself where that is the last, or none succeeded.
+
+        A mean of few episodes counts only once a larger sample has confirmed it, which is then the last evaluation here.
+        """
+        kept = self.kept
+        if kept is None or kept.evaluation is None or kept.value is None or kept.evaluation.step == self.steps:
+            return self
+        if kept.arrays is None:
+            raise StoreError(
+                f"the best policy, of step {kept.evaluation.step:,}, was not kept (it takes more than 256 MB, or its file is gone)"
+            )
+        from errands.runs.train import known_optimum
+
+        learner = make_learner(self.task, self.learner, self.seed, self.machine, self.config)
+        learner.act_by(kept.arrays)
+        learner.step = kept.evaluation.step
+        rows = (*(e for e in self.evaluations if e.step < learner.step), kept.value)
+        return replace(judge(learner, self, rows, self.wall_seconds, known_optimum(self.task), kept), folder=self.folder)
 
     def agent(self, env: Any = None) -> TaskAgent:
         """Someone who acts by the learnt policy in an environment of yours, and keeps the machine's state meanwhile."""
@@ -166,7 +191,7 @@ def first_optimal_step(evaluations: Sequence[Evaluation], best: float | None) ->
 def train(
     task: Task | str, learner: str | None = None, steps: int | None = None, seed: int = 0, machine: str | None = None,
     config: LearnerConfig | None = None, preset: str = "tuned", settings: Settings = (), *, seeds: None = None,
-    name: str | None = None, on_evaluation: Watcher | None = None,
+    name: str | None = None, on_evaluation: OnEvaluation | None = None,
 ) -> Run: ...  # fmt: skip
 
 
@@ -174,7 +199,7 @@ def train(
 def train(
     task: Task | str, learner: str | None = None, steps: int | None = None, seed: int = 0, machine: str | None = None,
     config: LearnerConfig | None = None, preset: str = "tuned", settings: Settings = (), *, seeds: int | Sequence[int],
-    name: str | None = None, on_evaluation: Watcher | None = None,
+    name: str | None = None, on_evaluation: OnEvaluation | None = None,
 ) -> list[Run]: ...  # fmt: skip
 
 
@@ -190,7 +215,7 @@ def train(
     *,
     seeds: int | Sequence[int] | None = None,
     name: str | None = None,
-    on_evaluation: Watcher | None = None,
+    on_evaluation: OnEvaluation | None = None,
 ) -> Run | list[Run]:
     """Train, and judge the result by the exact optimum where there is one.
 
@@ -205,7 +230,8 @@ def train(
         settings: some settings, such as {"epsilon": 0.1}, on top of the preset.
         seeds: how many seeds (0 to K-1), or a list of them; then a list of runs comes back. Deep learners train them side by side.
         name: store the run in runs/NAME, as `errands train --name` does, so that it can be resumed, viewed and compared.
-        on_evaluation: called with every evaluation; when it returns False the training ends there.
+        on_evaluation: called with every evaluation, and with the run so far where it takes a second argument; False ends the
+            training there, of seeds side by side when it was given for all. Several are a list: [errands.StopOnPlateau(5), draw].
 
     >>> import errands
     >>> run = errands.train("figure-1", "qcorm", steps=50_000, seed=0)
@@ -214,25 +240,25 @@ def train(
     """
     from errands.runs.folder import create_named
     from errands.runs.train import train as train_group
+    from errands.runs.watch import watchers_of
 
     request = Request.of(_task(task), learner, machine, preset, settings, steps, _seeds(seed, seeds), config)
-    if on_evaluation is not None and not callable(on_evaluation):
-        raise ConfigError(f"on_evaluation is a {type(on_evaluation).__name__}; give a function of an evaluation")
+    watchers = watchers_of(on_evaluation)
     if name is None:
-        runs = [run for group in request.groups for run in train_group(request, group, watcher=on_evaluation)]
+        runs = [run for group in request.groups for run in train_group(request, group, watchers=watchers)]
     else:
         # A single learner is built before its folder: what it refuses leaves no folder behind.
         first = request.new_learner(request.seeds[0]) if len(request.seeds) == 1 else None
-        runs = _finished(_nameable(create_named(request, name)), on_evaluation, first)
+        runs = _finished(_nameable(create_named(request, name)), watchers, first)
     return runs if seeds is not None else runs[0]
 
 
-def _finished(folder: RunFolder, watcher: Watcher | None, learner: Learner | None = None) -> list[Run]:
+def _finished(folder: RunFolder, watchers: Sequence[Watcher], learner: Learner | None = None) -> list[Run]:
     """Train in this process what is left of a run, and give back what is stored then."""
     from errands.runs.train import jobs_of, stored_run, train_job
 
     for job in jobs_of(folder):
-        train_job(folder, job, learner=learner, watcher=watcher)
+        train_job(folder, job, learner=learner, watchers=watchers)
     return [stored_run(folder, seed) for seed in folder.document.seeds]
 
 
@@ -303,12 +329,12 @@ def training(
     from errands.runs.train import Trainer
 
     request = Request.of(_task(task), learner, machine, preset, settings, steps, _seeds(seed, None), config)
-    for evaluations in Trainer(request, request.seeds).stages():
+    for evaluations in Trainer(request, request.seeds, keeping=False).stages():
         yield from evaluations or ()
 
 
 def open(  # noqa: A001 (errands.open)
-    path: str | Path, seed: int | None = None, task: Task | None = None, imports: Iterable[str] = ()
+    path: str | Path, seed: int | None = None, task: Task | None = None, imports: Iterable[str] = (), best: bool = False
 ) -> Run:
     """A stored run: its newest checkpoint, whether it has ended or not; of several seeds the first, or the one asked for.
 
@@ -317,6 +343,7 @@ def open(  # noqa: A001 (errands.open)
         seed: one of the run's seeds.
         task: the task itself, where it is made of Python objects that no file can name: lambdas, inner functions, environments.
         imports: modules whose code it may name, as by `errands.allow`.
+        best: the run as it was at its best evaluation, `run.best`.
 
     >>> import errands, tempfile
     >>> folder = errands.train("figure-1", "qcorm", steps=5_000).save(tempfile.mkdtemp() + "/mine")
@@ -328,11 +355,11 @@ def open(  # noqa: A001 (errands.open)
 
     allow(imports)
     folder = open_run(find_run(str(path)), task)
-    return stored_run(folder, folder.known_seed(seed))
+    return stored_run(folder, folder.known_seed(seed), best)
 
 
 def resume(
-    path: str | Path, task: Task | None = None, on_evaluation: Watcher | None = None, imports: Iterable[str] = ()
+    path: str | Path, task: Task | None = None, on_evaluation: OnEvaluation | None = None, imports: Iterable[str] = ()
 ) -> Run | list[Run]:
     """Train what is left of a stored run, from its newest checkpoint to the same end; of several seeds a list comes back.
 
@@ -340,7 +367,7 @@ def resume(
         path: a folder, a name under runs/, or "latest".
         task: the task itself, where it is made of Python objects that no file can name: lambdas, inner functions, environments.
         imports: modules whose code it may name, as by `errands.allow`.
-        on_evaluation: called with every evaluation that is new; when it returns False the training ends there.
+        on_evaluation: as for `train`, called with every evaluation that is new.
 
     >>> import errands, tempfile
     >>> folder = errands.train("figure-1", "qcorm", steps=5_000).save(tempfile.mkdtemp() + "/mine")
@@ -348,25 +375,30 @@ def resume(
     <Run figure-1, qcorm, seed 0, 5,000 steps: 10 steps, 0 more than the optimum>
     """
     from errands.runs.folder import find_run, open_run
+    from errands.runs.watch import watchers_of
 
     allow(imports)
-    folder = open_run(find_run(str(path)), task)
+    folder, watchers = open_run(find_run(str(path)), task), watchers_of(on_evaluation)
     if folder.changes and not folder.finished:
         changes = "; ".join(folder.changes)
         warnings.warn(f"{folder.name} goes on with other versions than those that began it: {changes}", stacklevel=2)
-    runs = _finished(folder, on_evaluation)
+    runs = _finished(folder, watchers)
     return runs if len(runs) > 1 else runs[0]
 
 
 def judge(
-    learner: Learner, request: Request, evaluations: tuple[Evaluation, ...], seconds: float, best: Optimum | None = None
+    learner: Learner,
+    request: Request | Run,
+    evaluations: tuple[Evaluation, ...],
+    seconds: float,
+    best: Optimum | None = None,
+    kept: Best | None = None,
 ) -> Run:
     """The run of a trained learner, with its certificate."""
     from errands.oracle.certificate import certificate
 
-    policy = learner.policy
+    policy, claim = learner.policy, getattr(learner, "claim", None)
     finite = learner.task.finite is not None
-    claim = getattr(learner, "claim", None)
     judged = certificate(policy, learner.task, best=best, claim=claim) if finite else untabled(claim, evaluations, best)
     return Run(
         task=learner.task,
@@ -385,6 +417,7 @@ def judge(
         wall_seconds=seconds,
         counts=dict(learner.counts),
         trained=learner,
+        kept=kept,
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from errands.learners.base import Learner, Saved, Stopwatch, memory
 from errands.machines import NumericRM
 from errands.oracle.certificate import AS_SEEN
 from errands.oracle.optimum import Optimum
+from errands.runs.best import Best, read_best
 from errands.runs.checkpoint import (
     Checkpoint,
     OtherRun,
@@ -36,7 +38,8 @@ from errands.runs.files import WriteError, digest, write_file
 from errands.runs.folder import LOCK_SECONDS, RunFolder, SeedFolder, Table, create
 from errands.runs.interrupts import PATIENCE_SECONDS, Postponed, postponed, told_at_once
 from errands.runs.request import Request
-from errands.runs.run import Run, Watcher, best_length, judge
+from errands.runs.run import Run, best_length, judge
+from errands.runs.watch import RunSoFar, Watcher, named, stop_of
 from errands.tables import Evaluation
 from errands.tasks.task import Task
 from errands.worlds.base import Observed
@@ -192,6 +195,7 @@ class NullStore:
     """Where seeds are kept while they train: here nowhere, since a run without a name is one of this process alone."""
 
     checkpoint_seconds = math.inf
+    folder: Path | None = None
 
     def restore(self, learners: SingleSeed | DeepTeam) -> Restored:
         """Put the learners where their seeds were left."""
@@ -227,6 +231,8 @@ class Restored:
     training_seconds: float = 0.0
     notes: Sequence[str] = ()
     """What was damaged or is gone."""
+    bests: Sequence[Best | None] = ()
+    """What was kept of the best policies."""
 
 
 class Trainer:
@@ -239,8 +245,15 @@ class Trainer:
         store: NullStore | None = None,
         report: Report = silent,
         learner: Learner | None = None,
+        watchers: Sequence[Watcher] = (),
+        keeping: bool = True,
     ) -> None:
         self.request, self.report, self.store = request, report, store or NullStore()
+        self.watchers = [*map(stop_of, request.stop_when), *watchers]
+        self.keeping = keeping
+        """Whether the best policy is kept beside the newest."""
+        self.stopped: str | None = None
+        """Who ended the training before its last step."""
         if request.task.finite is not None:
             warm(request.learner, request.machine)
         # Progress is measured by the optimum of a table. In Water its search takes seconds, and waits until a run has ended.
@@ -249,6 +262,7 @@ class Trainer:
         self.learners = learners_of(request, seeds, learner)
         self.restored = self.store.restore(self.learners)
         self.rows = self.restored.rows
+        self.bests = [Best.of(rows, best) for rows, best in zip_longest(self.rows, self.restored.bests)]
         self.first = self.lead.step
         self._tell(self.restored.notes)
 
@@ -291,13 +305,29 @@ class Trainer:
             for evaluations in self.learners.train(self.request.steps):
                 for index, evaluation in enumerate(evaluations or ()):
                     self.rows[index].append(evaluation)
+                    if self.keeping:
+                        self.bests[index].note(evaluation, self.learners.members[index])
                     self.store.add(index, evaluation, self.learners.members[index])
                 yield evaluations
             self.store.save(self)
 
+    def so_far(self, index: int) -> RunSoFar:
+        """What watchers are shown of a seed."""
+        best, learner = self.bests[index], self.learners.members[index]
+        return RunSoFar(
+            self.request, learner.seed, self.rows[index], best.value, best.since, self.store.folder, learner,
+            lambda: self.best.length,
+        )  # fmt: skip
+
+    def _asked_to_stop(self, evaluations: Sequence[Evaluation]) -> str | None:
+        """Who says that all of these seeds have had enough; every watcher hears of every evaluation."""
+        heard = [(evaluation, self.so_far(index)) for index, evaluation in enumerate(evaluations)]
+        # None, which a watcher without a return gives, means to go on.
+        enough = [[named(w) if w(evaluation, run) is False else "" for w in self.watchers] for evaluation, run in heard]
+        return next(filter(None, enough[0])) if enough and all(map(any, enough)) else None
+
     def finish(
         self,
-        watcher: Watcher | None = None,
         interrupt: Postponed | None = None,
         until: float = math.inf,
         report_seconds: float = TIMING.report,
@@ -307,12 +337,12 @@ class Trainer:
         with closing(self.stages()) as stages:
             for evaluations in stages:
                 now = time.perf_counter()
-                answers = [watcher(evaluation) for evaluation in evaluations or ()] if watcher is not None else []
+                ended = self._asked_to_stop(evaluations or ()) if self.watchers else None
                 if now - shown >= report_seconds:
                     shown = now
                     self._show(evaluations)
-                # None, which a watcher without a return gives, means to go on.
-                if any(answer is False for answer in answers):
+                if ended is not None:
+                    self.stopped = ended if self.lead.step < self.request.steps else None
                     self.store.save(self)
                     break
                 # Who has taken the last step is not late: a result is worth more than another sitting.
@@ -329,8 +359,8 @@ class Trainer:
 
     def runs(self) -> list[Run]:
         """What came out, judged."""
-        rows, seconds = zip(self.learners.members, self.rows, strict=True), self.seconds
-        return [judge(learner, self.request, tuple(row), seconds, self.best) for learner, row in rows]
+        rows, seconds = zip(self.learners.members, self.rows, self.bests, strict=True), self.seconds
+        return [judge(learner, self.request, tuple(row), seconds, self.best, best) for learner, row, best in rows]
 
     def _show(self, evaluations: list[Evaluation] | None) -> None:
         self.store.show()
@@ -346,7 +376,7 @@ def train(
     store: NullStore | None = None,
     report: Report = silent,
     learner: Learner | None = None,
-    watcher: Watcher | None = None,
+    watchers: Sequence[Watcher] = (),
     until: float = math.inf,
     timing: Timing = TIMING,
 ) -> list[Run]:
@@ -358,16 +388,16 @@ def train(
         store: where they are kept; nowhere by default.
         report: called now and then, and with what the user should know.
         learner: the learner of the one seed, where it was built already.
-        watcher: called with every evaluation; False ends the training there, and that is the run's end.
+        watchers: called with every evaluation; False (of a team, for every seed) ends the training, and that is the run's end.
         until: when to stop and leave the rest to a later sitting, on the clock of `time.time`.
     """
     store = store or NullStore()
     with postponed(timing.patience) as interrupt:
-        trainer = Trainer(request, seeds, store, report, learner)
+        trainer = Trainer(request, seeds, store, report, learner, watchers)
         interrupt.obey()
         try:
             with nullcontext() if report is silent else told_at_once(trainer.stopping):
-                runs = trainer.runs() if trainer.finish(watcher, interrupt, until, timing.report) else []
+                runs = trainer.runs() if trainer.finish(interrupt, until, timing.report) else []
         except Exception as fault:
             explained = store.fault(trainer, fault)
             if explained is fault:
@@ -382,7 +412,7 @@ class FolderStore(NullStore):
     """The seed folders of a job, under their locks: whatever is written survives a kill at any moment."""
 
     def __init__(self, run: RunFolder, places: Sequence[SeedFolder], ended: Sequence[ResultDocument | None]) -> None:
-        self.run, self.places = run, places
+        self.run, self.places, self.folder = run, places, run.path
         self.results = list(ended)
         """By seed, None while it has not ended; of one that had ended before nothing is written again."""
         self.checkpoint_seconds = run.document.checkpoint_seconds
@@ -408,7 +438,15 @@ class FolderStore(NullStore):
                 "remove that folder to train the seed from the start"
             ) from None
         first = checkpoints[0].document
-        return Restored([list(c.evaluations) for c in checkpoints], first.seconds, first.training_seconds, notes)
+        bests, gone = [], list(notes)
+        for place in self.places:
+            try:
+                bests.append(read_best(place.path, place.seed, place.run))
+            except StoreError as fault:
+                bests.append(None)
+                gone.append(str(fault))
+        rows = [list(c.evaluations) for c in checkpoints]
+        return Restored(rows, first.seconds, first.training_seconds, gone, bests)
 
     @contextmanager
     def open(self, rows: Sequence[list[Evaluation]]) -> Iterator[None]:
@@ -448,8 +486,10 @@ class FolderStore(NullStore):
             table, place = self.tables[index], self.places[index]
             if table is None:
                 continue
-            # The rows must be on disk before the checkpoint, whose document vouches for them with a checksum.
+            # The rows must be on disk before the checkpoint, whose document vouches for them with a checksum. So must the
+            # best policy: who goes on from here makes no better one of those steps again.
             table.sync()
+            trainer.bests[index].write(place.path, place.seed, place.run)
             self.stored[index] = write_checkpoint(
                 place.path, place.seed, step, arrays, rows[index],
                 trainer.seconds, self.stored[index], trainer.training_seconds, place.run,
@@ -461,8 +501,9 @@ class FolderStore(NullStore):
         for index, run in enumerate(runs):
             if self.results[index] is None:
                 # Whoever ended before the planned steps had nothing left to learn, or was stopped by who watched.
-                final = run.steps < trainer.request.steps or trainer.lead.finished
+                final = trainer.lead.finished or (trainer.stopped is None and run.steps < trainer.request.steps)
                 result = result_of(run, trainer.best.length, self.stored[index], trainer.training_seconds, final)
+                result = result.model_copy(update={"stopped": trainer.stopped, "planned": trainer.request.steps})
                 self.results[index] = self.places[index].end(result)
 
     def fault(self, trainer: Trainer, fault: Exception) -> Exception:
@@ -500,7 +541,7 @@ def train_job(
     job: Job,
     report: Report = silent,
     learner: Learner | None = None,
-    watcher: Watcher | None = None,
+    watchers: Sequence[Watcher] = (),
     timing: Timing = TIMING,
 ) -> list[ResultDocument]:
     """Train the seeds of a job from where they were left; the results of all, or of none when its time has run out."""
@@ -511,7 +552,7 @@ def train_job(
         # Asked under the locks: another process may have ended these seeds while we waited for it.
         store = FolderStore(run, places, [ended_well(place) for place in places])
         if None in store.results:
-            train(run.request, job.seeds, store, report, learner, watcher, job.until, timing)
+            train(run.request, job.seeds, store, report, learner, watchers, job.until, timing)
         return [result for result in store.results if result is not None] if None not in store.results else []
 
 
@@ -618,13 +659,16 @@ def stored_learner(folder: RunFolder, seed: int) -> tuple[Learner, Checkpoint]:
     return learner, checkpoint
 
 
-def stored_run(folder: RunFolder, seed: int) -> Run:
-    """What the newest checkpoint of a seed holds, as a run."""
-    result = folder.seed(seed).result()
+def stored_run(folder: RunFolder, seed: int, best: bool = False) -> Run:
+    """What the newest checkpoint of a seed holds, as a run; or the run as it was at its best evaluation."""
+    place = folder.seed(seed)
+    result = place.result()
     learner, checkpoint = stored_learner(folder, seed)
     seconds = result.wall_seconds if result is not None else checkpoint.document.seconds
-    run = judge(learner, folder.request, checkpoint.evaluations, seconds, known_optimum(folder.task))
-    return replace(run, folder=folder.path)
+    kept = Best.of(checkpoint.evaluations, read_best(place.path, seed, place.run))
+    run = judge(learner, folder.request, checkpoint.evaluations, seconds, known_optimum(folder.task), kept)
+    run = replace(run, folder=folder.path)
+    return run.best if best else run
 
 
 def store_run(run: Run, target: Path) -> RunFolder:
@@ -637,6 +681,8 @@ def store_run(run: Run, target: Path) -> RunFolder:
     place, seconds = folder.seed(run.seed), learner.stopwatch.estimate(learner.step)
     with place.locked(), place.table_from(run.evaluations) as table:
         table.sync()
+        if run.kept is not None:
+            replace(run.kept, fresh=True).write(place.path, run.seed, place.run)
         stored = write_checkpoint(
             place.path, run.seed, learner.step, learner.save(copy=False), run.evaluations, run.wall_seconds, None, seconds,
             place.run,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from errands.errors import StoreError
 from errands.runs import checkpoint as checkpoints
+from errands.runs.best import read_best
 from errands.runs.checkpoint import documents, line, newest, packed
 from errands.runs.documents import damaged
 from errands.runs.files import Arrays, digest
@@ -135,6 +136,7 @@ def _of_seed(place: SeedFolder, last: int) -> Iterator[str]:
         return
     steps = checkpoints.steps(path)
     looks: list[Callable[[], object]] = [place.evaluations, partial(checkpoints.lost, path)]
+    looks.append(partial(read_best, path, place.seed, place.run))
     looks += [partial(checkpoints.read_checkpoint, path, place.seed, step, place.run) for step in steps]
     damage = [fault for look in looks if (fault := _fault(look))]
     yield from damage

@@ -25,7 +25,7 @@ from errands.runs.documents import narrowest
 from errands.runs.files import read_end
 from errands.runs.folder import RunFolder, SeedFolder, live
 from errands.runs.run import Run, best_length
-from errands.runs.train import known_optimum, stored_learner
+from errands.runs.train import known_optimum, stored_learner, stored_run
 from errands.tables import Evaluation, Floats
 from errands.tasks.task import Task
 from errands.viewer.replay import Recording, Replay, record, replay_of
@@ -187,21 +187,22 @@ def _finite(row: Floats) -> list[float | None]:
 TAIL = 4_096
 
 
-def replay_stored(run: RunFolder, seed: int | None = None) -> Replay:
-    """The replay of one seed of a stored run, from before it learnt anything to its newest checkpoint."""
+def replay_stored(run: RunFolder, seed: int | None = None, best: bool = False) -> Replay:
+    """The replay of one seed of a stored run, from before it learnt anything to its newest checkpoint or best evaluation."""
     known, place = run.document, _place(run, seed)
     ended = place.result() if place.begun else None
     if ended is not None and ended.error is not None:
         raise StoreError(f"seed {place.seed} of {run.name} ended in an error: {ended.error}")
-    learner = stored_learner(run, place.seed)[0]
+    kept = stored_run(run, place.seed, best=True) if best else None
+    learner = kept.trained if kept and kept.trained else stored_learner(run, place.seed)[0]
     last = look(learner)
     shown = [*(moment for moment in moments_of(run, place) if moment[0] < last[0]), last]
-    best = known_optimum(run.task)
+    optimum = known_optimum(run.task)
     facts = {
-        "run": run.name, "seed": place.seed, "seeds": known.seeds, "steps": known.steps, "optimum": best.length,
-        "certificate": ended.certificate if ended else None, "finished": ended is not None,
+        "run": run.name, "seed": place.seed, "seeds": known.seeds, "steps": known.steps, "optimum": optimum.length,
+        "certificate": kept.summary if kept else ended.certificate if ended else None, "finished": ended is not None,
     }  # fmt: skip
-    replay = replay_of(run.task, known.method, shown, *_best_of(run.task, best), facts, curves_of([run]))
+    replay = replay_of(run.task, known.method, shown, *_best_of(run.task, optimum), facts, curves_of([run]))
     return replace(replay, figures=_figures(Trained(run.task, learner, f"{known.learner}, seed {place.seed}")))
 
 

@@ -18,13 +18,13 @@ from errands.learners.base import MAX_COUNT, Form, Learner, Saved, SavedArray, S
 from errands.learners.engines.deep.agent import AgentState, DeepAgent, decide, decide_many
 from errands.learners.engines.deep.config import DeepConfig
 from errands.learners.engines.deep.machine import Kind
-from errands.learners.engines.deep.saving import join, seed_form, split
+from errands.learners.engines.deep.saving import join, named, seed_form, split
 from errands.learners.engines.deep.team import Team, team_of
 from errands.learners.qcorm.deep import BanditMemory
 from errands.machines.counting import Quotient
 from errands.machines.stepping import State
 from errands.machines.unfolding import BooleanRM
-from errands.oracle.episode import LANES
+from errands.oracle.episode import LANES, play_many, sampled
 from errands.policies.program import write_program
 from errands.policies.tables import Exported, MachineStates
 from errands.tables import Evaluation
@@ -176,6 +176,14 @@ class DeepLearner(Learner):
         """One greedy episode from the start; a team's members are evaluated together."""
         return self.team.evaluate()[self.index]
 
+    def average(self, episodes: int, first: int = 0) -> Evaluation:
+        """The means of several greedy episodes, played side by side in environments of their own."""
+        if self.task.finite is not None:
+            return super().average(episodes, first)
+        begin = (self.seed * 1_000_003 + self.step) % 2**31 + first
+        played = play_many(self.policy, self.task, range(begin, begin + episodes))
+        return sampled(lambda number: played[number], episodes).evaluation(self.step)
+
     @property
     def policy(self) -> DeepPolicy:
         """The greedy policy learnt so far."""
@@ -212,6 +220,11 @@ class DeepLearner(Learner):
     def save(self, copy: bool = True) -> Saved:
         """Everything that the rest of the run depends on: weights, moments, buffers, world, random state."""
         return self._with_counts(split(self.team.save())[self.index])
+
+    def acting(self) -> Saved:
+        """What acting needs of `save`: neither the buffer nor anything of the other seeds travels for it."""
+        form, own = self.team.form(), slice(self.index, self.index + 1)
+        return {name: np.asarray(leaf[own]) for name, leaf in named(self.team.state) if form[name].acting}
 
     def _with_counts(self, saved: Saved) -> Saved:
         return {**saved, "evaluation_steps": np.array(self.evaluation_steps, np.int64)}

@@ -95,18 +95,7 @@ class Team(ABC):
         def mean(index: int) -> Evaluation:
             each = [evaluations[index] for evaluations in rounds]
             played = [(int(e.episode_length), e.total_reward, bool(e.success)) for e in each]
-            sample = sampled(lambda number: played[number], count)
-            return Evaluation(
-                step=step,
-                episode_length=sample.length.mean,
-                total_reward=sample.total_reward.mean,
-                success=sample.success.mean,
-                episodes=count,
-                length_low=sample.length.low,
-                length_high=sample.length.high,
-                success_low=sample.success.low,
-                success_high=sample.success.high,
-            )
+            return sampled(lambda number: played[number], count).evaluation(step)
 
         return [mean(index) for index in range(len(self.seeds))]
 

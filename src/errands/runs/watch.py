@@ -1,0 +1,198 @@
+"""Who looks on while seeds train: callbacks, the run so far that they are shown, and the conditions that end a training."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from errands.errors import ConfigError, UnknownName
+from errands.learners.base import Learner
+from errands.oracle.episode import Policy
+from errands.runs.request import Request
+from errands.tables import Evaluation
+from errands.tasks.task import Task
+
+if TYPE_CHECKING:
+    from errands.runs.run import Run
+
+
+@dataclass(frozen=True)
+class RunSoFar:
+    """A seed in training, right after an evaluation: what a callback may look at, draw, log or save."""
+
+    request: Request = field(repr=False)
+    seed: int
+    evaluations: Sequence[Evaluation] = field(repr=False)
+    """All of them, the newest last."""
+    best: Evaluation | None
+    """The best one, confirmed where it is a mean of few episodes; None before the first success."""
+    since_best: int
+    """Evaluations since then."""
+    folder: Path | None
+    """Where the run is stored, if it is."""
+    trained: Learner = field(repr=False)
+    """The learner itself; whoever changes it changes the training."""
+    known_optimum: Callable[[], float | None] = field(repr=False)
+
+    @property
+    def task(self) -> Task:
+        """What is learnt."""
+        return self.request.task
+
+    @property
+    def step(self) -> int:
+        """Training steps so far."""
+        return self.trained.step
+
+    @property
+    def steps(self) -> int:
+        """Training steps that were asked for."""
+        return self.request.steps
+
+    @property
+    def policy(self) -> Policy:
+        """The greedy policy of now; later training does not change it."""
+        return self.trained.policy
+
+    @property
+    def optimum(self) -> float | None:
+        """The exact optimum; None where it is not known."""
+        return self.known_optimum()
+
+    def run(self) -> Run:
+        """The run as if it ended here: judged, and able to act, to be drawn and exported."""
+        from errands.runs.run import judge
+
+        return judge(self.trained, self.request, tuple(self.evaluations), 0.0)
+
+    def export(self, path: str | Path) -> Path:
+        """The policy of now as one file, as `Run.export` writes it."""
+        return self.run().export(path)
+
+
+Watcher = Callable[[Evaluation, RunSoFar], bool | None]
+OnEvaluation = Callable[[Evaluation], bool | None] | Watcher | Sequence[Callable[[Evaluation], bool | None] | Watcher]
+"""Called with every evaluation, and with the run so far where it takes a second argument; False ends the training."""
+
+
+def watchers_of(given: OnEvaluation | None) -> list[Watcher]:
+    """What was given as on_evaluation, each to be called with the run so far."""
+    if given is None:
+        return []
+    return [_watcher(one) for one in (given if isinstance(given, list | tuple) else [given])]
+
+
+def _watcher(given: Any) -> Watcher:
+    if not callable(given):
+        raise ConfigError(f"on_evaluation is a {type(given).__name__}; give a function of an evaluation, or a list of such")
+    try:
+        needed = [p for p in inspect.signature(given).parameters.values()
+                  if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]  # fmt: skip
+    except (TypeError, ValueError):  # what is written in C need not say
+        needed = []
+    return given if len(needed) > 1 else lambda evaluation, run: given(evaluation)
+
+
+def named(watcher: Watcher) -> str:
+    """What results call it: a condition by its words."""
+    return str(watcher) if "__str__" in vars(type(watcher)) else "a callback"
+
+
+@dataclass(frozen=True)
+class StopWhenOptimal:
+    """Ends a training once a policy surely succeeds in the optimal number of steps.
+
+    >>> import errands
+    >>> run = errands.train("figure-1", "qcorm", steps=50_000, on_evaluation=[errands.StopWhenOptimal()])
+    >>> run.steps < 50_000, run.certificate.gap
+    (True, 0.0)
+    """
+
+    def __call__(self, evaluation: Evaluation, run: RunSoFar) -> bool:
+        """False where that has happened."""
+        if run.optimum is None:
+            raise ConfigError(_UNKNOWN.format(run.task.name))
+        return run.best is None or not run.best.optimal(run.optimum)
+
+    def __str__(self) -> str:
+        return "optimal"
+
+
+_UNKNOWN = "the optimum of '{}' is not known, so no training can stop there; stop at plateau=5 or success=0.99"
+
+
+@dataclass(frozen=True)
+class StopOnPlateau:
+    """Ends a training when so many evaluations in a row were no better than the best; before the first success it waits.
+
+    >>> import errands
+    >>> run = errands.train("figure-1", "qcorm", steps=50_000, on_evaluation=errands.StopOnPlateau(5))
+    >>> run.steps < 50_000, run.best.certificate.summary
+    (True, '10 steps, 0 more than the optimum')
+    """
+
+    evaluations: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.evaluations, int) or self.evaluations < 1:
+            raise ConfigError(f"a plateau of {self.evaluations!r} evaluations was asked for; give a whole number, 1 or more")
+
+    def __call__(self, evaluation: Evaluation, run: RunSoFar) -> bool:
+        """False where that has happened."""
+        return run.since_best < self.evaluations
+
+    def __str__(self) -> str:
+        return f"plateau={self.evaluations}"
+
+
+@dataclass(frozen=True)
+class StopOnSuccess:
+    """Ends a training once a policy succeeds in such a share of its episodes, means of few episodes being confirmed."""
+
+    share: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share <= 1:
+            raise ConfigError(f"a share of successes of {self.share!r} was asked for; it must lie above 0 and not above 1")
+
+    def __call__(self, evaluation: Evaluation, run: RunSoFar) -> bool:
+        """False where that has happened."""
+        return run.best is None or run.best.success < self.share
+
+    def __str__(self) -> str:
+        return f"success={self.share:g}"
+
+
+STOPS: dict[str, tuple[Callable[..., Watcher], Callable[[str], Any] | None]] = {
+    "optimal": (StopWhenOptimal, None),
+    "plateau": (StopOnPlateau, int),
+    "success": (StopOnSuccess, float),
+}
+"""What --stop-when can say, and how what follows the sign = is read; None where nothing follows."""
+
+
+def stop_of(word: str) -> Watcher:
+    """The condition that a word such as plateau=5 names."""
+    name, _, value = word.partition("=")
+    if name not in STOPS:
+        raise UnknownName("condition to stop", word[:60], STOPS)
+    make, read = STOPS[name]
+    if (read is None) != (value == ""):
+        raise ConfigError(f"--stop-when {word[:60]} was asked for; write optimal, plateau=5 or success=0.99")
+    try:
+        return make() if read is None else make(read(value))
+    except ValueError:
+        raise ConfigError(f"--stop-when {word[:60]} was asked for; what follows = is a number") from None
+
+
+def stops_of(words: Sequence[str], task: Task) -> list[str]:
+    """The words themselves, where each can end a training on the task; what cannot be is refused before anything is written."""
+    from errands.runs.train import known_optimum
+
+    stops = [stop_of(word) for word in words]
+    if any(isinstance(stop, StopWhenOptimal) for stop in stops) and known_optimum(task).length is None:
+        raise ConfigError(_UNKNOWN.format(task.name))
+    return list(map(str, stops))
