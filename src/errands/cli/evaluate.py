@@ -21,6 +21,8 @@ class Arguments:
 
     run: Positional[str] = "latest"
     """The name of a run under runs/, its path, or 'latest'."""
+    phrase: str | None = None
+    """Another phrase in the same world, such as "any_order(a, b)", pursued by what was learnt, without training."""
     episodes: Count = 100
     """Episodes to be played; where starts and moves are certain one says everything."""
     seed: int | None = None
@@ -40,6 +42,8 @@ def run(arguments: Arguments) -> Answer:
         raise ConfigError(f"--episodes is {arguments.episodes}; it must lie between 2 and 10,000,000")
     path = find_run(arguments.run)
     opened = errands.open(path, arguments.seed, best=arguments.best)
+    steps = opened.steps
+    opened = opened if arguments.phrase is None else opened.on(arguments.phrase)
     title = f"{path.name}, seed {opened.seed}"
     with counting(title, arguments.episodes, arguments.quiet, "episodes") as report:
         sample = opened.evaluate(arguments.episodes, report=report)
@@ -51,12 +55,16 @@ def run(arguments: Arguments) -> Answer:
         "episodes": sample.episodes,
         "success": _numbers(sample.success),
         "length": _numbers(sample.length),
+        **({} if arguments.phrase is None else {"phrase": arguments.phrase, "start": opened.start, "unknown": opened.unknown}),
         "exact": {"success": judged.success, "length": judged.length} if exact else None,
     }
     means = "one episode says everything" if sample.episodes == 1 else f"means of {sample.episodes:,} greedy episodes"
-    lines = [f"{title}, step {opened.steps:,}: success {sample.success}, {sample.length} steps; {means}"]
+    lines = [f"{title}, step {steps:,}: success {sample.success}, {sample.length} steps; {means}"]
     if exact and sample.episodes > 1:
         lines.append(f"exactly, by the world's table: success {judged.success:.6g}, {judged.length:.6g} steps")
+    if arguments.phrase is not None:
+        lines.append(f"{arguments.phrase}: {opened.summary}\ngoes by {opened.start}")
+        lines += [f"not known: {opened.unknown}"] if opened.unknown else []
     return Answer(document, "\n".join(lines))
 
 

@@ -6,7 +6,7 @@ import math
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import lru_cache
@@ -17,9 +17,12 @@ from numpy.typing import NDArray
 
 from errands.errors import ConfigError, StoreError, TaskError
 from errands.learners.schedule import schedule_text
+from errands.machines.numeric import NumericRM
+from errands.machines.stepping import Stepper
 from errands.oracle.episode import Policy
-from errands.tables import Evaluation, RandomGenerator
+from errands.tables import FAILURE, Evaluation, RandomGenerator
 from errands.tasks.task import Task
+from errands.worlds.base import World
 
 Saved = dict[str, NDArray[Any]]
 MAX_COUNT = 2**53
@@ -256,6 +259,44 @@ def require(holds: bool | np.bool_, sentence: str) -> None:
         raise StoreError(f"the saved arrays contradict one another: {sentence}")
 
 
+class Carried(NamedTuple):
+    """A learner of another task in the same world, and what it took over from the one that trained."""
+
+    learner: Learner
+    uses: str
+    """Which parts of what was learnt it goes by."""
+    unknown: str = ""
+    """What of the new task was not learnt; empty where that is nothing."""
+
+
+def refuse_unknown(task: Task, known: Collection[str], learner: Learner, verb: str = "seen") -> None:
+    """Refuse a task that needs a feature which a learner has not met."""
+    if strange := [name for name in task.machine.features if name not in known]:
+        raise TaskError(
+            f"'{strange[0]}' was never {verb} in {learner.step:,} steps of {type(learner).__name__}, which knows "
+            f"{', '.join(sorted(known)) or 'nothing'}; use those, or train on for it: errands.train(task, start=run, steps=...)"
+        )
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names as a sentence has them: a, b and c."""
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def avoided(machine: NumericRM) -> frozenset[str]:
+    """The features that fail a task from its start."""
+    stepper = Stepper(machine)
+    ends = {name: stepper.step(stepper.start, {name}).state[0] for name in machine.features}
+    return frozenset(name for name, u in ends.items() if stepper.status[u] == FAILURE)
+
+
+def new_dangers(task: Task, old: Task) -> str:
+    """What of a task was not learnt where ways were learnt for another: to keep away from what fails only the new one."""
+    strange = sorted(avoided(task.machine) - avoided(old.machine))
+    return f"ways around {listed(strange)}" if strange else ""
+
+
 class Learner(ABC):
     """One seed of one method on one task; nothing here writes files or prints."""
 
@@ -336,6 +377,14 @@ class Learner(ABC):
 
         # Never from self.rng: an evaluation must not change what training draws next.
         return play(self.policy, self.task, (self.seed * 1_000_003 + self.step) % 2**31 + number)
+
+    def fits(self, world: World) -> bool:
+        """Whether what was learnt is about this world."""
+        return self.task.world is world or self.task.world == world
+
+    def carry(self, task: Task, config: Any, seed: int) -> Carried:
+        """An untrained learner of another task in the same world that begins with whatever of this one's knowledge fits."""
+        raise TaskError(f"{type(self).__name__} learns nothing that another phrase could use; train for the phrase itself")
 
     @property
     @abstractmethod

@@ -60,6 +60,8 @@ class RunDocument(Document):
     versions: dict[str, str]
     git: dict[str, str]
     computer: dict[str, str | int]
+    start: Annotated[str, Field(max_length=10_000)] = ""
+    """What it knew before its first step, where that came from another run."""
 
     @property
     def method(self) -> str:

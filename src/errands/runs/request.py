@@ -41,6 +41,8 @@ class Request:
     """How many seeds train side by side in one process; their bytes depend on it. 0: each trains alone."""
     stop_when: tuple[str, ...] = ()
     """What ends a seed before its steps, such as plateau=5; of a team, when it holds for all."""
+    start: str = ""
+    """What it knew before its first step, where that came from another run; its own request cannot repeat it then."""
 
     @classmethod
     def of(
@@ -78,7 +80,7 @@ class Request:
         seeds = tuple(document.seeds)
         return cls(
             task, document.learner, document.machine, document.preset, config, document.steps, seeds, document.team,
-            tuple(document.stop_when),
+            tuple(document.stop_when), document.start,
         )  # fmt: skip
 
     @property
@@ -105,6 +107,7 @@ class Request:
         decisive: dict[str, Any] = {
             "task": task_sha256, "learner": self.learner, "machine": self.machine, "config": config, "seeds": self.seeds,
             # Who shares its steps out before it begins trains in another way for every number of them.
+            **({"start": self.start} if self.start else {}),
             "team": self.team, "steps": self.steps if method_of(self.learner).evaluated_at_end else None,
         }  # fmt: skip
         return RunDocument(
@@ -125,6 +128,7 @@ class Request:
             versions=versions(self.task.world.kind, not is_finite(self.task)),
             git=git_state(Path.cwd()) if git is None else git,
             computer=computer(),
+            start=self.start,
         )
 
 

@@ -23,6 +23,7 @@ from errands.tasks.task import Task, card
 from errands.worlds.imports import NAMELESS, allow
 
 if TYPE_CHECKING:
+    from errands.machines.numeric import NumericRM
     from errands.oracle.episode import Sample
     from errands.policies.agent import TaskAgent
     from errands.runs.best import Best
@@ -71,6 +72,27 @@ class Run:
     """What was kept of the best evaluation."""
     folder: Path | None = None
     """Where it is stored, if it is."""
+    start: str = ""
+    """What it knew before its first step, where that came from another run (`on`, or `train` with `start`)."""
+    unknown: str = ""
+    """What of its task that other run had not learnt."""
+
+    def on(self, phrase: NumericRM | str) -> Run:
+        """The same knowledge at work on another phrase in the same world; nothing is trained.
+
+        `start` of the result says what it goes by, and `unknown` what of the phrase was not learnt.
+
+        Parameters:
+            phrase: a phrase (`errands.any_order("b1", "b2")`), its text, or a machine.
+
+        >>> import errands
+        >>> run = errands.train("office-4", "scout").on("avoid(decoration, any_order(o2, o4, before=coffee))")
+        >>> run.certificate.gap, run.certificate.claim.proved, run.steps
+        (0.0, True, 0)
+        """
+        from errands.runs.carry import carried, task_on
+
+        return carried(self, task_on(self.task, phrase), self.seed)[1]
 
     def row(self, best: float | None) -> dict[str, Any]:
         """The row of `errands train --json`."""
@@ -191,7 +213,7 @@ def first_optimal_step(evaluations: Sequence[Evaluation], best: float | None) ->
 def train(
     task: Task | str, learner: str | None = None, steps: int | None = None, seed: int = 0, machine: str | None = None,
     config: LearnerConfig | None = None, preset: str = "tuned", settings: Settings = (), *, seeds: None = None,
-    name: str | None = None, on_evaluation: OnEvaluation | None = None,
+    name: str | None = None, on_evaluation: OnEvaluation | None = None, start: Run | None = None,
 ) -> Run: ...  # fmt: skip
 
 
@@ -199,7 +221,7 @@ def train(
 def train(
     task: Task | str, learner: str | None = None, steps: int | None = None, seed: int = 0, machine: str | None = None,
     config: LearnerConfig | None = None, preset: str = "tuned", settings: Settings = (), *, seeds: int | Sequence[int],
-    name: str | None = None, on_evaluation: OnEvaluation | None = None,
+    name: str | None = None, on_evaluation: OnEvaluation | None = None, start: Run | None = None,
 ) -> list[Run]: ...  # fmt: skip
 
 
@@ -216,6 +238,7 @@ def train(
     seeds: int | Sequence[int] | None = None,
     name: str | None = None,
     on_evaluation: OnEvaluation | None = None,
+    start: Run | None = None,
 ) -> Run | list[Run]:
     """Train, and judge the result by the exact optimum where there is one.
 
@@ -232,19 +255,26 @@ def train(
         name: store the run in runs/NAME, as `errands train --name` does, so that it can be resumed, viewed and compared.
         on_evaluation: called with every evaluation, and with the run so far where it takes a second argument; False ends the
             training there, of seeds side by side when it was given for all. Several are a list: [errands.StopOnPlateau(5), draw].
+        start: a run in the same world, whose knowledge the new one begins with (`Run.on` says what fits); its learner is then used.
 
     >>> import errands
     >>> run = errands.train("figure-1", "qcorm", steps=50_000, seed=0)
     >>> run.certificate.summary
     '10 steps, 0 more than the optimum'
     """
+    from errands.runs.carry import as_before, further
     from errands.runs.folder import create_named
     from errands.runs.train import train as train_group
     from errands.runs.watch import watchers_of
 
+    if start is not None:
+        learner, machine = as_before(start, learner, machine, name)
+        config = config or (None if settings or preset != "tuned" else start.config)
     request = Request.of(_task(task), learner, machine, preset, settings, steps, _seeds(seed, seeds), config)
     watchers = watchers_of(on_evaluation)
-    if name is None:
+    if start is not None:
+        runs = [further(start, replace(request, seeds=(one,), team=0), watchers) for one in request.seeds]
+    elif name is None:
         runs = [run for group in request.groups for run in train_group(request, group, watchers=watchers)]
     else:
         # A single learner is built before its folder: what it refuses leaves no folder behind.

@@ -667,7 +667,7 @@ def stored_run(folder: RunFolder, seed: int, best: bool = False) -> Run:
     seconds = result.wall_seconds if result is not None else checkpoint.document.seconds
     kept = Best.of(checkpoint.evaluations, read_best(place.path, seed, place.run))
     run = judge(learner, folder.request, checkpoint.evaluations, seconds, known_optimum(folder.task), kept)
-    run = replace(run, folder=folder.path)
+    run = replace(run, folder=folder.path, start=folder.document.start)
     return run.best if best else run
 
 
@@ -677,7 +677,8 @@ def store_run(run: Run, target: Path) -> RunFolder:
     if learner is None:
         raise StoreError("this run has no learner in it and no folder behind it, so nothing can be saved")
     request = Request.of(run.task, run.learner, run.machine, steps=max(run.steps, 1), seeds=(run.seed,), config=run.config)
-    folder = create(target, replace(request, preset=run.preset))
+    start = f"{run.start}; not known: {run.unknown}" if run.unknown else run.start
+    folder = create(target, replace(request, preset=run.preset, start=start))
     place, seconds = folder.seed(run.seed), learner.stopwatch.estimate(learner.step)
     with place.locked(), place.table_from(run.evaluations) as table:
         table.sync()
@@ -687,5 +688,5 @@ def store_run(run: Run, target: Path) -> RunFolder:
             place.path, run.seed, learner.step, learner.save(copy=False), run.evaluations, run.wall_seconds, None, seconds,
             place.run,
         )
-        place.end(result_of(run, best_length(run.task).length, stored, seconds))
+        place.end(result_of(run, best_length(run.task).length, stored, seconds, final=bool(run.start)))
     return folder

@@ -43,6 +43,9 @@ def verify_seed(
         steps: how many steps are repeated at most; default: to the first checkpoint.
         report: called with the number of steps that were repeated so far.
     """
+    if run.document.start:
+        before = run.document.start[:200]
+        raise StoreError(f"{run.path} began with what another run had learnt ({before}) and cannot be repeated alone; verify that")
     place = run.seed(seed)
     known = documents(place.path)
     stored = place.evaluations()

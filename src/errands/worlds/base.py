@@ -41,6 +41,8 @@ class FiniteWorld:
     """The feature set behind each label index; features are positions, nothing is removed here."""
     signals: tuple[str, ...] = ()
     """The name behind each row of `table.signal`."""
+    cell: Ints | None = None
+    """[S] the place of each state, where states tell more apart than places: also what is carried, and what is gone."""
     tried: str = ""
     """How far it was looked ("as far as 900 tries, 104 starts and 9 walks showed") where the table was found by trying."""
 
@@ -58,6 +60,11 @@ class FiniteWorld:
     def actions(self) -> int:
         """The number of actions."""
         return int(self.table.next.shape[1])
+
+    @property
+    def places(self) -> Ints:
+        """[S] the place of each state."""
+        return np.arange(self.states, dtype=np.int32) if self.cell is None else self.cell
 
     @property
     def certain(self) -> bool:

@@ -101,7 +101,8 @@ def _expand(delivery: Delivery) -> FiniteWorld:
     shape = (blocks * cells, *reached.shape[1:])
     following, shown = entered[:, reached].reshape(shape), label[:, reached].reshape(shape)
     shares = np.broadcast_to(cumulative, (blocks, *cumulative.shape)).reshape(shape).copy()
-    return FiniteWorld(one_start(2 * full * cells + layout.start, following, shown, cumulative=shares), labels)
+    table = one_start(2 * full * cells + layout.start, following, shown, cumulative=shares)
+    return FiniteWorld(table, labels, cell=np.tile(np.arange(cells, dtype=np.int32), blocks))
 
 
 class DeliveryEnv(GridEnv):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from errands.errors import TaskError
 from errands.kernels.q_learning import Alive, Settled, reachable
-from errands.learners.base import LearnerConfig, Saved
+from errands.learners.base import Carried, LearnerConfig, Saved
 from errands.learners.engines.tabular import SteppedWorld, TabularLearner
 from errands.machines.counting import reachable_pairs, size
 from errands.machines.lower import lower
@@ -18,7 +18,7 @@ from errands.machines.numeric import NumericRM
 from errands.machines.stepping import Stepper
 from errands.machines.unfolding import AgendaRM, BooleanRM, extend, mask_of, unfold_agenda, unfold_boolean
 from errands.policies.tables import MachineStates
-from errands.tables import RUNNING, MachineTable
+from errands.tables import RUNNING, Ints, MachineTable
 from errands.tasks.task import Task
 
 UNBORN = -1
@@ -114,6 +114,40 @@ class LazyMachine:
             self.birth(i, label)
 
 
+def same_future(new: MachineTable, old: MachineTable) -> Ints | None:
+    """For each state of a machine a state of another from which the same labels do the same; None where its start has none.
+
+    Both are lowered against the same labels. What they pay is not compared: the states are those of the same task.
+    """
+    for guess in np.flatnonzero(old.status == new.status[new.initial]):
+        pair = np.full(len(new.status), -1, np.int32)
+        pair[new.initial] = guess
+        waiting = [int(new.initial)]
+        while waiting:
+            x = waiting.pop()
+            if new.status[x] != RUNNING:
+                continue
+            for label, y in enumerate(new.next[x]):
+                there = old.next[pair[x], label]
+                if pair[y] < 0 and new.status[y] == old.status[there]:
+                    pair[y] = there
+                    waiting.append(int(y))
+                elif pair[y] != there and (new.status[y] != old.status[there] or new.status[y] == RUNNING):
+                    waiting, pair[new.initial] = [], -1
+                    break
+        if pair[new.initial] >= 0:
+            return pair
+    return None
+
+
+def untrained(learner: TabularLearner, task: Task, states: int) -> TaskError:
+    """The refusal of a task that begins in a machine state which a learner has not trained."""
+    return TaskError(
+        f"{type(learner).__name__} learns machine states, and none of the {states:,} that it trained for '{learner.task.name}' "
+        f"asks for {task.machine.phrase or 'what this machine does'}; use qcorm or scout, or train for it"
+    )
+
+
 # Entries of four bytes, 0.8 GB in all.
 MAX_ALIVE = 200_000_000
 
@@ -125,6 +159,7 @@ class CounterfactualLearner(TabularLearner):
 
     def __init__(self, task: Task, config: LearnerConfig, seed: int, kind: Kind, fields: int) -> None:
         super().__init__(task, config, seed, fields)
+        self.kind = kind
         # Sizes are computed by counting, before anything is unfolded: refusing must not take the memory that it is
         # about.
         predicted = size(task.machine)
@@ -187,6 +222,17 @@ class CounterfactualLearner(TabularLearner):
         return Settled(
             certain=certain, version=np.zeros(states, np.int32), at=np.full((states, actions, groups), -1, np.int32)
         )
+
+    def carry(self, task: Task, config: Any, seed: int) -> Carried:
+        """A learner of a task whose machine states were trained as those of this one; all others are refused."""
+        made: Any = type(self)
+        new = made(task, config, seed, self.kind)
+        place = new.take_labels(self)
+        pair = same_future(new.machine, lower(self.enumerated, new.world.labels, new.world.signals))
+        if pair is None:
+            raise untrained(self, task, len(self.enumerated))
+        new.take_rows(self, pair, place)
+        return Carried(new, f"the values of {len(np.unique(pair[pair >= 0])):,} of its {len(self.enumerated):,} machine states")
 
     def machine_states(self) -> MachineStates:
         """The numbers of the machine's states."""

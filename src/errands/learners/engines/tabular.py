@@ -30,7 +30,7 @@ from errands.learners.base import (
     unpack_rng,
 )
 from errands.oracle.episode import play
-from errands.tables import Evaluation, RandomGenerator
+from errands.tables import Evaluation, Ints, RandomGenerator
 from errands.tasks.task import Task
 from errands.worlds.base import numbered, one_start
 from errands.worlds.saving import from_json, to_json
@@ -304,6 +304,22 @@ class TabularLearner(Learner):
     def begin(self) -> None:
         """Put the agent at the start of an episode, which a loop of no steps does where there is none."""
         self.loop(0)
+
+    def take_labels(self, other: TabularLearner) -> Ints:
+        """Know the labels that a learner of another task has met in the same world; also the other's state for each of ours."""
+        ours, theirs = (learner.task.finite for learner in (self, other))
+        number = np.arange(self.world.states, dtype=np.int32)
+        if ours is not None and ours.cell is not None and theirs is not None and theirs.cell is None:
+            number = ours.cell
+        elif self.world.states != other.world.states:
+            raise TaskError(
+                f"{type(self).__name__} learnt '{other.task.name}' by {other.world.states:,} states of the world, and "
+                f"'{self.task.name}' tells {self.world.states:,} apart; use scout, or train for it"
+            )
+        if isinstance(self.world, SteppedWorld):
+            self.world.labels[:] = other.world.labels
+            self.relabel()
+        return number
 
 
 def _labels(array: np.ndarray | None) -> list[frozenset[str]]:

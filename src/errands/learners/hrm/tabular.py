@@ -127,6 +127,17 @@ class HRM(CounterfactualLearner):
         episode = self.play(self.world.table, self.machine, self.options, self.values, self.rates, rng)
         return episode
 
+    def take_rows(self, other: HRM, pair: Ints, place: Ints) -> None:
+        """The values of another's options between machine states that are paired with ours."""
+        firsts = (learner.options.first for learner in (self, other))
+        from_, to = (np.repeat(np.arange(len(first) - 1), np.diff(first)) for first in firsts)
+        number = {edge: i for i, edge in enumerate(zip(to.tolist(), other.options.target.tolist(), strict=True))}
+        edges = zip(pair[from_].tolist(), pair[self.options.target].tolist(), strict=True)
+        for i, edge in enumerate(edges):
+            if edge in number:
+                for name in ("q", "v", "controller"):
+                    getattr(self.values, name)[..., i] = getattr(other.values, name)[place, ..., number[edge]]
+
     @property
     def policy(self) -> OptionPolicy:
         """The greedy policy learnt so far."""

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
+from errands.errors import TaskError
 from errands.kernels import Repeated
-from errands.learners.base import FINITE, MAX_COUNT, Saved, State, kept, require
+from errands.learners.base import (
+    FINITE,
+    MAX_COUNT,
+    UNDISCOUNTED,
+    Carried,
+    Saved,
+    State,
+    kept,
+    listed,
+    new_dangers,
+    require,
+)
+from errands.learners.engines.orders import legs, planned
 from errands.learners.engines.tabular import TabularLearner, room
 from errands.learners.qcorm import kernel
 from errands.learners.qcorm.settings import XI_UNITS, QCoRMConfig
@@ -21,6 +35,8 @@ from errands.tasks.task import Task
 # The paper is silent on which grounding transitions are replayed; those whose own choice exploited worked. The printed
 # delta K punishes a fast leg even in the best episode so far; the proof needs that only where K > K_mi.
 REPLAYS = {"all": kernel.EVERY, "exploited_choices": kernel.CHOSEN, "exploited_episodes": kernel.WHOLE}
+UNLEARNT = 1e6
+"""Steps of a leg whose beginning an objective's policy has never learnt about."""
 DELTAS = {"episode": kernel.EPISODE, "gated": kernel.GATED, "printed": kernel.PRINTED}
 
 
@@ -111,6 +127,46 @@ class QCoRM(TabularLearner):
             str(self.quotient.label((u, mask), name)): eta for (u, mask, name), eta in sorted(self.known().items())
         }
         return by_label | {str(self.quotient.label(state)): 0.0 for state in done if by_label}
+
+    def carry(self, task: Task, config: Any, seed: int) -> Carried:
+        """A learner that pursues the same objectives in an order planned from what their values tell of the steps between."""
+        new = type(self)(task, config, seed)
+        place = new.take_labels(self)
+        completed = {name for _, _, name in self.known()}
+        if strange := [name for name in new.objectives if name not in completed]:
+            known = listed(sorted(completed)) if completed else "nothing"
+            raise TaskError(
+                f"'{strange[0]}' was never completed on the way to success in {self.step:,} steps of QCoRM, which knows {known}; "
+                "use those, or train on for it: errands.train(task, start=run, steps=...)"
+            )
+        at = [self.objectives.index(name) for name in new.objectives]
+        new.values.q[:], new.values.v[:] = self.values.q[place][:, :, at], self.values.v[place][:, at]
+        new.values.best_duration[:] = self.values.best_duration[at]
+        # A value is gamma to the number of steps, times what the last of them is worth: that of the cell where it is taken.
+        v, gamma = np.maximum(new.values.v, 1e-300), min(self.config.gamma, UNDISCOUNTED)
+        learnt = new.values.v != self.config.q_init
+        steps = np.where(learnt, 1 + np.log(v / np.where(learnt, v, 1e-300).max(axis=0)) / np.log(gamma), UNLEARNT)
+        doors = [np.flatnonzero(column < 1.5) for column in steps.T]
+
+        def leg(place: tuple[int, int], k: int) -> tuple[float, tuple[int, int]]:
+            # Of the cells from which one step completes k that which is nearest to where the leg begins, as if ways back were
+            # as long.
+            cell, last = place
+            return float(steps[cell, k]), (int(doors[k][steps[doors[k], k if last < 0 else last].argmin()]), k)
+
+        start, stepper = (int(self.world.table.starts[0]), -1), new.quotient.stepper
+        togo = planned(stepper, new.objectives, start, leg)
+        for (u, mask, name), cost in togo.items():
+            if 2 * new.table.size[0] + 2 > len(new.table.key):
+                new.supply()
+            slot = kernel.insert(new.table, np.uint64(mask), u * len(new.objectives) + new.objectives.index(name))
+            new.table.eta[slot] = cost
+        trained, wanted = legs(self.task.machine), legs(task.machine)
+        untrodden = sorted(wanted - trained) if trained is not None and wanted is not None else []
+        ways = [f"the way from {a} to {b}" for a, b in untrodden]
+        unknown = "; ".join(filter(None, (new_dangers(task, self.task), listed(ways) if ways else "")))
+        uses = f"its policies of {listed(new.objectives)}, in an order planned from the steps that their values tell"
+        return Carried(new, uses, unknown)
 
     @property
     def policy(self) -> ObjectivePolicy:

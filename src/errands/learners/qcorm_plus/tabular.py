@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from typing import Any
 
 import numpy as np
 
+from errands.errors import TaskError
 from errands.kernels.hashing import node_slot
 from errands.kernels.stepping import ACTION, STATE, TIME, start
-from errands.learners.base import Saved, State, kept, require
+from errands.learners.base import Carried, Saved, State, avoided, kept, new_dangers, refuse_unknown, require
 from errands.learners.engines.tabular import SteppedWorld, TabularLearner, room
 from errands.learners.qcorm_plus.kernel.agenda import Agenda, list_agenda
 from errands.learners.qcorm_plus.kernel.loop import decide, run
@@ -136,6 +138,28 @@ class QCoRMPlus(TabularLearner):
     @property
     def _first(self) -> int:
         return int(self.world.table.starts[0])
+
+    def carry(self, task: Task, config: Any, seed: int) -> Carried:
+        """A learner with the same landmark values, whose order is planned anew."""
+        new = type(self)(task, config, seed)
+        if (new.take_labels(self) != np.arange(new.world.states)).any():
+            raise TaskError(
+                f"qcorm-plus learnt the places of '{self.task.name}', and what is carried counts in '{task.name}'; use scout or "
+                "qcorm, or train for it"
+            )
+        count = int(self.where[LANDMARKS])
+        marked = {name for label in self.memory.label[1:count] for name in self.world.labels[int(label)]}
+        refuse_unknown(task, marked | avoided(self.task.machine), self, "reached")
+        fresh = new.memory
+        mine = {name: part.copy() for name, part in self.memory._asdict().items()}
+        where = fresh.where.copy()
+        where[[LANDMARKS, MARKS]] = self.where[[LANDMARKS, MARKS]]
+        # What belongs to the old machine stays behind; the tables of nodes are as wide as there are landmarks.
+        theirs = {name: getattr(fresh, name) for name in ("keys", "values", "flagged", "trace", "numbers", "mask", "order")}
+        new.memory = on_agenda(Memory(**{**mine, **theirs, "where": where}), len(new.agenda.status))
+        new.where = new.memory.where
+        new.begin()
+        return Carried(new, f"its values of {count - 1} landmarks, with an order planned anew", new_dangers(task, self.task))
 
     @property
     def policy(self) -> LandmarkPolicy:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.errors import ConfigError
-from errands.learners.base import Form, Learner, LearnerConfig, Saved
+from errands.learners.base import Carried, Form, Learner, LearnerConfig, Saved, refuse_unknown
 from errands.learners.scout.kernel import explore as ex
 from errands.learners.scout.kernel import memory as me
 from errands.learners.scout.kernel.explore import scarce_from, wanted_cells
@@ -39,6 +39,7 @@ from errands.oracle.certificate import AS_SEEN, Bounds
 from errands.oracle.episode import Policy, draw, play
 from errands.tables import Evaluation, Floats, Ints
 from errands.tasks.task import Task
+from errands.worlds.base import FiniteWorld
 
 
 def new_known(states: int, actions: int, outcomes: int) -> Known:
@@ -80,6 +81,41 @@ def larger(known: Known, states: int) -> Known:
 
 def _rows(known: Known) -> dict[str, NDArray[Any]]:
     return {name: getattr(known, name) for name in ("target", "label", "ends", "hits")}
+
+
+def in_states_of(known: Known, old: FiniteWorld, new: FiniteWorld) -> Known:
+    """What is known of a world in the states of another table of it, which may tell more or fewer of them apart."""
+    if old.states == new.states:
+        return snapshot(known)
+    here, there = (old.places, new.places)
+    cells = int(max(here.max(), there.max())) + 1
+    # What was seen of a move from cell to cell holds in every state of these cells: what else changes there is the world's
+    # own rule, which tells the states of one cell apart.
+    s, a, o = np.nonzero(known.hits)
+    moves = (here[s] * new.actions + a) * cells + here[known.target[s, a, o]]
+    keys, place = np.unique(moves, return_inverse=True)
+    times = np.bincount(place, known.hits[s, a, o]).astype(np.int32)
+    table = new.table
+    asked = (there[:, None, None] * new.actions + np.arange(new.actions)[None, :, None]) * cells + there[table.next]
+    at = np.minimum(np.searchsorted(keys, asked), max(len(keys) - 1, 0))
+    hits = np.where(keys[at] == asked, times[at], 0).astype(np.int32) if len(keys) else np.zeros(asked.shape, np.int32)
+    for later in range(1, hits.shape[2]):  # outcomes that a table lists twice
+        hits[..., later][(table.next[..., later, None] == table.next[..., :later]).any(axis=-1)] = 0
+    front = np.argsort(hits == 0, axis=2, kind="stable")
+    parts: list[NDArray[Any]] = [hits, table.next, table.label, table.ends]
+    hits, target, label, ends = (np.take_along_axis(part, front, 2) for part in parts)
+    fresh = new_known(new.states, new.actions, hits.shape[2] + (hits.shape[2] > 1))
+    for name, part in (("hits", hits), ("target", target), ("label", label), ("ends", ends)):
+        getattr(fresh, name)[:, :, : part.shape[2]] = np.where(hits > 0, part, 0)
+    fresh.tried[:], fresh.mode[:] = hits.sum(axis=2), hits.argmax(axis=2)
+    seen = hits > 0
+    fresh.cell_label[target[seen]] = label[seen]
+    started = np.bincount(here, known.started, cells)[there[table.starts]]
+    fresh.started[table.starts] = started
+    fresh.cell_label[table.starts[started > 0]] = table.start_label[started > 0]
+    several = (fresh.cell_label[target[seen]] != label[seen]).any()
+    fresh.facts[:] = known.facts[me.RANDOM], known.facts[me.EVENTS] or several, np.count_nonzero(fresh.tried)
+    return fresh
 
 
 def snapshot(known: Known) -> Known:
@@ -309,6 +345,34 @@ class Scout(Learner):
             self._rest()
 
     # What was learnt
+
+    def carry(self, task: Task, config: Any, seed: int) -> Carried:
+        """A Scout of another task that knows the world as this one does; what suffices for a proof is proved at once."""
+        new = Scout(task, config, seed)
+        labels = self.lowering.labels
+        met = {name for i in np.unique(self.known.label[self.known.hits > 0]).tolist() for name in labels[i]}
+        met |= {name for i in np.unique(self.known.cell_label[self.known.cell_label >= 0]).tolist() for name in labels[i]}
+        refuse_unknown(task, met, self)
+        if isinstance(self.sampler, TableSampler) and isinstance(new.sampler, TableSampler):
+            new.known = in_states_of(self.known, self.sampler.world, new.sampler.world)
+        else:
+            shown = [label & set(task.machine.features) for label in labels]
+            new.lowering.add(dict.fromkeys(label for label in shown if label not in new.lowering.number))
+            number = np.array([new.lowering.number[label] for label in shown], np.int32)
+            new.make_room(len(self.known.tried))
+            seen = self.known.cell_label
+            new.known = snapshot(self.known)._replace(
+                label=number[self.known.label], cell_label=np.where(seen >= 0, number[seen], -1).astype(np.int32)
+            )
+        new.frozen = snapshot(new.known)
+        new.agent = new_agent(len(new.known.tried), task.world.limit, new.lowering.words, len(new.lowering.labels))
+        # Where nothing is left to be tried even a cell that shows now this and now that hides nothing.
+        if not new.random and len(new.starts) == 1 and (not new.known.facts[me.EVENTS] or new.known.tried.all()):
+            new.proof = new._settled(new.starts[0])
+        pairs, every = int(new.known.facts[me.PAIRS]), new.known.tried.size
+        cells = int((new.known.cell_label >= 0).sum())
+        uses = f"its map of the world: {cells:,} states that it met, and {pairs:,} pairs of state and action that it tried"
+        return Carried(new, uses, "" if new.proof or pairs == every else f"what {every - pairs:,} untried pairs would do")
 
     def _greedy(self) -> tuple[Planner | RandomPlanner, Policy]:
         """The planner on what is known now (random moves: when the plan was last renewed), and its policy."""
