@@ -137,10 +137,10 @@ def test_machine_states_with_the_same_future_are_found() -> None:
 
 
 def test_orders_are_planned_over_legs() -> None:
-    """Four places on a line at 0, 1, 3, 7 and the start at 2: by hand 1, 0, 3, 7 costs 9; nearest first has the same end."""
+    """Four places on a line at 0, 1, 3, 7 and the start at 2: by hand 1, 0, 3, 7 and 0, 1, 3, 7 cost 9; 3, 1, 0, 7 costs 11."""
     places = np.array([0.0, 1.0, 3.0, 7.0])
     machine = errands.any_order("a", "b", "c", "d")
     steps = planned(Stepper(machine), tuple("abcd"), 2.0, lambda at, k: (abs(places[k] - at), float(places[k])))
     first = {name: steps[(0, 0b1111, name)] for name in "abcd"}
-    assert first == {"a": 9.0, "b": 9.0, "c": 13.0, "d": 12.0}
+    assert first == {"a": 9.0, "b": 9.0, "c": 11.0, "d": 12.0}
     assert legs(errands.sequence("a", "b")) == {("a", "b")}
