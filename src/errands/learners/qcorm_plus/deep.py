@@ -9,12 +9,12 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from errands.learners.engines.deep.agent import DeepAgent, NoHighLevel, ValueLearner
 from errands.learners.engines.deep.agents import row_shape, scaled
 from errands.learners.engines.deep.batch import within
-from errands.learners.engines.deep.ddqn import double, explored
+from errands.learners.engines.deep.ddqn import Choosing, double
 from errands.learners.engines.deep.host_envs import Spaces
 from errands.learners.engines.deep.machine import MachineArrays
 from errands.learners.engines.deep.network import (
@@ -23,8 +23,6 @@ from errands.learners.engines.deep.network import (
     Layers,
     TrainedWeights,
     descend,
-    fresh,
-    init_layers,
     l1_beyond_one,
     weighted,
 )
@@ -32,10 +30,9 @@ from errands.learners.engines.deep.td3 import (
     NOISE_CLIP,
     TARGET_NOISE,
     ActorCritic,
-    actor_critic,
+    Moving,
     actor_loss,
     improved,
-    noisy,
 )
 from errands.learners.qcorm_plus.contexts import ContextBatch, OverContexts
 from errands.learners.qcorm_plus.settings import DeepPlusConfig
@@ -46,13 +43,11 @@ def _shape(config: DeepPlusConfig) -> tuple[int, int, int, int]:
 
 
 @dataclass(frozen=True)
-class FactoredDDQN:
+class FactoredDDQN(Choosing):
     """Values of discrete actions under a machine state; pure functions of what is handed in."""
 
     net: Factored
     config: DeepPlusConfig
-    discrete = True
-    normals = 0
 
     @staticmethod
     def of(
@@ -62,10 +57,6 @@ class FactoredDDQN:
         conv = Convolution(image) if image and config.network == "conv" else None
         inputs = inputs if conv is None else conv.features
         return FactoredDDQN(Factored(inputs, codes, actions, *_shape(config), conv), config)
-
-    def init(self, key: Array) -> TrainedWeights:
-        """Fresh weights."""
-        return fresh(init_layers(key, self.net.sizes))
 
     def learn(
         self,
@@ -114,19 +105,9 @@ class FactoredDDQN:
         layers = trained.weights
         return self.net.join(layers, self.net.trunk(layers, now[None]), self.net.factor(layers, code[None]))
 
-    def act(
-        self, acting: Float[Array, " actions"], uniforms: Array, normals: Array, epsilon: Array, go: Bool[Array, ""]
-    ) -> Float[Array, " action"]:
-        """Epsilon-greedy; at random before the first update."""
-        return explored(acting, uniforms, epsilon, go)
-
-    def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, " action"]:
-        """The best action."""
-        return jnp.argmax(acting).astype(jnp.float32)[None]
-
 
 @dataclass(frozen=True)
-class FactoredTD3:
+class FactoredTD3(Moving):
     """Actions in [-1, 1] under a machine state; pure functions of what is handed in."""
 
     actor: Factored
@@ -142,25 +123,6 @@ class FactoredTD3:
         return FactoredTD3(
             Factored(inputs, codes, actions, *shape), Factored(inputs + actions, codes, 1, *shape), config
         )
-
-    @property
-    def action_width(self) -> int:
-        """Numbers in an action."""
-        return self.actor.outputs
-
-    @property
-    def discrete(self) -> bool:
-        """No: they are numbers."""
-        return False
-
-    @property
-    def normals(self) -> int:
-        """Normal numbers per step: one action, and one per row for the targets."""
-        return self.action_width * (1 + self.config.batch)
-
-    def init(self, key: Array) -> ActorCritic:
-        """Fresh weights."""
-        return actor_critic(key, self.actor.sizes, self.critic.sizes)
 
     def _raw(self, layers: Layers, rows: Array, codes: Array) -> Float[Array, "rows contexts actions"]:
         """The actor's outputs, which tanh bends into actions."""
@@ -215,17 +177,6 @@ class FactoredTD3:
     def view(self, trained: ActorCritic, now: Float[Array, " inputs"], code: Array) -> Float[Array, "1 actions"]:
         """The action of one observation under one code."""
         return self._actions(trained.actor.weights, now[None], code[None, None])[0]
-
-    def act(
-        self, acting: Float[Array, " actions"], uniforms: Array, normals: Array, epsilon: Array, go: Bool[Array, ""]
-    ) -> Float[Array, " actions"]:
-        """The actor's action with noise; uniform before the first update, and now and then."""
-        go = go & (uniforms[0] >= self.config.random_actions)
-        return noisy(acting, normals, self.config.action_noise, go)
-
-    def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, " actions"]:
-        """The actor's action."""
-        return acting
 
 
 def agent(learner: str, machine: MachineArrays, config: DeepPlusConfig, spaces: Spaces) -> DeepAgent:

@@ -15,6 +15,7 @@ from errands.learners.engines.deep.batch import Batch, within
 from errands.learners.engines.deep.config import EPSILON_UNITS, DeepConfig
 from errands.learners.engines.deep.network import (
     Convolution,
+    Factored,
     Headed,
     Layers,
     TrainedWeights,
@@ -28,14 +29,34 @@ from errands.learners.engines.deep.network import (
 from errands.learners.schedule import Schedule
 
 
+class Choosing:
+    """What value learners of discrete actions share: a network, and how its values choose."""
+
+    net: Headed | Factored
+    discrete = True
+    normals = 0
+
+    def init(self, key: Array) -> TrainedWeights:
+        """Fresh weights."""
+        return fresh(init_layers(key, self.net.sizes))
+
+    def act(
+        self, acting: Float[Array, " actions"], uniforms: Array, normals: Array, epsilon: Array, go: Bool[Array, ""]
+    ) -> Float[Array, " action"]:
+        """Epsilon-greedy; at random before the first update."""
+        return explored(acting, uniforms, epsilon, go)
+
+    def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, " action"]:
+        """The best action."""
+        return jnp.argmax(acting).astype(jnp.float32)[None]
+
+
 @dataclass(frozen=True)
-class DDQN:
+class DDQN(Choosing):
     """Values of discrete actions for each head; pure functions of what is handed in."""
 
     net: Headed
     config: DeepConfig
-    discrete = True
-    normals = 0
 
     @staticmethod
     def of(
@@ -46,10 +67,6 @@ class DDQN:
         kind: Literal["heads", "one-hot"] = "one-hot" if config.network == "one-hot" else "heads"
         inputs = inputs if conv is None else conv.features
         return DDQN(Headed(inputs, heads, actions, config.width, config.depth, kind, conv), config)
-
-    def init(self, key: Array) -> TrainedWeights:
-        """Fresh weights."""
-        return fresh(init_layers(key, self.net.sizes))
 
     def learn(
         self,
@@ -97,21 +114,6 @@ class DDQN:
             return picked(q[:count], batch.heads), picked(q[count : 2 * count], batch.follow), q[-1]
         q = self.net.some(layers, rows[:-1], jnp.concatenate([batch.heads, batch.follow]), count)
         return q[:count], q[count:], self.net.every(layers, now[None])[0]
-
-    def act(
-        self,
-        acting: Float[Array, " actions"],
-        uniforms: Float[Array, " uniforms"],
-        normals: Float[Array, " normals"],
-        epsilon: Float[Array, ""],
-        go: Bool[Array, ""],
-    ) -> Float[Array, " action"]:
-        """Epsilon-greedy; at random before the first update."""
-        return explored(acting, uniforms, epsilon, go)
-
-    def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, " action"]:
-        """The best action."""
-        return jnp.argmax(acting).astype(jnp.float32)[None]
 
     def view(self, trained: TrainedWeights, now: Float[Array, " inputs"], code: Array) -> Float[Array, "heads actions"]:
         """The values of one observation."""

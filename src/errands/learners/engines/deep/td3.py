@@ -16,9 +16,9 @@ from jaxtyping import Array, Bool, Float, Int
 from errands.learners.engines.deep.batch import Batch, within
 from errands.learners.engines.deep.config import DeepConfig
 from errands.learners.engines.deep.network import (
+    Factored,
     Headed,
     Layers,
-    Sizes,
     TrainedWeights,
     descend,
     fresh,
@@ -37,8 +37,44 @@ class ActorCritic(NamedTuple):
     critics: TrainedWeights
 
 
+class Moving:
+    """What value learners of actions that are numbers share: an actor, critics, and how the actor explores."""
+
+    actor: Headed | Factored
+    critic: Headed | Factored
+    config: DeepConfig
+    discrete = False
+
+    @property
+    def action_width(self) -> int:
+        """Numbers in an action."""
+        return self.actor.outputs
+
+    @property
+    def normals(self) -> int:
+        """Normal numbers per step: one action, and one per row for the targets."""
+        return self.action_width * (1 + self.config.batch)
+
+    def init(self, key: Array) -> ActorCritic:
+        """Fresh weights."""
+        first, second = jax.random.split(key)
+        critics = jax.vmap(lambda one: init_layers(one, self.critic.sizes))(jax.random.split(second))
+        return ActorCritic(fresh(init_layers(first, self.actor.sizes)), fresh(critics))
+
+    def act(
+        self, acting: Float[Array, " actions"], uniforms: Array, normals: Array, epsilon: Array, go: Bool[Array, ""]
+    ) -> Float[Array, " actions"]:
+        """The actor's action with noise; uniform before the first update, and now and then."""
+        go = go & (uniforms[0] >= self.config.random_actions)
+        return noisy(acting, normals, self.config.action_noise, go)
+
+    def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, " actions"]:
+        """The actor's action."""
+        return acting
+
+
 @dataclass(frozen=True)
-class TD3:
+class TD3(Moving):
     """Actions in [-1, 1] for each head; pure functions of what is handed in."""
 
     actor: Headed
@@ -53,25 +89,6 @@ class TD3:
         kind: Literal["heads", "one-hot"] = "one-hot" if config.network == "one-hot" else "heads"
         shape = (config.width, config.depth, kind)
         return TD3(Headed(inputs, heads, actions, *shape), Headed(inputs + actions, heads, 1, *shape), config)
-
-    @property
-    def action_width(self) -> int:
-        """Numbers in an action."""
-        return self.actor.outputs
-
-    @property
-    def discrete(self) -> bool:
-        """No: they are numbers."""
-        return False
-
-    @property
-    def normals(self) -> int:
-        """Normal numbers per step: one action, and one per row for the targets."""
-        return self.action_width * (1 + self.config.batch)
-
-    def init(self, key: Array) -> ActorCritic:
-        """Fresh weights."""
-        return actor_critic(key, self.actor.sizes, self.critic.sizes)
 
     def _actions(
         self, layers: Layers, rows: Float[Array, "rows inputs"], heads: Int[Array, "rows heads"] | None = None
@@ -135,22 +152,6 @@ class TD3:
         q = self._judge(critic, batch.observations, jnp.tanh(raw), batch.heads)[0]
         return actor_loss(batch.weight, q, raw, self.config)
 
-    def act(
-        self,
-        acting: Float[Array, " actions"],
-        uniforms: Float[Array, " uniforms"],
-        normals: Float[Array, " normals"],
-        epsilon: Float[Array, ""],
-        go: Bool[Array, ""],
-    ) -> Float[Array, " actions"]:
-        """The actor's action with noise; uniform before the first update, and now and then."""
-        go = go & (uniforms[0] >= self.config.random_actions)
-        return noisy(acting, normals, self.config.action_noise, go)
-
-    def greedy(self, acting: Float[Array, " actions"]) -> Float[Array, " actions"]:
-        """The actor's action."""
-        return acting
-
     def view(self, trained: ActorCritic, now: Float[Array, " inputs"], code: Array) -> Float[Array, "heads actions"]:
         """The actions of one observation."""
         return self._actions(trained.actor.weights, now[None])[0]
@@ -197,10 +198,3 @@ def noisy(acting: Float[Array, " actions"], normals: Array, size: float, go: Arr
     # erf(x / sqrt 2) turns a normal number into a uniform one between -1 and 1, so no other numbers are needed.
     own = normals[: len(acting)]
     return jnp.where(go, jnp.clip(acting + size * own, -1.0, 1.0), jax.lax.erf(own * 0.5**0.5))
-
-
-def actor_critic(key: Array, actor: Sizes, critic: Sizes) -> ActorCritic:
-    """Fresh weights of an actor and two critics with layers of these sizes."""
-    first, second = jax.random.split(key)
-    critics = jax.vmap(lambda one: init_layers(one, critic))(jax.random.split(second))
-    return ActorCritic(fresh(init_layers(first, actor)), fresh(critics))
