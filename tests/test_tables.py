@@ -117,6 +117,3 @@ def test_success_comes_before_length_in_the_order_of_evaluations() -> None:
     long, short = Evaluation(1, 900, 1.0, True), Evaluation(2, 40, 1.0, True)
     failure, lucky = Evaluation(3, 3, 0.0, False), Evaluation(4, 12.0, 0.9, 0.9, episodes=0)
     assert sorted([failure, long, lucky, short], key=lambda e: e.rank) == [short, long, lucky, failure]
-    assert short.better_than(long)
-    assert long.better_than(lucky)
-    assert not long.better_than(long)

@@ -190,10 +190,6 @@ class Evaluation:
         """Lower is better: success first, then length."""
         return -float(self.success), self.episode_length
 
-    def better_than(self, other: Evaluation) -> bool:
-        """Whether its policy succeeds more often, or as often in fewer steps."""
-        return self.rank < other.rank
-
     def gap(self, best: float | None) -> float | None:
         """Steps above the optimum; None where success is not sure, or either number is not known exactly."""
         if best is None or not self.sure or not self.exact:

@@ -111,12 +111,6 @@ def digest(file: Path) -> str:
     return text.hexdigest()[:16]
 
 
-def fingerprint() -> str:
-    """A name for the present state of all kernels."""
-    files = sorted(Path(__file__).parent.rglob("*.py"))
-    return hashlib.sha256("".join(digest(file) for file in files).encode()).hexdigest()[:16]
-
-
 class KernelCache(FunctionCache):
     """The compiled code of one kernel, a file for each signature; what cannot be read or written is compiled again."""
 

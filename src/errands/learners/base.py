@@ -391,6 +391,10 @@ class Learner(ABC):
     def policy(self) -> Policy:
         """The greedy policy learnt so far, as a value that later training does not change."""
 
+    def values_of(self, column: int) -> NDArray[np.float64] | None:
+        """The value of each world state under an objective, or in a machine state, by its number in the policy."""
+        return None
+
     @property
     def order(self) -> tuple[str, ...]:
         """The subtasks and Boolean objectives in the order in which the greedy policy completes them."""

@@ -14,8 +14,8 @@ from errands.machines.counting import Quotient
 from errands.oracle.episode import Policy, TaskStepper, walk
 from errands.oracle.optimum import Optimum
 from errands.plots.style import blank, styled
-from errands.policies.tables import MachinePolicy, ObjectivePolicy, OptionPolicy
-from errands.tables import FAILURE, RUNNING, SUCCESS, Floats
+from errands.policies.tables import MachinePolicy, ObjectivePolicy
+from errands.tables import FAILURE, RUNNING, SUCCESS
 from errands.tasks.task import Task
 from errands.worlds.grid import GridLayout
 from errands.worlds.picture import TINTS, plan, strands
@@ -225,9 +225,8 @@ def policy_maps(task: Task, policy: Policy, learner: Learner | None = None) -> P
     """What is drawn: one map per objective where each has its own policy, else one per stage of the greedy episode."""
     layout = layout_of(task)
     if isinstance(policy, ObjectivePolicy):
-        v = getattr(getattr(learner, "values", None), "v", None)
         maps = [
-            PolicyMap(name, tuple(policy.actions[:, k].tolist()), None if v is None else tuple(v[:, k].tolist()))
+            PolicyMap(name, tuple(policy.actions[:, k].tolist()), _values(learner, k))
             for k, name in enumerate(policy.objectives)
         ]
     else:
@@ -259,8 +258,8 @@ def _stages(task: Task, policy: Policy, learner: Learner | None, layout: GridLay
             names[state] = str(quotient.label(state))
         if (name := names[state]) not in maps:
             actions = tuple(policy.act(c, state, memory)[0] for c in range(layout.cells))
-            values = _values(learner, policy, state, memory)
-            maps[name] = PolicyMap(name, actions, None if values is None else tuple(values.tolist()))
+            row = policy.states.locate(state, memory)[0] if isinstance(policy, MachinePolicy) else None
+            maps[name] = PolicyMap(name, actions, None if row is None else _values(learner, row))
         # What was asked of the other cells above left the memory as it was: the episode itself goes on from here.
         action, memory = policy.act(cell, state, memory)
         result = task_stepper.step(cell, state, action)
@@ -270,16 +269,10 @@ def _stages(task: Task, policy: Policy, learner: Learner | None, layout: GridLay
     return list(maps.values())
 
 
-def _values(learner: Learner | None, policy: Policy, state: tuple[int, int], memory: Any) -> Floats | None:
-    """The largest Q of each cell in a machine state, for the methods whose table has one row per machine state."""
-    q = getattr(learner, "q", None)
-    if isinstance(policy, OptionPolicy) or not isinstance(policy, MachinePolicy) or q is None:
-        return None
-    row, _ = policy.states.locate(state, memory)
-    if row is None:
-        return None
-    by_state: Floats = q.max(axis=1)[:, row] if q.shape[0] == policy.actions.shape[1] else q[row].max(axis=1)
-    return by_state
+def _values(learner: Learner | None, column: int) -> tuple[float, ...] | None:
+    """The value of each cell, for the methods that keep one for an objective or a machine state."""
+    values = learner.values_of(column) if learner else None
+    return None if values is None else tuple(values.tolist())
 
 
 def draw_policies(value: PolicyMaps) -> Figure:

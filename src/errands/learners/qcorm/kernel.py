@@ -135,7 +135,6 @@ class Coefficients(NamedTuple):
     replay_failed: bool
     lift_remaining: bool
     """Whether remaining subtasks learn too while none of them can be completed."""
-    bias: bool
     limit: int
 
 
@@ -243,7 +242,7 @@ def choose(table: StepsToGo, values: CoupledValues, rates: Coefficients, rng: np
             for i in range(count):
                 at = slot(table, mask, where[NUMERIC] * width + values.open[i])
                 unused += table.key[at] < 0 or table.used[at] == 0
-            among = unused if rates.bias and unused > 0 else count
+            among = unused if unused > 0 else count
             # x / xi is uniform again; `pick` counts among the unused ones first and is then made a place in `open`.
             pick = min(int(x / xi * among), among - 1)
             if among < count:

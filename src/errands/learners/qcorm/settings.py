@@ -54,8 +54,6 @@ class QCoRMConfig(LearnerConfig):
     """Whether episodes that failed or ran out of time are replayed too."""
     lifted: Literal["occupied", "remaining"] = "occupied"
     """Which subtasks learn from a step: those of the occupied coupled states, or all that remain."""
-    bias: bool = True
-    """Whether exploring the order prefers transitions that were never chosen."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

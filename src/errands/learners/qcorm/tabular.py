@@ -29,7 +29,7 @@ from errands.learners.schedule import Schedule
 from errands.machines.counting import Quotient
 from errands.machines.lower import lower
 from errands.policies.tables import ObjectivePolicy
-from errands.tables import SUCCESS
+from errands.tables import SUCCESS, Floats
 from errands.tasks.task import Task
 
 # The paper is silent on which grounding transitions are replayed; those whose own choice exploited worked. The printed
@@ -88,7 +88,7 @@ class QCoRM(TabularLearner):
             alpha=c.alpha, gamma=c.gamma, alpha_eta=c.alpha_eta, alpha_k=c.alpha_k,
             epsilon=Schedule.of(c.epsilon).line, xi=xi.line, xi_per_step=xi.unit == "steps",
             full_reward=c.full_reward, min_step_reward=c.min_step_reward, joint=c.joint, delta=DELTAS[c.delta],
-            replay=REPLAYS[c.replay], replay_failed=c.replay_failed, lift_remaining=c.lifted == "remaining", bias=c.bias,
+            replay=REPLAYS[c.replay], replay_failed=c.replay_failed, lift_remaining=c.lifted == "remaining",
             limit=self.world.limit,
         )  # fmt: skip
 
@@ -173,6 +173,10 @@ class QCoRM(TabularLearner):
         """The greedy policy learnt so far."""
         actions = self.values.q.argmax(axis=1).astype(np.int8)
         return ObjectivePolicy(actions, self.objectives, self.known(), self.quotient.stepper)
+
+    def values_of(self, column: int) -> Floats:
+        """The value of each world state under an objective."""
+        return self.values.v[:, column]
 
     def state(self) -> State:
         """The position, values, running estimates, the episode so far, and the steps to go."""

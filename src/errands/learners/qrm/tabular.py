@@ -19,7 +19,7 @@ from errands.learners.schedule import Schedule
 from errands.machines.lower import lower
 from errands.machines.unfolding import mask_of, unfold_agenda, unfold_boolean
 from errands.policies.tables import MachinePolicy, MachineStates
-from errands.tables import Ints
+from errands.tables import Floats, Ints
 from errands.tasks.task import Task
 
 MAX_ORDER = 64
@@ -181,6 +181,11 @@ class CRM(CounterfactualLearner):
     def policy(self) -> MachinePolicy:
         """The greedy policy learnt so far."""
         return MachinePolicy(self.q.argmax(axis=1).T.astype(np.int8), self.machine_states())
+
+    def values_of(self, column: int) -> Floats:
+        """The largest value of each world state in a machine state."""
+        largest: Floats = self.q[:, :, column].max(axis=1)
+        return largest
 
     def state(self) -> State:
         """The position and the table."""
