@@ -74,7 +74,8 @@ def _signature(value: Any) -> str:
     """The signature without the homes of types; none where it is Python's own and changes with its version."""
     if inspect.isclass(value) and issubclass(value, Exception | Enum):
         return ""
-    text = str(inspect.signature(value)).removesuffix(" -> None")
+    # A function has an address for a name, which differs from run to run.
+    text = re.sub(r"<function .*? at 0x\w+>", "...", str(inspect.signature(value))).removesuffix(" -> None")
     text = re.sub(r"\b(?:[a-z_]+\.)+([A-Z]\w*)", r"\1", text)
     return text.replace("'", "")
 
