@@ -86,6 +86,11 @@ class QRM(TabularLearner):
         machine = self.machine
         return MachinePolicy(actions, MachineStates(dict(machine.index), machine.stepper.full, machine.kind == "boolean"))
 
+    def values_of(self, column: int) -> Floats:
+        """The largest value of each world state in a machine state."""
+        largest: Floats = self.q[column].max(axis=1)
+        return largest
+
     def carry(self, task: Task, config: Any, seed: int) -> Carried:
         """A learner of a task whose machine states were met as those of this one; all others are refused."""
         kind = self.machine.kind
