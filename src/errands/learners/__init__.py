@@ -110,7 +110,7 @@ def make_learner(
     if config is not None and not isinstance(config, type(wanted)):
         raise ConfigError(f"learner '{name}' takes a {type(wanted).__name__}, and was given a {type(config).__name__}")
     keywords: dict[str, Any] = {} if kind is None else {"machine": kind}
-    if form.agent is not None:
+    if form.team:
         keywords["learner"] = name
     learner: Learner = loaded(form.learner)(task, config or wanted, seed, **keywords)
     return learner

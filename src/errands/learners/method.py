@@ -89,11 +89,13 @@ class Form:
     """Rows of values for those settings; of rows that hold the later ones win."""
     agent: Reference | None = None
     """With networks: what makes the agent that DDQN or TD3 trains, `agent(method, machine, settings, spaces)`."""
+    teams: Reference | None = None
+    """With networks that train in a way of their own: what makes their teams, `teams(task, method, settings, seeds)`."""
 
     @property
     def team(self) -> bool:
         """Whether the seeds of a run train side by side in one process."""
-        return self.agent is not None
+        return self.agent is not None or self.teams is not None
 
     def settings(self, method: str, preset: str, task: Task) -> Any:
         """The settings under a preset."""

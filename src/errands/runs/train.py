@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from errands.errors import ErrandsError, RunFailed, StoreError, TaskError, words_of
-from errands.learners import make_learner
+from errands.learners import form_of, make_learner
 from errands.learners.base import Learner, Saved, Stopwatch, memory
 from errands.machines import NumericRM
 from errands.oracle.certificate import AS_SEEN
@@ -181,10 +181,10 @@ def learners_of(request: Request, seeds: Sequence[int], learner: Learner | None 
     """The untrained learners of seeds that train together: a team, or one alone (`learner`, where it was built already)."""
     if request.team < 2:
         return SingleSeed(learner or request.new_learner(seeds[0]))
-    from errands.learners.engines.deep.config import DeepConfig
+    from errands.learners.engines.deep.config import EngineConfig
     from errands.learners.engines.deep.learner import DeepTeam
 
-    if not isinstance(request.config, DeepConfig):
+    if not isinstance(request.config, EngineConfig):
         raise StoreError(f"run.json asks for a team of '{request.learner}', and only deep learners train in teams")
     return DeepTeam(
         request.task, request.config, seeds, request.learner, "boolean" if request.machine == "boolean" else "agenda"
@@ -254,7 +254,7 @@ class Trainer:
         """Whether the best policy is kept beside the newest."""
         self.stopped: str | None = None
         """Who ended the training before its last step."""
-        if request.task.finite is not None:
+        if request.task.finite is not None and not form_of(request.task, request.learner).team:
             warm(request.learner, request.machine)
         # Progress is measured by the optimum of a table. In Water its search takes seconds, and waits until a run has ended.
         self.target = self.best.length if request.task.finite is not None else None

@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int
 from numpy.typing import NDArray
 
 from errands.learners.engines.deep.batch import Extra, RowShape
-from errands.learners.engines.deep.config import DeepConfig
+from errands.learners.engines.deep.config import DeepConfig, EngineConfig
 from errands.learners.engines.deep.ddqn import annealed
 from errands.learners.engines.deep.machine import MachineArrays
 from errands.tables import RUNNING, SUCCESS
@@ -135,33 +135,20 @@ class NoHighLevel:
 
 
 @runtime_checkable
-class ValueLearner(Protocol):
-    """A value learner: DDQN or TD3, with heads or with contexts; pure functions of what is handed in."""
+class ActingValues(Protocol):
+    """What is learnt, as far as acting asks it; pure functions of what is handed in."""
 
     @property
     def discrete(self) -> bool:
         """Whether its actions are choices, and not numbers."""
         ...
 
-    @property
-    def normals(self) -> int:
-        """Normal numbers that it needs per step."""
-        ...
-
     def init(self, key: Array) -> Any:
         """Fresh weights."""
         ...
 
-    def learn(self, trained: Any, now: Array, batch: Any, normals: Array, step: Array) -> tuple[Any, Array]:
-        """One update, and what the observation `now` is acted on with: one row per head."""
-        ...
-
     def view(self, trained: Any, now: Array, code: Array) -> Array:
-        """What an observation is acted on with, without an update."""
-        ...
-
-    def act(self, acting: Array, uniforms: Array, normals: Array, epsilon: Array, go: Array) -> Array:
-        """The action in training."""
+        """What an observation is acted on with: one row per head."""
         ...
 
     def greedy(self, acting: Array) -> Array:
@@ -170,7 +157,34 @@ class ValueLearner(Protocol):
 
 
 @runtime_checkable
-class Expansion(Protocol):
+class ValueLearner(ActingValues, Protocol):
+    """A value learner: DDQN or TD3, with heads or with contexts."""
+
+    @property
+    def normals(self) -> int:
+        """Normal numbers that it needs per step."""
+        ...
+
+    def learn(self, trained: Any, now: Array, batch: Any, normals: Array, step: Array) -> tuple[Any, Array]:
+        """One update, and what `view` says of the observation `now`."""
+        ...
+
+    def act(self, acting: Array, uniforms: Array, normals: Array, epsilon: Array, go: Array) -> Array:
+        """The action in training."""
+        ...
+
+
+@runtime_checkable
+class Coder(Protocol):
+    """What tells a network the machine state."""
+
+    def code(self, state: Array) -> Array:
+        """What goes in beside the observation."""
+        ...
+
+
+@runtime_checkable
+class Expansion(Coder, Protocol):
     """How sampled rows become a batch."""
 
     @property
@@ -184,10 +198,6 @@ class Expansion(Protocol):
 
     def with_extra(self, batch: Any, extra: Extra) -> Any:
         """The batch with the fixed targets of its last rows."""
-        ...
-
-    def code(self, state: Array) -> Array:
-        """What tells the network the machine state."""
         ...
 
 
@@ -233,20 +243,15 @@ class MachineStep(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class DeepAgent:
-    """A method on a task: value learner, high level, expansion and machine, without any state of its own."""
+class ActingAgent:
+    """A method at work on a task, without any state of its own: policies and loops that evaluate ask no more than this."""
 
     machine: MachineArrays
-    low: ValueLearner
+    low: ActingValues
     high: HighLevel
-    expansion: Expansion
+    expansion: Coder
     shape: RowShape
-    config: DeepConfig
-
-    @property
-    def uniforms(self) -> int:
-        """Uniform numbers per step, in this order: batch rows, two for acting, two for the world, high level, expansion."""
-        return self.config.batch + 4 + self.high.uniforms + self.expansion.uniforms
+    config: EngineConfig
 
     @cached_property
     def tables(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
@@ -263,6 +268,39 @@ class DeepAgent:
         """What a seed knows before its first step."""
         first, second = jax.random.split(key)
         return AgentState(self.low.init(first), self.high.start(second))
+
+    def machine_step(self, state: Array, time: Array, outcome: WorldStep) -> MachineStep:
+        """One machine step; `time` counts the steps of the episode, this one included."""
+        moves, pays = (jnp.asarray(table) for table in self.tables)
+        reached, status, *completed = moves[state, outcome.label]
+        pay = pays[state, outcome.label]
+        reward = pay[0] + jnp.sum(pay[1:] * outcome.signals)
+        success = status == SUCCESS
+        terminal = (status != RUNNING) | outcome.ends
+        # Late is over but not terminal: a time limit is a truncation, and every learner bootstraps through it.
+        late = (time >= self.machine.limit) | outcome.truncated
+        return MachineStep(
+            reached=reached,
+            completed=jnp.stack(completed),
+            reward=reward,
+            terminal=terminal,
+            success=success,
+            over=terminal | late,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class DeepAgent(ActingAgent):
+    """A method that learns from a replay buffer: value learner, high level and expansion of rows."""
+
+    low: ValueLearner
+    expansion: Expansion
+    config: DeepConfig
+
+    @property
+    def uniforms(self) -> int:
+        """Uniform numbers per step, in this order: batch rows, two for acting, two for the world, high level, expansion."""
+        return self.config.batch + 4 + self.high.uniforms + self.expansion.uniforms
 
     def draw(
         self, agent_state: AgentState, step: Array, uniforms: Array
@@ -336,25 +374,6 @@ class DeepAgent:
         agent_state, acting = self.learn(agent_state, position, rows, extra, step, uniforms, normals)
         return self.choose(agent_state, position, step, uniforms, normals, acting)
 
-    def machine_step(self, state: Array, time: Array, outcome: WorldStep) -> MachineStep:
-        """One machine step; `time` counts the steps of the episode, this one included."""
-        moves, pays = (jnp.asarray(table) for table in self.tables)
-        reached, status, *completed = moves[state, outcome.label]
-        pay = pays[state, outcome.label]
-        reward = pay[0] + jnp.sum(pay[1:] * outcome.signals)
-        success = status == SUCCESS
-        terminal = (status != RUNNING) | outcome.ends
-        # Late is over but not terminal: a time limit is a truncation, and every learner bootstraps through it.
-        late = (time >= self.machine.limit) | outcome.truncated
-        return MachineStep(
-            reached=reached,
-            completed=jnp.stack(completed),
-            reward=reward,
-            terminal=terminal,
-            success=success,
-            over=terminal | late,
-        )
-
     def record(
         self, agent_state: AgentState, position: Position, action: Array, outcome: WorldStep, step: Array
     ) -> tuple[AgentState, Float[Array, " row"], MachineStep]:
@@ -397,7 +416,7 @@ class DeepAgent:
 
 @partial(jax.jit, static_argnums=0)
 def decide(
-    agent: DeepAgent, agent_state: AgentState, observation: Array, state: Array, held: Array, since: Array
+    agent: ActingAgent, agent_state: AgentState, observation: Array, state: Array, held: Array, since: Array
 ) -> tuple[Array, Array]:
     """The greedy action and the head that chose it."""
     acting = agent.low.view(agent_state.trained, observation, agent.expansion.code(state))
@@ -407,7 +426,7 @@ def decide(
 
 @partial(jax.jit, static_argnums=0)
 def decide_many(
-    agent: DeepAgent, agent_state: AgentState, observations: Array, states: Array, helds: Array, sinces: Array
+    agent: ActingAgent, agent_state: AgentState, observations: Array, states: Array, helds: Array, sinces: Array
 ) -> tuple[Array, Array]:
     """`decide` for many situations at once: [rows, observation] and [rows] each."""
     chosen: tuple[Array, Array] = jax.vmap(partial(decide, agent, agent_state))(observations, states, helds, sinces)

@@ -14,7 +14,6 @@ from errands.worlds.spaces import observation_encoder
 # here.
 _CHOICES = {
     "network": ("heads", "one-hot", "conv"),
-    "platform": ("any", "cpu", "gpu"),
     "vector": ("sync", "async"),
 }
 EPSILON_UNITS = ("steps", "episodes")
@@ -24,13 +23,26 @@ MAX_ENVS = 250
 
 
 @dataclass(frozen=True)
-class DeepConfig(LearnerConfig):
-    """Settings that every deep learner has; QRM and CRM need no others."""
+class EngineConfig(LearnerConfig):
+    """Settings that everything with networks has."""
 
     eval_every: int = 10_000
     """Training steps between two evaluations; the last step is always evaluated."""
     eval_episodes: int | None = None
     """Greedy episodes of an evaluation, reported as means with intervals; None: one where it says everything, else 20."""
+    platform: Literal["any", "cpu", "gpu"] = "any"
+    """Where the arrays live; `any` takes the GPU where there is one."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._at_least(1, "eval_episodes")
+        self._words({"platform": ("any", "cpu", "gpu")})
+
+
+@dataclass(frozen=True)
+class DeepConfig(EngineConfig):
+    """Settings that learners with a replay buffer have; QRM and CRM need no others."""
+
     alpha: float = 1e-4
     """Step size of Adam."""
     polyak: float = 0.01
@@ -69,8 +81,6 @@ class DeepConfig(LearnerConfig):
     """What the actor pays for the square of its outputs before they are bent into [-1, 1], lest all end at a bound (TD3)."""
     reward_scale: float = 1.0
     """What the machine's rewards are multiplied with before they are learnt from."""
-    platform: Literal["any", "cpu", "gpu"] = "any"
-    """Where the arrays live; `any` takes the GPU where there is one."""
     envs: int = 1
     """Environments of a seed that step at once, where the world is a Gymnasium environment; steps count those of all."""
     vector: Literal["sync", "async"] = "sync"
@@ -81,7 +91,7 @@ class DeepConfig(LearnerConfig):
         self._probabilities("alpha", "polyak", "random_actions")
         self._schedule("epsilon", EPSILON_UNITS)
         self._at_least(1, "batch", "capacity", "width", "depth", "warmup", "explore_steps")
-        self._at_least(1, "n_steps", "learn_every", "eval_episodes")
+        self._at_least(1, "n_steps", "learn_every")
         self._not_negative("action_noise", "action_cost")
         self._positive("reward_scale")
         self._choices(_CHOICES)

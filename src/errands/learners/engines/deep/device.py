@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from errands.learners.engines.deep.agent import AgentState, DeepAgent, Position, WorldStep
+from errands.learners.engines.deep.agent import ActingAgent, AgentState, DeepAgent, Position, WorldStep
 from errands.learners.engines.deep.config import DeepConfig
 from errands.learners.engines.deep.machine import MachineArrays
 from errands.worlds.batched import DeviceTables
@@ -271,7 +271,7 @@ class _Walk(NamedTuple):
 
 
 @partial(jax.jit, static_argnums=(0, 1))
-def greedy_episodes(agent: DeepAgent, world: DeviceWorld, agent_states: AgentState, keys: Array) -> GreedyEpisode:
+def greedy_episodes(agent: ActingAgent, world: DeviceWorld, agent_states: AgentState, keys: Array) -> GreedyEpisode:
     """One greedy episode of every seed."""
 
     def of(agent_state: AgentState, key: Array) -> GreedyEpisode:
@@ -281,7 +281,7 @@ def greedy_episodes(agent: DeepAgent, world: DeviceWorld, agent_states: AgentSta
 
 
 def greedy_episode(
-    agent: DeepAgent, world: DeviceWorld, agent_state: AgentState, first_state: Any, key: Array
+    agent: ActingAgent, world: DeviceWorld, agent_state: AgentState, first_state: Any, key: Array
 ) -> tuple[GreedyEpisode, Any]:
     """One greedy episode of one seed from a state of the world, and the state in which it ended."""
     # The same room as the bandit's; under vmap seeds that are over wait unchanged for the last one.

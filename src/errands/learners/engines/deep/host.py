@@ -318,6 +318,8 @@ class Environments(Protocol):
 class HostTeam(Team):
     """A team in environments that are stepped on the host."""
 
+    agent: DeepAgent
+
     def __init__(self, agent: DeepAgent, envs: Environments, seeds: tuple[int, ...], keys: Array | None = None) -> None:
         super().__init__(agent, seeds)
         self.host_envs, config = envs, agent.config

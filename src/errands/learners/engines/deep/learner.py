@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from errands.errors import ConfigError
 from errands.learners.base import MAX_COUNT, Form, Learner, Saved, SavedArray, Stopwatch, checked
-from errands.learners.engines.deep.agent import AgentState, DeepAgent, decide, decide_many
-from errands.learners.engines.deep.config import DeepConfig
+from errands.learners.engines.deep.agent import ActingAgent, AgentState, decide, decide_many
+from errands.learners.engines.deep.config import EngineConfig
 from errands.learners.engines.deep.machine import Kind
 from errands.learners.engines.deep.saving import join, named, seed_form, split
 from errands.learners.engines.deep.team import Team, team_of
@@ -57,7 +57,7 @@ EVALUATION_STEPS = SavedArray("int64", (), "environment steps that evaluations t
 class DeepPolicy:
     """What a seed has learnt, frozen; `act` takes an observation, or the number of a cell, and the machine state."""
 
-    agent: DeepAgent = field(repr=False)
+    agent: ActingAgent = field(repr=False)
     agent_state: AgentState = field(repr=False)
     see: Callable[[Any], Any] | None = field(default=None, repr=False)
     """How an observation of the environment becomes a row; None where it is one already."""
@@ -138,12 +138,12 @@ def policy_of(team: Team, index: int) -> DeepPolicy:
 class DeepLearner(Learner):
     """One seed; `learner` is qrm, crm, hrm, qcorm, qcorm-0 or qcorm-plus. Without `team` it is a team of its own."""
 
-    config: DeepConfig
+    config: EngineConfig
 
     def __init__(
         self,
         task: Task,
-        config: DeepConfig,
+        config: EngineConfig,
         seed: int,
         learner: str,
         machine: Kind = "agenda",
@@ -253,7 +253,7 @@ class DeepTeam:
     """
 
     def __init__(
-        self, task: Task, config: DeepConfig, seeds: Sequence[int], learner: str, machine: Kind = "agenda"
+        self, task: Task, config: EngineConfig, seeds: Sequence[int], learner: str, machine: Kind = "agenda"
     ) -> None:
         self.config = config
         self.stopwatch = wall_stopwatch()

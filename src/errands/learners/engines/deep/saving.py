@@ -12,7 +12,7 @@ import numpy as np
 
 from errands.errors import StoreError
 from errands.learners.base import Form, Saved, SavedArray
-from errands.learners.engines.deep.agent import DeepAgent
+from errands.learners.engines.deep.agent import ActingAgent
 
 MAX_COUNT = 2**31 - 1
 MAX_STEPS = 2**30
@@ -29,7 +29,7 @@ def named(state: Any) -> list[tuple[str, Any]]:
     return [(".".join(str(getattr(p, "name", p)) for p in path), leaf) for path, leaf in paths]
 
 
-def team_form(agent: DeepAgent, state: Any) -> Form:
+def team_form(agent: ActingAgent, state: Any) -> Form:
     """What every array of a team's state is: seeds are the second axis of the buffer, and the first of all else but the step."""
     form = {}
     for name, leaf in named(state):
@@ -55,7 +55,7 @@ def seed_form(form: Form) -> Form:
     return parts
 
 
-def _bounds(name: str, agent: DeepAgent, width: int) -> tuple[str, Any, Any]:
+def _bounds(name: str, agent: ActingAgent, width: int) -> tuple[str, Any, Any]:
     """What an array holds, its least and its greatest values; floats are finite by default."""
     machine, last = agent.machine, name.rpartition(".")[2]
     states, labels, heads = len(machine.rm), len(machine.labels), len(machine.objectives)
@@ -92,7 +92,7 @@ def _bounds(name: str, agent: DeepAgent, width: int) -> tuple[str, Any, Any]:
         low, high = np.full(width, -FINITE), np.full(width, FINITE)
         # The last three columns are label, machine state and end flag; the first two are used as indices. Where returns
         # are of several steps, the flag 2 says that the episode was over although the world went on.
-        low[-3:], high[-3:] = 0, [labels - 1, states - 1, 1 if agent.config.n_steps == 1 else 2]
+        low[-3:], high[-3:] = 0, [labels - 1, states - 1, 1 if getattr(agent.config, "n_steps", 1) == 1 else 2]
         return (
             "replay rows: observation, next one, action, signals, label, machine state, whether the world ended",
             low,

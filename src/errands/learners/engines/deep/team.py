@@ -13,15 +13,17 @@ import numpy as np
 from jaxtyping import Array
 
 from errands.errors import ConfigError
+from errands.learners import method_of
 from errands.learners.base import HOST_EPISODES, Form, Saved, checked, require
 from errands.learners.engines.deep import device
-from errands.learners.engines.deep.agent import AgentState, DeepAgent
+from errands.learners.engines.deep.agent import ActingAgent, AgentState, DeepAgent
 from errands.learners.engines.deep.agents import agent_of
-from errands.learners.engines.deep.config import DeepConfig
+from errands.learners.engines.deep.config import DeepConfig, EngineConfig
 from errands.learners.engines.deep.device import DeviceWorld, device_world
 from errands.learners.engines.deep.host_envs import Spaces, host_envs_of
 from errands.learners.engines.deep.machine import Kind, MachineArrays, machine_arrays
 from errands.learners.engines.deep.saving import named, team_form
+from errands.learners.method import loaded
 from errands.oracle.episode import sampled
 from errands.tables import Evaluation
 from errands.tasks.task import Task
@@ -30,7 +32,7 @@ from errands.tasks.task import Task
 class Team(ABC):
     """Seeds that train in step; each is a run of its own."""
 
-    def __init__(self, agent: DeepAgent, seeds: tuple[int, ...]) -> None:
+    def __init__(self, agent: ActingAgent, seeds: tuple[int, ...]) -> None:
         self.agent = agent
         self.seeds = seeds
         self.orders: list[tuple[str, ...]] = [()] * len(seeds)
@@ -39,7 +41,7 @@ class Team(ABC):
     @property
     @abstractmethod
     def state(self) -> Any:
-        """Every array that the rest of the run depends on, as a named tuple with `agent_states`, `buffer` and `step`."""
+        """Every array that the rest of the run depends on, as a named tuple with `agent_states`, `step` and any `buffer`."""
 
     @abstractmethod
     def put(self, state: Any) -> None:
@@ -110,23 +112,20 @@ class Team(ABC):
         """The arrays by name; of the buffer only what is filled."""
         # Slicing by the step is right for a full buffer too: it then takes all of it.
         saved = {name: np.asarray(leaf) for name, leaf in named(self.state)}
-        saved["buffer"] = saved["buffer"][: self.step]
-        return saved
+        return saved if "buffer" not in saved else {**saved, "buffer": saved["buffer"][: self.step]}
 
     def restore(self, saved: Saved) -> None:
         """Continue where `saved` was taken; a StoreError where its arrays are not those of this team."""
-        form = self.form()
         # Form first, then what only the numbers together can tell; nothing is put on the device before both hold.
-        lengths = checked(saved, form)
-        require(
-            lengths["rows"] == min(int(saved["step"]), self.agent.config.capacity),
-            "the buffer has a row for every step",
-        )
+        lengths = checked(saved, self.form())
         wanted = dict(named(self.state))
-        rows = np.zeros(wanted["buffer"].shape, np.float32)
-        rows[: len(saved["buffer"])] = saved["buffer"]
+        if "buffer" in wanted:
+            rows = np.zeros(wanted["buffer"].shape, np.float32)
+            require(lengths["rows"] == min(int(saved["step"]), len(rows)), "the buffer has a row for every step")
+            rows[: len(saved["buffer"])] = saved["buffer"]
+            saved = {**saved, "buffer": rows}
         # In the order of the present state's leaves, which is the order that unflatten expects.
-        leaves = [rows if name == "buffer" else saved[name] for name in wanted]
+        leaves = [saved[name] for name in wanted]
         with self.on_device():
             self.put(jax.tree.unflatten(jax.tree.structure(self.state), [jnp.asarray(x) for x in leaves]))
 
@@ -140,8 +139,36 @@ class Team(ABC):
         return sum(int(leaf.nbytes) for leaf in jax.tree.leaves(self.state))
 
 
-class DeviceTeam(Team):
-    """A team in a world that lives on the device; `keys` and `before` are those of `launch`, where seeds do not say all."""
+class OnDevice(Team):
+    """A team in a world that lives on the device, of whatever kind its state is."""
+
+    world: DeviceWorld
+    _state: Any
+
+    @property
+    def state(self) -> Any:
+        """Every array."""
+        return self._state
+
+    def put(self, state: Any) -> None:
+        """Take these arrays."""
+        self._state = state
+
+    def greedy_episodes(self, number: int = 0) -> device.GreedyEpisode:
+        """One greedy episode of every seed."""
+        # Keys of their own, apart from those of any chunk of training steps.
+        keys = jax.vmap(lambda key: jax.random.fold_in(jax.random.fold_in(key, 2**31 - 2 - number), self._state.step))(
+            self._state.keys
+        )
+        episodes: device.GreedyEpisode = device.greedy_episodes(self.agent, self.world, self._state.agent_states, keys)
+        return episodes
+
+
+class DeviceTeam(OnDevice):
+    """A team with a buffer each; `keys` and `before` are those of `launch`, where seeds do not say all."""
+
+    agent: DeepAgent
+    _state: device.TeamState
 
     def __init__(
         self,
@@ -156,15 +183,6 @@ class DeviceTeam(Team):
         with self.on_device():
             self._state = device.launch(agent, world, keys_of(seeds) if keys is None else keys, before)
 
-    @property
-    def state(self) -> device.TeamState:
-        """Every array."""
-        return self._state
-
-    def put(self, state: Any) -> None:
-        """Take these arrays."""
-        self._state = state
-
     def advance(self, count: int) -> None:
         """Take `count` training steps with every seed."""
         step = self.step
@@ -176,15 +194,6 @@ class DeviceTeam(Team):
             whole = stop - step == device.CHUNK
             self._state = device.advance(self.agent, self.world, self._state, None if whole else jnp.int32(stop))
             step = stop
-
-    def greedy_episodes(self, number: int = 0) -> device.GreedyEpisode:
-        """One greedy episode of every seed."""
-        # Keys of their own, apart from those of any chunk of training steps.
-        keys = jax.vmap(lambda key: jax.random.fold_in(jax.random.fold_in(key, 2**31 - 2 - number), self._state.step))(
-            self._state.keys
-        )
-        episodes: device.GreedyEpisode = device.greedy_episodes(self.agent, self.world, self._state.agent_states, keys)
-        return episodes
 
 
 def keys_of(seeds: Sequence[int]) -> Array:
@@ -206,9 +215,15 @@ def chosen_device(platform: str) -> jax.Device:
 
 
 def team_of(
-    task: Task, learner: str, config: DeepConfig, seeds: Sequence[int], machine: Kind = "agenda", host: bool = False
+    task: Task, learner: str, config: EngineConfig, seeds: Sequence[int], machine: Kind = "agenda", host: bool = False
 ) -> Team:
     """The team of a learner on a task: on the device where the world lives there, else (or with `host`) stepped on the host."""
+    form = method_of(learner).deep
+    if form is not None and form.teams is not None:
+        team: Team = loaded(form.teams)(task, learner, config, tuple(seeds))
+        return team
+    if not isinstance(config, DeepConfig):
+        raise ConfigError(f"'{learner}' takes a DeepConfig, not a {type(config).__name__}")
     # QCoRM and QCoRM+ are about agendas; a Boolean machine would tell apart what they treat as one.
     arrays: MachineArrays = machine_arrays(task, "agenda" if learner.startswith("qcorm") else machine)
     world = None if host else device_world(arrays)

@@ -1,0 +1,17 @@
+"""PQN: Q-learning in many copies of a world at once, without replay; every step teaches every agenda state."""
+
+from errands.learners.method import Form, Method
+
+_SETTINGS = "errands.learners.pqn.settings"
+_FORM = Form(
+    "errands.learners.engines.deep.learner:DeepLearner",
+    f"{_SETTINGS}:PQNConfig",
+    f"{_SETTINGS}:PRESETS",
+    teams="errands.learners.pqn.team:team",
+)
+METHODS = (
+    Method(
+        "pqn", "many copies of a world at once, no replay; each step teaches every agenda state", "", _FORM, _FORM,
+        machine="agenda", looks=(("", "green", "-", "P"),), order=8,
+    ),
+)  # fmt: skip
