@@ -71,12 +71,18 @@ def test_a_stored_run_acts_by_numpy_alone(tmp_path: Path, monkeypatch: pytest.Mo
     words = ["envs=8", "rollout=5", "width=8", "minibatches=2", "eval_every=200", "cut=50"]
     run = errands.train("water-2", "pqn", steps=400, settings=words, name="mine")
     run.export("mine.safetensors")
-    agent, env = errands.read_policy("mine.safetensors").agent(), run.task.world.env()
-    ours, observation, _ = run.agent(), *env.reset(seed=0)
-    for _ in range(20):
-        action = agent.act(observation)
+    alone, ours, env = errands.read_policy("mine.safetensors"), run.agent(), run.task.world.env()
+    observation, info = env.reset(seed=0)
+    for agent in (alone, ours):
+        agent.reset(observation, info)
+    over = False
+    while not (ours.done or over):
+        action = alone.act(observation)
         assert action == ours.act(observation)
-        observation, *_ = env.step(action)
+        observation, _, _, over, info = env.step(action)
+        for agent in (alone, ours):
+            agent.see(observation, info)
+    assert (alone.done, alone.order) == (ours.done, ours.order)
 
 
 @pytest.mark.parametrize(

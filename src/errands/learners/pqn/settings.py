@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from errands.errors import ConfigError
 from errands.learners.engines.deep.config import EngineConfig
 from errands.learners.method import Row
-from errands.learners.schedule import schedule_text
 
 
 @dataclass(frozen=True)
@@ -47,9 +46,9 @@ class PQNConfig(EngineConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "alpha", schedule_text(self.alpha, "alpha"))
+        self._schedule("alpha")
         self._at_least(1, "envs", "rollout", "minibatches", "width", "depth", "cut")
-        self._shares("trace", "average", "epsilon_low", "epsilon_high", "elsewhere", "roam")
+        self._probabilities("trace", "average", "epsilon_low", "epsilon_high", "elsewhere", "roam")
         self._positive("epsilon_low")
         if self.epsilon_high < self.epsilon_low:
             raise ConfigError(f"epsilon_high is {self.epsilon_high}; it must be at least epsilon_low, {self.epsilon_low}")

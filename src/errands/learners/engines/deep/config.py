@@ -36,7 +36,7 @@ class EngineConfig(LearnerConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._at_least(1, "eval_episodes")
-        self._words({"platform": ("any", "cpu", "gpu")})
+        self._choices({"platform": ("any", "cpu", "gpu")})
 
 
 @dataclass(frozen=True)
