@@ -65,7 +65,7 @@ class NoCode:
         return jnp.zeros(0)
 
 
-class Places(NamedTuple):
+class Standing(NamedTuple):
     """Where the copies of a seed stand in their tasks, [environments] each."""
 
     state: Int[Array, " E"]
@@ -80,7 +80,7 @@ class TeamOfCopies(NamedTuple):
     """The averaged weights, by which evaluations act."""
     training: tuple[Layers, Layers, Layers, Int[Array, " seeds"]]
     """Weights, Adam's two moments, and updates so far."""
-    positions: Places
+    positions: Standing
     worlds: Any
     keys: Array
     step: Int[Array, ""]
@@ -106,7 +106,7 @@ class Lanes(NamedTuple):
     """Copies of a world between two steps."""
 
     worlds: Any
-    places: Places
+    places: Standing
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +129,7 @@ class Copies:
         first, second = jax.random.split(jax.random.fold_in(key, 2**31 - 1))
         worlds = jax.vmap(self.world.start)(jax.random.uniform(second, (self.config.envs,)))
         zero = jnp.zeros(self.config.envs, jnp.int32)
-        return self.values.init(first), Lanes(worlds, Places(zero, zero))
+        return self.values.init(first), Lanes(worlds, Standing(zero, zero))
 
     def begin(self, uniforms: Float[Array, "E 2"]) -> Int[Array, " E"]:
         """The machine state in which an episode begins: the initial one, or any in which the task goes on."""
@@ -158,7 +158,7 @@ class Copies:
         over = ((status != RUNNING) & ~roams) | ends | late
         fresh = jax.vmap(partial(begun, self.world))(after, uniforms[:, 3])
         drawn = self.begin(uniforms[:, 4:])
-        places = Places(jnp.where(over | roams, drawn, reached), jnp.where(over, 0, time + 1))
+        places = Standing(jnp.where(over | roams, drawn, reached), jnp.where(over, 0, time + 1))
         rollout = Rollout(seen, action, state, label, ends, over, signals, following)
         return Lanes(either(over, fresh, after), places), rollout
 
