@@ -62,7 +62,7 @@ def test_names_that_do_not_exist_are_told():
         deep_preset("qcorm", "tunes", load("water-2"))
 
 
-TEAMS = [name for name, method in LEARNERS.items() if method.deep and method.deep.team]
+TEAMS = [name for name, method in LEARNERS.items() if method.deep and method.deep.agent]
 WATER, CHEETAH, GRID = load("water-3"), load("cheetah-bcd"), load("figure-1")
 
 
