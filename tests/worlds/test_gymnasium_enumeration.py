@@ -176,3 +176,18 @@ def test_a_table_that_is_false_after_all_shows_wherever_the_environment_is_stepp
         assert judged.length == pytest.approx((1 - through) / (0.02 * through), rel=0.2)
     finally:
         Changing.throws = 0.0
+
+
+@pytest.mark.parametrize("answer", ["None", "self", "raise SystemExit"])
+def test_an_environment_whose_copies_are_none_of_it_has_no_table(answer: str) -> None:
+    class Copied(Corridor):
+        def __deepcopy__(self, memo: Any) -> Any:
+            if answer == "self":
+                return self
+            if answer == "None":
+                return None
+            raise SystemExit(0)
+
+    task = corridor(world=Copied)
+    assert task.finite is None
+    assert re.match("has numbered states, but no table of them: it (cannot be copied|has moves that depend)", task.untabled)

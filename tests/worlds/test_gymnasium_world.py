@@ -281,3 +281,10 @@ def test_probabilities_that_were_rounded_are_a_table_nevertheless() -> None:
     table = finite_from_p([[thirds, STAY], [STAY, STAY]], [0.5000001, 0.5000001], lambda state: ()).table  # type: ignore[arg-type]
     assert table.cumulative[0, 0, -2:].tolist() == [1.0, 1.0]
     assert table.start_cumulative.tolist() == [0.5000001, 1.0]
+
+
+@pytest.mark.parametrize("ends", [np.True_, True, 1])
+def test_the_end_of_a_published_outcome_may_be_numpys_true(ends: Any) -> None:
+    over = [(1.0, 1, 0.0, ends)]
+    finite = finite_from_p([[STAY, over], [STAY, STAY]], [1.0, 0.0], lambda state: ())  # type: ignore[arg-type]
+    assert finite.table.ends[:, :, 0].tolist() == [[False, True], [False, False]]

@@ -117,8 +117,8 @@ def _explore(world: GymnasiumWorld, env: gym.Env[Any, Any], start: int) -> dict[
     return rows
 
 
-def _copied(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
-    """A copy that shares what no step changes: the numbers of states, spaces, and what it was made of."""
+def _copied(env: gym.Env[Any, Any], chance: int | None = None) -> gym.Env[Any, Any]:
+    """A copy, maybe with random numbers of its own, that shares what no step changes: numbers of states, spaces, its making."""
     numbers: Any = env
     shared = {id(numbers.numbers): numbers.numbers}
     layer: Any = env
@@ -126,7 +126,10 @@ def _copied(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
         shared |= {id(v): v for v in vars(layer).values() if isinstance(v, gym.Space | EnvSpec)}
         layer = layer.env if isinstance(layer, gym.Wrapper) else None
     try:
-        return copy.deepcopy(env, shared)
+        copied = copy.deepcopy(env, shared)
+        if chance is not None:
+            copied.unwrapped.np_random = np.random.default_rng(chance)
+        return copied
     except KeyboardInterrupt:
         raise
     except BaseException as fault:  # whatever an environment that cannot be copied raises
@@ -135,8 +138,7 @@ def _copied(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
 
 def _tried(world: GymnasiumWorld, here: gym.Env[Any, Any], action: int, chance: int) -> tuple[Try, gym.Env[Any, Any]]:
     """One action on a copy with random numbers of its own."""
-    env = _copied(here)
-    env.unwrapped.np_random = np.random.default_rng(chance)
+    env = _copied(here, chance)
     return _stepped(world, env, action), env
 
 

@@ -70,10 +70,15 @@ def _rows(name: str, rows: Any) -> list[Any]:
     return [rows[i] for i in range(len(rows))]
 
 
+def _flag(value: Any) -> bool:
+    """Whether an outcome ends the episode: a bool of Python's or numpy's, or a whole number."""
+    return bool(value) if isinstance(value, np.bool_) else bool(index(value))
+
+
 def _outcomes(name: str, row: Any, states: int) -> list[Outcome]:
     """The outcomes of a published pair as plain numbers."""
     try:
-        outcomes = [(float(chance), index(there), float(reward), bool(index(ends))) for chance, there, reward, ends in row]
+        outcomes = [(float(chance), index(there), float(reward), _flag(ends)) for chance, there, reward, ends in row]
     except (TypeError, ValueError, OverflowError):
         wanted = "(probability, next state, reward, terminated)"
         raise BadTable(f"{name} is {' '.join(str(row).split())[:80]}; give a list of {wanted}, the state a whole number") from None
