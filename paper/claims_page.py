@@ -1,8 +1,9 @@
 """Write verdicts and figures of the program into the pages: python paper/claims_page.py [FOLDER].
 
 With the folder of an `errands reproduce` its report (figures, tables, verdicts) is first taken over into paper/results.
-A row of docs/claims.md that names a claim (`water-joint`) has seven cells. Claim, reading, verdict and the verdicts under each
-preset are taken from claims.json in paper/results and paper/results/deep; the deciding figure and its evidence are the author's.
+A row of docs/claims.md has eight cells. Where it names a claim (`water-joint`), claim, reading, verdict and the verdicts under
+each preset are taken from claims.json in paper/results and paper/results/deep; section, deciding figure and evidence are the author's.
+Rows below OTHER are the same claims under other readings, and not counted as claims of their own.
 The tables of docs/results/tabular.md have a row for each method and preset, a column for each task of TASKS, and a heading that
 says which figure of summary.csv they show.
 """
@@ -27,8 +28,12 @@ TABULAR = ROOT / "docs" / "results" / "tabular.md"
 RESULTS = ROOT / "paper" / "results"
 SOURCES = (RESULTS / "claims.json", RESULTS / "deep" / "claims.json")
 TABLES = ("README.md", "claims.json", "claims.md", "summary.csv", "runtimes.csv")
-ROW = re.compile(r"^\| [^|]*`(?P<name>[a-z0-9-]+)` \|(?: [^|]* \|){4} (?P<figure>[^|]*) \| (?P<evidence>[^|]*) \|$")
-OUTCOME = re.compile(r"(?<=^5\. )Of \d+ judged claims, .*$", re.MULTILINE)
+ROW = re.compile(
+    r"^\| (?P<section>[\d.]+) \| [^|]*?(?:`(?P<name>[a-z0-9-]+)`)? \| [^|]* \| (?P<verdict>[^|]*) \|"
+    r"(?: [^|]* \|){2} (?P<figure>[^|]*) \| (?P<evidence>[^|]*) \|$"
+)
+OTHER = "## The same claims under other readings"
+OUTCOME = re.compile(r"(?<=^5\. )\d+ claims.*$", re.MULTILINE)
 READINGS = {
     claims.REWARD: "proof",
     claims.PRINTED_REWARD: "printed",
@@ -107,18 +112,27 @@ def filled(page: str, known: Mapping[str, Mapping[str, Any]]) -> str:
             claim = known[row["name"]]
             reading = next((word for said, word in READINGS.items() if said in claim["reading"]), "-")
             each = [claim["by_preset"].get(preset, "-") for preset in ("tuned", "paper")]
-            cells = (f"{claim['text']} `{row['name']}`", reading, claim["verdict"], *each, row["figure"], row["evidence"])
+            words = f"{claim['text']} `{row['name']}`"
+            cells = (row["section"], words, reading, claim["verdict"], *each, row["figure"], row["evidence"])
             line = f"| {' | '.join(cells)} |"
         lines.append(line)
-    count = Counter(claim["verdict"] for claim in known.values())
+    page = "\n".join([*lines, ""])
+    claimed, read_otherwise = (verdicts(part) for part in (page.partition(OTHER)[0], page.partition(OTHER)[2]))
+    count = Counter(claimed)
     order = ("reproduced", "partly", "undecided", "not reproduced", "refuted", "not run")
     said = ", ".join(f"{count[word]} {word}" for word in order if count[word])
-    return OUTCOME.sub(f"Of {len(known)} judged claims, by verdict: {said}.", "\n".join([*lines, ""]))
+    more = f" Other readings of the same claims have {len(read_otherwise)} more verdicts."
+    return OUTCOME.sub(f"{len(claimed)} claims: {said}.{more}", page)
+
+
+def verdicts(part: str) -> list[str]:
+    """The verdicts of the rows of a part of the page."""
+    return [row["verdict"] for line in part.splitlines() if (row := ROW.match(line))]
 
 
 def named(page: str) -> list[str]:
     """The claims that the page has a row for."""
-    return [row["name"] for line in page.splitlines() if (row := ROW.match(line))]
+    return [row["name"] for line in page.splitlines() if (row := ROW.match(line)) and row["name"]]
 
 
 def main() -> None:

@@ -49,6 +49,24 @@ def test_every_claim_that_is_judged_has_one_row():
     assert set(names) == {claim.name for claim in CLAIMS}
 
 
+def test_the_first_table_has_a_row_per_claim_in_the_papers_order_and_the_second_those_claims_read_otherwise():
+    claimed, _, otherwise = PAGE.partition(page_writer.OTHER)
+    rows = [row for line in claimed.splitlines() if (row := page_writer.ROW.match(line))]
+    assert [row["section"] for row in rows] == sorted(row["section"] for row in rows)
+    text = {claim.name: (claim.deep, claim.text) for claim in CLAIMS}
+    first = [text[name] for name in page_writer.named(claimed)]
+    assert len(first) == len(set(first))
+    assert {text[name][1] for name in page_writer.named(otherwise)} <= {words for _, words in first}
+
+
+def test_the_page_opens_with_ten_lines_and_counts_its_own_rows():
+    opening = PAGE.partition("\n| ")[0]
+    assert re.findall(r"^(\d+)\. ", opening, re.MULTILINE) == [str(n) for n in range(1, 11)]
+    row = "| 3 | nine states | - | refuted | - | - | 9 | here |"
+    counted = page_writer.filled(f"5. 0 claims\n{row}\n{page_writer.OTHER}\n{row}", {}).splitlines()[0]
+    assert counted == "5. 1 claims: 1 refuted. Other readings of the same claims have 1 more verdicts."
+
+
 def test_the_stored_verdicts_are_of_todays_claims_and_have_their_words_and_readings():
     stored = [claim for path in page_writer.SOURCES for claim in json.loads(path.read_text(encoding="utf-8"))["claims"]]
     today = {claim.name: claim for claim in CLAIMS}
@@ -58,7 +76,7 @@ def test_the_stored_verdicts_are_of_todays_claims_and_have_their_words_and_readi
 
 
 def test_a_verdict_by_hand_is_overwritten():
-    row = "| HRM fails `hrm-fails-8` | - | reproduced, we think | - | - | 10 of 10 | here |"
+    row = "| 5.1 | HRM fails `hrm-fails-8` | - | reproduced, we think | - | - | 10 of 10 | here |"
     presets = {"tuned": "reproduced", "paper": "partly"}
     known = {"hrm-fails-8": {"text": "HRM fails", "reading": "", "verdict": "partly", "by_preset": presets}}
-    assert page_writer.filled(row, known) == "| HRM fails `hrm-fails-8` | - | partly | reproduced | partly | 10 of 10 | here |\n"
+    assert page_writer.filled(row, known) == "| 5.1 | HRM fails `hrm-fails-8` | - | partly | reproduced | partly | 10 of 10 | here |\n"
