@@ -2,7 +2,7 @@
 
 With the folder of an `errands reproduce` its report (figures, tables, verdicts) is first taken over into paper/results.
 A row of docs/claims.md has eight cells. Where it names a claim (`water-joint`), claim, reading, verdict and the verdicts under
-each preset are taken from claims.json in paper/results and paper/results/deep; section, deciding figure and evidence are the author's.
+each preset are taken from claims.json in paper/results and paper/results/deep; section, figure and evidence are the author's.
 Rows below OTHER are the same claims under other readings, and not counted as claims of their own.
 The tables of docs/results/tabular.md have a row for each method and preset, a column for each task of TASKS, and a heading that
 says which figure of summary.csv they show.

@@ -79,4 +79,5 @@ def test_a_verdict_by_hand_is_overwritten():
     row = "| 5.1 | HRM fails `hrm-fails-8` | - | reproduced, we think | - | - | 10 of 10 | here |"
     presets = {"tuned": "reproduced", "paper": "partly"}
     known = {"hrm-fails-8": {"text": "HRM fails", "reading": "", "verdict": "partly", "by_preset": presets}}
-    assert page_writer.filled(row, known) == "| 5.1 | HRM fails `hrm-fails-8` | - | partly | reproduced | partly | 10 of 10 | here |\n"
+    written = "| 5.1 | HRM fails `hrm-fails-8` | - | partly | reproduced | partly | 10 of 10 | here |\n"
+    assert page_writer.filled(row, known) == written
