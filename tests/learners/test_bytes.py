@@ -193,7 +193,7 @@ def test_what_is_learnt_does_not_depend_on_when_it_is_looked_at(
                 if piece == 1:
                     trained.evaluate()
         while not apart and trained.step < steps and not trained.finished:
-            together = trained.config.together
+            together = trained.config.step_multiple
             trained.advance(min(-(-piece // together) * together, steps - trained.step))
             if piece < steps and (piece > 1 or trained.step % 10 == 0):
                 trained.evaluate()

@@ -112,7 +112,7 @@ def _needs_corrections(task: Task) -> bool:
     if scout_tasks.shortest(task) > task.world.limit:
         return False
     plain = trained(task, config=QCoRMPlusConfig(corrections=False))
-    return trained(task).where[CORRECTED] > 0 and plain.evaluate().episode_length != scout_tasks.shortest(task)
+    return trained(task).position[CORRECTED] > 0 and plain.evaluate().episode_length != scout_tasks.shortest(task)
 
 
 @pytest.mark.parametrize("seed", [4, 7, 12, 29])

@@ -87,7 +87,7 @@ def test_lethal_cells_are_passed_at_99_percent_of_the_optimum_after_32000_steps(
 
 @pytest.mark.parametrize(("kind", "count"), [("delivery", 4), ("visit", 5), ("office", 3)])
 def test_stages_come_close_to_the_exact_values(kind: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(planner, "MOST_VALUES", 0)
+    monkeypatch.setattr(planner, "MAX_VALUES", 0)
     task = slippery(kind, count, 1)
     scout = explored(task, 10_000, 0)
     assert isinstance(scout.random_planner, StageValues)

@@ -48,7 +48,7 @@ def test_the_bound_is_exact_where_every_item_is_fetched_from_one_place() -> None
 def many(task: Task, monkeypatch: pytest.MonkeyPatch, steps: int = 2_000) -> Scout:
     """Scout made to believe that the agenda states are too many."""
     monkeypatch.setattr(machine, "FEW_STATES", 1)
-    monkeypatch.setattr(machine, "MOST_STATES", 1)
+    monkeypatch.setattr(machine, "MAX_STATES", 1)
     scout = Scout(task, ScoutConfig(kicks=300), 0)
     list(scout.train(steps))
     return scout

@@ -379,7 +379,7 @@ class Faulty(Corridor):
         ("raise", "the environment 'Faulty' in step 3 of an episode raised RuntimeError: gears stuck; .* resume"),
         ("hang", r"the environment 'Faulty' in step 3 of an episode took longer than 0\.2 seconds; .* step_seconds"),
         ("reward", "the environment 'Faulty' in step 3 of an episode gave reward = nan; give a finite number"),
-        ("exit", "the environment 'Faulty' in step 3 of an episode raised SystemExit: 3; mend"),
+        ("exit", "the environment 'Faulty' in step 3 of an episode raised SystemExit: 3; fix"),
         ("no reward", "in step 3 of an episode gave reward = None; give a finite number"),
         ("old", "in step 3 of an episode answered .* bool False, dict .*; give .observation, reward, terminated"),
         ("nothing", r"in step 3 of an episode answered \(None\); give .observation, reward, terminated"),

@@ -42,31 +42,31 @@ class Rates(NamedTuple):
 
 
 @hot
-def begin(world: WorldTable, machine: MachineTable, where: NDArray[np.int64], rng: np.random.Generator) -> None:
+def begin(world: WorldTable, machine: MachineTable, position: NDArray[np.int64], rng: np.random.Generator) -> None:
     """Put the agent at the start of an episode."""
-    where[STATE] = start(world, rng)
-    where[MACHINE] = machine.initial
-    where[TIME] = 0
+    position[STATE] = start(world, rng)
+    position[MACHINE] = machine.initial
+    position[TIME] = 0
 
 
 @hot
 def draw(
-    world: WorldTable, q: Floats, where: NDArray[np.int64], s: int, k: int, epsilon: float, rng: np.random.Generator
+    world: WorldTable, q: Floats, position: NDArray[np.int64], s: int, k: int, epsilon: float, rng: np.random.Generator
 ) -> None:
     """Draw the action of column k in state s and its outcome, once, even if the loop then stops to ask the host.
 
     So random numbers do not depend on stops: a loop that is called again finds ACTION and OUTCOME as they were drawn.
     """
-    if where[ACTION] < 0:
-        where[ACTION] = explore(q, s, k, epsilon, rng)
-        where[OUTCOME] = outcome(world, s, where[ACTION], rng)
+    if position[ACTION] < 0:
+        position[ACTION] = explore(q, s, k, epsilon, rng)
+        position[OUTCOME] = outcome(world, s, position[ACTION], rng)
 
 
 @hot
 def move(
     world: WorldTable,
     machine: MachineTable,
-    where: NDArray[np.int64],
+    position: NDArray[np.int64],
     s2: int,
     j: int,
     over: bool,
@@ -74,10 +74,10 @@ def move(
     rng: np.random.Generator,
 ) -> None:
     """Put the agent where the step has led, or at the start of the next episode."""
-    where[STATE], where[MACHINE] = s2, j
-    where[TIME] += 1
-    if over or where[TIME] >= limit:
-        begin(world, machine, where, rng)
+    position[STATE], position[MACHINE] = s2, j
+    position[TIME] += 1
+    if over or position[TIME] >= limit:
+        begin(world, machine, position, rng)
 
 
 @hot
@@ -85,7 +85,7 @@ def qrm_loop(
     world: WorldTable,
     machine: MachineTable,
     q: Floats,
-    where: NDArray[np.int64],
+    position: NDArray[np.int64],
     rates: Rates,
     step: int,
     count: int,
@@ -96,11 +96,11 @@ def qrm_loop(
     No steps at all begin an episode: compiling an entry of its own for `begin` would take half a second.
     """
     if count == 0:
-        begin(world, machine, where, rng)
+        begin(world, machine, position, rng)
     for done in range(count):
-        s, i = where[STATE], where[MACHINE]
-        draw(world, q, where, s, i, scheduled(rates.epsilon, step + done), rng)
-        a, o = where[ACTION], where[OUTCOME]
+        s, i = position[STATE], position[MACHINE]
+        draw(world, q, position, s, i, scheduled(rates.epsilon, step + done), rng)
+        a, o = position[ACTION], position[OUTCOME]
         label = world.label[s, a, o]
         s2 = world.next[s, a, o]
         if s2 == UNKNOWN:
@@ -109,13 +109,13 @@ def qrm_loop(
         if j == UNBORN:
             return done
         # From here on the step is taken: nothing may stop it half done.
-        where[ACTION] = -1
+        position[ACTION] = -1
         r = reward(world, machine.reward[i, label], machine.signal[i, label], s, a, o)
         over = machine.status[j] != RUNNING or world.ends[s, a, o]
         # The time limit is not in `over`: it cuts an episode short, and the value of what follows still counts.
         target = r if over else r + rates.gamma * best_value(q, s2, j)
         q[s, a, i] += rates.alpha * (target - q[s, a, i])
-        move(world, machine, where, s2, j, over, rates.limit, rng)
+        move(world, machine, position, s2, j, over, rates.limit, rng)
     return count
 
 

@@ -63,7 +63,7 @@ class LearnerConfig:
         self._at_least(1, "eval_every")
 
     @property
-    def together(self) -> int:
+    def step_multiple(self) -> int:
         """Training steps that are always taken at once: a run takes a multiple of them."""
         return 1
 

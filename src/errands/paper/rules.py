@@ -79,7 +79,7 @@ def each(what: str, tasks: Sequence[str], look: Look) -> Rule:
 def reaches_optimum(method: str, tasks: Sequence[str]) -> Rule:
     """The median curve comes to the optimum and stays there."""
 
-    def look(e: Evidence, preset: str, task: str) -> Check | None:
+    def optimum_reached(e: Evidence, preset: str, task: str) -> Check | None:
         at, curve = e.settled(task, method, preset, 0.0), e.curve(task, method, preset)
         if at is None or curve is None or curve.optimum is None:
             return None
@@ -87,38 +87,38 @@ def reaches_optimum(method: str, tasks: Sequence[str]) -> Rule:
         said = f"the median stays at the optimum from step {in_steps(at)}; {optimal} of {curve.seeds} seeds end optimal"
         return Check(at < NEVER, f"{task}: {said}")
 
-    return each(method, tasks, look)
+    return each(method, tasks, optimum_reached)
 
 
 def never_settles(method: str, tasks: Sequence[str]) -> Rule:
     """The median curve does not stay within 10 % of the optimum."""
 
-    def look(e: Evidence, preset: str, task: str) -> Check | None:
+    def never_settled(e: Evidence, preset: str, task: str) -> Check | None:
         at, last = e.settled(task, method, preset), e.final(task, method, preset)
         if at is None:
             return None
         said = f"{method} stays within 10 % from step {in_steps(at)}; final median {_length(last)}"
         return Check(at == NEVER, f"{task}: {said}")
 
-    return each(method, tasks, look)
+    return each(method, tasks, never_settled)
 
 
 def before(first: Sequence[str], second: Sequence[str], tasks: Sequence[str]) -> Rule:
     """The median of some methods stays near the optimum from an earlier step than that of any of the others."""
 
-    def look(e: Evidence, preset: str, task: str) -> Check | None:
+    def settled_before(e: Evidence, preset: str, task: str) -> Check | None:
         ours, theirs = _settled(e, preset, task, first), _settled(e, preset, task, second)
         if not ours or not theirs:
             return None
         return Check(min(ours.values()) < min(theirs.values()), f"{task}: {_listed({**ours, **theirs})}")
 
-    return each(", ".join((*first, *second)), tasks, look)
+    return each(", ".join((*first, *second)), tasks, settled_before)
 
 
 def fastest(methods: Sequence[str], tasks: Sequence[str]) -> Rule:
     """No other method of the paper stays near the optimum from an earlier step."""
 
-    def look(e: Evidence, preset: str, task: str) -> Check | None:
+    def settled_first(e: Evidence, preset: str, task: str) -> Check | None:
         settled = _settled(e, preset, task, PAPER)
         ours = [at for name, at in settled.items() if name in methods]
         if not ours or len(ours) == len(settled):
@@ -126,13 +126,13 @@ def fastest(methods: Sequence[str], tasks: Sequence[str]) -> Rule:
         # A tie is enough to be fastest, but not one of methods that all never settle.
         return Check(NEVER > min(ours) <= min(settled.values()), f"{task}: {_listed(settled)}")
 
-    return each(", ".join(methods), tasks, look)
+    return each(", ".join(methods), tasks, settled_first)
 
 
 def slowest(methods: Sequence[str], tasks: Sequence[str]) -> Rule:
     """No other method of the paper but DiRL stays near the optimum from a later step."""
 
-    def look(e: Evidence, preset: str, task: str) -> Check | None:
+    def settled_last(e: Evidence, preset: str, task: str) -> Check | None:
         settled = {name: at for name, at in _settled(e, preset, task, PAPER).items() if name != "dirl"}
         ours = [at for name, at in settled.items() if name in methods]
         others = [at for name, at in settled.items() if name not in methods]
@@ -140,7 +140,7 @@ def slowest(methods: Sequence[str], tasks: Sequence[str]) -> Rule:
             return None
         return Check(min(ours) >= max(others) and min(others) < NEVER, f"{task}: {_listed(settled)}")
 
-    return each(", ".join(methods), tasks, look)
+    return each(", ".join(methods), tasks, settled_last)
 
 
 def sooner(first: str, second: str, tasks: Sequence[str]) -> Rule:
@@ -154,14 +154,14 @@ def similar(first: str, second: str, tasks: Sequence[str]) -> Rule:
 
 
 def _nearing(first: str, second: str, tasks: Sequence[str], wanted: Callable[[float, float], bool]) -> Rule:
-    def look(e: Evidence, preset: str, task: str) -> Check | None:
+    def nearing(e: Evidence, preset: str, task: str) -> Check | None:
         a, b = e.near(task, first, preset), e.near(task, second, preset)
         if a is None or b is None:
             return None
         said = f"{task}: within 10 % after {in_steps(a)} ({first}) and {in_steps(b)} ({second})"
         return Check(None if a == b == NEVER else wanted(a, b), said)
 
-    return each(f"{first} and {second}", tasks, look)
+    return each(f"{first} and {second}", tasks, nearing)
 
 
 # Rules that compare methods with each other.
@@ -174,7 +174,7 @@ def ahead(first: str, others: Sequence[str], tasks: Sequence[str], within: int =
     the first does better is averaged over maps, and its interval is that of seeds drawn again within each map.
     """
 
-    def look(e: Evidence, preset: str, names: Sequence[str]) -> list[Check]:
+    def ahead_on_maps(e: Evidence, preset: str, names: Sequence[str]) -> list[Check]:
         pairs = {name: _progresses(e, names, first, name, preset, within) for name in others}
         if not any(pairs.values()):
             return []
@@ -196,13 +196,13 @@ def ahead(first: str, others: Sequence[str], tasks: Sequence[str], within: int =
         silent = [Check(None, f"{_task(names)}, {first} and {name}: {reason}") for name, reason in why.items()]
         return [_judged(list(chances.values()), max(ends.values()), text), *silent]
 
-    return _pooled(f"{first} and {', '.join(others)}", tasks, look)
+    return _pooled(f"{first} and {', '.join(others)}", tasks, ahead_on_maps)
 
 
 def shorter(first: str, second: str, tasks: Sequence[str]) -> Rule:
     """Seeds of the first end shorter than those of the second, at the last step that both took, averaged over maps."""
 
-    def look(e: Evidence, preset: str, names: Sequence[str]) -> list[Check]:
+    def shorter_on_maps(e: Evidence, preset: str, names: Sequence[str]) -> list[Check]:
         curves = [(task, e.curve(task, first, preset), e.curve(task, second, preset)) for task in names]
         pairs = [(task, *_ends(a, b)) for task, a, b in curves if a is not None and b is not None]
         if not pairs:
@@ -220,7 +220,7 @@ def shorter(first: str, second: str, tasks: Sequence[str]) -> Rule:
         known = all(a.optimum is not None for _, a, _ in curves if a is not None) and not any(map(by_networks, names))
         return [_judged([chance], LIMIT if known else end, text)]
 
-    return _pooled(f"{first} and {second}", tasks, look)
+    return _pooled(f"{first} and {second}", tasks, shorter_on_maps)
 
 
 def _pooled(what: str, tasks: Sequence[str], look: Callable[[Evidence, str, Sequence[str]], list[Check]]) -> Rule:
@@ -249,7 +249,7 @@ def _task(names: Sequence[str]) -> str:
 def sub_optimal(method: str, tasks: Sequence[str]) -> Rule:
     """The method succeeds, and is longer than the optimum; where that is not known, some other ends shorter."""
 
-    def look(e: Evidence, preset: str, task: str) -> Check | None:
+    def longer_than_optimum(e: Evidence, preset: str, task: str) -> Check | None:
         one = e.curve(task, method, preset)
         if one is None:
             return None
@@ -264,7 +264,7 @@ def sub_optimal(method: str, tasks: Sequence[str]) -> Rule:
         rivals = [(key[1], key[2], curve) for key, curve in e.curves.items() if key[0] == task and key[1] != method]
         return _longer(one, rivals) if rivals else None
 
-    return each(method, tasks, look)
+    return each(method, tasks, longer_than_optimum)
 
 
 def _longer(one: Curve, rivals: Sequence[tuple[str, str, Curve]]) -> Check:
@@ -282,7 +282,7 @@ def _longer(one: Curve, rivals: Sequence[tuple[str, str, Curve]]) -> Check:
 def succeeds(method: str, tasks: Sequence[str]) -> Rule:
     """More than half of the seeds end with success."""
 
-    def look(e: Evidence, preset: str, task: str) -> Check | None:
+    def succeeded(e: Evidence, preset: str, task: str) -> Check | None:
         curve = e.curve(task, method, preset)
         if curve is None:
             return None
@@ -290,13 +290,13 @@ def succeeds(method: str, tasks: Sequence[str]) -> Rule:
         # Too few steps show nothing against a method that had no time.
         return Check(good if good or curve.ends_last >= LIMIT else None, f"{task}: {method} {_solved(curve)}")
 
-    return each(method, tasks, look)
+    return each(method, tasks, succeeded)
 
 
 def fails(method: str, tasks: Sequence[str]) -> Rule:
     """Half of the seeds or more end without success, after the paper's steps or where another method succeeds."""
 
-    def look(e: Evidence, preset: str, task: str) -> Check | None:
+    def failed(e: Evidence, preset: str, task: str) -> Check | None:
         curve = e.curve(task, method, preset)
         if curve is None:
             return None
@@ -308,13 +308,13 @@ def fails(method: str, tasks: Sequence[str]) -> Rule:
         solved = any(_succeeds(_until(other, end)) for other in others if other.steps[0] <= end)
         return Check(True if solved or end >= LIMIT else None, text + ("" if solved else "; no other succeeds either"))
 
-    return each(method, tasks, look)
+    return each(method, tasks, failed)
 
 
 def only(method: str, others: Sequence[str], tasks: Sequence[str]) -> Rule:
     """More than half of the seeds of one method end with success, and of no other: one that does is enough against it."""
 
-    def look(e: Evidence, preset: str, task: str) -> Check | None:
+    def succeeded_alone(e: Evidence, preset: str, task: str) -> Check | None:
         one = e.curve(task, method, preset)
         rivals = {name: curve for name in others if (curve := e.curve(task, name, preset)) is not None}
         if one is None and not rivals:
@@ -328,7 +328,7 @@ def only(method: str, others: Sequence[str], tasks: Sequence[str]) -> Rule:
             return Check(None, f"{text}; too little was run to tell")
         return Check(_succeeds(one), text)
 
-    return each(method, tasks, look)
+    return each(method, tasks, succeeded_alone)
 
 
 # Rules about time, memory and exact computations.

@@ -35,7 +35,8 @@ def carried(run: Run, task: Task, seed: int, request: Request | None = None) -> 
         raise StoreError("this run has no learner in it; open it from its folder with errands.open")
     if not run.trained.fits(task.world):
         raise TaskError(f"'{run.task.name}' was learnt in another world than that of '{task.name}'; start from a run in its world")
-    request = request or Request.of(task, run.learner, run.machine, steps=run.config.together, seeds=(seed,), config=run.config)
+    least = run.config.step_multiple
+    request = request or Request.of(task, run.learner, run.machine, steps=least, seeds=(seed,), config=run.config)
     taken = run.trained.carry(task, request.config, seed)
     taken.learner.stopwatch = Stopwatch()
     judged = judge(taken.learner, request, (taken.learner.measure(),), 0.0, best_length(task))

@@ -160,8 +160,8 @@ def for_steps(steps: int, config: LearnerConfig | None = None) -> int:
     if not 1 <= steps < 2**53:
         wanted = "train for at least 1 step" if steps < 1 else "at most 2^53 - 1 can be counted"
         raise ConfigError(f"steps is {steps}; {wanted}")
-    if config is not None and steps % config.together:
-        each = config.together
+    if config is not None and steps % config.step_multiple:
+        each = config.step_multiple
         raise ConfigError(
             f"{steps} steps cannot be shared by {each} environments; let steps be a multiple of envs, such as "
             f"{-(-int(steps) // each) * each}"

@@ -101,7 +101,7 @@ def finite(observation: Any) -> Row:
     good = np.isfinite(row)
     if not good.all():
         entry = int(np.argwhere(~good)[0][-1])
-        raise TaskError(f"entry {entry} of an observation is not a finite number; mend the environment")
+        raise TaskError(f"entry {entry} of an observation is not a finite number; fix the environment")
     return row
 
 

@@ -74,7 +74,7 @@ def test_an_environment_that_reports_no_numbers_stops_the_run(line):
     task = line(broken=True)
     envs = host_envs_of(machine_arrays(task), (0,))
     envs.reset()
-    with pytest.raises(TaskError, match="observed nan as entry 0; mend it"):
+    with pytest.raises(TaskError, match="observed nan as entry 0; fix it"):
         envs.step(np.zeros((1, 1), np.float32))
 
 

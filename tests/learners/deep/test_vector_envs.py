@@ -128,7 +128,7 @@ def test_what_cannot_be_shared_by_the_environments_is_refused_before_a_step_is_t
 def test_an_environment_at_fault_stops_the_run_in_one_sentence(line, vector, capfd):
     envs = host_envs_of(machine_arrays(line(broken=True)), (0,), 2, vector == "async")
     envs.reset()
-    with pytest.raises(TaskError, match="observed nan as entry 0; mend it"):
+    with pytest.raises(TaskError, match="observed nan as entry 0; fix it"):
         envs.step(np.zeros((2, 1), np.float32))
     envs.close()
     assert "Traceback" not in capfd.readouterr().err

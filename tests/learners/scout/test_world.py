@@ -15,7 +15,7 @@ from errands.learners.scout.kernel import explore as ex
 from errands.learners.scout.machine import Lowering
 from errands.learners.scout.settings import ScoutConfig
 from errands.learners.scout.tabular import Scout, new_agent, new_known
-from errands.learners.scout.world import NEWS, EnvSampler, Outing, TableSampler, make_sampler
+from errands.learners.scout.world import UNSEEN, EnvSampler, Outing, TableSampler, make_sampler
 from errands.tasks import Task, load
 from errands.tasks.phrases import sequence
 from errands.worlds.base import Described
@@ -63,9 +63,9 @@ def test_a_feature_set_that_is_new_stops_it_and_nothing_is_lost() -> None:
     sampler = EnvSampler(LAKE, 0)
     trip = outing(sampler, [set()], 400)
     taken, why = sampler.explore(trip)
-    assert why == NEWS
-    assert sampler.news is not None
-    assert sampler.news.features in ({"corner"}, {"goal"})
+    assert why == UNSEEN
+    assert sampler.pending_observation is not None
+    assert sampler.pending_observation.features in ({"corner"}, {"goal"})
     assert int(trip.known.tried.sum()) == taken
 
 

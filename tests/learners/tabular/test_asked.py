@@ -42,7 +42,7 @@ def test_a_run_with_a_fickle_passenger_is_resumed_to_the_byte(name: str) -> None
     assert after.keys() == wanted.keys()
     for key, array in wanted.items():
         assert np.array_equal(after[key], array), key
-    assert before["where"][2] > 0, "it was not in the middle of an episode"
+    assert before["position"][2] > 0, "it was not in the middle of an episode"
 
 
 def test_an_environment_that_cannot_be_put_back_starts_a_new_episode_and_says_so() -> None:

@@ -113,7 +113,7 @@ def test_the_table_ends_at_the_optimal_values(kind: str) -> None:
 def test_one_step_teaches_all_states_at_once() -> None:
     """The first step onto q pays in the state in which only q remains, though the agent was never in it."""
     learner = CRM(drawn(), QRMConfig(alpha=1.0, epsilon=1.0, gamma=GAMMA), 0)
-    while int(learner.where[0]) != 4:
+    while int(learner.position[0]) != 4:
         learner.advance(1)
     only_q = learner.enumerated.index[(0, 0b10)]  # type: ignore[index]
     assert learner.q[3, 1, only_q] == 1.0

@@ -39,7 +39,7 @@ def test_crm_leaves_out_only_steps_that_change_nothing(name: str, alpha: float) 
     thorough.advance(300_000)
     assert (quick.settled.at >= 0).any()
     assert np.array_equal(quick.q, thorough.q)
-    assert np.array_equal(quick.where, thorough.where)
+    assert np.array_equal(quick.position, thorough.position)
 
 
 @pytest.mark.parametrize("name", ["figure-1", "delivery-3", "visit-4"])

@@ -220,11 +220,11 @@ class TabularEdges:
         world, machine, config = self._from(starts), self.machine(edge), self.config
         states, actions, _ = world.next.shape
         q = np.full((states, actions, 1), config.q_init)
-        where = np.zeros(FIELDS, np.int64)
-        where[ACTION] = -1
+        position = np.zeros(FIELDS, np.int64)
+        position[ACTION] = -1
         rates = Rates(config.alpha, config.gamma, Schedule.of(config.epsilon).line, config.edge_limit)
         for count in (0, steps):  # the first begins an episode
-            qrm_loop(world, machine, q, where, rates, 0, count, rng)
+            qrm_loop(world, machine, q, position, rates, 0, count, rng)
         learnt: Learnt = q[:, :, 0].argmax(axis=1).astype(action_type(actions))
         return learnt
 

@@ -178,9 +178,9 @@ class TabularLearner(Learner):
     def __init__(self, task: Task, config: LearnerConfig, seed: int, fields: int) -> None:
         super().__init__(task, config, seed)
         self.world = world_of(task, seed)
-        self.where = np.zeros(fields, np.int64)
+        self.position = np.zeros(fields, np.int64)
         """Where the agent is: the kernels' own record; kernels/stepping.py has its layout."""
-        self.where[ACTION] = -1
+        self.position[ACTION] = -1
 
     @abstractmethod
     def loop(self, count: int) -> int:
@@ -211,19 +211,19 @@ class TabularLearner(Learner):
                 asked.forget()
                 # The kernel has begun a new episode in the table's old start; the environment decides where it really
                 # begins.
-                if self.where[TIME] == 0:
-                    self.where[STATE] = asked.reset()
+                if self.position[TIME] == 0:
+                    self.position[STATE] = asked.reset()
             elif done < wanted:
                 self._supply(asked)
 
     def _supply(self, asked: SteppedWorld | None) -> None:
-        s, a = int(self.where[STATE]), int(self.where[ACTION])
+        s, a = int(self.position[STATE]), int(self.position[ACTION])
         if asked is not None and a >= 0 and asked.table.next[s, a, 0] == UNKNOWN:
             if asked.ask(s, a):
                 self.relabel()
             if asked.truncated:
                 # A truncation by the environment becomes the time limit of the kernel, which bootstraps through it.
-                self.where[TIME] = self.world.limit - 1
+                self.position[TIME] = self.world.limit - 1
         else:
             self.supply()
 
@@ -246,16 +246,16 @@ class TabularLearner(Learner):
     def state(self) -> State:
         """The learner's own arrays, not copied: its position and its tables."""
 
-    def position(self, counts: Mapping[int, int], low: Mapping[int, int] | None = None, acting: bool = False) -> StateArray:
-        """The record `where`: how many values each field can have, and the least of a field where that is not 0."""
+    def position_form(self, counts: Mapping[int, int], low: Mapping[int, int] | None = None, acting: bool = False) -> StateArray:
+        """The record `position`: how many values each field can have, and the least of a field where that is not 0."""
         table = self.world.table
         shared = {STATE: self.world.states, TIME: self.world.limit, ACTION: self.world.actions, OUTCOME: table.next.shape[2]}
-        least, most = np.zeros(len(self.where), np.int64), np.full(len(self.where), MAX_COUNT, np.int64)
+        least, most = np.zeros(len(self.position), np.int64), np.full(len(self.position), MAX_COUNT, np.int64)
         for field, count in {**shared, **counts}.items():
             most[field] = count - 1
         for field, value in {ACTION: -1, **(low or {})}.items():
             least[field] = value
-        return kept(self.where, "where the agent is, by the kernel's fields", least, most, acting=acting)
+        return kept(self.position, "where the agent is, by the kernel's fields", least, most, acting=acting)
 
     def _everything(self) -> State:
         counts = np.array([self.step, self.evaluation_steps], np.int64)
@@ -293,7 +293,7 @@ class TabularLearner(Learner):
         # An environment that cannot go on where it was starts a new episode, and says so.
         if isinstance(self.world, SteppedWorld) and not self.world.restore(saved["env"]):
             self.world.reset(self.seed)
-            self.where[ACTION] = -1
+            self.position[ACTION] = -1
             self.begin()
 
     def load_arrays(self, saved: Saved, lengths: Mapping[str, int]) -> None:

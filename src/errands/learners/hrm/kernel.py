@@ -193,7 +193,7 @@ def pick(controller: Floats, s: int, first: int, last: int, epsilon: float, rng:
 
 @hot
 def settle(
-    options: Options, values: OptionValues, rates: OptionRates, where: NDArray[np.int64], s2: int, j: int, over: bool
+    options: Options, values: OptionValues, rates: OptionRates, position: NDArray[np.int64], s2: int, j: int, over: bool
 ) -> None:
     """End the option in hand: one SMDP update of the controller."""
     # gain[1] is gamma ** SINCE: the discount of an option that took SINCE steps.
@@ -203,9 +203,9 @@ def settle(
         first, last = options.first[j], options.first[j + 1]
         if last > first:
             target += values.gain[1] * values.controller[s2, foremost(values.controller, s2, first, last)]
-    e, s = where[OPTION], where[FROM]
+    e, s = position[OPTION], position[FROM]
     values.controller[s, e] += rates.alpha_controller * (target - values.controller[s, e])
-    where[OPTION] = -1
+    position[OPTION] = -1
 
 
 @hot
@@ -216,7 +216,7 @@ def hrm_loop(
     options: Options,
     values: OptionValues,
     settled: Settled,
-    where: NDArray[np.int64],
+    position: NDArray[np.int64],
     rates: OptionRates,
     step: int,
     count: int,
@@ -224,42 +224,42 @@ def hrm_loop(
 ) -> int:
     """Train for `count` steps after `step`, or until an outcome is missing; returns the steps taken; 0 begins an episode."""
     if count == 0:
-        begin(world, machine, where, rng)
+        begin(world, machine, position, rng)
     for done in range(count):
-        s, i = where[STATE], where[MACHINE]
+        s, i = position[STATE], position[MACHINE]
         first, last = options.first[i], options.first[i + 1]
-        # The draws are option, action, outcome, in this order; a stop in between finds them in `where`.
-        if where[OPTION] < 0 and last > first:
-            where[OPTION] = pick(values.controller, s, first, last, rates.epsilon_controller, rng)
-            where[FROM], where[SINCE] = s, 0
+        # The draws are option, action, outcome, in this order; a stop in between finds them in `position`.
+        if position[OPTION] < 0 and last > first:
+            position[OPTION] = pick(values.controller, s, first, last, rates.epsilon_controller, rng)
+            position[FROM], position[SINCE] = s, 0
             values.gain[0], values.gain[1] = 0.0, 1.0
-        if where[ACTION] < 0:
+        if position[ACTION] < 0:
             if last > first:
-                where[ACTION] = explore(values.q, s, where[OPTION], scheduled(rates.epsilon, step + done), rng)
+                position[ACTION] = explore(values.q, s, position[OPTION], scheduled(rates.epsilon, step + done), rng)
             else:
-                where[ACTION] = min(int(rng.random() * world.next.shape[1]), world.next.shape[1] - 1)
-            where[OUTCOME] = outcome(world, s, where[ACTION], rng)
-        a, o = where[ACTION], where[OUTCOME]
+                position[ACTION] = min(int(rng.random() * world.next.shape[1]), world.next.shape[1] - 1)
+            position[OUTCOME] = outcome(world, s, position[ACTION], rng)
+        a, o = position[ACTION], position[OUTCOME]
         label, s2, ends = world.label[s, a, o], world.next[s, a, o], world.ends[s, a, o]
         # Nothing is learnt yet and ACTION stays: the host fills in the outcome and calls again.
         if s2 == UNKNOWN:
             return done
-        where[ACTION] = -1
+        position[ACTION] = -1
         # All options learn from the step, whichever was in hand; only the controller asks which it was.
         hrm_learn(world, alive, options, values, settled, rates, s, a, o, i)
         j = machine.next[i, label]
         values.gain[0] += values.gain[1] * reward(world, machine.reward[i, label], machine.signal[i, label], s, a, o)
         values.gain[1] *= rates.gamma
-        where[SINCE] += 1
-        where[TIME] += 1
+        position[SINCE] += 1
+        position[TIME] += 1
         over = ends or machine.status[j] != RUNNING
-        late = where[TIME] >= rates.limit
-        if where[OPTION] >= 0 and (over or late or j != i or where[SINCE] >= rates.option_limit):
-            settle(options, values, rates, where, s2, j, over)
-        where[STATE], where[MACHINE] = s2, j
+        late = position[TIME] >= rates.limit
+        if position[OPTION] >= 0 and (over or late or j != i or position[SINCE] >= rates.option_limit):
+            settle(options, values, rates, position, s2, j, over)
+        position[STATE], position[MACHINE] = s2, j
         # OPTION is -1 by now: what ends an episode also ends the option in hand.
         if over or late:
-            begin(world, machine, where, rng)
+            begin(world, machine, position, rng)
     return count
 
 

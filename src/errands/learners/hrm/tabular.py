@@ -113,13 +113,13 @@ class HRM(CounterfactualLearner):
     def begin(self) -> None:
         """Put the agent at the start of an episode."""
         # No option is carried over a reset.
-        self.where[OPTION] = -1
+        self.position[OPTION] = -1
         self.loop(0)
 
     def loop(self, count: int) -> int:
         """Run the compiled loop."""
         model = (self.world.table, self.machine, self.alive, self.options)
-        return int(self.train_loop(*model, self.values, self.settled, self.where, self.rates, self.step, count, self.rng))
+        return int(self.train_loop(*model, self.values, self.settled, self.position, self.rates, self.step, count, self.rng))
 
     def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
         """One compiled greedy episode."""
@@ -159,5 +159,5 @@ class HRM(CounterfactualLearner):
             "controller": "values by world state and option",
             "gain": "discounted reward of the option in hand, and the discount so far",
         }
-        where = self.position({MACHINE: len(self.enumerated), OPTION: edges, FROM: self.world.states}, low={OPTION: -1})
-        return {"where": where, **{name: kept(getattr(values, name), text, -FINITE, FINITE) for name, text in about.items()}}
+        position = self.position_form({MACHINE: len(self.enumerated), OPTION: edges, FROM: self.world.states}, low={OPTION: -1})
+        return {"position": position, **{name: kept(getattr(values, name), text, -FINITE, FINITE) for name, text in about.items()}}

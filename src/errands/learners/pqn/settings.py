@@ -52,13 +52,13 @@ class PQNConfig(EngineConfig):
         self._positive("epsilon_low")
         if self.epsilon_high < self.epsilon_low:
             raise ConfigError(f"epsilon_high is {self.epsilon_high}; it must be at least epsilon_low, {self.epsilon_low}")
-        if self.together % self.minibatches:
-            raise ConfigError(f"minibatches is {self.minibatches}; it must divide envs x rollout, {self.together}")
-        if self.eval_every % self.together:
-            raise ConfigError(f"eval_every is {self.eval_every}; it must be a multiple of envs x rollout, {self.together}")
+        if self.step_multiple % self.minibatches:
+            raise ConfigError(f"minibatches is {self.minibatches}; it must divide envs x rollout, {self.step_multiple}")
+        if self.eval_every % self.step_multiple:
+            raise ConfigError(f"eval_every is {self.eval_every}; it must be a multiple of envs x rollout, {self.step_multiple}")
 
     @property
-    def together(self) -> int:
+    def step_multiple(self) -> int:
         """A rollout of every environment."""
         return self.envs * self.rollout
 

@@ -196,7 +196,7 @@ class Copies:
         goal = self.returns(trained.weights, rollout)
         parts = (rollout.observation, rollout.action, rollout.state, goal)
         rows = tuple(part.reshape(-1, *part.shape[2:]) for part in parts)
-        alpha = Schedule.of(c.alpha, "alpha").at((number * c.together).astype(jnp.float32), jnp.clip)
+        alpha = Schedule.of(c.alpha, "alpha").at((number * c.step_multiple).astype(jnp.float32), jnp.clip)
         return one_pass(self.loss, trained, rows, second, c.minibatches, alpha, c.average)[0], lanes
 
 
@@ -212,7 +212,7 @@ class CopiesTeam(OnDevice):
     def advance(self, count: int) -> None:
         """Take `count` training steps with every seed."""
         (where,) = self._state.step.devices()
-        passes = jnp.int32(count // self.copies.config.together)
+        passes = jnp.int32(count // self.copies.config.step_multiple)
         self._state = _advance(self.copies, where.platform != "cpu", self._state, passes)
 
 
@@ -226,7 +226,7 @@ def _first(copies: Copies, keys: Array) -> TeamOfCopies:
 
 @partial(jax.jit, static_argnums=(0, 1), donate_argnums=2)
 def _advance(copies: Copies, together: bool, team: TeamOfCopies, passes: Int[Array, ""]) -> TeamOfCopies:
-    number = team.step // copies.config.together
+    number = team.step // copies.config.step_multiple
 
     def one(seed: tuple[Array, Layers, Any, Lanes]) -> tuple[TrainedWeights, Lanes]:
         key, average, (weights, mean, square, updates), lanes = seed
@@ -240,7 +240,7 @@ def _advance(copies: Copies, together: bool, team: TeamOfCopies, passes: Int[Arr
     # One after the other a processor is twice as quick, whose products of stacked matrices are slow.
     trained, (worlds, places) = jax.vmap(one)(seeds) if together else jax.lax.map(one, seeds)
     training = (trained.weights, trained.mean, trained.square, trained.updates)
-    step = team.step + passes * copies.config.together
+    step = team.step + passes * copies.config.step_multiple
     return TeamOfCopies(AgentState(trained.target, ()), training, places, worlds, team.keys, step)
 
 

@@ -101,7 +101,7 @@ def empty(capacity: int) -> StepsToGo:
 
 NUMERIC = MACHINE
 CHOICE, EXPLOITED, ENTERED, OPEN, GROUNDED, PASSED, CLEAN, CHOICES, STEP, FIELDS = range(SHARED, SHARED + 10)
-"""Behind the shared fields of `where`, of which MACHINE is the numeric state u:
+"""Behind the shared fields of `position`, of which MACHINE is the numeric state u:
 
 CHOICE     the objective pursued, -1 where none is chosen yet       EXPLOITED  whether the choice was greedy
 ENTERED    TIME at which the present coupled states were entered    OPEN       how many entries of `open` count
@@ -149,11 +149,11 @@ class CoupledValues(NamedTuple):
     """[1] running K_mi."""
     best_duration: Floats
     """[K] running K_op of each objective."""
-    where: NDArray[np.int64]
+    position: NDArray[np.int64]
     mask: Masks
     """[1] remaining subtasks."""
     open: Ints
-    """[K] the objectives of the coupled states occupied now: the first where[OPEN]."""
+    """[K] the objectives of the coupled states occupied now: the first position[OPEN]."""
     # `ground` and `passed` grow together, a row of each for every completion.
     ground: NDArray[np.int64]
     """[limit, 5] grounding transitions of the episode: s, a, objective, duration, exploited."""
@@ -188,37 +188,37 @@ def enlist_bits(machine: AgendaTable, values: CoupledValues, bits: np.uint64, co
 @hot
 def occupy(machine: AgendaTable, values: CoupledValues) -> None:
     """List the objectives of all coupled states of the current agenda state."""
-    where = values.where
-    u, mask = where[NUMERIC], values.mask[0]
+    position = values.position
+    u, mask = position[NUMERIC], values.mask[0]
     # Subtasks by bit, then Boolean objectives: where nothing is known evaluations take the first of them.
     count = enlist_bits(machine, values, open_subtasks(machine, u, mask), 0)
     row = standing(machine, u, mask)
     for at in range(machine.alternative_first[row], machine.alternative_first[row + 1]):
         count = enlist(values, machine.alternatives[at], count)
-    where[OPEN] = count
-    where[CHOICE] = -1
-    where[ENTERED] = where[TIME]
+    position[OPEN] = count
+    position[CHOICE] = -1
+    position[ENTERED] = position[TIME]
 
 
 @hot
 def begin(world: WorldTable, machine: AgendaTable, values: CoupledValues, rng: np.random.Generator) -> None:
     """Put the agent at the start of an episode."""
-    where = values.where
-    where[STATE] = start(world, rng)
-    where[NUMERIC] = machine.initial
+    position = values.position
+    position[STATE] = start(world, rng)
+    position[NUMERIC] = machine.initial
     values.mask[0] = machine.full
-    where[TIME] = where[GROUNDED] = where[PASSED] = 0
-    where[CLEAN] = 1
+    position[TIME] = position[GROUNDED] = position[PASSED] = 0
+    position[CLEAN] = 1
     occupy(machine, values)
 
 
 @hot
 def lowest(table: StepsToGo, values: CoupledValues) -> int:
     """The place in `open` of the coupled state with the fewest steps to go; -1 when none is known."""
-    where, mask, width = values.where, values.mask[0], values.best_duration.shape[0]
+    position, mask, width = values.position, values.mask[0], values.best_duration.shape[0]
     best, fewest = -1, np.inf
-    for i in range(where[OPEN]):
-        at = slot(table, mask, where[NUMERIC] * width + values.open[i])
+    for i in range(position[OPEN]):
+        at = slot(table, mask, position[NUMERIC] * width + values.open[i])
         # A free slot is a state never passed; infinite steps to go are never below `fewest`, so these are left out too.
         if table.key[at] >= 0 and table.eta[at] < fewest:
             best, fewest = i, table.eta[at]
@@ -228,26 +228,26 @@ def lowest(table: StepsToGo, values: CoupledValues) -> int:
 @hot
 def choose(table: StepsToGo, values: CoupledValues, rates: Coefficients, rng: np.random.Generator) -> None:
     """Choose the objective: the fewest steps to go, or with probability xi another, unused ones first."""
-    where, mask, width = values.where, values.mask[0], values.best_duration.shape[0]
-    count = where[OPEN]
-    pick, where[EXPLOITED] = 0, 1
+    position, mask, width = values.position, values.mask[0], values.best_duration.shape[0]
+    count = position[OPEN]
+    pick, position[EXPLOITED] = 0, 1
     # A single objective is no choice: nothing is drawn, xi does not fall, and the episode stays clean.
     if count > 1:
-        xi = scheduled(rates.xi, where[STEP] if rates.xi_per_step else where[CHOICES])
-        where[CHOICES] += 1
+        xi = scheduled(rates.xi, position[STEP] if rates.xi_per_step else position[CHOICES])
+        position[CHOICES] += 1
         x = rng.random()
         if x < xi:
-            where[EXPLOITED] = where[CLEAN] = 0
+            position[EXPLOITED] = position[CLEAN] = 0
             unused = 0
             for i in range(count):
-                at = slot(table, mask, where[NUMERIC] * width + values.open[i])
+                at = slot(table, mask, position[NUMERIC] * width + values.open[i])
                 unused += table.key[at] < 0 or table.used[at] == 0
             among = unused if unused > 0 else count
             # x / xi is uniform again; `pick` counts among the unused ones first and is then made a place in `open`.
             pick = min(int(x / xi * among), among - 1)
             if among < count:
                 for i in range(count):
-                    at = slot(table, mask, where[NUMERIC] * width + values.open[i])
+                    at = slot(table, mask, position[NUMERIC] * width + values.open[i])
                     if table.key[at] < 0 or table.used[at] == 0:
                         if pick == 0:
                             pick = i
@@ -258,21 +258,21 @@ def choose(table: StepsToGo, values: CoupledValues, rates: Coefficients, rng: np
             # No open state has led to the goal yet. Any will do, and it still counts as exploitation.
             if pick < 0:
                 pick = min(int((x - xi) / (1.0 - xi) * count), count - 1)
-    where[CHOICE] = values.open[pick]
-    table.used[insert(table, mask, where[NUMERIC] * width + where[CHOICE])] += 1
+    position[CHOICE] = values.open[pick]
+    table.used[insert(table, mask, position[NUMERIC] * width + position[CHOICE])] += 1
 
 
 @hot
 def act(values: CoupledValues, table: StepsToGo, rates: Coefficients, rng: np.random.Generator) -> int:
     """The next training action: epsilon-greedy in the low-level policy of the chosen objective."""
-    where = values.where
-    epsilon = scheduled(rates.epsilon, where[STEP])
+    position = values.position
+    epsilon = scheduled(rates.epsilon, position[STEP])
     # No objective is open here, so there is no policy to follow.
-    if where[OPEN] == 0:
+    if position[OPEN] == 0:
         return min(int(rng.random() * values.q.shape[1]), values.q.shape[1] - 1)
-    if where[CHOICE] < 0:
+    if position[CHOICE] < 0:
         choose(table, values, rates, rng)
-    return explore(values.q, where[STATE], where[CHOICE], epsilon, rng)
+    return explore(values.q, position[STATE], position[CHOICE], epsilon, rng)
 
 
 @hot
@@ -300,11 +300,11 @@ def final_reward(values: CoupledValues, rates: Coefficients, k: int, duration: i
 @hot
 def finish(values: CoupledValues, table: StepsToGo, rates: Coefficients, success: bool) -> None:
     """The end of an episode: steps to go, the running estimates, and the replay of grounding transitions."""
-    where, length = values.where, values.where[TIME]
+    position, length = values.position, values.position[TIME]
     # The order matters: K_mi hears of this episode before its transitions are rewarded against it,
     # K_op of each objective only after its own transition has been.
     if success:
-        for i in range(where[PASSED]):
+        for i in range(position[PASSED]):
             at = insert(table, values.passed_mask[i], values.passed[i, 0])
             togo = float(length - values.passed[i, 1])
             # The first estimate is taken whole: there is no average with infinity.
@@ -313,18 +313,18 @@ def finish(values: CoupledValues, table: StepsToGo, rates: Coefficients, success
             else:
                 table.eta[at] += rates.alpha_eta * (togo - table.eta[at])
         # K_mi only falls, and only by episodes without exploration of the order (proof of Theorem 1, part 2).
-        if where[CLEAN] == 1 and length <= values.shortest_episode[0]:
+        if position[CLEAN] == 1 and length <= values.shortest_episode[0]:
             if values.shortest_episode[0] == np.inf:
                 values.shortest_episode[0] = length
             else:
                 values.shortest_episode[0] += rates.alpha_k * (length - values.shortest_episode[0])
     elif not rates.replay_failed:
         return
-    for i in range(where[GROUNDED]):
+    for i in range(position[GROUNDED]):
         s, a, k = values.ground[i, 0], values.ground[i, 1], values.ground[i, 2]
         duration, exploited = values.ground[i, 3], values.ground[i, 4]
         # EXPLOITED is of the choice in hand, also for an objective that was completed by accident on the way.
-        gate = rates.replay == EVERY or (exploited == 1 and (rates.replay == CHOSEN or where[CLEAN] == 1))
+        gate = rates.replay == EVERY or (exploited == 1 and (rates.replay == CHOSEN or position[CLEAN] == 1))
         if gate:
             pull(values.q, values.v, s, a, k, final_reward(values, rates, k, duration, length), rates.alpha)
         if exploited == 1 and success:
@@ -337,25 +337,25 @@ def finish(values: CoupledValues, table: StepsToGo, rates: Coefficients, success
 @hot
 def remaining(machine: AgendaTable, values: CoupledValues) -> int:
     """List the other remaining subtasks behind the open objectives; returns the length of the list."""
-    # Written behind where[OPEN], which stays: they learn in this step but are not occupied.
-    others = values.mask[0] & ~machine.active[values.where[NUMERIC]]
-    return enlist_bits(machine, values, others, values.where[OPEN])
+    # Written behind position[OPEN], which stays: they learn in this step but are not occupied.
+    others = values.mask[0] & ~machine.active[values.position[NUMERIC]]
+    return enlist_bits(machine, values, others, values.position[OPEN])
 
 
 @hot
 def ground(values: CoupledValues, s: int, a: int, k: int) -> None:
     """Note that a step completed the open objective k: it is learnt, and its steps to go, when the episode has ended."""
-    where, at = values.where, values.where[GROUNDED]
+    position, at = values.position, values.position[GROUNDED]
     if at >= values.ground.shape[0]:
         return
     # TIME already counts this step; NUMERIC and mask are still those of the coupled state that is left.
     values.ground[at, 0], values.ground[at, 1], values.ground[at, 2] = s, a, k
-    values.ground[at, 3], values.ground[at, 4] = where[TIME] - where[ENTERED], where[EXPLOITED]
-    where[GROUNDED] += 1
-    left = where[PASSED]
-    values.passed[left, 0] = where[NUMERIC] * values.best_duration.shape[0] + k
-    values.passed[left, 1], values.passed_mask[left] = where[ENTERED], values.mask[0]
-    where[PASSED] += 1
+    values.ground[at, 3], values.ground[at, 4] = position[TIME] - position[ENTERED], position[EXPLOITED]
+    position[GROUNDED] += 1
+    left = position[PASSED]
+    values.passed[left, 0] = position[NUMERIC] * values.best_duration.shape[0] + k
+    values.passed[left, 1], values.passed_mask[left] = position[ENTERED], values.mask[0]
+    position[PASSED] += 1
 
 
 @hot
@@ -369,8 +369,8 @@ def learn(
     o: int,
 ) -> bool:
     """Learn from one world step and move on; True when the episode is over."""
-    where = values.where
-    s, u, mask = where[STATE], where[NUMERIC], values.mask[0]
+    position = values.position
+    s, u, mask = position[STATE], position[NUMERIC], values.mask[0]
     s2, ends = world.next[s, a, o], world.ends[s, a, o]
     entry, mask2, completed = advance(machine, u, mask, world.label[s, a, o])
     u2 = machine.next[entry]
@@ -383,24 +383,24 @@ def learn(
         r = reward(world, machine.reward[entry], machine.signal[entry], s, a, o)
     # After a failure nothing follows: every target is then the step's reward alone.
     q, v, gamma = values.q, values.v, 0.0 if failed else rates.gamma
-    where[TIME] += 1
-    where[STEP] += 1
+    position[TIME] += 1
+    position[STEP] += 1
     # Lifted update (paper, Section 4): all that were not completed learn at once. The time limit is no end for them.
-    lifted = remaining(machine, values) if rates.lift_remaining else where[OPEN]
+    lifted = remaining(machine, values) if rates.lift_remaining else position[OPEN]
     if finished and not failed:
         for i in range(lifted):
             k = values.open[i]
             if not completes(machine, entry, completed, k):
                 pull(q, v, s, a, k, r + gamma * v[s2, k], rates.alpha)
             # The objectives behind OPEN are not coupled states of this agenda state, so they have nothing to ground.
-            elif i < where[OPEN]:
+            elif i < position[OPEN]:
                 ground(values, s, a, k)
     else:
         for i in range(lifted):
             k = values.open[i]
             pull(q, v, s, a, k, r + gamma * v[s2, k], rates.alpha)
-    where[STATE], where[NUMERIC], values.mask[0] = s2, u2, mask2
-    if failed or machine.status[u2] != RUNNING or where[TIME] >= rates.limit:
+    position[STATE], position[NUMERIC], values.mask[0] = s2, u2, mask2
+    if failed or machine.status[u2] != RUNNING or position[TIME] >= rates.limit:
         finish(values, table, rates, machine.status[u2] == SUCCESS)
         return True
     if moved:
@@ -419,22 +419,22 @@ def qcorm_loop(
     rng: np.random.Generator,
 ) -> int:
     """Train for `count` steps, or until the table is too full or an outcome missing; returns those taken; 0 begins an episode."""
-    where = values.where
+    position = values.position
     if count == 0:
         begin(world, machine, values, rng)
     for done in range(count):
         # Half full at most, counting what `finish` may insert (PASSED), what `choose` may, and what this step may pass.
         # Asked before anything is drawn, so that a stop for a larger table changes no random number.
-        if 2 * (table.size[0] + where[PASSED] + 2) > table.key.shape[0]:
+        if 2 * (table.size[0] + position[PASSED] + 2) > table.key.shape[0]:
             return done
-        s = where[STATE]
-        if where[ACTION] < 0:
-            where[ACTION] = act(values, table, rates, rng)
-            where[OUTCOME] = outcome(world, s, where[ACTION], rng)
-        a, o = where[ACTION], where[OUTCOME]
+        s = position[STATE]
+        if position[ACTION] < 0:
+            position[ACTION] = act(values, table, rates, rng)
+            position[OUTCOME] = outcome(world, s, position[ACTION], rng)
+        a, o = position[ACTION], position[OUTCOME]
         if world.next[s, a, o] == UNKNOWN:
             return done
-        where[ACTION] = -1
+        position[ACTION] = -1
         over = learn(world, machine, values, table, rates, a, o)
         if over:
             begin(world, machine, values, rng)
@@ -450,26 +450,26 @@ def coupled_episode(
     limit: int,
     rng: np.random.Generator,
 ) -> tuple[int, float, bool]:
-    """Length, total reward and success of one greedy episode; `values` is a copy whose `where` may be written to."""
-    where = values.where
+    """Length, total reward and success of one greedy episode; `values` is a copy whose `position` may be written to."""
+    position = values.position
     begin(world, machine, values, rng)
     total = 0.0
     for t in range(limit):
-        if where[OPEN] == 0:
+        if position[OPEN] == 0:
             return limit, total, False
         # No draw: evaluations of one policy are the same each time, but for the world's chance.
-        if where[CHOICE] < 0:
-            where[CHOICE] = values.open[max(lowest(table, values), 0)]
-        s = where[STATE]
-        a = best_action(values.q, s, where[CHOICE])
+        if position[CHOICE] < 0:
+            position[CHOICE] = values.open[max(lowest(table, values), 0)]
+        s = position[STATE]
+        a = best_action(values.q, s, position[CHOICE])
         o = outcome(world, s, a, rng)
-        entry, mask2, _ = advance(machine, where[NUMERIC], values.mask[0], world.label[s, a, o])
+        entry, mask2, _ = advance(machine, position[NUMERIC], values.mask[0], world.label[s, a, o])
         u2 = machine.next[entry]
         total += reward(world, machine.reward[entry], machine.signal[entry], s, a, o)
         if machine.status[u2] != RUNNING or world.ends[s, a, o]:
             return t + 1, total, machine.status[u2] == SUCCESS
-        moved = u2 != where[NUMERIC] or mask2 != values.mask[0]
-        where[STATE], where[NUMERIC], values.mask[0] = world.next[s, a, o], u2, mask2
+        moved = u2 != position[NUMERIC] or mask2 != values.mask[0]
+        position[STATE], position[NUMERIC], values.mask[0] = world.next[s, a, o], u2, mask2
         if moved:
             occupy(machine, values)
     return limit, total, False

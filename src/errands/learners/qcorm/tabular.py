@@ -61,7 +61,7 @@ class QCoRM(TabularLearner):
             # Infinite until known: K_mi and K_op are set whole by the first episode that counts.
             shortest_episode=np.array([np.inf]),
             best_duration=np.full(count, np.inf),
-            where=self.where,
+            position=self.position,
             mask=np.zeros(1, np.uint64),
             open=np.zeros(count, np.int32),
             ground=np.zeros((rows, 5), np.int64),
@@ -71,7 +71,7 @@ class QCoRM(TabularLearner):
         self.rates = self._rates()
         # Shares q and v with training, but not the position: an evaluation may come in the middle of an episode.
         self.twin = self.values._replace(
-            where=np.zeros_like(self.where), mask=np.zeros(1, np.uint64), open=np.zeros(count, np.int32)
+            position=np.zeros_like(self.position), mask=np.zeros(1, np.uint64), open=np.zeros(count, np.int32)
         )
         """The values, with a position of its own for greedy episodes."""
         # Called again and again with the very same objects, whose types need not be found out each time.
@@ -191,7 +191,7 @@ class QCoRM(TabularLearner):
         grounded = np.array([states, actions, count, limit + 1, 2]) - 1
         passed, slots = np.array([keys - 1, limit]), (None, "slots")
         return {
-            "where": self.position(counts, low={c.CHOICE: -1}),
+            "position": self.position_form(counts, low={c.CHOICE: -1}),
             "values_q": kept(values.q, "values of each objective", -FINITE, FINITE),
             "values_v": kept(values.v, "their maximum over actions", -FINITE, FINITE),
             "values_shortest_episode": kept(values.shortest_episode, "running K_mi", 0, np.inf),
@@ -210,7 +210,7 @@ class QCoRM(TabularLearner):
 
     def load_arrays(self, saved: Saved, lengths: Mapping[str, int]) -> None:
         """Take the tables back; the hash table may be larger than a new one's."""
-        slots, full, count = lengths["slots"], np.uint64(self.machine.full), int(saved["where"][kernel.OPEN])
+        slots, full, count = lengths["slots"], np.uint64(self.machine.full), int(saved["position"][kernel.OPEN])
         # A table that is full, or of another size than a power of two, could make the kernel's search run for ever.
         taken = int((saved["eta_key"] >= 0).sum())
         require(slots >= 4 and slots & (slots - 1) == 0, "the hash table's size is no power of two")

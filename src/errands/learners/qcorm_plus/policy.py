@@ -23,21 +23,21 @@ def settled(
     """A copy that training does not touch and that needs no more planning; `whole` copies what is only read as well."""
     # What planning writes to. Values are large and only read, so they are shared with training unless the copy has to
     # last.
-    written = ("where", "weight", "open", "worth", "choice", "order", "mask")
-    fresh = {name: getattr(memory, name).copy() for name in written}
+    planned = ("position", "weight", "open", "worth", "choice", "order", "mask")
+    fresh = {name: getattr(memory, name).copy() for name in planned}
     # Untried pairs have optimistic values, which are for exploring; a greedy policy must not trust them.
-    if memory.where[UNTRIED] > 0:
+    if memory.position[UNTRIED] > 0:
         fresh["q"] = np.where(memory.last[:, :, None] < 0, 0.0, memory.q)
         fresh["v"] = fresh["q"].max(axis=1)
-        fresh["where"][UNTRIED], fresh["where"][STALE] = 0, 1
+        fresh["position"][UNTRIED], fresh["position"][STALE] = 0, 1
     elif whole:
         fresh.update(q=memory.q.copy(), v=memory.v.copy())
     if whole:
         fresh.update({name: getattr(memory, name).copy() for name in ("keys", "values", "flagged")})
     copy = memory._replace(**fresh)
-    copy.where[TIME], copy.where[NODE], copy.where[NUMERIC], copy.mask[0] = 0, 0, machine.initial, machine.full
+    copy.position[TIME], copy.position[NODE], copy.position[NUMERIC], copy.mask[0] = 0, 0, machine.initial, machine.full
     # Before any step, so that a plan is due.
-    copy.where[PLANNED] = -(1 << 60)
+    copy.position[PLANNED] = -(1 << 60)
     if agenda.listed:
         decide(agenda, copy, 0, first)
     else:
@@ -74,7 +74,7 @@ class LandmarkPolicy:
         if self.agenda.listed:
             weigh(self.agenda, self.memory, n)
         else:
-            self.memory.where[NUMERIC], self.memory.mask[0] = u, mask
+            self.memory.position[NUMERIC], self.memory.mask[0] = u, mask
             aim(self.machine, self.memory, 0)
         actions_of(self.agenda, self.memory, n, greedy)
         return greedy

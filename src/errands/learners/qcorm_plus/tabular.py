@@ -74,7 +74,7 @@ class QCoRMPlus(TabularLearner):
         nodes, subtasks = len(self.agenda.status), len(task.machine.subtasks)
         self.memory = new_memory(states, actions, nodes, subtasks, recent, config.gamma)
         # The position is part of the memory, one array under two names; both must be replaced together (see `take`).
-        self.where = self.memory.where
+        self.position = self.memory.position
         self.begin()
 
     def _listed(self) -> tuple[AgendaTable, Agenda]:
@@ -87,12 +87,12 @@ class QCoRMPlus(TabularLearner):
     def begin(self) -> None:
         """Put the agent at the start of an episode."""
         first = int(start(self.world.table, self.rng))
-        self.where[STATE], self.where[NODE], self.where[TIME], self.where[ACTION] = first, 0, 0, -1
-        self.where[NUMERIC], self.memory.mask[0] = self.machine.initial, self.machine.full
+        self.position[STATE], self.position[NODE], self.position[TIME], self.position[ACTION] = first, 0, 0, -1
+        self.position[NUMERIC], self.memory.mask[0] = self.machine.initial, self.machine.full
         self._decide()
 
     def _decide(self) -> None:
-        n, s = int(self.where[NODE]), int(self.where[STATE])
+        n, s = int(self.position[NODE]), int(self.position[STATE])
         if self.agenda.listed:
             decide(self.agenda, self.memory, n, s)
         else:
@@ -122,13 +122,13 @@ class QCoRMPlus(TabularLearner):
     def relabel(self) -> None:
         """List the agenda again, with the new label; what was learnt about cells stays."""
         # Nodes get new numbers; the present one is found again by its numeric state and mask.
-        old, n = self.agenda, int(self.where[NODE])
+        old, n = self.agenda, int(self.position[NODE])
         n = n if n < len(old.numeric) else 0
         self.machine, self.agenda = self._listed()
         self.memory = on_agenda(self.memory, len(self.agenda.status))
         new = self.agenda
         if new.listed:
-            self.where[NODE] = new.slots[node_slot(new.numeric, new.mask, new.slots, old.numeric[n], old.mask[n])]
+            self.position[NODE] = new.slots[node_slot(new.numeric, new.mask, new.slots, old.numeric[n], old.mask[n])]
 
     def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
         """One compiled greedy episode."""
@@ -147,17 +147,17 @@ class QCoRMPlus(TabularLearner):
                 f"qcorm-plus learnt the places of '{self.task.name}', and what is carried counts in '{task.name}'; use scout or "
                 "qcorm, or train for it"
             )
-        count = int(self.where[LANDMARKS])
+        count = int(self.position[LANDMARKS])
         marked = {name for label in self.memory.label[1:count] for name in self.world.labels[int(label)]}
         refuse_unknown(task, marked | avoided(self.task.machine), self, "reached")
         fresh = new.memory
         mine = {name: part.copy() for name, part in self.memory._asdict().items()}
-        where = fresh.where.copy()
-        where[[LANDMARKS, MARKS]] = self.where[[LANDMARKS, MARKS]]
+        position = fresh.position.copy()
+        position[[LANDMARKS, MARKS]] = self.position[[LANDMARKS, MARKS]]
         # What belongs to the old machine stays behind; the tables of nodes are as wide as there are landmarks.
         theirs = {name: getattr(fresh, name) for name in ("keys", "values", "flagged", "trace", "numbers", "mask", "order")}
-        new.memory = on_agenda(Memory(**{**mine, **theirs, "where": where}), len(new.agenda.status))
-        new.where = new.memory.where
+        new.memory = on_agenda(Memory(**{**mine, **theirs, "position": position}), len(new.agenda.status))
+        new.position = new.memory.position
         new.begin()
         return Carried(new, f"its values of {count - 1} landmarks, with an order planned anew", new_dangers(task, self.task))
 
@@ -184,12 +184,12 @@ class QCoRMPlus(TabularLearner):
         # Columns of the trace: state, action, next state, landmark reached, whether it was fatal. A ring written at STEP
         # modulo its size: what is filled lies at the front until it is full, and then it is all of it.
         least, most = np.array([0, 0, 0, 0, 0]), np.array([states - 1, actions - 1, states - 1, MAX_VALUES, 1])
-        trace = memory.trace[: int(self.where[STEP])]
+        trace = memory.trace[: int(self.position[STEP])]
         marks, landmarks, slots = ("marks",), ("landmarks",), ("slots",)
         free = nodes * states * actions - 1
         return {
             # The time of the last plan lies before the first step where none was made.
-            "where": self.position(counts, low={PLANNED: -(1 << 60)}, acting=True),
+            "position": self.position_form(counts, low={PLANNED: -(1 << 60)}, acting=True),
             "q": kept(memory.q, "value of each landmark for each pair", 0.0, 1.0, None, states, actions, "landmarks"),
             "v": kept(memory.v, "their maximum over actions", 0.0, 1.0, None, states, "landmarks"),
             "last": kept(memory.last, "the state that a pair led to last, -1 for none", -1, states - 1),
@@ -218,34 +218,34 @@ class QCoRMPlus(TabularLearner):
     def acting(self) -> Saved:
         """The memory without its recent steps, of which there are none then."""
         saved = super().acting()
-        saved["where"] = saved["where"].copy()
-        saved["where"][STEP] = 0
+        saved["position"] = saved["position"].copy()
+        saved["position"][STEP] = 0
         return saved
 
     def load_arrays(self, saved: Saved, lengths: Mapping[str, int]) -> None:
         """Take the memory back, once its counts and links are known to stay inside its arrays."""
         arrays = {name: saved[name].copy() for name in Memory._fields}
-        where, count, marks, slots = arrays["where"], lengths["landmarks"], lengths["marks"], lengths["slots"]
-        require(1 <= where[LANDMARKS] <= count and where[MARKS] <= marks, "more landmarks or marks than there is room for")
-        require(where[OPEN] <= count and where[GOAL] < count, "more landmarks are open than there are")
-        used = int(where[MARKS])  # the rest of the arrays is room
+        position, count, marks, slots = arrays["position"], lengths["landmarks"], lengths["marks"], lengths["slots"]
+        require(1 <= position[LANDMARKS] <= count and position[MARKS] <= marks, "more landmarks or marks than there is room for")
+        require(position[OPEN] <= count and position[GOAL] < count, "more landmarks are open than there are")
+        used = int(position[MARKS])  # the rest of the arrays is room
         # Marks of a cell are a linked list; leading only to older ones is what keeps the kernel from running round in
         # it.
         require(bool((arrays["mark_next"][:used] < np.arange(used)).all()), "a mark leads to a newer one")
         for name in ("head", "mark_next"):
-            require(bool((arrays[name] < max(int(where[MARKS]), 1)).all()), f"'{name}' names a mark that is not in use")
+            require(bool((arrays[name] < max(int(position[MARKS]), 1)).all()), f"'{name}' names a mark that is not in use")
         for name, x in (("mark_landmark", arrays["mark_landmark"]), ("trace", arrays["trace"][:, 3])):
-            require(bool((x < where[LANDMARKS]).all()), f"'{name}' names a landmark that is not in use")
+            require(bool((x < position[LANDMARKS]).all()), f"'{name}' names a landmark that is not in use")
         require(bool((arrays["v"] == arrays["q"].max(axis=1)).all()), "'v' is not the maximum of 'q'")
         taken = int((arrays["keys"] >= 0).sum())
         require(slots >= 4 and slots & (slots - 1) == 0, "the hash table's size is no power of two")
-        require(taken == where[CORRECTED] and 2 * taken <= slots, "the hash table is fuller than it says, or than half")
+        require(taken == position[CORRECTED] and 2 * taken <= slots, "the hash table is fuller than it says, or than half")
         require(not (arrays["mask"] & ~np.uint64(self.machine.full)).any(), "'mask' has subtasks that the machine lacks")
-        require(lengths["steps"] == min(int(where[STEP]), len(self.memory.trace)), "'trace' has not as many steps as were taken")
+        require(lengths["steps"] == min(int(position[STEP]), len(self.memory.trace)), "'trace' has not as many steps as were taken")
         trace = np.zeros_like(self.memory.trace)
         trace[: lengths["steps"]] = arrays["trace"]
         self.memory = Memory(**{**arrays, "trace": trace})
-        self.where = self.memory.where
+        self.position = self.memory.position
 
 
 MAX_NODES = 1 << 13
@@ -279,9 +279,9 @@ def learnt_steps_to_go(
 
 def _reached(memory: Memory) -> tuple[Floats, list[int]]:
     """The values from each landmark to each other, and one cell for each landmark."""
-    count = int(memory.where[LANDMARKS])
+    count = int(memory.position[LANDMARKS])
     reach, cell = np.zeros((count, count)), [-1] * count
-    for m in range(int(memory.where[MARKS])):
+    for m in range(int(memory.position[MARKS])):
         x, s = int(memory.mark_landmark[m]), int(memory.mark_cell[m])
         cell[x] = s
         reach[x] = np.maximum(reach[x], memory.v[s, :count])
@@ -290,7 +290,7 @@ def _reached(memory: Memory) -> tuple[Floats, list[int]]:
 
 def _weights(agenda: Agenda, memory: Memory, n: int) -> Floats:
     """What arriving at each landmark is worth in a node."""
-    count = int(memory.where[LANDMARKS])
+    count = int(memory.position[LANDMARKS])
     tables = (agenda.next, agenda.status, memory.label, memory.ends, memory.worth)
     return np.array([0.0, *(after(*tables, n, k) for k in range(1, count))])
 

@@ -76,7 +76,7 @@ def crm_loop(
     alive: Alive,
     q: Floats,
     settled: Settled,
-    where: NDArray[np.int64],
+    position: NDArray[np.int64],
     rates: Rates,
     step: int,
     count: int,
@@ -84,18 +84,18 @@ def crm_loop(
 ) -> int:
     """Train for `count` steps after `step`, or until an outcome is missing; 0 begins an episode. q is [S, A, U]."""
     if count == 0:
-        begin(world, machine, where, rng)
+        begin(world, machine, position, rng)
     for done in range(count):
-        s, i = where[STATE], where[MACHINE]
-        draw(world, q, where, s, i, scheduled(rates.epsilon, step + done), rng)
-        a, o = where[ACTION], where[OUTCOME]
+        s, i = position[STATE], position[MACHINE]
+        draw(world, q, position, s, i, scheduled(rates.epsilon, step + done), rng)
+        a, o = position[ACTION], position[OUTCOME]
         s2 = world.next[s, a, o]
         if s2 == UNKNOWN:
             return done
-        where[ACTION] = -1
+        position[ACTION] = -1
         # Who learns is decided by i, before the machine moves: where boxes vanish, states left behind must not.
         crm_learn(world, alive, q, settled, s, a, o, i, rates)
         j = machine.next[i, world.label[s, a, o]]
         over = machine.status[j] != RUNNING or world.ends[s, a, o]
-        move(world, machine, where, s2, j, over, rates.limit, rng)
+        move(world, machine, position, s2, j, over, rates.limit, rng)
     return count

@@ -55,14 +55,14 @@ class QRM(TabularLearner):
     def loop(self, count: int) -> int:
         """Run the compiled loop."""
         table = self.world.table
-        return int(self.train_loop(table, self.machine.table, self.by_state, self.where, self.rates, self.step, count, self.rng))
+        return int(self.train_loop(table, self.machine.table, self.by_state, self.position, self.rates, self.step, count, self.rng))
 
     def supply(self) -> None:
         """Give birth to the machine state that was met."""
         # The loop has stopped in the middle of a step: action and outcome are drawn, and stay drawn when it is called
         # again.
-        s, a, o = (int(self.where[field]) for field in (STATE, ACTION, OUTCOME))
-        self.machine.birth(int(self.where[MACHINE]), int(self.world.table.label[s, a, o]))
+        s, a, o = (int(self.position[field]) for field in (STATE, ACTION, OUTCOME))
+        self.machine.birth(int(self.position[MACHINE]), int(self.world.table.label[s, a, o]))
         if self.machine.capacity > len(self.q):
             # The machine doubles its capacity, so this copy is rare.
             self._fill(self.q)
@@ -123,7 +123,7 @@ class QRM(TabularLearner):
         born, q = self.machine.born(), self.q[: len(self.machine)]
         about = "numeric state and number of completions of each machine state"
         return {
-            "where": self.position({}),  # the machine's states are counted by `load_arrays`
+            "position": self.position_form({}),  # the machine's states are counted by `load_arrays`
             "heads": kept(heads, about, 0, most, None, "states", 2),
             "orders": kept(orders, "the subtasks completed, end to end", None, None, subtasks, "completions"),
             "born": kept(born, "which transitions are known", None, None, None, "states", born.shape[1]),
@@ -134,7 +134,7 @@ class QRM(TabularLearner):
         """Take the machine and its values back."""
         heads, orders = saved["heads"], saved["orders"]
         require(len(orders) == heads[:, 1].sum(), "'orders' is not as long as 'heads' says")
-        require(0 <= saved["where"][MACHINE] < len(heads), "'where' names a machine state that 'heads' lacks")
+        require(0 <= saved["position"][MACHINE] < len(heads), "'position' names a machine state that 'heads' lacks")
         # Built aside and put in place when everything holds: a refused checkpoint leaves the tables as they were.
         fresh = LazyMachine(self.task.machine, self.machine.kind, self.world.labels, self.world.signals)
         first = fresh.states[0]
@@ -143,7 +143,7 @@ class QRM(TabularLearner):
         require(fresh.states[0] == first, "'heads' does not begin with the initial state")
         self.machine = fresh
         self._fill(saved["q"])
-        self.where[:] = saved["where"]
+        self.position[:] = saved["position"]
 
 
 class CRM(CounterfactualLearner):
@@ -170,7 +170,7 @@ class CRM(CounterfactualLearner):
     def loop(self, count: int) -> int:
         """Run the compiled loop."""
         model = (self.world.table, self.machine, self.alive)
-        return int(self.train_loop(*model, self.q, self.settled, self.where, self.rates, self.step, count, self.rng))
+        return int(self.train_loop(*model, self.q, self.settled, self.position, self.rates, self.step, count, self.rng))
 
     def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
         """One compiled greedy episode."""
@@ -195,4 +195,4 @@ class CRM(CounterfactualLearner):
     def state(self) -> State:
         """The position and the table."""
         q = kept(self.q, "values by world state, action and machine state", -FINITE, FINITE)
-        return {"where": self.position({MACHINE: len(self.enumerated)}), "q": q}
+        return {"position": self.position_form({MACHINE: len(self.enumerated)}), "q": q}

@@ -127,7 +127,7 @@ class Lowering:
 
 
 # Counting needs room for all that it may find: first a little, which is enough for most tasks, then a lot.
-FEW_STATES, MOST_STATES = 2_000, 150_000
+FEW_STATES, MAX_STATES = 2_000, 150_000
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def number_states(lowering: Lowering) -> NumberedAgenda | None:
     option_first, option_to, _ = lowering.options()
     few, us, masks, slots = enumerate_states(machine, option_first, option_to, FEW_STATES)
     if not few:
-        few, us, masks, slots = enumerate_states(machine, option_first, option_to, MOST_STATES)
+        few, us, masks, slots = enumerate_states(machine, option_first, option_to, MAX_STATES)
     if not few:
         return None
     status = machine.status[us]

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 
 # With X agenda states, G landmarks and S cells, bounds cost X * G^2 and distances G * S; neither may cost more.
-MOST_WORK = 60_000_000
-MOST_LANDMARKS = 4_096
+MAX_WORK = 60_000_000
+MAX_LANDMARKS = 4_096
 
 
 class Planner(Protocol):
@@ -79,7 +79,7 @@ class PlannedPolicy:
 
 
 # Values (agenda states times cells) that are iterated exactly; above this planning goes stage by stage.
-MOST_VALUES = 400_000
+MAX_VALUES = 400_000
 
 
 class RandomPlanner(Protocol):
@@ -145,7 +145,7 @@ class ExactPlanner:
     def marked(self) -> tuple[Ints, Ints, bool]:
         """The landmarks, and whether they are too many to be used."""
         count, states = len(self.known.tried), len(self.agenda.states.u)
-        most = min(MOST_LANDMARKS, int((MOST_WORK / states) ** 0.5), MOST_WORK // count)
+        most = min(MAX_LANDMARKS, int((MAX_WORK / states) ** 0.5), MAX_WORK // count)
         # One more than allowed is asked for, to tell too many from just enough. Even more are answered by none at all,
         # which is told from a world without landmarks by the labels seen.
         cells, labels = find_landmarks(self.known, self.agenda.useful, most + 1)
@@ -395,7 +395,7 @@ class Planners:
     def chance(self, known: Known) -> RandomPlanner:
         """A planner for random moves."""
         config, agenda = self.config, self.agenda
-        if agenda is not None and len(agenda.states.u) * len(known.tried) <= MOST_VALUES:
+        if agenda is not None and len(agenda.states.u) * len(known.tried) <= MAX_VALUES:
             return ExactValues(known, agenda, config.prior, config.gamma)
         if self.stages is not None:
             return StageValues(known, self.lowering, self.stages, config.prior, config.gamma, config.kicks, self.seed)

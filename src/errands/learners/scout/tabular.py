@@ -31,7 +31,7 @@ from errands.learners.scout.planner import (
 from errands.learners.scout.saving import form_of, load_scout, save_scout
 from errands.learners.scout.settings import ScoutConfig
 from errands.learners.scout.stages import KnownWay
-from errands.learners.scout.world import BEYOND, NEWS, Outing, TableSampler, make_sampler
+from errands.learners.scout.world import BEYOND, UNSEEN, Outing, TableSampler, make_sampler
 from errands.machines.counting import size
 from errands.machines.stepping import State
 from errands.machines.unfolding import unfold_agenda
@@ -135,10 +135,10 @@ def new_agent(states: int, limit: int, words: int, labels: int) -> Explorer:
     return Explorer(at, mask, after, path, expect, np.zeros(labels, np.int8), *scratch)
 
 
-# NEVER: no number of new pairs is due. MOST_LABELS: agenda states that `steps_to_go` unfolds. WILD: the share of
+# NEVER: no number of new pairs is due. MAX_LABELS: agenda states that `steps_to_go` unfolds. WILD: the share of
 # unusual outcomes above which ways are planned by values, for usual outcomes lead nowhere.
 NEVER = 1 << 60
-MOST_LABELS = 5_000
+MAX_LABELS = 5_000
 WILD = 0.3
 
 
@@ -223,11 +223,11 @@ class Scout(Learner):
             along = (self.known, self.lowering, self.agent, self.route)
             taken, why = self.sampler.explore(Outing(*along, goal - self.step, due, self.random, self.rng))
             self.step += taken
-            # FULL, NEWS and BEYOND only make room; the step that lacked it was not taken or waits in the sampler. SPENT is
+            # FULL, UNSEEN and BEYOND only make room; the step that lacked it was not taken or waits in the sampler. SPENT is
             # left alone: what is learnt must not depend on when somebody looks.
             if why == ex.FULL:
                 self.known = roomier(self.known)
-            elif why == NEWS:
+            elif why == UNSEEN:
                 self._meet_label()
             elif why == BEYOND:
                 self.make_room(min(2 * len(self.known.tried), self.sampler.most))
@@ -255,9 +255,9 @@ class Scout(Learner):
 
     def _meet_label(self) -> None:
         """Lower the machine against the feature set that the environment has just shown."""
-        news = getattr(self.sampler, "news", None)
-        if news is not None:
-            self.lowering.add([news.features])
+        pending_observation = getattr(self.sampler, "pending_observation", None)
+        if pending_observation is not None:
+            self.lowering.add([pending_observation.features])
             self.agent = self.agent._replace(effect=np.zeros(len(self.lowering.labels), np.int8))
             # Between two episodes nothing has to be found: `begin` does it.
             if self.agent.at[me.CLOCK] >= 0:
@@ -434,7 +434,7 @@ class Scout(Learner):
     def steps_to_go(self) -> Mapping[str, float]:
         """Steps to go along the plan, by the label of the agenda state in which they are left; for small machines."""
         policy = self.policy
-        if not isinstance(policy, PlannedPolicy) or not self.starts or size(self.task.machine).agenda > MOST_LABELS:
+        if not isinstance(policy, PlannedPolicy) or not self.starts or size(self.task.machine).agenda > MAX_LABELS:
             return {}
         walk: KnownWay | None = policy.walk(self.lowering.stepper.start, self.starts[0])
         agenda = unfold_agenda(self.task.machine)

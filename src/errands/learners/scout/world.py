@@ -20,7 +20,7 @@ from errands.worlds.base import FiniteWorld, numbered
 from errands.worlds.saving import Restorable, from_json, to_json
 
 # The numbers go on from those of kernels.scout.explore, 0 to 5.
-NEWS, BEYOND = 6, 7
+UNSEEN, BEYOND = 6, 7
 """Why exploring stopped: the environment showed a feature set that the machine has not been lowered against, or a state
 for which there is no room yet."""
 FIRST_STATES = 512
@@ -131,7 +131,7 @@ class EnvSampler:
         # Given to the first reset only; later episodes go on with the environment's own random numbers.
         self.seed: int | None = seed
         # An answer that cannot be taken in yet waits here, for an environment cannot be asked twice.
-        self.news: EnvAnswer | None = None
+        self.pending_observation: EnvAnswer | None = None
 
     def explore(self, outing: Outing) -> tuple[int, int]:
         """Up to `outing.steps` steps: how many were taken, and why it stopped."""
@@ -145,19 +145,19 @@ class EnvSampler:
                 if pauses:
                     return step, ex.CHANGED
             # With an answer waiting, the step was already taken before the last stop.
-            if self.news is None:
+            if self.pending_observation is None:
                 a = int(choose(known, agent, route))
                 if a < 0:
                     return step, ex.DRY
                 if not has_room(known, at[me.CELL], a):
                     return step, ex.FULL
                 observation, _, ends, truncated, info = self.env.step(a + self.first_action)
-                self.news = self._seen(observation, info, bool(ends), bool(truncated), a)
+                self.pending_observation = self._seen(observation, info, bool(ends), bool(truncated), a)
             # A step counts when it is taken in, so that one which waits is not counted twice.
             if (why := self._strange(known, lowering)) is not None:
                 return step, why
-            there, features, ends, truncated, a = self.news
-            self.news = None
+            there, features, ends, truncated, a = self.pending_observation
+            self.pending_observation = None
             ended = absorb(known, lowering.machine, agent, a, there, lowering.number[features], ends)
             # A truncation ends the episode, but is no outcome of the pair and is not remembered as one.
             if ended != RUNNING or truncated or at[me.CLOCK] >= self.limit:
@@ -168,14 +168,14 @@ class EnvSampler:
 
     def _begin(self, known: Known, lowering: Lowering, agent: Explorer) -> int | None:
         """Start an episode; why it cannot be started yet, or None."""
-        if self.news is None:
+        if self.pending_observation is None:
             observation, info = self.env.reset(seed=self.seed)
             self.seed = None
-            self.news = self._seen(observation, info)
+            self.pending_observation = self._seen(observation, info)
         if (why := self._strange(known, lowering)) is not None:
             return why
-        begin(known, lowering.machine, agent, self.news.state, lowering.number[self.news.features])
-        self.news = None
+        begin(known, lowering.machine, agent, self.pending_observation.state, lowering.number[self.pending_observation.features])
+        self.pending_observation = None
         return None
 
     def _seen(
@@ -192,9 +192,9 @@ class EnvSampler:
 
     def _strange(self, known: Known, lowering: Lowering) -> int | None:
         """Why what was seen cannot be taken in yet: a state beyond the memory, or features new to the machine."""
-        if self.news is not None and self.news.state >= len(known.tried):
+        if self.pending_observation is not None and self.pending_observation.state >= len(known.tried):
             return BEYOND
-        return NEWS if self.news is not None and self.news.features not in lowering.number else None
+        return UNSEEN if self.pending_observation is not None and self.pending_observation.features not in lowering.number else None
 
     def save(self) -> bytes:
         """The environment's own state."""
@@ -209,7 +209,7 @@ class EnvSampler:
         inner: Any = self.env
         inner.reset(seed=0)
         inner.restore(from_json(state["env"]))
-        self.seed, self.news = state["seed"], None
+        self.seed, self.pending_observation = state["seed"], None
 
 
 def _pause(at: Any, known: Known, due: int, pauses: bool) -> int | None:

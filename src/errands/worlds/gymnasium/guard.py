@@ -28,7 +28,7 @@ CLOSING = 5.0
 def guarded(
     call: Callable[[], T],
     place: Callable[[], str],
-    advice: str = "mend it",
+    advice: str = "fix it",
     seconds: float | None = None,
     error: type[ErrandsError] = TaskError,
     raised: str = " raised",
@@ -47,7 +47,7 @@ def guarded(
         raise error(f"{place()} {said}") from None
     except TooLong:
         raise error(
-            f"{place()} took longer than {seconds:g} seconds; mend the environment, or allow more with step_seconds, then "
+            f"{place()} took longer than {seconds:g} seconds; fix the environment, or allow more with step_seconds, then "
             "resume the run"
         ) from None
     except BaseException as fault:  # one that exits would take the run's last words with it

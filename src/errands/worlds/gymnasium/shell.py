@@ -157,7 +157,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
     def guarded(self, part: str, call: Callable[[], T]) -> T:
         """What a call into the environment gives, or its part of the user's code does; a TaskError names it and the step."""
         self._part = part
-        return guarded(call, self._place, "mend the environment, then resume the run", self.world.step_seconds)
+        return guarded(call, self._place, "fix the environment, then resume the run", self.world.step_seconds)
 
     def _place(self) -> str:
         when = f"in step {self.steps:,} of an episode" if self.steps else "at the start of an episode"
@@ -168,7 +168,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
     def _check(self, observation: Any, info: Any) -> None:
         """Refuse what would poison tables and networks: numbers that are none, and observations of another shape."""
         if said := stranger(self.observation_space, observation):
-            raise Wrong(f"observed {said}; mend it")
+            raise Wrong(f"observed {said}; fix it")
         if not isinstance(info, dict):
             raise Wrong(f"gave a {type(info).__name__} as info; give a dict")
 

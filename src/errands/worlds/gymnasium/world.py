@@ -244,7 +244,7 @@ class GymnasiumWorld(Described, Observed, Numbered):
         except InfoNeeded:
             return None
         except BadTable as fault:
-            raise SpecError(f"the table that '{self.id}' publishes cannot be right: {fault}; mend the environment") from None
+            raise SpecError(f"the table that '{self.id}' publishes cannot be right: {fault}; fix the environment") from None
         return None if contradicted(self.env(), finite) else finite
 
     def _published_features(self, before: int, action: int, after: int) -> set[str]:

@@ -102,7 +102,7 @@ class DeepConfig(EngineConfig):
         self._check_envs()
 
     @property
-    def together(self) -> int:
+    def step_multiple(self) -> int:
         """A step of each environment."""
         return self.envs
 

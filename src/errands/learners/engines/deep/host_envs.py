@@ -86,7 +86,7 @@ class Reader:
         label = self.label(info.get("features", frozenset()))
         signals = np.array([info["signals"][name] for name in self.signals], np.float32)
         if not np.isfinite(signals).all():
-            raise TaskError("a signal that the machine pays is not a finite number; mend the environment")
+            raise TaskError("a signal that the machine pays is not a finite number; fix the environment")
         return row, np.int32(label), np.bool_(ends), np.bool_(truncated), signals
 
     def label(self, features: Any) -> int:

@@ -75,18 +75,18 @@ def decide(agenda: Agenda, memory: Memory, n: int, s: int) -> float:
 @jit
 def notice(memory: Memory, s: int, a: int, s2: int) -> None:
     """Note that a pair led to a state for the first time, and whether that shows the world to be random."""
-    where = memory.where
+    position = memory.position
     # Called only where last[s, a] is not s2: the pair is new, or it has led elsewhere before.
     if memory.last[s, a] < 0:
-        where[UNTRIED] -= 1
-        if where[UNTRIED] == 0:
+        position[UNTRIED] -= 1
+        if position[UNTRIED] == 0:
             # Nothing is left to be tried: plans that counted on STAR are void, and it must not be gone for.
-            where[STALE] = 1
+            position[STALE] = 1
             memory.weight[STAR] = 0.0
-    elif where[RANDOM] == 0:
+    elif position[RANDOM] == 0:
         # For good. Values are no upper bounds any more: no least value, no corrections from here on.
-        where[RANDOM] = where[STALE] = 1
-        where[CORRECTED] = 0
+        position[RANDOM] = position[STALE] = 1
+        position[CORRECTED] = 0
         memory.numbers[LEAST] = 0.0
         memory.flagged[:] = False
         memory.keys[:] = -1
@@ -96,30 +96,30 @@ def notice(memory: Memory, s: int, a: int, s2: int) -> None:
 @jit
 def close(memory: Memory, settings: Settings) -> None:
     """After an episode: learn again backwards where that can change something, else plan on what was learnt."""
-    where = memory.where
-    if where[RANDOM] == 0 and where[CHANGED] == 1:
+    position = memory.position
+    if position[RANDOM] == 0 and position[CHANGED] == 1:
         replay_backwards(memory, settings)
-    elif where[TOUCHED] == 1:
-        where[STALE] = 1
-    where[CHANGED] = 0
+    elif position[TOUCHED] == 1:
+        position[STALE] = 1
+    position[CHANGED] = 0
 
 
 @hot
 def pick(agenda: Agenda, memory: Memory, settings: Settings, s: int, n: int, rng: np.random.Generator) -> int:
     """The next action; random where nothing is known to lead on, and now and then in a random world."""
-    where, numbers, actions = memory.where, memory.numbers, memory.q.shape[1]
+    position, numbers, actions = memory.position, memory.numbers, memory.q.shape[1]
     if not memory.seen[s]:
         memory.seen[s] = True
-        where[UNTRIED] += actions
+        position[UNTRIED] += actions
     # While moves look certain nothing is drawn here: optimistic values alone make the agent try everything.
-    x = rng.random() if where[RANDOM] == 1 else 1.0
-    epsilon = scheduled(settings.epsilon, where[STEP])
+    x = rng.random() if position[RANDOM] == 1 else 1.0
+    epsilon = scheduled(settings.epsilon, position[STEP])
     if x < epsilon:
         a = min(int(x / epsilon * actions), actions - 1)
     elif memory.flagged[n]:
         numbers[PROMISED], a = best_believed(agenda, memory, n, s)
     else:
-        numbers[PROMISED], a = greedy(memory.q, memory.v, memory.weight, memory.open, where[OPEN], s)
+        numbers[PROMISED], a = greedy(memory.q, memory.v, memory.weight, memory.open, position[OPEN], s)
     return a if a >= 0 else min(int(rng.random() * actions), actions - 1)
 
 
@@ -129,12 +129,12 @@ def absorb(
     rng: np.random.Generator,
 ) -> None:
     """Learn from one step: what the pair leads to, a landmark perhaps, and the values of all of them."""
-    where, horizon, trace = memory.where, settings.horizon, memory.trace
+    position, horizon, trace = memory.position, settings.horizon, memory.trace
     # From a dead end no action can be tried, so it adds nothing to UNTRIED.
     dead = ended or agenda.fatal[label]
     if not dead and not memory.seen[s2]:
         memory.seen[s2] = True
-        where[UNTRIED] += memory.q.shape[1]
+        position[UNTRIED] += memory.q.shape[1]
     if memory.last[s, a] != s2:
         notice(memory, s, a, s2)
     reached = 0
@@ -145,34 +145,34 @@ def absorb(
         if reached == 0:
             reached = sight(memory, settings.most, s2, code)
     memory.updates[s, a] += 1
-    rate = (horizon + 1.0) / (horizon + memory.updates[s, a]) if where[RANDOM] == 1 else 1.0
+    rate = (horizon + 1.0) / (horizon + memory.updates[s, a]) if position[RANDOM] == 1 else 1.0
     # After `sight`, so that a new landmark already learns from the step that found it.
-    count, least = where[LANDMARKS], memory.numbers[LEAST]
+    count, least = position[LANDMARKS], memory.numbers[LEAST]
     if lift(memory.q, memory.v, count, s, a, s2, reached, dead, settings.gamma, rate, least):
-        where[CHANGED] = 1
+        position[CHANGED] = 1
         # s is the cell of a landmark, and the legs of plans begin there.
         if memory.head[s] >= 0:
-            where[TOUCHED] = 1
+            position[TOUCHED] = 1
     # The ring's size is a power of two; its oldest step is overwritten.
-    t = where[STEP] & (trace.shape[0] - 1)
+    t = position[STEP] & (trace.shape[0] - 1)
     trace[t, 0], trace[t, 1], trace[t, 2], trace[t, 3], trace[t, 4] = s, a, s2, reached, int(dead)
-    where[STEP] += 1
-    where[TIME] += 1
-    if where[RANDOM] == 1:
-        have = min(where[STEP], trace.shape[0])
+    position[STEP] += 1
+    position[TIME] += 1
+    if position[RANDOM] == 1:
+        have = min(position[STEP], trace.shape[0])
         replay_some(memory.q, memory.v, memory.updates, trace, count, have, settings.replays, settings.gamma, horizon, rng)
-    elif where[CHANGED] == 1 and where[STEP] % INTERVAL == 0:
+    elif position[CHANGED] == 1 and position[STEP] % INTERVAL == 0:
         replay_backwards(memory, settings)
 
 
 @hot
 def doubtful(agenda: Agenda, memory: Memory, n: int, m: int, given: float) -> bool:
     """Whether a step from node n to m may have to correct what was believed: it gave less although nothing was new."""
-    where = memory.where
-    if not agenda.listed or where[RANDOM] == 1:
+    position = memory.position
+    if not agenda.listed or position[RANDOM] == 1:
         return False
     # If values have changed in this episode, these may explain the loss, and no correction is needed yet.
-    short = where[CHANGED] == 0 and given < memory.numbers[PROMISED] * (1.0 - TINY)
+    short = position[CHANGED] == 0 and given < memory.numbers[PROMISED] * (1.0 - TINY)
     return short or memory.flagged[n] or memory.flagged[m]
 
 
@@ -181,7 +181,7 @@ def turn(agenda: Agenda, memory: Memory, n: int, s: int) -> float:
     """What node n promises from cell s; without a list of nodes, ask the host to aim."""
     if agenda.listed:
         return decide(agenda, memory, n, s)
-    memory.where[FULL] = 1
+    memory.position[FULL] = 1
     return 0.0
 
 
@@ -191,25 +191,25 @@ def run(
     rng: np.random.Generator,
 ) -> int:
     """Train for `count` steps, or until the host must make room, aim or tell an outcome; returns the steps taken."""
-    where, status, gamma = memory.where, agenda.status, settings.gamma
+    position, status, gamma = memory.position, agenda.status, settings.gamma
     for done in range(count):
         # The host clears FULL when it has made room, or has aimed (where nodes are not listed).
-        if where[FULL] == 1:
+        if position[FULL] == 1:
             return done
-        s, n = where[STATE], where[NODE]
-        if where[ACTION] < 0:
-            where[ACTION] = pick(agenda, memory, settings, s, n, rng)
-            where[OUTCOME] = outcome(world, s, where[ACTION], rng)
-        a, o = where[ACTION], where[OUTCOME]
+        s, n = position[STATE], position[NODE]
+        if position[ACTION] < 0:
+            position[ACTION] = pick(agenda, memory, settings, s, n, rng)
+            position[OUTCOME] = outcome(world, s, position[ACTION], rng)
+        a, o = position[ACTION], position[OUTCOME]
         s2, label, ended = int(world.next[s, a, o]), int(world.label[s, a, o]), world.ends[s, a, o]
         if s2 == UNKNOWN:
             return done
-        where[ACTION] = -1
+        position[ACTION] = -1
         absorb(agenda, memory, settings, s, a, s2, label, ended, rng)
         m = int(agenda.next[n, label]) if agenda.listed else int(leap(machine, memory, n, label))
         over = ended or status[m] != RUNNING
         # Nothing to plan anew: looking is enough, and is inlined.
-        settled = agenda.listed and where[STALE] + where[TOUCHED] + where[RANDOM] == 0
+        settled = agenda.listed and position[STALE] + position[TOUCHED] + position[RANDOM] == 0
         # Within a node the promise counts as given; else it is this step's gamma times what the new place promises.
         given = memory.numbers[PROMISED]
         if over:
@@ -219,17 +219,17 @@ def run(
         # Before `close`, which may learn: promise and gain are to be compared on the same values.
         if settings.correct and doubtful(agenda, memory, n, m, given):
             settle(agenda, memory, gamma, n, s, a, m, s2, ended)
-        if over or where[TIME] >= settings.limit:
-            if where[CHANGED] + where[TOUCHED] > 0:
+        if over or position[TIME] >= settings.limit:
+            if position[CHANGED] + position[TOUCHED] > 0:
                 close(memory, settings)
             # Node 0 is the start, listed or not.
-            m, s2, where[TIME] = 0, int(start(world, rng)), 0
-            where[NUMERIC], memory.mask[0] = machine.initial, machine.full
-            if settled and where[STALE] + where[TOUCHED] == 0:
+            m, s2, position[TIME] = 0, int(start(world, rng)), 0
+            position[NUMERIC], memory.mask[0] = machine.initial, machine.full
+            if settled and position[STALE] + position[TOUCHED] == 0:
                 look(agenda, memory, m, s2)
             else:
                 turn(agenda, memory, m, s2)
-        where[STATE], where[NODE] = s2, m
+        position[STATE], position[NODE] = s2, m
     return count
 
 
@@ -240,7 +240,7 @@ def actions_of(agenda: Agenda, memory: Memory, n: int, out: Ints) -> None:
         if memory.flagged[n]:
             a = best_believed(agenda, memory, n, s)[1]
         else:
-            a = greedy(memory.q, memory.v, memory.weight, memory.open, memory.where[OPEN], s)[1]
+            a = greedy(memory.q, memory.v, memory.weight, memory.open, memory.position[OPEN], s)[1]
         out[s] = max(a, 0)
 
 
@@ -253,10 +253,10 @@ def weigh(agenda: Agenda, memory: Memory, n: int) -> None:
 @jit
 def leap(machine: AgendaTable, memory: Memory, n: int, label: int) -> int:
     """The machine's step where nodes are not listed: n itself, the other running node, success 2 or failure 3."""
-    u, mask = memory.where[NUMERIC], memory.mask[0]
+    u, mask = memory.position[NUMERIC], memory.mask[0]
     entry, left, _ = advance(machine, u, mask, label)
     target = machine.next[entry]
-    memory.where[NUMERIC], memory.mask[0] = target, left
+    memory.position[NUMERIC], memory.mask[0] = target, left
     if machine.status[target] == SUCCESS:
         return 2
     if machine.status[target] == FAILURE:

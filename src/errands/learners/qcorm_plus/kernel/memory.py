@@ -14,10 +14,10 @@ from errands.tables import Flags, Floats, Ints, Masks, Slope
 Longs = NDArray[np.int64]
 
 NODE = MACHINE
-# `where` is saved with a run: to move a field is to change the format of checkpoints. 9 is SHARED + 4.
+# `position` is saved with a run: to move a field is to change the format of checkpoints. 9 is SHARED + 4.
 STEP, NUMERIC, OPEN, GOAL = range(SHARED, SHARED + 4)
 LANDMARKS, MARKS, CORRECTED, UNTRIED, RANDOM, STALE, TOUCHED, CHANGED, PLANNED, FULL, FIELDS = range(9, 20)
-"""Behind the shared fields of `where`, of which MACHINE is the agenda's node:
+"""Behind the shared fields of `position`, of which MACHINE is the agenda's node:
 
 STEP       training steps so far: the ring of recent steps is written at STEP modulo its size
 NUMERIC    the numeric state, and OPEN, GOAL: how many entries of `open` count, the landmark gone for
@@ -97,7 +97,7 @@ class Memory(NamedTuple):
     weight: Floats
     """[K] what arriving at each landmark is worth now."""
     open: Ints
-    """[K] the landmarks of positive weight: the first where[OPEN]."""
+    """[K] the landmarks of positive weight: the first position[OPEN]."""
     keys: Longs
     """[H] open hash table of corrections: (node * S + s) * A + a, -1 for a free slot."""
     values: Floats
@@ -106,7 +106,7 @@ class Memory(NamedTuple):
     """[n] whether the node has a correction."""
     trace: Ints
     """[T, 5] ring of recent steps: s, a, s2, landmark reached, whether it was fatal; T is a power of two."""
-    where: Longs
+    position: Longs
     """[FIELDS] where the agent is, how much of each table is used, and what has changed."""
     numbers: Floats
     """[NUMBERS] the value promised to the action in hand, and the least that a reachable landmark can be worth."""
@@ -140,7 +140,7 @@ def new_memory(states: int, actions: int, nodes: int, subtasks: int, trace: int,
         values=np.zeros(FIRST),
         flagged=np.zeros(nodes, np.bool_),
         trace=np.zeros((trace, 5), np.int32),
-        where=_where(),
+        position=_where(),
         numbers=np.array([0.0, gamma ** (states + 1)]),
         mask=np.zeros(1, np.uint64),
         order=np.full(subtasks, -1, np.int32),
@@ -148,15 +148,15 @@ def new_memory(states: int, actions: int, nodes: int, subtasks: int, trace: int,
 
 
 def _where() -> Longs:
-    where = np.zeros(FIELDS, np.int64)
+    position = np.zeros(FIELDS, np.int64)
     # No action in hand, the landmark STAR, and no plan yet.
-    where[ACTION], where[LANDMARKS], where[STALE] = -1, 1, 1
-    return where
+    position[ACTION], position[LANDMARKS], position[STALE] = -1, 1, 1
+    return position
 
 
 def on_agenda(memory: Memory, nodes: int) -> Memory:
     """The memory for another list of nodes: the plan is to be made again, corrections are forgotten."""
-    memory.where[STALE], memory.where[CORRECTED] = 1, 0
+    memory.position[STALE], memory.position[CORRECTED] = 1, 0
     # Keys contain node numbers, which mean something else in the new list.
     memory.keys[:] = -1
     width = memory.label.shape[0]
@@ -166,21 +166,21 @@ def on_agenda(memory: Memory, nodes: int) -> Memory:
 
 def grown(memory: Memory, gamma: float) -> Memory:
     """The memory with twice the room in each table that is full."""
-    where = memory.where
-    where[FULL] = 0
+    position = memory.position
+    position[FULL] = 0
     # Kernels write first and say FULL when the last place is taken: until then there is room for one more.
-    if where[LANDMARKS] == memory.label.shape[0]:
+    if position[LANDMARKS] == memory.label.shape[0]:
         memory = memory._replace(
             # New landmarks begin as optimistic as the first ones.
             q=_wider(memory.q, gamma), v=_wider(memory.v, gamma), label=_wider(memory.label, 0),
             ends=_wider(memory.ends, False), worth=_wider(memory.worth, -1.0), choice=_wider(memory.choice, 0),
             weight=_wider(memory.weight, 0.0), open=_wider(memory.open, 0),
         )  # fmt: skip
-    if where[MARKS] == memory.mark_cell.shape[0]:
+    if position[MARKS] == memory.mark_cell.shape[0]:
         marks = ("mark_cell", "mark_code", "mark_next", "mark_landmark")
         memory = memory._replace(**{name: _wider(getattr(memory, name), 0) for name in marks})
     # The hash table stays at most half full.
-    if 2 * where[CORRECTED] + 2 > memory.keys.shape[0]:
+    if 2 * position[CORRECTED] + 2 > memory.keys.shape[0]:
         memory = _rehashed(memory)
     return memory
 

@@ -46,12 +46,12 @@ def after(following: Ints, status: Codes, label: Ints, ends: Flags, worth: Float
 @jit
 def legs(memory: Memory) -> Floats:
     """[K, K] the best value of each landmark from the cells of each landmark."""
-    count = memory.where[LANDMARKS]
+    count = memory.position[LANDMARKS]
     reach = np.zeros((count, count))
-    for m in range(memory.where[MARKS]):
+    for m in range(memory.position[MARKS]):
         x = memory.mark_landmark[m]
         for k in range(count):
-            # The best cell of a shared landmark: too high for the others, which is what corrections mend.
+            # The best cell of a shared landmark: too high for the others, which is what corrections fix.
             reach[x, k] = max(reach[x, k], memory.v[memory.mark_cell[m], k])
     return reach
 
@@ -59,9 +59,9 @@ def legs(memory: Memory) -> Floats:
 @jit
 def plan(agenda: Agenda, memory: Memory) -> None:
     """Worth and choice of every node at every landmark that leads to it, from the end to the beginning."""
-    where, worth, choice, label, ends = memory.where, memory.worth, memory.choice, memory.label, memory.ends
+    position, worth, choice, label, ends = memory.position, memory.worth, memory.choice, memory.label, memory.ends
     following, status = agenda.next, agenda.status
-    count, nodes = where[LANDMARKS], following.shape[0]
+    count, nodes = position[LANDMARKS], following.shape[0]
     reach = legs(memory)
     # First which pairs (node, landmark just reached) can occur, 0 for -1; only these are planned.
     worth[:, :count] = -1.0
@@ -80,7 +80,7 @@ def plan(agenda: Agenda, memory: Memory) -> None:
             if status[n] != RUNNING:
                 continue
             # Place 0 is STAR's while pairs are untried (open_[0] is then 0); else the first landmark overwrites it.
-            weight[0], some = agenda.bound[n], int(where[UNTRIED] > 0)
+            weight[0], some = agenda.bound[n], int(position[UNTRIED] > 0)
             for k in range(1, count):
                 w = after(following, status, label, ends, worth, n, k)
                 if w > 0.0:
@@ -98,20 +98,20 @@ def plan(agenda: Agenda, memory: Memory) -> None:
                 if best != worth[n, x]:
                     worth[n, x], choice[n, x] = best, chosen
                     changed = not agenda.layered
-    where[STALE] = where[TOUCHED] = 0
-    where[PLANNED] = where[STEP]
+    position[STALE] = position[TOUCHED] = 0
+    position[PLANNED] = position[STEP]
 
 
 @hot
 def look(agenda: Agenda, memory: Memory, n: int, s: int) -> float:
     """List the landmarks that lead on from a node with their worth; the best value from cell s, and its landmark."""
     following, status, label, ends, worth = agenda.next, agenda.status, memory.label, memory.ends, memory.worth
-    where, weight, open_, v = memory.where, memory.weight, memory.open, memory.v
+    position, weight, open_, v = memory.position, memory.weight, memory.open, memory.v
     some, best, goal = 0, 0.0, STAR
     # Every weight is written, zeros too, as they are left over from another node.
-    for k in range(where[LANDMARKS]):
+    for k in range(position[LANDMARKS]):
         w = after(following, status, label, ends, worth, n, k) if k != STAR else 0.0
-        if k == STAR and where[UNTRIED] > 0:
+        if k == STAR and position[UNTRIED] > 0:
             w = agenda.bound[n]
         weight[k] = w
         if w > 0.0:
@@ -119,16 +119,16 @@ def look(agenda: Agenda, memory: Memory, n: int, s: int) -> float:
             some += 1
             if w * v[s, k] > best:
                 best, goal = w * v[s, k], k
-    where[OPEN], where[GOAL] = some, goal
+    position[OPEN], position[GOAL] = some, goal
     return best
 
 
 @jit
 def kept(agenda: Agenda, memory: Memory, n: int) -> bool:
     """Whether the planned way on is still worth what it was: then, as values only fall, no other order is better."""
-    where, label, k = memory.where, memory.label, memory.where[GOAL]
+    position, label, k = memory.position, memory.label, memory.position[GOAL]
     # As many marks as landmarks (STAR has none): then mark k - 1 is landmark k's, as they were made together.
-    unshared = where[MARKS] == where[LANDMARKS] - 1
+    unshared = position[MARKS] == position[LANDMARKS] - 1
     # Multiply the legs along the plan as they are now, until success or STAR, and compare with what was planned.
     planned, now = memory.weight[k], 1.0
     while k != STAR and now >= planned * (1.0 - TINY):
@@ -136,24 +136,24 @@ def kept(agenda: Agenda, memory: Memory, n: int) -> bool:
         if agenda.status[n] != RUNNING:
             break
         following, leg = memory.choice[n, k], 0.0
-        for i in range(k - 1 if unshared else 0, k if unshared else where[MARKS]):
+        for i in range(k - 1 if unshared else 0, k if unshared else position[MARKS]):
             if memory.mark_landmark[i] == k:
                 leg = max(leg, memory.v[memory.mark_cell[i], following])
         now *= leg
         k = following
         if k == STAR:
-            now *= agenda.bound[n] if where[UNTRIED] > 0 else 0.0
+            now *= agenda.bound[n] if position[UNTRIED] > 0 else 0.0
     return now >= planned * (1.0 - TINY)
 
 
 @jit
 def due(agenda: Agenda, memory: Memory, n: int) -> bool:
     """Whether the order must be planned anew before going on from node n."""
-    where = memory.where
-    if where[RANDOM] == 1:
+    position = memory.position
+    if position[RANDOM] == 1:
         # Values of a random world never stand still: plan so rarely that its cost is spread over the steps between.
-        return where[STEP] - where[PLANNED] >= agenda.next.shape[0] * where[LANDMARKS] // WORK
-    return where[STALE] == 1 or not kept(agenda, memory, n)
+        return position[STEP] - position[PLANNED] >= agenda.next.shape[0] * position[LANDMARKS] // WORK
+    return position[STALE] == 1 or not kept(agenda, memory, n)
 
 
 # ANY: no particular subtask. FAR: steps of a leg not known yet, finite so that sums can be compared.
@@ -187,7 +187,7 @@ def ways(machine: AgendaTable, memory: Memory, reach: Floats, mask: np.uint64, w
 
     For ANY, success and states in which some subtask can be completed count as well.
     """
-    count, label = memory.where[LANDMARKS], memory.label
+    count, label = memory.position[LANDMARKS], memory.label
     states = machine.status.shape[0]
     value = np.zeros((states, count))
     # Values rise from 0 and no leg is above 1, so that going round in a circle gains nothing, and this ends.
@@ -236,16 +236,16 @@ def next_subtask(machine: AgendaTable, memory: Memory) -> int:
 @jit
 def aim(machine: AgendaTable, memory: Memory, s: int) -> float:
     """Weigh the landmarks on the way to the next planned subtask from cell s; the best value."""
-    where, mask = memory.where, memory.mask[0]
+    position, mask = memory.position, memory.mask[0]
     reach = legs(memory)
     best = 0.0
     # If no known way leads to the planned subtask, anything that gets the machine on will do.
     for wanted in (next_subtask(machine, memory), ANY):
         value = ways(machine, memory, reach, mask, wanted)
-        some, where[GOAL] = 0, STAR
-        for k in range(where[LANDMARKS]):
-            w = arriving(machine, value, memory.label, where[NUMERIC], mask, wanted, k) if k != STAR else 0.0
-            if k == STAR and where[UNTRIED] > 0:
+        some, position[GOAL] = 0, STAR
+        for k in range(position[LANDMARKS]):
+            w = arriving(machine, value, memory.label, position[NUMERIC], mask, wanted, k) if k != STAR else 0.0
+            if k == STAR and position[UNTRIED] > 0:
                 # No bound is known without a list of nodes: an untried pair may give everything.
                 w = 1.0
             memory.weight[k] = w
@@ -253,8 +253,8 @@ def aim(machine: AgendaTable, memory: Memory, s: int) -> float:
                 memory.open[some] = k
                 some += 1
                 if w * memory.v[s, k] > best:
-                    best, where[GOAL] = w * memory.v[s, k], k
-        where[OPEN] = some
+                    best, position[GOAL] = w * memory.v[s, k], k
+        position[OPEN] = some
         if best > 0.0:
             break
     return best
@@ -265,8 +265,8 @@ def plan_tour(
     machine: AgendaTable, memory: Memory, settings: Settings, s: int, rng: np.random.Generator
 ) -> None:
     """Order the subtasks that can be completed from here on by the learnt values of the legs between them."""
-    where, label, mask = memory.where, memory.label, memory.mask[0]
-    count, total = where[LANDMARKS], memory.order.shape[0]
+    position, label, mask = memory.position, memory.label, memory.mask[0]
+    count, total = position[LANDMARKS], memory.order.shape[0]
     reach = legs(memory)
     # For each subtask the first landmark that completes it, and the numeric state in which that leaves the machine.
     place, after = np.full(total, -1, np.int64), np.zeros(total, np.int64)
@@ -284,7 +284,7 @@ def plan_tour(
     for j in range(items.shape[0]):
         value = ways(machine, memory, reach, mask, items[j])
         for k in range(1, count):
-            x = arriving(machine, value, label, where[NUMERIC], mask, items[j], k) * memory.v[s, k]
+            x = arriving(machine, value, label, position[NUMERIC], mask, items[j], k) * memory.v[s, k]
             if x > 0.0:
                 first[j] = min(first[j], steps(x, settings.gamma))
         for i in range(items.shape[0]):
@@ -293,12 +293,12 @@ def plan_tour(
                 between[i, j] = steps(x, settings.gamma)
     memory.order[:] = -1
     # While pairs are untried legs still change: a rough order is enough.
-    kicks = settings.kicks if where[UNTRIED] == 0 else 0
+    kicks = settings.kicks if position[UNTRIED] == 0 else 0
     path = tour(first, between, np.zeros(items.shape[0]), kicks, rng)
     for i in range(path.shape[0]):
         memory.order[i] = items[path[i]]
-    where[STALE] = where[TOUCHED] = 0
-    where[PLANNED] = where[STEP]
+    position[STALE] = position[TOUCHED] = 0
+    position[PLANNED] = position[STEP]
 
 
 @jit
@@ -306,9 +306,9 @@ def take_aim(
     machine: AgendaTable, memory: Memory, settings: Settings, s: int, rng: np.random.Generator
 ) -> float:
     """Aim from cell s, ordering the subtasks anew at the start of an episode where something has changed."""
-    where = memory.where
+    position = memory.position
     # Only at the start of an episode: an order made on the way would leave out what is already done.
-    rest = LEISURE if where[RANDOM] == 1 else 0
-    if where[TIME] == 0 and where[STALE] + where[TOUCHED] > 0 and where[STEP] - where[PLANNED] >= rest:
+    rest = LEISURE if position[RANDOM] == 1 else 0
+    if position[TIME] == 0 and position[STALE] + position[TOUCHED] > 0 and position[STEP] - position[PLANNED] >= rest:
         plan_tour(machine, memory, settings, s, rng)
     return aim(machine, memory, s)

@@ -37,26 +37,26 @@ def arrival(head: Ints, mark_code: Ints, mark_next: Ints, mark_landmark: Ints, s
 @jit
 def sight(memory: Memory, most: int, s: int, code: int) -> int:
     """Mark a cell whose useful label is seen for the first time; the landmark that stands for it."""
-    where, k = memory.where, 0
+    position, k = memory.position, 0
     label, ended = code // 2, code % 2 == 1
-    for j in range(1, where[LANDMARKS]):
+    for j in range(1, position[LANDMARKS]):
         if memory.label[j] == label and memory.ends[j] == ended:
             k = j
     # A label seen for the first time gets a landmark even beyond `most`: plans could not go there otherwise.
-    if k == 0 or where[LANDMARKS] < most:
-        k = where[LANDMARKS]
-        where[LANDMARKS] += 1
+    if k == 0 or position[LANDMARKS] < most:
+        k = position[LANDMARKS]
+        position[LANDMARKS] += 1
         memory.label[k], memory.ends[k] = label, ended
-    m = where[MARKS]
-    where[MARKS] += 1
+    m = position[MARKS]
+    position[MARKS] += 1
     memory.mark_cell[m], memory.mark_code[m], memory.mark_landmark[m] = s, code, k
     # Put before the cell's other marks.
     memory.mark_next[m] = memory.head[s]
     memory.head[s] = m
-    where[STALE] = 1
+    position[STALE] = 1
     # Said when the last place is taken, so that the step in hand can be finished before the host makes room.
-    if where[LANDMARKS] == memory.label.shape[0] or where[MARKS] == memory.mark_cell.shape[0]:
-        where[FULL] = 1
+    if position[LANDMARKS] == memory.label.shape[0] or position[MARKS] == memory.mark_cell.shape[0]:
+        position[FULL] = 1
     return k
 
 
@@ -96,21 +96,21 @@ def lift(
 @jit
 def replay_backwards(memory: Memory, settings: Settings) -> None:
     """Learn from recent steps again, the last first, until nothing changes: for worlds whose moves are certain."""
-    where, trace, q, v = memory.where, memory.trace, memory.q, memory.v
-    size, count, least = trace.shape[0], where[LANDMARKS], memory.numbers[LEAST]
-    steps = min(where[STEP], size, settings.backwards)
+    position, trace, q, v = memory.position, memory.trace, memory.q, memory.v
+    size, count, least = trace.shape[0], position[LANDMARKS], memory.numbers[LEAST]
+    steps = min(position[STEP], size, settings.backwards)
     for _ in range(settings.passes):
         changed = False
         # Last step first: one pass carries a value back along the whole way that led to it.
         for i in range(1, steps + 1):
-            t = (where[STEP] - i) & (size - 1)
+            t = (position[STEP] - i) & (size - 1)
             s, a, s2 = int(trace[t, 0]), int(trace[t, 1]), int(trace[t, 2])
             if lift(q, v, count, s, a, s2, trace[t, 3], trace[t, 4] != 0, settings.gamma, 1.0, least):
                 changed = True
         if not changed:
             break
         # Some leg may have changed; which one is not kept track of here.
-        where[TOUCHED] = 1
+        position[TOUCHED] = 1
 
 
 @hot
@@ -133,8 +133,8 @@ def believed(agenda: Agenda, memory: Memory, n: int, s: int, a: int) -> float:
     """What the landmarks promise for a pair in a node, or its correction where that is lower."""
     following, status, label, ends, worth = agenda.next, agenda.status, memory.label, memory.ends, memory.worth
     q = memory.q
-    best = q[s, a, 0] * agenda.bound[n] if memory.where[UNTRIED] > 0 else 0.0
-    for k in range(1, memory.where[LANDMARKS]):
+    best = q[s, a, 0] * agenda.bound[n] if memory.position[UNTRIED] > 0 else 0.0
+    for k in range(1, memory.position[LANDMARKS]):
         # `after` is 1 at most, so that a lower q cannot win: most landmarks are passed over without a look at the plan.
         if q[s, a, k] > best:
             best = max(best, q[s, a, k] * after(following, status, label, ends, worth, n, k))
@@ -170,7 +170,7 @@ def settle(agenda: Agenda, memory: Memory, gamma: float, n: int, s: int, a: int,
         key = (n * memory.q.shape[0] + s) * memory.q.shape[1] + a
         slot = slot_of(memory.keys, key)
         if memory.keys[slot] < 0:
-            memory.where[CORRECTED] += 1
+            memory.position[CORRECTED] += 1
         memory.keys[slot], memory.values[slot], memory.flagged[n] = key, given, True
-        if 2 * memory.where[CORRECTED] + 2 > memory.keys.shape[0]:
-            memory.where[FULL] = 1
+        if 2 * memory.position[CORRECTED] + 2 > memory.keys.shape[0]:
+            memory.position[FULL] = 1

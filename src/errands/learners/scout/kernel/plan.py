@@ -185,7 +185,7 @@ def bound(states: AgendaStates, delta: Ints, marks: Landmarks, allowed: Flags, o
 
 Longs = NDArray[np.int64]
 NONE, GOAL, EXIT, LOST = range(4)
-MOST_NODES = 1_500_000
+MAX_NODES = 1_500_000
 
 
 @hot
@@ -310,7 +310,7 @@ def search(
         if closed[n]:
             continue
         closed[n] = True
-        if count > MOST_NODES:
+        if count > MAX_NODES:
             return LOST, FAR, np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int32)
         # Room for all that one node can push, an exit and a node for each action, is made before.
         if size + actions + 1 > keys.shape[0]:
