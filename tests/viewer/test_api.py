@@ -71,6 +71,8 @@ def test_training_has_limits(served: Any) -> None:
         assert said in answer["error"]
     assert len(served.json("runs")["runs"]) == len(before)
     assert "not being trained" in served.json("cancel", {"run": "fig"})["error"]
+    assert "give more than 20,000" in served.json("further", {"run": "fig", "steps": 20_000})["error"]
+    assert "a whole number of steps, a total" in served.json("further", {"run": "fig"})["error"]
 
 
 def test_a_run_that_is_said_to_have_ended_is_shown_with_all_that_it_stored(tmp_path: Path) -> None:

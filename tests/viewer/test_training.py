@@ -13,6 +13,7 @@ import pytest
 from errands.errors import ConfigError, SpecError, UnknownName
 from errands.runs.folder import RunFolder, create, open_run
 from errands.runs.request import Request
+from errands.runs.train import train_seed
 from errands.tasks import load
 from errands.tasks.catalogue import task_text
 from errands.viewer.training import PageTrainer, training_request
@@ -64,6 +65,18 @@ def test_a_run_is_trained_to_its_end_by_a_process_of_its_own(trainer: PageTraine
     assert trainer.cancel(name) == trainer.state(name) == "done"
     (result,) = open_run(trainer.runs / name).results()
     assert (result.seed, result.steps, result.error) == (3, 2_000, None)
+
+
+def test_a_run_is_trained_further_to_a_larger_total(trainer: PageTrainer, tmp_path: Path) -> None:
+    folder = create(tmp_path / "short", Request.of(load("figure-1"), "crm", steps=1_000))
+    train_seed(folder, 0)
+    for steps, said in ((1_000, "give more than 1,000"), (trainer.max_steps + 1, r"errands resume short --steps 2000001")):
+        with pytest.raises(ConfigError, match=said):
+            trainer.further(folder, steps)
+    assert trainer.further(folder, 2_000) == "short"
+    assert trainer.known["short"].process.wait(HANGS) == 0
+    (result,) = open_run(tmp_path / "short").results()
+    assert (result.steps, trainer.state("short"), open_run(tmp_path / "short").finished) == (2_000, "done", True)
 
 
 HALL = """

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Literal
 
-from errands.cli.options import Seconds
+from errands.cli.options import Count, Seconds
 from errands.cli.summary import Answer
-from errands.cli.verbs import Positional
+from errands.cli.verbs import Positional, Repeated
 from errands.errors import ConfigError
+from errands.terminal import printable
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """Go on where a run or sweep was left; the end is the same as if nothing had happened."""
+    """Go on where a run or sweep was left, to the end that was asked for, or train a run further (--steps)."""
 
     run: Positional[str]
     """The name of a run or sweep under runs/, its path, or 'latest'."""
@@ -23,6 +25,12 @@ class Arguments:
     """Where a sweep goes on: in processes of this machine, or on a Ray cluster."""
     address: str | None = None
     """Where the Ray cluster is: host:port or auto."""
+    steps: Count | None = None
+    """Train a run further, to so many steps in all."""
+    set: Repeated[tuple[str, ...]] = ()
+    """With --steps: a setting that changes from here on, such as another schedule of epsilon; may be repeated."""
+    stop_when: Repeated[tuple[str, ...]] = ()
+    """With --steps: what ends a seed before them, as for 'errands train'; may be repeated."""
     log: Literal["tensorboard"] | None = None
     """Also log evaluations for TensorBoard, those of before included; of a run, not of a sweep."""
     seconds: Seconds | None = None
@@ -35,14 +43,19 @@ def run(arguments: Arguments) -> Answer:
     """Find it, finish it, and print what `train` prints."""
     from errands.cli import sweep, train
     from errands.runs.folder import SWEEP, find, open_run, open_sweep
+    from errands.runs.further import extended, kept_schedules
 
     path = find(arguments.run)
     if (path / SWEEP).is_file():
-        if arguments.log is not None:
-            raise ConfigError(f"{path.name} is a sweep, and --log is for a run; resume one of its runs with it")
+        for option in ("log", "steps", "set", "stop_when"):
+            if getattr(arguments, option):
+                raise ConfigError(f"{path.name} is a sweep, and --{option.replace('_', '-')} is for a run; resume a run with it")
         return sweep.finish(
             open_sweep(path), arguments.jobs, arguments.quiet, arguments.engine, arguments.address, arguments.seconds
         )
     if arguments.seconds is not None:
         raise ConfigError(f"{path.name} is a run, and --seconds is for sweeps; stop a run with Ctrl-C, its checkpoint is kept")
-    return train.finish(open_run(path), arguments.jobs, arguments.quiet, log=arguments.log)
+    folder = extended(open_run(path), arguments.steps, arguments.set, arguments.stop_when or None)
+    if arguments.steps is not None and not arguments.quiet:
+        print(printable(kept_schedules(folder)), file=sys.stderr, flush=True)
+    return train.finish(folder, arguments.jobs, arguments.quiet, log=arguments.log)

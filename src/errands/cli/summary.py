@@ -45,6 +45,7 @@ def run_document(folder: RunFolder, results: list[ResultDocument]) -> dict[str, 
         "bounds": narrowest(r.known_bounds for r in results),
         "runs": [result.row() for result in results],
         "folder": str(folder.path),
+        "extended": [before.model_dump(include={"steps", "config"}) for before in known.extended],
         "changed_versions": folder.changes,
     }
 
@@ -73,7 +74,13 @@ def run_table(folder: RunFolder, results: list[ResultDocument]) -> Any:
         length = "-" if r.final_length is None else _spread(f"{r.final_length:g}", r.final_length_low, r.final_length_high)
         success, order = success_text(r), r.error or " ".join(r.order)
         seeds.add_row(str(r.seed), f"{r.steps:,}", length, success, first, f"{r.wall_seconds:.2f}", order)
-    return Group(seeds, sentence(results), *_before(folder, results), f"stored in {folder.path}")
+    return Group(seeds, sentence(results), *_before(folder, results), *_further(folder), f"stored in {folder.path}")
+
+
+def _further(folder: RunFolder) -> list[str]:
+    """How often the run was trained further."""
+    totals = [*(before.steps for before in folder.document.extended), folder.document.steps]
+    return [f"trained further: {', then '.join(f'{total:,}' for total in totals)} steps"] if len(totals) > 1 else []
 
 
 def _before(folder: RunFolder, results: list[ResultDocument]) -> list[str]:

@@ -34,6 +34,18 @@ def _once(seeds: list[int]) -> list[int]:
     return seeds
 
 
+class ExtensionDocument(Document):
+    """What a run was asked for until it was trained further."""
+
+    steps: Annotated[int, Field(ge=1, lt=2**53)]
+    """The total until then."""
+    reached: list[Count] = Field(max_length=100_000)
+    """Where each seed was then, if other settings hold from there on; else empty."""
+    config: dict[str, Scalar | list[Scalar]]
+    """The settings that were others."""
+    stop_when: list[Name] = Field(max_length=20)
+
+
 class RunDocument(Document):
     """run.json: what was asked for (its identity and its plan), and with which versions on which machine."""
 
@@ -62,6 +74,8 @@ class RunDocument(Document):
     computer: dict[str, str | int]
     start: Annotated[str, Field(max_length=10_000)] = ""
     """What it knew before its first step, where that came from another run."""
+    extended: Annotated[list[ExtensionDocument], Field(max_length=1000)] = []
+    """Each time that it was trained further, what it had been asked for before."""
 
     @property
     def method(self) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from errands.errors import ConfigError, SpecError, StoreError
+from errands.learners.presets import with_settings
 from errands.runs import checkpoint as checkpoints
 from errands.runs.checkpoint import HEADER, MAX_TABLE, line, parse, render, wide
 from errands.runs.documents import (
@@ -82,6 +83,16 @@ class RunFolder:
     def seeds(self) -> Iterator[SeedFolder]:
         """The folders of all seeds."""
         return (self.seed(seed) for seed in self.document.seeds)
+
+    def parts(self, seed: int) -> list[tuple[int, Request]]:
+        """The requests by which a seed was trained, one after the other, each with the step at which it ended."""
+        known, request = self.document, self.request
+        parts, at = [(known.steps, request)], known.seeds.index(seed)
+        for extension in reversed(known.extended):
+            if extension.config:
+                request = replace(request, config=with_settings(request.config, extension.config, known.learner))
+                parts.append((extension.reached[at], request))
+        return parts[::-1]
 
     def results(self) -> list[ResultDocument]:
         """The results of the seeds that have ended; those of one task have one optimum."""
@@ -174,7 +185,7 @@ def _new(path: Path, leftover: Callable[[str], bool]) -> Iterator[None]:
             make_folder(path)
         except FileExistsError:
             if not path.is_dir() or not all(leftover(p.name) for p in path.iterdir()):
-                hint = f"choose another --name, or run 'errands resume {path.name}'"
+                hint = f"choose another --name, or go on with 'errands resume {path.name}', and --steps TOTAL to go further"
                 raise FolderExists(f"{path} exists and is never overwritten; {hint}") from None
         yield
 

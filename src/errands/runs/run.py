@@ -94,6 +94,22 @@ class Run:
 
         return carried(self, task_on(self.task, phrase), self.seed)[1]
 
+    def learn(self, steps: int, settings: Settings = (), on_evaluation: OnEvaluation | None = None) -> Run:
+        """The run trained for so many more steps; a stored one in its folder, with its other seeds, as `errands.resume` does.
+
+        >>> import errands
+        >>> run = errands.train("figure-1", "qcorm", steps=5_000)
+        >>> run.learn(5_000).evaluations == errands.train("figure-1", "qcorm", steps=10_000).evaluations
+        True
+        """
+        from errands.runs.further import go_on
+        from errands.runs.watch import watchers_of
+
+        if self.folder is None:
+            return go_on(self, self.steps + steps, settings, watchers_of(on_evaluation))
+        further = resume(self.folder, self.task, on_evaluation, steps=self.steps + steps, settings=settings)
+        return next(run for run in (further if isinstance(further, list) else [further]) if run.seed == self.seed)
+
     def row(self, best: float | None) -> dict[str, Any]:
         """The row of `errands train --json`."""
         return {
@@ -389,26 +405,34 @@ def open(  # noqa: A001 (errands.open)
 
 
 def resume(
-    path: str | Path, task: Task | None = None, on_evaluation: OnEvaluation | None = None, imports: Iterable[str] = ()
-) -> Run | list[Run]:
-    """Train what is left of a stored run, from its newest checkpoint to the same end; of several seeds a list comes back.
+    path: str | Path, task: Task | None = None, on_evaluation: OnEvaluation | None = None, imports: Iterable[str] = (),
+    steps: int | None = None, settings: Settings = (),
+) -> Run | list[Run]:  # fmt: skip
+    """Train what is left of a stored run, from its newest checkpoint to its end; of several seeds a list comes back.
 
     Parameters:
         path: a folder, a name under runs/, or "latest".
         task: the task itself, where it is made of Python objects that no file can name: lambdas, inner functions, environments.
         imports: modules whose code it may name, as by `errands.allow`.
         on_evaluation: as for `train`, called with every evaluation that is new.
+        steps: a larger total: the run is trained further, to the bytes of one that was asked for as many at once. What follows a
+            schedule, such as epsilon="1..0.05@0,8000", keeps the one that the run was begun with.
+        settings: what changes from there on, as for `train`, such as another schedule.
 
     >>> import errands, tempfile
     >>> folder = errands.train("figure-1", "qcorm", steps=5_000).save(tempfile.mkdtemp() + "/mine")
     >>> errands.resume(folder)  # it had ended, so nothing was left
     <Run figure-1, qcorm, seed 0, 5,000 steps: 10 steps, 0 more than the optimum>
+    >>> errands.resume(folder, steps=8_000).steps
+    8000
     """
     from errands.runs.folder import find_run, open_run
+    from errands.runs.further import extended
     from errands.runs.watch import watchers_of
 
     allow(imports)
-    folder, watchers = open_run(find_run(str(path)), task), watchers_of(on_evaluation)
+    watchers = watchers_of(on_evaluation)
+    folder = extended(open_run(find_run(str(path)), task), steps, settings)
     if folder.changes and not folder.finished:
         changes = "; ".join(folder.changes)
         warnings.warn(f"{folder.name} goes on with other versions than those that began it: {changes}", stacklevel=2)

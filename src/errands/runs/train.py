@@ -191,6 +191,12 @@ def learners_of(request: Request, seeds: Sequence[int], learner: Learner | None 
     )
 
 
+def leave_out_odd(rows: list[Evaluation], learner: Learner) -> None:
+    """Take the evaluation away that only the end of a shorter run has made: a longer one has none at that step."""
+    if rows and rows[-1].step == learner.step and learner.step % learner.config.eval_every:
+        learner.evaluation_steps -= rows.pop().steps_taken
+
+
 class NullStore:
     """Where seeds are kept while they train: here nowhere, since a run without a name is one of this process alone."""
 
@@ -446,6 +452,9 @@ class FolderStore(NullStore):
                 bests.append(None)
                 gone.append(str(fault))
         rows = [list(c.evaluations) for c in checkpoints]
+        for place, learner, mine in zip(self.places, learners.members, rows, strict=True):
+            if learner.step not in [end for end, _ in self.run.parts(place.seed)]:
+                leave_out_odd(mine, learner)
         return Restored(rows, first.seconds, first.training_seconds, gone, bests)
 
     @contextmanager

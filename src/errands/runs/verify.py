@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from errands.errors import StoreError
 from errands.runs import checkpoint as checkpoints
@@ -14,8 +15,11 @@ from errands.runs.checkpoint import documents, line, newest, packed
 from errands.runs.documents import damaged
 from errands.runs.files import Arrays, digest
 from errands.runs.folder import HEAD, SWEEP, RunFolder, SeedFolder, open_run, open_sweep
-from errands.runs.train import jobs_of, learners_of
+from errands.runs.train import Job, SingleSeed, jobs_of, learners_of
 from errands.tables import Evaluation
+
+if TYPE_CHECKING:
+    from errands.learners.engines.deep.learner import DeepTeam
 
 
 @dataclass(frozen=True)
@@ -55,13 +59,11 @@ def verify_seed(
     # Where tables can be compared: at checkpoints still stored, and at the first, whose checksum was handed on.
     marks = {known[0].first_step, *(d.step for d in known)}
     (job,) = jobs_of(run, [seed])
-    learners, at = learners_of(run.request, job.seeds), job.seeds.index(seed)
+    at = job.seeds.index(seed)
     again: list[Evaluation] = []
     differences: list[str] = []
     tables, step = False, 0
-    for evaluations in learners.train(run.document.steps):
-        if evaluations is None:
-            continue
+    for learners, evaluations in _trained_again(run, job):
         again.append(evaluations[at])
         step = learners.members[at].step
         report(step)
@@ -73,6 +75,18 @@ def verify_seed(
         if step >= target or differences:
             break
     return Verdict(seed, step, len(again), tables, tuple(differences))
+
+
+def _trained_again(run: RunFolder, job: Job) -> Iterator[tuple[SingleSeed | DeepTeam, list[Evaluation]]]:
+    """The evaluations of a job from its start, by the settings that held at each step."""
+    learners = None
+    for end, request in run.parts(job.seeds[0]):
+        before, learners = learners, learners_of(request, job.seeds)
+        if before is not None:
+            learners.restore(before.save())
+        for evaluations in learners.train(end):
+            if evaluations is not None:
+                yield learners, evaluations
 
 
 def first_step(run: RunFolder, seed: int) -> int:

@@ -232,6 +232,13 @@ class Api:
         """Start to train a typed task."""
         return {"run": self.trainer.start(*training_request(body))}
 
+    def further(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Train a run further, to so many steps in all."""
+        steps = body.get("steps")
+        if type(steps) is not int:
+            raise ConfigError("a request to train further has a run and a whole number of steps, a total")
+        return {"run": self.trainer.further(self.run(str(body.get("run"))), steps)}
+
     def cancel(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Stop training a run."""
         return {"state": self.trainer.cancel(str(body.get("run")))}

@@ -156,7 +156,7 @@ def application(
         "sizes": lambda q: api.sizes(q.get("family", "delivery")),
         "tasks": lambda q: api.tasks(),
     }
-    post = {"check": api.check, "trace": api.trace, "train": api.train, "cancel": api.cancel}
+    post = {"check": api.check, "trace": api.trace, "train": api.train, "further": api.further, "cancel": api.cancel}
     routes = [Route("/", page), Route("/static/{name}", file), Route("/api/events", _guard(events))]
     routes += [Route(f"/api/{name}", _guard(_get(act, answers))) for name, act in get.items()]
     routes += [Route(f"/api/{name}", _guard(_post(act, seconds)), methods=["POST"]) for name, act in post.items()]

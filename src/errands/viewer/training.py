@@ -7,13 +7,15 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from errands.errors import ConfigError, UnknownName
 from errands.learners import LEARNERS
-from errands.runs.folder import create_named
+from errands.runs.folder import RunFolder, create_named
+from errands.runs.further import extended
 from errands.runs.request import Request
 from errands.viewer.drafts import read_draft
 from errands.worlds.imports import allow, allowed
@@ -60,11 +62,24 @@ class PageTrainer:
         if task.finite is None:
             raise ConfigError(f"the world of '{task.name}' {task.untabled}; train it with errands train")
         request = Request.of(task, learner, settings={"eval_every": max(1, steps // 200)}, steps=steps, seeds=[seed])
+        return self._launch(lambda: create_named(request, None, CHECKPOINT_SECONDS, self.runs))
+
+    def further(self, folder: RunFolder, steps: int) -> str:
+        """Train a run further, to so many steps in all; its name."""
+        typed = f"errands resume {folder.name} --steps {steps}"
+        if not 1 <= steps <= self.max_steps:
+            raise ConfigError(f"{steps:,} steps were asked for; the page trains to {self.max_steps:,} in all, more with '{typed}'")
+        if folder.task.finite is None:
+            raise ConfigError(f"the world of '{folder.task.name}' {folder.task.untabled}; train it further with '{typed}'")
+        return self._launch(lambda: extended(folder, steps))
+
+    def _launch(self, prepared: Callable[[], RunFolder]) -> str:
+        """A process that trains the run that `prepared` gives, if there is room for one more; the name of the run."""
         with self.lock:
             # Counting and starting under one lock: two requests at once cannot both take the last place.
             if sum(not t.ended for t in self._polled()) >= self.max_at_once:
                 raise ConfigError(f"{self.max_at_once} runs are being trained; cancel one or wait")
-            folder = create_named(request, None, CHECKPOINT_SECONDS, self.runs)
+            folder = prepared()
             # -P: what lies in the folder that the server was started in is never imported, whatever its name.
             where = str(folder.path.resolve())
             command = [sys.executable, "-P", "-m", "errands.viewer.training", where, str(MAX_SECONDS), *allowed()]

@@ -1,6 +1,6 @@
 // The page: tabs, the run that is shown, and an address that restores the view.
 import { el, clear, number, picture, toggle } from "./dom.js";
-import { ask, watch } from "./live.js";
+import { ask, tell, watch } from "./live.js";
 import { replayView } from "./replay.js";
 import { curvesView } from "./curves.js";
 import { sizesView } from "./sizes.js";
@@ -58,7 +58,10 @@ async function replayPage(given, changed) {
   const bar = el("progress", { max: 1, value: 0, hidden: true, "aria-label": "training so far" });
   const live = el("p", { class: "live", role: "status" });
   const stage = el("div", {}, el("p", { class: "quiet", text: "recording the episode" }));
-  const root = el("div", {}, el("div", { class: "row choose" }, pick, seeds, bar, live, about), stage);
+  const total = el("input", { class: "field", type: "number", min: 1, value: 2 * (run.steps ?? 1), "aria-label": "steps in all" });
+  const more = el("details", { class: "more", hidden: !run.finished }, el("summary", { text: "Train further" }), el("div", { class: "row" }, "to", total, "steps in all",
+    el("button", { type: "button", class: "button plain", text: "Train", onclick: () => tell("further", { run: run.name, steps: Number(total.value) }).then(() => enter("replay"), (fault) => { live.textContent = fault.message; }) })));
+  const root = el("div", {}, el("div", { class: "row choose" }, pick, seeds, bar, live, about, more), stage);
 
   async function awaitFirst(step, steps) {
     const words = el("p", { class: "quiet", text: `training: ${number(step)} of ${number(steps)} steps; the first checkpoint is awaited` });
