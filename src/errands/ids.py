@@ -26,6 +26,7 @@ WORLDS: Mapping[str, Mapping[str, Any]] = {
     "errands/Taxi-v0": {"kind": "taxi"},
     "errands/Letters-v0": {"kind": "letters"},
     "errands/Water-v0": {"kind": "water"},
+    "errands/Zones-v0": {"kind": "zones", "zones": 5},
     "errands/HalfCheetah-v0": {"kind": "cheetah"},
 }
 """Worlds without a machine: the settings behind each id; `gymnasium.make(id, boxes=8)` replaces some of them."""
@@ -39,6 +40,7 @@ TASKS: tuple[str, ...] = (
     *(f"taxi-{n}" for n in range(1, 13)),
     *(f"letters-{n}" for n in range(1, 13)),
     *(f"water-{n}" for n in range(1, 7)),
+    *(f"zones-{n}{walls}" for n in range(1, 101) for walls in ("", "-walls")),
 )
 """Every name of the catalogue: `gymnasium.make("errands/office-6")` is the product with the agenda machine."""
 
@@ -49,7 +51,7 @@ def register_all() -> None:
     """Put every id into Gymnasium's registry; what is behind them is loaded when one is made."""
     from gymnasium.envs.registration import EnvSpec, registry
 
-    # Not by gymnasium.register, which goes through the whole registry for each of the 1,600 ids.
+    # Not by gymnasium.register, which goes through the whole registry for each of the 1,800 ids.
     for task in TASKS:
         name = f"errands/{task}"
         registry.setdefault(name, EnvSpec(name, "errands.tasks.product:registered_task", kwargs={"task": task}))

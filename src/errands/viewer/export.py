@@ -25,7 +25,7 @@ from errands.terminal import harmless
 from errands.viewer.replay import Episode, Replay
 from errands.viewer.scene import PNG
 from errands.viewer.sources import replay_run
-from errands.worlds import water
+from errands.worlds import water, zones
 from errands.worlds.picture import Drawing, Shape, Stroke, Word, grid_drawing, pixels
 
 MODULES = ("dom.js", "machine.js", "world.js", "curves.js", "replay.js", "file.js")
@@ -114,6 +114,8 @@ def frame_drawing(task: Task, replay: Replay, episode: Episode, index: int) -> D
         drawn = grid_drawing(task.layout, at, path, gone)
     elif replay.scene["kind"] == "water":
         drawn = water.water_drawing(at[0], at[1:])
+    elif replay.scene["kind"] == "zones":
+        drawn = zones.zones_drawing(at[0], replay.scene["places"], replay.scene["walls"])
     elif replay.scene["kind"] == "cheetah":
         drawn = _cheetah(at, replay.scene["marks"])
     else:

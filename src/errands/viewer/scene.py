@@ -20,7 +20,7 @@ from errands.machines.stepping import Move, State, Stepper
 from errands.plots.layout import clean, layout
 from errands.tables import FAILURE
 from errands.tasks.task import Task
-from errands.worlds import water
+from errands.worlds import water, zones
 from errands.worlds.base import Observed, numbered
 from errands.worlds.cheetah import BACKWARD, FORWARD
 from errands.worlds.grid import GridLayout
@@ -39,7 +39,7 @@ def scene(task: Task) -> Scene:
     if task.layout is not None:
         gone = list(task.vanishing if task.lockstep else task.removed)
         return {**grid_scene(task.layout), "removed": gone, "tints": tints(task.layout.features)}
-    draw = {"water": _water_scene, "cheetah": _cheetah_scene}.get(task.world.kind)
+    draw = {"water": _water_scene, "zones": _zones_scene, "cheetah": _cheetah_scene}.get(task.world.kind)
     return {"kind": "words", "name": task.world.kind} if draw is None else draw(task)
 
 
@@ -48,11 +48,20 @@ def _cheetah_scene(task: Task) -> Scene:
 
 
 def _water_scene(task: Task) -> Scene:
-    wanted = [c for c in water.COLOURS if c in task.machine.subtasks]
-    minded = [c for c in water.COLOURS if c in task.machine.features and c not in wanted]
     each = [c for c in water.COLOURS for _ in range(water.BALLS_EACH)]
-    arena = {"kind": "water", "size": water.ARENA, "radius": water.RADIUS, "balls": each}
-    return {**arena, "wanted": wanted, "minded": minded}
+    return {"kind": "water", "size": water.ARENA, "radius": water.RADIUS, "balls": each, **_heeded(task)}
+
+
+def _zones_scene(task: Task) -> Scene:
+    world: Any = task.world
+    still = {"places": world.start.places.tolist(), "walls": zones.wall_plan(world.start.doors)}
+    return {"kind": "zones", "size": water.ARENA, "radius": zones.REACH, "balls": list(world.features), **still, **_heeded(task)}
+
+
+def _heeded(task: Task) -> Scene:
+    """The features that are subtasks, and those that the machine looks at besides."""
+    wanted = [name for name in task.world.features if name in task.machine.subtasks]
+    return {"wanted": wanted, "minded": [name for name in task.machine.features if name not in wanted]}
 
 
 def grid_scene(layout: GridLayout) -> Scene:
@@ -71,10 +80,12 @@ def cell_of(task: Task, world_state: int) -> int:
 
 
 def posture(env: Any) -> Any:
-    """What a frame shows of an environment: numbers for Water and HalfCheetah, the cell of a grid, else a few words."""
+    """What a frame shows of an environment: numbers for Water, zones and HalfCheetah, the cell of a grid, else a few words."""
     inner = env.unwrapped
     if isinstance(inner, water.WaterEnv):
         return _rounded(np.vstack([inner.state.agent[None], inner.state.balls]), 1)
+    if isinstance(inner, zones.ZonesEnv):
+        return _rounded(inner.state.agent[None], 1)
     if isinstance(inner, GridEnv):
         return inner.cell
     if hasattr(inner, "data") and hasattr(inner, "model"):  # any robot of MuJoCo

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import gymnasium as gym
 
     from errands.worlds.batched import BatchedWorld
+    from errands.worlds.families import MapFamily
     from errands.worlds.grid import GridLayout
     from errands.worlds.gymnasium.rules import Rule
     from errands.worlds.gymnasium.shell import StateNumbers
@@ -123,6 +124,11 @@ class Described(Protocol):
     @property
     def batched(self) -> BatchedWorld | None:
         """The world as pure JAX functions; None where it has none (finite worlds have theirs by their tables: `Task.batched`)."""
+        return None
+
+    @property
+    def family(self) -> MapFamily | None:
+        """The world with a new map at every start, for learners that learn for all maps at once; None where it has none."""
         return None
 
     @property
@@ -246,6 +252,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "taxi": ("errands.worlds.places", "Taxi"),
     "letters": ("errands.worlds.letters", "Letters"),
     "water": ("errands.worlds.water", "Water"),
+    "zones": ("errands.worlds.zones", "Zones"),
     "cheetah": ("errands.worlds.cheetah", "HalfCheetah"),
     "gymnasium": ("errands.worlds.gymnasium.world", "GymnasiumWorld"),
 }

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from errands.worlds.base import Limit, Probability, Seed
 from errands.worlds.grid import GridLayout, positive, words
 from errands.worlds.grid_world import OnGrid
+
+if TYPE_CHECKING:
+    from errands.worlds.families import MapFamily
 
 SIDE = 7
 LETTERS = tuple("abcdefghijkl")
@@ -42,9 +45,22 @@ class Letters(OnGrid):
     @cached_property
     def layout(self) -> GridLayout:
         """The first map drawn from the seed on which every cell can be reached without passing a letter."""
-        cells = next(filter(_open, _draws(self.map_seed)))
+        cells = cells_of(self.map_seed)
         places = zip([letter for letter in LETTERS for _ in range(_EACH)], cells, strict=True)
         return GridLayout(SIDE, SIDE, 0, tuple(places), slip=self.slip, wraps=True)
+
+    @property
+    def family(self) -> MapFamily | None:
+        """The same with a new map at every start, where moves are certain."""
+        from errands.worlds.families import letters_family
+
+        cells = cells_of(self.map_seed)
+        return None if self.slip else letters_family(tuple(zip(cells[::_EACH], cells[1::_EACH], strict=True)))
+
+
+def cells_of(map_seed: int) -> tuple[int, ...]:
+    """The cells of all letters in order on the map of a seed."""
+    return next(filter(_open, _draws(map_seed)))
 
 
 def _draws(seed: int) -> Iterator[tuple[int, ...]]:

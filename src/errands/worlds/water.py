@@ -21,6 +21,7 @@ from errands.worlds.saving import Saved, restore_random, save_random
 
 if TYPE_CHECKING:
     from errands.worlds.batched import BatchedWorld
+    from errands.worlds.families import MapFamily
 
 Singles = NDArray[np.float32]
 
@@ -145,6 +146,13 @@ class Water(Described):
         from errands.worlds.water_jax import batched
 
         return batched(self.map_seed)
+
+    @property
+    def family(self) -> MapFamily:
+        """Water on any map."""
+        from errands.worlds.families import water_family
+
+        return water_family()
 
     def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
         """A fresh Gymnasium environment of this map."""

@@ -7,7 +7,7 @@ const MARGIN = 6;
 export function worldView(scene, pictures) {
   if (scene.kind === "pictures") return picturesView(pictures);
   if (scene.kind === "grid") return gridView(scene);
-  if (scene.kind === "water") return waterView(scene);
+  if (scene.kind === "water" || scene.kind === "zones") return arenaView(scene);
   if (scene.kind === "cheetah") return cheetahView(scene);
   const words = el("p", { class: "words" });
   return { root: el("div", { class: "world" }, words), show: (frame) => { words.textContent = `state ${frame.at}`; } };
@@ -113,17 +113,19 @@ function gridView(scene) {
   }
 }
 
-function waterView(scene) {
+function arenaView(scene) {
   const size = scene.size;
-  const root = svg("svg", { class: "world water", viewBox: `-4 -4 ${size + 8} ${size + 8}`, role: "img", "aria-label": "an arena with balls" });
+  const root = svg("svg", { class: "world water", viewBox: `-4 -4 ${size + 8} ${size + 8}`, role: "img", "aria-label": scene.places ? "an arena with zones" : "an arena with balls" });
   root.append(svg("rect", { class: "floor border", width: size, height: size, rx: 6 }));
   const wanted = new Set(scene.wanted), minded = new Set(scene.minded);
   const kindOf = (colour) => (wanted.has(colour) ? "" : minded.has(colour) ? " minded" : " other");
   const balls = scene.balls.map((colour) =>
-    svg("circle", { class: `ball ${colour}${kindOf(colour)}`, r: scene.radius }, svg("title", { text: colour })));
+    svg("circle", { class: `ball ${scene.places ? "zone" : colour}${kindOf(colour)}`, r: scene.radius }, svg("title", { text: colour })));
+  const words = (scene.places ?? []).map(([x, y], i) => svg("text", { class: "zone", x, y: size - y + 4, text: scene.balls[i].slice(1) }));
+  for (const [x, y, width, height] of scene.walls ?? []) root.append(svg("rect", { class: "blocked", x, y: size - y - height, width, height }));
   const trail = svg("polyline", { class: "route learnt" });
-  const agent = svg("g", { class: "swimmer" }, svg("circle", { r: scene.radius }), svg("circle", { class: "inner", r: scene.radius - 4 }));
-  root.append(trail, ...balls, agent);
+  const agent = svg("g", { class: "swimmer" }, ...[scene.places ? 7 : scene.radius].flatMap((r) => [svg("circle", { r }), svg("circle", { class: "inner", r: r - 4 })]));
+  root.append(trail, ...balls, ...words, agent);
   let path = [];
   return {
     root,
@@ -131,7 +133,7 @@ function waterView(scene) {
     show(frame, stand, subtasks, index) {
       const [[ax, ay], ...rest] = frame.at;
       const left = new Set(subtasks.filter((_, i) => stand.remaining[i]));
-      rest.forEach(([x, y], i) => {
+      (scene.places ?? rest).forEach(([x, y], i) => {
         balls[i].setAttribute("cx", x);
         balls[i].setAttribute("cy", size - y);
         balls[i].classList.toggle("done", wanted.has(scene.balls[i]) && !left.has(scene.balls[i]));

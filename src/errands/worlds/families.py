@@ -1,0 +1,185 @@
+"""Families: worlds with a new map at every start, seen as objects; what one network can learn for all maps of them.
+
+A row is what a learner keeps of a state: for a world without tables the observation of its environment, for a grid the places
+of everything relative to the agent. Maps are drawn from random keys and never from map seeds.
+"""
+
+# ruff: noqa: F722 (shapes of jaxtyping look like broken code)
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from errands.worlds import letters, water, water_jax, zones
+from errands.worlds.batched import BatchedStep, BatchedWorld
+
+
+class Scene(NamedTuple):
+    """A state as objects; their order says nothing."""
+
+    own: Float[Array, "*rows own"]
+    """What is about no object, such as the agent's velocity."""
+    things: Float[Array, "*rows features each numbers"]
+    """The things that make each feature true: where they are, seen from the agent, and how they move."""
+
+
+@dataclass(frozen=True, eq=False)
+class MapFamily:
+    """A world whose map is part of its state."""
+
+    world: BatchedWorld
+    """Its `reset` draws a map; its observations are rows."""
+    scene: Callable[[Any], Scene]
+    """What rows [..., inputs] show."""
+    row: Callable[[Any], Any]
+    """The row of what the environment of a world of this family observes."""
+    beside: Callable[[Any, int], Any] | None = None
+    """The row as it would be at rest at the thing of a feature, where that can be said: it stands still, and is the only one."""
+
+
+def _answer(state: Any, holds: Array, observe: Callable[[Any], Array]) -> BatchedStep:
+    return BatchedStep(state, observe(state), holds, jnp.bool_(False), jnp.zeros(0))
+
+
+def _near_and_far(rows: Array) -> Array:
+    """Distances in arenas, and again such that what is near counts more."""
+    return jnp.concatenate([rows, jnp.tanh(8 * rows)], axis=-1)
+
+
+@cache
+def water_family() -> MapFamily:
+    """Water on maps whose balls begin anywhere but near the agent."""
+
+    def reset(key: Array) -> water_jax.WaterArrays:
+        first, second = jax.random.split(key)
+        places = jax.random.uniform(first, (water.BALLS, 2), minval=water.RADIUS, maxval=water.ARENA - water.RADIUS)
+        # Who would begin beside the agent is moved by half an arena.
+        middle = water.ARENA / 2
+        near = jnp.linalg.norm(places - middle, axis=1, keepdims=True) <= 4 * water.RADIUS
+        places = jnp.where(near, places + jnp.where(places < middle, 1, -1) * (middle - water.RADIUS), places)
+        angles = jax.random.uniform(second, (water.BALLS,), maxval=2 * jnp.pi)
+        drifts = water.BALL_SPEED * jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
+        agent = jnp.full(2, middle, jnp.float32)
+        return water_jax.WaterArrays(agent, jnp.zeros(2), places, drifts, jnp.zeros(water.BALLS, bool))
+
+    def step(state: water_jax.WaterArrays, action: Any, key: Array) -> BatchedStep:
+        return _answer(*water_jax.step(state, action), water_jax.observe)
+
+    def scene(rows: Array) -> Scene:
+        balls = rows[..., 4:].reshape(*rows.shape[:-1], len(water.COLOURS), water.BALLS_EACH, 4)
+        return Scene(rows[..., :4], jnp.concatenate([_near_and_far(balls[..., :2]), balls[..., 2:]], axis=-1))
+
+    world = BatchedWorld(water.OBSERVATION, len(water.ACTIONS), water.COLOURS, reset, step, water_jax.observe)
+    return MapFamily(world, scene, np.asarray)
+
+
+def _zones(features: tuple[str, ...], reset: Callable[[Array], zones.ZonesState], inputs: int) -> BatchedWorld:
+    def observe(state: zones.ZonesState) -> Array:
+        seen: Array = zones.observe(state, jnp)
+        return seen
+
+    def step(state: zones.ZonesState, action: Any, key: Array) -> BatchedStep:
+        return _answer(*zones.step(state, action, jnp), observe)
+
+    return BatchedWorld(inputs, len(water.ACTIONS), features, reset, step, observe)
+
+
+def zones_of_map(start: zones.ZonesState, features: tuple[str, ...]) -> BatchedWorld:
+    """The batched world of one map of zones."""
+    first = zones.ZonesState(*map(jnp.asarray, start))
+    return _zones(features, lambda key: first, 4 + 2 * len(features) + start.doors.size)
+
+
+@cache
+def zones_family(count: int, walls: bool) -> MapFamily:
+    """Zones anywhere, many of them near another one, some in walls; the agent begins anywhere."""
+    doors = 12 if walls else 0
+    low, high = zones.MARGIN, water.ARENA - zones.MARGIN
+
+    def reset(key: Array) -> zones.ZonesState:
+        keys = jax.random.split(key, 5)
+        anywhere = jax.random.uniform(keys[0], (count, 2), minval=low, maxval=high)
+        close = jnp.roll(anywhere, 1, axis=0) + 40 * jax.random.normal(keys[1], (count, 2))
+        places = jnp.where(jax.random.uniform(keys[2], (count, 1)) < 0.5, anywhere, jnp.clip(close, low, high))
+        ends = jnp.array([(a + zones.DOOR, b - zones.DOOR) for a, b in zones.ROOMS], jnp.float32).T
+        gaps = jnp.round(jax.random.uniform(keys[3], (2, 2, 3), minval=ends[0], maxval=ends[1])) if walls else jnp.zeros(0)
+        agent = jnp.round(jax.random.uniform(keys[4], (2,), minval=low, maxval=high))
+        agent = jnp.where(zones.blocked(agent, gaps, jnp), water.ARENA / 2, agent)
+        return zones.ZonesState(agent, jnp.zeros(2), jnp.round(places), gaps)
+
+    def scene(rows: Array) -> Scene:
+        cut = rows.shape[-1] - doors
+        things = rows[..., 4:cut].reshape(*rows.shape[:-1], -1, 1, 2)
+        # A door is told by its distance along the wall; how far away the wall is tells the own place.
+        across = jnp.repeat(rows[..., 1::-1], 6, axis=-1) if walls else rows[..., :0]
+        return Scene(jnp.concatenate([rows[..., :4], 4 * (rows[..., cut:] - across)], axis=-1), _near_and_far(4 * things))
+
+    def beside(rows: Any, feature: int) -> Any:
+        cut = rows.shape[-1] - doors
+        shift = rows[..., 4 + 2 * feature : 6 + 2 * feature]
+        things = rows[..., 4:cut] - np.tile(shift, (cut - 4) // 2)
+        return np.concatenate([rows[..., :2] + shift, 0 * rows[..., 2:4], things, rows[..., cut:]], axis=-1)
+
+    names = tuple(f"z{i + 1}" for i in range(count))
+    return MapFamily(_zones(names, reset, 4 + 2 * count + doors), scene, np.asarray, beside)
+
+
+class LettersState(NamedTuple):
+    """Where one is on a map of letters."""
+
+    cell: Int[Array, ""]
+    places: Int[Array, "12 2"]
+    """The cells of each letter."""
+
+
+@cache
+def _maps(count: int = 500) -> np.ndarray:
+    """Cells for letters, of maps whose seeds no task has."""
+    return np.array([letters.cells_of(2**62 + number) for number in range(count)], np.int32)
+
+
+@cache
+def letters_family(own: tuple[tuple[int, ...], ...] = ()) -> MapFamily:
+    """LetterWorld: the cells of maps as they are drawn, other letters on them each time, the agent anywhere.
+
+    `own` are the cells of each letter on the map of the world that the family is asked of, for the rows of its states.
+    """
+    side, count = letters.SIDE, len(letters.LETTERS)
+    steps = jnp.array([(-1, 0), (0, 1), (1, 0), (0, -1)])
+
+    def reset(key: Array) -> LettersState:
+        first, second, third = jax.random.split(key, 3)
+        pool = jnp.asarray(_maps())
+        cells = jax.random.permutation(third, pool[jax.random.randint(first, (), 0, len(pool))])
+        return LettersState(jax.random.randint(second, (), 0, side * side), cells.reshape(count, 2))
+
+    def relative(cell: Any, places: Any) -> Any:
+        return (places // side - cell // side) % side * side + (places - cell) % side
+
+    def observe(state: LettersState) -> Array:
+        row: Array = relative(state.cell, state.places).ravel().astype(jnp.float32)
+        return row
+
+    def step(state: LettersState, action: Any, key: Array) -> BatchedStep:
+        down, right = steps[action]
+        cell = (state.cell // side + down) % side * side + (state.cell % side + right) % side
+        return _answer(LettersState(cell, state.places), (state.places == cell).any(axis=1), observe)
+
+    def scene(rows: Array) -> Scene:
+        cells = rows.reshape(*rows.shape[:-1], -1, 2).astype(jnp.int32)
+        return Scene(rows[..., :0], jax.nn.one_hot(cells, side * side))
+
+    places = np.array(own)
+
+    def row(cell: int) -> Any:
+        return relative(cell, places).ravel().astype(np.float32)
+
+    return MapFamily(BatchedWorld(2 * count, 4, letters.LETTERS, reset, step, observe), scene, row)
