@@ -1,4 +1,4 @@
-"""DiRL with DDQN and TD3 edges on the continuous domains: one complete run per budget, many seeds at once.
+"""DiRL with DDQN and TD3 edges on the continuous domains: one complete run per budget and seed.
 
 python benchmarks/dirl_deep.py --tasks water-3,water-5 --seeds 10 --budgets 300000,1000000 --seconds 150 --out FILE
 
@@ -8,7 +8,6 @@ as many training steps as leave room for all of its rollouts. `--edge-steps` giv
 
 python benchmarks/dirl_deep.py --stored FOLDER --out FILE    the line of a run that `errands train TASK dirl` has ended
 python benchmarks/dirl_deep.py --show FILE...    the lines of files as the table of docs/methods/dirl.md
-python benchmarks/dirl_deep.py --loops FILE...    the steps that the same searches take one after the other, by the loop they run in
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ import json
 import sys
 import time
 from collections import Counter
-from itertools import groupby
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -28,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 import jax
 
-from errands.learners.dirl.deep import DeepDiRL, train_many
+from errands.learners.dirl.deep import DeepDiRL
 from errands.learners.dirl.graph import abstract_graph
 from errands.learners.dirl.settings import DeepDiRLConfig
 from errands.learners.presets import deep_preset
@@ -40,7 +38,7 @@ UNLIMITED = 10**9
 def settings(task: Task, args: argparse.Namespace) -> DeepDiRLConfig:
     """The preset with what `--set` changes."""
     changes = dict(part.split("=", 1) for part in args.set)
-    config = deep_preset(args.preset, task)
+    config = deep_preset("dirl", args.preset, task)
     return dataclasses.replace(config, **{name: json.loads(value) for name, value in changes.items()})
 
 
@@ -107,13 +105,13 @@ def stored_line(folder: Path) -> dict[str, Any]:
     found = row(learners, document.steps, [True] * len(learners))
     known = as_document(config_of("dirl", document.preset, run.task))
     changed = [f"{name}={json.dumps(value)}" for name, value in document.config.items() if known[name] != value]
-    extra = {"preset": document.preset, "set": changed, "map_seed": getattr(run.task.world, "map_seed", 0), "lanes": 1}
+    extra = {"preset": document.preset, "set": changed, "map_seed": getattr(run.task.world, "map_seed", 0)}
     spent = {"seconds": round(sum(r.wall_seconds for r in results), 1), "device": document.computer["processor"]}
     return {**found, **extra, **spent}
 
 
 def run(name: str, args: argparse.Namespace, until: float) -> None:
-    """All budgets of a task in the same lanes."""
+    """All budgets of a task, each seed by itself."""
     began = time.perf_counter()
     task = load(name, args.map_seed)
     config = settings(task, args)
@@ -123,26 +121,18 @@ def run(name: str, args: argparse.Namespace, until: float) -> None:
     learners = [learner for group in groups for learner in group]
     steps = [budget for (_, budget), group in zip(cells, groups, strict=True) for _ in group]
     over = [False] * len(learners)
-    wide = max(len(out) for out in groups[0][0].graph.leaving)
-    lanes = args.lanes or min(len(learners) * wide, 96)
 
     def write(cell: int) -> None:
         mine = slice(cell * args.seeds, (cell + 1) * args.seeds)
         found = row(groups[cell], cells[cell][1], over[mine])
         spent = {"seconds": round(time.perf_counter() - began, 1), "device": jax.devices()[0].device_kind}
-        extra = {"preset": args.preset, "set": args.set, "map_seed": args.map_seed, "lanes": lanes}
+        extra = {"preset": args.preset, "set": args.set, "map_seed": args.map_seed}
         write_line({**found, **extra, **spent}, args.out)
 
-    def ended(place: int) -> None:
-        over[place] = True
-        cell = place // args.seeds
-        if all(over[cell * args.seeds : (cell + 1) * args.seeds]):
-            write(cell)
-
-    train_many(learners, steps, lanes, until, ended)
-    for cell in range(len(cells)):
-        if not all(over[cell * args.seeds : (cell + 1) * args.seeds]):
-            write(cell)
+    for place, (learner, most) in enumerate(zip(learners, steps, strict=True)):
+        over[place] = all(time.perf_counter() < until for _ in learner.explore(most))
+        if (place + 1) % args.seeds == 0:
+            write(place // args.seeds)
 
 
 COLUMNS = ("task", "budget", "steps an edge", "succeed", "length", "edges that succeed", "interactions", "in training",
@@ -166,28 +156,6 @@ def show(paths: list[str]) -> None:
         print("|" + "|".join(f" {cell} " for cell in cells) + "|")
 
 
-def loops(paths: list[str]) -> None:
-    """Steps one after the other: with a loop for edges alone, in which no search waits for another; and in teams of edges.
-
-    A team is all that the searches ask for at once; on the device its attempts are made at once too.
-    """
-    for stored in (json.loads(line) for path in paths for line in Path(path).read_text().splitlines()):
-        task = load(stored["task"])
-        edges = abstract_graph(task.machine).edges
-        limit = stored["edge_limit"] if task.world.kind == "water" else None
-        searches = []
-        for results in stored["results"]:
-            jobs = [(edges[edge].source, training, training + tried) for edge, training, tried, _, _ in results]
-            rounds = [list(out) for _, out in groupby(jobs, lambda job: job[0])]
-            searches.append([(max(job[1] for job in out), max(job[2] for job in out)) for out in rounds])
-        alone = max(sum(whole for _, whole in rounds) for rounds in searches)
-        teams = 0
-        for k in range(max(map(len, searches))):
-            training, whole = (max(rounds[k][part] for rounds in searches if k < len(rounds)) for part in range(2))
-            teams += whole if limit is None else training + limit
-        print(f"{stored['task']} {stored['budget'] or '-'}: {alone:,} alone, {teams:,} in teams ({teams / alone:.2f})")
-
-
 def numbers(text: str) -> list[int]:
     """Whole numbers with commas between them."""
     return [int(float(part)) for part in text.split(",") if part]
@@ -202,19 +170,16 @@ def main() -> None:
     parser.add_argument("--budgets", type=numbers, default=[])
     parser.add_argument("--edge-steps", type=numbers, default=[])
     parser.add_argument("--seconds", type=float, default=1e9)
-    parser.add_argument("--lanes", type=int, default=0, help="jobs side by side; enough for all unless said otherwise")
     parser.add_argument("--preset", default="tuned")
     parser.add_argument("--map-seed", type=int, default=0)
     parser.add_argument("--set", action="append", default=[], help="a setting as field=JSON; may be repeated")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--stored", type=Path, help="a run folder of `errands train`")
     parser.add_argument("--show", nargs="+", default=[])
-    parser.add_argument("--loops", nargs="+", default=[])
     args = parser.parse_args()
-    tasks = [] if args.show or args.loops or args.stored else args.tasks.split(",")
+    tasks = [] if args.show or args.stored else args.tasks.split(",")
     if args.stored:
         write_line(stored_line(args.stored), args.out)
-    loops(args.loops)
     if args.show:
         show(args.show)
     for i, name in enumerate(tasks):

@@ -6,14 +6,14 @@ import time
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from errands.learners.dirl.tabular import ELSEWHERE, THERE
 
 from errands.errors import ConfigError
 from errands.learners import make_learner
 from errands.learners.dirl import deep as ground
-from errands.learners.dirl.deep import meaning, roomy, train_many
+from errands.learners.dirl.deep import meaning, roomy
 from errands.learners.dirl.graph import abstract_graph
 from errands.learners.dirl.settings import DeepDiRLConfig
-from errands.learners.dirl.teams import ELSEWHERE, THERE
 from errands.learners.engines.deep.device import device_world
 from errands.learners.presets import config_of
 from errands.tasks import load
@@ -143,22 +143,13 @@ def test_a_run_on_the_device_resumes_and_its_rollouts_take_the_steps_that_end_st
     assert checked >= 3
 
 
-def test_many_searches_at_once_each_keep_to_their_own_budget(corridor, small, witness):
-    task = corridor(BOTH)
-    together = [small(task, seed, edge_steps=steps) for seed, steps in ((0, 250), (1, 250), (0, 150))]
-    over = []
-    assert train_many(together, [PLENTY] * 3, 3, ended=over.append)
-    assert sorted(over) == [0, 1, 2]
-    assert [learner.training_steps for learner in together] == [1000, 1000, 600]
-    assert sum(learner.step for learner in together) == witness()
-    assert [r.edge for r in together[0].results] == [0, 1, 2, 3]
-
-
-def test_when_the_clock_runs_out_what_is_there_is_a_result(corridor, small):
-    learner = small(corridor(BOTH))
-    assert not train_many([learner], [PLENTY], 3, until=0.0)
-    assert (learner.results, learner.step) == ([], 0)
-    assert not learner.evaluate().success
+def test_a_search_keeps_to_its_own_budget(corridor, small, witness):
+    learner = small(corridor(BOTH), edge_steps=150)
+    for _ in learner.explore(PLENTY):
+        pass
+    assert learner.training_steps == 600
+    assert learner.step == witness()
+    assert [r.edge for r in learner.results] == [0, 1, 2, 3]
 
 
 def test_an_environment_whose_state_cannot_be_stored_is_put_back_by_its_seed_and_actions(corridor, small):

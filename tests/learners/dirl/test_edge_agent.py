@@ -8,7 +8,7 @@ import pytest
 from errands.learners.dirl.deep import edge_agent, meaning
 from errands.learners.dirl.graph import abstract_graph
 from errands.learners.dirl.settings import DeepDiRLConfig
-from errands.learners.dirl.teams import AWAY, ELSEWHERE, THERE
+from errands.learners.dirl.tabular import AWAY, ELSEWHERE, THERE
 from errands.learners.engines.deep.host_envs import Spaces
 from errands.learners.engines.deep.machine import labels_of, machine_arrays
 from errands.tables import FAILURE, RUNNING, SUCCESS

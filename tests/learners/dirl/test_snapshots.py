@@ -1,11 +1,11 @@
-"""StateRows of environments as rows of bytes: taken, put back, and refused where there is none."""
+"""StateRows of environments as rows of bytes: recorded, put back, and refused where there is none."""
 
 import gymnasium as gym
 import numpy as np
 import pytest
 
 from errands.errors import TaskError
-from errands.learners.dirl.stepped import BLANK, ROUND, check_restorable, put, stacked, taken
+from errands.learners.dirl.stepped import BLANK, ROUND, check_restorable, put, stacked, recorded
 from errands.tasks import load
 from errands.tasks.phrases import any_order
 
@@ -15,7 +15,7 @@ def test_an_environment_goes_on_from_where_it_was_taken(corridor):
     seen, _ = env.reset(seed=3)
     for _ in range(2):
         seen, *_ = env.step(1)
-    row = taken(env, seen)
+    row = recorded(env, seen)
     ahead = [env.step(a)[0].tolist() for a in (0, 1, 1)]
     env.reset(seed=9)
     assert put(env, row).tolist() == seen.tolist()
@@ -25,7 +25,7 @@ def test_an_environment_goes_on_from_where_it_was_taken(corridor):
 def test_rows_have_round_lengths_and_are_text(corridor):
     env = corridor(any_order("left", "right")).world.env()
     seen, _ = env.reset(seed=0)
-    row = taken(env, seen)
+    row = recorded(env, seen)
     assert row.dtype == np.uint8
     assert len(row) % ROUND == 0
     assert bytes(row).decode().strip().startswith("{")
@@ -46,7 +46,7 @@ def test_arrays_and_numpy_numbers_come_back_as_they_were():
             self.saved = saved
 
     box = Box()
-    put(box, taken(box, np.zeros(1, np.float32)))
+    put(box, recorded(box, np.zeros(1, np.float32)))
     assert box.saved["x"].dtype == np.int16
     assert box.saved["x"].tolist() == [[0, 1], [2, 3]]
     assert box.saved["n"] == 0.5

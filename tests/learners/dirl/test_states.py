@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from errands.learners.dirl.teams import states_of
+from errands.learners.dirl.edges import states_of
 from errands.learners.engines.deep.device import device_world
 from errands.learners.engines.deep.machine import machine_arrays
 from errands.tasks import load

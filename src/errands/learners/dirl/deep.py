@@ -1,10 +1,9 @@
-"""DiRL with DDQN or TD3 on each edge: an edge as a machine of three states, learner and policy, and many searches at once."""
+"""DiRL with DDQN or TD3 on each edge: an edge as a machine of three states, learner and policy."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -16,12 +15,10 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array
 from numpy.typing import NDArray
 
-from errands.learners.base import Form, Saved, SavedArray
+from errands.learners.dirl.edges import DeepEdges, DeviceEdges, HostEdges, Meaning, acting_part
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph, abstract_graph
 from errands.learners.dirl.settings import DeepDiRLConfig
-from errands.learners.dirl.stepped import check_restorable, check_rows
-from errands.learners.dirl.tabular import CompositionalLearner, Done, EdgeJob, Learnt, Starts, fates
-from errands.learners.dirl.teams import AWAY, ELSEWHERE, THERE, DeviceEdges, EdgeTeams, HostEdges, Meaning, states_of
+from errands.learners.dirl.tabular import AWAY, ELSEWHERE, THERE, CompositionalLearner, Learnt, fates
 from errands.learners.engines.deep.agent import DeepAgent, NoHighLevel, ValueLearner
 from errands.learners.engines.deep.batch import OverHeads, RowShape, Rule, rule_arrays
 from errands.learners.engines.deep.ddqn import DDQN
@@ -107,68 +104,19 @@ def _machine(task: Task, limit: int) -> MachineArrays:
     )
 
 
-def edge_teams(task: Task, graph: AbstractGraph, config: DeepDiRLConfig, count: int) -> EdgeTeams:
-    """Teams of edges of a task: on the device where its world lives there, else in environments on the host."""
+def edges_of(task: Task, graph: AbstractGraph, config: DeepDiRLConfig) -> DeepEdges:
+    """What learns the edges of a task: on the device where its world lives there, else in an environment on the host."""
     machine = machine_arrays(task)
-    meant, world = partial(meaning, task, graph), device_world(machine)
+    meant, world, config = partial(meaning, task, graph), device_world(machine), roomy(config, config.edge_steps)
     if world is None:
-        outside = host_envs_of(machine, tuple(range(count)))
-        return HostEdges(edge_agent(task, config, outside.senses.spaces), meant, count, outside)
+        outside = host_envs_of(machine, (0,))
+        return HostEdges(edge_agent(task, config, outside.senses.spaces), meant, outside, task)
     spaces = Spaces(world.observation, world.actions, world.continuous, world.signals)
-    return DeviceEdges(edge_agent(task, config, spaces), meant, count, world)
-
-
-class DeepEdges:
-    """Edges learnt one at a time."""
-
-    def __init__(self, task: Task, graph: AbstractGraph, config: DeepDiRLConfig) -> None:
-        if device_world(machine_arrays(task)) is None:
-            check_restorable(task)
-        self.task, self.graph, self.config = task, graph, config
-
-    @cached_property
-    def teams(self) -> EdgeTeams:
-        """Teams of one job each."""
-        return edge_teams(self.task, self.graph, roomy(self.config, self.config.edge_steps), 1)
-
-    def starts(self) -> Starts:
-        """Attempts begin as episodes do."""
-        return Starts(np.zeros((0, 0), np.float32), np.zeros(0))
-
-    def form(self) -> Form:
-        """What is saved of edges: weights, and states as numbers or as JSON."""
-        like: Any = jax.eval_shape(self.teams.agent.low.init, jax.random.PRNGKey(0))
-        acting = like.actor if isinstance(like, ActorCritic) else like
-        count = sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(acting.weights))
-        most, world = float(np.finfo(np.float32).max), device_world(machine_arrays(self.task))
-        about = "states of the world in which attempts ended, end to end"
-        rows = SavedArray("uint8", ("rows", "width"), f"{about}, as JSON")
-        if world is not None:
-            states = states_of(world)
-            rows = SavedArray(np.dtype(states.dtype).name, ("rows", states.numbers), about, -most, most)
-        return {
-            "learnt": SavedArray("float32", ("good", count), "weights of each edge's network", -most, most),
-            "rows": rows,
-        }
-
-    def save(self) -> Saved:
-        """Nothing but what the search saves."""
-        return {}
-
-    def restore(self, saved: Saved) -> None:
-        """Raise what the environment raises about states that are not its own."""
-        if device_world(machine_arrays(self.task)) is None:
-            check_rows(self.task.world.env(), saved["rows"])
-
-    def solve(self, job: EdgeJob) -> Done:
-        """Train and try out."""
-        solved = self.teams.solve([job])
-        assert solved is not None  # noqa: S101 (no clock was given)
-        return solved[0]
+    return DeviceEdges(edge_agent(task, config, spaces), meant, world)
 
 
 def roomy(config: DeepDiRLConfig, steps: int | None) -> DeepDiRLConfig:
-    """The settings of a team of edges: a buffer no larger than `steps` of training can fill, and nothing that a job tells."""
+    """The settings of an edge: a buffer no larger than `steps` of training can fill, and nothing that a job tells."""
     # Settings are part of what is compiled: those that each job tells anyway are set to one value for all.
     room = config.capacity if steps is None else min(config.capacity, steps)
     return dataclasses.replace(config, capacity=room, edge_steps=None, training_share=0.5)
@@ -181,7 +129,7 @@ class DeepDiRL(CompositionalLearner):
 
     def __init__(self, task: Task, config: DeepDiRLConfig, seed: int) -> None:
         graph = abstract_graph(task.machine)
-        super().__init__(task, config, seed, graph, DeepEdges(task, graph, config))
+        super().__init__(task, config, seed, graph, edges_of(task, graph, config))
         self.stopwatch = wall_stopwatch()
 
     def measure(self) -> Evaluation:
@@ -250,9 +198,7 @@ class WayPolicy:
 
     @cached_property
     def _layers(self) -> list[Any]:
-        like = self.agent.low.init(jax.random.PRNGKey(0))
-        acting = like.actor if isinstance(like, ActorCritic) else like
-        unravel = ravel_pytree(acting.weights)[1]
+        unravel = ravel_pytree(acting_part(self.agent.low.init(jax.random.PRNGKey(0))).weights)[1]
         return [unravel(jnp.asarray(row)) for row in self.weights]
 
 
@@ -262,68 +208,3 @@ def _greedy(agent: DeepAgent, layers: Any, seen: Array) -> Array:
     trained = TrainedWeights(layers, [], [], [], jnp.int32(0))
     held: Any = ActorCritic(trained, trained) if isinstance(agent.low, TD3) else trained
     return agent.low.greedy(agent.low.view(held, seen, jnp.zeros(0))[0])
-
-
-@dataclass
-class _Search:
-    """A learner's run: the edges that it waits for, and what became of those that are learnt."""
-
-    place: int
-    learner: DeepDiRL
-    steps: int
-    asked: list[EdgeJob] = field(default_factory=list)
-    done: dict[int, Done] = field(default_factory=dict)
-
-    def ask(self) -> list[EdgeJob]:
-        """The edges to learn next; none when the search has ended."""
-        self.asked = self.learner.jobs(self.steps)
-        return self.asked
-
-    def take(self, job: EdgeJob, done: Done) -> bool:
-        """Note what became of an edge; True when all that were asked for are learnt, and settled in their order."""
-        # Settled as they were asked for, edges give the same run with any number of lanes.
-        self.done[job.number] = done
-        if len(self.done) < len(self.asked):
-            return False
-        for one in self.asked:
-            self.learner.settle(one, self.done.pop(one.number))
-        return True
-
-
-def train_many(
-    learners: Sequence[DeepDiRL],
-    steps: Sequence[int],
-    lanes: int,
-    until: float = float("inf"),
-    ended: Callable[[int], None] = lambda place: None,
-) -> bool:
-    """Complete runs of learners that differ in seed and budget only, `lanes` edges at a time, each run within its interactions.
-
-    Stops at the time `until` of time.perf_counter, leaving edges under way; `ended` is told the place of each learner
-    whose search has ended. Returns whether all have.
-    """
-    first = learners[0]
-    # One buffer size for all: the largest that an edge of any learner can fill.
-    room = max(learner.config.edge_steps or learner.config.capacity for learner in learners)
-    teams = edge_teams(first.task, first.graph, roomy(first.config, room), lanes)
-    waiting: list[tuple[_Search, EdgeJob]] = []
-
-    def ask(search: _Search) -> None:
-        waiting.extend((search, job) for job in search.ask())
-        if not search.asked:
-            ended(search.place)
-
-    for place, (learner, most) in enumerate(zip(learners, steps, strict=True)):
-        ask(_Search(place, learner, most))
-    while waiting:
-        # Jobs of about the same length go together: a team lasts as long as its longest training.
-        waiting.sort(key=lambda one: -one[1].training)
-        batch = waiting[:lanes]
-        del waiting[:lanes]
-        solved = teams.solve([job for _, job in batch], until)
-        if solved is None:
-            return False
-        for (search, job), done in zip(batch, solved, strict=True):
-            if search.take(job, done):
-                ask(search)
-    return True

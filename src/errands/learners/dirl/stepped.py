@@ -38,7 +38,7 @@ ROUND = 512
 """Rows are filled with blanks to a multiple of this, so that most have the same length."""
 
 
-def taken(env: gym.Env[Any, Any], seen: Any) -> NDArray[np.uint8]:
+def recorded(env: gym.Env[Any, Any], seen: Any) -> NDArray[np.uint8]:
     """The state of an environment and what is seen in it, as JSON and blanks."""
     data = json.dumps(to_json({"seen": seen, "state": env.save()})).encode()  # type: ignore[attr-defined]
     return np.frombuffer(data.ljust(-(-len(data) // ROUND) * ROUND), np.uint8)
@@ -66,7 +66,7 @@ def check_restorable(task: Task) -> None:
         if isinstance(env, Restorable):
             env.reset(seed=0)
             # There and back once: methods may exist and yet refuse, or give what cannot be written as JSON.
-            put(env, taken(env, 0))
+            put(env, recorded(env, 0))
             return
     except (ErrandsError, TypeError, ValueError, AttributeError) as fault:
         reason = str(fault)
@@ -144,11 +144,9 @@ class SteppedEdges:
 
     def _begin(self, starts: Starts, rng: np.random.Generator) -> int:
         """Put the environment where attempts begin; the state there."""
-        if not len(starts.rows):
-            return int(self.env.reset()[0]) - self.first_state
+        row = starts.drawn(rng)
         # The recorded number already counts from 0, see `_attempt`; an observation of `reset` does not.
-        place = int(np.searchsorted(starts.cumulative, rng.random(), side="right"))
-        return int(put(self.inside, starts.rows[min(place, len(starts.rows) - 1)]))
+        return int(self.env.reset()[0]) - self.first_state if row is None else int(put(self.inside, row))
 
     def _step(self, edge: AbstractEdge, action: int) -> tuple[int, int]:
         """One step: the state then, and whether the attempt is away, there or elsewhere."""
@@ -199,5 +197,5 @@ class SteppedEdges:
                 time, steps = time + 1, steps + 1
             if fate == THERE:
                 # The state of the environment, and with it the number that the learnt table is indexed by.
-                ends.append(taken(self.inside, s))
+                ends.append(recorded(self.inside, s))
         return Attempts(job.rollouts, steps, stacked(ends))

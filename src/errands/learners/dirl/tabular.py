@@ -51,6 +51,13 @@ class Starts(NamedTuple):
     rows: Rows
     cumulative: Floats
 
+    def drawn(self, rng: np.random.Generator) -> Any:
+        """One of them; None where there are none."""
+        if not len(self.rows):
+            return None
+        place = int(np.searchsorted(self.cumulative, rng.random(), side="right"))
+        return self.rows[min(place, len(self.rows) - 1)]
+
 
 class Attempts(NamedTuple):
     """What attempts at an edge came to: how many were made in how many steps, and where the successful ones ended."""

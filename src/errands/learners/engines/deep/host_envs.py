@@ -121,8 +121,6 @@ class HostEnvs:
         self.sent = np.zeros((count, 0), np.float32)
         self.state = np.zeros(count, np.int32)
         self.time = np.zeros(count, np.int32)
-        self.resting = np.zeros(count, np.bool_)
-        """The environments that are not stepped."""
 
     def _made(self) -> list[gym.Env[Any, Any]]:
         """The environments, and `senses` for them."""
@@ -182,17 +180,10 @@ class HostEnvs:
         return rows
 
     def answers(self) -> HostStep:
-        """What the environments answered, whatever the machine makes of it; those at rest answer nothing."""
-        steps = [self._one(i, action) for i, action in enumerate(self.sent)]
+        """What the environments answered, whatever the machine makes of it."""
+        steps = [self.reader.step(env, self.senses, action) for env, action in zip(self.envs, self.sent, strict=True)]
         observation, label, ends, truncated, signals = (np.stack(part) for part in zip(*steps, strict=True))
         return HostStep(observation, label, ends, truncated, signals, fresh=observation)
-
-    def _one(self, i: int, action: NDArray[np.float32]) -> tuple[Any, ...]:
-        if self.resting[i]:
-            spaces = self.senses.spaces
-            row, signals = (np.zeros(n, np.float32) for n in (spaces.observation, spaces.signals))
-            return row, np.int32(0), np.False_, np.False_, signals
-        return self.reader.step(self.envs[i], self.senses, action)
 
     def save(self) -> NDArray[np.uint8]:
         """All environments as JSON: lists by seed, each entry a list where a seed has several environments."""
@@ -331,12 +322,11 @@ class HalfCheetahEnvs(HostEnvs):
         self.origins[number], self.steps[number] = robot.origin, robot.steps
 
     def answers(self) -> HostStep:
-        """Push every robot that does not rest; where they are after that."""
+        """Push every robot; where they are after that."""
         pushes = np.asarray(self.senses.do(self.sent), np.float32)
         self.controls[:] = pushes
         self.steps += 1
-        going = np.flatnonzero(~self.resting) if self.resting.any() else None
-        self.batch.step(going, nstep=self.robots[0].frame_skip)
+        self.batch.step(nstep=self.robots[0].frame_skip)
         rows = np.concatenate([self.places, self.speeds], axis=1)
         # Positions count from where the episode began.
         rows[:, 0] -= self.origins
