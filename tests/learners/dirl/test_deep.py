@@ -6,7 +6,6 @@ import time
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from errands.learners.dirl.tabular import ELSEWHERE, THERE
 
 from errands.errors import ConfigError
 from errands.learners import make_learner
@@ -14,6 +13,7 @@ from errands.learners.dirl import deep as ground
 from errands.learners.dirl.deep import meaning, roomy
 from errands.learners.dirl.graph import abstract_graph
 from errands.learners.dirl.settings import DeepDiRLConfig
+from errands.learners.dirl.tabular import ELSEWHERE, THERE
 from errands.learners.engines.deep.device import device_world
 from errands.learners.presets import config_of
 from errands.tasks import load
