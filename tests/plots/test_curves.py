@@ -99,9 +99,25 @@ def test_seeds_that_fail_are_a_share_below_the_lengths():
     rare = [[Evaluation(100, 7, 0.6, 0.6, episodes=5)], [Evaluation(100, 7, 1.0, 1.0, episodes=5)]]
     value = learning_curves([curve_of("a", "t", rare)], points=1)
     assert value.lines[0].failed == pytest.approx((0.2,))
-    assert draw_curves(value).axes[1].get_ylabel() == "% of episodes\nfail"
+    below = draw_curves(value).axes[1]
+    assert (below.get_ylabel(), below.lines[0].get_ydata().tolist()) == ("% success", [80])
     sure = learning_curves([curve_of("a", "t", [[Evaluation(100, 10, 1.0, True)]], 10.0)])
     assert len(draw_curves(sure).axes) == 1
+
+
+def test_means_of_episodes_are_drawn_with_their_intervals_and_several_seeds_with_their_quartiles():
+    def one(step: int, success: float) -> Evaluation:
+        return Evaluation(step, 30, 0.0, success, 20, 25, 40, success - 0.2, min(1.0, success + 0.1))
+
+    alone = learning_curves([curve_of("a", "t", [[one(100, 0.6), one(200, 1.0)]])], points=2).lines[0]
+    assert (alone.low, alone.median, alone.high) == ((None, 25.0), (None, 30.0), (None, 40.0))
+    assert (alone.success_low, alone.success_high) == (pytest.approx((0.4, 0.8)), pytest.approx((0.7, 1.0)))
+    seeds = [[one(100, share)] for share in (0.2, 0.4, 0.6, 0.8, 1.0)]
+    several = learning_curves([curve_of("a", "t", seeds)], points=1).lines[0]
+    assert (several.success_low, several.success_high) == (pytest.approx((0.4,)), pytest.approx((0.8,)))
+    plain = curve_of("a", "t", seeds).as_json()
+    assert plain["success_low"][0] == [0.0]
+    assert curve_of("a", "t", [[Evaluation(100, 10, 1.0, True)]]).intervals == {}
 
 
 def test_lengths_that_lie_close_together_have_an_axis_that_can_be_read():

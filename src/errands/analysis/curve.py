@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,8 @@ class Curve:
     """[K, T] the expected steps until an episode ends in success or failure; None in a world without chance."""
     episodes: int = 1
     """1: each value is the one episode of a world without chance; 0: exact expectations; more: means over so many."""
+    intervals: Mapping[str, Floats] = field(default_factory=dict)
+    """[K, T] the ends of the 95 % intervals of such means: length_low, length_high, success_low, success_high; else nothing."""
 
     @property
     def seeds(self) -> int:
@@ -127,14 +130,18 @@ class Curve:
             return self
         chosen = np.unique(np.linspace(0, len(self.steps) - 1, points).round().astype(int))
         chances, spans = (None if x is None else x[:, chosen] for x in (self.chances, self.spans))
-        return replace(self, steps=self.steps[chosen], lengths=self.lengths[:, chosen], chances=chances, spans=spans)
+        return replace(
+            self, steps=self.steps[chosen], lengths=self.lengths[:, chosen], chances=chances, spans=spans,
+            intervals={name: ends[:, chosen] for name, ends in self.intervals.items()},
+        )  # fmt: skip
 
     def as_json(self) -> dict[str, Any]:
         """The curve as plain values; a failure is null."""
         rows = [[None if np.isinf(x) else float(x) for x in row] for row in self.lengths]
         plain = {"name": self.name, "task": self.task, "optimum": self.optimum, "bounds": self.bounds}
         chances = {} if self.chances is None else {"success": self.chances.tolist(), "episodes": self.episodes}
-        return {**plain, "steps": self.steps.tolist(), "ends": list(self.ends), "lengths": rows, **chances}
+        ends = {name: [[None if np.isinf(x) else float(x) for x in row] for row in part] for name, part in self.intervals.items()}
+        return {**plain, "steps": self.steps.tolist(), "ends": list(self.ends), "lengths": rows, **chances, **ends}
 
 
 def curve_of(
@@ -168,7 +175,17 @@ def curve_of(
         chances=carried(lambda e: e.success, 0.0) if random else None,
         spans=carried(lambda e: e.episode_length, np.inf) if random else None,
         episodes=max(kinds),
+        intervals={name: carried(partial(_end, name), 0.0 if "success" in name else np.inf) for name in ENDS if max(kinds) > 1},
     )
+
+
+ENDS = ("length_low", "length_high", "success_low", "success_high")
+
+
+def _end(name: str, evaluation: Evaluation) -> float:
+    """An end of an evaluation's interval; what is exact is its own."""
+    end = getattr(evaluation, name)
+    return float((evaluation.success if "success" in name else evaluation.episode_length) if end is None else end)
 
 
 def _carried(rows: Sequence[Evaluation], values: Sequence[float], before: float, steps: Steps) -> Floats:

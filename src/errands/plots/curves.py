@@ -13,6 +13,7 @@ from errands.analysis.compare import reference_of
 from errands.analysis.curve import Curve
 from errands.plots.style import GREY, blank, looks, styled
 from errands.runs.documents import narrowest
+from errands.tables import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,6 +40,9 @@ class Line:
     """The share of episodes that fail, over all seeds: that of the seeds that fail in a world without chance."""
     evaluated_at_end: bool = False
     """Whether its values are drawn as points: each is a run of its own."""
+    success_low: tuple[float, ...] = ()
+    success_high: tuple[float, ...] = ()
+    """Where there is chance: quartiles of the seeds' success; of one seed, as for its length, the 95 % interval of its means."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +91,29 @@ def _line(curve: Curve, points: int, last: int) -> Line:
         # One point for all seeds where each ended by itself at another step.
         steps = curve.steps if len(set(curve.ends)) == 1 else np.array([np.median(curve.ends)], np.int64)
         at = np.arange(len(curve.steps))[-len(steps) :]
-    rows = curve.quantiles(0.25, 0.5, 0.75)[:, at]
-    low, median, high = (tuple(None if np.isinf(x) else float(x) for x in row) for row in rows)
+    low, median, high = (tuple(None if np.isinf(x) else float(x) for x in row[at]) for row in length_band(curve))
     failed = tuple((1.0 - curve.success[:, at].mean(axis=0)).tolist())
-    return Line(curve.name, curve.seeds, tuple(steps.tolist()), low, median, high, failed, curve.evaluated_at_end)
+    ends = [tuple(row[at].tolist()) for row in success_band(curve)]
+    return Line(curve.name, curve.seeds, tuple(steps.tolist()), low, median, high, failed, curve.evaluated_at_end, *ends)
+
+
+def length_band(curve: Curve) -> Floats:
+    """[3, T] median and quartiles over the seeds; of one seed that is evaluated by several episodes its interval."""
+    rows = curve.quantiles(0.25, 0.5, 0.75)
+    if curve.seeds == 1 and curve.intervals:
+        sure = np.isfinite(rows[1])
+        for row, name in ((0, "length_low"), (2, "length_high")):
+            rows[row] = np.where(sure, curve.intervals[name][0], np.inf)
+    return rows
+
+
+def success_band(curve: Curve) -> list[Floats]:
+    """The same of success, without the middle; nothing where there is no chance."""
+    if curve.chances is None:
+        return []
+    if curve.seeds == 1 and curve.intervals:
+        return [curve.intervals["success_low"][0], curve.intervals["success_high"][0]]
+    return [*np.quantile(curve.chances, (0.25, 0.75), axis=0)]
 
 
 def draw_curves(value: LearningCurves) -> Figure:
@@ -99,8 +122,8 @@ def draw_curves(value: LearningCurves) -> Figure:
         if len(value.lines) > MAX_TOGETHER:
             return _small_multiples(value)
         failing = any(share for line in value.lines for share in line.failed)
-        figure = blank(7.2, 5.2 if failing else 4.2)
-        grid = figure.add_gridspec(2 if failing else 1, 1, height_ratios=(4, 1) if failing else None)
+        figure = blank(7.2, 5.2 + value.chance if failing else 4.2)
+        grid = figure.add_gridspec(2 if failing else 1, 1, height_ratios=(3 if value.chance else 4, 1 + value.chance) if failing else None)
         axes = figure.add_subplot(grid[0])
         paint_curves(axes, value)
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
@@ -139,22 +162,26 @@ def _small_multiples(value: LearningCurves) -> Figure:
 
 
 def paint_failures(axes: Axes, value: LearningCurves, only: str | None = None) -> None:
-    """The share of seeds that fail, below the lengths of a figure: of all methods, or of `only` one."""
+    """The share of seeds that fail, or of episodes that succeed, below the lengths of a figure: of all methods, or of `only` one."""
     chosen = looks([line.name for line in value.lines])
     for line in value.lines:
         if only not in (None, line.name):
             continue
-        look, shares = chosen[line.name], [100 * share for share in line.failed]
+        # Success itself where it is a matter of chance, and a whole seed's failure elsewhere.
+        look, shares = chosen[line.name], [100 * abs(value.chance - share) for share in line.failed]
         if line.evaluated_at_end:
             axes.plot(line.steps, shares, color=look.colour, marker=look.mark, linestyle="none", markersize=5)
             continue
         axes.step(line.steps, shares, where="post", color=look.colour, linestyle=look.dashes, linewidth=1.4)
-        if only:
+        if line.success_low:
+            low, high = (100 * np.array(ends) for ends in (line.success_low, line.success_high))
+            axes.fill_between(line.steps, low, high, step="post", color=look.colour, alpha=0.15, linewidth=0)
+        elif only:
             axes.fill_between(line.steps, 0, shares, step="post", color=look.colour, alpha=0.25, linewidth=0)
     axes.set_ylim(-4, 104)
     axes.set_yticks([0, 50, 100], ["0", "50", "100"])
     axes.set_xlabel("training steps")
-    axes.set_ylabel("% fail" if only else "% of episodes\nfail" if value.chance else "% of seeds fail")
+    axes.set_ylabel("% success" if value.chance else "% fail" if only else "% of seeds fail")
 
 
 def paint_curves(axes: Axes, value: LearningCurves, only: str | None = None) -> None:

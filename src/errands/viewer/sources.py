@@ -17,6 +17,7 @@ from errands.machines.counting import Quotient
 from errands.machines.stepping import State
 from errands.oracle.episode import Policy, TaskStepper
 from errands.oracle.optimum import Optimum, steps_to_go
+from errands.plots.curves import length_band, success_band
 from errands.plots.figures import FIGURES, Trained
 from errands.plots.maps import PolicyMap, policy_maps
 from errands.runs import checkpoint as checkpoints
@@ -169,11 +170,12 @@ def curves_document(curves: Sequence[tuple[Curve, Sequence[float]]], points: int
     for whole, seconds in curves:
         curve = whole.thinned(points)
         rows = [_finite(row) for row in curve.lengths]
-        low, median, high = (_finite(row) for row in curve.quantiles(0.25, 0.5, 0.75))
+        low, median, high = (_finite(row) for row in length_band(curve))
+        ends = dict(zip(("success_low", "success_high"), (row.tolist() for row in success_band(curve)), strict=False))
         lines.append({
             "name": curve.name, "steps": curve.steps.tolist(), "low": low, "median": median, "high": high,
             "failed": (1.0 - curve.success.mean(axis=0)).tolist(), "chance": curve.chances is not None,
-            "seeds": rows, "ends": list(curve.ends), "seconds": [round(s, 3) for s in seconds],
+            **ends, "seeds": rows, "ends": list(curve.ends), "seconds": [round(s, 3) for s in seconds],
         })  # fmt: skip
     known = [c.optimum for c, _ in curves if c.optimum is not None]
     bounds = narrowest(c.bounds for c, _ in curves)

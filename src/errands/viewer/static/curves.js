@@ -1,14 +1,16 @@
 // Learning curves: median, quartiles and seeds of each line; under them the share of episodes that fail.
 import { el, svg, clear, number, toggle } from "./dom.js";
 
-const ABOUT = "Length of the greedy episode: median and quartiles of the seeds, and below the share that fails. Move over the chart to see the seeds.";
-const LEFT = 56, RIGHT = 14, TOP = 12, BOTTOM = 34, STRIP = 26, GAP = 12;
+const ABOUT = "Length of the greedy episode: median and quartiles of the seeds (of one seed the interval of its episodes), and below success, or the seeds that fail. Move over the chart to see the seeds.";
+const LEFT = 56, RIGHT = 14, TOP = 12, BOTTOM = 34, GAP = 12;
 
 export function curvesView(curves, initial = "steps") {
   const root = el("div", { class: "curves" });
   const chart = svg("svg", { class: "chart", role: "img", "aria-label": describe(curves) });
   const readout = el("p", { class: "quiet readout", text: ABOUT });
   const legend = el("div", { class: "legend" });
+  // Where success is a matter of chance it is a figure of its own, with the interval or the quartiles around it.
+  const chance = curves.lines.some((line) => line.chance), STRIP = chance ? 84 : 26;
   let axis = initial, pointed = null, moment = null, wide = 0, tall = 0;
   const axes = el("div", { class: "chips" });
   root.append(axes, chart, legend, readout);
@@ -55,7 +57,7 @@ export function curvesView(curves, initial = "steps") {
 
   function draw() {
     wide = Math.max(260, root.clientWidth || 1100);
-    tall = wide < 560 ? 260 : 320;
+    tall = (wide < 560 ? 260 : 320) + (chance ? 60 : 0);
     chart.setAttribute("viewBox", `0 0 ${wide} ${tall}`);
     const xs = curves.lines.flatMap((line) => [null, ...line.seeds.keys()].flatMap((seed) => [at(line, seed, line.steps[0]), at(line, seed, line.steps.at(-1))]));
     x0 = Math.max(Math.min(...xs), 1e-4);
@@ -67,15 +69,24 @@ export function curvesView(curves, initial = "steps") {
     for (const tick of powers(x0, x1)) { rule("gridline", `M${px(tick)} ${TOP}V${tall - BOTTOM}`); write(px(tick) > wide - RIGHT - 20 ? "end" : "x", px(tick) > wide - RIGHT - 20 ? wide - 2 : px(tick), tall - BOTTOM + 15, short(tick)); }
     write("x title", (LEFT + wide - RIGHT) / 2, tall - 4, axis === "steps" ? "training steps" : "seconds of training");
     chart.append(svg("rect", { class: "strip", x: LEFT, y: share(1), width: wide - LEFT - RIGHT, height: STRIP }));
-    write("y", LEFT - 6, share(0.5) + 4, "fail");
+    if (chance) for (const v of [0, 0.5, 1]) { rule("gridline", `M${LEFT} ${share(v)}H${wide - RIGHT}`); write("y", LEFT - 6, share(v) + 4, `${100 * v} %`); }
+    else write("y", LEFT - 6, share(0.5) + 4, "fail");
+    write("x title side", 0, 0, chance ? "success" : "");
+    chart.lastChild.setAttribute("transform", `translate(11 ${share(0.5)}) rotate(-90)`);
+    write("x title side", 0, 0, "steps of the episode");
+    chart.lastChild.setAttribute("transform", `translate(11 ${(TOP + bottom()) / 2}) rotate(-90)`);
     if (optimum !== null) { rule("optimum", `M${LEFT} ${py(optimum)}H${wide - RIGHT}`); write("end optimum", wide - RIGHT, py(optimum) + 13, `optimum ${number(optimum)}`); }
     else for (const end of new Set([curves.bounds?.lower, curves.bounds?.upper])) {
       if (end > 0) { rule("optimum", `M${LEFT} ${py(end)}H${wide - RIGHT}`); write("end optimum", wide - RIGHT, py(end) + 13, `${end === curves.bounds.upper ? "optimum at most" : "at least"} ${number(end)}`); }
     }
     curves.lines.forEach((line, k) => {
-      if (line.seeds.length > 1) rule(`band hue${k % 6}`, band(line));
+      if (line.seeds.length > 1 || line.success_low) rule(`band hue${k % 6}`, band(line));
       const last = px(at(line, null, line.steps.at(-1))).toFixed(1), first = px(at(line, null, line.steps[0])).toFixed(1);
-      rule(`failing hue${k % 6}`, `${stairs(line, line.failed, null, share)}H${last}V${share(0)}H${first}Z`);
+      if (line.success_low) {
+        const x = (i) => px(Math.max(at(line, null, line.steps[Math.min(i, line.steps.length - 1)]), x0)).toFixed(1);
+        rule(`band hue${k % 6}`, line.success_low.map((v, i) => `M${x(i)} ${share(line.success_high[i])}H${x(i + 1)}V${share(v)}H${x(i)}Z`).join(""));
+        rule(`median hue${k % 6}`, stairs(line, line.failed.map((v) => 1 - v), null, share));
+      } else rule(`failing hue${k % 6}`, `${stairs(line, line.failed, null, share)}H${last}V${share(0)}H${first}Z`);
       chart.append(svg("path", { class: `median hue${k % 6}`, d: stairs(line, line.median, null), "data-line": line.name }));
     });
     chart.append(seedLayer);
@@ -99,7 +110,8 @@ export function curvesView(curves, initial = "steps") {
       if (line.seeds.length <= 12) line.seeds.forEach((row, s) => seedLayer.append(svg("path", { class: `seed hue${k % 6}`, d: stairs(line, row, s) })));
       const i = Math.max(line.steps.findLastIndex((step) => at(line, null, step) <= pointed * 1.0001), 0);
       const values = line.seeds.map((row) => length(line, row[i]));
-      told.push(`${line.name} at ${number(line.steps[i])} steps: median ${length(line, line.median[i])}; seeds ${values.slice(0, 12).join(" ")}${values.length > 12 ? " …" : ""}`);
+      const sure = line.success_low ? `, success ${number(1 - line.failed[i])} (${number(line.success_low[i])}-${number(line.success_high[i])})` : "";
+      told.push(`${line.name} at ${number(line.steps[i])} steps: median ${length(line, line.median[i])}; seeds ${values.slice(0, 12).join(" ")}${values.length > 12 ? " …" : ""}${sure}`);
     });
     line("cursor", pointed);
     readout.textContent = told.join("\n");
