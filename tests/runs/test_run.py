@@ -153,7 +153,7 @@ def test_a_whole_config_is_labelled_custom_and_excludes_settings() -> None:
 @pytest.mark.parametrize(
     ("task", "more", "said"),
     [
-        (gym.Env(), {}, "the task is a Env; give a Task (of an environment: errands.Task.from_env(env, features, machine))"),
+        (gym.Env(), {}, "the task is a Env; give a Task, a catalogue name or the path of a task file, or an environment"),
         ("CartPole-v1", {}, "'CartPole-v1' is an environment, not a task"),
         ("figure-1", {"steps": "100"}, "steps is '100'; give a whole number"),
         ("figure-1", {"seed": "a"}, "seed 'a' was asked for; seeds are whole numbers, 0 or more"),

@@ -123,7 +123,8 @@ def draw_curves(value: LearningCurves) -> Figure:
             return _small_multiples(value)
         failing = any(share for line in value.lines for share in line.failed)
         figure = blank(7.2, 5.2 + value.chance if failing else 4.2)
-        grid = figure.add_gridspec(2 if failing else 1, 1, height_ratios=(3 if value.chance else 4, 1 + value.chance) if failing else None)
+        heights = (3, 2) if value.chance else (4, 1)
+        grid = figure.add_gridspec(1 + failing, 1, height_ratios=heights if failing else None)
         axes = figure.add_subplot(grid[0])
         paint_curves(axes, value)
         axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
@@ -162,7 +163,7 @@ def _small_multiples(value: LearningCurves) -> Figure:
 
 
 def paint_failures(axes: Axes, value: LearningCurves, only: str | None = None) -> None:
-    """The share of seeds that fail, or of episodes that succeed, below the lengths of a figure: of all methods, or of `only` one."""
+    """The share of seeds that fail, or of episodes that succeed, below the lengths: of all methods, or of `only` one."""
     chosen = looks([line.name for line in value.lines])
     for line in value.lines:
         if only not in (None, line.name):

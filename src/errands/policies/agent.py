@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Hashable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from errands.errors import ConfigError, TaskError, shown_briefly
 from errands.machines.numeric import NumericRM
-from errands.machines.stepping import Stepper
-from errands.tables import RUNNING, SUCCESS
+from errands.machines.stepping import State, Stepper
+from errands.tables import RUNNING, SUCCESS, RandomGenerator
 from errands.worlds.base import Numbered, Observed
-from errands.worlds.spaces import Form, action_of, done_form, seen_form
+from errands.worlds.spaces import Form, action_of, done_form, drawn, seen_form
 
 if TYPE_CHECKING:
     import gymnasium as gym
@@ -25,12 +25,34 @@ Info = Mapping[str, Any]
 T = TypeVar("T")
 
 
+RANDOM_ACTIONS = 0.05
+"""The share of random actions where an agent is not asked to be deterministic."""
+
+
+class EpisodeState(NamedTuple):
+    """Where an episode stands between two calls of `predict`."""
+
+    machine_state: State
+    order: tuple[str, ...]
+    """The subtasks and Boolean objectives as they were completed."""
+    total_reward: float
+    memory: Hashable
+    observation: Any
+    info: Info
+    action: Any
+    done: bool
+    """Whether the machine has ended, in success or failure."""
+    success: bool
+
+
 class Follower:
     """Keeps the machine's state while someone acts: what both kinds of agents share."""
 
     def __init__(self, machine: NumericRM, vanishing: tuple[str, ...], policy: Policy, action: Form) -> None:
         self.machine, self.policy, self._stepper = machine, policy, Stepper(machine)
         self._vanishing, self._action_form = frozenset(vanishing), action
+        self.random = RandomGenerator(0)
+        """What `predict` draws from where it is not deterministic."""
         self._begin(None, {})
 
     def _begin(self, observation: Any, info: Info) -> None:
@@ -56,6 +78,42 @@ class Follower:
         chosen, memory = (0, self._memory) if seen is None else self.policy.act(seen, self.machine_state, self._memory)
         self._action, self._memory, self._observation = action_of(self._action_form, chosen), memory, observation
         return self._action
+
+    def predict(
+        self, observation: Any, state: EpisodeState | None = None, deterministic: bool = True, info: Info | None = None
+    ) -> tuple[Any, EpisodeState]:
+        """The action for an observation, and the state to be handed back with the next one: `act` and `see` in one call.
+
+        The agent keeps nothing between two calls, so that one agent plays any number of episodes side by side. Once the task has
+        ended `state.done` is true, and the last action is repeated.
+
+        Parameters:
+            observation: what the environment shows, at the start of an episode and after each action.
+            state: what the call before gave; None at the start of an episode.
+            deterministic: False takes an action at random one time in twenty.
+            info: what the environment said besides, where features are read off it.
+        """
+        if state is None:
+            self.reset(observation, info)
+        elif not isinstance(state, EpisodeState):
+            raise TaskError(f"the state is {shown_briefly(repr, state)}; give what predict gave before, or None for a new episode")
+        else:
+            self.machine_state, self.order, self.total_reward, self._memory, *step, _, _ = state
+            self._observation, self._info, self._action = step
+            if not self.done:
+                self.see(observation, info)
+        if not self.done:
+            self.act(observation)
+            if not deterministic and self.random.random() < RANDOM_ACTIONS:
+                self._action = action_of(self._action_form, drawn(self._action_form, self.random))
+        return self._action, EpisodeState(
+            self.machine_state, self.order, self.total_reward, self._memory, self._observation, self._info, self._action,
+            self.done, self.success,
+        )  # fmt: skip
+
+    def see(self, observation: Any, info: Info | None = None) -> None:
+        """What the environment answered to the last action."""
+        raise NotImplementedError
 
     def _encode(self, observation: Any) -> Any:
         """The observation as the policy sees it; None for a state that nobody has met."""

@@ -6,10 +6,12 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
-from errands.errors import ConfigError, StoreError, TaskError
+from errands.errors import ConfigError, StoreError, TaskError, UnknownName
 from errands.learners import make_learner
 from errands.learners.base import Learner, LearnerConfig
 from errands.learners.presets import Settings
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from errands.runs.best import Best
     from errands.runs.folder import RunFolder
     from errands.runs.watch import OnEvaluation, Watcher
+    from errands.worlds.gymnasium.making import Source
 
 OPTIMUM_BYTES = 150_000_000
 """How large an exact search may grow when a run is judged: some seconds; `errands solve` goes further."""
@@ -146,6 +149,13 @@ class Run:
         rows = (*(e for e in self.evaluations if e.step < learner.step), kept.value)
         return replace(judge(learner, self, rows, self.wall_seconds, known_optimum(self.task), kept), folder=self.folder)
 
+    @staticmethod
+    def load(
+        path: str | Path, seed: int | None = None, task: Task | None = None, imports: Iterable[str] = (), best: bool = False
+    ) -> Run:
+        """A stored run, as `errands.open` gives it: what `save` and `errands.train(name=...)` wrote."""
+        return open(path, seed, task, imports, best)
+
     def agent(self, env: Any = None) -> TaskAgent:
         """Someone who acts by the learnt policy in an environment of yours, and keeps the machine's state meanwhile."""
         from errands.policies.agent import TaskAgent
@@ -227,22 +237,22 @@ def first_optimal_step(evaluations: Sequence[Evaluation], best: float | None) ->
 
 @overload
 def train(
-    task: Task | str, learner: str | None = None, steps: int | None = None, seed: int = 0, machine: str | None = None,
+    task: Task | Source, learner: str | None = None, steps: int | None = None, seed: int = 0, machine: str | None = None,
     config: LearnerConfig | None = None, preset: str = "tuned", settings: Settings = (), *, seeds: None = None,
-    name: str | None = None, on_evaluation: OnEvaluation | None = None, start: Run | None = None,
+    name: str | None = None, on_evaluation: OnEvaluation | None = None, start: Run | None = None, **of: Any,
 ) -> Run: ...  # fmt: skip
 
 
 @overload
 def train(
-    task: Task | str, learner: str | None = None, steps: int | None = None, seed: int = 0, machine: str | None = None,
+    task: Task | Source, learner: str | None = None, steps: int | None = None, seed: int = 0, machine: str | None = None,
     config: LearnerConfig | None = None, preset: str = "tuned", settings: Settings = (), *, seeds: int | Sequence[int],
-    name: str | None = None, on_evaluation: OnEvaluation | None = None, start: Run | None = None,
+    name: str | None = None, on_evaluation: OnEvaluation | None = None, start: Run | None = None, **of: Any,
 ) -> list[Run]: ...  # fmt: skip
 
 
 def train(
-    task: Task | str,
+    task: Task | Source,
     learner: str | None = None,
     steps: int | None = None,
     seed: int = 0,
@@ -255,11 +265,13 @@ def train(
     name: str | None = None,
     on_evaluation: OnEvaluation | None = None,
     start: Run | None = None,
+    **of: Any,
 ) -> Run | list[Run]:
     """Train, and judge the result by the exact optimum where there is one.
 
     Parameters:
-        task: a task, a catalogue name or the path of a task file.
+        task: a task, a catalogue name or the path of a task file; or an environment (its id, a function that makes it, or itself)
+            with `features` and `phrase`.
         learner: a name from `errands learners`; without one scout on finite worlds, qcorm-plus elsewhere.
         steps: training steps of each seed; by default as many as the learner's entry says: 1,000,000, for scout at most 20,000.
         seed: of everything random; the same seed gives the same run.
@@ -272,11 +284,15 @@ def train(
         on_evaluation: called with every evaluation, and with the run so far where it takes a second argument; False ends the
             training there, of seeds side by side when it was given for all. Several are a list: [errands.StopOnPlateau(5), draw].
         start: a run in the same world, whose knowledge the new one begins with (`Run.on` says what fits); its learner is then used.
+        of: with an environment what `Task.from_env` takes: `features`, `phrase` (its machine), and `state`, `limit`, `kwargs`, ...
 
     >>> import errands
     >>> run = errands.train("figure-1", "qcorm", steps=50_000, seed=0)
     >>> run.certificate.summary
     '10 steps, 0 more than the optimum'
+    >>> lake = dict(features={"goal": [15]}, phrase="goal", kwargs={"is_slippery": False})
+    >>> errands.train("FrozenLake-v1", "qcorm", steps=20_000, **lake).certificate.summary
+    '6 steps, 0 more than the optimum'
     """
     from errands.runs.carry import as_before, further
     from errands.runs.folder import create_named
@@ -286,7 +302,7 @@ def train(
     if start is not None:
         learner, machine = as_before(start, learner, machine, name)
         config = config or (None if settings or preset != "tuned" else start.config)
-    request = Request.of(_task(task), learner, machine, preset, settings, steps, _seeds(seed, seeds), config)
+    request = Request.of(_task(task, of), learner, machine, preset, settings, steps, _seeds(seed, seeds), config)
     watchers = watchers_of(on_evaluation)
     if start is not None:
         runs = [further(start, replace(request, seeds=(one,), team=0), watchers) for one in request.seeds]
@@ -319,13 +335,21 @@ def _nameable(folder: RunFolder) -> RunFolder:
     return folder
 
 
-def _task(task: Task | str) -> Task:
+def _task(task: Task | Source, of: Mapping[str, Any] = MappingProxyType({})) -> Task:
+    if of:
+        given, known = {"machine" if key == "phrase" else key: of[key] for key in of}, signature(Task.from_env).parameters
+        if strange := [key for key in of if key not in (*known, "phrase") or key == "env"]:
+            raise UnknownName("argument of train", strange[0], ["phrase", *list(known)[1:]])
+        if isinstance(task, Task) or not {"features", "machine"} <= set(given):
+            came = "a task" if isinstance(task, Task) else "an environment that needs both features and phrase"
+            raise ConfigError(f"{', '.join(of)} came with {came}; train takes a task, or an environment with features and phrase")
+        return Task.from_env(task, **given)
     if isinstance(task, str | Path):
         return load(task)
     if not isinstance(task, Task):
         raise ConfigError(
-            f"the task is a {type(task).__name__}; give a Task (of an environment: errands.Task.from_env(env, features, machine)), "
-            "a catalogue name or the path of a task file"
+            f"the task is a {type(task).__name__}; give a Task, a catalogue name or the path of a task file, or an environment "
+            "with features=... and phrase=..."
         )
     return task
 

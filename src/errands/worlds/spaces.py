@@ -108,8 +108,16 @@ def finite(observation: Any) -> Row:
 def action_decoder(space: gym.Space[Any]) -> ActionDecoder:
     """How actions of a space are made; a sentence where they cannot be."""
     form = done_form(space)
-    size = np.size(form["low"]) if "low" in form else np.prod(form["counts"]) if "counts" in form else form["n"]
-    return ActionDecoder(int(size), "low" in form, partial(action_of, form))
+    return ActionDecoder(_size(form), "low" in form, partial(action_of, form))
+
+
+def _size(form: Form) -> int:
+    return int(np.size(form["low"]) if "low" in form else np.prod(form["counts"]) if "counts" in form else form["n"])
+
+
+def drawn(form: Form, rng: np.random.Generator) -> Any:
+    """What `action_of` makes a random action of."""
+    return rng.uniform(-1, 1, _size(form)) if "low" in form else rng.integers(_size(form))
 
 
 def done_form(space: gym.Space[Any]) -> Form:
