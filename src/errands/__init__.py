@@ -29,6 +29,8 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for type checkers
     from errands.machines import unfold_agenda as unfold_agenda
     from errands.machines import unfold_boolean as unfold_boolean
     from errands.machines.lower import lower as lower
+    from errands.machines.multiagent_rm import from_multiagent_rm as from_multiagent_rm
+    from errands.machines.pycrm import from_pycrm as from_pycrm
     from errands.oracle.certificate import Certificate as Certificate
     from errands.oracle.certificate import certificate as certificate
     from errands.oracle.optimum import Optimum as Optimum
@@ -71,6 +73,8 @@ _HOMES = {
         "couple", "size", "unfold_agenda", "unfold_boolean",
     ],
     "errands.machines.lower": ["lower"],
+    "errands.machines.multiagent_rm": ["from_multiagent_rm"],
+    "errands.machines.pycrm": ["from_pycrm"],
     "errands.oracle.certificate": ["Certificate", "certificate"],
     "errands.oracle.optimum": ["Optimum", "optimum"],
     "errands.tables": ["Evaluation"],

@@ -23,7 +23,7 @@ class Arguments:
     """Check a task file."""
 
     file: Positional[str | None] = None
-    """The path of a task file (.toml), of a machine in the 2022 text format (.txt), or a catalogue name."""
+    """A catalogue name, or the path of a task file (.toml), or of a machine of the 2022 code (.txt) or multiagent-rl-rm (.yaml)."""
     schema: bool = False
     """Print the JSON Schema of task files, for editors, and stop."""
 
@@ -38,10 +38,11 @@ def run(arguments: Arguments) -> Answer:
         return Answer(json_schema(), json.dumps(json_schema(), indent=1))
     if arguments.file is None:
         raise ConfigError("errands lint needs the path of a task file, or --schema")
+    from errands.cli.options import FOREIGN
     from errands.tasks.catalogue import read_text, task_text
 
     name = arguments.file
-    is_file = name.endswith((".toml", ".txt")) or "/" in name
+    is_file = name.endswith((".toml", *FOREIGN)) or "/" in name
     text = read_text(Path(name)) if is_file else task_text(name)
     try:
         return _report(name, text)
@@ -52,15 +53,10 @@ def run(arguments: Arguments) -> Answer:
 
 
 def _report(name: str, text: str) -> Answer:
-    from errands.cli.options import allow_digits
+    from errands.cli.options import FOREIGN, allow_digits, foreign_machine
     from errands.tasks.lint import lint, lint_machine
 
-    if name.endswith(".txt"):
-        from errands.machines.text2022 import parse_text2022
-
-        report = lint_machine(parse_text2022(text))
-    else:
-        report = lint(text)
+    report = lint_machine(foreign_machine(name, text)) if name.endswith(FOREIGN) else lint(text)
     warnings = [*report.warnings, *_late(report.task)]
     sizes = asdict(report.sizes) if report.sizes else {}
     allow_digits()

@@ -56,13 +56,24 @@ Count = Annotated[int, count]
 Seconds = Annotated[float, seconds]
 
 
+FOREIGN = (".txt", ".json", ".yaml", ".yml")
+"""How files end that hold machines of others: of the 2022 code, and of multiagent-rl-rm."""
+
+
 def machine_named(name: str, map_seed: int = 0) -> NumericRM:
-    """The numeric machine of a task, or of a file in the 2022 text format."""
+    """The numeric machine of a task, or of a file that somebody else's code reads."""
+    return foreign_machine(name, read_text(Path(name))) if name.endswith(FOREIGN) else load(name, map_seed).machine
+
+
+def foreign_machine(name: str, text: str) -> NumericRM:
+    """The machine of a text whose file has one of the endings of FOREIGN."""
     if name.endswith(".txt"):
         from errands.machines.text2022 import parse_text2022
 
-        return parse_text2022(read_text(Path(name)))
-    return load(name, map_seed).machine
+        return parse_text2022(text)
+    from errands.machines.multiagent_rm import from_multiagent_rm, parse_multiagent_rm
+
+    return from_multiagent_rm(parse_multiagent_rm(text))
 
 
 def allow_digits() -> None:

@@ -16,7 +16,7 @@ class Arguments:
     """Draw a machine."""
 
     task: Positional[str]
-    """A catalogue name, the path of a task file, or of a machine in the 2022 text format (.txt)."""
+    """A catalogue name, or the path of a task file or of a machine of others (.txt, .json, .yaml; see errands lint)."""
     as_: Literal["numeric", "boolean", "agenda", "coupled", "graph"] = "numeric"
     """Which of the four machines, or the abstract graph that dirl searches."""
     format: Literal["text", "svg", "dot", "mermaid", "json"] = "text"

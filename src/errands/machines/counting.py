@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations, product
 from math import comb, perm, prod
@@ -17,7 +17,10 @@ from errands.features import (
     Change,
     Guard,
     atoms,
+    conjunction,
     negation,
+    said_plainly,
+    satisfiable,
     satisfying,
     substitute,
     table_words,
@@ -463,6 +466,18 @@ def conflicts(machine: NumericRM) -> Iterator[str]:
         if not pair.agree:
             both = f"'{pair.first}' and '{pair.second}' both fire on {{{', '.join(pair.features)}}}"
             yield f"{both} and disagree; make their guards exclude each other"
+
+
+def first_fires(transitions: Sequence[Transition]) -> tuple[Transition, ...]:
+    """Transitions that exclude each other, from a list of which the first that fires is taken."""
+    chosen = []
+    for i, t in enumerate(transitions):
+        before = [e for e in transitions[:i] if e.source == t.source and (e.target, e.reward) != (t.target, t.reward)]
+        others = [negation(e.guard) for e in before if together(e.guard, t.guard) is not None]
+        guard = said_plainly(conjunction([t.guard, *others]))
+        if satisfiable(guard):
+            chosen.append(replace(t, guard=guard))
+    return tuple(dict.fromkeys(chosen))
 
 
 def apart(first: Guard, second: Guard) -> bool:
