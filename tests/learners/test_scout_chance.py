@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from errands.learners.scout import planner
+from errands.learners.scout.kernel import memory as me
 from errands.learners.scout.settings import ScoutConfig
 from errands.learners.scout.stages import StageValues
 from errands.learners.scout.tabular import Scout
@@ -98,3 +99,28 @@ def test_many_subtasks_are_done_in_a_random_world() -> None:
     scout = explored(slippery("visit", 25), 6_000, 0)
     assert isinstance(scout.random_planner, StageValues)
     assert scout.evaluate().success
+
+
+def test_no_episode_waits_for_a_success_that_nobody_knows() -> None:
+    """The place lies behind a wall, so that no plan is worth anything: what is left to do is to try all pairs alike."""
+    rows = ["A....", ".....", "...##", "...#x"]
+    world = f'kind = "grid"\nrows = {rows}\nlegend = {{ x = "x" }}\nslip = 0.2\nlimit = 50'
+    task = Task.from_toml(f'name = "x"\n[world]\n{world}\n[machine]\nphrase = "sequence(x)"\n')
+    tried = explored(task, 20_000, 0).known.tried
+    seen = tried[tried.any(axis=1)]
+    assert seen.shape == (16, 4)
+    assert seen.max() <= 2 * np.median(seen)
+
+
+def test_a_plan_that_takes_longer_than_it_promises_is_left() -> None:
+    """Every move slips, so that no plan keeps its promise always; still nobody follows it for a whole episode of 1,000 steps."""
+    scout = explored(slippery("visit", 5), 8_000, 0)
+    agent = scout.agent.at
+    greedy = []
+    while scout.step < 12_000:
+        scout.advance(1)
+        if agent[me.FOLLOWING] == me.GREEDY and agent[me.CLOCK] >= 0:
+            assert agent[me.CLOCK] <= agent[me.UNTIL]
+            greedy.append(int(agent[me.UNTIL]))
+    assert greedy
+    assert max(greedy) < 400

@@ -20,7 +20,7 @@ def model_of(*steps: tuple[int, int, int, int, bool, int], cells: int = 4, actio
     for s, a, there, label, ends, count in steps:
         for _ in range(count):
             observe(known, s, a, there, label, ends)
-    found: Model = build(known, np.eye(actions), 0.0)
+    found: Model = build(known, np.array([np.eye(actions)] * 2), np.zeros((cells, actions)))
     return found
 
 
@@ -56,3 +56,20 @@ def test_success_is_discounted_by_every_step(layered: bool) -> None:
     assert v[start].tolist() == pytest.approx([GAMMA**2, GAMMA**3])
     assert v[half].tolist() == pytest.approx([GAMMA**2, GAMMA])
     assert (policy[start] == 0).all()
+
+
+def test_values_far_below_the_tolerance_are_told_apart() -> None:
+    """Success takes luck: one time in 10^10 at once by action 0, three times in 10^10 from cell 1, where action 1 leads."""
+    lowering = Lowering(sequence("a"), [set(), {"a"}], ())
+    agenda = number_states(lowering)
+    assert agenda is not None
+    rare = {(0, 0): 1e-10, (1, 0): 3e-10, (1, 1): 0.0}
+    model = model_of((0, 0, 0, 1, True, 1), (0, 0, 0, 0, True, 1), (0, 1, 1, 0, False, 1),
+                     (1, 0, 0, 1, True, 1), (1, 0, 0, 0, True, 1), (1, 1, 0, 0, True, 1))  # fmt: skip
+    for (s, a), luck in rare.items():
+        both = model.share[s, a] > 0
+        model.share[s, a, both] = np.where(model.label[s, a, both] == 1, luck, 1.0 - luck)
+    v, policy = product_values(model, agenda.states.status, agenda.delta, GAMMA, True)
+    start = agenda.number((0, agenda.state(0)[1]))
+    assert policy[start, 0] == 1
+    assert v[start, 0] == pytest.approx(GAMMA**2 * 3e-10, rel=1e-6)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from errands.learners.scout.kernel.memory import Known, observe
+from errands.learners.scout.kernel.model import learn_model
 from errands.learners.scout.kernel.plan import EXIT, GOAL, NONE
 from errands.learners.scout.machine import Lowering, number_states
 from errands.learners.scout.planner import (
@@ -18,6 +19,7 @@ from errands.learners.scout.planner import (
     NearestPlanner,
     PlannedPolicy,
     Planners,
+    RandomPlanner,
     RoutedPolicy,
     UsualOutcomes,
 )
@@ -108,6 +110,11 @@ def planners(machine: NumericRM) -> Planners:
     return Planners(Lowering(machine, [set(), {"x"}, {"p"}], ()), ScoutConfig(), 0, ExactPlanner)
 
 
+def by_chance(fitting: Planners) -> RandomPlanner:
+    known = new_known(4, 2, 1)
+    return fitting.chance(known, learn_model(known, 20.0))
+
+
 @pytest.mark.parametrize(("machine", "kind"), [(SMALL, ExactPlanner), (MANY, TourPlanner), (TWO, NearestPlanner)])
 def test_certain_moves_are_planned_exactly_by_stages_or_greedily(machine: NumericRM, kind: type) -> None:
     assert isinstance(planners(machine).certain(new_known(4, 2, 1), settled=False), kind)
@@ -115,7 +122,7 @@ def test_certain_moves_are_planned_exactly_by_stages_or_greedily(machine: Numeri
 
 @pytest.mark.parametrize(("machine", "kind"), [(SMALL, ExactValues), (MANY, StageValues), (TWO, UsualOutcomes)])
 def test_random_moves_are_planned_by_values_stages_or_usual_outcomes(machine: NumericRM, kind: type) -> None:
-    assert isinstance(planners(machine).chance(new_known(4, 2, 1)), kind)
+    assert isinstance(by_chance(planners(machine)), kind)
 
 
 def test_a_certificate_is_looked_for_only_where_states_are_numbered() -> None:
@@ -141,7 +148,7 @@ def test_labels_that_come_later_are_followed() -> None:
 
 def test_usual_outcomes_are_routed_cell_by_cell() -> None:
     fitting = planners(TWO)
-    assert np.array_equal(fitting.chance(new_known(4, 2, 1)).route(fitting.lowering.stepper.start), np.zeros(4))
+    assert np.array_equal(by_chance(fitting).route(fitting.lowering.stepper.start), np.zeros(4))
 
 
 HERE, THERE = (0, 0b11), (0, 0b01)
@@ -213,7 +220,7 @@ def risky() -> Known:
 def exact(known: Known, lowering: Lowering, gamma: float = GAMMA) -> ExactValues:
     agenda = number_states(lowering)
     assert agenda is not None
-    return ExactValues(known, agenda, 1e-9, gamma)
+    return ExactValues(learn_model(known, 1e-9), agenda, gamma)
 
 
 def test_values_are_the_expected_discount_at_success(lowering: Lowering) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from errands.learners.scout.kernel.model import learn_model
 from errands.learners.scout.machine import Lowering
 from errands.learners.scout.stages import Stage, StageValues, TourPlanner, find_stages
 from errands.machines import NumericRM
@@ -76,7 +77,7 @@ def staged(tried: Any, drawn: Any) -> Any:
         known, lowering = tried(drawn([row], phrase))
         stages = find_stages(lowering)
         assert stages is not None
-        return StageValues(known, lowering, stages, 1e-6, 0.9, 50, 0)
+        return StageValues(known, learn_model(known, 1e-6), lowering, stages, 0.9, 50, 0)
 
     return make
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from errands.learners.scout.kernel.memory import Known
-from errands.learners.scout.kernel.model import learn_model, product_values
+from errands.learners.scout.kernel.model import Model, product_values
 from errands.learners.scout.kernel.plan import (
     EXIT,
     FAR,
@@ -89,6 +89,10 @@ class RandomPlanner(Protocol):
         """[S] the action in every cell while the machine is in this state; -1 where none was tried."""
         ...
 
+    def value(self, state: State, cell: int) -> float:
+        """The discount factor at success that it expects from here, 0 where it knows no way."""
+        ...
+
 
 class RoutedPolicy:
     """Follows the routes of a planner for random moves; action 0 where they end."""
@@ -105,9 +109,8 @@ class RoutedPolicy:
 class ExactValues:
     """Value iteration over all agenda states and cells."""
 
-    def __init__(self, known: Known, agenda: NumberedAgenda, prior: float, gamma: float) -> None:
+    def __init__(self, model: Model, agenda: NumberedAgenda, gamma: float) -> None:
         # All is computed here, once: a policy is a value that later training does not change.
-        model = learn_model(known, prior)
         self.agenda = agenda
         self.values: Floats
         self.policy: Ints
@@ -117,6 +120,10 @@ class ExactValues:
         """[S] the action in every cell while the machine is in this state; -1 where none was tried."""
         route: Ints = self.policy[self.agenda.number(state)]
         return route
+
+    def value(self, state: State, cell: int) -> float:
+        """The discount factor at success that it expects from here."""
+        return float(self.values[self.agenda.number(state), cell])
 
 
 @dataclass(frozen=True)
@@ -392,23 +399,29 @@ class Planners:
             return TourPlanner(known, self.lowering, self.stages, self.config.kicks if settled else 0, self.seed)
         return NearestPlanner(known, self.lowering)
 
-    def chance(self, known: Known) -> RandomPlanner:
-        """A planner for random moves."""
+    def chance(self, known: Known, model: Model) -> RandomPlanner:
+        """A planner for random moves on what is known and its model."""
         config, agenda = self.config, self.agenda
         if agenda is not None and len(agenda.states.u) * len(known.tried) <= MAX_VALUES:
-            return ExactValues(known, agenda, config.prior, config.gamma)
+            return ExactValues(model, agenda, config.gamma)
         if self.stages is not None:
-            return StageValues(known, self.lowering, self.stages, config.prior, config.gamma, config.kicks, self.seed)
-        return UsualOutcomes(self.certain(known, settled=False), len(known.tried))
+            return StageValues(known, model, self.lowering, self.stages, config.gamma, config.kicks, self.seed)
+        return UsualOutcomes(self.certain(known, settled=False), len(known.tried), config.gamma)
 
 
 class UsualOutcomes:
     """A random planner that plans as if every move had its usual outcome."""
 
-    def __init__(self, planner: Planner, cells: int) -> None:
+    def __init__(self, planner: Planner, cells: int, gamma: float) -> None:
         self.planner = planner
         self.cells = cells
+        self.gamma = gamma
         self.routes: dict[State, Ints] = {}
+
+    def value(self, state: State, cell: int) -> float:
+        """The discount factor at the end of the planner's walk."""
+        walk = self.planner.walk(state, cell)
+        return 0.0 if walk is None else self.gamma ** len(walk.actions)
 
     def route(self, state: State) -> Ints:
         """[S] the action in every cell while the machine is in this state."""

@@ -32,15 +32,15 @@ def form_of(scout: Scout, labels: int) -> Form:
     room = max(states, limit) + 1
     # Bounds of Explorer.at, field by field. They matter: compiled code takes these numbers as places in arrays and does
     # not test them. STAMP has to be 0, and CLOCK below the limit, at which the episode would be over.
-    low, high = np.zeros(11, np.int64), np.zeros(11, np.int64)
+    low, high = np.zeros(me.FIELDS, np.int64), np.zeros(me.FIELDS, np.int64)
     low[me.CLOCK], high[me.CLOCK], high[me.LEVEL] = -1, limit - 1, COUNT
     high[me.CELL], high[me.STATE] = states - 1, len(scout.lowering.stepper.status) - 1
     high[[me.AT, me.END]], high[[me.GUIDED, me.MOVED]] = room, 1
-    high[me.FRESH], high[me.FOLLOWING] = states * actions, me.SEEKING
+    high[me.FRESH], high[me.FOLLOWING], high[me.UNTIL] = states * actions, me.SEEKING, limit
     return {
         **known_form("known", states, actions, labels),
         **known_form("frozen", states, actions, labels),
-        "agent.at": SavedArray("int64", (11,), "the fields of Explorer.at", low, high),
+        "agent.at": SavedArray("int64", (me.FIELDS,), "the fields of Explorer.at", low, high),
         "agent.mask": SavedArray(
             "uint64", (scout.lowering.words,), "the subtasks that remain", 0, scout.lowering.machine.full
         ),

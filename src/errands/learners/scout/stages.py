@@ -12,7 +12,7 @@ import numpy as np
 
 from errands.kernels.local_search import tour
 from errands.learners.scout.kernel.memory import Known
-from errands.learners.scout.kernel.model import learn_model, stage_values
+from errands.learners.scout.kernel.model import Model, stage_values
 from errands.learners.scout.kernel.plan import FAR
 from errands.learners.scout.kernel.tour import NOWHERE, SUCCEED, stage_search, tree_bound
 from errands.learners.scout.machine import Lowering
@@ -292,29 +292,35 @@ class StageValues:
     def __init__(
         self,
         known: Known,
+        model: Model,
         lowering: Lowering,
         stages: tuple[Stage, ...],
-        prior: float,
         gamma: float,
         kicks: int,
         seed: int,
     ) -> None:
         self.known, self.lowering, self.stages, self.gamma = known, lowering, stages, gamma
         self.kicks, self.seed = kicks, seed
-        self.model = learn_model(known, prior)
+        self.model = model
         self.items = [[lowering.bits(f) & stage.bits for f in lowering.labels] for stage in stages]
-        # By mask: [U, S] actions. By stage: costs, and the order of all its items.
-        self.routes: dict[int, Ints] = {}
+        # By mask: [U, S] values and actions. By stage: costs, and the order of all its items.
+        self.routes: dict[int, tuple[Floats, Ints]] = {}
         self.known_costs: dict[int, tuple[list[int], Floats, Floats]] = {}
         self.orders: dict[int, list[int]] = {}
 
     def route(self, state: State) -> Ints:
         """[S] the action in every cell while the machine is in this state; -1 where none was tried."""
-        u, mask = state
+        route: Ints = self._solved(state[1])[1][state[0]]
+        return route
+
+    def value(self, state: State, cell: int) -> float:
+        """The discount factor at success that it expects from here."""
+        return float(self._solved(state[1])[0][state[0], cell])
+
+    def _solved(self, mask: int) -> tuple[Floats, Ints]:
         if mask not in self.routes:
             self.routes[mask] = self._solve(mask)
-        route: Ints = self.routes[mask][u]
-        return route
+        return self.routes[mask]
 
     def _stage(self, mask: int) -> int:
         fitting = (i for i, stage in enumerate(self.stages) if stage.bits & mask or not stage.bits)
@@ -364,8 +370,8 @@ class StageValues:
             self.known_costs[k] = items, between, last
         return self.known_costs[k]
 
-    def _solve(self, mask: int) -> Ints:
-        """[U, S] the policy while exactly these subtasks remain."""
+    def _solve(self, mask: int) -> tuple[Floats, Ints]:
+        """[U, S] values and the policy while exactly these subtasks remain."""
         k = self._stage(mask)
         stage = self.stages[k]
         payoff = np.full(len(self.known.cell_label), -1.0)
@@ -382,7 +388,7 @@ class StageValues:
                 cells = self._cells(k, items[n])
                 # A cell can hold several items; the most promising one counts.
                 payoff[cells] = np.maximum(payoff[cells], np.exp(-min(cost, DULL)))
-        return self._values(k, payoff)[1]
+        return self._values(k, payoff)
 
     def _order(self, k: int, left: list[int]) -> list[int]:
         """The order found once for all items, without those that are done."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
@@ -14,8 +15,9 @@ from errands.learners.base import Carried, Form, Learner, LearnerConfig, Saved, 
 from errands.learners.scout.kernel import explore as ex
 from errands.learners.scout.kernel import memory as me
 from errands.learners.scout.kernel.explore import scarce_from, wanted_cells
+from errands.learners.scout.kernel.law import oddness
 from errands.learners.scout.kernel.memory import Explorer, Known, rehearse
-from errands.learners.scout.kernel.model import learn_model, oddness, seek_values
+from errands.learners.scout.kernel.model import Model, learn_model, seek_values
 from errands.learners.scout.kernel.plan import FAR, measure
 from errands.learners.scout.machine import Lowering
 from errands.learners.scout.planner import (
@@ -125,7 +127,7 @@ def snapshot(known: Known) -> Known:
 
 def new_agent(states: int, limit: int, words: int, labels: int) -> Explorer:
     """An agent about to start its first episode, exploring."""
-    at = np.zeros(11, np.int64)
+    at = np.zeros(me.FIELDS, np.int64)
     at[me.CLOCK], at[me.LEVEL] = -1, 1
     # A path that is searched meets no cell twice; one that a planner wrote may fill an episode.
     room = max(states, limit) + 1
@@ -136,10 +138,12 @@ def new_agent(states: int, limit: int, words: int, labels: int) -> Explorer:
 
 
 # NEVER: no number of new pairs is due. MAX_LABELS: agenda states that `steps_to_go` unfolds. WILD: the share of
-# unusual outcomes above which ways are planned by values, for usual outcomes lead nowhere.
+# unusual outcomes above which ways are planned by values, for usual outcomes lead nowhere. PATIENCE: how many times the
+# steps that a plan promises it is followed for.
 NEVER = 1 << 60
 MAX_LABELS = 5_000
 WILD = 0.3
+PATIENCE = 4
 
 
 def known_bounds(task: Task) -> Bounds | None:
@@ -197,6 +201,7 @@ class Scout(Learner):
         self.settled = False
         self.proof: Bounds | None = None
         self._sought: tuple[tuple[int, int, bytes, bytes], Floats, Ints] | None = None
+        self._modelled: tuple[int, Model] | None = None
         self._cached: tuple[tuple[int, ...], Planner | RandomPlanner, Policy] | None = None
 
     @property
@@ -251,7 +256,7 @@ class Scout(Learner):
         carried = {name: getattr(self.agent, name) for name in ("at", "mask", "after", "effect")}
         self.agent = fresh._replace(**carried)
         self.route = np.concatenate((self.route, np.zeros(states - len(self.route), np.int32)))
-        self._cached = self._sought = None
+        self._cached = self._sought = self._modelled = None
 
     def _meet_label(self) -> None:
         """Lower the machine against the feature set that the environment has just shown."""
@@ -311,7 +316,10 @@ class Scout(Learner):
         # Chosen at the start and for a whole episode; only `_rest` turns it greedy before its end.
         if at[me.CLOCK] == 0:
             greedy = at[me.LEVEL] > self.config.level and self.known.started.sum() % 2 == 0
-            at[me.FOLLOWING] = me.GREEDY if greedy else me.SEEKING if oddness(self.frozen) > WILD else 0
+            if not (greedy and self._follow()):
+                self._explore()
+        elif at[me.FOLLOWING] == me.GREEDY and at[me.CLOCK] >= at[me.UNTIL]:
+            self._explore()
         if why == ex.DRY:
             self._rest()
         if at[me.FOLLOWING] == me.GREEDY and at[me.CLOCK] >= 0:
@@ -319,17 +327,32 @@ class Scout(Learner):
         elif at[me.FOLLOWING] == me.SEEKING and at[me.CLOCK] >= 0:
             self._seek()
 
+    def _explore(self) -> None:
+        self.agent.at[me.FOLLOWING] = me.SEEKING if oddness(self.frozen) > WILD else 0
+
+    def _follow(self) -> bool:
+        """Follow the plan for as long as it may take; whether there is one, for a plan without hope waits at a wall."""
+        at = self.agent.at
+        value = self.random_planner.value(self.here, int(at[me.CELL]))
+        if value <= 0.0:
+            return False
+        # E[gamma^T] >= gamma^E[T]: where success is sure the plan takes at least this long on average. Beyond PATIENCE times
+        # that it does not do what it promises.
+        promised = math.log(min(value, self.config.gamma)) / math.log(self.config.gamma) if self.config.gamma < 1.0 else math.inf
+        at[me.FOLLOWING] = me.GREEDY
+        at[me.UNTIL] = int(min(at[me.CLOCK] + PATIENCE * promised + 1, self.task.world.limit))
+        return True
+
     def _rest(self) -> None:
         """Nothing scarce is in reach: end the episode by the plan if the start offers more, else ask for more tries."""
         at = self.agent.at
-        if scarce_from(self.known, self.agent, np.array(self.starts, np.int32)):
-            at[me.FOLLOWING] = me.GREEDY
+        if scarce_from(self.known, self.agent, np.array(self.starts, np.int32)) and self._follow():
             return
         # Levels 1, 2, 3, 4, 6, 9, 13: every pair is tried about equally often, and each round costs half more.
         at[me.LEVEL] = max(at[me.LEVEL] + 1, at[me.LEVEL] * 3 // 2)
         # The level has run away from all counts: what is scarce is out of reach at every level.
         if at[me.LEVEL] > 2 * self.known.tried.max() + 2:
-            at[me.FOLLOWING] = me.GREEDY
+            self._follow()
 
     def _seek(self) -> None:
         """Where outcomes are mostly unusual, the way to what is scarce is planned by values."""
@@ -338,11 +361,17 @@ class Scout(Learner):
         start = int(np.argmax(self.known.started))
         key = (start, self.frozen_step, (self.agent.effect == me.FINAL).tobytes(), wanted.tobytes())
         if self._sought is None or key != self._sought[0]:
-            model = learn_model(self.frozen, self.config.prior)
-            self._sought = key, *seek_values(model, self.agent.effect, wanted, start, self.config.gamma)
+            self._sought = key, *seek_values(self.model, self.agent.effect, wanted, start, self.config.gamma)
         self.route = self._sought[2]
         if self._sought[1][at[me.CELL]] <= 0.0 and not wanted[at[me.CELL]]:
             self._rest()
+
+    @property
+    def model(self) -> Model:
+        """The model of a random world as last renewed."""
+        if self._modelled is None or self._modelled[0] != self.frozen_step:
+            self._modelled = self.frozen_step, learn_model(self.frozen, self.config.prior)
+        return self._modelled[1]
 
     # What was learnt
 
@@ -380,7 +409,7 @@ class Scout(Learner):
         key = (1, self.frozen_step) if self.random else (0, int(self.known.facts[me.PAIRS]), self.settled)
         if self._cached is None or self._cached[0] != key:
             if self.random:
-                random_planner = self.planners.chance(self.frozen)
+                random_planner = self.planners.chance(self.frozen, self.model)
                 self._cached = key, random_planner, RoutedPolicy(random_planner)
             else:
                 planner = self.planners.certain(snapshot(self.known), self.settled)
@@ -454,4 +483,4 @@ class Scout(Learner):
     def restore(self, saved: Saved) -> None:
         """Continue where `saved` was taken; the finished run is then equal to one that was never interrupted."""
         load_scout(self, saved)
-        self._cached = self._sought = None
+        self._cached = self._sought = self._modelled = None

@@ -109,8 +109,9 @@ def advance(machine: ScoutMachine, u: int, mask: Masks, label: int, after: Masks
     return machine.row[u] + q
 
 
-CELL, STATE, CLOCK, LEVEL, AT, END, GUIDED, FRESH, FOLLOWING, MOVED, STAMP = range(11)
+CELL, STATE, CLOCK, LEVEL, AT, END, GUIDED, FRESH, FOLLOWING, MOVED, UNTIL, STAMP = range(12)
 """Fields of Explorer.at."""
+FIELDS = 12
 RANDOM, EVENTS, PAIRS = range(3)
 """Fields of Known.facts."""
 GREEDY, SEEKING = 1, 2
@@ -150,9 +151,10 @@ class Explorer(NamedTuple):
     """Where the agent is and what it is about to do, with the scratch space of its searches."""
 
     at: NDArray[np.int64]
-    """[11] the cell, the numeric state, the episode's clock (-1: about to start), the level below which a pair is scarce,
+    """[12] the cell, the numeric state, the episode's clock (-1: about to start), the level below which a pair is scarce,
     position in and end of the path, whether a planner wrote it, new pairs since the last plan, which route is
-    followed (GREEDY, SEEKING what is scarce), whether the last step asks for a new one, the stamp of the last search."""
+    followed (GREEDY, SEEKING what is scarce), whether the last step asks for a new one, the clock at which the plan that
+    is followed has taken too long, the stamp of the last search."""
     mask: Masks
     after: Masks
     path: Ints
@@ -274,6 +276,8 @@ def absorb(known: Known, machine: ScoutMachine, agent: Explorer, a: int, there: 
     # Who is SEEKING needs a new route after each step, since each try can change what is scarce.
     at[STATE], at[CELL], at[MOVED] = u, there, changed or at[FOLLOWING] == SEEKING
     at[CLOCK] += 1
+    if at[FOLLOWING] == GREEDY and at[CLOCK] == at[UNTIL]:
+        at[MOVED] = 1
     if at[AT] < at[END]:
         expected = agent.expect[at[AT]]
         at[AT] += 1

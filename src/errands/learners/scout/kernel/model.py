@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from errands.kernels import jit
+from errands.learners.scout.kernel.law import ALONE, choose_law, meant, slips, stays, weights
 from errands.learners.scout.kernel.memory import FINAL, Known, ScoutMachine
 from errands.tables import FAILURE, RUNNING, SUCCESS, Codes, Flags, Floats, Ints
 
@@ -28,110 +28,11 @@ class Model(NamedTuple):
 
 
 @jit
-def oddness(known: Known) -> float:
-    """The share of outcomes that were not the usual one of their pair, over pairs tried three times and more."""
-    usual, total = 0, 0
-    for s in range(known.tried.shape[0]):
-        for a in range(known.tried.shape[1]):
-            # Of one or two tries the usual outcome is little more than the first one seen.
-            if known.tried[s, a] >= 3:
-                usual += known.hits[s, a, known.mode[s, a]]
-                total += known.tried[s, a]
-    return (total - usual) / total if total > 0 else 0.0
-
-
-@jit
-def confusion(known: Known) -> Floats:
-    """[A, A] how often action a does what b mostly does, over cells where all actions do different things.
-
-    Where no such cell was tried enough, the share of unusual outcomes is spread over the other actions.
-    """
-    cells, actions = known.tried.shape
-    table = np.zeros((actions, actions))
-    odd = oddness(known)
-    for s in range(cells):
-        plain = True
-        for a in range(actions):
-            plain = plain and known.tried[s, a] > 0
-            for b in range(a):
-                # Where two actions usually lead to the same cell, a slip from one to the other cannot be seen.
-                plain = plain and known.target[s, a, known.mode[s, a]] != known.target[s, b, known.mode[s, b]]
-        if not plain:
-            continue
-        for a in range(actions):
-            if known.tried[s, a] < 3:
-                continue
-            for o in range(known.hits.shape[2]):
-                for b in range(actions):
-                    if known.hits[s, a, o] > 0 and known.target[s, a, o] == known.target[s, b, known.mode[s, b]]:
-                        table[a, b] += known.hits[s, a, o]
-    for a in range(actions):
-        # Each row becomes a distribution: the counts, and ten imagined tries that slip as the whole world does.
-        weight = table[a].sum()
-        for b in range(actions):
-            spread = 1.0 - odd if a == b else odd / max(actions - 1, 1)
-            table[a, b] = (table[a, b] + 10.0 * spread) / (weight + 10.0)
-    return table
-
-
-@jit
-def expectation(known: Known, table: Floats, s: int, a: int, expected: Floats) -> None:
-    """Write the share that the confusion table expects of each seen outcome of a pair."""
-    room, actions = known.hits.shape[2], table.shape[0]
-    total = 0.0
-    for b in range(actions):
-        # What an untried action would do here is unknown; its share goes to the others in proportion.
-        total += table[a, b] if known.tried[s, b] > 0 else 0.0
-    for o in range(room):
-        expected[o] = 0.0
-        for b in range(actions):
-            k = known.mode[s, b]
-            if (
-                known.hits[s, a, o] > 0
-                and known.tried[s, b] > 0
-                and known.target[s, a, o] == known.target[s, b, k]
-                and known.label[s, a, o] == known.label[s, b, k]
-                and known.ends[s, a, o] == known.ends[s, b, k]
-            ):
-                expected[o] += table[a, b] / total
-
-
-@jit
-def weight(known: Known, table: Floats, base: float) -> float:
-    """How many steps the expectation is worth: `base` times a power of 4, whichever makes all counts most likely."""
-    cells, actions, room = known.hits.shape
-    if base == 0.0:
-        return base
-    expected = np.zeros(room)
-    best, chosen = -np.inf, base
-    for power in range(-3, 5):
-        prior = base * 4.0**power
-        score = 0.0
-        for s in range(cells):
-            for a in range(actions):
-                # A single try is equally likely under every weight, and tells nothing about it.
-                if known.tried[s, a] < 2:
-                    continue
-                expectation(known, table, s, a, expected)
-                # The log likelihood of a pair's counts when its shares are Dirichlet with mean `expected` and weight
-                # `prior`; a term that is the same for all weights is left out.
-                score += math.lgamma(prior) - math.lgamma(prior + known.tried[s, a])
-                for o in range(room):
-                    if known.hits[s, a, o] > 0:
-                        # A floor for outcomes that the table does not foresee: a share of 0 would make them impossible.
-                        share = prior * max(expected[o], 0.01)
-                        score += math.lgamma(share + known.hits[s, a, o]) - math.lgamma(share)
-        if score > best:
-            best, chosen = score, prior
-    return chosen
-
-
-@jit
-def build(known: Known, table: Floats, prior: float) -> Model:
-    """The model: counts of each pair plus `prior` steps as the confusion table expects them.
+def build(known: Known, law: Floats, prior: Floats) -> Model:
+    """The model: counts of each pair plus `prior[s, a]` tries as the law expects them (`choose_law`), or the law ALONE.
 
     A pair's own outcomes come first, then what other actions usually do in the same cell, where it is something else:
-    so there is room for both. Shares of a pair sum to 1; table[a, b] counts only for actions b that were tried here.
+    so there is room for both. Shares of a pair sum to 1; the law's count only for actions b that were tried here.
     """
     cells, actions, room = known.hits.shape
     most = room + actions
@@ -142,15 +43,18 @@ def build(known: Known, table: Floats, prior: float) -> Model:
         for a in range(actions):
             if known.tried[s, a] == 0:
                 continue
+            table = law[stays(known, s, a), a]
             expected = 0.0
             for b in range(actions):
                 if known.tried[s, b] > 0:
-                    expected += table[a, b]
+                    expected += table[b]
+            alone = prior[s, a] == ALONE
+            own, tries = (0.0, 1.0) if alone else (1.0, prior[s, a])
             n = 0
             while n < room and known.hits[s, a, n] > 0:
                 target[s, a, n], label[s, a, n] = known.target[s, a, n], known.label[s, a, n]
                 ends[s, a, n] = known.ends[s, a, n]
-                share[s, a, n] = known.hits[s, a, n]
+                share[s, a, n] = own * known.hits[s, a, n]
                 n += 1
             for b in range(actions):
                 if known.tried[s, b] == 0:
@@ -167,22 +71,25 @@ def build(known: Known, table: Floats, prior: float) -> Model:
                     target[s, a, k], label[s, a, k] = known.target[s, b, o], known.label[s, b, o]
                     ends[s, a, k] = known.ends[s, b, o]
                     n += 1
-                share[s, a, k] += prior * table[a, b] / expected
+                share[s, a, k] += tries * table[b] / expected
             count[s, a] = n
             for k in range(n):
-                share[s, a, k] /= known.tried[s, a] + prior
+                share[s, a, k] /= own * known.tried[s, a] + tries
     return Model(count, target, label, ends, share)
 
 
-@jit
 def learn_model(known: Known, base: float) -> Model:
-    """The model of everything seen."""
-    table = confusion(known)
-    return build(known, table, weight(known, table, base))
+    """The model of everything seen, in which a law is worth `base` tries where nothing speaks for more or less."""
+    law = choose_law(known, slips(known.tried.shape[1]))
+    known = known._replace(mode=meant(known, law))
+    model: Model = build(known, law, weights(known, law, base))
+    return model
 
 
 TOLERANCE = 1e-9
-"""Values are settled when no sweep changes one by more."""
+"""Values are settled when no sweep changes one by a larger share of it."""
+TINY = 1e-100
+"""Values below are nothing."""
 SWEEPS = 2_000
 """The most sweeps; they run to and fro, so that a value travels along a corridor in one of two."""
 
@@ -224,7 +131,7 @@ def product_values(model: Model, status: Codes, delta: Ints, gamma: float, layer
                         if total > best:
                             best, choice = total, a
                     if choice >= 0:
-                        change = max(change, abs(gamma * best - v[x, s]))
+                        change = max(change, abs(gamma * best - v[x, s]) / max(gamma * best, TINY))
                         v[x, s], policy[x, s] = gamma * best, choice
                 # The first sweep shows whether other states have changed since this one was settled.
                 outer = max(outer, change) if sweep == 0 else outer
@@ -273,7 +180,7 @@ def stage_values(
                     if total > best:
                         best, choice = total, a
                 if choice >= 0:
-                    change = max(change, abs(gamma * best - v[u, s]))
+                    change = max(change, abs(gamma * best - v[u, s]) / max(gamma * best, TINY))
                     v[u, s], policy[u, s] = gamma * best, choice
         if change < TOLERANCE:
             break
@@ -301,7 +208,7 @@ def seek_values(model: Model, effect: Codes, wanted: Flags, start: int, gamma: f
                 if model.outcomes[s, a] > 0 and total > best:
                     best, choice = total, a
             if choice >= 0:
-                change = max(change, abs(gamma * best - v[s]))
+                change = max(change, abs(gamma * best - v[s]) / max(gamma * best, TINY))
                 v[s], policy[s] = gamma * best, choice
         if change < TOLERANCE:
             break
