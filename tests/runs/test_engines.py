@@ -192,7 +192,8 @@ RAY_PLAN = {"task": "figure-1,delivery-2", "learner": "qcorm,crm", "seeds": 6, "
 
 
 @pytest.fixture
-def cluster() -> Iterator[Any]:
+def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A cluster of two nodes, connected to from a folder of traps."""
     ray = pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 
@@ -200,7 +201,9 @@ def cluster() -> Iterator[Any]:
     started = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False, "wait": False})
     started.add_node(num_cpus=1, wait=False)
     started.wait_for_nodes(timeout=300)
-    ray.init(address=started.address, log_to_driver=False)
+    monkeypatch.chdir(tmp_path)
+    Path("numpy.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
+    engines._connected(started.address)
     yield started
     ray.shutdown()
     started.shutdown()
@@ -227,6 +230,7 @@ def test_a_node_that_dies_changes_nothing(
     assert len(kept(here)) == 24
     assert kept(away) == kept(here)
     assert not list(faults(away.path))
+    assert not (tmp_path / "ran").exists()  # no module of the working folder
 
 
 def test_what_goes_wrong_far_away_is_brought_back_as_words(tmp_path: Path) -> None:

@@ -265,6 +265,23 @@ def test_an_id_of_a_package_is_let_in_by_the_packages_name_and_its_tools_are_not
     assert "Own-v0" not in gym.registry
 
 
+def test_whoever_lets_gymnasium_in_lets_no_file_register_and_make_what_it_likes(tmp_path: Path) -> None:
+    errands.allow("gymnasium")
+    ran = tmp_path / "ran"
+    try:
+        for name, kwargs in [
+            ("gymnasium:register", '{ id = "Own-v0", entry_point = "subprocess:getoutput" }'),
+            ("gymnasium:make", f'{{ id = "Own-v0", cmd = "touch {ran}" }}'),
+        ]:
+            with pytest.raises(SpecError, match=f"'{name}' is a tool and no environment"):
+                Task.from_toml(lake(f'id = "{name}"\nkwargs = {kwargs}'))
+        assert "Own-v0" not in gym.registry
+    finally:
+        gym.registry.pop("Own-v0", None)
+    assert not ran.exists()
+    assert Task.from_toml(lake('id = "gymnasium:FrozenLake-v1"')).world.limit == 100
+
+
 @pytest.mark.parametrize("given", ["kitchen", ["kitchen"]])
 def test_modules_can_be_named_where_a_task_is_loaded_and_a_run_is_opened(kitchen: Path, given: Any) -> None:
     task = errands.load("breakfast.toml", imports=given)

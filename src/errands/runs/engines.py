@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import chdir, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import resource_tracker
@@ -27,7 +27,7 @@ from errands.runs.interrupts import SHUTDOWN_SECONDS, Terminated, exit_code, ter
 from errands.runs.progress import Progress
 from errands.runs.train import Job, ProgressUpdate, Report, ended_well, failed, jobs_of, train_job
 from errands.tasks.spec import MAX_BYTES
-from errands.worlds.imports import allow, allowed
+from errands.worlds.imports import allow, allowed, isolated
 
 
 def train_here(jobs: Iterable[Job], progress: Progress, strict: bool) -> None:
@@ -115,25 +115,11 @@ def _start() -> _Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs, allowed()), daemon=True)
-    with _isolated(), _sigint_blocked():
+    with isolated(), _sigint_blocked():
         process.start()
     # Only the worker may hold its end of the pipe, else its death would not be seen as an end of file on ours.
     theirs.close()
     return _Worker(process, ours)
-
-
-@contextmanager
-def _isolated() -> Iterator[None]:
-    """Python processes started inside do not look for modules in the working folder, where anybody's files may lie."""
-    before = os.environ.get("PYTHONSAFEPATH")
-    os.environ["PYTHONSAFEPATH"] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["PYTHONSAFEPATH"]
-        else:
-            os.environ["PYTHONSAFEPATH"] = before
 
 
 @contextmanager
@@ -238,7 +224,7 @@ def train_on_ray(jobs: Iterable[Job], address: str | None, progress: Progress) -
     while True:
         while len(under_way) < room and (job := next(waiting, None)) is not None:
             head, text = read_file(job.path / HEAD, MAX_DOCUMENT), read_file(job.path / TASK, MAX_BYTES)
-            under_way[train.remote(head, text, job.seeds, allowed())] = job
+            under_way[train.remote(head, text, job.seeds, allowed(), os.getcwd())] = job
         if not under_way:
             return
         for done in ray.wait(list(under_way), num_returns=1)[0]:
@@ -266,12 +252,15 @@ def _store(run: RunFolder, job: Job, files: dict[str, bytes], error: str) -> Non
         record(run, job, ErrandsError(error))
 
 
-def train_in_folder(head: bytes, text: bytes, seeds: Sequence[int], imports: Sequence[str] = ()) -> tuple[dict[str, bytes], str]:
+def train_in_folder(
+    head: bytes, text: bytes, seeds: Sequence[int], imports: Sequence[str] = (), here: str = "."
+) -> tuple[dict[str, bytes], str]:
     """What a worker does: train a job in a folder of its own and bring back the files, or say what went wrong.
 
     `head` and `text` are the very bytes of run.json and task.toml: files of seeds repeat the checksum of their run.json.
+    Modules are imported from `here`, the working folder of the process that asks, where this machine has it.
     """
-    with tempfile.TemporaryDirectory(prefix="errands-") as folder:
+    with tempfile.TemporaryDirectory(prefix="errands-") as folder, chdir(here if Path(here).is_dir() else "."):
         try:
             allow(imports)
             write_file(Path(folder) / TASK, text)
@@ -299,7 +288,9 @@ def _connected(address: str | None) -> Any:
     if not ray.is_initialized():
         answered = signal.getsignal(signal.SIGTERM)
         try:
-            ray.init(address=address, log_to_driver=False, include_dashboard=False if address is None else None)
+            # Workers look for every module in the folder that this is called in: one in which nobody but root can write.
+            with chdir(os.sep), isolated():
+                ray.init(address=address, log_to_driver=False, include_dashboard=False if address is None else None)
         except (ConnectionError, ValueError, RuntimeError) as fault:
             said = str(fault).splitlines()[0][:200]
             hint = "start one with 'ray start --head'"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from importlib.machinery import PathFinder
 from types import FunctionType, ModuleType
 from typing import Any
@@ -14,6 +15,8 @@ from errands.errors import ConfigError, SpecError, words_of
 
 NAMELESS = "<python>"
 """What stands for the module of a Python object that no file can name: a lambda, an inner function, an environment."""
+_OURS = ("gymnasium", "errands")
+"""Packages whose registered ids a file may always name, and whose functions never: `gymnasium.make` runs whatever it is told."""
 _allowed: set[str] = set()
 
 
@@ -57,6 +60,20 @@ def _load(name: str) -> None:
     finally:
         if local:
             sys.path.remove(here)
+
+
+@contextmanager
+def isolated() -> Iterator[None]:
+    """Python processes started inside do not look for modules in the working folder, where anybody's files may lie."""
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
 
 
 def allowed() -> tuple[str, ...]:
@@ -111,6 +128,8 @@ def _defined(reference: str, wanted: str, fits: Callable[[object], bool]) -> Cal
             f"'{reference[:80]}' is defined in '{value.__module__}', which '{module[:60]}' only imports; a file can name what a "
             "module defines itself: write a function there that calls it"
         )
+    if isinstance(value, FunctionType) and _lies_in(value.__module__, _OURS):
+        raise SpecError(f"'{reference[:80]}' is a tool and no environment; a file can name ids of '{module[:60]}', without --import")
     return value
 
 
@@ -131,7 +150,7 @@ def registrar(name: str) -> str:
 def check_id(name: str) -> None:
     """Refuse a registered id whose code is neither Gymnasium's, nor ours, nor of a module that the user has allowed."""
     module = registrar(name)
-    if module and not _lies_in(module, ("gymnasium", "errands", *_allowed)):
+    if module and not _lies_in(module, (*_OURS, *_allowed)):
         raise _refusal(f"'{name[:80]}' is registered by code of '{module[:60]}'", module.partition(".")[0])
 
 

@@ -1,6 +1,7 @@
 """Several environments of a seed at once."""
 
 import dataclasses
+from multiprocessing import forkserver, resource_tracker
 
 import gymnasium as gym
 import jax
@@ -57,6 +58,17 @@ def test_environments_in_processes_of_their_own_give_the_same_run(line):
     same(apart.save(), whole.save())
     same(resumed.save(), whole.save())
     apart.host_envs.close()
+
+
+def test_processes_of_environments_run_no_code_of_the_working_folder(line, tmp_path, monkeypatch):
+    for name in ("multiprocessing", "selectors", "numpy"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
+    monkeypatch.chdir(tmp_path)
+    for helper in (forkserver._forkserver, resource_tracker._resource_tracker):  # else those of earlier tests serve again
+        helper._stop()
+    envs = host_envs_of(machine_arrays(line()), (0,), 2, apart=True)
+    envs.close()
+    assert not (tmp_path / "ran").exists()
 
 
 def test_rows_are_what_the_environments_did_and_there_is_an_update_for_each(line):

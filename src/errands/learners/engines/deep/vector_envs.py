@@ -16,6 +16,7 @@ from errands.errors import ErrandsError, StoreError, TaskError
 from errands.learners.engines.deep.host_envs import UNSAVED, HostEnvs, HostStep, Reader
 from errands.learners.engines.deep.machine import MachineArrays
 from errands.worlds.base import Observed
+from errands.worlds.imports import isolated
 from errands.worlds.saving import Restorable, from_json, to_json
 
 Info = dict[str, Any]
@@ -104,11 +105,12 @@ class VectorEnvs(HostEnvs):
         # No automatic resets: episodes end with the machine too, of which the environments know nothing, so those that
         # are over are reset here, by a mask. What `step` returns is then always where the step led.
         mode = AutoresetMode.DISABLED
-        self.vector: Any = (
-            AsyncVectorEnv(makers, context=_start_method(), autoreset_mode=mode)
-            if self.apart
-            else SyncVectorEnv(makers, autoreset_mode=mode)
-        )
+        with isolated():
+            self.vector: Any = (
+                AsyncVectorEnv(makers, context=_start_method(), autoreset_mode=mode)
+                if self.apart
+                else SyncVectorEnv(makers, autoreset_mode=mode)
+            )
         # The vector has them; nobody else steps them.
         return []
 
