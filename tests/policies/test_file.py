@@ -374,6 +374,68 @@ def test_an_action_outside_of_the_space_is_never_taken(tmp_path: Path, good_file
         read_policy(tmp_path / "bad").act(np.zeros(3))
 
 
+FIRST = ["slice", [0], [10], {"start_indices": [0], "limit_indices": [1]}]
+HEAD = ["iota", [], [90], {"shape": [1], "dimension": 0, "dtype": "<i4"}]
+
+
+def own_program(good: bytes, lines: list[Any]) -> bytes:
+    """A file whose program is written by hand: 0 is the observation, 12 the action, 90 the head."""
+    _, about, _ = taken_apart(good)
+    about["policy"]["program"] = {"inputs": [0, 1, 2, 3], "outputs": [12, 90], "lines": [FIRST, *lines]}
+    return put_together({}, about, b"")
+
+
+def iota(target: int, *shape: int) -> list[Any]:
+    return ["iota", [], [target], {"shape": list(shape), "dimension": 0, "dtype": "<f4"}]
+
+
+def test_a_program_that_is_well_for_one_observation_and_fails_for_another_says_so(
+    tmp_path: Path, good_files: dict[str, bytes]
+) -> None:
+    """A power with a whole number that no machine word holds; a slice that begins at infinity; heads beyond all bounds."""
+    power = [HEAD, ["integer_pow", [10], [12], {"y": 2**70}]]
+    cut = [
+        HEAD, ["mul", [10, 10], [11], {}], ["squeeze", [11], [13], {"dimensions": [0]}],
+        ["dynamic_slice", [0, 13], [14], {"slice_sizes": [1]}], ["tanh", [14], [12], {}],
+    ]  # fmt: skip
+    negative = [
+        HEAD, ["convert_element_type", [10], [11], {"new_dtype": "<i4"}], ["neg", [11], [13], {}], ["pow", [11, 13], [14], {}],
+        ["convert_element_type", [14], [15], {"new_dtype": "<f4"}], ["tanh", [15], [12], {}],
+    ]  # fmt: skip
+    for lines, good, bad in ((power, 1.0, 2.0), (cut, 1.0, 1e30), (negative, 0.0, 2.0)):
+        (tmp_path / "p").write_bytes(own_program(good_files["continuous"], lines))
+        agent = read_policy(tmp_path / "p")
+        assert np.isfinite(agent.act(np.array([good, 0, 0], np.float32)))
+        with pytest.raises(TaskError, match="the network of the policy file (fails here|gave an action outside)"):
+            agent.act(np.array([bad, 0, 0], np.float32))
+    far = [["iota", [], [80], {"shape": [1], "dimension": 0, "dtype": "<i8"}], ["exp", [10], [81], {}]]
+    far += [["convert_element_type", [81], [90], {"new_dtype": "<i8"}], ["tanh", [10], [12], {}]]
+    (tmp_path / "p").write_bytes(own_program(good_files["continuous"], far))
+    agent = read_policy(tmp_path / "p")
+    for _ in range(3):  # the head goes along from one step to the next
+        assert agent.act(np.array([40.0, 0, 0], np.float32)) == 2.0
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [iota(20, 40_000, 0), iota(21, 0, 40_000), ["dot_general", [20, 21], [22], {"dimension_numbers": [[[1], [0]], [[], []]]}]],
+        [iota(20, 40_000, 40_000, 0), ["reduce_sum", [20], [22], {"axes": [2]}]],
+        [iota(20, 10**12, 0)],
+        [iota(20, 8_000, 8_000), *(["add", [k, k], [k + 1], {}] for k in range(20, 50))],
+    ],
+)
+def test_a_program_of_empty_or_many_arrays_is_refused_before_it_asks_for_memory(
+    tmp_path: Path, good_files: dict[str, bytes], lines: list[Any]
+) -> None:
+    (tmp_path / "p").write_bytes(own_program(good_files["continuous"], [HEAD, ["tanh", [10], [12], {}], *lines]))
+    tracemalloc.start()
+    with pytest.raises(StoreError, match="a program does more than networks do"):
+        read_policy(tmp_path / "p")
+    assert tracemalloc.get_traced_memory()[1] < 600_000_000
+    tracemalloc.stop()
+
+
 def test_a_wrong_observation_is_one_clear_sentence(tmp_path: Path, good_files: dict[str, bytes]) -> None:
     wrong = {
         "actions": [(12, "the observation is 12; it must be from 0 to 11"), ("x", "the observation is 'x'; give what the"),

@@ -393,11 +393,12 @@ class NetworkPolicy:
         row, order = self.states.locate(machine_state, order)
         if previous is not None and previous != machine_state:
             head_steps = 0
-        inputs = np.array([row or 0, current_head, head_steps], np.int32)
-        action, head = self.program(self.interface.row(seen), *inputs)
+        inputs = np.array([row or 0, current_head, head_steps]).astype(np.int32)
+        action, answer = self.program(self.interface.row(seen), *inputs)
+        head = int(np.ravel(answer)[0])
         # Steps with this head in hand and this machine state; a change of either begins anew.
-        head_steps = (head_steps if int(head) == current_head else 0) + 1
-        return self.interface.action(action), (machine_state, order, int(head), head_steps)
+        head_steps = (head_steps if head == current_head else 0) + 1
+        return self.interface.action(action), (machine_state, order, head, head_steps)
 
 
 class EdgePolicy:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.errors import TaskError
+from errands.errors import TaskError, words_of
 
 Array = NDArray[Any]
 MAX_LINES = 10_000
-MAX_WORK = 1 << 31
-"""Numbers that a program may make or multiply for one action."""
+MAX_WORK, MAX_MADE = 1 << 31, 1 << 26
+"""Numbers that a program may multiply for one action, and those that it may make: they are kept until the end."""
 _DTYPES = {np.dtype(word).str for word in ("bool", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")}
 
 
@@ -104,46 +104,59 @@ class Program:
         known = [*self.constants, *self.inputs, *(target for _, _, (target,), _ in self.lines)]
         if len(set(known)) != len(known) or not all(type(number) is int for number in known) or len(self.lines) > MAX_LINES:
             raise ValueError("a program defines a value twice, or none")
-        work = 0
+        work = made = 0
         values: dict[int, Any] = {**self.constants, **dict(zip(self.inputs, inputs, strict=True))}
         for name, sources, (target,), parameters in self.lines:
             if not _DTYPES.issuperset(value for key, value in parameters.items() if key.endswith("dtype")):
                 raise ValueError("a program makes numbers of a kind that networks have not")
             seen = [np.asarray(values[k]) for k in sources]
-            work += _work(name, parameters, *seen)
-            if work > MAX_WORK:
+            makes, multiplies = _work(name, parameters, *seen)
+            made, work = made + makes, work + max(makes, multiplies)
+            if work > MAX_WORK or made > MAX_MADE:
                 raise ValueError("a program does more than networks do")
             with np.errstate(all="ignore"):
                 values[target] = _OPERATIONS[name](parameters, *seen)
+            if values[target].dtype.kind not in "biuf":
+                raise ValueError("a program makes what are no numbers")
         self.example = [np.asarray(values[k]) for k in self.outputs]
         """The outputs for the inputs that it was tried on."""
 
     def __call__(self, *inputs: Any) -> list[Any]:
         """The outputs for these inputs."""
         values: dict[int, Any] = {**self.constants, **dict(zip(self.inputs, inputs, strict=True))}
-        with np.errstate(all="ignore"):
-            for name, sources, (target,), parameters in self.lines:
-                values[target] = _OPERATIONS[name](parameters, *(np.asarray(values[k]) for k in sources))
+        try:
+            with np.errstate(all="ignore"):
+                for name, sources, (target,), parameters in self.lines:
+                    values[target] = _OPERATIONS[name](parameters, *(np.asarray(values[k]) for k in sources))
+        except (ValueError, OverflowError) as fault:  # what was well for the inputs that it was tried on need not be for others
+            raise TaskError(f"the network of the policy file fails here ({words_of(fault, 80)}); export the policy again") from None
         return [values[k] for k in self.outputs]
 
 
-def _work(name: str, p: Mapping[str, Any], *inputs: Array) -> int:
-    """How many numbers an operation makes or multiplies, before it does."""
+def _work(name: str, p: Mapping[str, Any], *inputs: Array) -> tuple[int, int]:
+    """How many numbers an operation makes and multiplies, before it does."""
     if name in ("broadcast_in_dim", "iota"):
-        return int(math.prod(p["shape"]))
+        return (_size(p["shape"]), 0)
     if name == "dot_general":
-        (_, right), (_, batch) = p["dimension_numbers"]
-        x, y = inputs
-        return int(x.size * y.size // max(1, math.prod(y.shape[i] for i in (*right, *batch))))
+        (left, right), (_, batch) = p["dimension_numbers"]
+        (x, y), inner = (_size(array.shape) for array in inputs), _size(inputs[0].shape[i] for i in left)
+        shared = _size(inputs[1].shape[i] for i in (*right, *batch))
+        return x * y // (shared * inner), x * y // shared
     if name == "conv_general_dilated":
         seen, weights, _ = p["dimension_numbers"]
         pictures, filters = (tuple(array.shape[i] for i in axes) for array, axes in zip(inputs, (seen, weights), strict=True))
         padded = [n + low + high for n, (low, high) in zip(pictures[2:], p["padding"], strict=True)]
-        places = ((n - k) // stride + 1 for n, k, stride in zip(padded, filters[2:], p["window_strides"], strict=True))
-        return int(math.prod((*pictures[:2], *map(abs, padded))) + pictures[0] * math.prod(filters) * abs(math.prod(places)))
+        places = [(n - k) // stride + 1 for n, k, stride in zip(padded, filters[2:], p["window_strides"], strict=True)]
+        windows = _size((pictures[0], *places, *filters[1:]))
+        return _size((*pictures[:2], *padded)) + windows + _size((pictures[0], filters[0], *places)), windows * filters[0]
     if name in _FREE:
-        return sum(x.size for x in inputs)
-    return math.prod(np.broadcast_shapes(*(x.shape for x in inputs)))
+        return sum(x.size for x in inputs), 0
+    return _size(np.broadcast_shapes(*(x.shape for x in inputs))), 0
+
+
+def _size(shape: Iterable[int]) -> int:
+    """The numbers of an array; an axis without any counts as one, since an operation can leave it out of what it makes."""
+    return math.prod(max(abs(int(n)), 1) for n in shape)
 
 
 def _broadcast(p: Mapping[str, Any], x: Array, *_: Array) -> Array:
