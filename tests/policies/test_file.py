@@ -406,7 +406,7 @@ def test_a_program_that_is_well_for_one_observation_and_fails_for_another_says_s
         (tmp_path / "p").write_bytes(own_program(good_files["continuous"], lines))
         agent = read_policy(tmp_path / "p")
         assert np.isfinite(agent.act(np.array([good, 0, 0], np.float32)))
-        with pytest.raises(TaskError, match="the network of the policy file (fails here|gave an action outside)"):
+        with pytest.raises(TaskError, match=r"the network of the policy file (fails here|gave an action outside)"):
             agent.act(np.array([bad, 0, 0], np.float32))
     far = [["iota", [], [80], {"shape": [1], "dimension": 0, "dtype": "<i8"}], ["exp", [10], [81], {}]]
     far += [["convert_element_type", [81], [90], {"new_dtype": "<i8"}], ["tanh", [10], [12], {}]]
