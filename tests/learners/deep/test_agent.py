@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from errands.learners.engines.deep.agent import NoHighLevel, Position, WorldStep
+from errands.learners.engines.deep.agent import HighLevel, Position, SingleHead, WorldStep
 from errands.learners.engines.deep.agents import agent_of
 from errands.learners.engines.deep.host_envs import Spaces
 from errands.learners.engines.deep.machine import machine_arrays
@@ -82,7 +82,7 @@ NONE = jnp.zeros(0)
 
 @pytest.mark.parametrize(("single", "head"), [(False, 5), (True, 0)])
 def test_the_head_is_the_machine_state_or_the_only_one(single, head):
-    own = NoHighLevel(single)
+    own = SingleHead() if single else HighLevel()
     memory = own.start(jax.random.PRNGKey(0))
     memory, picked = own.pick(memory, jnp.int32(5), NONE, NONE)
     assert int(picked) == head
@@ -90,7 +90,7 @@ def test_the_head_is_the_machine_state_or_the_only_one(single, head):
 
 
 def test_nothing_is_remembered_drawn_or_added():
-    own = NoHighLevel()
+    own = HighLevel()
     memory = own.start(jax.random.PRNGKey(0))
     assert (own.uniforms, own.extra, memory) == (0, 0, ())
     _, extra = own.replay(memory, jnp.int32(7), NONE)

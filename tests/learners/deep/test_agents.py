@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from errands.errors import ConfigError, TaskError, UnknownName
-from errands.learners.engines.deep.agent import NoHighLevel
+from errands.learners.engines.deep.agent import HighLevel, SingleHead
 from errands.learners.engines.deep.agents import agent_of, headed
 from errands.learners.engines.deep.config import DeepConfig
 from errands.learners.engines.deep.ddqn import DDQN
@@ -48,12 +48,12 @@ def test_heads_are_machine_states_options_or_objectives(learner, kind, heads):
 @pytest.mark.parametrize(
     ("learner", "high"),
     [
-        ("qrm", NoHighLevel),
-        ("crm", NoHighLevel),
+        ("qrm", HighLevel),
+        ("crm", HighLevel),
         ("hrm", Controller),
         ("qcorm", Bandit),
         ("qcorm-0", Bandit),
-        ("qcorm-plus", NoHighLevel),
+        ("qcorm-plus", SingleHead),
     ],
 )
 def test_who_picks_the_head(learner, high):
@@ -93,4 +93,4 @@ def test_what_does_not_fit_is_refused():
         agent_of("qcorm", machine, DeepQCoRMConfig(joint=False, dedicated=False), DISCRETE)
     rule = by_state(machine, DeepConfig(), counterfactual=True)
     with pytest.raises(TaskError, match="'crm' would need 7 heads of 4 outputs; use 'qcorm-plus'"):
-        headed("crm", machine, DeepConfig(width=9), DISCRETE, rule, NoHighLevel(), max_outputs=27)
+        headed("crm", machine, DeepConfig(width=9), DISCRETE, rule, HighLevel(), max_outputs=27)

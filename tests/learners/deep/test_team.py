@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from errands.errors import ConfigError, StoreError, TaskError
-from errands.learners.engines.deep.agent import NoHighLevel
+from errands.learners.engines.deep.agent import HighLevel
 from errands.learners.engines.deep.agents import headed
 from errands.learners.engines.deep.config import DeepConfig
 from errands.learners.engines.deep.host_envs import Spaces
@@ -81,7 +81,7 @@ def test_more_heads_than_can_be_afforded_are_refused_with_the_way_out():
     machine, config = machine_arrays(load("visit-5")), settings("crm")
     rule = by_state(machine, config, counterfactual=True)
     with pytest.raises(TaskError, match="32 heads of 4 outputs; use 'qcorm-plus'"):
-        headed("crm", machine, config, Spaces(2, 4, False, 0), rule, NoHighLevel(), max_outputs=127)
+        headed("crm", machine, config, Spaces(2, 4, False, 0), rule, HighLevel(), max_outputs=127)
 
 
 def test_water_trains_and_evaluates_on_the_device():

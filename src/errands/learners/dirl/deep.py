@@ -19,7 +19,7 @@ from errands.learners.dirl.edges import DeepEdges, DeviceEdges, HostEdges, Meani
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph, abstract_graph
 from errands.learners.dirl.settings import DeepDiRLConfig
 from errands.learners.dirl.tabular import AWAY, ELSEWHERE, THERE, CompositionalLearner, Learnt, fates
-from errands.learners.engines.deep.agent import DeepAgent, NoHighLevel, ValueLearner
+from errands.learners.engines.deep.agent import DeepAgent, SingleHead, ValueLearner
 from errands.learners.engines.deep.batch import OverHeads, RowShape, Rule, rule_arrays
 from errands.learners.engines.deep.ddqn import DDQN
 from errands.learners.engines.deep.device import device_world
@@ -67,7 +67,7 @@ def _agent(task: Task, config: DeepDiRLConfig, spaces: Spaces) -> DeepAgent:
     sizes = (spaces.observation, 1, spaces.actions, config)
     low: ValueLearner = TD3.of(*sizes) if spaces.continuous else DDQN.of(*sizes)
     expansion = OverHeads(shape, rule_arrays(_rule(config, spaces.signals)), True)
-    return DeepAgent(_machine(task, config.edge_limit), low, NoHighLevel(single=True), expansion, shape, config)
+    return DeepAgent(_machine(task, config.edge_limit), low, SingleHead(), expansion, shape, config)
 
 
 def _rule(config: DeepDiRLConfig, signals: int) -> Rule:

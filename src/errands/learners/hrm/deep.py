@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from errands.learners.engines.deep.agent import DeepAgent, Note
+from errands.learners.engines.deep.agent import DeepAgent, HighLevel, Note
 from errands.learners.engines.deep.agents import headed
-from errands.learners.engines.deep.batch import Extra, Rule, signal_pay
+from errands.learners.engines.deep.batch import Rule, signal_pay
 from errands.learners.engines.deep.host_envs import Spaces
 from errands.learners.engines.deep.machine import MachineArrays
 from errands.learners.engines.deep.network import (
@@ -75,14 +75,13 @@ class ControllerMemory(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Controller:
+class Controller(HighLevel):
     """Chooses options by SMDP Q-learning over observations and machine states."""
 
     config: DeepHRMConfig
     inputs: int
     offered: Bool[Array, "states options"]
     """Which options start in a machine state."""
-    extra: int = 0
     episode: tuple[str, ...] = ("option", "since", "begun", "gain", "discount")
 
     @property
@@ -153,11 +152,6 @@ class Controller:
 
         gradient, values = jax.grad(loss, has_aux=True)(trained.weights)
         return descend(trained, gradient, self.config.alpha, self.config.polyak, go), values
-
-    def replay(self, memory: ControllerMemory, step: Array, uniforms: Array) -> tuple[ControllerMemory, Extra]:
-        """No rows."""
-        none = jnp.zeros(0, jnp.int32)
-        return memory, Extra(none, none, jnp.zeros(0), jnp.zeros(0))
 
     def note(self, memory: ControllerMemory, note: Note) -> ControllerMemory:
         """Collect the reward; an option ends with its machine state, at its limit and with the episode."""

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float, Int
 
 from errands.errors import TaskError
 from errands.learners.engines.batched import either, followed, init_normal, ladder, lambda_returns, normed, one_pass
-from errands.learners.engines.deep.agent import ActingAgent, AgentState, NoHighLevel
+from errands.learners.engines.deep.agent import ActingAgent, AgentState, HighLevel
 from errands.learners.engines.deep.batch import RowShape
 from errands.learners.engines.deep.device import DeviceWorld, begun, device_world
 from errands.learners.engines.deep.machine import MachineArrays, machine_arrays
@@ -251,7 +251,7 @@ def copies_of(machine: MachineArrays, config: PQNConfig) -> Copies:
     if world is None:
         raise TaskError(f"learner 'pqn' needs a world that lives on the device, and that of '{task.name}' is stepped on the host")
     values = StateValues(world.observation, len(machine.rm), world.actions, config)
-    agent = ActingAgent(machine, values, NoHighLevel(), NoCode(), RowShape(world.observation, 1, world.signals), config)
+    agent = ActingAgent(machine, values, HighLevel(), NoCode(), RowShape(world.observation, 1, world.signals), config)
     return Copies(agent, world, values, config)
 
 

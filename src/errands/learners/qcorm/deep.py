@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from errands.errors import ConfigError
-from errands.learners.engines.deep.agent import DeepAgent, Note
+from errands.learners.engines.deep.agent import DeepAgent, HighLevel, Note
 from errands.learners.engines.deep.agents import headed
 from errands.learners.engines.deep.batch import Extra, Rule, signal_pay
 from errands.learners.engines.deep.host_envs import Spaces
@@ -95,7 +95,7 @@ class BanditMemory(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Bandit:
+class Bandit(HighLevel):
     """Chooses among coupled states by steps to go, with xi-exploration."""
 
     config: DeepQCoRMConfig

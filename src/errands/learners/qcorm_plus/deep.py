@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from errands.learners.engines.deep.agent import DeepAgent, NoHighLevel, ValueLearner
+from errands.learners.engines.deep.agent import DeepAgent, SingleHead, ValueLearner
 from errands.learners.engines.deep.agents import row_shape, scaled
 from errands.learners.engines.deep.batch import within
 from errands.learners.engines.deep.ddqn import Choosing, double
@@ -189,4 +189,4 @@ def agent(learner: str, machine: MachineArrays, config: DeepPlusConfig, spaces: 
         low = FactoredTD3.of(spaces.observation, codes, spaces.actions, config)
     else:
         low = FactoredDDQN.of(spaces.observation, codes, spaces.actions, config, spaces.image)
-    return DeepAgent(machine, scaled(low, config, spaces), NoHighLevel(single=True), expansion, shape, config)
+    return DeepAgent(machine, scaled(low, config, spaces), SingleHead(), expansion, shape, config)

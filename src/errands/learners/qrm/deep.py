@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from errands.learners.engines.deep.agent import DeepAgent, NoHighLevel
+from errands.learners.engines.deep.agent import DeepAgent, HighLevel
 from errands.learners.engines.deep.agents import headed
 from errands.learners.engines.deep.batch import Rule, signal_pay
 from errands.learners.engines.deep.config import DeepConfig
@@ -30,4 +30,4 @@ def agent(learner: str, machine: MachineArrays, config: DeepConfig, spaces: Spac
     """The agent: CRM teaches all heads with every row, QRM the one of the machine state that the row was taken in."""
     counterfactual = learner == "crm"
     rule = by_state(machine, config, counterfactual)
-    return headed(learner, machine, config, spaces, rule, NoHighLevel(), single=not counterfactual)
+    return headed(learner, machine, config, spaces, rule, HighLevel(), single=not counterfactual)

@@ -49,89 +49,54 @@ class Note(NamedTuple):
     """Whether the episode is over: terminal, or out of time."""
 
 
-@runtime_checkable
-class HighLevel(Protocol):
-    """The part of a method that is not value learning; pure functions over its memory."""
+class HighLevel:
+    """The part of a method that is not value learning; pure functions over its memory. Here each machine state acts for itself."""
+
+    episode: tuple[str, ...] = ()
+    """The fields of its memory that belong to the episode under way: each of several environments has its own."""
 
     @property
     def uniforms(self) -> int:
         """Uniform numbers that it needs per step."""
-        ...
+        return 0
 
     @property
     def extra(self) -> int:
         """Rows that it adds to each update."""
-        ...
-
-    @property
-    def episode(self) -> tuple[str, ...]:
-        """The fields of its memory that belong to the episode under way: each of several environments has its own."""
-        ...
+        return 0
 
     def start(self, key: Array) -> Memory:
         """The memory before the first step."""
-        ...
-
-    def pick(
-        self,
-        memory: Memory,
-        state: Int[Array, ""],
-        now: Float[Array, " inputs"],
-        uniforms: Float[Array, " uniforms"],
-    ) -> tuple[Memory, Int[Array, ""]]:
-        """The head that acts in training."""
-        ...
-
-    def replay(self, memory: Memory, step: Int[Array, ""], uniforms: Float[Array, " uniforms"]) -> tuple[Memory, Extra]:
-        """The extra rows of the next update; called only where `extra` is positive."""
-        ...
-
-    def note(self, memory: Memory, note: Note) -> Memory:
-        """The memory after a step."""
-        ...
-
-    def best(
-        self,
-        memory: Memory,
-        held: Int[Array, ""],
-        since: Int[Array, ""],
-        state: Int[Array, ""],
-        now: Float[Array, " inputs"],
-    ) -> Int[Array, ""]:
-        """The head that acts greedily; `held` acted before and `since` counts its steps in this machine state."""
-        ...
-
-
-@dataclass(frozen=True)
-class NoHighLevel:
-    """QRM, CRM and QCoRM+: each machine state acts for itself, nothing is remembered."""
-
-    single: bool = False
-    """Whether the values are already those of the machine state, so that there is one head only."""
-    uniforms: int = 0
-    extra: int = 0
-    episode: tuple[str, ...] = ()
-
-    def start(self, key: Array) -> Memory:
-        """An empty memory."""
         return ()
 
     def pick(self, memory: Memory, state: Array, now: Array, uniforms: Array) -> tuple[Memory, Array]:
-        """The machine state itself."""
-        return memory, jnp.zeros_like(state) if self.single else state
+        """The head that acts in training, where the machine is in `state` and `now` is observed."""
+        return memory, state
 
     def replay(self, memory: Memory, step: Array, uniforms: Array) -> tuple[Memory, Extra]:
-        """No rows."""
+        """The extra rows of the next update."""
         none = jnp.zeros(0, jnp.int32)
         return memory, Extra(none, none, jnp.zeros(0), jnp.zeros(0))
 
     def note(self, memory: Memory, note: Note) -> Memory:
-        """The memory stays empty."""
+        """The memory after a step."""
         return memory
 
     def best(self, memory: Memory, held: Array, since: Array, state: Array, now: Array) -> Array:
-        """The machine state itself."""
-        return jnp.zeros_like(state) if self.single else state
+        """The head that acts greedily; `held` acted before and `since` counts its steps in this machine state."""
+        return state
+
+
+class SingleHead(HighLevel):
+    """Where the values are already those of the machine state, so that there is one head only."""
+
+    def pick(self, memory: Memory, state: Array, now: Array, uniforms: Array) -> tuple[Memory, Array]:
+        """The only one."""
+        return memory, jnp.zeros_like(state)
+
+    def best(self, memory: Memory, held: Array, since: Array, state: Array, now: Array) -> Array:
+        """The only one."""
+        return jnp.zeros_like(state)
 
 
 @runtime_checkable
