@@ -100,11 +100,10 @@ class PlainQCoRM:
         epsilon: float,
         q_init: float,
         alpha_eta: float,
-        lifted: str = "occupied",
     ) -> None:
         self.world, self.rng = PlainWorld(task), np.random.Generator(np.random.PCG64(seed))
         self.alpha, self.gamma, self.epsilon, self.alpha_eta = alpha, gamma, epsilon, alpha_eta
-        self.stepper, self.lifted = Stepper(task.machine), lifted
+        self.stepper = Stepper(task.machine)
         self.names = objectives(task.machine)
         self.q = {k: [[q_init] * 4 for _ in self.world.moves] for k in self.names}
         self.eta: dict[tuple[tuple[int, int], str], float] = {}
@@ -152,11 +151,7 @@ class PlainQCoRM:
             s2, label = self.world.moves[s][a]
             step = self.stepper.step(self.state, label)
             done = next(iter(self.stepper.completed(self.state, step)), None)
-            learning = list(self.open)
-            if self.lifted == "remaining":
-                remaining = (k for i, k in enumerate(self.stepper.machine.subtasks) if self.state[1] >> i & 1)
-                learning += [k for k in remaining if k not in learning]
-            for k in learning:
+            for k in self.open:
                 if k != done:
                     row = self.q[k][s]
                     row[a] += self.alpha * (self.gamma * max(self.q[k][s2]) - row[a])

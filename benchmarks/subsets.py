@@ -29,7 +29,6 @@ LEARNERS: dict[str, dict[str, str]] = {
     "crm": {},
     "qcorm-0": {},
     "qcorm": {},
-    "qcorm, all remaining": {"lifted": "remaining"},
 }
 STEPS = 1_000_000
 READINGS = Path(__file__).parents[1] / "paper" / "rows" / "readings.csv"

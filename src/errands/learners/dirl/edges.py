@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from errands.learners.base import Form, Saved, SavedArray
 from errands.learners.dirl.graph import AbstractEdge
 from errands.learners.dirl.stepped import check_restorable, check_rows, put, recorded, stacked
-from errands.learners.dirl.tabular import AWAY, THERE, Attempts, Done, EdgeJob, Learnt, Starts
+from errands.learners.dirl.tabular import AWAY, THERE, Attempts, Done, EdgeJob, EdgeLearner, Learnt
 from errands.learners.engines.deep.agent import AgentState, DeepAgent
 from errands.learners.engines.deep.device import CHUNK, DeviceWorld, greedy_episode
 from errands.learners.engines.deep.host import HostTeam, decide_all
@@ -45,7 +45,7 @@ class Meaning(NamedTuple):
     """[labels, signals] what each signal is multiplied with while on the way."""
 
 
-class DeepEdges(ABC):
+class DeepEdges(EdgeLearner):
     """Learns the edges of a task one by one."""
 
     rows: SavedArray
@@ -61,10 +61,6 @@ class DeepEdges(ABC):
     @abstractmethod
     def try_out(self, job: EdgeJob, key: NDArray[np.uint32], states: AgentState) -> Attempts:
         """What greedy attempts with this knowledge come to."""
-
-    def starts(self) -> Starts:
-        """Attempts begin as episodes do."""
-        return Starts(np.zeros((0, 0), np.float32), np.zeros(0))
 
     def solve(self, job: EdgeJob) -> Done:
         """Train for exactly the steps of the job, then try out."""
@@ -82,13 +78,6 @@ class DeepEdges(ABC):
         count = sum(math.prod(leaf.shape) for leaf in jax.tree.leaves(acting_part(like).weights))
         weights = SavedArray("float32", ("good", count), "weights of each edge's network", -MAX_FLOAT, MAX_FLOAT)
         return {"learnt": weights, "rows": self.rows}
-
-    def save(self) -> Saved:
-        """Nothing but what the search saves."""
-        return {}
-
-    def restore(self, saved: Saved) -> None:  # noqa: B027 (a world on the device takes any numbers)
-        """Raise what the environment raises about states that are not its own."""
 
 
 def acting_part(trained: Any) -> TrainedWeights:

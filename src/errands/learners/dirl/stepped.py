@@ -20,6 +20,7 @@ from errands.learners.dirl.tabular import (
     Attempts,
     Done,
     EdgeJob,
+    EdgeLearner,
     Learnt,
     Rows,
     Starts,
@@ -86,7 +87,7 @@ def check_rows(env: gym.Env[Any, Any], rows: Rows) -> None:
     env.close()
 
 
-class SteppedEdges:
+class SteppedEdges(EdgeLearner):
     """Edge learners of a Gymnasium environment with Discrete spaces; a learnt policy is an action per observation."""
 
     def __init__(self, task: Task, graph: AbstractGraph, config: DiRLConfig) -> None:
@@ -102,10 +103,6 @@ class SteppedEdges:
             )
         self.first_state, self.first_action = int(seen.start), int(done.start)
         self.states, self.actions = int(seen.n), int(done.n)
-
-    def starts(self) -> Starts:
-        """Attempts begin as episodes do."""
-        return Starts(np.zeros((0, 0), np.uint8), np.zeros(0))
 
     def form(self) -> Form:
         """What is saved of edges, and the states that were met where a function numbers them."""

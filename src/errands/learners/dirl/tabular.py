@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,28 +94,27 @@ class Done(NamedTuple):
     attempts: Attempts
 
 
-class EdgeLearner(Protocol):
+class EdgeLearner(ABC):
     """Learns edges one by one, each from nothing."""
 
     def starts(self) -> Starts:
-        """Where episodes of the task start."""
-        ...
+        """The first starts of all: where there are no rows, attempts begin as episodes of the task do."""
+        return Starts(np.zeros((0, 0)), np.zeros(0))
 
+    @abstractmethod
     def form(self) -> Form:
         """What `learnt` ("good" rows) and `rows` ("rows" rows) are when saved, and arrays of its own."""
-        ...
 
     def save(self) -> Saved:
         """Arrays of its own, if any."""
-        ...
+        return {}
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: Saved) -> None:  # noqa: B027 (tables, and worlds on the device, have nothing to take back)
         """Take its own arrays back; raise anything about rows that have the form but are no states of this world."""
-        ...
 
+    @abstractmethod
     def solve(self, job: EdgeJob) -> Done:
         """Train with a reward at the goal, ending up elsewhere being the end of an attempt, then try the policy out."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ def fates(reached: Ints, source: int, target: int, final: bool) -> Ints:
     return np.concatenate([fate, ended]).astype(np.int32)
 
 
-class TabularEdges:
+class TabularEdges(EdgeLearner):
     """Edge learners of a finite world; a world state is its number, a learnt policy an action per world state."""
 
     def __init__(self, task: Task, graph: AbstractGraph, config: DiRLConfig) -> None:
@@ -208,13 +208,6 @@ class TabularEdges:
                 "int32", ("rows",), "the world states in which attempts ended, end to end", into=self.states
             ),
         }
-
-    def save(self) -> Saved:
-        """Nothing: tables are as they were."""
-        return {}
-
-    def restore(self, saved: Saved) -> None:
-        """Numbers of states are states."""
 
     def solve(self, job: EdgeJob) -> Done:
         """Q-learning, then greedy attempts."""

@@ -109,8 +109,7 @@ GROUNDED   rows of `ground` in use                                  PASSED     r
 CLEAN      whether every choice of the episode was greedy           CHOICES    choices so far, which xi falls with
 STEP       training steps so far, which epsilon falls with
 """
-# Values of Coefficients.replay, then of Coefficients.delta.
-EVERY, CHOSEN, WHOLE = 0, 1, 2
+# Values of Coefficients.delta.
 EPISODE, GATED, PRINTED = 0, 1, 2
 
 
@@ -130,11 +129,6 @@ class Coefficients(NamedTuple):
     joint: bool
     delta: int
     """How delta K is read: K - K_mi (EPISODE), the printed maximum where K > K_mi (GATED), or always (PRINTED)."""
-    replay: int
-    """EVERY grounding transition, those of CHOSEN exploitations, or those of WHOLE episodes of exploitation."""
-    replay_failed: bool
-    lift_remaining: bool
-    """Whether remaining subtasks learn too while none of them can be completed."""
     limit: int
 
 
@@ -318,28 +312,18 @@ def finish(values: CoupledValues, table: StepsToGo, rates: Coefficients, success
                 values.shortest_episode[0] = length
             else:
                 values.shortest_episode[0] += rates.alpha_k * (length - values.shortest_episode[0])
-    elif not rates.replay_failed:
-        return
     for i in range(position[GROUNDED]):
         s, a, k = values.ground[i, 0], values.ground[i, 1], values.ground[i, 2]
         duration, exploited = values.ground[i, 3], values.ground[i, 4]
-        # EXPLOITED is of the choice in hand, also for an objective that was completed by accident on the way.
-        gate = rates.replay == EVERY or (exploited == 1 and (rates.replay == CHOSEN or position[CLEAN] == 1))
-        if gate:
+        # The paper is silent on what is replayed; transitions whose own choice exploited worked. EXPLOITED is of the choice in
+        # hand, also for an objective that was completed by accident on the way.
+        if exploited == 1:
             pull(values.q, values.v, s, a, k, final_reward(values, rates, k, duration, length), rates.alpha)
         if exploited == 1 and success:
             if values.best_duration[k] == np.inf:
                 values.best_duration[k] = duration
             else:
                 values.best_duration[k] += rates.alpha_k * (duration - values.best_duration[k])
-
-
-@hot
-def remaining(machine: AgendaTable, values: CoupledValues) -> int:
-    """List the other remaining subtasks behind the open objectives; returns the length of the list."""
-    # Written behind position[OPEN], which stays: they learn in this step but are not occupied.
-    others = values.mask[0] & ~machine.active[values.position[NUMERIC]]
-    return enlist_bits(machine, values, others, values.position[OPEN])
 
 
 @hot
@@ -386,17 +370,15 @@ def learn(
     position[TIME] += 1
     position[STEP] += 1
     # Lifted update (paper, Section 4): all that were not completed learn at once. The time limit is no end for them.
-    lifted = remaining(machine, values) if rates.lift_remaining else position[OPEN]
     if finished and not failed:
-        for i in range(lifted):
+        for i in range(position[OPEN]):
             k = values.open[i]
             if not completes(machine, entry, completed, k):
                 pull(q, v, s, a, k, r + gamma * v[s2, k], rates.alpha)
-            # The objectives behind OPEN are not coupled states of this agenda state, so they have nothing to ground.
-            elif i < position[OPEN]:
+            else:
                 ground(values, s, a, k)
     else:
-        for i in range(lifted):
+        for i in range(position[OPEN]):
             k = values.open[i]
             pull(q, v, s, a, k, r + gamma * v[s2, k], rates.alpha)
     position[STATE], position[NUMERIC], values.mask[0] = s2, u2, mask2

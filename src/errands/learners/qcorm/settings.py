@@ -10,7 +10,6 @@ from errands.learners.base import LearnerConfig
 from errands.learners.engines.deep.config import ENGINE, FULL, LONG_HORIZON, DeepConfig
 from errands.learners.method import Row
 
-REPLAYS = ("exploited_choices", "exploited_episodes", "all")
 DELTAS = ("episode", "gated", "printed")
 XI_UNITS = ("choices", "steps")
 """What a schedule of xi counts, the first unless its text says the other; the paper says neither."""
@@ -48,12 +47,6 @@ class QCoRMConfig(LearnerConfig):
     """The reward of a completed subtask."""
     min_step_reward: float = 0.0
     """The smallest reward of a step, as Theorem 1 needs it."""
-    replay: Literal["exploited_choices", "exploited_episodes", "all"] = "exploited_choices"
-    """Which grounding transitions are replayed when the episode ends."""
-    replay_failed: bool = True
-    """Whether episodes that failed or ran out of time are replayed too."""
-    lifted: Literal["occupied", "remaining"] = "occupied"
-    """Which subtasks learn from a step: those of the occupied coupled states, or all that remain."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -62,7 +55,7 @@ class QCoRMConfig(LearnerConfig):
         self._schedule("xi", XI_UNITS)
         if self.full_reward <= 0 or self.min_step_reward > 0:
             raise ConfigError("full_reward must be positive and min_step_reward not positive, as Theorem 1 assumes")
-        self._choices({"replay": REPLAYS, "delta": DELTAS, "lifted": ("occupied", "remaining")})
+        self._choices({"delta": DELTAS})
 
 
 @dataclass(frozen=True)

@@ -32,11 +32,9 @@ from errands.policies.tables import ObjectivePolicy
 from errands.tables import SUCCESS, Floats
 from errands.tasks.task import Task
 
-# The paper is silent on which grounding transitions are replayed; those whose own choice exploited worked. The printed
-# delta K punishes a fast leg even in the best episode so far; the proof needs that only where K > K_mi.
-REPLAYS = {"all": kernel.EVERY, "exploited_choices": kernel.CHOSEN, "exploited_episodes": kernel.WHOLE}
 UNLEARNT = 1e6
 """Steps of a leg whose beginning an objective's policy has never learnt about."""
+# The printed delta K punishes a fast leg even in the best episode so far; the proof needs that only where K > K_mi.
 DELTAS = {"episode": kernel.EPISODE, "gated": kernel.GATED, "printed": kernel.PRINTED}
 
 
@@ -88,7 +86,6 @@ class QCoRM(TabularLearner):
             alpha=c.alpha, gamma=c.gamma, alpha_eta=c.alpha_eta, alpha_k=c.alpha_k,
             epsilon=Schedule.of(c.epsilon).line, xi=xi.line, xi_per_step=xi.unit == "steps",
             full_reward=c.full_reward, min_step_reward=c.min_step_reward, joint=c.joint, delta=DELTAS[c.delta],
-            replay=REPLAYS[c.replay], replay_failed=c.replay_failed, lift_remaining=c.lifted == "remaining",
             limit=self.world.limit,
         )  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ from errands.learners.qcorm_plus.kernel.memory import (
     new_memory,
     on_agenda,
 )
-from errands.learners.qcorm_plus.kernel.plan import after, take_aim
+from errands.learners.qcorm_plus.kernel.plan import take_aim
 from errands.learners.qcorm_plus.policy import LandmarkPolicy, episode, settled
 from errands.learners.qcorm_plus.settings import QCoRMPlusConfig
 from errands.learners.schedule import Schedule
@@ -44,9 +44,8 @@ from errands.machines.counting import predicted
 from errands.machines.lower import lower
 from errands.machines.numeric import Label
 from errands.machines.stepping import Stepper
-from errands.machines.unfolding import couple, unfold_agenda
 from errands.oracle.episode import Policy, walk
-from errands.tables import RUNNING, SUCCESS, AgendaTable, Floats
+from errands.tables import AgendaTable
 from errands.tasks.task import Task
 
 # Two modes. Up to MAX_LISTED agenda states they are nodes of a graph, and the order is planned exactly over (node,
@@ -169,11 +168,8 @@ class QCoRMPlus(TabularLearner):
 
     @property
     def steps_to_go(self) -> Mapping[str, float]:
-        """The learnt steps to go: of all coupled states on a way to success, or of those on one greedy episode."""
-        if not self.agenda.listed or len(self.agenda.status) > MAX_NODES:
-            return walked_steps_to_go(self.task, self.policy)
-        frozen = settled(self.agenda, self.machine, self.memory, self.settings, self._first)
-        return learnt_steps_to_go(self.task, self.agenda, self.world.labels, frozen, self._first, self.config.gamma)
+        """The steps to go of the labels that one greedy episode passes."""
+        return walked_steps_to_go(self.task, self.policy)
 
     def state(self) -> State:
         """The memory, which has room for more than is in use; the position is a part of it."""
@@ -246,88 +242,6 @@ class QCoRMPlus(TabularLearner):
         trace[: lengths["steps"]] = arrays["trace"]
         self.memory = Memory(**{**arrays, "trace": trace})
         self.position = self.memory.position
-
-
-MAX_NODES = 1 << 13
-"""Agenda states up to which all labels are told; beyond, those of one greedy episode."""
-
-
-def learnt_steps_to_go(
-    task: Task, agenda: Agenda, labels: Sequence[Set[str]], memory: Memory, first: int, gamma: float
-) -> dict[str, float]:
-    """The steps to success by label, from the cell in which its agenda state is entered on the best way through it."""
-    coupled = couple(unfold_agenda(task.machine, MAX_NODES))
-    node = {(int(u), int(mask)): n for n, (u, mask) in enumerate(zip(agenda.numeric, agenda.mask, strict=True))}
-    entered = _entered(agenda, memory, first)
-    stepper = coupled.agenda.stepper
-    by_label: dict[str, float] = {}
-    for state, group in zip(coupled.agenda.states, coupled.groups, strict=True):
-        values: dict[str | None, float] = {}
-        n = node.get(state, -1)
-        if stepper.status[state[0]] == SUCCESS:
-            values = {None: 1.0}
-        elif n in entered:
-            values = _by_objective(stepper, agenda, labels, memory, n, entered[n])
-        for j in group:
-            if (value := values.get(coupled.states[j][1], 0.0)) > 0.0:
-                # A value is gamma to the number of steps.
-                steps = float(round(abs(np.log(value) / np.log(gamma)), 6))
-                label = str(coupled.labels[j])
-                by_label[label] = min(steps, by_label.get(label, np.inf))
-    return by_label
-
-
-def _reached(memory: Memory) -> tuple[Floats, list[int]]:
-    """The values from each landmark to each other, and one cell for each landmark."""
-    count = int(memory.position[LANDMARKS])
-    reach, cell = np.zeros((count, count)), [-1] * count
-    for m in range(int(memory.position[MARKS])):
-        x, s = int(memory.mark_landmark[m]), int(memory.mark_cell[m])
-        cell[x] = s
-        reach[x] = np.maximum(reach[x], memory.v[s, :count])
-    return reach, cell
-
-
-def _weights(agenda: Agenda, memory: Memory, n: int) -> Floats:
-    """What arriving at each landmark is worth in a node."""
-    count = int(memory.position[LANDMARKS])
-    tables = (agenda.next, agenda.status, memory.label, memory.ends, memory.worth)
-    return np.array([0.0, *(after(*tables, n, k) for k in range(1, count))])
-
-
-def _entered(agenda: Agenda, memory: Memory, first: int) -> dict[int, int]:
-    """The cell in which each node is entered on the best way through it from the first cell."""
-    reach, cell = _reached(memory)
-    count = len(cell)
-    best = np.zeros((len(agenda.status), count))
-    # Relaxation along the graph; where it is layered every node comes after all that lead to it, and one round is
-    # enough.
-    changed = True
-    while changed:
-        changed = False
-        for n in np.flatnonzero(agenda.status == RUNNING):
-            here = memory.v[first, :count] if n == 0 else (best[n][:, None] * reach).max(axis=0)
-            open_ = np.flatnonzero(_weights(agenda, memory, int(n)) > 0.0)
-            targets = agenda.next[n, memory.label[open_]]
-            better = here[open_] > best[targets, open_]
-            best[targets[better], open_[better]] = here[open_[better]]
-            changed = changed or (bool(better.any()) and not agenda.layered)
-    # The way to a node and the way on from it: a node is entered where both together are best.
-    whole = best * np.maximum(memory.worth[:, :count], 0.0)
-    return {0: first} | {int(n): cell[int(whole[n].argmax())] for n in np.flatnonzero(whole.max(axis=1) > 0.0) if n}
-
-
-def _by_objective(
-    stepper: Stepper, agenda: Agenda, labels: Sequence[Set[str]], memory: Memory, n: int, cell: int
-) -> dict[str | None, float]:
-    """The value of the task from a cell in node n, by the objective that is completed next."""
-    values: dict[str | None, float] = {}
-    for k, weight in enumerate(_weights(agenda, memory, n)):
-        if weight > 0.0:
-            state = (int(agenda.numeric[n]), int(agenda.mask[n]))
-            for done in stepper.completed(state, stepper.step(state, labels[int(memory.label[k])])):
-                values[done] = max(values.get(done, 0.0), float(weight * memory.v[cell, k]))
-    return values
 
 
 def walked_steps_to_go(task: Task, policy: Policy) -> dict[str, float]:
