@@ -13,7 +13,7 @@ from errands.machines.numeric import NumericRM
 from errands.machines.stepping import State, Stepper
 from errands.tables import RUNNING, SUCCESS, RandomGenerator
 from errands.worlds.base import Numbered, Observed
-from errands.worlds.spaces import Form, action_of, done_form, drawn, seen_form
+from errands.worlds.spaces import MASK, Form, action_of, done_form, drawn, seen_form, unmasked
 
 if TYPE_CHECKING:
     import gymnasium as gym
@@ -76,8 +76,15 @@ class Follower:
         seen = self._encode(observation)
         # In a state that was never met the first action is taken, whatever it is.
         chosen, memory = (0, self._memory) if seen is None else self.policy.act(seen, self.machine_state, self._memory)
-        self._action, self._memory, self._observation = action_of(self._action_form, chosen), memory, observation
+        self._take(chosen)
+        self._memory, self._observation = memory, observation
         return self._action
+
+    def _take(self, chosen: Any) -> None:
+        """The action that a policy has chosen; one that the environment's mask forbids stands for an allowed one."""
+        if "n" in self._action_form:
+            chosen = unmasked(self._info.get(MASK), int(chosen))
+        self._action = action_of(self._action_form, chosen)
 
     def predict(
         self, observation: Any, state: EpisodeState | None = None, deterministic: bool = True, info: Info | None = None
@@ -105,7 +112,7 @@ class Follower:
         if not self.done:
             self.act(observation)
             if not deterministic and self.random.random() < RANDOM_ACTIONS:
-                self._action = action_of(self._action_form, drawn(self._action_form, self.random))
+                self._take(drawn(self._action_form, self.random))
         return self._action, EpisodeState(
             self.machine_state, self.order, self.total_reward, self._memory, self._observation, self._info, self._action,
             self.done, self.success,

@@ -144,6 +144,18 @@ def done_form(space: gym.Space[Any]) -> Form:
     )
 
 
+MASK = "action_mask"
+"""Where `info` says which of the actions 0, 1, 2, ... are allowed now, as Taxi does."""
+
+
+def unmasked(mask: Any, number: int) -> int:
+    """The number of an action where a mask allows it, else that of the next one that it allows; without a mask itself."""
+    if mask is None:
+        return number
+    free = np.flatnonzero(np.roll(np.ravel(mask).astype(bool), -number))
+    return (number + int(free[0])) % np.size(mask) if len(free) else number
+
+
 def action_of(form: Form, chosen: Any) -> Any:
     """The action behind the number of a choice, or behind numbers between -1 and 1."""
     if "low" in form:

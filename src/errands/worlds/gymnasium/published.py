@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from operator import index
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 from errands.errors import ErrandsError, SpecError
 from errands.tables import Floats, WorldTable
 from errands.worlds.base import FiniteWorld
+from errands.worlds.spaces import unmasked
 
 PASSIVE = frozenset({"OrderEnforcing", "PassiveEnvChecker", "TimeLimit", "RecordEpisodeStatistics"})
 """Gymnasium's wrappers that leave moves, starts and features as they are."""
@@ -165,3 +167,11 @@ def finite_from_p(
         signal=signal,
     )
     return FiniteWorld(table, tuple(labels), ("reward", *functions))
+
+
+def masked(finite: FiniteWorld, mask: Callable[[int], Any]) -> FiniteWorld:
+    """The same world, a forbidden action having the row of the allowed one that it stands for."""
+    table, actions = finite.table, range(finite.actions)
+    real = np.array([[unmasked(mask(s), a) for a in actions] for s in range(finite.states)])
+    rows = {name: getattr(table, name)[np.arange(finite.states)[:, None], real] for name in ("next", "cumulative", "label", "ends")}
+    return replace(finite, table=table._replace(signal=table.signal[:, np.arange(finite.states)[:, None], real], **rows))

@@ -23,6 +23,7 @@ from errands.worlds.gymnasium.guard import (
     truth,
 )
 from errands.worlds.saving import Saved, is_plain, restore_foreign, save_foreign
+from errands.worlds.spaces import MASK, unmasked
 
 if TYPE_CHECKING:
     from errands.worlds.gymnasium.world import GymnasiumWorld
@@ -94,6 +95,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         # As they were at first; looking them up goes through every wrapper.
         self.observation_space, self.action_space = spaces_of(world.id, env, world.numbers is not None)
         self._before: Any = None
+        self._mask: Any = None
         self._part = "reset"
         self._replays: bool | None = None  # whether its state can only be reached again by the same actions
         self._stream = np.random.default_rng()
@@ -128,6 +130,9 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         if self._replays:
             self._episode["actions"].append(np.copy(action) if isinstance(action, np.ndarray) else action)
         self.steps += 1
+        if self._mask is not None:  # a forbidden action stands for an allowed one, for every learner and everywhere the same
+            first: int = self.action_space.start  # type: ignore[attr-defined]
+            action = first + unmasked(self._mask, int(action) - first)
         observation, reward, over, cut, info = self.guarded("step", lambda: self._stepped(action))
         self._before = observation
         cut = cut or self.steps >= self.world.limit
@@ -171,6 +176,11 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
             raise Wrong(f"observed {said}; fix it")
         if not isinstance(info, dict):
             raise Wrong(f"gave a {type(info).__name__} as info; give a dict")
+        self._mask = None
+        if MASK in info and isinstance(self.action_space, gym.spaces.Discrete):
+            if np.size(mask := info[MASK]) != self.action_space.n:
+                raise Wrong(f"gave an {MASK} of {np.size(mask)} for {self.action_space.n} actions; give a 0 or 1 for each")
+            self._mask = np.ravel(mask).astype(np.bool_)
 
     def _report(self, before: Any, action: Any, observation: Any, info: Info, reward: float) -> Info:
         self._part = "features"
@@ -195,6 +205,8 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
     def save(self) -> Saved:
         """The full state as plain data; or the episode's seed and actions, where the state itself cannot be stored."""
         saved: Saved = {"steps": self.steps, "stream": dict(self._stream.bit_generator.state), "before": self._before}
+        if self._mask is not None:
+            saved[MASK] = self._mask
         if self._replays:
             episode = {**self._episode, "actions": list(self._episode["actions"])} if self._episode else {}
             return {**saved, "episode": episode}
@@ -216,7 +228,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
                 known = {name: value for name, value in values.items() if name in vars(layer) and name not in _LAYERS}
                 vars(layer).update({name: value for name, value in known.items() if is_plain(vars(layer)[name])})
             restore_foreign(self.env.unwrapped, saved)
-            self._before, self.steps = saved.get("before"), saved["steps"]
+            self._before, self.steps, self._mask = saved.get("before"), saved["steps"], saved.get(MASK)
             return
         self._replay(saved)
 

@@ -16,10 +16,11 @@ from errands.worlds.base import Described, FiniteWorld, Numbered, Observed
 from errands.worlds.grid import positive
 from errands.worlds.gymnasium.guard import T, close, feature_set, guarded, number
 from errands.worlds.gymnasium.making import Source, maker, name_of, read_env
-from errands.worlds.gymnasium.published import NO_INFO, BadTable, InfoNeeded, finite_from_p, wrapper_around
+from errands.worlds.gymnasium.published import NO_INFO, BadTable, InfoNeeded, finite_from_p, masked, wrapper_around
 from errands.worlds.gymnasium.rules import Rule, numbers_of, read_rule
 from errands.worlds.gymnasium.shell import FeatureWrapper, NumberedEnv, StateNumbers
 from errands.worlds.imports import function_of, nameless, reference_to
+from errands.worlds.spaces import MASK
 
 Info = dict[str, Any]
 Features = Callable[[Any, Any, Any, Info], Set[str]]
@@ -229,7 +230,7 @@ class GymnasiumWorld(Described, Observed, Numbered):
         published, initial = getattr(inner, "P", None), getattr(inner, "initial_state_distrib", None)
         # A fickle passenger of Taxi changes his mind outside of P, so P is not the whole truth then; nor is it in a wrapper.
         whole = not getattr(inner, "fickle_passenger", False) and wrapper_around(base) is None
-        seen, done = inner.observation_space, inner.action_space
+        seen, done, mask = inner.observation_space, inner.action_space, getattr(inner, MASK, None)
         close(base)
         if published is None or initial is None or not whole:
             return None
@@ -241,6 +242,8 @@ class GymnasiumWorld(Described, Observed, Numbered):
             finite = finite_from_p(published, initial, self._published_features, self._published_signals())
             if (finite.states, finite.actions) != (seen.n, done.n):
                 raise BadTable(f"P has {finite.states} states and {finite.actions} actions, but the spaces are {seen} and {done}")
+            if callable(mask):
+                finite = masked(finite, mask)
         except InfoNeeded:
             return None
         except BadTable as fault:
