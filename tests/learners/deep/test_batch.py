@@ -1,5 +1,7 @@
 """Rows expanded over heads, against the rule read by hand for two boxes and a station."""
 
+import re
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -72,6 +74,8 @@ def test_an_option_is_paid_for_its_own_transition_and_ended_by_any_other():
     mine = next(e for e in range(7) if source[e] == 0 and target[e] == FIGURE.table.next[0, B1])
     other = next(e for e in range(7) if source[e] == 0 and e != mine)
     assert rule.reward[B1, [mine, other]].tolist() == [3.0, 0.0]
+    # The last transition wins the machine's own 1 besides, as on tables.
+    assert rule.reward[S].max() == 4.0
     assert not rule.goes_on[B1, [mine, other]].any()
     assert rule.goes_on[EMPTY].all()
 
@@ -109,15 +113,25 @@ def test_without_relabelling_only_open_objectives_learn():
 
 
 def test_options_are_paid_the_constant_rewards_of_the_steps_they_take():
-    """Mud costs 1 wherever it is met: every option pays it while its machine state stays, none when it is left."""
+    """Mud costs 1 wherever it is met, and the goal pays the option that ends there 1 beside its own, all scaled by half."""
     task = Task.from_toml(MUD)
     machine = machine_arrays(task)
     rule = by_option(machine, DeepHRMConfig(reward_scale=0.5))
     mud, empty, goal = (machine.numbers[frozenset(x)] for x in (["m"], [], ["g"]))
     assert rule.reward[mud].tolist() == [-0.5]
     assert rule.reward[empty].tolist() == [0.0]
-    assert rule.reward[goal].tolist() == [1.0]
+    assert rule.reward[goal].tolist() == [1.5]
     assert rule.goes_on[mud].all()
+
+
+def test_where_another_transition_ends_an_option_only_a_loss_counts():
+    """Two ways on, paid 2 and -3: by hand on tables and here, full reward 1."""
+    rows = ['u0 -> u1 : m ; 2', 'u0 -> u2 : g & ~m ; -3', "u1 -> win : g ; 1", "u2 -> win : m ; 1"]
+    machine = machine_arrays(Task.from_toml(re.sub(r"transitions = .*", f"transitions = {rows}", MUD)))
+    rule, (source, _) = by_option(machine, DeepHRMConfig()), options_of(machine)
+    first = [e for e in range(rule.heads) if source[e] == 0]
+    paid = {label: sorted(rule.reward[machine.numbers[frozenset({label})]][first].tolist()) for label in "mg"}
+    assert paid == {"m": [0.0, 3.0], "g": [-3.0, -2.0]}
 
 
 SHAPE = RowShape(2, 1, 1)
@@ -131,6 +145,19 @@ def test_a_row_holds_a_step_once():
     assert SHAPE.following(ROW).tolist() == [3, 4]
     assert SHAPE.actions(ROW).tolist() == [5]
     assert SHAPE.signals_of(ROW).tolist() == [6]
+
+
+def test_in_pairs_a_sampled_row_teaches_one_of_the_heads_that_learn_from_it():
+    machine = machine_arrays(load("figure-1"))
+    rule = by_objective(machine, DeepQCoRMConfig(relabel=False))
+    shape, state = RowShape(1, 1, 0), int(np.flatnonzero(machine.open.sum(axis=1) == 2)[0])
+    row = shape.pack(jnp.zeros(1), jnp.zeros(1), jnp.zeros(1), jnp.zeros(0), (EMPTY, state, False))
+    pairs = OverHeads(shape, rule_arrays(rule), rule.stays, count=4, pairs=True)
+    assert pairs.uniforms == 4
+    batch = pairs.batch(jnp.stack([row] * 4), jnp.int32(0), jnp.array([0.0, 0.49, 0.5, 0.99]))
+    first, second = np.flatnonzero(machine.open[state])
+    assert np.asarray(batch.weight).argmax(axis=1).tolist() == [first, first, second, second]
+    assert np.asarray(batch.weight).sum(axis=1).tolist() == [1, 1, 1, 1]
 
 
 def test_a_sampled_row_is_expanded_over_every_machine_state():

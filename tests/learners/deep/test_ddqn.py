@@ -5,10 +5,12 @@ import numpy as np
 import optax
 import pytest
 
+from errands.learners import make_learner
 from errands.learners.engines.deep.batch import Batch
 from errands.learners.engines.deep.config import DeepConfig
 from errands.learners.engines.deep.ddqn import DDQN, annealed, explored
 from errands.learners.engines.deep.network import through
+from errands.tasks import load
 
 CONFIG = DeepConfig(width=16, depth=2, alpha=1e-2, polyak=0.25, batch=8, warmup=1, gamma=0.9)
 LOW = DDQN.of(3, 1, 4, CONFIG)
@@ -81,3 +83,17 @@ def test_actions_are_random_before_the_first_update_and_with_probability_epsilon
     assert taken(0.5, 0.99, 0.4, True) == 1
     assert taken(0.3, 0.99, 0.4, True) == 3
     assert taken(0.5, 0.0, 0.4, False) == 0
+
+
+def test_the_target_network_moves_only_every_so_many_steps():
+    """Updates begin with step 40; the next step that 100 divides is the 101st, numbered from 0."""
+    small = {"width": 8, "depth": 1, "batch": 4, "capacity": 400, "warmup": 40, "platform": "cpu"}
+    learner = make_learner(load("water-2"), "crm", settings=small | {"target_every": 100})
+    held = "agent_states.trained.target.[0].[0]", "agent_states.trained.weights.[0].[0]"
+    first = [learner.save()[name].copy() for name in held]
+    moved = []
+    for count in (90, 20):
+        learner.advance(count)
+        now = learner.save()
+        moved.append([bool((now[name] != before).any()) for name, before in zip(held, first, strict=True)])
+    assert moved == [[False, True], [True, True]]

@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from errands.errors import ConfigError
 from errands.learners.engines.deep.agent import Note
 from errands.learners.engines.deep.machine import machine_arrays
 from errands.learners.qcorm.deep import Bandit
@@ -59,8 +60,11 @@ def test_steps_to_go_move_by_alpha_eta():
 
 def test_exploring_falls_per_choice_between_several_objectives_or_per_step():
     # Two boxes: one choice in the first state, none later; the episode takes ten steps.
-    fallen = {word: walked(bandit(xi=f"1..0.1@0,900 {word}"), (4, 2, 3, 1)).choices for word in ("choices", "steps")}
-    assert {word: int(number) for word, number in fallen.items()} == {"choices": 1, "steps": 10}
+    words = ("choices", "steps", "episodes")
+    fallen = {word: walked(bandit(xi=f"1..0.1@0,900 {word}"), (4, 2, 3, 1)).choices for word in words}
+    assert {word: int(number) for word, number in fallen.items()} == {"choices": 1, "steps": 10, "episodes": 1}
+    again = {word: walked(bandit(xi=f"1..0.1@0,900 {word}"), (2, 2, 1, 1), walked(bandit(), (1, 1, 1, 1))) for word in words[2:]}
+    assert int(again["episodes"].choices) == 2
 
 
 BEST = (5.0, 9.0, 3.0)
@@ -105,6 +109,39 @@ def test_a_place_reached_late_by_halfcheetah_is_not_punished_beyond_its_reward()
     memory = high.start(KEY)._replace(shortest=jnp.float32(800.0), best=jnp.full(3, 150.0))
     late = high.reward(memory, jnp.array([0]), jnp.array([800.0]), jnp.array([900.0]))
     assert float(late[0]) == pytest.approx(10 * 0.99**101, rel=1e-5)
+
+
+@pytest.mark.parametrize(("took", "length", "wanted"), [(200, 600, -3.03), (800, 1000, -1843.0)])
+def test_as_printed_every_completion_pays_the_cost_of_its_steps(took, length, wanted):
+    """K_mi 400, K_op 150, gamma 0.99, r_mi -0.006, 10 in full: 10 * 0.99^201 - 0.6 (0.99^-199 - 0.99^200), and with 800 and 600."""
+    high = bandit(gamma=0.99, full_reward=10.0, min_step_reward=-0.006, delta="printed")
+    memory = high.start(KEY)._replace(shortest=jnp.float32(400.0), best=jnp.full(3, 150.0))
+    paid = high.reward(memory, jnp.array([0]), jnp.array([float(took)]), jnp.array([float(length)]))
+    assert float(paid[0]) == pytest.approx(wanted, rel=2e-3)
+
+
+def test_estimates_may_begin_with_a_number_instead_of_the_first_episode():
+    """K_op from 0 and K_mi from 100 by 0.05: legs of 4, of 3, and of 2 and 1 together; an episode of 10."""
+    memory = walked(bandit(xi=0.0, best_duration_start=0, shortest_start=100), (4, 2, 3, 1))
+    assert memory.best.tolist() == pytest.approx([0.2, 0.15, 1.5 * (1 - 0.95**2)])
+    assert float(memory.shortest) == pytest.approx(95.5)
+    # Printed, with K_op 0: nobody is early, so a first episode of 10 of at most 100 steps is paid in full.
+    high = bandit(delta="printed", best_duration_start=0, shortest_start=100)
+    assert high.reward(high.start(KEY), jnp.array([0]), jnp.array([4.0]), jnp.array([10.0])).tolist() == [1.0]
+
+
+@pytest.mark.parametrize("value", ["second", -1])
+def test_a_start_that_is_no_number_of_steps_is_refused(value):
+    with pytest.raises(ConfigError, match="shortest_start is .*; write a number of steps, or 'first'"):
+        DeepQCoRMConfig(shortest_start=value)
+
+
+def test_the_best_duration_may_be_kept_for_each_coupled_state():
+    """The station is reached in 2 steps with a box behind it and in 1 as the last: apart, where one K_op is their mean."""
+    memory = walked(bandit(xi=0.0, best_durations="coupled"), (4, 2, 3, 1))
+    best = np.asarray(memory.best).reshape(-1, 3)
+    assert sorted(best[np.isfinite(best)].tolist()) == [1.0, 2.0, 3.0, 4.0]
+    assert best[0, 0] == 4.0
 
 
 def test_a_floor_bounds_the_penalty():
@@ -160,6 +197,16 @@ def test_each_is_replayed_once_where_the_paper_is_taken_literally():
         memory, extra = high.replay(memory, jnp.int32(10), jnp.zeros(high.uniforms))
         weights.append(extra.weight.tolist())
     assert weights == [[1, 1, 1], [1, 0, 0], [0, 0, 0]]
+
+
+def test_a_batch_of_its_own_follows_each_episode():
+    high = bandit(xi=0.0, ground_replay="episode", ground_batch=3)
+    memory, weights, alone = walked(high, (4, 2, 3, 1)), [], []
+    for _ in range(2):
+        memory, extra = high.replay(memory, jnp.int32(10), jnp.zeros(high.uniforms))
+        weights.append(extra.weight.tolist())
+        alone.append(bool(extra.alone))
+    assert (weights, alone) == ([[1, 1, 1], [0, 0, 0]], [True, False])
 
 
 def test_exploring_prefers_a_transition_that_was_never_used():

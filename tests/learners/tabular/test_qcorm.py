@@ -79,9 +79,31 @@ def test_the_reward_of_theorem_1_with_a_step_cost_by_hand() -> None:
 
 def test_the_step_cost_of_theorem_1_is_charged_only_to_legs_faster_than_the_best() -> None:
     """A leg of 6 steps where 4 are best, in an episode 1 too long: gamma^2 alone, however large the cost of a step."""
-    for reading in (kernel.EPISODE, kernel.GATED, kernel.PRINTED):
+    for reading in (kernel.EPISODE, kernel.GATED):
         rates = _rates(min_step_reward=-100.0, delta=reading)
         assert kernel.final_reward(_values(4.0, 10.0), rates, 0, 6, 11) == pytest.approx(0.25)
+
+
+def test_as_printed_a_slow_leg_is_charged_too() -> None:
+    """gamma^2 + (gamma^(1 - 6) - gamma) / (1 - gamma) * (-0.1) = 1/4 - (32 - 1/2) / (1/2) / 10 = -6.05."""
+    rates = _rates(min_step_reward=-0.1, delta=kernel.PRINTED)
+    assert kernel.final_reward(_values(4.0, 10.0), rates, 0, 6, 11) == pytest.approx(-6.05)
+
+
+def test_estimates_may_begin_with_a_number() -> None:
+    learner = make_learner(load("figure-1"), "qcorm", settings={"best_duration_start": 0, "shortest_start": 200})
+    assert (learner.values.best_duration == 0).all()  # type: ignore[attr-defined]
+    assert learner.values.shortest_episode.tolist() == [200]  # type: ignore[attr-defined]
+    learner.advance(3_000)
+    assert (learner.values.best_duration > 0).any()  # type: ignore[attr-defined]
+
+
+def test_xi_may_fall_with_each_episode() -> None:
+    """An episode has ten steps at least (the optimum) and as many as the limit at most."""
+    learner = make_learner(load("figure-1"), "qcorm", settings={"xi": "1..0@0,10 episodes"})
+    learner.advance(2_000)
+    ended = learner.values.where[kernel.CHOICES]  # type: ignore[attr-defined]
+    assert 2_000 / load("figure-1").world.limit <= ended <= 200
 
 
 def test_a_reading_that_nobody_knows_is_refused() -> None:

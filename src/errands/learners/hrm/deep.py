@@ -43,20 +43,23 @@ def options_of(machine: MachineArrays) -> tuple[Ints, Ints]:
 
 
 def by_option(machine: MachineArrays, config: DeepHRMConfig) -> Rule:
-    """HRM: a head per option, paid for its own transition and what the machine pays on the way, ended by any other move."""
+    """HRM: a head per option, paid what the machine pays for its steps, and `full_reward` besides for its own transition.
+
+    Where another transition ends it, only a loss counts: a gain there would teach it to make that transition instead.
+    """
     source, target = options_of(machine)
     table = machine.table
     reached = table.next[source].T
     factor, pay = signal_pay(machine, table.reward[source].T * config.reward_scale, table.signal[source].T)
-    # A move to another state than the option's target ends it with nothing; failures are never a target.
-    stays = reached == source
-    reward = np.where(reached == target, config.full_reward, np.where(stays, factor, 0.0))
+    # Failures are never a target.
+    stays, own = reached == source, reached == target
+    reward = np.where(stays | own, factor, np.minimum(factor, 0.0)) + own * config.full_reward
     alive = (
         machine.reachable[:, source] if machine.task.vanishing else np.ones((len(machine.rm), len(source)), np.bool_)
     )
     follow = np.broadcast_to(np.arange(len(source), dtype=np.int32), stays.shape)
     counts = np.ones(stays.shape, np.bool_)
-    return Rule(reward, pay * stays[..., None], stays, follow, counts, alive & machine.running[:, None])
+    return Rule(reward, pay * (stays | own)[..., None], stays, follow, counts, alive & machine.running[:, None])
 
 
 class ControllerMemory(NamedTuple):

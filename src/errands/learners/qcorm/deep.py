@@ -17,7 +17,7 @@ from errands.learners.engines.deep.agents import headed
 from errands.learners.engines.deep.batch import Extra, Rule, signal_pay
 from errands.learners.engines.deep.host_envs import Spaces
 from errands.learners.engines.deep.machine import MachineArrays
-from errands.learners.qcorm.settings import GROUND_CAPACITY, XI_UNITS, DeepQCoRMConfig
+from errands.learners.qcorm.settings import GROUND_CAPACITY, XI_UNITS, DeepQCoRMConfig, start_of
 from errands.learners.schedule import Schedule
 from errands.tables import FAILURE
 
@@ -73,15 +73,15 @@ class BanditMemory(NamedTuple):
     """Which transitions were ever chosen."""
     shortest: Float[Array, ""]
     """K_mi."""
-    best: Float[Array, " objectives"]
-    """K_op of each objective."""
+    best: Float[Array, " durations"]
+    """K_op of each objective, or of each in each machine state."""
     choice: Int[Array, ""]
     exploited: Bool[Array, ""]
     clean: Bool[Array, ""]
     """Whether every choice of the episode exploited."""
     entered: Int[Array, ""]
     choices: Int[Array, ""]
-    """How often xi fell: choices between several objectives, or steps."""
+    """How often xi fell: choices between several objectives, steps or episodes."""
     pending: Int[Array, "pending 5"]
     """Grounding transitions of the episode."""
     waiting: Int[Array, ""]
@@ -92,6 +92,8 @@ class BanditMemory(NamedTuple):
     """How far the pay of failures has faded, s: 0 at first, nearer to 1 with every exploited success."""
     grounded: Int[Array, ""]
     replayed: Int[Array, ""]
+    ended: Bool[Array, ""]
+    """Whether an episode ended after the last update."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,6 +115,11 @@ class Bandit(HighLevel):
         return int(self.open.shape[1])
 
     @property
+    def durations(self) -> int:
+        """How many K_op there are."""
+        return self.open.size if self.config.best_durations == "coupled" else self.objectives
+
+    @property
     def uniforms(self) -> int:
         """One to explore, one per objective to break ties, and one per extra row."""
         return 1 + self.objectives + self.extra
@@ -131,8 +138,8 @@ class Bandit(HighLevel):
         return BanditMemory(
             eta=jnp.full(self.open.shape, jnp.inf, jnp.float32),
             used=jnp.zeros(self.open.shape, jnp.bool_),
-            shortest=jnp.float32(jnp.inf),
-            best=jnp.full(self.objectives, jnp.inf, jnp.float32),
+            shortest=jnp.float32(start_of(self.config.shortest_start)),
+            best=jnp.full(self.durations, start_of(self.config.best_duration_start), jnp.float32),
             choice=jnp.int32(-1),
             exploited=jnp.bool_(True),
             clean=jnp.bool_(True),
@@ -144,6 +151,7 @@ class Bandit(HighLevel):
             share=jnp.float32(0.0),
             grounded=zero,
             replayed=zero,
+            ended=jnp.bool_(False),
         )
 
     def pick(
@@ -167,9 +175,13 @@ class Bandit(HighLevel):
             choice=choice,
             exploited=jnp.where(new, ~explore, memory.exploited),
             clean=memory.clean & ~(new & explore),
-            choices=memory.choices + ((new & several) | (self.xi.unit == "steps")),
+            choices=memory.choices + self._falls(new & several),
             used=memory.used | here,
         ), choice
+
+    def _falls(self, chosen: Array) -> Array:
+        """Whether xi falls with a step that may choose; with episodes it falls when one is over."""
+        return chosen if self.xi.unit == "choices" else jnp.bool_(self.xi.unit == "steps")
 
     def _rank(self, memory: BanditMemory, state: Array, ties: Array) -> Float[Array, " objectives"]:
         """The highest is exploited: fewest steps to go, then any that is not known."""
@@ -188,7 +200,7 @@ class Bandit(HighLevel):
         """Grounding rows for the next update: drawn from all that are kept, or the next that were not replayed yet."""
         c = self.config
         stored = jnp.minimum(memory.grounded, GROUND_CAPACITY)
-        if c.ground_replay == "always":
+        if c.ground_replay != "once":
             at = jnp.floor(uniforms[1 + self.objectives :] * stored).astype(jnp.int32)
             there = jnp.broadcast_to(stored > 0, at.shape)
         else:
@@ -200,7 +212,11 @@ class Bandit(HighLevel):
         when, head, target = rows[:, STEP].astype(jnp.int32), rows[:, HEAD].astype(jnp.int32), rows[:, REWARD]
         # A grounding row names its step in the replay buffer, which may have been overwritten since.
         fresh = there & (step - when < c.capacity)
-        return memory, Extra(when, head, target, rows[:, WEIGHT] * fresh)
+        # An update of their own after each episode takes the place of an ordinary one.
+        if c.ground_replay != "episode":
+            return memory, Extra(when, head, target, rows[:, WEIGHT] * fresh)
+        alone, memory = memory.ended & (stored > 0), memory._replace(ended=jnp.bool_(False))
+        return memory, Extra(when, head, target, rows[:, WEIGHT] * fresh * alone, alone)
 
     def note(self, memory: BanditMemory, note: Note) -> BanditMemory:
         """Keep a grounding transition; when the episode is over, settle steps to go, estimates and rewards."""
@@ -225,6 +241,8 @@ class Bandit(HighLevel):
             entered=jnp.where(note.over, 0, jnp.where(moved, note.time, memory.entered)),
             clean=again,
             waiting=jnp.where(note.over, 0, memory.waiting),
+            choices=memory.choices + (note.over & (self.xi.unit == "episodes")),
+            ended=memory.ended | note.over,
         )
 
     def _settle(self, memory: BanditMemory, note: Note) -> BanditMemory:
@@ -246,10 +264,10 @@ class Bandit(HighLevel):
             shortest=self._shortest(memory, note.over & note.success & memory.clean, length),
         )
         exploited = pending[:, EXPLOITED] == 1
-        objective = pending[:, COUPLED] % self.objectives
+        objective, place = pending[:, COUPLED] % self.objectives, pending[:, COUPLED] % self.durations
         took = pending[:, DURATION].astype(jnp.float32)
         # Rewards are those of the estimates before the episode's own durations join K_op.
-        reward = self.reward(memory, objective, took, jnp.broadcast_to(length, took.shape))
+        reward = self.reward(memory, place, took, jnp.broadcast_to(length, took.shape))
         if c.failed == "fading" and c.joint:
             # By its length a failure would be the shortest episode of all. Full pay lets a leg be quick before the next one
             # can go on from there; once episodes succeed, running into a failure must not pay.
@@ -280,18 +298,21 @@ class Bandit(HighLevel):
     def reward(
         self,
         memory: BanditMemory,
-        objective: Int[Array, " rows"],
+        place: Int[Array, " rows"],
         took: Float[Array, " rows"],
         length: Float[Array, " rows"],
     ) -> Float[Array, " rows"]:
-        """R(K, tau) of Theorem 1 for completions that took K^tau steps in episodes of K; the full reward where not joint."""
+        """R(K, tau) of Theorem 1 for completions that took K^tau steps in episodes of K; the full reward where not joint.
+
+        `place` is that of their K_op.
+        """
         c = self.config
         full = jnp.full(took.shape, c.full_reward)
         if not c.joint:
             return full
         # Three readings of Theorem 1's delta K; the printed one punishes a fast leg even in the best episode so far.
         # Until K_mi and K_op are known the excess is not finite, and the full reward is paid.
-        best, late = memory.best[objective], length - memory.shortest
+        best, late = memory.best[place], length - memory.shortest
         excess = late if c.delta == "episode" else jnp.maximum(best - took, late)
         some = (excess > 0) & jnp.isfinite(excess)
         if c.delta == "gated":
@@ -299,16 +320,17 @@ class Bandit(HighLevel):
         excess = jnp.where(some, excess, 0.0)
         reward = c.gamma ** (excess + 1.0) * c.full_reward
         if c.min_step_reward and c.gamma < 1:
-            # The proof bounds the steps that a leg faster than K_op saves; a slower one saves none.
+            # The proof bounds the steps that a leg faster than K_op saves; a slower one saves none. As printed all pay.
             saved = jnp.minimum(c.gamma ** jnp.minimum(1.0 - took, 0.0) - c.gamma**excess, 1e12)
-            reward = reward + jnp.where(took < best, saved / (1.0 - c.gamma) * c.min_step_reward, 0.0)
+            owed = (took < best) | (c.delta == "printed")
+            reward = reward + jnp.where(owed, saved / (1.0 - c.gamma) * c.min_step_reward, 0.0)
         if c.floor is not None:
             reward = jnp.maximum(reward, c.floor * c.full_reward)
         return jnp.where(some, reward, full)
 
-    def _durations(self, memory: BanditMemory, pending: Array, counts: Array) -> Float[Array, " objectives"]:
-        """K_op after exploited completions; several of one objective pull together, by their mean."""
-        own = (pending[:, COUPLED] % self.objectives)[:, None] == jnp.arange(self.objectives)
+    def _durations(self, memory: BanditMemory, pending: Array, counts: Array) -> Float[Array, " durations"]:
+        """K_op after exploited completions; several of one pull together, by their mean."""
+        own = (pending[:, COUPLED] % self.durations)[:, None] == jnp.arange(self.durations)
         number = jnp.sum(own & counts[:, None], axis=0)
         mean = jnp.sum(jnp.where(own & counts[:, None], pending[:, DURATION, None], 0), axis=0) / jnp.maximum(number, 1)
         pulled = memory.best + (1 - (1 - self.config.alpha_k) ** number) * (mean - memory.best)

@@ -106,11 +106,12 @@ CHOICE, EXPLOITED, ENTERED, OPEN, GROUNDED, PASSED, CLEAN, CHOICES, STEP, FIELDS
 CHOICE     the objective pursued, -1 where none is chosen yet       EXPLOITED  whether the choice was greedy
 ENTERED    TIME at which the present coupled states were entered    OPEN       how many entries of `open` count
 GROUNDED   rows of `ground` in use                                  PASSED     rows of `passed` in use
-CLEAN      whether every choice of the episode was greedy           CHOICES    choices so far, which xi falls with
+CLEAN      whether every choice of the episode was greedy           CHOICES    choices or episodes so far, which xi falls with
 STEP       training steps so far, which epsilon falls with
 """
-# Values of Coefficients.delta.
+# Values of Coefficients.delta, and of Coefficients.xi_unit.
 EPISODE, GATED, PRINTED = 0, 1, 2
+PER_CHOICE, PER_STEP, PER_EPISODE = 0, 1, 2
 
 
 class Coefficients(NamedTuple):
@@ -122,8 +123,8 @@ class Coefficients(NamedTuple):
     alpha_k: float
     epsilon: Slope
     xi: Slope
-    xi_per_step: bool
-    """Whether xi changes with training steps rather than with choices."""
+    xi_unit: int
+    """Whether xi changes with choices, training steps or episodes: the place in XI_UNITS."""
     full_reward: float
     min_step_reward: float
     joint: bool
@@ -227,8 +228,8 @@ def choose(table: StepsToGo, values: CoupledValues, rates: Coefficients, rng: np
     pick, position[EXPLOITED] = 0, 1
     # A single objective is no choice: nothing is drawn, xi does not fall, and the episode stays clean.
     if count > 1:
-        xi = scheduled(rates.xi, position[STEP] if rates.xi_per_step else position[CHOICES])
-        position[CHOICES] += 1
+        xi = scheduled(rates.xi, position[STEP] if rates.xi_unit == PER_STEP else position[CHOICES])
+        position[CHOICES] += rates.xi_unit != PER_EPISODE
         x = rng.random()
         if x < xi:
             position[EXPLOITED] = position[CLEAN] = 0
@@ -273,7 +274,8 @@ def act(values: CoupledValues, table: StepsToGo, rates: Coefficients, rng: np.ra
 def final_reward(values: CoupledValues, rates: Coefficients, k: int, duration: int, length: int) -> float:
     """R(K, tau) of Theorem 1 by one of three readings of delta K; the full reward where delta K is 0 or not yet known.
 
-    `duration` is K^tau, `length` K. The term in r_mi comes from a bound that holds for K^tau < K_op only.
+    `duration` is K^tau, `length` K. The term in r_mi comes from a bound that holds for K^tau < K_op only, and is paid then;
+    as printed always.
     """
     if not rates.joint:
         return rates.full_reward
@@ -284,7 +286,7 @@ def final_reward(values: CoupledValues, rates: Coefficients, k: int, duration: i
     if not (0.0 < excess < np.inf) or (rates.delta == GATED and late <= 0.0):
         return rates.full_reward
     r = rates.gamma ** (excess + 1.0) * rates.full_reward
-    if rates.min_step_reward != 0.0 and rates.gamma < 1.0 and early > 0.0:
+    if rates.min_step_reward != 0.0 and rates.gamma < 1.0 and (early > 0.0 or rates.delta == PRINTED):
         # gamma ** (1 - K^tau) overflows for thousands of steps (K > 6737 at 0.9), hence the bound below.
         scale = rates.gamma ** min(1.0 - duration, 0.0) - rates.gamma**excess
         r += min(scale, 1e12) / (1.0 - rates.gamma) * rates.min_step_reward
@@ -295,6 +297,7 @@ def final_reward(values: CoupledValues, rates: Coefficients, k: int, duration: i
 def finish(values: CoupledValues, table: StepsToGo, rates: Coefficients, success: bool) -> None:
     """The end of an episode: steps to go, the running estimates, and the replay of grounding transitions."""
     position, length = values.position, values.position[TIME]
+    position[CHOICES] += rates.xi_unit == PER_EPISODE
     # The order matters: K_mi hears of this episode before its transitions are rewarded against it,
     # K_op of each objective only after its own transition has been.
     if success:

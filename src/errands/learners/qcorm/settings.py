@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from errands.errors import ConfigError
 from errands.learners.base import LearnerConfig
@@ -11,20 +12,40 @@ from errands.learners.engines.deep.config import ENGINE, FULL, LONG_HORIZON, Dee
 from errands.learners.method import Row
 
 DELTAS = ("episode", "gated", "printed")
-XI_UNITS = ("choices", "steps")
+FIRST = "first"
+XI_UNITS = ("choices", "steps", "episodes")
 """What a schedule of xi counts, the first unless its text says the other; the paper says neither."""
 GROUND_CAPACITY = 1_024
 """Grounding transitions that QCoRM's own buffer holds."""
 _CHOICES = {
-    "ground_replay": ("always", "once"),
+    "ground_replay": ("always", "once", "episode"),
     "delta": ("episode", "gated", "printed"),
     "shortest": ("ratchet", "mean"),
+    "best_durations": ("objective", "coupled"),
     "failed": ("length", "fading"),
 }
 
 
+def start_of(value: float | str) -> float:
+    """The number that K_mi or K_op begins with; infinite where the first episode that counts sets it."""
+    return math.inf if value == FIRST else float(value)
+
+
+class TheoremConfig(LearnerConfig):
+    """What both forms read of Theorem 1's reward in the same way."""
+
+    def _check_theorem(self) -> None:
+        given: Any = self
+        for name in ("shortest_start", "best_duration_start"):
+            value = getattr(given, name)
+            if value != FIRST and not (isinstance(value, (int, float)) and 0 <= value < math.inf):
+                raise ConfigError(f"{name} is {value!r:.60}; write a number of steps, or {FIRST!r} for the first that counts")
+        if given.full_reward <= 0 or given.min_step_reward > 0:
+            raise ConfigError("full_reward must be positive and min_step_reward not positive, as Theorem 1 assumes")
+
+
 @dataclass(frozen=True)
-class QCoRMConfig(LearnerConfig):
+class QCoRMConfig(TheoremConfig):
     """Settings of QCoRM and, with joint=False, of QCoRM-0."""
 
     alpha: float = 1e-6
@@ -38,11 +59,15 @@ class QCoRMConfig(LearnerConfig):
     alpha_k: float = 0.005
     """Learning rate of the running shortest episode and best durations."""
     xi: float | str = "1.0..0.1@0,900"
-    """Probability of exploring the order: a number, or from..to@first,last in choices between coupled states or in steps."""
+    """Probability of exploring the order: a number, or from..to@first,last in choices of a coupled state, steps or episodes."""
     joint: bool = True
     """Pay the reward of Theorem 1 for a completed subtask; without it (QCoRM-0) the full reward."""
     delta: Literal["episode", "gated", "printed"] = "episode"
     """Theorem 1's delta K, never below 0: K - K_mi; the printed max(K_op - K^tau, K - K_mi) only where K > K_mi; or always."""
+    shortest_start: float | Literal["first"] = "first"
+    """K_mi before any episode counts: steps, or the first that counts sets it."""
+    best_duration_start: float | Literal["first"] = "first"
+    """K_op before any completion counts, in the same way; the paper gives neither."""
     full_reward: float = 1.0
     """The reward of a completed subtask."""
     min_step_reward: float = 0.0
@@ -53,13 +78,12 @@ class QCoRMConfig(LearnerConfig):
         self._probabilities("alpha", "alpha_eta", "alpha_k")
         self._schedule("epsilon")
         self._schedule("xi", XI_UNITS)
-        if self.full_reward <= 0 or self.min_step_reward > 0:
-            raise ConfigError("full_reward must be positive and min_step_reward not positive, as Theorem 1 assumes")
+        self._check_theorem()
         self._choices({"delta": DELTAS})
 
 
 @dataclass(frozen=True)
-class DeepQCoRMConfig(DeepConfig):
+class DeepQCoRMConfig(DeepConfig, TheoremConfig):
     """Settings of deep QCoRM and, with joint=False, of QCoRM-0."""
 
     full_reward: float = 1.0
@@ -72,8 +96,8 @@ class DeepQCoRMConfig(DeepConfig):
     """Grounding transitions wait in a buffer of their own for the end of the episode; else they are learnt from at once."""
     ground_batch: int = 8
     """Rows of that buffer which join each update."""
-    ground_replay: Literal["always", "once"] = "always"
-    """Whether they are sampled in every update, or replayed once when their episode has ended."""
+    ground_replay: Literal["always", "once", "episode"] = "always"
+    """Sampled in every update; each of them once when its episode has ended; or sampled for one update after each episode."""
     relabel: bool = True
     """Learn from each step for every objective, as if it were open, rather than for those that are."""
     alpha_eta: float = 0.05
@@ -81,11 +105,17 @@ class DeepQCoRMConfig(DeepConfig):
     alpha_k: float = 0.05
     """Learning rate of the running shortest episode and best durations."""
     xi: float | str = "1.0..0.1@0,900"
-    """Probability of exploring the order: a number, or from..to@first,last in choices of an objective or in steps."""
+    """Probability of exploring the order: a number, or from..to@first,last in choices of an objective, steps or episodes."""
     delta: Literal["episode", "gated", "printed"] = "episode"
     """Theorem 1's delta K, never below 0: K - K_mi; the printed max(K_op - K^tau, K - K_mi) only where K > K_mi; or always."""
     shortest: Literal["ratchet", "mean"] = "mean"
     """K_mi moves towards exploited successful episodes that are no longer than it, or is the running mean of all of them."""
+    best_durations: Literal["objective", "coupled"] = "objective"
+    """Whether K_op is kept for each objective, or for each in each machine state."""
+    shortest_start: float | Literal["first"] = "first"
+    """K_mi before any episode counts: steps, or the first that counts sets it."""
+    best_duration_start: float | Literal["first"] = "first"
+    """K_op before any completion counts, in the same way; the paper gives neither."""
     floor: float | None = None
     """The least share of the full reward that a completion is paid; None sets no bound, as printed."""
     failed: Literal["length", "fading"] = "length"
@@ -96,8 +126,7 @@ class DeepQCoRMConfig(DeepConfig):
         self._probabilities("alpha_eta", "alpha_k", "floor")
         self._schedule("xi", XI_UNITS)
         self._choices(_CHOICES)
-        if self.full_reward <= 0 or self.min_step_reward > 0:
-            raise ConfigError("full_reward must be positive and min_step_reward not positive, as Theorem 1 assumes")
+        self._check_theorem()
         if not 1 <= self.ground_batch <= GROUND_CAPACITY:
             raise ConfigError(f"ground_batch is {self.ground_batch}; it must lie between 1 and {GROUND_CAPACITY:,}")
         if self.joint and not self.dedicated:

@@ -24,7 +24,7 @@ from errands.learners.base import (
 from errands.learners.engines.orders import legs, planned
 from errands.learners.engines.tabular import TabularLearner, room
 from errands.learners.qcorm import kernel
-from errands.learners.qcorm.settings import XI_UNITS, QCoRMConfig
+from errands.learners.qcorm.settings import XI_UNITS, QCoRMConfig, start_of
 from errands.learners.schedule import Schedule
 from errands.machines.counting import Quotient
 from errands.machines.lower import lower
@@ -56,9 +56,8 @@ class QCoRM(TabularLearner):
         self.values = kernel.CoupledValues(
             q=np.full(room("the table of QCoRM", states, self.world.actions, count), config.q_init),
             v=np.full((states, count), config.q_init),
-            # Infinite until known: K_mi and K_op are set whole by the first episode that counts.
-            shortest_episode=np.array([np.inf]),
-            best_duration=np.full(count, np.inf),
+            shortest_episode=np.array([start_of(config.shortest_start)]),
+            best_duration=np.full(count, start_of(config.best_duration_start)),
             position=self.position,
             mask=np.zeros(1, np.uint64),
             open=np.zeros(count, np.int32),
@@ -84,7 +83,7 @@ class QCoRM(TabularLearner):
         c, xi = self.config, Schedule.of(self.config.xi, "xi", XI_UNITS)
         return kernel.Coefficients(
             alpha=c.alpha, gamma=c.gamma, alpha_eta=c.alpha_eta, alpha_k=c.alpha_k,
-            epsilon=Schedule.of(c.epsilon).line, xi=xi.line, xi_per_step=xi.unit == "steps",
+            epsilon=Schedule.of(c.epsilon).line, xi=xi.line, xi_unit=XI_UNITS.index(xi.unit),
             full_reward=c.full_reward, min_step_reward=c.min_step_reward, joint=c.joint, delta=DELTAS[c.delta],
             limit=self.world.limit,
         )  # fmt: skip

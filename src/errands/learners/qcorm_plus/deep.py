@@ -72,7 +72,7 @@ class FactoredDDQN(Choosing):
         later = self._later(trained.target, self.net.trunk(trained.target, batch.following), batch)
         gradient, acting = jax.grad(self._loss, has_aux=True)(trained.weights, later, now, batch)
         c = self.config
-        return descend(trained, gradient, c.alpha, c.polyak, step >= c.warmup), acting
+        return descend(trained, gradient, c.alpha, c.polyak, step >= c.warmup, c.target_moves(step)), acting
 
     def _later(self, layers: Layers, features: Array, batch: ContextBatch) -> Float[Array, "rows contexts actions"]:
         """The values of the next observations in the machine states reached."""

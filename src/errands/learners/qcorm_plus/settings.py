@@ -65,6 +65,8 @@ class DeepPlusConfig(DeepConfig):
         self._at_least(1, "contexts", "code_width")
         self._not_negative("leg")
         self._probabilities("visited")
+        if self.pairs:
+            raise ConfigError("QCoRM+ has contexts instead of heads: set contexts, and leave pairs out")
         if not 0 <= self.late < self.depth:
             raise ConfigError(f"late is {self.late}; it must be at least 0 and less than depth, {self.depth}")
 

@@ -65,7 +65,7 @@ def headed(
         )
     sizes, shape = (spaces.observation, rule.heads, spaces.actions, config), row_shape(spaces)
     low: ValueLearner = TD3.of(*sizes) if spaces.continuous else DDQN.of(*sizes, spaces.image)
-    stretch: dict[str, Any] = {"steps": config.n_steps, "count": config.batch, "gamma": config.gamma}
+    stretch: dict[str, Any] = {"steps": config.n_steps, "count": config.batch, "gamma": config.gamma, "pairs": config.pairs}
     if high.extra and (config.n_steps > 1 or config.bound_values):
         # Completions are paid for at the end of the episode: they are in no stretch of rows, and in no table.
         raise ConfigError(f"'{learner}' keeps completions apart (dedicated), so it has neither n_steps nor bound_values")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, Int
+from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from errands.learners.engines.deep.machine import MachineArrays
 from errands.tables import Flags, Floats, Ints
@@ -286,6 +286,8 @@ class Extra(NamedTuple):
     head: Int[Array, " extra"]
     target: Float[Array, " extra"]
     weight: Float[Array, " extra"]
+    alone: bool | Bool[Array, ""] = False
+    """Whether this update is theirs alone."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,7 +305,12 @@ class OverHeads:
     gamma: float = 1.0
     bounds: Float[Array, "both one heads"] | None = None
     """What targets are kept within; None for no bounds."""
-    uniforms: int = 0
+    pairs: bool = False
+
+    @property
+    def uniforms(self) -> int:
+        """One per row where it teaches a single head, drawn from those that learn from it."""
+        return self.count if self.pairs else 0
 
     def batch(self, rows: Array, state: Array, uniforms: Array) -> Batch:
         """The batch of sampled rows."""
@@ -317,6 +324,10 @@ class OverHeads:
                 added = expand(self.shape, self.rule, self.stays, alone)
                 batch = jax.tree.map(lambda *parts: jnp.concatenate(parts), batch, added)
         batch = batch._replace(bounds=self.bounds)
+        if self.pairs:
+            number = jnp.cumsum(batch.weight > 0, axis=1)
+            drawn = jnp.argmax(number > jnp.floor(jnp.resize(uniforms, (len(number),)) * number[:, -1])[:, None], axis=1)
+            batch = batch._replace(weight=batch.weight * jax.nn.one_hot(drawn, number.shape[1]))
         return batch.only(first[:, -2:-1].astype(jnp.int32)) if self.single else batch
 
     def with_extra(self, batch: Batch, extra: Extra) -> Batch:
@@ -328,7 +339,7 @@ class OverHeads:
         return batch._replace(
             reward=jnp.concatenate([batch.reward[:first], own * extra.target[:, None]]),
             goes_on=jnp.concatenate([batch.goes_on[:first], zero]),
-            weight=jnp.concatenate([batch.weight[:first], own * extra.weight[:, None]]),
+            weight=jnp.concatenate([batch.weight[:first] * ~jnp.asarray(extra.alone), own * extra.weight[:, None]]),
         )
 
     def code(self, state: Array) -> Array:

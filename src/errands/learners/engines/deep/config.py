@@ -46,9 +46,13 @@ class DeepConfig(EngineConfig):
     alpha: float = 1e-4
     """Step size of Adam."""
     polyak: float = 0.01
-    """How far the target network follows in each update."""
+    """How far the target network follows in each of its moves."""
+    target_every: int = 1
+    """Steps between two moves of the target network; Stable-Baselines3's DQN, on which the paper builds, has 10,000."""
     batch: int = 32
     """Environment steps sampled for an update; each is expanded over all heads."""
+    pairs: bool = False
+    """Whether a sampled step teaches one of its heads, as a buffer of single experiences would, instead of all of them."""
     learn_every: int = 1
     """Environment steps to one update, where environments are stepped on the host."""
     n_steps: int = 1
@@ -91,7 +95,7 @@ class DeepConfig(EngineConfig):
         self._probabilities("alpha", "polyak", "random_actions")
         self._schedule("epsilon", EPSILON_UNITS)
         self._at_least(1, "batch", "capacity", "width", "depth", "warmup", "explore_steps")
-        self._at_least(1, "n_steps", "learn_every")
+        self._at_least(1, "n_steps", "learn_every", "target_every")
         self._not_negative("action_noise", "action_cost")
         self._positive("reward_scale")
         self._choices(_CHOICES)
@@ -105,6 +109,11 @@ class DeepConfig(EngineConfig):
     def step_multiple(self) -> int:
         """A step of each environment."""
         return self.envs
+
+    def target_moves(self, step: Any) -> Any:
+        """Whether the target network follows in the update of this step."""
+        stride = max(self.learn_every, self.envs)
+        return self.target_every <= stride or step % self.target_every < stride
 
     def _check_envs(self) -> None:
         most = min(MAX_ENVS, self.capacity)

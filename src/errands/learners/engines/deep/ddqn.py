@@ -82,7 +82,8 @@ class DDQN(Choosing):
         ahead = None if batch.heads is None else batch.follow
         later = self.net.some(trained.target, batch.following, ahead)
         gradient, acting = jax.grad(self._loss, has_aux=True)(trained.weights, later, now, batch)
-        return descend(trained, gradient, self.config.alpha, self.config.polyak, step >= self.config.warmup), acting
+        c = self.config
+        return descend(trained, gradient, c.alpha, c.polyak, step >= c.warmup, c.target_moves(step)), acting
 
     def _loss(
         self, layers: Layers, later: Float[Array, "rows taught actions"], now: Float[Array, " inputs"], batch: Batch

@@ -171,12 +171,13 @@ def improved(
     both = step // config.learn_every % POLICY_DELAY == 0 if phase is None else phase == 0
     gradient = jax.grad(critic_loss)(trained.critics.weights)
     # Critics first: the actor climbs the updated ones.
-    critics = descend(trained.critics, gradient, config.alpha, config.polyak, go, both)
+    moves = config.target_moves(step)
+    critics = descend(trained.critics, gradient, config.alpha, config.polyak, go, both & moves)
 
     def improve(actor: TrainedWeights) -> TrainedWeights:
         """The actor after its update."""
         first = jax.tree.map(lambda part: part[:1], critics.weights)
-        return descend(actor, jax.grad(actor_loss)(actor.weights, first), config.alpha, config.polyak, go)
+        return descend(actor, jax.grad(actor_loss)(actor.weights, first), config.alpha, config.polyak, go, moves)
 
     # With a known phase there is no condition left in the program.
     if isinstance(both, bool):
