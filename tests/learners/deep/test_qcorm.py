@@ -132,7 +132,7 @@ def test_estimates_may_begin_with_a_number_instead_of_the_first_episode():
 
 @pytest.mark.parametrize("value", ["second", -1])
 def test_a_start_that_is_no_number_of_steps_is_refused(value):
-    with pytest.raises(ConfigError, match="shortest_start is .*; write a number of steps, or 'first'"):
+    with pytest.raises(ConfigError, match=r"shortest_start is .*; write a number of steps, or 'first'"):
         DeepQCoRMConfig(shortest_start=value)
 
 
