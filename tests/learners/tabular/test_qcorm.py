@@ -102,7 +102,7 @@ def test_xi_may_fall_with_each_episode() -> None:
     """An episode has ten steps at least (the optimum) and as many as the limit at most."""
     learner = make_learner(load("figure-1"), "qcorm", settings={"xi": "1..0@0,10 episodes"})
     learner.advance(2_000)
-    ended = learner.values.where[kernel.CHOICES]  # type: ignore[attr-defined]
+    ended = learner.values.position[kernel.CHOICES]  # type: ignore[attr-defined]
     assert 2_000 / load("figure-1").world.limit <= ended <= 200
 
 
