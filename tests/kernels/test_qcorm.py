@@ -10,7 +10,6 @@ import numpy as np
 from errands.learners.qcorm import kernel as qcorm
 
 enlist: Any = getattr(qcorm.enlist, "py_func", qcorm.enlist)
-annealed: Any = getattr(qcorm.annealed, "py_func", qcorm.annealed)
 
 
 def listed(*met: int) -> list[int]:
@@ -24,8 +23,3 @@ def listed(*met: int) -> list[int]:
 def test_an_objective_that_is_open_in_two_ways_is_listed_once():
     assert listed(3, 1, 3, 3, 2, 1) == [3, 1, 2]
     assert listed() == []
-
-
-def test_a_rate_falls_in_a_line_to_zero_and_stays_where_no_line_is_asked_for():
-    assert [annealed(0.4, step, 100, 300) for step in (0, 100, 200, 250, 300, 900)] == [0.4, 0.4, 0.2, 0.1, 0.0, 0.0]
-    assert annealed(0.4, 900, 0, 0) == 0.4

@@ -176,10 +176,10 @@ def test_a_run_that_was_ended_by_who_watched_it_has_ended_until_its_plan_is_long
     (result,) = train_job(run, job, watchers=[lambda evaluation, run: evaluation.step < 300])
     assert (result.steps, result.final, result.stopped, run.finished) == (300, False, "a callback", True)
     assert train_seed(run, 3) == result
-    write_document(run.path / "run.json", run.document.model_copy(update={"steps": 1_000}))
+    write_document(run.path / "run.json", run.document.model_copy(update={"steps": 2_000}))
     longer = open_run(run.path)
     assert not longer.finished
-    assert train_seed(longer, 3).steps == 1_000
+    assert train_seed(longer, 3).steps == 2_000
 
 
 def test_other_settings_or_tasks_make_another_run_and_other_steps_only_where_they_are_shared_out_first(tmp_path: Path) -> None:
