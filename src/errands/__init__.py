@@ -50,10 +50,13 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for type checkers
     from errands.tasks import load as load
     from errands.tasks.ltlf import from_ltlf as from_ltlf
     from errands.tasks.phrases import any_order as any_order
+    from errands.tasks.phrases import at_most as at_most
     from errands.tasks.phrases import avoid as avoid
+    from errands.tasks.phrases import budget as budget
     from errands.tasks.phrases import either as either
     from errands.tasks.phrases import repeat as repeat
     from errands.tasks.phrases import sequence as sequence
+    from errands.tasks.phrases import within as within
     from errands.tasks.product import product as product
     from errands.tasks.transitions import RewardMachineReplay as RewardMachineReplay
     from errands.worlds.imports import allow as allow
@@ -80,7 +83,7 @@ _HOMES = {
     "errands.tables": ["Evaluation"],
     "errands.tasks": ["Task", "load"],
     "errands.tasks.ltlf": ["from_ltlf"],
-    "errands.tasks.phrases": ["any_order", "avoid", "either", "repeat", "sequence"],
+    "errands.tasks.phrases": ["any_order", "at_most", "avoid", "budget", "either", "repeat", "sequence", "within"],
     "errands.tasks.product": ["product"],
     "errands.tasks.transitions": ["RewardMachineReplay"],
     "errands.worlds.imports": ["allow"],

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache, reduce
+from numbers import Real
 from operator import and_, or_
+from typing import Any
 
-from errands.errors import SpecError
+from errands.errors import SpecError, TaskError
 
 MAX_DEPTH = 64
 MAX_FEATURES = 20
@@ -295,6 +298,26 @@ RESERVED = frozenset({"not", "and", "or", "true", "false"})
 def is_name(text: str) -> bool:
     """Whether a text can be the name of a feature: letters, digits and underscores, and no reserved word."""
     return re.fullmatch(r"[^\W\d]\w*", text) is not None and text not in RESERVED
+
+
+_READING = re.compile(r"(\w+)(=|-)(-?\d+)")
+
+
+@lru_cache(maxsize=65_536)
+def reading(word: str) -> tuple[str, str, int] | None:
+    """What a step says of a number beside its features: `fuel=4` that it is 4 now, `fuel-1` that it fell by 1; else None."""
+    told = _READING.fullmatch(word)
+    return None if told is None else (told[1], told[2], int(told[3]))
+
+
+def readings(numbers: Mapping[str, Any]) -> frozenset[str]:
+    """What a step with these numbers (`info["numbers"]`) says beside its features."""
+    if not isinstance(numbers, Mapping):
+        raise TaskError(f"the numbers of a step are {str(numbers)[:40]!r}; give a whole number by name, as in {{'fuel': 4}}")
+    for name, value in numbers.items():
+        if not isinstance(value, Real) or not math.isfinite(value) or int(float(value)) != value:
+            raise TaskError(f"the number '{name}' is {str(value)[:40]}; gauges read whole numbers, so round it where it is told")
+    return frozenset(f"{name}={int(float(value))}" for name, value in numbers.items())
 
 
 def fresh_names(names: Iterable[str], taken: Iterable[str]) -> dict[str, str]:

@@ -91,7 +91,7 @@ def test_a_feature_is_a_phrase_and_text_nests_as_python_does() -> None:
         ("seqence(a)", "did you mean 'sequence'"),
         ("any_order(avoid(x, a), c)", "avoid\\(x, a\\) cannot be an item of any_order"),
         ("any_order(sequence(a, b), c, after=s)", "before= and after= stand beside single features"),
-        ("any_order(any_order(a, after=s), c)", "cannot be an item of any_order; put avoid, before and after around"),
+        ("any_order(any_order(a, after=s), c)", "cannot be an item of any_order; put avoid, within, budget, at_most, before and"),
         ("any_order(a, b, choose=3)", "choose=3 is more than the 2 items"),
         ("any_order(a, b, choose=0)", "choose=0 is out of range"),
         ("any_order(a, b, choose=c)", "column 24: found 'c' where a whole number was wanted"),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations, product
@@ -26,6 +26,7 @@ from errands.features import (
     table_words,
     truth_table,
 )
+from errands.machines.gauges import Forced
 from errands.machines.numeric import Label, NumericRM, Transition
 from errands.machines.rules import Rules
 from errands.machines.stepping import State, Stepper, Values
@@ -56,6 +57,17 @@ class Sizes:
     policies: int
 
 
+class Reading(NamedTuple):
+    """What the guards of a numeric state are read with."""
+
+    u: int
+    values: Values
+    told: Forced
+    """What gauges do."""
+    when: Guard
+    """What they count."""
+
+
 # A node is (numeric state, how many subtasks of each variable are still to be done). Which ones does not matter while
 # subtasks are interchangeable: one node stands for binomially many agenda states, all at the same depth.
 class Quotient:
@@ -68,20 +80,29 @@ class Quotient:
         self.total: Counts = tuple(
             len(names) - slack for (_, names), slack in zip(machine.numeric, self.slack, strict=True)
         )
-        self._targets: dict[tuple[int, Word, tuple[bool, ...]], list[int]] = {}
+        self._targets: dict[tuple[Hashable, ...], list[int]] = {}
         self._labelled: dict[State, tuple[int, tuple[str, ...]]] = {}
         start: Node = (self.stepper.start[0], self.total)
         self.nodes: dict[Node, int] = {start: 0}
         """Every node that can be reached, with its depth: that of all agenda states which it stands for."""
-        queue = deque([start])
-        while queue:
+        self.reached: dict[Node, list[tuple[int, int]]] = {start: [(0, 1)]}
+        """The levels of the gauges that each can be at, by depth; all of them together are in `levels`."""
+        self.levels: dict[Node, int] = {start: 1}
+        layer, depth = {start: 1}, 0
+        while layer:
             if len(self.nodes) > MAX_COUNTS:
                 raise SpecError(f"the numeric features have more than {MAX_COUNTS:,} joint values; use fewer at a time")
-            node = queue.popleft()
-            for _, target in self.ways(node):
-                if target not in self.nodes:
-                    self.nodes[target] = self.nodes[node] + 1
-                    queue.append(target)
+            following: dict[Node, int] = defaultdict(int)
+            depth += 1
+            for node, levels in layer.items():
+                for _, target, to in self.ways(node, levels):
+                    if fresh := to & ~self.levels.get(target, 0):
+                        following[target] |= fresh
+            for target, fresh in following.items():
+                self.nodes.setdefault(target, depth)
+                self.reached.setdefault(target, []).append((depth, fresh))
+                self.levels[target] = self.levels.get(target, 0) | fresh
+            layer = following
 
     def values(self, u: int, counts: Counts, completed: Word = ()) -> Values:
         """The values of the features that u mentions, given the counts after the step and the variables completed."""
@@ -116,37 +137,44 @@ class Quotient:
         """Whether counts can fall by more than one in a step."""
         return len(self.stepper.machine.rules.choices) > sum(slack > 0 for slack in self.slack)
 
-    def ways(self, node: Node) -> Iterator[tuple[Word, Node]]:
-        """Every next node with the variables completed, in declared order."""
+    def ways(self, node: Node, levels: int = 1) -> Iterator[tuple[Word, Node, int]]:
+        """Every next node with the variables completed, in declared order, and the levels of the gauges that it can be at."""
         u, _ = node
         if self.stepper.status[u] != RUNNING:
             return
-        for completed, after in self.situations(node):
+        for (completed, after), (to, told, when) in product(self.situations(node), self.stepper.levels.ways(levels)):
             # Targets depend on which counts are 0, not on the others: few questions, asked for every node.
-            key = (u, completed, tuple(map(bool, after)))
+            key = (u, completed, tuple(map(bool, after)), told, when)
             if key not in self._targets:
-                options = self.stepper.options(u, self.values(u, after, completed))
-                self._targets[key] = [self.stepper.index[chosen.target] if chosen else u for chosen, _ in options]
+                options = self.stepper.options(u, self.values(u, after, completed), told, when)
+                self._targets[key] = [self.stepper.lands(u, chosen, 0) for chosen, _ in options]
             for target in self._targets[key]:
                 failed = self.stepper.status[target] == FAILURE
-                yield completed, (target, tuple(0 for _ in after) if failed else after)
+                yield completed, (target, tuple(0 for _ in after) if failed else after), 1 if failed else to
 
-    def readings(self) -> Iterator[tuple[int, Values]]:
-        """The values with which the guards of each numeric state can be read, each once."""
-        met: set[tuple[int, Values]] = set()
+    def readings(self) -> Iterator[Reading]:
+        """What the guards of each numeric state can be read with, each once: arguments of `Stepper.options`."""
+        met: set[Reading] = set()
         for node in self.nodes:
             u = node[0]
             situations = self.situations(node) if self.stepper.status[u] == RUNNING else ()
-            for reading in {(u, self.values(u, after, completed)): None for completed, after in situations}:
+            for (completed, after), (_, told, when) in product(situations, self.stepper.levels.ways(self.levels[node])):
+                reading = Reading(u, self.values(u, after, completed), told, when)
                 if reading not in met:
                     met.add(reading)
                     yield reading
+
+    def places(self) -> Iterator[tuple[int, Counts, int]]:
+        """The nodes by which gauges are at their bounds: a numeric state, the counts, how many levels they stand for."""
+        for (u, counts), levels in self.levels.items():
+            for here, _ in self.stepper.levels.standing(levels):
+                yield u + (here.bit_length() - 1) * self.stepper.base, counts, here.bit_count()
 
     def label(self, state: State, *objectives: str) -> Label:
         """The label of an agenda state, or of a coupled one when one objective is given; no machine is built."""
         # An agenda state has as many labels as objectives, which share all but the last part.
         if state not in self._labelled:
-            self._labelled[state] = (self._depth(state), self.stepper.named(state[1]))
+            self._labelled[state] = (self._depth(state), self.stepper.remaining(state))
         return Label(*self._labelled[state], objectives or self.stepper.label_objectives(state))
 
     def _depth(self, state: State) -> int:
@@ -156,7 +184,8 @@ class Quotient:
             left = ((mask & bits).bit_count() for bits in self.stepper.variable_bits)
             # A choice is closed when only `slack` subtasks are left, and these go as well: 0 to do is the bound.
             counts = tuple(max(0, k - slack) for k, slack in zip(left, self.slack, strict=True))
-            depth = self.nodes[(u, counts)]
+            level, base = divmod(u, self.stepper.base)
+            depth = next(depth for depth, levels in self.reached[base, counts] if levels >> level & 1)
         return depth
 
     @cached_property
@@ -165,7 +194,8 @@ class Quotient:
         from errands.machines.unfolding import unfold_agenda
 
         machine = self.stepper.machine
-        if not machine.rules.apart and not self.leaps:
+        counts = {atom.name for gauge in machine.gauges if gauge.each is not None for atom in atoms(gauge.each)}
+        if not machine.rules.apart and not self.leaps and not counts & set(machine.counted):
             return {}
         try:
             agenda = unfold_agenda(machine, MAX_WALKED)
@@ -177,7 +207,7 @@ class Quotient:
     def objectives(self) -> tuple[str, ...]:
         """U': all subtasks, then the Boolean objectives in the order in which they come up."""
         names = dict.fromkeys(self.stepper.machine.subtasks)
-        for u, counts in self.nodes:
+        for u, counts, _ in self.places():
             if self.stepper.status[u] == RUNNING:
                 names.update(dict.fromkeys(self.stepper.boolean_objectives(u, self.values(u, counts))))
         return tuple(names)
@@ -209,12 +239,12 @@ def predicted(machine: NumericRM) -> Sizes | None:
     if counted is None:
         return None
     agenda = coupled = 0
-    for u, counts in quotient.nodes:
+    for u, counts, levels in quotient.places():
         if stepper.status[u] != RUNNING:
-            ends = 1 if stepper.status[u] == FAILURE else prod(c.masks[k] for c, k in zip(counted, counts, strict=True))
+            ends = 1 if stepper.status[u] == FAILURE else levels * prod(c.masks[k] for c, k in zip(counted, counts, strict=True))
             agenda, coupled = agenda + ends, coupled + ends
             continue
-        ways = prod(c.masks[k] for c, k in zip(counted, counts, strict=True))
+        ways = levels * prod(c.masks[k] for c, k in zip(counted, counts, strict=True))
         boolean = len(stepper.boolean_objectives(u, quotient.values(u, counts)))
         open_ = sum(
             c.open[k] * (ways // c.masks[k])
@@ -234,7 +264,7 @@ def reachable_pairs(machine: NumericRM) -> int | None:
     """
     quotient = Quotient(machine)
     running = [node for node in quotient.nodes if quotient.stepper.status[node[0]] == RUNNING]
-    if not quotient.stepper.symmetric or len(running) ** 2 > MAX_COUNTS:
+    if not quotient.stepper.symmetric or machine.gauges or len(running) ** 2 > MAX_COUNTS:
         return None
 
     def ways(larger: Counts, smaller: Counts) -> int:
@@ -244,7 +274,7 @@ def reachable_pairs(machine: NumericRM) -> int | None:
     for node in running:
         seen, stack = {node}, [node]
         while stack:
-            for _, target in quotient.ways(stack.pop()):
+            for _, target, _ in quotient.ways(stack.pop()):
                 if target not in seen and quotient.stepper.status[target[0]] == RUNNING:
                     seen.add(target)
                     stack.append(target)
@@ -360,13 +390,15 @@ def _orders(quotient: Quotient, counted: list[Counted]) -> int:
     """The number of (numeric state, completion order) pairs, letters being variables."""
     failures = {node for node in quotient.nodes if quotient.stepper.status[node[0]] == FAILURE}
 
-    def ways(node: Node) -> list[tuple[Word, Node]]:
-        return [(word, target) for word, target in quotient.ways(node) if target not in failures]
+    def ways(node: Node, levels: int) -> list[tuple[Word, Node, int]]:
+        return [way for way in quotient.ways(node, levels) if way[1] not in failures]
 
     total = len(failures)
     for nodes, words in completion_words(next(iter(quotient.nodes)), ways):
         # All of them have the same counts, as they were reached by the same word.
-        total += words * len(nodes) * prod(c.orders[k] for c, k in zip(counted, nodes[0][1], strict=True))
+        counts = next(iter(nodes))[1]
+        orders = prod(c.orders[k] for c, k in zip(counted, counts, strict=True))
+        total += words * sum(levels.bit_count() for levels in nodes.values()) * orders
     return total
 
 
@@ -379,43 +411,49 @@ def _size_by_walking(machine: NumericRM) -> Sizes:
 
     agenda = unfold_agenda(machine, MAX_WALKED)
     stepper = agenda.stepper
-    ways: dict[State, list[tuple[Word, State]]] = {}
+    ways: dict[State, list[tuple[Word, State, int]]] = {}
     for state in agenda.states:
         moves = ((stepper.order.bits_in(m.completed), m.target) for m in stepper.moves(state))
-        ways[state] = [(w, t) for w, t in dict.fromkeys(moves) if stepper.status[t[0]] != FAILURE]
+        ways[state] = [(w, t, 1) for w, t in dict.fromkeys(moves) if stepper.status[t[0]] != FAILURE]
     boolean = sum(stepper.status[u] == FAILURE for u, _ in agenda.states)
-    boolean += sum(words * len(states) for states, words in completion_words(stepper.start, ways.__getitem__))
+    boolean += sum(words * len(states) for states, words in completion_words(stepper.start, lambda state, _: ways[state]))
     coupled = sum(max(1, len(stepper.alternatives(state))) for state in agenda.states)
     return Sizes(boolean, len(agenda), coupled, len(objectives(machine)))
 
 
-def completion_words(start: Place, ways: Callable[[Place], Sequence[tuple[Word, Place]]]) -> Iterator[tuple[list[Place], int]]:
-    """The places that a word of completions can lead to, with the number of words that lead to just these.
+def completion_words(
+    start: Place, ways: Callable[[Place, int], Iterable[tuple[Word, Place, int]]]
+) -> Iterator[tuple[dict[Place, int], int]]:
+    """The places that a word of completions can lead to, each a set of levels, with the number of words that lead to just these.
 
     A subset construction, one layer for each length of word. A step that completes several subtasks spells several
     letters: its target waits with the letters still to come, and is there once none are left.
     """
 
-    def closure(members: set[tuple[Place, Word]]) -> frozenset[tuple[Place, Word]]:
-        stack = [place for place, rest in members if not rest]
-        while stack:
-            for word, target in ways(stack.pop()):
-                if not word and (target, ()) not in members:
-                    members.add((target, ()))
-                    stack.append(target)
-        return frozenset(members)
 
-    layer = {closure({(start, ())}): 1}
+    def closure(members: dict[tuple[Place, Word], int]) -> frozenset[tuple[tuple[Place, Word], int]]:
+        stack = [(place, levels) for (place, rest), levels in members.items() if not rest]
+        while stack:
+            for word, target, reached in ways(*stack.pop()):
+                if not word and (fresh := reached & ~members.get((target, ()), 0)):
+                    members[target, ()] = members.get((target, ()), 0) | fresh
+                    stack.append((target, fresh))
+        return frozenset(members.items())
+
+    layer = {closure({(start, ()): 1}): 1}
     while layer:
-        following: dict[frozenset[tuple[Place, Word]], int] = {}
+        following: dict[frozenset[tuple[tuple[Place, Word], int]], int] = {}
         for members, words in layer.items():
-            here = [place for place, rest in members if not rest]
+            here = {place: levels for (place, rest), levels in members if not rest}
             if here:
                 yield here, words
-            ahead = [(rest, place) for place, rest in members if rest]
-            ahead += [(word, target) for place in here for word, target in ways(place) if word]
-            for letter in {word[0] for word, _ in ahead}:
-                key = closure({(target, word[1:]) for word, target in ahead if word[0] == letter})
+            ahead = [(rest, place, levels) for (place, rest), levels in members if rest]
+            ahead += [way for place, levels in here.items() for way in ways(place, levels) if way[0]]
+            by_letter: dict[int, dict[tuple[Place, Word], int]] = defaultdict(lambda: defaultdict(int))
+            for word, target, levels in ahead:
+                by_letter[word[0]][target, word[1:]] |= levels
+            for reached in by_letter.values():
+                key = closure(reached)
                 following[key] = following.get(key, 0) + words
         layer = following
 
@@ -447,8 +485,8 @@ def overlaps(machine: NumericRM) -> Iterator[Overlap]:
     stepper = quotient.stepper
     reported: set[tuple[int, int]] = set()
     work = 0
-    for u, values in quotient.readings():
-        for (t1, g1), (t2, g2) in combinations([(t, g) for t, g in stepper.options(u, values) if t], 2):
+    for reading in quotient.readings():
+        for (t1, g1), (t2, g2) in combinations([(t, g) for t, g in stepper.options(*reading) if t], 2):
             if (id(t1), id(t2)) in reported or apart(g1, g2):
                 continue
             work += table_words(g1) + table_words(g2)
@@ -456,8 +494,9 @@ def overlaps(machine: NumericRM) -> Iterator[Overlap]:
                 raise SpecError("the guards out of one state are too many and too long to be compared; split the state")
             if (witness := together(g1, g2)) is not None:
                 reported.add((id(t1), id(t2)))
-                changes = zip(stepper.mentioned[u], values, strict=True)
-                yield Overlap(t1, t2, (*sorted(witness), *(stepper.variables[m] + c.value for m, c in changes)))
+                changes = zip(stepper.mentioned[reading.u], reading.values, strict=True)
+                told = (name for name, true in reading.told if true)
+                yield Overlap(t1, t2, (*sorted(witness), *(stepper.variables[m] + c.value for m, c in changes), *told))
 
 
 def conflicts(machine: NumericRM) -> Iterator[str]:

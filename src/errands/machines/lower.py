@@ -9,7 +9,7 @@ from typing import overload
 import numpy as np
 
 from errands.errors import TaskError
-from errands.features import Change, holds
+from errands.features import Change
 from errands.machines.counting import objectives
 from errands.machines.numeric import NumericRM, Transition
 from errands.machines.stepping import OrderMasks, Stepper, Values
@@ -126,11 +126,8 @@ def read_entry(
     stepper: Stepper, u: int, label: Set[str], values: Values, signals: Sequence[str]
 ) -> tuple[int, float, int, Transition | None]:
     """What an entry says about a label: next numeric state, reward or factor, signal or -1, the transition taken."""
-    changes = stepper.changes(u, values)
-    for t in stepper.leaving[u]:
-        if holds(t.guard, label, changes):
-            return stepper.index[t.target], *t.reward.lowered(signals, stepper.machine.compounds), t
-    return u, 0.0, -1, None
+    target, t = stepper.follow(u, label, values)
+    return target, *(t.reward.lowered(signals, stepper.machine.compounds) if t else (0.0, -1)), t
 
 
 def entries(table: AgendaTable, u: int, mask: Masks, label: int) -> tuple[Ints, Masks, Masks]:

@@ -23,12 +23,14 @@ from errands.features import (
     said_plainly,
     table_words,
 )
+from errands.machines.gauges import Gauge, gauge_faults, read_gauge
 from errands.machines.rewards import NOTHING, Reward, parse_reward
 from errands.machines.rules import NO_RULES, Rules, read_rules, rule_faults
 
 MAX_SUBTASKS = 4_096
 MAX_TRANSITIONS = 2_000
 Trace = Sequence[Set[str]]
+Counted = tuple[tuple[str, tuple[str, ...]], ...]
 Signals = Sequence[Mapping[str, float]]
 """The feature sets of the steps, and the numbers that the world reports in them."""
 
@@ -132,7 +134,7 @@ class NumericRM(Displayed):
     initial: str
     success: tuple[str, ...]
     failure: tuple[str, ...]
-    numeric: tuple[tuple[str, tuple[str, ...]], ...]
+    numeric: Counted
     """Each numeric feature with the subtasks that it counts, in declared order."""
     transitions: tuple[Transition, ...]
     rules: Rules = NO_RULES
@@ -142,6 +144,8 @@ class NumericRM(Displayed):
     completed there where one of them holds with b↓ and not with b!, for some values of all else."""
     phrase: object = field(default=None, compare=False, repr=False)
     """The words that it was said in (tasks.phrases.Expression); None for a machine of transitions."""
+    gauges: tuple[Gauge, ...] = ()
+    """The other numeric features: values that the world reports, or steps that are counted."""
 
     def __post_init__(self) -> None:
         problems = list(_faults(self))
@@ -161,7 +165,7 @@ class NumericRM(Displayed):
         success: Iterable[str],
         transitions: Iterable[str],
         failure: Iterable[str] = (),
-        numeric: Mapping[str, Iterable[str]] | None = None,
+        numeric: Mapping[str, Iterable[str] | Mapping[str, object]] | None = None,
         before: Iterable[Sequence[str]] = (),
         apart: Iterable[Sequence[str]] = (),
         choose: Iterable[tuple[int, Sequence[Sequence[str]]]] = (),
@@ -170,16 +174,18 @@ class NumericRM(Displayed):
     ) -> NumericRM:
         """A machine from transitions written as text, with rules between the subtasks by their names (machines.rules).
 
+        A numeric feature is a list of subtasks, or a gauge: `{"from": 12, "to": 0}`, with `each` what it counts.
+
         >>> lines = ["u0 -> u0 : b↓ ; 0", "u0 -> u1 : b⤓ ; 1"]
         >>> machine = NumericRM.of("u0", ["u1"], lines, numeric={"b": ["p", "d"]}, before=[["p", "d"]])
         >>> machine.run([{"d"}, {"p"}, {"d"}]).rewards
         (0.0, 0.0, 1.0)
         """
-        counted = tuple((name, tuple(subtasks)) for name, subtasks in (numeric or {}).items())
+        counted, gauges = _numeric_of(numeric or {})
         lines = tuple(parse_transition(line) for line in transitions)
         rules = read_rules([n for _, subtasks in counted for n in subtasks], before, apart, choose, capacity)
         said = {state: frozenset(names) for state, names in (completing or {}).items()}
-        return NumericRM(initial, tuple(success), tuple(failure), counted, lines, rules, said)
+        return NumericRM(initial, tuple(success), tuple(failure), counted, lines, rules, said, gauges=gauges)
 
     @cached_property
     def states(self) -> tuple[str, ...]:
@@ -203,8 +209,19 @@ class NumericRM(Displayed):
     @cached_property
     def features(self) -> tuple[str, ...]:
         """Every Boolean feature that the machine looks at: subtasks first, then those in guards."""
-        mentioned = (a.name for t in self.transitions for a in atoms(t.guard) if isinstance(a, Boolean))
+        guards = (*(t.guard for t in self.transitions), *(g.each for g in self.gauges if g.each is not None))
+        mentioned = (a.name for guard in guards for a in atoms(guard) if isinstance(a, Boolean))
         return tuple(dict.fromkeys((*self.counted, *mentioned)))
+
+    @property
+    def declared(self) -> dict[str, object]:
+        """The numeric features as a task file declares them."""
+        return {name: list(names) for name, names in self.numeric} | {g.name: g.settings() for g in self.gauges}
+
+    @cached_property
+    def read(self) -> tuple[str, ...]:
+        """The gauges whose values the world has to report."""
+        return tuple(gauge.name for gauge in self.gauges if gauge.each is None)
 
     @cached_property
     def signals(self) -> tuple[str, ...]:
@@ -226,7 +243,8 @@ class NumericRM(Displayed):
 
     def _meant(self, state: str) -> frozenset[str]:
         """The numeric features that the guards of a state complete, whatever words they use."""
-        return frozenset(name for t in self.leaving[state] for name in decreasing(t.guard))
+        own = {name for name, _ in self.numeric}
+        return frozenset(name for t in self.leaving[state] for name in decreasing(t.guard) if name in own)
 
     @cached_property
     def restated(self) -> dict[str, tuple[str, ...]]:
@@ -254,6 +272,7 @@ class _Remaining:
     def __init__(self, machine: NumericRM) -> None:
         self.names, self.rules = machine.counted, machine.rules
         self.left = set(range(len(self.names)))
+        self.gauges = {gauge: gauge.start for gauge in machine.gauges}
         self.ended: set[int] = set()
         """The pairs of `rules.apart` whose visit has ended."""
         low = 0
@@ -290,7 +309,7 @@ class _Remaining:
         for group in self.rules.choices:
             if sum(not self.left.intersection(part) for part in group.parts) >= group.number:
                 self.left -= group.members
-        return {
+        return self._gauged(true) | {
             variable: Change.REACHED
             if not self.left.intersection(own)
             else Change.DECREASED
@@ -298,6 +317,22 @@ class _Remaining:
             else Change.UNCHANGED
             for variable, own in self.own.items()
         }
+
+    def _gauged(self, true: Set[str]) -> dict[str, Change]:
+        """Let the gauges fall; how they read then."""
+        before, changes = dict(self.gauges), {}
+        for gauge, value in before.items():
+            self.gauges[gauge] = now = max(gauge.bound, value - gauge.fall(value, true))
+            same = Change.UNCHANGED if now == value else Change.DECREASED
+            changes[gauge.name] = Change.REACHED if now == gauge.bound else same
+        return changes
+
+
+def _numeric_of(given: Mapping[str, Iterable[str] | Mapping[str, object]]) -> tuple[Counted, tuple[Gauge, ...]]:
+    """Numeric features as they are written: those that count subtasks, and gauges."""
+    gauges = {name: spec for name, spec in given.items() if isinstance(spec, Mapping)}
+    counted = tuple((name, tuple(spec)) for name, spec in given.items() if name not in gauges)
+    return counted, tuple(read_gauge(name, spec) for name, spec in gauges.items())
 
 
 def _faults(machine: NumericRM) -> Iterable[str]:
@@ -317,10 +352,11 @@ def _faults(machine: NumericRM) -> Iterable[str]:
         if not is_name(name):
             yield f"'{name[:40]}' cannot be a name; use letters, digits and underscores, and no reserved word"
     yield from _numeric_faults(machine)
+    yield from gauge_faults(machine.gauges, {*machine.features, *counted}, (t.guard for t in machine.transitions))
     yield from _transition_faults(machine)
     yield from _terminal_faults(machine)
     for atom in dict.fromkeys(a for t in machine.transitions for a in atoms(t.guard)):
-        if isinstance(atom, Numeric) and atom.name not in counted:
+        if isinstance(atom, Numeric) and atom.name not in {*counted, *(gauge.name for gauge in machine.gauges)}:
             yield f"'{atom}' stands in a guard, but numeric has no '{atom.name}'; list its subtasks under numeric"
 
 

@@ -9,13 +9,14 @@ from typing import NamedTuple
 
 from errands.errors import SpecError, TaskError
 from errands.features import (
-    FALSE,
     MAX_FEATURES,
+    TRUE,
     Boolean,
     Change,
     Guard,
     Numeric,
     atoms,
+    conjunction,
     disjunction,
     holds,
     negation,
@@ -23,11 +24,11 @@ from errands.features import (
     satisfying,
     substitute,
 )
+from errands.machines.gauges import Forced, Levels, bits_of
 from errands.machines.numeric import NumericRM, Outcome, Signals, Trace, Transition
 from errands.tables import FAILURE, RUNNING, SUCCESS
 
 State = tuple[int, int]
-Forced = tuple[tuple[str, bool], ...]
 Values = tuple[Change, ...]
 BUDGET = 5_000_000
 
@@ -112,7 +113,8 @@ class Stepper:
 
     Bit i of a mask is set while subtasks[i] remains: the subtasks of the first numeric feature lowest, in declared order
     (so that the lowest bit of a variable is the one that a step completes first), the ends of visits above all others.
-    A failure has the mask 0, so that it is one state whatever remained.
+    A failure has the mask 0, so that it is one state whatever remained. Where a machine has gauges, its numeric states
+    come once for each level of theirs, level by level: numeric state u is `machine.states[u % base]` at level `u // base`.
     """
 
     def __init__(self, machine: NumericRM) -> None:
@@ -120,8 +122,9 @@ class Stepper:
             raise SpecError(f"a {type(machine).__name__} is no numeric machine; give a NumericRM, which a task has as task.machine")
         self.machine = machine
         index = {name: i for i, name in enumerate(machine.states)}
-        self.index = index
-        self.status = tuple(
+        self.index, self.base, self.levels = index, len(index), Levels(machine.gauges)
+        self.plain = {t: self.levels.plain(t.guard) for t in machine.transitions} if machine.gauges else {}
+        self.status = self.levels.count * tuple(
             SUCCESS if s in machine.success else FAILURE if s in machine.failure else RUNNING for s in machine.states
         )
         self.variable_bits: list[int] = []
@@ -138,19 +141,24 @@ class Stepper:
         self.order = OrderMasks(machine)
         variables = [name for name, _ in machine.numeric]
         # A visit can end in any running state; a subtask only where the machine completes its feature.
-        self.leaving = tuple(machine.leaving[s] for s in machine.states)
-        self.active = tuple(
+        self.leaving = self.levels.count * tuple(machine.leaving[s] for s in machine.states)
+        self.active = self.levels.count * tuple(
             sum(self.variable_bits[v] for v, name in enumerate(variables) if name in machine.completing[s])
             | (self.order.ends if self.status[u] == RUNNING else 0)
             for u, s in enumerate(machine.states)
         )
         # Also those that are completed where no guard asks: what is completed can then be told from the values.
         counted = [_names(machine.leaving[s], Numeric) | machine.completing[s] for s in machine.states]
-        self.mentioned = tuple(tuple(v for v, name in enumerate(variables) if name in names) for names in counted)
+        self.mentioned = self.levels.count * tuple(
+            tuple(v for v, name in enumerate(variables) if name in names) for names in counted
+        )
         self.variables = variables
-        self.looked_at = tuple(self.about(_names(ts, Boolean)) for ts in self.leaving)
+        counts = {a.name for g in machine.gauges if g.each is not None for a in atoms(g.each)}
+        self.looked_at = self.levels.count * tuple(
+            self.about(_names(ts, Boolean) | counts) for ts in self.leaving[: self.base]
+        )
         self._shared = any(bits & (bits - 1) for bits in self.bits_of.values()) or bool(self.order.ends)
-        self._options: dict[tuple[int, Values, Forced], tuple[tuple[Transition | None, Guard], ...]] = {}
+        self._options: dict[tuple[int, Values, Forced, Guard], tuple[tuple[Transition | None, Guard], ...]] = {}
 
     @cached_property
     def symmetric(self) -> bool:
@@ -161,7 +169,7 @@ class Stepper:
         if self.machine.rules:
             return False
         open_ = [self.named(bits) for bits in set(self.active)]
-        return not any(self.looked_at) and all(len(set(group)) == len(group) for group in open_)
+        return not any(self.looked_at[: self.base]) and all(len(set(group)) == len(group) for group in open_)
 
     def bits(self, features: Set[str]) -> int:
         """The mask of the subtasks that hold when exactly these features are true."""
@@ -205,9 +213,24 @@ class Stepper:
         # Choices are closed before the values are read: a closed choice can bring a variable to its bound.
         completed = self._first(self.bits(true) & self.open(state))
         mask = self.order.settled(mask & ~completed)
-        changes = self.changes(u, self.values(u, mask, completed))
-        chosen = next((t for t in self.leaving[u] if holds(t.guard, true, changes)), None)
-        return Step(self._land(u, chosen, mask), chosen, completed)
+        target, chosen = self.follow(u, true, self.values(u, mask, completed))
+        return Step((target, 0 if self.status[target] == FAILURE else mask), chosen, completed)
+
+    def follow(self, u: int, true: Set[str], values: Values) -> tuple[int, Transition | None]:
+        """The numeric state after a step under these values, and the transition taken, if any."""
+        level, told = self.levels.read(u // self.base, true) if self.plain else (0, true)
+        changes = self.changes(u, values)
+        chosen = next((t for t in self.leaving[u] if holds(self.guard(t), told, changes)), None)
+        return self.lands(u, chosen, level), chosen
+
+    def guard(self, transition: Transition) -> Guard:
+        """The guard of a transition, what it says of gauges as features of the step."""
+        return self.plain[transition] if self.plain else transition.guard
+
+    def lands(self, u: int, chosen: Transition | None, level: int) -> int:
+        """The numeric state that a transition leads to at a level; None is staying in u. A failure has one for all levels."""
+        target = self.index[chosen.target] if chosen else u % self.base
+        return target if self.status[target] == FAILURE else level * self.base + target
 
     def _first(self, hit: int) -> int:
         """Of the subtasks that are true, the first in declared order of each variable."""
@@ -239,11 +262,20 @@ class Stepper:
         """What a transition that leads on stands for under the values of a step; None where it does not lead on."""
         if not self.leads_on(u, transition):
             return None
-        return objective_of(substitute(transition.guard, {}, self.changes(u, values)))
+        return objective_of(substitute(self.guard(transition), dict(self._standing(u)), self.changes(u, values)))
 
-    def _land(self, u: int, chosen: Transition | None, mask: int) -> State:
-        target = self.index[chosen.target] if chosen else u
-        return (target, 0 if self.status[target] == FAILURE else mask)
+    def _standing(self, u: int) -> Forced:
+        """What is known of the gauges in u, whatever the step."""
+        return next(self.levels.standing(1 << u // self.base))[1]
+
+    def name(self, u: int) -> str:
+        """The machine's state behind a numeric one."""
+        return self.machine.states[u % self.base]
+
+    def remaining(self, state: State) -> tuple[str, ...]:
+        """The names of the subtasks that remain, then the values of the gauges, as labels show them."""
+        u, mask = state
+        return self.named(mask) + (() if self.status[u] == FAILURE else self.levels.words(u // self.base))
 
     def run(self, trace: Trace, signals: Signals | None = None) -> Outcome:
         """What the machine pays for a trace."""
@@ -255,20 +287,29 @@ class Stepper:
                 return Outcome(tuple(rewards), True, self.status[state[0]] == SUCCESS)
         return Outcome(tuple(rewards), False, False)
 
-    def options(self, u: int, values: Values, forced: Forced = ()) -> tuple[tuple[Transition | None, Guard], ...]:
+    def options(
+        self, u: int, values: Values, forced: Forced = (), when: Guard = TRUE
+    ) -> tuple[tuple[Transition | None, Guard], ...]:
         """The transitions of u that can fire under these values, with what is left of their guards; None is staying."""
-        key = (u, values, forced)
+        key = (u % self.base, values, forced, when)
         if key not in self._options:
-            changes = self.changes(u, values)
-            left = [(t, substitute(t.guard, dict(forced), changes)) for t in self.leaving[u]]
+            changes, known = self.changes(u, values), dict(forced)
+            only = substitute(when, known, {})
+            left = [(t, conjunction([only, substitute(self.guard(t), known, changes)])) for t in self.leaving[u]]
             able: list[tuple[Transition | None, Guard]] = [(t, g) for t, g in left if satisfying(g) is not None]
-            stay = negation(disjunction([g for _, g in able])) if able else negation(FALSE)
+            stay = conjunction([only, negation(disjunction([g for _, g in able]))])
             names = {a.name for a in atoms(stay)}
             # Too many features for a truth table: staying is then taken to be possible.
             if len(names) > MAX_FEATURES or satisfying(stay) is not None:
                 able.append((None, stay))
             self._options[key] = tuple(able)
         return self._options[key]
+
+    def ways(self, u: int, values: Values, forced: Forced = ()) -> Iterator[tuple[Transition | None, Guard, int]]:
+        """The same with the numeric states that they lead to: one for each level that the gauges can be at then."""
+        for levels, told, when in self.levels.ways(1 << u // self.base):
+            for chosen, guard in self.options(u, values, forced + told, when):
+                yield from ((chosen, guard, v) for v in dict.fromkeys(self.lands(u, chosen, k) for k in bits_of(levels)))
 
     def _forced(self, u: int, mask: int, completed: int) -> Forced | None:
         """What a completion says about the features looked at; None where it contradicts itself.
@@ -312,10 +353,10 @@ class Stepper:
             if (forced := self._forced(u, mask, completed)) is None:
                 continue
             left = self.order.settled(mask & ~completed)
-            for chosen, guard in self.options(u, self.values(u, left, completed), forced):
-                # Without either the state stays as it is, which is no move.
-                if chosen or completed:
-                    yield Move(completed, chosen, guard, self._land(u, chosen, left))
+            for chosen, guard, target in self.ways(u, self.values(u, left, completed), forced):
+                # Without any of these the state stays as it is, which is no move.
+                if chosen or completed or target != u:
+                    yield Move(completed, chosen, guard, (target, 0 if self.status[target] == FAILURE else left))
 
     def alternatives(self, state: State) -> tuple[str, ...]:
         """The objectives open at once in a state: its remaining subtasks, then the Boolean ones that lead on."""
@@ -329,18 +370,19 @@ class Stepper:
         u, mask = state
         if (open_ := self.alternatives(state)) or self.status[u] != RUNNING:
             return open_
-        doom = (objective_of(g) for t, g in self.options(u, self.values(u, mask)) if t and self.index[t.target] != u)
+        options = self.options(u, self.values(u, mask), self._standing(u))
+        doom = (objective_of(g) for t, g in options if t and self.index[t.target] != u % self.base)
         return tuple(dict.fromkeys(doom))
 
     def boolean_objectives(self, u: int, values: Values) -> tuple[str, ...]:
         """The Boolean objectives that lead on from u under these values: what must become true, each once."""
-        options = self.options(u, values)
+        options = self.options(u, values, self._standing(u))
         return tuple(dict.fromkeys(objective_of(g) for t, g in options if t and self.leads_on(u, t)))
 
     def leads_on(self, u: int, transition: Transition) -> bool:
         """Whether a transition leaves u for something other than a failure."""
         target = self.index[transition.target]
-        return target != u and self.status[target] != FAILURE
+        return target != u % self.base and self.status[target] != FAILURE
 
 
 def _names(transitions: Iterable[Transition], kind: type[Boolean | Numeric]) -> set[str]:

@@ -140,8 +140,8 @@ class AgendaRM(Displayed):
         )
 
     def remaining(self, state: State) -> tuple[str, ...]:
-        """The names of the subtasks that remain in a state."""
-        return self.stepper.named(state[1])
+        """The names of the subtasks that remain in a state, and the values of the gauges."""
+        return self.stepper.remaining(state)
 
     def run(self, trace: Trace, signals: Signals | None = None) -> Outcome:
         """What the machine pays for a trace."""
@@ -183,7 +183,7 @@ def _targets(stepper: Stepper, state: State) -> list[State]:
     """The states one move away; equal moves of interchangeable subtasks are looked up once."""
     u, mask = state
     groups = [left for bits in stepper.variable_bits if (left := mask & bits & stepper.active[u])]
-    if not stepper.symmetric or len(groups) > 1:  # rules, too, tell subtasks apart
+    if not stepper.symmetric or len(groups) > 1 or stepper.plain:  # rules, too, tell subtasks apart
         return [move.target for move in stepper.moves(state)]
     targets: list[State] = []
     if stepper.status[u]:

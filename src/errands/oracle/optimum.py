@@ -400,8 +400,8 @@ def count_orders(product: Product) -> int | None:
         return 0
 
     @cache
-    def ways(here: int) -> list[tuple[Word, int]]:
-        return [] if here == DONE else list(optimal_steps(product, togo, here))
+    def ways(here: int, _: int) -> list[tuple[Word, int, int]]:
+        return [] if here == DONE else [(word, there, 1) for word, there in optimal_steps(product, togo, here)]
 
     return sum(orders for places, orders in completion_words(origin, ways) if DONE in places)
 

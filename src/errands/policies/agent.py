@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from errands.errors import ConfigError, TaskError, shown_briefly
+from errands.features import readings
 from errands.machines.numeric import NumericRM
 from errands.machines.stepping import State, Stepper
 from errands.tables import RUNNING, SUCCESS, RandomGenerator
@@ -148,7 +149,7 @@ class Follower:
 
     def _follow(self, observation: Any, info: Info, features: Any, signals: Any) -> None:
         """One step of the machine."""
-        true, signals = _features(features), _signals(signals)
+        true, signals = _features(features) | readings(info.get("numbers", {})), _signals(signals)
         if self.done:
             raise TaskError("the task has ended; reset the agent for another episode")
         # A thing that vanishes when its subtask is done is hidden from the machine, even if the environment reports it.

@@ -185,7 +185,7 @@ def _machine(task: Task) -> dict[str, Any]:
     machine = task.machine
     return {
         "initial": machine.initial, "success": list(machine.success), "failure": list(machine.failure),
-        "numeric": {name: list(subtasks) for name, subtasks in machine.numeric},
+        "numeric": machine.declared,
         "transitions": [str(t) for t in machine.transitions], "completing": machine.restated, "vanishing": list(task.vanishing),
         **write_rules(machine.counted, machine.rules),
     }  # fmt: skip

@@ -186,7 +186,10 @@ def _machine(about: About) -> tuple[NumericRM, tuple[str, ...]]:
         fields[key] = [(_int(g["number"], key, 0), [_names(part) for part in g["of"]]) for g in fields.get(key, [])]
     pairs = {key: [_names(pair) for pair in fields.get(key, [])] for key in ("before", "apart")}
     names = {key: _names(fields[key]) for key in ("success", "failure", "transitions")}
-    tables = {key: {_str(name): _names(some) for name, some in fields[key].items()} for key in ("numeric", "completing")}
+    tables = {
+        key: {_str(name): some if isinstance(some, dict) else _names(some) for name, some in fields[key].items()}
+        for key in ("numeric", "completing")
+    }
     return NumericRM.of(**{**fields, **pairs, **names, **tables, "initial": _str(fields["initial"])}), vanishing
 
 
@@ -325,9 +328,10 @@ def _states(about: About, machine: NumericRM, count: int) -> MachineStates:
     ordered, full = about["ordered"], (1 << len(machine.subtasks)) - 1
     _require(isinstance(ordered, bool) and len(about["states"]) == count, "machine states and rows differ")
     index: dict[tuple[int, Any], int] = {}
+    numeric = len(Stepper(machine).status)
     for u, x in about["states"]:
         done: Any = tuple(_int(i, "a subtask", 0, full.bit_length() - 1) for i in x) if ordered else _int(x, "a mask", 0, full)
-        index[_int(u, "a machine state", 0, len(machine.states) - 1), done] = len(index)
+        index[_int(u, "a machine state", 0, numeric - 1), done] = len(index)
     _require(len(index) == count, "a machine state comes twice")
     return MachineStates(index, _int(about["full"], "a mask", 0, full), ordered)
 
@@ -365,14 +369,14 @@ def _read_options(about: About, arrays: Mapping[str, Array], machine: NumericRM,
 def _read_objectives(about: About, arrays: Mapping[str, Array], machine: NumericRM, interface: _Interface) -> ObjectivePolicy:
     names = _names(about["objectives"])
     actions = _table(arrays, "actions", (interface.states, len(names)), interface.choices)
-    numeric = _table(arrays, "numeric", (-1,), len(machine.states))
+    stepper = Stepper(machine)
+    numeric = _table(arrays, "numeric", (-1,), len(stepper.status))
     objective = _table(arrays, "objective", numeric.shape, len(names))
     steps, mask, words = arrays["steps"], arrays["mask"], -(-len(machine.subtasks) // 64)
     _require(steps.dtype.kind == "f" and steps.shape == numeric.shape and not np.isnan(steps).any(), "steps to go are no numbers")
     _require(mask.dtype.kind == "u" and mask.shape == (len(numeric), words), "'mask' has another shape")
     masks = [sum(word << 64 * k for k, word in enumerate(row)) for row in mask.tolist()]
     keys = zip(numeric.tolist(), masks, (names[k] for k in objective.tolist()), strict=True)
-    stepper = Stepper(machine)
     _require(set(machine.subtasks) <= set(names), "a subtask has no policy")
     return ObjectivePolicy(actions, names, dict(zip(keys, steps.tolist(), strict=True)), stepper)
 

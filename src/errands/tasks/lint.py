@@ -98,7 +98,7 @@ def _never_holding(machine: NumericRM) -> Iterator[str]:
     """
     quotient = Quotient(machine)
     stepper = quotient.stepper
-    able = {id(t) for u, values in quotient.readings() for t, _ in stepper.options(u, values) if t}
+    able = {id(t) for reading in quotient.readings() for t, _ in stepper.options(*reading) if t}
     reached = {machine.states[u] for u, _ in quotient.nodes}
     # A count of one falls to its bound at once, so its ↓ never happens. No mistake: the same lines serve any number.
     single = {name for name, total in zip(stepper.variables, quotient.total, strict=True) if total == 1}
@@ -146,7 +146,7 @@ def _coinciding(machine: NumericRM) -> Iterator[str]:
             holders[label].append(state)
     for label, states in holders.items():
         if len(states) > 1:
-            first, second = (machine.states[u] for u, _ in states[:2])
+            first, second = (agenda.stepper.name(u) for u, _ in states[:2])
             yield (
                 f"the label {label} stands for two states, {first} and {second} with the same subtasks left; "
                 "errands tells them apart, readers of labels cannot"
@@ -164,13 +164,13 @@ def _crowded(task: Task) -> Iterator[str]:
     for label in sorted(together, key=sorted):
         # Assumption 5: a step completes one subtask of a numeric feature.
         hits = stepper.bits(label)
-        for u, variable in product(range(len(stepper.active)), stepper.variable_bits):
+        for u, variable in product(range(stepper.base), stepper.variable_bits):
             bits = stepper.order.bits_in(hits & stepper.active[u] & variable)
             both = list(dict.fromkeys(task.machine.subtasks[i] for i in bits))
             ordered = rules and all(rules.precedes(i, j) or rules.precedes(j, i) for i, j in combinations(bits, 2))
             if len(both) > 1 and not ordered:
                 yield (
-                    f"{' and '.join(both)} hold at once and are both open in {task.machine.states[u]}; one step "
+                    f"{' and '.join(both)} hold at once and are both open in {stepper.name(u)}; one step "
                     f"completes only {both[0]}, the first in declared order, so put them apart if that is not meant"
                 )
 

@@ -9,9 +9,12 @@ from typing import NamedTuple
 
 from errands.errors import SpecError
 from errands.features import (
+    TRUE,
     Boolean,
+    Change,
     Guard,
     Numeric,
+    atoms,
     conjunction,
     disjunction,
     fresh_names,
@@ -19,6 +22,7 @@ from errands.features import (
     mapped,
     negation,
 )
+from errands.machines.gauges import MAX_LEVELS, Gauge
 from errands.machines.numeric import MAX_TRANSITIONS, NumericRM, Transition, parse_transition
 from errands.machines.rewards import Reward
 from errands.machines.rules import MAX_PAIRS, NO_RULES, Group, Rules
@@ -43,6 +47,8 @@ def sequence(*phrases: PhraseLike) -> NumericRM:
     if len(phrases) > MAX_TRANSITIONS:
         raise SpecError(f"sequence() of {len(phrases):,} parts is too long; at most {MAX_TRANSITIONS:,} are read")
     parts = [_machine(p) for p in phrases]
+    if any(part.gauges for part in parts[1:]):
+        raise SpecError("in a sequence within, budget and at_most count from its first step, so only its first part can have them")
     transitions: list[Transition] = []
     numeric: list[tuple[str, tuple[str, ...]]] = []
     rules = NO_RULES
@@ -61,7 +67,8 @@ def sequence(*phrases: PhraseLike) -> NumericRM:
             transitions.append(
                 Transition(f"{i}_{t.source}", target, renamed(t.guard, names), Reward(float(target == WON)))
             )
-    return _numbered(f"0_{parts[0].initial}", transitions, numeric, rules, completing, _expression("sequence", phrases))
+    expression = _expression("sequence", phrases)
+    return _numbered(f"0_{parts[0].initial}", transitions, numeric, rules, completing, expression, parts[0].gauges)
 
 
 def any_order(
@@ -185,22 +192,96 @@ def avoid(*forbidden_then_phrase: PhraseLike) -> NumericRM:
         raise SpecError("avoid() needs the features to avoid and then a phrase, as in avoid(lava, sequence(a, b))")
     features = [_feature(f) for f in forbidden]
     bad = disjunction([Boolean(name) for name in features])
-    part = _machine(phrase)
-    names = fresh_names([name for name, _ in part.numeric], {*part.features, *features})
+    return _failing(bad, _machine(phrase), _expression("avoid", (*forbidden, phrase)))
+
+
+def within(steps: int, phrase: PhraseLike) -> NumericRM:
+    """A phrase in so many steps: the task fails in the last of them unless that is the one that completes it.
+
+    Parameters:
+        steps: the most steps that it may take.
+        phrase: what is to be done.
+
+    >>> within(2, sequence("a", "b")).run([{"a"}, {"b"}]).success, within(2, sequence("a", "b")).run([set(), {"a"}])
+    (True, Outcome(rewards=(0.0, 0.0), terminal=True, success=False))
+    """
+    gauge = Gauge("steps_left", _amount("within", steps), 0, TRUE)
+    return _failing(None, _machine(phrase), _expression("within", (steps, phrase)), gauge)
+
+
+def budget(gauge: str, phrase: PhraseLike, *, start: int, bound: int = 0) -> NumericRM:
+    """A phrase that fails as soon as a number that the world reports is at its bound; failure wins over success.
+
+    Parameters:
+        gauge: the name of the number, such as `fuel`.
+        phrase: what is to be done.
+        start: the number at first.
+        bound: the number at which the task fails.
+
+    >>> budget("fuel", "goal", start=3).run([{"fuel=1"}, {"goal"}]).success
+    True
+    """
+    used = Gauge(_feature(gauge), _amount("budget", start), bound)
+    return _failing(None, _machine(phrase), _expression("budget", (gauge, phrase), start=start, bound=bound or None), used)
+
+
+def at_most(times: int, feature: str, phrase: PhraseLike) -> NumericRM:
+    """A phrase that fails when a feature is true in more than so many steps; failure wins over success.
+
+    Parameters:
+        times: how many steps may have the feature.
+        feature: what is counted.
+        phrase: what is to be done.
+
+    >>> at_most(1, "toll", "goal").run([{"toll"}, set(), {"toll"}])
+    Outcome(rewards=(0.0, 0.0, 0.0), terminal=True, success=False)
+    """
+    gauge = Gauge(f"{_feature(feature)}_left", _amount("at_most", times) + 1, 0, Boolean(feature))
+    return _failing(None, _machine(phrase), _expression("at_most", (times, feature, phrase)), gauge)
+
+
+def _amount(phrase: str, number: object) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number < MAX_LEVELS:
+        raise SpecError(f"{phrase}() counts {number!r:.20}; it is a whole number from 1 to {MAX_LEVELS - 1:,}")
+    return number
+
+
+def _failing(bad: Guard | None, part: NumericRM, expression: Expression | None, gauge: Gauge | None = None) -> NumericRM:
+    """A machine that fails where something bad is true, or where a gauge of its own reaches its bound.
+
+    Failure wins over success, but not over a success in the very step in which time (a gauge of all steps) is up.
+    """
+    gauges = part.gauges
+    if gauge is not None:
+        if gauge.each is None and gauge.name in part.read:
+            raise SpecError(f"'{gauge.name}' is limited twice; say it once")
+        if gauge.each is not None:
+            taken = {*part.features, *dict(part.numeric), *(g.name for g in gauges), *_names_of(gauge.each)}
+            gauge = replace(gauge, name=fresh_names([gauge.name], taken)[gauge.name])
+        gauges, bad = (*gauges, gauge), Numeric(gauge.name, Change.REACHED)
+    names = fresh_names([n for n, _ in part.numeric], {*part.features, *_names_of(bad), *(g.name for g in gauges)})
+    in_time = gauge is not None and gauge.each == TRUE
     transitions: list[Transition] = []
     for state in part.states:
         if state in part.success or state in part.failure:
             continue
+        lost, won = bad or TRUE, list[Guard]()
         for t in part.leaving[state]:
-            guard = conjunction([renamed(t.guard, names), negation(bad)])
-            target = _target(part, t, 0)
+            guard, target = renamed(t.guard, names), _target(part, t, 0)
+            if in_time and target == WON:
+                won.append(guard)
+            else:
+                guard = conjunction([guard, negation(lost)])
             transitions.append(Transition(f"0_{state}", target, guard, Reward(float(target == WON))))
-        # Every other guard says that nothing bad is true, so the two kinds exclude each other and failure wins.
-        transitions.append(Transition(f"0_{state}", LOST, bad))
+        # Every other guard says that nothing bad is true, or excludes this one, so that one of the two wins.
+        transitions.append(Transition(f"0_{state}", LOST, conjunction([lost, *map(negation, won)])))
     numeric = [(names[name], subtasks) for name, subtasks in part.numeric]
     completing = {f"0_{s}": frozenset(names[name] for name in own) for s, own in part.completing.items()}
-    expression = _expression("avoid", (*forbidden, phrase))
-    return _numbered(f"0_{part.initial}", transitions, numeric, part.rules, completing, expression)
+    return _numbered(f"0_{part.initial}", transitions, numeric, part.rules, completing, expression, gauges)
+
+
+def _names_of(guard: Guard | None) -> set[str]:
+    return set() if guard is None else {atom.name for atom in atoms(guard)}
 
 
 @dataclass(frozen=True)
@@ -324,8 +405,8 @@ def _target(part: NumericRM, transition: Transition, number: int) -> str:
 
 
 def renamed(guard: Guard, names: Mapping[str, str]) -> Guard:
-    """The guard with new names for its numeric features."""
-    return mapped(guard, lambda atom: Numeric(names[atom.name], atom.change) if isinstance(atom, Numeric) else atom)
+    """The guard with new names for numeric features."""
+    return mapped(guard, lambda atom: replace(atom, name=names.get(atom.name, atom.name)) if isinstance(atom, Numeric) else atom)
 
 
 def _numbered(
@@ -335,6 +416,7 @@ def _numbered(
     rules: Rules,
     completing: Mapping[str, Set[str]],
     expression: Expression | None,
+    gauges: tuple[Gauge, ...] = (),
 ) -> NumericRM:
     """The machine with its states called u0, u1, ... in the order in which they come up, the success last."""
     states = dict.fromkeys((initial, *(s for t in transitions for s in (t.source, t.target) if s not in (WON, LOST))))
@@ -342,7 +424,7 @@ def _numbered(
     failure = (LOST,) if any(t.target == LOST for t in transitions) else ()
     lines = tuple(Transition(names[t.source], names[t.target], t.guard, t.reward) for t in transitions)
     kept = {names[state]: own for state, own in completing.items() if state in states}
-    return NumericRM(names[initial], (names[WON],), failure, tuple(numeric), lines, rules, kept, expression)
+    return NumericRM(names[initial], (names[WON],), failure, tuple(numeric), lines, rules, kept, expression, gauges)
 
 
 @dataclass(frozen=True)
@@ -363,5 +445,8 @@ PHRASES: Mapping[str, Phrase] = {
         Phrase(either, "either(a, b)", lambda *parts: _side_by_side(parts, 1, None)),
         Phrase(repeat, "repeat(a, 3)", _repeated),
         Phrase(avoid, "avoid(lava, sequence(a, b))"),
+        Phrase(within, "within(60, any_order(a, b))"),
+        Phrase(budget, "budget(fuel, any_order(a, b), start=12)"),
+        Phrase(at_most, "at_most(2, toll, any_order(a, b))"),
     )
 }

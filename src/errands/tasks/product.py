@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.errors import TaskError, UnknownName
+from errands.features import readings
 from errands.machines import KINDS, AgendaRM, BooleanRM, CoupledRM, Machine, NumericRM, Stepper, unfold_agenda
 from errands.machines.stepping import State
 from errands.machines.unfolding import Ordered, extend, mask_of
@@ -204,7 +205,7 @@ def read_features(features: Features | None, observation: Any, action: Any, foll
         raise TaskError(
             f"{origin} is {str(true)[:60]!r} ({type(true).__name__}); it must be a set of names, such as {{'goal'}}"
         )
-    return set(true)
+    return set(true) | readings(info.get("numbers", {}))
 
 
 def _signals(info: Info, reward: float) -> dict[str, float]:
@@ -308,7 +309,7 @@ class Walker:
         """The length of a code."""
         if self.coupled:
             return len(self.coupled)
-        return self.count or len(self.numeric) + len(self.numeric.subtasks)
+        return self.count or len(self.stepper.status) + len(self.numeric.subtasks)
 
     def agenda_state(self, position: Position) -> State:
         """The numeric state and the mask of remaining subtasks."""
@@ -334,13 +335,13 @@ class Walker:
             return self.agenda.index[cast(State, position)]
         u, mask = cast(State, position)
         # Not listed: a whole number as long as it needs to be, which `position` takes apart again.
-        return mask * len(self.numeric) + u
+        return mask * len(self.stepper.status) + u
 
     def position(self, index: int) -> Position:
         """The position of a number."""
         listed: Any = self.boolean or self.agenda
         if listed is None:
-            return (index % len(self.numeric), index // len(self.numeric))
+            return (index % len(self.stepper.status), index // len(self.stepper.status))
         if not 0 <= index < len(listed):
             raise TaskError(f"the machine state {index} does not exist; states are numbered 0 to {len(listed) - 1}")
         position: Position = listed.states[index]
@@ -357,7 +358,7 @@ class Walker:
         else:
             u, mask = self.agenda_state(position)
             code[u] = 1
-            code[len(self.numeric) :] = [mask >> i & 1 for i in range(len(self.numeric.subtasks))]
+            code[len(self.stepper.status) :] = [mask >> i & 1 for i in range(len(self.numeric.subtasks))]
         return code
 
     def label(self, position: Position) -> str:
@@ -365,7 +366,7 @@ class Walker:
         if self.agenda:
             return str(self.agenda.labels[self.index(position)])
         u, rest = position
-        name = self.numeric.states[u]
+        name = self.stepper.name(u)
         if not isinstance(rest, int):
             return f"{name}({','.join(self.numeric.subtasks[i] for i in rest)})"
         objectives = self.stepper.alternatives((u, rest))
@@ -373,8 +374,8 @@ class Walker:
         return f"{name}{{{','.join(self.remaining(position))}}}{shown}"
 
     def remaining(self, position: Position) -> tuple[str, ...]:
-        """The names of the subtasks that remain."""
-        return self.stepper.named(self.agenda_state(position)[1])
+        """The names of the subtasks that remain, and the values of the gauges."""
+        return self.stepper.remaining(self.agenda_state(position))
 
     # Where completed things are removed from the world, experience imagined in a state that lies behind would be wrong
     # (Section 3): then only states that can still be reached are asked for.

@@ -53,6 +53,12 @@ Reference = Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$", max_
 """A function of a module that the user has allowed."""
 
 
+class EntrySpec(_Table):
+    """An entry of the flattened observation."""
+
+    index: Entry
+
+
 class GymnasiumSpec(WorldSpec):
     """Any Gymnasium environment; code (`module:name`) is used only where the user has allowed its module."""
 
@@ -62,6 +68,8 @@ class GymnasiumSpec(WorldSpec):
     features: dict[str, list[int] | Region] | Reference
     state: Reference | None = None
     signals: list[str] | dict[str, str] = []
+    numbers: list[str] | dict[str, str | EntrySpec] = []
+    """Whole numbers for gauges: names of `info["numbers"]`, `moves`, `{ index = 0 }` of the observation, or functions."""
     limit: Limit | None = None
     step_seconds: Annotated[float, Field(gt=0)] | None = None
 
@@ -73,6 +81,14 @@ class PartsSpec(_Table):
     of: list[list[str]] = Field(min_length=1)
 
 
+class GaugeSpec(_Table):
+    """A number that only falls: the world reports it or, with `each`, it falls by one in every step in which that holds."""
+
+    start: int = Field(alias="from")
+    bound: int = Field(alias="to", default=0)
+    each: str | None = None
+
+
 class MachineSpec(_Table):
     """A numeric machine: transitions in the paper's notation, a phrase, or a formula of LTLf."""
 
@@ -81,7 +97,7 @@ class MachineSpec(_Table):
     initial: str | None = None
     success: list[str] = []
     failure: list[str] = []
-    numeric: dict[str, list[str]] = {}
+    numeric: dict[str, list[str] | GaugeSpec] = {}
     transitions: list[str] = []
     completing: dict[str, list[str]] = {}
     """Numeric features that are completed in a state, where its guards do not say so: `u1 = ["b"]`, or `[]` for none."""
@@ -132,7 +148,7 @@ def table_of(kind: str) -> type[WorldSpec]:
     hints = get_type_hints(cls.__init__, include_extras=True)
     keys: dict[str, Any] = {"kind": (Literal.__getitem__(kind), ...)}
     for name, setting in inspect.signature(cls).parameters.items():
-        default = ... if setting.default is setting.empty else {} if name == "legend" else setting.default
+        default = ... if setting.default is setting.empty else {} if name in ("legend", "numbers") else setting.default
         keys[name] = (hints[name], default)
     if kind == "grid":  # this key belongs to the task
         keys["removed"] = (list[str], [])
@@ -231,8 +247,11 @@ def make_machine(spec: MachineSpec) -> NumericRM:
     if spec.ltlf is not None:
         return from_ltlf(spec.ltlf)
     choose, capacity = ([(group.number, group.of) for group in named] for named in (spec.choose, spec.capacity))
+    numeric = {
+        name: one.model_dump(by_alias=True) if isinstance(one, GaugeSpec) else one for name, one in spec.numeric.items()
+    }
     return NumericRM.of(
-        spec.initial or "", spec.success, spec.transitions, spec.failure, spec.numeric,
+        spec.initial or "", spec.success, spec.transitions, spec.failure, numeric,
         before=spec.before, apart=spec.apart, choose=choose, capacity=capacity, completing=spec.completing,
     )  # fmt: skip
 
@@ -246,6 +265,8 @@ def make_world(spec: WorldSpec, names: Sequence[str] = (), signals: Sequence[str
         if ":" not in spec.id:  # in Python a user may give any id that is registered, a file only what he has allowed
             check_id(spec.id)
         given["names"] = names
+        if isinstance(spec.numbers, dict):
+            given["numbers"] = {n: {"index": v.index} if isinstance(v, EntrySpec) else v for n, v in spec.numbers.items()}
         if spec.state is not None:
             given["signals"] = with_reward(spec.signals, signals)
         if not isinstance(spec.features, str):
@@ -293,7 +314,7 @@ def write_task(task: Task, strict: bool = True) -> str:
         return "\n".join([*lines, "", "[machine]", f"phrase = {toml(str(machine.phrase))}", ""])
     lines += ["", "[machine]", f"initial = {toml(machine.initial)}", f"success = {toml(machine.success)}"]
     lines += [f"# a reward is {toml(f'{NAMELESS}:{function}')}" for function in functions]
-    lines += [f"failure = {toml(machine.failure)}", f"numeric = {toml(dict(machine.numeric))}", "transitions = ["]
+    lines += [f"failure = {toml(machine.failure)}", f"numeric = {toml(machine.declared)}", "transitions = ["]
     lines += [f"  {toml(str(t))}," for t in machine.transitions]
     rules = ({"completing": machine.restated} if machine.restated else {}) | write_rules(machine.counted, machine.rules)
     return "\n".join([*lines, "]", *(f"{key} = {toml(value)}" for key, value in rules.items()), ""])

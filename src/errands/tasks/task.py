@@ -84,6 +84,7 @@ class Task:
         name: str | None = None,
         kwargs: Mapping[str, Any] | None = None,
         step_seconds: float | None = None,
+        numbers: Sequence[str] | Mapping[str, Any] | None = None,
     ) -> Task:
         """A task in an environment of your own.
 
@@ -111,6 +112,10 @@ class Task:
             The task's name; that of the environment if None.
         kwargs, step_seconds
             Settings for the environment, and the longest time that one of its steps may take.
+        numbers
+            Where the whole numbers come from that the machine's gauges read: names of `info["numbers"]` (those of the gauges
+            if None), or a mapping from names to such names, to `"moves"` (it falls by one each step), to an entry of the
+            observation (`{"index": 2}`), or to functions of (observation, action, next_observation). A number may not rise.
 
         >>> task = Task.from_env("FrozenLake-v1", {"goal": [15]}, "goal", kwargs={"is_slippery": False})
         >>> task.name
@@ -121,7 +126,8 @@ class Task:
 
         numeric = parse_phrase(machine) if isinstance(machine, str) else numeric_of(machine)
         told = with_reward(signals or (), numeric.signals) if state is not None else signals or ()
-        world = GymnasiumWorld(env, features, kwargs, limit, state, told, numeric.features, step_seconds)
+        gauges = numeric.read if numbers is None else numbers
+        world = GymnasiumWorld(env, features, kwargs, limit, state, told, numeric.features, step_seconds, gauges)
         return Task(name or world.id.partition(":")[2] or world.id, world, numeric)
 
     def __repr__(self) -> str:
@@ -261,9 +267,10 @@ def _faults(task: Task) -> Iterable[str]:
         if name not in known:
             kind = "subtask" if name in task.machine.subtasks else "feature"
             yield f"the world cannot report the {kind} '{name}'; it reports {_listed(task.world.features)}"
-    for name in task.machine.signals:
-        if name not in task.world.signals:
-            yield f"the world does not report the signal '{name}'; it reports {_listed(task.world.signals)}"
+    world, machine = task.world, task.machine
+    for kind, asked, told in (("signal", machine.signals, world.signals), ("number", machine.read, world.gauges)):
+        missing = (name for name in asked if name not in told)
+        yield from (f"the world does not report the {kind} '{name}'; it reports {_listed(told)}" for name in missing)
     looked = Stepper(task.machine)
     for name in task.removed:
         if name not in task.machine.subtasks:
@@ -293,7 +300,7 @@ def alike(first: NumericRM, second: NumericRM) -> bool:
             guards[key] = disjunction([guards.get(key, FALSE), renamed(t.guard, names)])
         terminals = [frozenset(states[s] for s in group) for group in (machine.success, machine.failure)]
         completing = {states[s]: {names[name] for name in own} for s, own in machine.completing.items()}
-        return (terminals, completing, [subtasks for _, subtasks in machine.numeric], machine.rules), guards
+        return (terminals, completing, [subtasks for _, subtasks in machine.numeric], machine.rules, machine.gauges), guards
 
     (one, ours), (other, theirs) = unlabelled(first), unlabelled(second)
     return one == other and ours.keys() == theirs.keys() and all(equivalent(ours[key], theirs[key]) for key in ours)

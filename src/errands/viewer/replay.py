@@ -127,7 +127,7 @@ Frame = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Gauge:
+class Prospect:
     """One coupled state of a group: its objective, and the steps to go that were learnt and that are exact."""
 
     label: str
@@ -148,7 +148,7 @@ class Episode:
     cut: bool
     order: tuple[str, ...]
     frames: tuple[Frame, ...] = field(repr=False)
-    groups: Mapping[str, tuple[Gauge, ...]] = field(default_factory=dict, repr=False)
+    groups: Mapping[str, tuple[Prospect, ...]] = field(default_factory=dict, repr=False)
     """The coupled group of every agenda state passed, by the agenda state's label."""
     maps: tuple[dict[str, Any], ...] = field(default=(), repr=False)
     """What the policy does in every cell, one map for each objective or stage."""
@@ -310,7 +310,7 @@ def shown_episode(
 
 def _bars(
     places: Places, state: State, chosen: str | None, learnt: Mapping[str, float], exact: Mapping[str, float]
-) -> tuple[Gauge, ...]:
+) -> tuple[Prospect, ...]:
     """The coupled group of an agenda state; a method that knows one number for the group knows it of its choice."""
     bars = []
     whole_group = learnt.get(places.label(state))
@@ -318,7 +318,7 @@ def _bars(
     for name in names:
         label = str(places.quotient.label(state, name))
         known = learnt.get(label, whole_group if name == chosen or len(names) == 1 else None)
-        bars.append(Gauge(label, name, known, exact.get(label)))
+        bars.append(Prospect(label, name, known, exact.get(label)))
     return tuple(bars)
 
 

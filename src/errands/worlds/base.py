@@ -132,6 +132,11 @@ class Described(Protocol):
         return None
 
     @property
+    def gauges(self) -> tuple[str, ...]:
+        """The names of the numbers that it reports for gauges, as readings (features.reading) among the features of a step."""
+        return ()
+
+    @property
     def action_names(self) -> tuple[str, ...]:
         """What people call its actions, by their numbers; empty where they have no names."""
         return ()

@@ -9,11 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from errands.errors import SpecError
+from errands.features import readings
 from errands.tables import Floats, Ints
 from errands.worlds.base import FiniteWorld, one_start
 
 UP, RIGHT, DOWN, LEFT = range(4)
 ACTIONS = ("up", "right", "down", "left")
+MOVES = "moves"
 _WORD = (1 << 64) - 1
 _DEFAULT_SIZE = 10
 MAX_CELLS = 5_000_000
@@ -40,6 +42,8 @@ class GridLayout:
     """Pairs (feature, short sign to draw instead of its name)."""
     wraps: bool = False
     """Whether who leaves the grid on one side enters it on the other: a torus."""
+    numbers: tuple[tuple[str, str], ...] = ()
+    """Numbers for gauges: pairs (name, `moves`), which falls by one each move, or (name, the feature it is the distance from)."""
 
     def __post_init__(self) -> None:
         inside = range(self.cells)
@@ -62,6 +66,9 @@ class GridLayout:
         for low, high in self.walls:
             if high - low != self.width and (high - low != 1 or high % self.width == 0):
                 raise SpecError(f"the wall ({low}, {high}) is not between two neighbouring cells, lower number first")
+        for name, rule in self.numbers:
+            if rule not in (MOVES, *self.features):
+                raise SpecError(f"the number '{name}' is {rule!r}; it is {MOVES!r}, or the distance from a feature of the grid")
 
     @property
     def cells(self) -> int:
@@ -75,7 +82,23 @@ class GridLayout:
 
     def features_at(self, cell: int) -> frozenset[str]:
         """The features that hold on a cell."""
-        return self._by_cell.get(cell, frozenset())
+        return self._by_cell.get(cell, frozenset()) | self.readings_at(cell)
+
+    def readings_at(self, cell: int) -> frozenset[str]:
+        """What a step to a cell says of the numbers."""
+        far = {name: int(steps[cell]) for name, steps in self._far.items() if steps[cell] >= 0}
+        return readings(far) | {f"{name}-1" for name, rule in self.numbers if rule == MOVES}
+
+    @cached_property
+    def _far(self) -> dict[str, Ints]:
+        """For each number that is a distance the steps from the feature's nearest cell, by cell."""
+        far = {}
+        for name, rule in self.numbers:
+            if rule != MOVES:
+                each = np.array([distances(self, cell) for feature, cell in self.places if feature == rule])
+                far[name] = np.where(each < 0, self.cells, each).min(axis=0)
+                far[name][far[name] == self.cells] = -1
+        return far
 
     @cached_property
     def _by_cell(self) -> dict[int, frozenset[str]]:
@@ -126,7 +149,8 @@ def outcomes(layout: GridLayout) -> tuple[Ints, Floats]:
 
 def grid_table(layout: GridLayout) -> FiniteWorld:
     """The grid as flat tables; the label of a step is the feature set of the cell it ends in."""
-    sets = {cell: layout.features_at(cell) for cell in sorted({cell for _, cell in layout.places})}
+    cells = range(layout.cells) if layout.numbers else sorted({cell for _, cell in layout.places})
+    sets = {cell: layout.features_at(cell) for cell in cells}
     labels = tuple(dict.fromkeys([frozenset[str](), *sets.values()]))
     number = {features: i for i, features in enumerate(labels)}
     label_of = np.zeros(layout.cells, np.int32)

@@ -113,6 +113,11 @@ class OnGrid(Described, Drawn):
         """None: a grid reports features only."""
         return ()
 
+    @property
+    def gauges(self) -> tuple[str, ...]:
+        """The numbers of the layout."""
+        return tuple(name for name, _ in self.layout.numbers)
+
     def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
         """A fresh Gymnasium environment of this grid."""
         return GridEnv(self.layout, self.limit, render_mode)
@@ -132,10 +137,13 @@ class GridWorld(OnGrid):
     """The feature behind each letter."""
     slip: Probability = 0.0
     limit: Limit = 1000
+    numbers: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Numbers for gauges: `fuel = "moves"` falls by one each move, `distance = "x"` is the number of moves from x."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rows", tuple(self.rows))
         object.__setattr__(self, "legend", dict(self.legend))
+        object.__setattr__(self, "numbers", dict(self.numbers))
         problems = [*_row_problems(self.rows), *_legend_problems(self.rows, self.legend)]
         if problems:
             raise SpecError("; ".join(problems), problems)
@@ -163,6 +171,7 @@ class GridWorld(OnGrid):
             places=tuple((name, cell) for key, name in self.legend.items() for cell in cells[key]),
             blocked=frozenset(cells.get(WALL, ())),
             slip=self.slip,
+            numbers=tuple(self.numbers.items()),
         )
 
 

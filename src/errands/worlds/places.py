@@ -5,7 +5,8 @@ Visit has N places in any order, Pickup and Taxi have N pairs, from one cell to 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Annotated, ClassVar
 
@@ -144,6 +145,8 @@ class Office(OnGrid):
     offices: Annotated[int, Interval(ge=1, le=6)] = 6
     slip: Probability = 0.0
     limit: Limit = 1000
+    numbers: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Numbers for gauges, as of a drawn grid."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.offices <= len(OFFICES):
@@ -159,7 +162,7 @@ class Office(OnGrid):
     @property
     def layout(self) -> GridLayout:
         """The plan of the rooms."""
-        return office_layout(self.slip)
+        return replace(office_layout(self.slip), numbers=tuple(self.numbers.items())) if self.numbers else office_layout(self.slip)
 
 
 @cache

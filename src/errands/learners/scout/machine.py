@@ -11,9 +11,10 @@ from errands.errors import TaskError
 from errands.kernels.hashing import node_slot
 from errands.learners.scout.kernel.agenda import AgendaStates, enumerate_states, follow, moves
 from errands.learners.scout.kernel.memory import ScoutMachine
+from errands.machines.gauges import Forced
 from errands.machines.lower import entry_values, lower_order, read_entry
 from errands.machines.numeric import NumericRM
-from errands.machines.stepping import Forced, State, Stepper, Values
+from errands.machines.stepping import State, Stepper, Values
 from errands.tables import FAILURE, RUNNING, Flags, Floats, Ints, Masks
 
 
@@ -119,7 +120,7 @@ class Lowering:
         return sorted(self._targets(u, values, ())) if self.stepper.status[u] == RUNNING else []
 
     def _targets(self, u: int, values: Values, forced: Forced) -> set[int]:
-        return {self.stepper.index[t.target] if t else u for t, _ in self.stepper.options(u, values, forced)}
+        return {target for _, _, target in self.stepper.ways(u, values, forced)}
 
     def step(self, state: State, label: int) -> State:
         """The agenda state after a step with this label."""

@@ -96,6 +96,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         self.observation_space, self.action_space = spaces_of(world.id, env, world.numbers is not None)
         self._before: Any = None
         self._mask: Any = None
+        self._numbers: dict[str, Any] = {}
         self._part = "reset"
         self._replays: bool | None = None  # whether its state can only be reached again by the same actions
         self._stream = np.random.default_rng()
@@ -183,6 +184,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
             self._mask = np.ravel(mask).astype(np.bool_)
 
     def _report(self, before: Any, action: Any, observation: Any, info: Info, reward: float) -> Info:
+        told = self._told(before, action, observation, info) if self.world.told else {}
         self._part = "features"
         true = feature_set(self.world.features_of(observation, before, action, info, self.env))
         self._part = "signals"
@@ -192,7 +194,18 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         signals = {"reward": reward, **theirs, **declared}
         if theirs:
             number(signals["reward"], "reward")
-        return {**info, "features": true, "signals": signals}
+        return {**info, "features": true, "signals": signals, **told}
+
+    def _told(self, before: Any, action: Any, observation: Any, info: Info) -> Info:
+        """The numbers of a step, which must not rise in an episode."""
+        self._part = "numbers"
+        numbers = self.world.numbers_of(before, action, observation, info)
+        for name, value in numbers.items():
+            if action is not None and value > (least := self._numbers.get(name, value)):
+                raise Wrong(f"let the number '{name}' rise from {least} to {value}; gauges only fall: tell the least so far")
+        self._numbers = numbers
+        given = info.get("numbers")
+        return {"numbers": {**(given if isinstance(given, dict) else {}), **numbers}}
 
     def render(self) -> Any:
         """The environment's own picture or text."""
@@ -218,7 +231,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
 
     def restore(self, saved: Saved) -> None:
         """Continue from a saved state; a TaskError where the same actions lead somewhere else."""
-        self._replays = "episode" in saved
+        self._replays, self._numbers = "episode" in saved, {}
         if "stream" in saved:
             bits = np.random.PCG64()
             bits.state = saved["stream"]

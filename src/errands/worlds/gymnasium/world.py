@@ -11,13 +11,14 @@ from typing import Any, ClassVar
 import gymnasium as gym
 import numpy as np
 
-from errands.errors import SpecError
+from errands.errors import SpecError, TaskError
+from errands.features import readings
 from errands.worlds.base import Described, FiniteWorld, Numbered, Observed
-from errands.worlds.grid import positive
-from errands.worlds.gymnasium.guard import T, close, feature_set, guarded, number
+from errands.worlds.grid import MOVES, positive
+from errands.worlds.gymnasium.guard import T, Wrong, close, feature_set, guarded, number
 from errands.worlds.gymnasium.making import Source, maker, name_of, read_env
 from errands.worlds.gymnasium.published import NO_INFO, BadTable, InfoNeeded, finite_from_p, masked, wrapper_around
-from errands.worlds.gymnasium.rules import Rule, numbers_of, read_rule
+from errands.worlds.gymnasium.rules import Rule, entries_of, numbers_of, read_rule
 from errands.worlds.gymnasium.shell import FeatureWrapper, NumberedEnv, StateNumbers
 from errands.worlds.imports import function_of, nameless, reference_to
 from errands.worlds.spaces import MASK
@@ -27,6 +28,8 @@ Features = Callable[[Any, Any, Any, Info], Set[str]]
 """features(observation, action, next_observation, info); observation and action are None for the initial state."""
 Signal = str | Callable[[Any, Any, Any], float]
 """A number of `info` by its name, or a function of (observation, action, next_observation)."""
+Number = Signal
+"""Where a gauge's number comes from: the same, with `moves` for one that falls by one each step."""
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -36,7 +39,7 @@ class GymnasiumWorld(Described, Observed, Numbered):
     `features` maps names to rules (see observed.py), or is a function of (observation, action, next_observation, info), or
     of `env`, the environment itself; its names are told by `names`. `state` is a function to a hashable state: of the
     observation, of (observation, info), or of `env`; with it the world is finite, its states numbered as they are met.
-    `step_seconds` bounds the time of one step.
+    `step_seconds` bounds the time of one step. `told` says where the numbers of gauges come from.
     """
 
     kind: ClassVar[str] = "gymnasium"
@@ -58,6 +61,7 @@ class GymnasiumWorld(Described, Observed, Numbered):
     state_of_env: bool = field(repr=False)
     reports: Mapping[str, Signal] = field(repr=False)
     numbers: StateNumbers | None = field(repr=False)
+    told: Mapping[str, Number] = field(repr=False)
 
     def __init__(
         self,
@@ -69,11 +73,15 @@ class GymnasiumWorld(Described, Observed, Numbered):
         signals: Sequence[str] | Mapping[str, Signal] = (),
         names: Sequence[str] = (),
         step_seconds: float | None = None,
+        numbers: Sequence[str] | Mapping[str, Number | str] = (),
     ) -> None:
         if isinstance(id, gym.vector.VectorEnv):
             raise SpecError(f"{type(id).__name__} is {id.num_envs} environments at once; give one, or a function that makes one")
         if isinstance(signals, str):
             raise SpecError(f"signals is the text '{signals[:40]}'; give a list of names, or a mapping from names to functions")
+        if isinstance(numbers, str):
+            raise SpecError(f"numbers is the text '{numbers[:40]}'; give a list of names, or a mapping from names")
+        told = numbers if isinstance(numbers, Mapping) else {name: name for name in numbers}
         settings = dict(kwargs or {})
         make = maker(id, settings)
         base = make(None)
@@ -102,7 +110,7 @@ class GymnasiumWorld(Described, Observed, Numbered):
             step_seconds=step_seconds,
             given={
                 "id": id, "kwargs": settings, "features": features, "state": state, "signals": signals, "limit": limit,
-                "step_seconds": step_seconds,
+                "step_seconds": step_seconds, "numbers": numbers,
             },
             make=make,
             space=seen,
@@ -113,6 +121,7 @@ class GymnasiumWorld(Described, Observed, Numbered):
             state_of_env=read_state is not None and _asks_env(read_state),
             reports={n: function_of(v) if isinstance(v, str) and ":" in v else v for n, v in reported.items()},
             numbers=None if state is None else StateNumbers(),
+            told={name: _number_rule(name, rule, seen) for name, rule in told.items()},
         )  # fmt: skip
         if not isinstance(id, gym.Env):
             close(base)
@@ -126,6 +135,11 @@ class GymnasiumWorld(Described, Observed, Numbered):
     # Frozen, and its numbers of states must be one table for all copies of an environment.
     def __deepcopy__(self, memo: object) -> GymnasiumWorld:
         return self
+
+    @property
+    def gauges(self) -> tuple[str, ...]:
+        """The numbers that were asked for."""
+        return tuple(self.told)
 
     @property
     def discrete(self) -> bool:
@@ -173,6 +187,34 @@ class GymnasiumWorld(Described, Observed, Numbered):
         action: Any = None,
         info: Info | None = None,
         env: gym.Env[Any, Any] | None = None,
+    ) -> Set[str]:
+        """The features of a step, as `_features_of` tells them, with the readings of its numbers."""
+        true = self._features_of(observation, before, action, info, env)
+        if not self.told or not isinstance(true, Set):
+            return true
+        moved = {f"{name}-1" for name, rule in self.told.items() if rule == MOVES and action is not None}
+        return {*true, *moved, *readings(self.numbers_of(before, action, observation, info))}
+
+    def numbers_of(self, before: Any, action: Any, observation: Any, info: Info | None) -> dict[str, Any]:
+        """The numbers that a step tells of gauges."""
+        found: dict[str, Any] = {}
+        for name, rule in self.told.items():
+            if isinstance(rule, str) and rule != MOVES:
+                if info is None or info is NO_INFO:
+                    raise InfoNeeded
+                if not isinstance(given := info.get("numbers"), Mapping) or rule not in given:
+                    raise Wrong(f'told no info["numbers"]["{rule}"], which the gauge \'{name}\' reads')
+                found[name] = given[rule]
+            elif not isinstance(rule, str):
+                found[name] = rule(before, action, observation)
+        try:
+            readings(found)
+        except TaskError as fault:
+            raise Wrong(f"told what no gauge reads: {fault}") from None
+        return found
+
+    def _features_of(
+        self, observation: Any, before: Any, action: Any, info: Info | None, env: gym.Env[Any, Any] | None
     ) -> Set[str]:
         """The features that hold in an observation, or what the function tells of a step or of the environment, unchecked."""
         function: Callable[..., Any] | None = self.function
@@ -266,6 +308,19 @@ class GymnasiumWorld(Described, Observed, Numbered):
         """What a function of the user's gives for a step that no environment takes."""
         place = partial("the {} of '{}', asked for the step from state {} by action {},".format, what, self.id, before, action)
         return guarded(call, place, seconds=self.step_seconds)
+
+
+def _number_rule(name: str, rule: Any, space: gym.Space[Any]) -> Number:
+    """Where a number comes from: `moves` and names of `info["numbers"]` as they are, an entry of observations, a function."""
+    if isinstance(rule, Mapping) and set(rule) == {"index"} and type(rule["index"]) is int:
+        if not 0 <= (index := rule["index"]) < entries_of(space):
+            raise SpecError(f"the number '{name}' is entry {index}; observations have entries 0 to {entries_of(space) - 1}")
+        return lambda before, action, observation: numbers_of(space, observation)[index].item()
+    if isinstance(rule, str):
+        return function_of(rule) if ":" in rule else rule
+    if not callable(rule):
+        raise SpecError(f"the number '{name}' is {rule!r:.40}; give moves, a name in info, {{ index = 0 }} or a function")
+    return rule  # type: ignore[no-any-return]
 
 
 def with_reward(

@@ -1,0 +1,212 @@
+"""Numbers that worlds report for gauges: drawn grids, environments of one's own, optima by a search of the test's own."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from typing import Any
+
+import gymnasium as gym
+import pytest
+
+import errands
+from errands import Task
+from errands.errors import SpecError, TaskError
+from errands.worlds.grid_world import GridWorld
+
+
+def a_map(rng: random.Random, width: int = 5) -> tuple[list[str], dict[str, tuple[int, int]]]:
+    """A random map with a start and three places."""
+    cells = [(x, y) for y in range(width) for x in range(width)]
+    rng.shuffle(cells)
+    rows = [["." for _ in range(width)] for _ in range(width)]
+    places = dict(zip("Axyz", cells, strict=False))
+    for letter, (x, y) in places.items():
+        rows[y][x] = letter
+    for x, y in cells[4 : 4 + rng.randint(0, 7)]:
+        rows[y][x] = "#"
+    return ["".join(row) for row in rows], places
+
+
+def neighbours(rows: list[str], cell: tuple[int, int]) -> list[tuple[int, int]]:
+    x, y = cell
+    ways = [(x, y - 1), (x + 1, y), (x, y + 1), (x - 1, y)]
+    return [(a, b) if 0 <= a < len(rows) and 0 <= b < len(rows) and rows[b][a] != "#" else cell for a, b in ways]
+
+
+def away(rows: list[str], source: tuple[int, int]) -> dict[tuple[int, int], int]:
+    steps, queue = {source: 0}, deque([source])
+    while queue:
+        here = queue.popleft()
+        for there in neighbours(rows, here):
+            if there not in steps:
+                steps[there] = steps[here] + 1
+                queue.append(there)
+    return steps
+
+
+def shortest(rows: list[str], places: dict[str, tuple[int, int]], fuel: int, near: tuple[int, int] | None = None) -> int | None:
+    """The fewest moves to x, y and z with more than no fuel left at the end, and once near enough to z where that is asked."""
+    far, home = away(rows, places["z"]), {cell: name for name, cell in places.items()}
+    start = (places["A"], frozenset("xyz"), near is None or near[0])
+    seen, queue = {start}, deque([(start, 0)])
+    while queue:
+        (cell, left, distance), steps = queue.popleft()
+        if steps + 1 >= fuel:
+            return None
+        for there in neighbours(rows, cell):
+            rest = left - {home.get(there, "")}
+            least = distance if near is None else max(near[1], min(distance, far.get(there, 99)))
+            if not rest and (near is None or least == near[1]):
+                return steps + 1
+            if not rest:
+                continue  # the machine of the test wants to have been near before
+            if (there, rest, least) not in seen:
+                seen.add((there, rest, least))
+                queue.append(((there, rest, least), steps + 1))
+    return None
+
+
+def test_optima_with_fuel_are_those_of_a_search_of_our_own() -> None:
+    """300 random maps; fuel about as much as is needed, so that about half of them are possible."""
+    possible = 0
+    for seed in range(300):
+        rng = random.Random(seed)
+        rows, places = a_map(rng)
+        if not {places[p] for p in "xyz"} <= set(away(rows, places["A"])):
+            continue
+        fuel = rng.randint(6, 14)
+        world = GridWorld(rows, {"x": "x", "y": "y", "z": "z"}, numbers={"fuel": "moves"})
+        best = errands.optimum(Task("fuel", world, errands.budget("fuel", errands.any_order(*"xyz"), start=fuel)), orders=False)
+        wanted = shortest(rows, places, fuel)
+        assert (best.length, best.success) == (wanted, float(wanted is not None)), seed
+        possible += wanted is not None
+    assert 60 < possible < 200
+
+
+def test_a_distance_is_the_least_so_far() -> None:
+    """Three places, and at some time within two moves of z before the last of them: a machine of transitions."""
+    for seed in range(40):
+        rows, places = a_map(random.Random(seed))
+        if not {places[p] for p in "xyz"} <= set(away(rows, places["A"])):
+            continue
+        text = f'''
+            name = "near"
+            [world]
+            kind = "grid"
+            rows = {rows}
+            legend = {{ x = "x", y = "y", z = "z" }}
+            numbers = {{ far = "z" }}
+            [machine]
+            initial = "u0"
+            success = ["u1"]
+            failure = ["u2"]
+            numeric = {{ b = ["x", "y", "z"], far = {{ from = 9, to = 2 }} }}
+            transitions = ["u0 -> u0 : b↓ ; 0", "u0 -> u1 : b⤓ & far⤓ ; 1", "u0 -> u2 : b⤓ & ~far⤓ ; 0"]
+        '''
+        best = errands.optimum(Task.from_toml(text), orders=False)
+        assert best.length == shortest(rows, places, 99, (9, 2)), seed
+
+
+@pytest.mark.parametrize("steps", [26, 25, 60])
+def test_within_has_the_optimum_of_the_phrase_where_there_is_time_for_it(steps: int) -> None:
+    """Two offices after a coffee take 26 steps on the paper's map (facts.md: 11 20 26 38 44 60, one coffee each)."""
+    task = errands.load("office-2")
+    whole = errands.optimum(task).length
+    limited = Task(task.name, task.world, errands.within(int(whole) + steps - 26, task.machine))
+    best = errands.optimum(limited)
+    assert (best.length, best.success) == ((None, 0.0) if steps == 25 else (whole, 1.0))
+
+
+class Tank(gym.Env[int, int]):
+    """A corridor of ten cells; a step to the right takes one of `fuel`, a step to the left none."""
+
+    observation_space, action_space = gym.spaces.Discrete(10), gym.spaces.Discrete(2)
+
+    def __init__(self, refuel: bool = False) -> None:
+        self.refuel = refuel
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict[str, Any]]:
+        self.cell, self.fuel = 0, 9
+        return self.cell, {"numbers": {"fuel": self.fuel}}
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        self.cell = max(0, min(9, self.cell + (1 if action else -1)))
+        self.fuel += -1 if action else int(self.refuel)
+        return self.cell, 0.0, False, False, {"numbers": {"fuel": self.fuel}}
+
+
+def tank(start: int, **how: Any) -> Task:
+    return Task.from_env(Tank, {"end": [5]}, f"budget(fuel, end, start={start})", limit=40, **how)
+
+
+def test_an_environment_tells_its_numbers_in_info() -> None:
+    env = tank(9).env()
+    env.reset(seed=0)
+    *_, info = env.step(1)
+    assert info["numbers"] == {"fuel": 8}
+    assert info["label"] == "1{fuel=8}end"
+    assert "fuel=8" in info["features"]
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [{"fuel": "moves"}, {"fuel": lambda before, action, after: 9 - after}, {"fuel": "fuel"}, ["fuel"]],
+)
+def test_numbers_come_from_rules_and_functions(numbers: Any) -> None:
+    task = tank(9, numbers=numbers)
+    env = task.env()
+    env.reset(seed=0)
+    for _ in range(5):
+        *_, terminated, _, info = env.step(1)
+    assert terminated
+    assert info["success"]
+    # A gauge of 5 has fallen to its bound after five moves; one that reads 8, 7, 6, 5, 4 stands at 4.
+    env = tank(5, numbers=numbers).env()
+    env.reset(seed=0)
+    for _ in range(5):
+        *_, info = env.step(1)
+    assert info["success"] == (numbers != {"fuel": "moves"})
+    assert info["remaining"] == (("fuel=4",) if info["success"] else ())
+
+
+def test_an_entry_of_the_observation_is_a_number() -> None:
+    task = Task.from_env(
+        "CartPole-v1", {"right": {"index": 0, "above": 1.0}}, "budget(n, right, start=3)", numbers={"n": {"index": 1}}
+    )
+    env = task.env()
+    with pytest.raises(TaskError, match=r"'CartPole-v1' at the start of an episode told what no gauge reads: the number 'n' is"):
+        env.reset(seed=0)
+
+
+def test_a_number_that_rises_is_refused_with_the_step() -> None:
+    env = Task.from_env(lambda: Tank(refuel=True), {"end": [5]}, "budget(fuel, end, start=9)").env()
+    env.reset(seed=0)
+    env.step(1)
+    with pytest.raises(TaskError, match=r"in step 2 of an episode let the number 'fuel' rise from 8 to 9"):
+        env.step(0)
+
+
+def test_a_gauge_that_no_world_reports_is_refused() -> None:
+    with pytest.raises(SpecError, match="the world does not report the number 'fuel'; it reports none"):
+        Task("x", errands.load("office-2").world, errands.budget("fuel", "o1", start=3))
+    with pytest.raises(SpecError, match="the number 'fuel' is 'water'; it is 'moves', or the distance from a feature"):
+        Task.from_toml('name = "x"\n[world]\nkind = "office"\nnumbers = { fuel = "water" }\n[machine]\nphrase = "o1"')
+
+
+@pytest.mark.parametrize("numbers", ['{ fuel = "moves" }', '{ fuel = "o3" }'])
+def test_task_files_with_numbers_are_written_as_they_are_read(numbers: str) -> None:
+    task = Task.from_toml(f'''
+        name = "x"
+        [world]
+        kind = "office"
+        numbers = {numbers}
+        [machine]
+        initial = "u0"
+        success = ["u1"]
+        numeric = {{ b = ["o1"], fuel = {{ from = 30, to = 2 }}, t = {{ from = 3, each = "o2" }} }}
+        transitions = ["u0 -> u1 : b⤓ & ~fuel⤓ & ~t⤓ ; 1"]
+    ''')
+    from errands.tasks.spec import write_task
+
+    assert Task.from_toml(write_task(task)) == task
