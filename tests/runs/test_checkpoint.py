@@ -175,14 +175,18 @@ def test_a_table_reads_back_to_the_last_bit(rows: list[Evaluation]) -> None:
 
 
 def test_other_programs_read_it_as_plain_comma_separated_values() -> None:
+    none = dict.fromkeys(("length_low", "length_high", "success_low", "success_high"), "")
     text = render([Evaluation(1000, 10, 1.0, True), Evaluation(2000, 1000, -0.5, False)]).decode()
     assert list(csv.DictReader(io.StringIO(text))) == [
-        {"step": "1000", "episode_length": "10", "total_reward": "1.0", "success": "true"},
-        {"step": "2000", "episode_length": "1000", "total_reward": "-0.5", "success": "false"},
+        {"step": "1000", "episode_length": "10", "total_reward": "1.0", "success": "1", "episodes": "1", **none},
+        {"step": "2000", "episode_length": "1000", "total_reward": "-0.5", "success": "0", "episodes": "1", **none},
     ]
 
 
-TORN = [b"1,2,3.0,true", b"1,2,nan,true\n", b"x,2,3.0,true\n", b"1,2,3.0,yes\n", b"\n", b"01,2,3.0,true\n"]
+TORN = [
+    b"1,2,3.0,1,1,,,,", b"1,2,nan,1,1,,,,\n", b"x,2,3.0,1,1,,,,\n", b"1,2,3.0,yes,1,,,,\n", b"\n", b"01,2,3.0,1,1,,,,\n",
+    b"1,inf,3.0,1,1,,,,\n", b"1,2,3.0,1,20,nan,,,\n", b"1,2,3.0,1,1,,,\n", b"1_0,2,3.0,1,1,,,,\n",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", TORN)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -32,14 +31,10 @@ _NEWEST = "newest.json"
 MAX_MOMENT = 2_000_000
 """Bytes of the largest moment that is kept."""
 _ROWS = "evaluations"
-_NARROW: dict[str, type[np.generic]] = {
-    "step": np.int64, "episode_length": np.int64, "total_reward": np.float64, "success": np.bool_
-}  # fmt: skip
-_WIDE: dict[str, type[np.generic]] = {
+_COLUMNS: dict[str, type[np.generic]] = {
     "step": np.int64, "episode_length": np.float64, "total_reward": np.float64, "success": np.float64,
     "episodes": np.int64, **dict.fromkeys(("length_low", "length_high", "success_low", "success_high"), np.float64),
 }  # fmt: skip
-"""The columns of evaluations: of single episodes in worlds without chance, and of expectations."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +88,8 @@ def write_checkpoint(
 
 def packed(arrays: Mapping[str, NDArray[Any]], evaluations: Sequence[Evaluation]) -> bytes:
     """The file of a checkpoint's arrays, its evaluations among them."""
-    types = _WIDE if wide(evaluations) else _NARROW
     rows = {
-        f"{_ROWS}.{name}": np.array([_stored(getattr(e, name)) for e in evaluations], kind) for name, kind in types.items()
+        f"{_ROWS}.{name}": np.array([_stored(getattr(e, name)) for e in evaluations], kind) for name, kind in _COLUMNS.items()
     }
     return pack({**arrays, **rows})
 
@@ -203,22 +197,18 @@ def read_checkpoint(folder: Path, seed: int, step: int, run: str | None = None) 
 def evaluations_in(arrays: Arrays, path: Path) -> tuple[Evaluation, ...]:
     """Take the evaluations out of arrays that `packed` has written."""
     try:
-        names = _WIDE if f"{_ROWS}.episodes" in arrays else _NARROW
-        columns = [arrays.pop(f"{_ROWS}.{name}").tolist() for name in names]
+        columns = [arrays.pop(f"{_ROWS}.{name}").tolist() for name in _COLUMNS]
         return tuple(_restored(row) for row in zip(*columns, strict=True))
     except (KeyError, ValueError, TypeError):
         raise StoreError(f"{path} has no evaluations; it was not written by errands") from None
 
 
 def _restored(row: Sequence[Any]) -> Evaluation:
-    step, length, total, success, *rest = row
-    if not rest:
-        return Evaluation(step, length, total, success)
-    episodes, *ends = rest
-    # The columns of a mixed table are floats; a single episode gets its whole numbers and its yes or no back.
+    step, length, total, success, episodes, *ends = row
+    # The columns are floats; a single episode gets its whole numbers and its yes or no back.
     if episodes == 1:
         return Evaluation(step, int(length), total, bool(success))
-    return Evaluation(step, length, total, success, episodes, *(None if np.isnan(x) else x for x in ends))
+    return Evaluation(step, length, total, success, episodes, *(None if x is None or np.isnan(x) else x for x in ends))
 
 
 def write_moment(folder: Path, step: int, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -257,65 +247,42 @@ def _arrays(folder: Path, step: int) -> Path:
     return folder / f"checkpoint-{step}.safetensors"
 
 
-HEADER = b"step,episode_length,total_reward,success\n"
-WIDE_HEADER = b"step,episode_length,total_reward,success,episodes,length_low,length_high,success_low,success_high\n"
+HEADER = ",".join(_COLUMNS).encode() + b"\n"
 MAX_TABLE = 2_000_000_000
-_LINE = re.compile(rb"(0|[1-9][0-9]{0,15}),(0|[1-9][0-9]{0,15}),(-?[0-9a-z.+-]{1,30}),(true|false)\n")
+_WHOLE, _NUMBER = rb"(0|[1-9][0-9]{0,15})", rb"(-?[0-9a-z.+-]{1,30})"
+_LINE = re.compile(rb",".join([_WHOLE, _NUMBER, _NUMBER, _NUMBER, _WHOLE, *[_NUMBER + b"?"] * 4]) + rb"\n")
 
 
-def wide(evaluations: Iterable[Evaluation]) -> bool:
-    """Whether some evaluation is more than one episode, so that the table needs all its columns."""
-    return any(e.episodes != 1 for e in evaluations)
-
-
-def line(evaluation: Evaluation, every: bool = False) -> bytes:
-    """One evaluation as a line, with `every` column or the first four; numbers are the shortest that read back the same."""
+def line(evaluation: Evaluation) -> bytes:
+    """One evaluation as a line; numbers are the shortest that read back the same, and those of one episode are whole."""
     e = evaluation
-    if not every:
-        return f"{e.step},{e.episode_length},{float(e.total_reward)!r},{str(bool(e.success)).lower()}\n".encode()
-    ends = (e.length_low, e.length_high, e.success_low, e.success_high)
-    means = f"{float(e.episode_length)!r},{float(e.total_reward)!r},{float(e.success)!r}"
-    return f"{e.step},{means},{e.episodes},{','.join('' if x is None else repr(float(x)) for x in ends)}\n".encode()
+    length, success = (int(e.episode_length), int(e.success)) if e.episodes == 1 else (float(e.episode_length), float(e.success))
+    ends = ("" if x is None else repr(float(x)) for x in (e.length_low, e.length_high, e.success_low, e.success_high))
+    return f"{e.step},{length!r},{float(e.total_reward)!r},{success!r},{e.episodes},{','.join(ends)}\n".encode()
 
 
-def render(evaluations: Sequence[Evaluation]) -> bytes:
+def render(evaluations: Iterable[Evaluation]) -> bytes:
     """The whole table."""
-    every = wide(evaluations)
-    return (WIDE_HEADER if every else HEADER) + b"".join(line(e, every) for e in evaluations)
+    return HEADER + b"".join(map(line, evaluations))
 
 
 def parse(data: bytes, path: Path) -> list[Evaluation]:
     """The evaluations of a table; `path` is named where a line cannot be read."""
-    every = data.startswith(WIDE_HEADER)
-    if not every and not data.startswith(HEADER):
+    if not data.startswith(HEADER):
         raise StoreError(f"{path} is not a table of evaluations: its first line is not '{HEADER.decode().strip()}'")
-    lines = data[len(WIDE_HEADER if every else HEADER) :].splitlines(keepends=True)
-    read = _parsed_wide if every else _parsed
-    rows = [read(text, number, path) for number, text in enumerate(lines, 2)]
+    lines = data[len(HEADER) :].splitlines(keepends=True)
+    rows = [_parsed(text, number, path) for number, text in enumerate(lines, 2)]
     if any(later.step <= earlier.step for earlier, later in pairwise(rows)):
         raise StoreError(f"{path} is damaged: its steps do not grow; run 'errands resume' to write it again")
     return rows
 
 
 def _parsed(text: bytes, number: int, path: Path) -> Evaluation:
-    fields = _LINE.fullmatch(text)
     try:
-        if fields and not math.isnan(reward := float(fields[3])):
-            return Evaluation(int(fields[1]), int(fields[2]), reward, fields[4] == b"true")
-    except ValueError:
-        pass
-    raise StoreError(f"{path} is damaged in line {number}; run 'errands resume' to write it again")
-
-
-def _parsed_wide(text: bytes, number: int, path: Path) -> Evaluation:
-    try:
-        step, length, reward, success, episodes, *ends = text.removesuffix(b"\n").decode("ascii").split(",")
-        means = (float(length), float(reward), float(success))
-        low_to_high = [float(x) if x else None for x in ends]
-        if step.isdecimal() and episodes.isdecimal() and len(ends) == 4 and not any(map(math.isnan, means)):
-            if int(episodes) == 1:
-                return Evaluation(int(step), int(means[0]), means[1], bool(means[2]))
-            return Evaluation(int(step), *means, int(episodes), *low_to_high)
+        if fields := _LINE.fullmatch(text):
+            step, episodes, *numbers = (float(x) if x else None for x in fields.group(1, 5, 2, 3, 4, 6, 7, 8, 9))
+            if not any(x != x for x in numbers):  # NaN
+                return _restored([int(step or 0), *numbers[:3], int(episodes or 0), *numbers[3:]])
     except (ValueError, OverflowError):
         pass
     raise StoreError(f"{path} is damaged in line {number}; run 'errands resume' to write it again")

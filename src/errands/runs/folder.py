@@ -18,7 +18,7 @@ from typing import BinaryIO, TypeVar
 from errands.errors import ConfigError, SpecError, StoreError
 from errands.learners.presets import with_settings
 from errands.runs import checkpoint as checkpoints
-from errands.runs.checkpoint import HEADER, MAX_TABLE, line, parse, render, wide
+from errands.runs.checkpoint import HEADER, MAX_TABLE, line, parse, render
 from errands.runs.documents import (
     MAX_SWEEP,
     Cell,
@@ -348,7 +348,7 @@ class SeedFolder:
         write_file(self.table, render(evaluations))
         try:
             with open(self.table, "ab", buffering=1 << 16) as out:
-                yield Table(out, self.table, list(evaluations), wide(evaluations))
+                yield Table(out, self.table, list(evaluations))
         except OSError as fault:
             raise refusal(self.table, fault) from None
 
@@ -370,20 +370,11 @@ class Table:
     out: BinaryIO
     path: Path
     evaluations: list[Evaluation]
-    every: bool
-    """Whether it has all columns."""
 
     def add(self, evaluation: Evaluation) -> None:
         """One more line; it reaches the disk with the next `sync` at the latest."""
         self.evaluations.append(evaluation)
-        if not self.every and evaluation.episodes != 1:
-            self.every = True
-            # The first mean over episodes needs more columns, in every row. The file is open for appending, so what is
-            # written after the cut begins at its start.
-            self._write(lambda: self.out.truncate(0))
-            self._write(lambda: self.out.write(render(self.evaluations)))
-        else:
-            self._write(lambda: self.out.write(line(evaluation, self.every)))
+        self._write(lambda: self.out.write(line(evaluation)))
 
     def show(self) -> None:
         """Hand the lines to the operating system, so that others can read them."""

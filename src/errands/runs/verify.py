@@ -96,8 +96,8 @@ def first_step(run: RunFolder, seed: int) -> int:
 
 
 def _unlike(stored: list[Evaluation], evaluation: Evaluation, index: int) -> Iterator[str]:
-    again = line(evaluation, evaluation.episodes != 1)
-    before = line(stored[index], evaluation.episodes != 1) if index < len(stored) else b"nothing"
+    again = line(evaluation)
+    before = line(stored[index]) if index < len(stored) else b"nothing"
     if again != before:
         words = f"stored is '{before.decode().strip()}', found was '{again.decode().strip()}'"
         yield f"evaluations.csv, line {index + 2}: {words}"

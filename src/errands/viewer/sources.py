@@ -21,7 +21,7 @@ from errands.plots.curves import length_band, success_band
 from errands.plots.figures import FIGURES, Trained
 from errands.plots.maps import PolicyMap, policy_maps
 from errands.runs import checkpoint as checkpoints
-from errands.runs.checkpoint import HEADER, WIDE_HEADER, parse
+from errands.runs.checkpoint import HEADER, parse
 from errands.runs.documents import narrowest
 from errands.runs.files import read_end
 from errands.runs.folder import RunFolder, SeedFolder, live
@@ -272,8 +272,7 @@ def _last(place: SeedFolder) -> Evaluation | None:
     lines = read_end(place.table, TAIL).split(b"\n")[1:-1]
     if not lines or lines[-1].startswith(b"step"):
         return None
-    header = HEADER if lines[-1].count(b",") == HEADER.count(b",") else WIDE_HEADER
-    return next(iter(parse(header + lines[-1] + b"\n", place.table)), None)
+    return next(iter(parse(HEADER + lines[-1] + b"\n", place.table)), None)
 
 
 def progress_of(run: RunFolder) -> dict[str, Any]:
