@@ -67,7 +67,7 @@ def test_what_was_asked_for_is_kept(finished: Path) -> None:
 
 
 def test_a_run_is_never_overwritten(finished: Path) -> None:
-    with pytest.raises(StoreError, match="never overwritten; choose another --name, or run 'errands resume run'"):
+    with pytest.raises(StoreError, match="never overwritten; choose another --name, or go on with 'errands resume run'"):
         begun(finished)
 
 
@@ -280,7 +280,7 @@ def test_a_linked_cell_is_refused(sweep: SweepFolder, tmp_path: Path) -> None:
 
 def test_a_sweep_is_never_overwritten(sweep: SweepFolder) -> None:
     with pytest.raises(
-        StoreError, match="exists and is never overwritten; choose another --name, or run 'errands resume s'"
+        StoreError, match="exists and is never overwritten; choose another --name, or go on with 'errands resume s'"
     ):
         create_sweep(sweep.path, sweep.document)
 
