@@ -44,6 +44,9 @@ READINGS = {
     claims.ALWAYS: "always",
     claims.FRESH: "fresh",
     claims.ONE: "one coffee",
+    claims.BATCH: "batch",
+    claims.ZERO: "from 0",
+    claims.SLOW: "slow target",
 }
 """The readings of the paper by the words of the page."""
 

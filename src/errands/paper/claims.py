@@ -20,6 +20,9 @@ SHARE = "delta = episode, and failures paid less by the share of successes (fail
 MEAN = "delta = episode, shortest = mean and failed = length: our first preset with this reading"
 CHOICE = "delta = episode, and exploring of the order falls per choice (xi_per = choice), not per step as our preset has it now"
 ALWAYS = "delta = episode, grounding transitions replayed in every update, not once (ground_replay = always)"
+BATCH = "delta = episode, one batch of completions after each episode (ground_replay = episode, ground_batch = 128)"
+ZERO = "Theorem 1's reward as printed, and every best duration 0 at first (best_duration_start = 0)"
+SLOW = "targets move every 10,000 steps, by 0.1 (target_every = 10000), as in the DQN that the paper builds on"
 
 
 @dataclass(frozen=True)
@@ -189,6 +192,9 @@ _PACES = "errands reproduce water-runtime cheetah-runtime --profile full"
 _NETWORKED = ("water", "cheetah")
 _BEFORE = "qcorm shortest=mean failed=length"
 _SHARED = "qcorm failed=share alpha_share=0.001"
+_BATCHED = "qcorm ground_replay=episode ground_batch=128"
+_FROM_ZERO = f"{PRINTED.name} best_duration_start=0"
+_SLOW = " target_every=10000"
 _JOINT = "Without Theorem 1's reward (QCoRM-0) policies are sub-optimal: QCoRM ends shorter"
 _DEEP: tuple[PaperClaim, ...] = (
     PaperClaim("water-qcorm-fastest", "5.2 Water", "QCoRM converges fastest for three and five balls",
@@ -211,6 +217,16 @@ _DEEP: tuple[PaperClaim, ...] = (
           rules.ahead(PRINTED.name, _OTHERS, _BOTH), _WATER, reading=PRINTED_REWARD),
     PaperClaim("water-qcorm-fastest-mean", "5.2 Water", "QCoRM converges fastest for three and five balls",
           rules.ahead(_BEFORE, _OTHERS, _BOTH), "python paper/deep.py", under=("tuned",), reading=MEAN),
+    PaperClaim("water-qcorm-fastest-batch", "5.2 Water", "QCoRM converges fastest for three and five balls",
+          rules.ahead(_BATCHED, _OTHERS, _BOTH), "python paper/deep.py", under=("paper",), reading=BATCH),
+    PaperClaim("water-qcorm-fastest-zero", "5.2 Water", "QCoRM converges fastest for three and five balls",
+          rules.ahead(_FROM_ZERO, _OTHERS, _BOTH), "python paper/deep.py", under=("paper",), reading=ZERO),
+    PaperClaim("water-qcorm-fastest-slow", "5.2 Water", "QCoRM converges fastest for three and five balls",
+          rules.ahead(f"qcorm{_SLOW}", (f"crm agenda{_SLOW}",), _BOTH), "python paper/deep.py", under=("paper",), reading=SLOW),
+    PaperClaim("water-joint-batch", "5.2 Ablation", _JOINT,
+          rules.shorter(_BATCHED, "qcorm-0", _BOTH), "python paper/deep.py", under=("paper",), reading=BATCH),
+    PaperClaim("water-joint-zero", "5.2 Ablation", _JOINT,
+          rules.shorter(_FROM_ZERO, "qcorm-0", _BOTH), "python paper/deep.py", under=("paper",), reading=ZERO),
     PaperClaim("water-joint-printed", "5.2 Ablation", _JOINT,
           rules.shorter(PRINTED.name, "qcorm-0", _BOTH), _WATER, reading=PRINTED_REWARD),
     PaperClaim("water-joint-always", "5.2 Ablation", _JOINT,
