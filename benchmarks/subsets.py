@@ -4,7 +4,7 @@ python benchmarks/subsets.py [offices] [delivery-4] [delivery-8] [visit-8] [seed
 python benchmarks/subsets.py readings [jobs=N] [to=FILE]
     the three readings of Theorem 1's reward and QCoRM-0, alpha 1e-6 to 1, on all 257 tasks; a row for every run goes to
     paper/rows/readings.csv, and what is there already is not run again
-python benchmarks/subsets.py table    the counts of those rows, as docs/concepts/qcorm.md has them
+python benchmarks/subsets.py table    the counts of those rows
 """
 
 from __future__ import annotations

@@ -195,10 +195,20 @@ def test_the_reference_is_what_the_code_says() -> None:
     assert module.reference() == kept, "docs/reference.md is old; run: python docs/make_reference.py"
 
 
+def words_of(text: str) -> int:
+    return sum(bool(re.search(r"\w", word)) for word in text.split())
+
+
 def test_the_pages_for_users_have_at_most_twenty_five_thousand_words() -> None:
-    pages = [page for page in (ROOT / "docs").rglob("*.md") if page.name != "reference.md"]
+    pages = [page for page in DOCS.rglob("*.md") if page.name != "reference.md"]
     assert len(pages) > 20
-    assert sum(bool(re.search(r"\w", word)) for page in pages for word in page.read_text(encoding="utf-8").split()) <= 25_000
+    assert sum(words_of(page.read_text(encoding="utf-8")) for page in pages) <= 25_000
+
+
+@pytest.mark.parametrize(("folder", "most"), [("methods", 900), ("results", 600)])
+def test_a_page_of_a_method_or_of_results_is_short(folder: str, most: int) -> None:
+    long = {page.name: n for page in (DOCS / folder).glob("*.md") if (n := words_of(page.read_text(encoding="utf-8"))) > most}
+    assert long == {}
 
 
 def test_every_page_can_be_reached_from_the_index() -> None:

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunSoFar:
-    """A seed in training, right after an evaluation: what a callback may look at, draw, log or save."""
+    """A seed in training, right after an evaluation: what a callback may look at, draw, log or save.
+
+    >>> import errands
+    >>> def soon(evaluation, run: errands.RunSoFar):
+    ...     return run.optimum is None or run.step < run.steps // 2
+    >>> errands.train("figure-1", "qcorm", steps=20_000, on_evaluation=soon).steps
+    10000
+    """
 
     request: Request = field(repr=False)
     seed: int
@@ -150,7 +157,13 @@ class StopOnPlateau:
 
 @dataclass(frozen=True)
 class StopOnSuccess:
-    """Ends a training once a policy succeeds in such a share of its episodes, means of few episodes being confirmed."""
+    """Ends a training once a policy succeeds in such a share of its episodes, means of few episodes being confirmed.
+
+    >>> import errands
+    >>> run = errands.train("figure-1", "qcorm", steps=50_000, on_evaluation=errands.StopOnSuccess(0.99))
+    >>> run.steps < 50_000, run.certificate.success
+    (True, 1.0)
+    """
 
     share: float
 
