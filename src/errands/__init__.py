@@ -56,6 +56,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for type checkers
     from errands.tasks.phrases import either as either
     from errands.tasks.phrases import repeat as repeat
     from errands.tasks.phrases import sequence as sequence
+    from errands.tasks.phrases import toll as toll
     from errands.tasks.phrases import within as within
     from errands.tasks.product import product as product
     from errands.tasks.transitions import RewardMachineReplay as RewardMachineReplay
@@ -83,7 +84,7 @@ _HOMES = {
     "errands.tables": ["Evaluation"],
     "errands.tasks": ["Task", "load"],
     "errands.tasks.ltlf": ["from_ltlf"],
-    "errands.tasks.phrases": ["any_order", "at_most", "avoid", "budget", "either", "repeat", "sequence", "within"],
+    "errands.tasks.phrases": ["any_order", "at_most", "avoid", "budget", "either", "repeat", "sequence", "toll", "within"],
     "errands.tasks.product": ["product"],
     "errands.tasks.transitions": ["RewardMachineReplay"],
     "errands.worlds.imports": ["allow"],

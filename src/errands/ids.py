@@ -34,6 +34,7 @@ WORLDS: Mapping[str, Mapping[str, Any]] = {
 TASKS: tuple[str, ...] = (
     *("figure-1", "corridor", "cheetah-b", "cheetah-bc", "cheetah-bcd", "cheetah-bcde"),
     *(f"delivery-{n}" for n in range(1, 501)),
+    *("office-map0-exp0", "office-map4-exp6", *(f"office-map{m}-exp{n}" for m in (1, 2, 3) for n in range(1, 7))),
     *(f"office-{n}{reading}" for n in range(1, 7) for reading in ("", "-one-coffee")),
     *(f"visit-{n}" for n in range(1, 1001)),
     *(f"pickup-{n}{rule}" for n in range(1, 31) for rule in ("", "-one-at-a-time")),

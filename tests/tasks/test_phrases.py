@@ -91,7 +91,7 @@ def test_a_feature_is_a_phrase_and_text_nests_as_python_does() -> None:
         ("seqence(a)", "did you mean 'sequence'"),
         ("any_order(avoid(x, a), c)", "avoid\\(x, a\\) cannot be an item of any_order"),
         ("any_order(sequence(a, b), c, after=s)", "before= and after= stand beside single features"),
-        ("any_order(any_order(a, after=s), c)", "cannot be an item of any_order; put avoid, within, budget, at_most, before and"),
+        ("any_order(any_order(a, after=s), c)", "cannot be an item of any_order; put avoid, toll, within, budget, at_most, before"),
         ("any_order(a, b, choose=3)", "choose=3 is more than the 2 items"),
         ("any_order(a, b, choose=0)", "choose=0 is out of range"),
         ("any_order(a, b, choose=c)", "column 24: found 'c' where a whole number was wanted"),
@@ -207,3 +207,10 @@ def test_depth_and_length_are_limited() -> None:
         parse_phrase("sequence(" * 3000 + "a" + ")" * 3000)
     with pytest.raises(SpecError, match=f"a phrase of {MAX_LENGTH + 1} characters is too long"):
         parse_phrase("a" * (MAX_LENGTH + 1))
+
+
+def test_a_toll_is_paid_in_every_step_and_kept_by_what_stands_around_it() -> None:
+    machine = parse_phrase("avoid(lava, sequence(c, toll(3, mud, a)), cost=100)")
+    assert machine.run([{"mud"}, {"c"}, {"mud"}, {"mud", "a"}]).rewards == (0.0, 0.0, -3.0, -2.0)
+    assert machine.run([{"c"}, {"mud"}, {"mud", "lava"}]).rewards == (0.0, -3.0, -100.0)
+    assert str(machine.phrase) == "avoid(lava, sequence(c, toll(3, mud, a)), cost=100)"

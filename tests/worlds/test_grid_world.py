@@ -133,3 +133,56 @@ def test_slip_and_limit_are_checked() -> None:
         GridWorld(["A"], {}, slip=1.0)
     with pytest.raises(SpecError, match="limit is 0"):
         GridWorld(["A"], {}, limit=0)
+
+
+def test_thin_walls_are_drawn_between_the_letters_or_listed() -> None:
+    drawn = GridWorld(["A|.", "-  ", ". x"], {"x": "goal"}, walls="drawn")
+    listed = GridWorld(["A.", ".x"], {"x": "goal"}, walls=[[1, 0], [0, 2]])
+    assert drawn.layout == listed.layout
+    assert [drawn.layout.move(0, action) for action in range(4)] == [0, 0, 0, 0]
+    assert drawn.layout.move(1, 2) == 3
+
+
+def test_the_start_can_stand_on_a_feature() -> None:
+    assert GridWorld(["x."], {"x": "goal"}, start=0).layout.features_at(0) == {"goal"}
+    with pytest.raises(SpecError, match="the start is cell 0 and is drawn as well"):
+        GridWorld(["A."], {}, start=0)
+
+
+def chances(slip: object, action: int) -> dict[int, float]:
+    """Where one action leads from the middle left cell of three by three: 0 1 2 / 3 4 5 / 6 7 8."""
+    table = GridWorld(["...", "A..", "..."], {}, slip=slip).finite().table  # type: ignore[arg-type]
+    found = dict.fromkeys(table.next[3, action].tolist(), 0.0)
+    shares = np.diff(table.cumulative[3, action], prepend=0.0).tolist()
+    for there, share in zip(table.next[3, action].tolist(), shares, strict=True):
+        found[there] = round(found[there] + share, 12)
+    return found
+
+
+def test_noise_goes_to_the_sides_to_other_ways_or_nowhere() -> None:
+    """By hand: a move right from the left edge; back is the border, which means staying."""
+    assert chances({"sides": 0.2}, 1) == {4: 0.8, 0: 0.1, 6: 0.1}
+    assert chances({"other": 0.3}, 1) == {4: 0.7, 0: 0.1, 6: 0.1, 3: 0.1}
+    assert chances({"delay": 0.6, "sides": 0.1}, 1) == {4: 0.36, 0: 0.02, 6: 0.02, 3: 0.6}
+
+
+def test_a_move_into_a_wall_may_slip_or_surely_waits() -> None:
+    assert chances({"sides": 0.2}, 3) == {3: 0.8, 0: 0.1, 6: 0.1}
+    assert chances({"sides": 0.2, "blocked": "wait"}, 3) == {3: 1.0}
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"slip": {"sides": 0.6, "other": 0.5}}, "together they must be below 1"),
+        ({"slip": {"side": 0.2}}, "slip has no 'side'; it has sides, other, delay, blocked"),
+        ({"slip": {"blocked": "stop"}}, "blocked is 'stop'; a move into a wall may 'slip' or must 'wait'"),
+        ({"slip": {"delay": "long"}}, "slip is 'long' in delay, and must be at least 0 and below 1"),
+        ({"walls": [[0, 2]]}, r"the wall \(0, 2\) is not between two neighbouring cells"),
+        ({"walls": [[0]]}, r"walls has \[0\]; it is 'drawn', or a list of pairs of cell numbers"),
+        ({"walls": "drawn"}, "this one has 1 rows of 4"),
+    ],
+)
+def test_faults_of_walls_and_noise_are_one_sentence(settings: dict[str, object], sentence: str) -> None:
+    with pytest.raises(SpecError, match=sentence):
+        GridWorld(["A...", "...."][: 1 + (settings != {"walls": "drawn"})], {}, **settings)  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ from errands.errors import SpecError, UnknownName
 from errands.tasks.task import Task
 from errands.worlds.imports import allow
 
+MAPS = Path(__file__).with_name("maps")
 COLOURS = ("red", "green", "blue", "yellow", "cyan", "magenta")
 
 
@@ -25,11 +26,13 @@ class Family:
     high: int
     about: str
     world: str
-    """The [world] table, with {n} for the number and {seed} for that of the map."""
+    """The [world] table, with {n} for the number and {seed} for that of the map; or the name of a file of `maps`."""
     machine: Callable[[int], str]
     """The phrase for a number, or the whole [machine] table."""
     suffix: str = ""
     """What follows the number."""
+    dash: str = "-"
+    """What comes before it."""
 
     @property
     def shown(self) -> str:
@@ -38,17 +41,18 @@ class Family:
 
     def named(self, number: int | str) -> str:
         """The name of one task of the family."""
-        return f"{self.name}-{number}{self.suffix}" if self.high else self.name
+        return f"{self.name}{self.dash}{number}{self.suffix}" if self.high else self.name
 
     def number(self, name: str) -> int | None:
         """The number in a task's name; None where the name is of another family."""
-        digits = name.removeprefix(f"{self.name}-").removesuffix(self.suffix)
+        digits = name.removeprefix(f"{self.name}{self.dash}").removesuffix(self.suffix)
         plain = len(digits) <= 4 and digits.isascii() and digits.isdigit()
         return int(digits) if self.high and plain and name == self.named(digits) else None
 
     def write(self, number: int, seed: int) -> str:
         """The task file of one task."""
-        world = self.world.replace("{n}", str(number)).replace("{seed}", str(seed))
+        world = self.world if "=" in self.world else (MAPS / f"{self.world}.toml").read_text(encoding="utf-8").rstrip()
+        world = world.replace("{n}", str(number)).replace("{seed}", str(seed))
         machine = self.machine(number)
         machine = machine if "\n" in machine else f'phrase = "{machine}"\n'
         return f'name = "{self.named(number)}"\n\n[world]\n{world}\n\n[machine]\n{machine}'
@@ -94,6 +98,28 @@ _OFFICE = 'kind = "office"\noffices = {n}'
 _PICKUP = 'kind = "pickup"\npairs = {n}\nmap_seed = {seed}'
 
 
+_MAIL_AND_COFFEE = "any_order(mail, coffee)"
+_QRMAX = ("coffee, o", "mail, o", f"{_MAIL_AND_COFFEE}, o", "a, b, c, d", f"a, b, c, d, {_MAIL_AND_COFFEE}, o",
+          f"a, b, c, d, e, {_MAIL_AND_COFFEE}, o")  # fmt: skip
+"""Experiments 1 to 6 on the maps of QR-MAX."""
+_GOOD_COFFEE = """initial = "u0"
+success = ["u3"]
+failure = ["failed"]
+transitions = [
+  "u0 -> u0 : ~good_coffee & ~coffee & ~plant ; 0",
+  "u0 -> u1 : good_coffee & ~plant ; 0",
+  "u0 -> u2 : coffee & ~good_coffee & ~plant ; 0",
+  "u0 -> failed : plant ; 0",
+  "u1 -> u1 : ~o & ~plant ; 0",
+  "u1 -> u3 : o & ~plant ; 1000",
+  "u1 -> failed : plant ; 0",
+  "u2 -> u2 : ~o & ~plant ; 0",
+  "u2 -> u3 : o & ~plant ; 1",
+  "u2 -> failed : plant ; 0",
+]
+"""
+
+
 def _cheetah(places: str, about: str) -> Family:
     machine = f"""initial = "u0"
 success = ["u1"]
@@ -118,6 +144,12 @@ CATALOGUE = (
            _OFFICE, lambda n: f"avoid(decoration, any_order({_names('o', n)}, before=coffee))"),
     Family("office", 1, 6, "one coffee for all of N offices past fatal decorations",
            _OFFICE, lambda n: f"avoid(decoration, sequence(coffee, any_order({_names('o', n)})))", "-one-coffee"),
+    Family("office-map0-exp0", 0, 0, "QR-MAX's OfficeWorld, map 0: mail, then a coffee, to the office", "office-map0",
+           lambda _: "sequence(mail, coffee, o)"),
+    *(Family(f"office-map{m}-exp", 1, 6, f"QR-MAX's OfficeWorld, map {m}, experiment N: thin walls, fatal plants, moves that slip",
+             f"office-map{m}", lambda n: f"avoid(plant, sequence({_QRMAX[n - 1]}))", dash="") for m in (1, 2, 3)),
+    Family("office-map4-exp6", 0, 0, "QR-MAX's OfficeWorld, map 4: a good coffee far away pays 1,000, one nearby 1", "office-map4",
+           lambda _: _GOOD_COFFEE),
     Family("visit", 1, 1000, "N random cells in any order: a travelling salesman's path",
            'kind = "visit"\nplaces = {n}\nmap_seed = {seed}', lambda n: f"any_order({_names('v', n)})"),
     Family("pickup", 1, 30, "N things, each from its place to its aim, any number in hand at once", _PICKUP, _pairs),

@@ -65,7 +65,7 @@ def sequence(*phrases: PhraseLike) -> NumericRM:
             if target == WON and i < len(parts) - 1:
                 target = f"{i + 1}_{parts[i + 1].initial}"
             transitions.append(
-                Transition(f"{i}_{t.source}", target, renamed(t.guard, names), Reward(float(target == WON)))
+                Transition(f"{i}_{t.source}", target, renamed(t.guard, names), _paid(part, t, target))
             )
     expression = _expression("sequence", phrases)
     return _numbered(f"0_{parts[0].initial}", transitions, numeric, rules, completing, expression, parts[0].gauges)
@@ -178,11 +178,12 @@ def repeat(feature: str, times: int) -> NumericRM:
     return NumericRM("u0", (f"u{2 * times - 1}",), (), (), transitions, phrase=_expression("repeat", (feature, times)))
 
 
-def avoid(*forbidden_then_phrase: PhraseLike) -> NumericRM:
+def avoid(*forbidden_then_phrase: PhraseLike, cost: int = 0) -> NumericRM:
     """The last phrase, failing as soon as one of the features before it is true; failure wins over success.
 
     Parameters:
         forbidden_then_phrase: the forbidden features, and last what is to be done.
+        cost: what failing costs, as a negative reward.
 
     >>> avoid("lava", sequence("goal")).run([{"lava", "goal"}])
     Outcome(rewards=(0.0,), terminal=True, success=False)
@@ -192,7 +193,31 @@ def avoid(*forbidden_then_phrase: PhraseLike) -> NumericRM:
         raise SpecError("avoid() needs the features to avoid and then a phrase, as in avoid(lava, sequence(a, b))")
     features = [_feature(f) for f in forbidden]
     bad = disjunction([Boolean(name) for name in features])
-    return _failing(bad, _machine(phrase), _expression("avoid", (*forbidden, phrase)))
+    cost = _amount("the cost of avoid", cost) if cost else 0
+    return _failing(bad, _machine(phrase), _expression("avoid", (*forbidden, phrase), cost=cost or None), cost=cost)
+
+
+def toll(cost: int, feature: str, phrase: PhraseLike) -> NumericRM:
+    """A phrase in which every step that has a feature costs something, and nothing ends by it.
+
+    Parameters:
+        cost: what such a step costs, as a negative reward.
+        feature: what is dear.
+        phrase: what is to be done.
+
+    >>> toll(5, "mud", "goal").run([{"mud"}, {"mud", "goal"}]).rewards
+    (-5.0, -4.0)
+    """
+    part, dear, price = _machine(phrase), Boolean(_feature(feature)), _amount("toll", cost)
+    transitions: list[Transition] = []
+    for t in part.transitions:
+        target = _target(part, t, 0)
+        for guard, cost in ((negation(dear), 0), (dear, price)):
+            paid = _paid(part, t, target, cost)
+            transitions.append(Transition(f"0_{t.source}", target, conjunction([t.guard, guard]), paid))
+    completing = {f"0_{s}": own for s, own in part.completing.items()}
+    expression = _expression("toll", (cost, feature, phrase))
+    return _numbered(f"0_{part.initial}", transitions, part.numeric, part.rules, completing, expression, part.gauges)
 
 
 def within(steps: int, phrase: PhraseLike) -> NumericRM:
@@ -246,7 +271,9 @@ def _amount(phrase: str, number: object) -> int:
     return number
 
 
-def _failing(bad: Guard | None, part: NumericRM, expression: Expression | None, gauge: Gauge | None = None) -> NumericRM:
+def _failing(
+    bad: Guard | None, part: NumericRM, expression: Expression | None, gauge: Gauge | None = None, cost: int = 0
+) -> NumericRM:
     """A machine that fails where something bad is true, or where a gauge of its own reaches its bound.
 
     Failure wins over success, but not over a success in the very step in which time (a gauge of all steps) is up.
@@ -272,9 +299,9 @@ def _failing(bad: Guard | None, part: NumericRM, expression: Expression | None, 
                 won.append(guard)
             else:
                 guard = conjunction([guard, negation(lost)])
-            transitions.append(Transition(f"0_{state}", target, guard, Reward(float(target == WON))))
+            transitions.append(Transition(f"0_{state}", target, guard, _paid(part, t, target)))
         # Every other guard says that nothing bad is true, or excludes this one, so that one of the two wins.
-        transitions.append(Transition(f"0_{state}", LOST, conjunction([lost, *map(negation, won)])))
+        transitions.append(Transition(f"0_{state}", LOST, conjunction([lost, *map(negation, won)]), Reward(0.0 - cost)))
     numeric = [(names[name], subtasks) for name, subtasks in part.numeric]
     completing = {f"0_{s}": frozenset(names[name] for name in own) for s, own in part.completing.items()}
     return _numbered(f"0_{part.initial}", transitions, numeric, part.rules, completing, expression, gauges)
@@ -404,6 +431,13 @@ def _target(part: NumericRM, transition: Transition, number: int) -> str:
     return LOST if there in part.failure else WON if there in part.success else f"{number}_{there}"
 
 
+def _paid(part: NumericRM, transition: Transition, target: str, cost: int = 0) -> Reward:
+    """1 where the whole succeeds, less what the transition costs: of a part only its costs are kept."""
+    own = transition.reward
+    before = 0.0 if own.compound or own.signal else own.value - (transition.target in part.success)
+    return Reward((target == WON) + min(before, 0.0) - cost)
+
+
 def renamed(guard: Guard, names: Mapping[str, str]) -> Guard:
     """The guard with new names for numeric features."""
     return mapped(guard, lambda atom: replace(atom, name=names.get(atom.name, atom.name)) if isinstance(atom, Numeric) else atom)
@@ -445,6 +479,7 @@ PHRASES: Mapping[str, Phrase] = {
         Phrase(either, "either(a, b)", lambda *parts: _side_by_side(parts, 1, None)),
         Phrase(repeat, "repeat(a, 3)", _repeated),
         Phrase(avoid, "avoid(lava, sequence(a, b))"),
+        Phrase(toll, "toll(5, mud, any_order(a, b))"),
         Phrase(within, "within(60, any_order(a, b))"),
         Phrase(budget, "budget(fuel, any_order(a, b), start=12)"),
         Phrase(at_most, "at_most(2, toll, any_order(a, b))"),

@@ -149,7 +149,8 @@ def table_of(kind: str) -> type[WorldSpec]:
     keys: dict[str, Any] = {"kind": (Literal.__getitem__(kind), ...)}
     for name, setting in inspect.signature(cls).parameters.items():
         default = ... if setting.default is setting.empty else {} if name in ("legend", "numbers") else setting.default
-        keys[name] = (hints[name], default)
+        # What can be said in two ways is checked by the class itself, whose sentence says one thing and not two.
+        keys[name] = (Any if kind == "grid" and name in ("slip", "walls") else hints[name], default)
     if kind == "grid":  # this key belongs to the task
         keys["removed"] = (list[str], [])
     return create_model(f"{cls.__name__}Table", __base__=WorldSpec, __doc__=(cls.__doc__ or "").partition("\n\n")[0], **keys)

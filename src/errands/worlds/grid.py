@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,6 +24,41 @@ _DEFAULT_PLACES = 30
 
 
 @dataclass(frozen=True)
+class Noise:
+    """How moves go astray: first a delay may hold the agent, then the move may go another way."""
+
+    sides: float = 0.0
+    """Probability that a move goes to one of its two sides instead, half to each."""
+    other: float = 0.0
+    """Probability that it goes one of the three other ways, a third to each."""
+    delay: float = 0.0
+    """Probability that the agent stays where it is; the other two hold for the moves that are left."""
+    blocked: str = "slip"
+    """What a move does that is meant into a wall: it may `slip` like any other, or it surely `wait`s."""
+
+    def __post_init__(self) -> None:
+        for name in ("sides", "other", "delay"):
+            share = getattr(self, name)
+            if isinstance(share, bool) or not isinstance(share, int | float) or not 0.0 <= share < 1.0:
+                raise SpecError(f"slip is {share!r}{f' in {name}' * (name != 'sides')}, and must be at least 0 and below 1")
+        if self.sides + self.other >= 1.0:
+            raise SpecError(f"slip is {self.sides} to the sides and {self.other} to other ways; together they must be below 1")
+        if self.blocked not in ("slip", "wait"):
+            raise SpecError(f"blocked is {self.blocked!r:.40}; a move into a wall may 'slip' or must 'wait'")
+
+    @staticmethod
+    def of(slip: float | Mapping[str, float | str]) -> Noise:
+        """The noise of a task file: a number is that of the two sides."""
+        if not isinstance(slip, Mapping):
+            return Noise(slip)
+        known = ("sides", "other", "delay", "blocked")
+        for name in slip:
+            if name not in known:
+                raise SpecError(f"slip has no '{name:.40}'; it has {', '.join(known)}")
+        return Noise(**slip)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
 class GridLayout:
     """The plan of a grid: cells are numbered row by row from the top left; a feature may stand on several cells."""
 
@@ -36,8 +71,8 @@ class GridLayout:
     """Cells that cannot be entered."""
     walls: frozenset[tuple[int, int]] = frozenset()
     """Pairs (lower cell, higher cell) of neighbours with a wall between them."""
-    slip: float = 0.0
-    """Probability that a move goes to one of its two sides instead."""
+    slip: float | Noise = 0.0
+    """How moves go astray; a number is the probability that one goes to one of its two sides instead."""
     signs: tuple[tuple[str, str], ...] = ()
     """Pairs (feature, short sign to draw instead of its name)."""
     wraps: bool = False
@@ -54,8 +89,7 @@ class GridLayout:
             )
         if self.width < 1 or self.height < 1:
             raise SpecError(f"a grid of {self.width} x {self.height} cells is empty; it needs at least one cell")
-        if not 0.0 <= self.slip < 1.0:
-            raise SpecError(f"slip is {self.slip}, and must be at least 0 and below 1")
+        _ = self.noise
         if self.start not in inside or self.start in self.blocked:
             raise SpecError(
                 f"the start, cell {self.start}, is not a free cell of the {self.width} x {self.height} grid"
@@ -64,11 +98,17 @@ class GridLayout:
             if cell not in inside or cell in self.blocked:
                 raise SpecError(f"'{name}' stands on cell {cell}, which is not a free cell of the grid")
         for low, high in self.walls:
-            if high - low != self.width and (high - low != 1 or high % self.width == 0):
+            beside = high - low == self.width or (high - low == 1 and high % self.width)
+            if not (low in inside and high in inside and beside):
                 raise SpecError(f"the wall ({low}, {high}) is not between two neighbouring cells, lower number first")
         for name, rule in self.numbers:
             if rule not in (MOVES, *self.features):
                 raise SpecError(f"the number '{name}' is {rule!r}; it is {MOVES!r}, or the distance from a feature of the grid")
+
+    @property
+    def noise(self) -> Noise:
+        """How moves go astray."""
+        return self.slip if isinstance(self.slip, Noise) else Noise(self.slip)
 
     @property
     def cells(self) -> int:
@@ -137,14 +177,24 @@ class GridLayout:
 
 
 def outcomes(layout: GridLayout) -> tuple[Ints, Floats]:
-    """Cells reached and cumulative probabilities, both [cells, 4, outcomes]: as meant, to its left, to its right."""
-    straight = layout.moves
-    if layout.slip == 0.0:
+    """Cells reached and cumulative probabilities, both [cells, 4, outcomes]: as meant, left, right, back, not at all."""
+    straight, noise = layout.moves, layout.noise
+    if noise.sides == noise.other == noise.delay == 0.0:
         return straight[:, :, None], np.ones((layout.cells, 4, 1))
     # Actions go round clockwise (up, right, down, left), so the neighbours of an action are its two sides.
-    reached = np.stack([straight, np.roll(straight, 1, axis=1), np.roll(straight, -1, axis=1)], axis=2)
-    shares = np.array([1.0 - layout.slip, 1.0 - layout.slip / 2, 1.0])
-    return reached, np.broadcast_to(shares, reached.shape).copy()
+    reached, side = [np.roll(straight, by, axis=1) for by in (0, 1, -1)], noise.sides / 2 + noise.other / 3
+    shares = [1.0 - noise.sides - noise.other, side, side]
+    if noise.other:
+        reached.append(np.roll(straight, 2, axis=1))
+        shares.append(noise.other / 3)
+    stay = np.broadcast_to(np.arange(layout.cells, dtype=np.int32)[:, None], straight.shape)
+    if noise.delay:
+        reached, shares = [*reached, stay], [*((1.0 - noise.delay) * share for share in shares), noise.delay]
+    cells = np.stack(reached, axis=2)
+    if noise.blocked == "wait":
+        cells = np.where((straight == stay)[:, :, None], stay[:, :, None], cells)
+    cumulative = np.array([1.0 - sum(shares[i + 1 :]) for i in range(len(shares))])
+    return cells, np.broadcast_to(cumulative, cells.shape).copy()
 
 
 def grid_table(layout: GridLayout) -> FiniteWorld:
