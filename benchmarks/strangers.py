@@ -9,7 +9,7 @@ errands, `sb3` (DQN or TD3 of Stable-Baselines3 with its own default settings on
 `sb3-zoo` (the same with the settings that RL Baselines3 Zoo has for the environment, or its settings for one like it).
 Each seed, or with --team each job, is a process of its own, --width at a time on one thread each; every evaluation is a
 line of --out with the task, the run, the seed, the step, the share of successes and the mean length of ten greedy episodes,
-which begin alike for all, and what CRM and QRM expect there (discounted, so never more than the share where they are right).
+which begin alike for all.
 Tasks: mountaincar, cartpole, lunarlander (Box2D), pendulum, reacher (MuJoCo), minigrid (minigrid).
 """
 
@@ -174,8 +174,8 @@ def task_of(name: str) -> Any:
     return Task.from_env(known["env"], known["features"], known["machine"], limit=known["limit"], name=name)
 
 
-Tell = Callable[..., None]
-"""Told the seed, the step, the share of successes, the mean length, and by name what else is known."""
+Tell = Callable[[int, int, float, float], None]
+"""Told the seed, the step, the share of successes and the mean length."""
 
 
 def ours(name: str, run: str, seeds: list[int], steps: int, every: int, tell: Tell) -> None:
@@ -186,28 +186,10 @@ def ours(name: str, run: str, seeds: list[int], steps: int, every: int, tell: Te
     learner, *words = run.split("/")
     task = task_of(name)
     words += [f"eval_every={every}", f"eval_episodes={EPISODES}"]
-    team = DeepTeam(task, config_of(learner, "tuned", task, words), seeds, learner)  # type: ignore[arg-type]
+    team = DeepTeam(task, config_of(learner, "tuned", task, words, steps), seeds, learner)  # type: ignore[arg-type]
     for evaluations in team.train(steps):
-        hopes = expected(team.team) if learner in ("crm", "qrm") else [{}] * len(seeds)
-        for seed, evaluation, hope in zip(seeds, evaluations, hopes, strict=True):
-            tell(seed, team.step, float(evaluation.success), float(evaluation.episode_length), **hope)
-
-
-def expected(team: Any) -> list[dict[str, float]]:
-    """What each seed's network expects on average where the episodes of an evaluation begin, in machine state 0."""
-    import jax
-    import numpy as np
-
-    from errands.learners.engines.deep.host_envs import host_envs_of
-
-    low, envs = team.agent.low, host_envs_of(team.agent.machine, team.seeds)
-
-    def worth(trained: Any, row: Any) -> Any:
-        return low.worth(trained, row, low.view(trained, row, np.zeros(0)))[0]
-
-    of_all = jax.jit(jax.vmap(worth))
-    starts = [of_all(team.agent_states.trained, envs.reset(number)) for number in range(EPISODES)]
-    return [{"expected": round(float(value), 3)} for value in np.mean(starts, axis=0)]
+        for seed, evaluation in zip(seeds, evaluations, strict=True):
+            tell(seed, team.step, float(evaluation.success), float(evaluation.episode_length))
 
 
 def theirs(name: str, run: str, seeds: list[int], steps: int, every: int, tell: Tell) -> None:
@@ -347,10 +329,10 @@ def one(job: str, out: Path) -> None:
     name, run, seeds, steps, every = job.split(":")
     began = time.perf_counter()
 
-    def tell(seed: int, step: int, share: float, length: float, **more: float) -> None:
+    def tell(seed: int, step: int, share: float, length: float) -> None:
         seconds = round(time.perf_counter() - began, 1)
         row = {"task": name, "run": run, "seed": seed, "step": step, "success": round(share, 3)}
-        write_row(out, row | {"length": round(length, 1), **more, "seconds": seconds})
+        write_row(out, row | {"length": round(length, 1), "seconds": seconds})
 
     stand_in()
     (theirs if run.startswith("sb3") else ours)(name, run, numbers(seeds), int(steps), int(every), tell)

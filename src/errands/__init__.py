@@ -60,6 +60,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for type checkers
     from errands.tasks.phrases import within as within
     from errands.tasks.product import product as product
     from errands.tasks.transitions import RewardMachineReplay as RewardMachineReplay
+    from errands.worlds.gymnasium.joint import joint as joint
     from errands.worlds.imports import allow as allow
 
 __version__ = "0.1.0"
@@ -87,6 +88,7 @@ _HOMES = {
     "errands.tasks.phrases": ["any_order", "at_most", "avoid", "budget", "either", "repeat", "sequence", "toll", "within"],
     "errands.tasks.product": ["product"],
     "errands.tasks.transitions": ["RewardMachineReplay"],
+    "errands.worlds.gymnasium.joint": ["joint"],
     "errands.worlds.imports": ["allow"],
 }  # fmt: skip
 _HOME = {name: module for module, names in _HOMES.items() for name in names}

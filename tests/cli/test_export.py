@@ -66,3 +66,45 @@ def test_a_policy_is_written_as_one_file_that_acts_alone(tmp_path, monkeypatch):
     agent = read_policy("mine.safetensors")
     agent.reset(5)
     assert agent.act(5) == errands.open("mine").policy.act(5, agent.machine_state, None)[0]
+
+
+def film(path: Path) -> tuple[tuple[int, int], int]:
+    """The size of a video and how many pictures it has, read by the program that plays such files."""
+    import imageio_ffmpeg
+
+    frames = imageio_ffmpeg.read_frames(str(path))
+    size = next(frames)["size"]
+    return size, sum(1 for _ in frames)
+
+
+def test_a_video_has_a_picture_for_each_state_and_training_can_be_filmed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The optimum of figure-1 takes 10 steps: 11 pictures, whose sides are even."""
+    pytest.importorskip("imageio_ffmpeg", reason="videos need the extra [video]")
+    monkeypatch.chdir(tmp_path)
+    said = ["train", "figure-1", "qcorm", "--steps", "5000", "--eval-every", "500", "--name", "fig", "--quiet"]
+    assert main([*said, "--video-every", "2000"]) == 0
+    films = sorted((tmp_path / "runs/fig/seed-0/videos").iterdir())
+    assert [path.name for path in films] == ["step-2000.mp4", "step-4000.mp4"]
+    assert main(["export", "fig", "--mp4", "fig.mp4"]) == 0
+    for path in (films[-1], tmp_path / "fig.mp4"):
+        (width, height), count = film(path)
+        assert (width % 2, height % 2, count) == (0, 0, 11)
+    assert main(["verify", "fig"]) == 0
+    assert main(["train", "water-2", "crm", "--name", "w", "--video-every", "0"]) == 2
+    assert "--video-every is 0; it must lie between 1 and" in capsys.readouterr().err
+
+
+def test_an_environment_without_pictures_is_not_filmed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("imageio_ffmpeg", reason="videos need the extra [video]")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    example = Path(__file__).parent.parent.parent / "examples" / "warehouse"
+    for name in ("warehouse.py", "warehouse.toml"):
+        (tmp_path / name).write_bytes((example / name).read_bytes())
+    assert main(["train", "warehouse.toml", "crm", "--import", "warehouse", "--video-every", "100", "--name", "w"]) == 2
+    assert "'warehouse' cannot be filmed: its environment gives no picture" in capsys.readouterr().err
+    assert not (tmp_path / "runs/w").exists()

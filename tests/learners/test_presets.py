@@ -110,6 +110,18 @@ def test_presets_ask_the_action_space_and_not_the_name_of_the_world() -> None:
                 assert as_document(ours) | paid == as_document(config_of(learner, preset, load(theirs))) | paid
 
 
+def test_exploration_on_users_environments_is_a_share_of_the_asked_steps_with_a_floor() -> None:
+    pytest.importorskip("jax")
+    from errands.runs.request import Request
+
+    task = Task.from_env("CartPole-v1", {"right": {"index": 0, "above": 0.5}}, "right")
+    asked = {steps: Request.of(task, "crm", steps=steps).config for steps in (2_000, 40_000, 100_000)}
+    shares = {2_000: 8_000, 40_000: 16_000, 100_000: 40_000}
+    assert {n: config.epsilon for n, config in asked.items()} == {n: f"1.0..0.05@0,{end}" for n, end in shares.items()}  # type: ignore[attr-defined]
+    own = Request.of(task, "crm", steps=40_000, settings=["epsilon=0.3"]).config
+    assert own.epsilon == 0.3  # type: ignore[attr-defined]
+
+
 def test_what_is_not_known_or_does_not_fit_is_refused() -> None:
     with pytest.raises(UnknownName, match="did you mean 'paper'"):
         config_of("crm", "papers", FIGURE)

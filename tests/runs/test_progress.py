@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import struct
 import sys
 from pathlib import Path
@@ -138,6 +139,38 @@ def test_a_log_that_is_asked_for_afterwards_holds_everything_and_nothing_twice(h
     for _ in range(2):
         assert main(["resume", "a", "--log", "tensorboard", "--quiet"]) == 0
         assert len(events(here / "runs" / "a" / "tensorboard" / "seed-0")["evaluation/length"]) == 20
+
+
+def history(path: Path) -> dict[str, list[float]]:
+    """What an offline run of wandb holds: blocks of 32 KiB of records (checksum, length, kind), in each a part of a message."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    data, place, message, found = path.read_bytes(), 7, b"", dict[str, list[float]]()
+    while place + 7 <= len(data):
+        if 32_768 - place % 32_768 < 7:
+            place += 32_768 - place % 32_768
+            continue
+        length, kind = struct.unpack_from("<HB", data, place + 4)
+        message += data[place + 7 : place + 7 + length]
+        place += 7 + length
+        if kind in (1, 4):  # whole, or its last part
+            record, message = Record.FromString(message), b""
+            for item in record.history.item:
+                name = item.key or "/".join(item.nested_key)
+                found.setdefault(name, []).append(json.loads(item.value_json))
+    return found
+
+
+def test_weights_and_biases_gets_every_evaluation_without_a_network(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("wandb", reason="logs for Weights & Biases need the extra [wandb]")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    assert main([*TRAIN, "a", "--log", "wandb"]) == 0
+    run = open_run(here / "runs" / "a")
+    (path,) = (run.path / "wandb").glob("offline-run-*/*.wandb")
+    found, rows = history(path), live(run.seed(0))
+    assert found["_step"] == [row.step for row in rows]
+    assert found["evaluation/length"] == [row.episode_length for row in rows]
+    assert found["evaluation/success"] == [float(row.success) for row in rows]
 
 
 def test_without_the_extra_nothing_is_begun(

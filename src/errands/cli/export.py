@@ -21,6 +21,8 @@ class Arguments:
     """A self-contained page that plays the episode."""
     gif: Path | None = None
     """An animation of the last episode."""
+    mp4: Path | None = None
+    """The same as a video."""
     png: Path | None = None
     """A picture of the world at the end of the last episode."""
     csv: Path | None = None
@@ -39,10 +41,10 @@ def run(arguments: Arguments) -> Answer:
     """Write the files that were asked for."""
     from errands.cli.options import a_run_of
     from errands.runs.folder import HEAD, find, open_run
-    from errands.viewer.export import as_csv, as_gif, as_png, page, write_bytes
+    from errands.viewer.export import as_csv, as_gif, as_mp4, as_png, page, write_bytes
     from errands.viewer.sources import replay_stored
 
-    wanted = {kind: path for kind in ("html", "gif", "png", "csv") if (path := getattr(arguments, kind)) is not None}
+    wanted = {kind: path for kind in ("html", "gif", "mp4", "png", "csv") if (path := getattr(arguments, kind)) is not None}
     if not wanted and arguments.as_ is None:
         raise ConfigError(f"nothing was asked for; run for example: errands export {arguments.run} --html run.html")
     path = find(arguments.run)
@@ -62,6 +64,7 @@ def run(arguments: Arguments) -> Answer:
         makers = {
             "html": lambda: page(replay).encode(),
             "gif": lambda: as_gif(folder.task, replay),
+            "mp4": lambda: as_mp4(folder.task, replay),
             "png": lambda: as_png(folder.task, replay),
             "csv": lambda: as_csv(replay),
         }

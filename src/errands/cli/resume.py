@@ -31,8 +31,8 @@ class Arguments:
     """With --steps: a setting that changes from here on, such as another schedule of epsilon; may be repeated."""
     stop_when: Repeated[tuple[str, ...]] = ()
     """With --steps: what ends a seed before them, as for 'errands train'; may be repeated."""
-    log: Literal["tensorboard"] | None = None
-    """Also log evaluations for TensorBoard, those of before included; of a run, not of a sweep."""
+    log: Literal["tensorboard", "wandb"] | None = None
+    """Also log evaluations for TensorBoard or Weights & Biases, those of before included; of a run, not of a sweep."""
     seconds: Seconds | None = None
     """Stop a sweep after so many seconds, each cell having had an equal part of them."""
     quiet: bool = False

@@ -74,7 +74,8 @@ def run_table(folder: RunFolder, results: list[ResultDocument]) -> Any:
         length = "-" if r.final_length is None else _spread(f"{r.final_length:g}", r.final_length_low, r.final_length_high)
         success, order = success_text(r), r.error or " ".join(r.order)
         seeds.add_row(str(r.seed), f"{r.steps:,}", length, success, first, f"{r.wall_seconds:.2f}", order)
-    return Group(seeds, sentence(results), *_before(folder, results), *_further(folder), f"stored in {folder.path}")
+    more = [*_before(folder, results), *_diagnoses(results), *_further(folder)]
+    return Group(seeds, sentence(results), *more, f"stored in {folder.path}")
 
 
 def _further(folder: RunFolder) -> list[str]:
@@ -95,6 +96,16 @@ def _before(folder: RunFolder, results: list[ResultDocument]) -> list[str]:
     if any(r.better_before for r in results):
         lines.append(f"the best is kept: errands evaluate {folder.name} --best, errands export {folder.name} --best --as policy")
     return lines
+
+
+def _diagnoses(results: list[ResultDocument]) -> list[str]:
+    """What is known of seeds that seldom succeed, and what to try."""
+    lines = []
+    for r in results:
+        if r.diagnosis is not None:
+            lines += [f"seed {r.seed}: {r.diagnosis.says[0]}", *(f"  {said}" for said in r.diagnosis.says[1:])]
+            lines += [f"  try: {advice}" for advice in r.diagnosis.advice]
+    return [*lines, "see docs/how-to/when-it-does-not-learn.md"] if lines else []
 
 
 def sentence(results: list[ResultDocument]) -> str:

@@ -47,8 +47,10 @@ class Arguments:
     """Seconds between two checkpoints."""
     stop_when: Repeated[tuple[str, ...]] = ()
     """End a seed before its steps: optimal, plateau=5 (evaluations without a better one) or success=0.99; may be repeated."""
-    log: Literal["tensorboard"] | None = None
-    """Also log evaluations for TensorBoard, into tensorboard/ of the run's folder."""
+    log: Literal["tensorboard", "wandb"] | None = None
+    """Also log evaluations for TensorBoard, into tensorboard/ of the run's folder, or for Weights & Biases."""
+    video_every: Count | None = None
+    """Film a greedy episode of each seed about every so many steps, at evaluations, into seed-K/videos of the run's folder."""
     quiet: bool = False
     """No progress on standard error."""
 
@@ -58,11 +60,12 @@ def run(arguments: Arguments) -> Answer:
     from errands.runs.folder import check_name, create_named
     from errands.runs.progress import writer_of
     from errands.runs.request import Request
+    from errands.runs.video import check_films
     from errands.runs.watch import stops_of
     from errands.tasks.catalogue import load
 
-    for option, given in (("seeds", arguments.seeds), ("jobs", arguments.jobs)):
-        if given is not None and not 1 <= given <= 100_000:
+    for option, given in (("seeds", arguments.seeds), ("jobs", arguments.jobs), ("video-every", arguments.video_every)):
+        if given is not None and not 1 <= given <= (2**53 if option == "video-every" else 100_000):
             raise ConfigError(f"--{option} is {given}; it must lie between 1 and 100000")
     if arguments.seed is not None and arguments.seeds is not None:
         both = f"--seed {arguments.seed} and --seeds {arguments.seeds}"
@@ -77,7 +80,9 @@ def run(arguments: Arguments) -> Answer:
     request = Request.of(
         task, arguments.learner, arguments.machine, arguments.preset, settings, arguments.steps, seeds
     )
-    request = replace(request, stop_when=tuple(stops_of(arguments.stop_when, task)))
+    request = replace(request, stop_when=tuple(stops_of(arguments.stop_when, task)), video_every=arguments.video_every or 0)
+    if arguments.video_every is not None:
+        check_films(task)
     learner = request.new_learner(request.seeds[0])  # what cannot be trained is refused before a folder is made
     folder = create_named(request, name, arguments.checkpoint_every)
     return finish(folder, arguments.jobs, arguments.quiet, learner if len(request.seeds) == 1 else None, arguments.log)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.errors import ConfigError, StoreError, TaskError
+from errands.learners.diary import Diary
 from errands.learners.schedule import schedule_text
 from errands.machines.numeric import NumericRM
 from errands.machines.stepping import Stepper
@@ -337,6 +338,11 @@ class Learner(ABC):
     def finished(self) -> bool:
         """Whether more steps could change nothing, so that training stops before its budget is spent."""
         return False
+
+    @property
+    def diaries(self) -> Sequence[Diary]:
+        """What training met, by environment; none where tables or a device tell nobody."""
+        return ()
 
     @property
     def counts(self) -> Mapping[str, int]:

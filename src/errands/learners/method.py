@@ -27,6 +27,8 @@ class Facts:
     """What presets ask about the task that a learner is made for."""
 
     task: Task
+    steps: int = 50_000
+    """How many will be taken; what is meant where nobody says."""
 
     @property
     def own(self) -> bool:
@@ -97,9 +99,9 @@ class Form:
         """Whether the seeds of a run train side by side in one process."""
         return self.agent is not None or self.teams is not None
 
-    def settings(self, method: str, preset: str, task: Task) -> Any:
+    def settings(self, method: str, preset: str, facts: Facts) -> Any:
         """The settings under a preset."""
-        facts, values = Facts(task), dict[str, Any]()
+        values = dict[str, Any]()
         for row in loaded(self.presets):
             if row.holds(method, preset, facts):
                 values |= row.values(facts) if callable(row.values) else row.values

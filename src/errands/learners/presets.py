@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from errands.errors import ConfigError, StoreError, UnknownName
 from errands.learners import LEARNERS, form_of, method_of
 from errands.learners.base import LearnerConfig
+from errands.learners.method import Facts
 from errands.tasks.task import Task
 
 PRESETS = ("tuned", "paper")
@@ -25,9 +26,12 @@ Settings = Mapping[str, Any] | Iterable[str]
 """Values by the names of fields, or words like `alpha=0.1`."""
 
 
-def config_of(learner: str, preset: str, task: Task, settings: Settings = ()) -> LearnerConfig:
-    """The settings of a learner: its preset, with `settings` on top; `tuned` knows the worlds of the catalogue."""
-    base: LearnerConfig = form_of(task, learner).settings(learner, _known(preset), task)
+def config_of(
+    learner: str, preset: str, task: Task, settings: Settings = (), steps: int | None = None
+) -> LearnerConfig:
+    """The settings of a learner: its preset, with `settings` on top; `tuned` knows catalogue and, for users, the steps."""
+    facts = Facts(task) if steps is None else Facts(task, steps)
+    base: LearnerConfig = form_of(task, learner).settings(learner, _known(preset), facts)
     return with_settings(base, settings, learner)
 
 
@@ -96,7 +100,7 @@ def deep_preset(learner: str, preset: str, task: Task) -> Any:
     form = method_of(learner).deep
     if form is None:
         raise UnknownName("deep learner", learner, [name for name, method in LEARNERS.items() if method.deep])
-    return form.settings(learner, _known(preset), task)
+    return form.settings(learner, _known(preset), Facts(task))
 
 
 def _known(preset: str) -> str:

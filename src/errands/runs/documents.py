@@ -74,6 +74,8 @@ class RunDocument(Document):
     computer: dict[str, str | int]
     start: Annotated[str, Field(max_length=10_000)] = ""
     """What it knew before its first step, where that came from another run."""
+    video_every: Count = 0
+    """Steps between two films of a greedy episode, in seed-K/videos; 0: none."""
     extended: Annotated[list[ExtensionDocument], Field(max_length=1000)] = []
     """Each time that it was trained further, what it had been asked for before."""
 
@@ -128,7 +130,7 @@ class NewestDocument(Document):
 
 _SOMETIMES = (
     "training_steps", "rollout_steps", "final_length_low", "final_length_high", "final_success_low", "final_success_high",
-    "under", "stopped",
+    "under", "stopped", "diagnosis",
 )  # fmt: skip
 """What a row says only where it applies: the kinds of DiRL's steps, the intervals of means, a clause, what stopped it."""
 
@@ -159,6 +161,27 @@ class BestDocument(Document):
     success_high: Probability | None = None
 
 
+class DiagnosisDocument(Document):
+    """What is known of a seed none of whose evaluations succeeded half of the time."""
+
+    features: dict[str, Count]
+    """Steps of training in which each feature of the machine was true; empty where nobody counted (tables, a device)."""
+    completed: dict[str, Count]
+    """How often each objective was completed in training."""
+    ends: dict[str, Count]
+    """Episodes of training by how they ended."""
+    furthest: Count
+    """The most objectives that an episode completed."""
+    greedy: list[str]
+    """What the final greedy policy completes."""
+    exploration: Probability | None
+    """The share of random actions at the end."""
+    says: list[str]
+    """The same in sentences."""
+    advice: list[str]
+    """What to try, the likeliest first."""
+
+
 class ResultDocument(Document):
     """result.json: how a seed ended; the last file to be written."""
 
@@ -182,6 +205,8 @@ class ResultDocument(Document):
     best: BestDocument | None = None
     """The best evaluation; none where no evaluation succeeded."""
     order: list[str] = []
+    diagnosis: DiagnosisDocument | None = None
+    """Where it seldom succeeded."""
     wall_seconds: float = Field(ge=0)
     training_seconds: float | None = Field(default=None, ge=0)
     """Seconds of the training steps alone, evaluations and compiling left out; of a team, of all its seeds together."""
@@ -220,8 +245,12 @@ class ResultDocument(Document):
         best = self.best
         if best is None or self.final_length is None or best.step == self.steps:
             return None
-        worse = (-float(self.final_success), self.final_length) > (-float(best.success), best.length)
-        return best if worse else None
+        if (-float(self.final_success), self.final_length) <= (-float(best.success), best.length):
+            return None
+        if self.final_success_high is None or self.final_length_low is None:
+            return best
+        # Two means of episodes differ only where the interval of the last leaves the best out.
+        return best if best.success > self.final_success_high or best.length < self.final_length_low else None
 
     @property
     def optimal(self) -> bool:

@@ -9,10 +9,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TextIO
 
-from errands.errors import ConfigError, StoreError, install
+from errands.errors import ConfigError, StoreError, UnknownName, install
 from errands.runs.documents import ResultDocument
 from errands.runs.folder import RunFolder, live
 from errands.runs.train import Job, ProgressUpdate
@@ -148,7 +149,6 @@ def _left(update: ProgressUpdate) -> str:
 
 LOOK_EVERY = 1.0
 """Seconds between two looks at the tables."""
-FOLDER = "tensorboard"
 
 
 @contextmanager
@@ -157,14 +157,14 @@ def logged(run: RunFolder, kind: str | None) -> Iterator[Path | None]:
 
     Parameters:
         run: the folder of the run; its events go to `tensorboard/seed-K` inside.
-        kind: "tensorboard" or None.
+        kind: "tensorboard", "wandb" or None.
     """
     if kind is None:
         yield None
         return
-    writer, place = writer_of(kind), run.path / FOLDER
+    writer, place = writer_of(kind), run.path / kind
     shutil.rmtree(place, ignore_errors=True)  # events of an earlier part would stand beside the same rows again
-    log = _Log(run, {seed: writer(str(place / f"seed-{seed}")) for seed in run.document.seeds})
+    log = _Log(run, {seed: writer(run, seed) for seed in run.document.seeds})
     over = threading.Event()
     thread = threading.Thread(target=log.follow, args=(over,), name="errands-log", daemon=True)
     thread.start()
@@ -177,15 +177,65 @@ def logged(run: RunFolder, kind: str | None) -> Iterator[Path | None]:
         log.close()
 
 
-def writer_of(kind: str) -> Any:
-    """The class that writes events; a ConfigError where it is not installed."""
-    if kind != "tensorboard":
-        raise ConfigError(f"no log is called '{kind[:60]}'; it can be tensorboard")
-    try:
+class TensorBoard:
+    """The events of one seed, in tensorboard/seed-K of the run's folder."""
+
+    def __init__(self, run: RunFolder, seed: int) -> None:
         from tensorboardX import SummaryWriter
-    except ImportError:
-        raise ConfigError(f"a log for TensorBoard needs tensorboardX; run: {install('tensorboard')}") from None
-    return SummaryWriter
+
+        self.events = SummaryWriter(str(run.path / "tensorboard" / f"seed-{seed}"))
+
+    def write(self, numbers: dict[str, float], step: int) -> None:
+        """The numbers of an evaluation."""
+        for tag, number in numbers.items():
+            self.events.add_scalar(tag, number, step)
+
+    def flush(self) -> None:
+        """Hand it to the disk."""
+        self.events.flush()
+
+    def close(self) -> None:
+        """No more follows."""
+        self.events.close()
+
+
+class WeightsAndBiases:
+    """One seed as a run of project `errands`, of the group that its folder is called; WANDB_MODE=offline keeps it in wandb/."""
+
+    def __init__(self, run: RunFolder, seed: int) -> None:
+        import wandb
+
+        known = run.document
+        about = {"task": known.task, "learner": known.method, "preset": known.preset, "steps": known.steps, "seed": seed}
+        (run.path / "wandb").mkdir(exist_ok=True)
+        self.events = wandb.init(
+            project="errands", group=run.name, name=f"{run.name}-seed-{seed}", dir=str(run.path), reinit="create_new",
+            config={**about, **known.config}, settings=wandb.Settings(silent=True, console="off"),
+        )  # fmt: skip
+
+    def write(self, numbers: dict[str, float], step: int) -> None:
+        """The numbers of an evaluation."""
+        self.events.log(numbers, step=step)
+
+    def flush(self) -> None:
+        """It is sent by a process of its own."""
+
+    def close(self) -> None:
+        """No more follows."""
+        self.events.finish()
+
+
+_WRITERS = {"tensorboard": (TensorBoard, "tensorboardX"), "wandb": (WeightsAndBiases, "wandb")}
+
+
+def writer_of(kind: str) -> Any:
+    """The class that writes events; a ConfigError where what it needs is not installed."""
+    if kind not in _WRITERS:
+        raise UnknownName("log", kind[:60], _WRITERS)
+    writer, package = _WRITERS[kind]
+    if find_spec(package) is None:
+        raise ConfigError(f"--log {kind} needs {package}; run: {install(kind)}")
+    return writer
 
 
 class _Log:
@@ -226,5 +276,4 @@ def _write(writer: Any, evaluation: Evaluation) -> None:
         "evaluation/success": float(evaluation.success),
         "evaluation/reward": float(evaluation.total_reward),
     }
-    for tag, number in numbers.items():
-        writer.add_scalar(tag, number, evaluation.step)
+    writer.write(numbers, evaluation.step)

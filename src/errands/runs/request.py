@@ -43,6 +43,8 @@ class Request:
     """What ends a seed before its steps, such as plateau=5; of a team, when it holds for all."""
     start: str = ""
     """What it knew before its first step, where that came from another run; its own request cannot repeat it then."""
+    video_every: int = 0
+    """Steps between two films of a greedy episode; 0: none."""
 
     @classmethod
     def of(
@@ -68,8 +70,9 @@ class Request:
         chosen = machine_of(name, machine)
         if config is not None and settings:
             raise ConfigError("both config and settings were given; give the settings alone, or inside the config")
-        whole = config_of(name, preset, task, settings) if config is None else config
-        number = for_steps(method.default_steps if steps is None else steps, whole)
+        wanted = method.default_steps if steps is None else for_steps(steps)
+        whole = config_of(name, preset, task, settings, wanted) if config is None else config
+        number = for_steps(wanted, whole)
         team = _team(task, name, whole, len(seeds))
         return cls(task, name, chosen, preset if config is None else CUSTOM, whole, number, tuple(seeds), team)
 
@@ -80,7 +83,7 @@ class Request:
         seeds = tuple(document.seeds)
         return cls(
             task, document.learner, document.machine, document.preset, config, document.steps, seeds, document.team,
-            tuple(document.stop_when), document.start,
+            tuple(document.stop_when), document.start, document.video_every,
         )  # fmt: skip
 
     @property
@@ -129,6 +132,7 @@ class Request:
             git=git_state(Path.cwd()) if git is None else git,
             computer=computer(),
             start=self.start,
+            video_every=self.video_every,
         )
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from errands.oracle.episode import Sample
     from errands.policies.agent import TaskAgent
     from errands.runs.best import Best
+    from errands.runs.documents import DiagnosisDocument
     from errands.runs.folder import RunFolder
     from errands.runs.watch import OnEvaluation, Watcher
     from errands.worlds.gymnasium.making import Source
@@ -122,6 +123,7 @@ class Run:
             "first_optimal_step": first_optimal_step(self.evaluations, best),
             "best": self.kept.document.model_dump() if self.kept and self.kept.document else None,
             "order": list(self.order),
+            "diagnosis": found.model_dump() if (found := self.diagnosis) else None,
             "wall_seconds": round(self.wall_seconds, 3),
             "evaluation_steps": self.evaluation_steps,
             **self.counts,
@@ -155,6 +157,13 @@ class Run:
     ) -> Run:
         """A stored run, as `errands.open` gives it: what `save` and `errands.train(name=...)` wrote."""
         return open(path, seed, task, imports, best)
+
+    @property
+    def diagnosis(self) -> DiagnosisDocument | None:
+        """Where no evaluation succeeded half of the time, what is known of why (`.says`), and what to try (`.advice`)."""
+        from errands.runs.diagnosis import diagnosis
+
+        return diagnosis(self)
 
     def agent(self, env: Any = None) -> TaskAgent:
         """Someone who acts by the learnt policy in an environment of yours, and keeps the machine's state meanwhile."""

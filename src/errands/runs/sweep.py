@@ -208,10 +208,11 @@ def write_table(sweep: SweepFolder, results: Sequence[dict[str, Any]]) -> Path:
     path = sweep.path / "results.csv"
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")
-    for number, row in enumerate(results):
-        if not number:
-            out.writerow(row)
-        words = (" ".join(map(str, value)) if isinstance(value, list) else value for value in row.values())
+    # What a row says only where it applies has its column all the same; a diagnosis is for reading, not for spreadsheets.
+    names = list(dict.fromkeys(name for row in results for name in row if name != "diagnosis"))
+    out.writerow(names)
+    for row in results:
+        words = (" ".join(map(str, value)) if isinstance(value := row.get(name, ""), list) else value for name in names)
         out.writerow(harmless(word) if isinstance(word, str) else word for word in words)
     write_file(path, text.getvalue().encode())
     return path

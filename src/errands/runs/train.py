@@ -39,6 +39,8 @@ from errands.runs.folder import LOCK_SECONDS, RunFolder, SeedFolder, Table, crea
 from errands.runs.interrupts import PATIENCE_SECONDS, Postponed, postponed, told_at_once
 from errands.runs.request import Request
 from errands.runs.run import Run, best_length, judge
+from errands.runs.video import FOLDER as FILMS
+from errands.runs.video import film
 from errands.runs.watch import RunSoFar, Watcher, named, stop_of
 from errands.tables import Evaluation
 from errands.tasks.task import Task
@@ -468,14 +470,18 @@ class FolderStore(NullStore):
             yield
 
     def add(self, index: int, evaluation: Evaluation, learner: Learner) -> None:
-        """A row of a seed's table; at rows 1, 2, 4, 8, ... of a tabular seed also a moment, most of them early."""
+        """A row of a seed's table; at rows 1, 2, 4, 8, ... also a moment, most of them early; and a film, where one is due."""
         table = self.tables[index]
         if table is None:
             return
         table.add(evaluation)
-        count = len(table.evaluations)
-        if self.run.task.finite is not None and count & (count - 1) == 0:
-            write_moment(self.places[index].path, learner.step, learner.acting())
+        count, place = len(table.evaluations), self.places[index].path
+        if count & (count - 1) == 0:
+            write_moment(place, learner.step, learner.acting())
+        before = table.evaluations[-2].step if count > 1 else 0
+        if (every := self.run.document.video_every) and evaluation.step // every > before // every:
+            (place / FILMS).mkdir(exist_ok=True)
+            write_file(place / FILMS / f"step-{evaluation.step}.mp4", film(self.run.task, learner.policy, learner.seed))
 
     def show(self) -> None:
         """Hand the rows to the operating system, so that others can read them."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from errands.errors import ConfigError
 from errands.runs.run import Run
+from errands.runs.video import mp4
 from errands.tasks.task import Task
 from errands.terminal import harmless
 from errands.viewer.replay import Episode, Replay
@@ -171,6 +172,11 @@ def as_gif(task: Task, replay: Replay, seconds: float = 0.2) -> bytes:
     out = io.BytesIO()
     pictures[0].save(out, "GIF", save_all=True, append_images=pictures[1:], duration=times, loop=0, optimize=False)
     return out.getvalue()
+
+
+def as_mp4(task: Task, replay: Replay) -> bytes:
+    """The last episode as a video."""
+    return mp4(images(task, replay), 5 if replay.scene["kind"] == "grid" else 20)
 
 
 def as_png(task: Task, replay: Replay) -> bytes:

@@ -81,6 +81,8 @@ def _plain(values: Sequence[float], dead: Collection[int]) -> list[float | None]
 
 EARLY_FRAMES = 150
 """Frames kept of an episode before the last that did not succeed."""
+DEEP_MOMENTS = 5
+"""Moments that are shown of a run with networks, the latest."""
 MAX_EXACT = 400_000
 MAX_TASKS = 32
 Shown = tuple[int, Recording, Mapping[str, float], Sequence[dict[str, Any]]]
@@ -122,13 +124,13 @@ def replay_policy(task: Task, policy: Policy, name: str = "policy", seed: int = 
 
 def moments_of(run: RunFolder, place: SeedFolder) -> Iterator[Shown]:
     """A seed before it learnt anything, and at the moments that were stored while it trained."""
-    if run.task.finite is None:
-        return
-    learner = run.request.new_learner(place.seed)
+    learner, tables = run.request.new_learner(place.seed), run.task.finite is not None
     yield look(learner, final=False)
-    for step, arrays in checkpoints.moments(place.path):
-        # Another learner each time: what the one before had looked up about its policy would still be in it.
-        learner = run.request.new_learner(place.seed)
+    stored = list(checkpoints.moments(place.path))
+    # An episode of a network takes a while, and so do its pictures.
+    for step, arrays in stored if tables else stored[-DEEP_MOMENTS:]:
+        # Another table each time: what the one before had looked up about its policy would still be in it.
+        learner = run.request.new_learner(place.seed) if tables else learner
         learner.act_by(arrays)
         yield step, *look(learner, final=False)[1:]
 
@@ -203,6 +205,7 @@ def replay_stored(run: RunFolder, seed: int | None = None, best: bool = False) -
     facts = {
         "run": run.name, "seed": place.seed, "seeds": known.seeds, "steps": known.steps, "optimum": optimum.length,
         "certificate": kept.summary if kept else ended.certificate if ended else None, "finished": ended is not None,
+        "diagnosis": ended.diagnosis.model_dump(include={"says", "advice"}) if ended and ended.diagnosis else None,
     }  # fmt: skip
     replay = replay_of(run.task, known.method, shown, *_best_of(run.task, optimum), facts, curves_of([run]))
     return replace(replay, figures=_figures(Trained(run.task, learner, f"{known.learner}, seed {place.seed}")))

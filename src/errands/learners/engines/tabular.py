@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import gymnasium as gym
@@ -29,6 +29,7 @@ from errands.learners.base import (
     pack_rng,
     unpack_rng,
 )
+from errands.learners.diary import Diary
 from errands.oracle.episode import play
 from errands.tables import Evaluation, Ints, RandomGenerator
 from errands.tasks.task import Task
@@ -87,13 +88,14 @@ class SteppedWorld(Tables):
         # table.
         self.asked: tuple[int, int] | None = None
         self.truncated = False
+        self.diary = Diary(task.machine)
         self.reset(seed)
 
     def save(self) -> NDArray[np.uint8]:
         """The environment's state as bytes; empty where it cannot be stored."""
         env: Any = self.env
         try:
-            text = json.dumps({"start": int(self.table.starts[0]), "env": to_json(env.save())})
+            text = json.dumps({"start": int(self.table.starts[0]), "env": to_json(env.save()), "diary": self.diary.save()})
         except (TaskError, AttributeError, TypeError, ValueError):
             return np.zeros(0, np.uint8)
         return np.frombuffer(text.encode(), np.uint8).copy()
@@ -107,6 +109,7 @@ class SteppedWorld(Tables):
                 # Many environments refuse to be used before a first reset; what it sets is overwritten by the restore.
                 env.reset(seed=0)
                 env.restore(from_json(state["env"]))
+                self.diary.restore(state["diary"])
                 start = int(state["start"])
                 if not 0 <= start < self.states:
                     raise StoreError(f"the stored episode began in state {start}, and there are {self.states:,}")
@@ -125,6 +128,7 @@ class SteppedWorld(Tables):
 
     def reset(self, seed: int | None = None) -> int:
         """Start an episode and return its state."""
+        self.diary.begin()
         observation, _ = self.env.reset(seed=seed)
         self.table.starts[0] = self._state(observation)
         return int(self.table.starts[0])
@@ -141,6 +145,7 @@ class SteppedWorld(Tables):
         self.forget()
         observation, _, terminated, self.truncated, info = self.env.step(a + self.first)
         features = frozenset(info.get("features", ()))
+        self.diary.note(features, terminated, self.truncated)
         known = features in self.labels
         if not known:
             self.labels.append(features)
@@ -181,6 +186,11 @@ class TabularLearner(Learner):
         self.position = np.zeros(fields, np.int64)
         """Where the agent is: the kernels' own record; kernels/stepping.py has its layout."""
         self.position[ACTION] = -1
+
+    @property
+    def diaries(self) -> Sequence[Diary]:
+        """What training met in the environment; the steps in known tables are counted by nobody."""
+        return (self.world.diary,) if isinstance(self.world, SteppedWorld) else ()
 
     @abstractmethod
     def loop(self, count: int) -> int:

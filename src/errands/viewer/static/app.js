@@ -57,11 +57,12 @@ async function replayPage(given, changed) {
   const about = el("p", { class: "quiet", role: "status" });
   const bar = el("progress", { max: 1, value: 0, hidden: true, "aria-label": "training so far" });
   const live = el("p", { class: "live", role: "status" });
+  const why = el("details", { class: "more", hidden: true }, el("summary", { text: "Why it seldom succeeds, and what to try" }), el("ul"));
   const stage = el("div", {}, el("p", { class: "quiet", text: "recording the episode" }));
   const total = el("input", { class: "field", type: "number", min: 1, value: 2 * (run.steps ?? 1), "aria-label": "steps in all" });
   const more = el("details", { class: "more", hidden: !run.finished }, el("summary", { text: "Train further" }), el("div", { class: "row" }, "to", total, "steps in all",
     el("button", { type: "button", class: "button plain", text: "Train", onclick: () => tell("further", { run: run.name, steps: Number(total.value) }).then(() => enter("replay"), (fault) => { live.textContent = fault.message; }) })));
-  const root = el("div", {}, el("div", { class: "row choose" }, pick, seeds, bar, live, about, more), stage);
+  const root = el("div", {}, el("div", { class: "row choose" }, pick, seeds, bar, live, about, why, more), stage);
 
   async function awaitFirst(step, steps) {
     const words = el("p", { class: "quiet", text: `training: ${number(step)} of ${number(steps)} steps; the first checkpoint is awaited` });
@@ -77,6 +78,8 @@ async function replayPage(given, changed) {
     clear(stage, view.root);
     seeds.value = replay.facts.seed;
     about.textContent = `${replay.task}, ${replay.learner}: ${replay.facts.headline}`;
+    why.hidden = !replay.facts.diagnosis;
+    if (replay.facts.diagnosis) clear(why.lastChild, ...[...replay.facts.diagnosis.says, ...replay.facts.diagnosis.advice.map((words) => `try: ${words}`)].map((text) => el("li", { text })));
     if (!first) view.play();
   }
   if (run.finished) load(true);

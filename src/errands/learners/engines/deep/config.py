@@ -139,12 +139,13 @@ CUSTOM_ENV = {
     "width": 128,
     "depth": 2,
     "batch": 64,
-    "epsilon": "1.0..0.05@0,19000",
     "explore_steps": 16,
     "explore_mixed": True,
     "standardise": True,
 }
 """DDQN on users' environments, whose episodes are mostly longer than Water's and whose observations are shorter."""
+EXPLORED, LEAST_EXPLORED = 0.4, 8_000
+"""The share of a run over which epsilon falls on users' environments, and the steps that it takes at least."""
 PICTURES = {"network": "conv", "learn_every": 4, "explore_steps": 2, "explore_mixed": False}
 """What pictures change about it: convolutions take long."""
 SMALLEST_PICTURE = 5
@@ -167,6 +168,11 @@ FULL = 10.0
 """What the largest constant reward of the machine is scaled to for TD3."""
 
 
+def _explored(facts: Facts) -> dict[str, Any]:
+    """A schedule that knows how long the run is; whoever trains further keeps it, or sets another."""
+    return {"epsilon": f"1.0..0.05@0,{max(LEAST_EXPLORED, round(EXPLORED * facts.steps))}"}
+
+
 def _observed(facts: Facts) -> dict[str, Any]:
     """What a user's observations change: pictures are worth a convolution, and the longer a row, the fewer are kept."""
     env = facts.task.world.env()
@@ -187,6 +193,7 @@ ENGINE = (
     Row({"alpha": 1e-5, "polyak": 0.1, "epsilon": "1.0..0.1@0,90 episodes"}, "paper", actions="choices"),
     Row(GRID, "tuned", actions="choices", world="table"),
     Row(CUSTOM_ENV, "tuned", actions="choices", world="own"),
+    Row(_explored, "tuned", actions="choices", world="own"),
     Row(_observed, "tuned", actions="choices", world="own"),
     Row({"gamma": 0.99, "alpha": 3e-4, "polyak": 0.005, "batch": 256, "capacity": 1_000_000}, actions="numbers"),
     # HalfCheetah pays 1000 per subtask and takes 0.6 per step at most; both are scaled alike, so what is best stays the same.

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from errands.errors import ConfigError
 from errands.learners.base import Form, Saved, SavedArray, require
+from errands.learners.diary import Diary
 from errands.learners.engines.deep import device
 from errands.learners.engines.deep.agent import AgentState, DeepAgent, Position, WorldStep, decide
 from errands.learners.engines.deep.host_envs import EpisodeCounter, HostEnvs, HostStep, Senses, host_envs_of
@@ -346,6 +347,11 @@ class HostTeam(Team):
         if self._drawn is None or self._drawn[0] != chunk:
             self._drawn = (chunk, _randoms(self.agent, keys, jnp.int32(chunk)))
         return self._drawn[1]
+
+    @property
+    def diaries(self) -> Sequence[Diary]:
+        """What training met, environment by environment."""
+        return self.host_envs.diaries if isinstance(self.host_envs, HostEnvs) else ()
 
     @property
     def see(self) -> Callable[[Any], Any] | None:

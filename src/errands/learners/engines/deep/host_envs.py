@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from errands.errors import StoreError, TaskError
+from errands.learners.diary import Diary
 from errands.learners.engines.deep.machine import MachineArrays
 from errands.tables import RUNNING, SUCCESS
 from errands.worlds.cheetah import BACKWARD, CONTROL_COST, FORWARD
@@ -121,6 +122,7 @@ class HostEnvs:
         self.sent = np.zeros((count, 0), np.float32)
         self.state = np.zeros(count, np.int32)
         self.time = np.zeros(count, np.int32)
+        self.diaries = [Diary(machine.task.machine) for _ in self.seeds]
 
     def _made(self) -> list[gym.Env[Any, Any]]:
         """The environments, and `senses` for them."""
@@ -166,8 +168,11 @@ class HostEnvs:
         answer, table = self.answers(), self.machine.table
         self.state = table.next[self.state, answer.label]
         self.time += 1
-        over = answer.ends | answer.truncated | (table.status[self.state] != RUNNING) | (self.time >= self.limit)
+        cut = answer.truncated | (self.time >= self.limit)
+        over = answer.ends | cut | (table.status[self.state] != RUNNING)
         # `observation` stays what the step led to, which is what is learnt from; only `fresh` is of the new episode.
+        for diary, label, ended, late in zip(self.diaries, answer.label.tolist(), answer.ends.tolist(), cut.tolist(), strict=True):
+            diary.note(self.machine.labels[label], ended, late)
         self.state[over], self.time[over] = 0, 0
         return answer._replace(fresh=self._renewed(answer.observation, over))
 
@@ -188,6 +193,7 @@ class HostEnvs:
     def save(self) -> NDArray[np.uint8]:
         """All environments as JSON: lists by seed, each entry a list where a seed has several environments."""
         lists = {"envs": self._saved(), "state": self.state.tolist(), "time": self.time.tolist()}
+        lists["diaries"] = [diary.save() for diary in self.diaries]
         if self.each > 1:
             lists = {
                 name: [part[i : i + self.each] for i in range(0, len(part), self.each)] for name, part in lists.items()
@@ -214,6 +220,8 @@ class HostEnvs:
                 raise ValueError("a machine state or a time is out of range")
             if len(lists["envs"]) != len(self.seeds):
                 raise ValueError(f"{len(lists['envs'])} environments instead of {len(self.seeds)}")
+            for diary, part in zip(self.diaries, lists["diaries"], strict=True):
+                diary.restore(part)
             self._put(lists["envs"])
             self.state[:], self.time[:] = state, time
         except Exception as fault:  # noqa: BLE001 (whatever an environment raises when it is handed nonsense)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from errands.errors import ConfigError
 from errands.learners.base import MAX_COUNT, Form, Learner, Saved, SavedArray, Stopwatch, checked
+from errands.learners.diary import Diary
 from errands.learners.engines.deep.agent import ActingAgent, AgentState, decide, decide_many
 from errands.learners.engines.deep.config import EngineConfig
 from errands.learners.engines.deep.machine import Kind
@@ -188,6 +189,13 @@ class DeepLearner(Learner):
     def policy(self) -> DeepPolicy:
         """The greedy policy learnt so far."""
         return policy_of(self.team, self.index)
+
+    @property
+    def diaries(self) -> Sequence[Diary]:
+        """What training met, by environment of this seed."""
+        known = self.team.diaries
+        each = len(known) // len(self.team.seeds)
+        return known[self.index * each : (self.index + 1) * each]
 
     @property
     def order(self) -> tuple[str, ...]:

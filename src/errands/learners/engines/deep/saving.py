@@ -152,7 +152,7 @@ def _read(environments: Any) -> dict[str, Any]:
     """The document of saved environments; a StoreError where it is none."""
     try:
         document = json.loads(bytes(environments))
-        if set(document) == {"envs", "state", "time"} and all(isinstance(part, list) for part in document.values()):
+        if set(document) == {"envs", "state", "time", "diaries"} and all(isinstance(part, list) for part in document.values()):
             return dict(document)
     except (ValueError, TypeError, RecursionError):
         pass

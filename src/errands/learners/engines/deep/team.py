@@ -15,6 +15,7 @@ from jaxtyping import Array
 from errands.errors import ConfigError
 from errands.learners import method_of
 from errands.learners.base import HOST_EPISODES, Form, Saved, checked, require
+from errands.learners.diary import Diary
 from errands.learners.engines.deep import device
 from errands.learners.engines.deep.agent import ActingAgent, AgentState, DeepAgent
 from errands.learners.engines.deep.agents import agent_of
@@ -59,6 +60,11 @@ class Team(ABC):
     def see(self) -> Callable[[Any], Any] | None:
         """How an observation of the environment becomes a row; None where it is one already."""
         return None
+
+    @property
+    def diaries(self) -> Sequence[Diary]:
+        """What training met, environment by environment; none where the world lives on the device."""
+        return ()
 
     @property
     def step(self) -> int:
