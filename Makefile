@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-EXTRAS := deep,mujoco,viewer,ray,tensorboard,docs,dev
+EXTRAS := deep,mujoco,viewer,ray,tensorboard,wandb,video,docs,dev
 EVERY := $(EXTRAS),sb3
 WORKERS ?= 2
 

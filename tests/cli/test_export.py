@@ -77,6 +77,7 @@ def film(path: Path) -> tuple[tuple[int, int], int]:
     return size, sum(1 for _ in frames)
 
 
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")  # pipes of the reader
 def test_a_video_has_a_picture_for_each_state_and_training_can_be_filmed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.errors import ConfigError, install
+from errands.errors import ConfigError, TaskError, install
 from errands.oracle.episode import Policy, episode
 from errands.tasks.task import Task
 from errands.worlds.base import numbered
@@ -43,7 +43,10 @@ def film(task: Task, policy: Policy, seed: int = 0) -> bytes:
 
 
 def _picture(env: Any, task: Task) -> NDArray[np.uint8]:
-    shown = env.render()
+    try:
+        shown = env.render()
+    except TaskError:  # Gymnasium's own answer where nothing is drawn
+        shown = None
     if not isinstance(shown, np.ndarray) or shown.ndim != 3:
         raise ConfigError(f"'{task.name}' cannot be filmed: its environment gives no picture for render_mode='rgb_array'")
     return shown[..., :3].astype(np.uint8)
