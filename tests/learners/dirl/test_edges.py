@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from errands.learners.dirl.deep import edges_of
-from errands.learners.dirl.edges import DeviceEdges, EdgeEnv, HostEdges, Meaning, counted, edge_world
+from errands.learners.dirl.edges import DeviceEdges, EdgeEnv, HostEdges, Meaning, counted, edge_world, recorded, stacked
 from errands.learners.dirl.graph import abstract_graph
 from errands.learners.dirl.settings import DeepDiRLConfig
-from errands.learners.dirl.stepped import recorded, stacked
 from errands.learners.dirl.tabular import AWAY, EdgeJob, Starts
 from errands.learners.engines.deep.host_envs import HalfCheetahEnvs, HostEnvs
 from errands.learners.engines.deep.machine import machine_arrays

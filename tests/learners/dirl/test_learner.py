@@ -17,7 +17,7 @@ from errands.errors import ConfigError
 from errands.learners import make_learner
 from errands.learners.dirl.graph import AbstractEdge, abstract_graph
 from errands.learners.dirl.settings import DiRLConfig
-from errands.learners.dirl.tabular import ELSEWHERE, THERE, DiRL, TabularEdges, gathered, predicted_steps, wilson
+from errands.learners.dirl.tabular import ELSEWHERE, THERE, DiRL, TabularEdges, gathered, wilson
 from errands.oracle.certificate import certificate
 from errands.tables import FAILURE, SUCCESS
 from errands.tasks import Task, load
@@ -145,13 +145,13 @@ def test_delivery_is_suboptimal_where_the_declared_order_is() -> None:
 def test_no_run_takes_more_interactions_than_it_was_given(steps: int, edge_steps: int | None) -> None:
     learner = run(load("office-2"), DiRLConfig(edge_steps=edge_steps), steps=steps)
     assert learner.step == learner.training_steps + learner.rollout_steps <= steps
-    assert learner.step <= predicted_steps(learner.graph, learner.config, steps)
+    assert learner.step <= learner.predicted(steps)
 
 
 def test_a_fixed_budget_is_spent_on_every_edge_and_predicted_before_it_starts() -> None:
     config = DiRLConfig(edge_steps=900, rollouts=5, edge_limit=50)
     learner = DiRL(load("figure-1"), config, 0)
-    assert predicted_steps(learner.graph, config, 10**9) == 7 * (900 + 5 * 50)
+    assert learner.predicted(10**9) == 7 * (900 + 5 * 50)
     list(learner.train(10**9))
     assert [r.training_steps for r in learner.results] == [900] * 7
     assert all(r.attempts == 5 for r in learner.results)

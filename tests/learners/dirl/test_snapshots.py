@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from errands.errors import TaskError
-from errands.learners.dirl.stepped import BLANK, ROUND, check_restorable, put, recorded, stacked
+from errands.learners.dirl.edges import BLANK, ROUND, check_restorable, put, recorded, stacked
 from errands.tasks import load
 from errands.tasks.phrases import any_order
 

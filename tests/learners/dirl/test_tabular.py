@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from errands.errors import StoreError, TaskError
-from errands.learners import make_learner
+from errands.errors import TaskError
 from errands.learners.dirl.graph import abstract_graph
 from errands.learners.dirl.settings import DiRLConfig
 from errands.learners.dirl.tabular import AWAY, ELSEWHERE, THERE, EdgeJob, TabularEdges
@@ -60,11 +59,6 @@ def test_rollouts_stop_at_their_steps():
     assert (attempts.number, attempts.steps) == (3, 10)
 
 
-def test_a_world_without_tables_is_refused():
-    with pytest.raises(TaskError, match="the world of 'water-2' publishes no tables"):
-        edges(load("water-2"))
-
-
 TAXI = Task.from_toml(
     'name = "taxi"\n[world]\nkind = "gymnasium"\nid = "Taxi-v4"\nkwargs = { fickle_passenger = true }\n'
     f"features = {{ riding = {[(cell * 5 + 4) * 4 + to for cell in range(25) for to in range(4)]}, "
@@ -74,40 +68,7 @@ TAXI = Task.from_toml(
 """A taxi whose passenger changes his mind outside of its tables: Discrete spaces, and no tables."""
 
 
-def test_a_world_with_discrete_spaces_and_no_tables_is_learnt_step_by_step():
-    assert TAXI.finite is None
-    learner = make_learner(TAXI, "dirl", 0, settings={"edge_steps": 6_000, "rollouts": 10, "edge_limit": 60})
-    (evaluation,) = learner.train(100_000)
-    assert learner.search.goal is not None
-    assert learner.step == learner.training_steps + learner.rollout_steps
-    assert learner.training_steps == 2 * 6_000
-    assert 0 < learner.estimate <= 1
-    assert evaluation.step == learner.step
-    again = make_learner(TAXI, "dirl", 5, settings={"edge_steps": 6_000, "rollouts": 10, "edge_limit": 60})
-    again.restore(learner.save())
-    assert again.policy.act(0, again.graph.vertices[0], None) == learner.policy.act(0, learner.graph.vertices[0], None)
-    assert list(again.train(100_000)) == []
-
-
-def test_a_run_without_tables_resumes_to_the_same_bytes():
-    def fresh():
-        return make_learner(TAXI, "dirl", 1, settings={"edge_steps": 3_000, "rollouts": 5, "edge_limit": 60})
-
-    whole, first, second = fresh(), fresh(), fresh()
-    list(whole.train(20_000))
-    next(first.explore(20_000))
-    second.restore(first.save())
-    list(second.train(20_000))
-    assert {k: x.tobytes() for k, x in whole.save().items()} == {k: x.tobytes() for k, x in second.save().items()}
-
-
-def test_states_that_are_not_the_environments_own_are_refused():
-    learner = make_learner(TAXI, "dirl", 0, settings={"edge_steps": 3_000, "rollouts": 10, "edge_limit": 60})
-    next(learner.explore(20_000))
-    saved = learner.save()
-    assert len(saved["rows"])
-    for row in (b"{", b"[1]", b'{"~dict": [["seen", 0]]}'):
-        wrong = np.full_like(saved["rows"], ord(" "))
-        wrong[:, : len(row)] = np.frombuffer(row, np.uint8)
-        with pytest.raises(StoreError, match="'rows' holds no states of this world"):
-            make_learner(TAXI, "dirl", 0, settings={"edge_steps": 3_000, "rollouts": 10}).restore(saved | {"rows": wrong})
+@pytest.mark.parametrize("task", [TAXI, load("water-2")], ids=["taxi", "water-2"])
+def test_a_world_without_tables_is_refused(task: Task) -> None:
+    with pytest.raises(TaskError, match=f"the world of '{task.name}' publishes no tables"):
+        edges(task)

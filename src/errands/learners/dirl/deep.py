@@ -29,7 +29,6 @@ from errands.learners.engines.deep.machine import MachineArrays, machine_arrays
 from errands.learners.engines.deep.network import TrainedWeights
 from errands.learners.engines.deep.td3 import TD3, ActorCritic
 from errands.machines.stepping import State
-from errands.oracle.episode import play, walk
 from errands.policies.program import write_program
 from errands.policies.tables import Exported, MachineStates
 from errands.tables import FAILURE, RUNNING, SUCCESS, Evaluation, MachineTable
@@ -135,16 +134,6 @@ class DeepDiRL(CompositionalLearner):
     def measure(self) -> Evaluation:
         """The evaluation that a run reports."""
         return self.evaluate()
-
-    def evaluate(self) -> Evaluation:
-        """One greedy episode from the start."""
-        length, total, success = play(self.policy, self.task, self.seed)
-        return Evaluation(self.step, length, round(total, 6), success)
-
-    @property
-    def order(self) -> tuple[str, ...]:
-        """The objectives in the order in which the greedy policy completes them."""
-        return walk(self.policy, self.task, self.seed).order
 
     @property
     def policy(self) -> WayPolicy:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from abc import abstractmethod
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
+import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,10 +20,10 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Float, Int
 from numpy.typing import NDArray
 
-from errands.learners.base import Form, Saved, SavedArray
+from errands.errors import ErrandsError, TaskError
+from errands.learners.base import Form, SavedArray
 from errands.learners.dirl.graph import AbstractEdge
-from errands.learners.dirl.stepped import check_restorable, check_rows, put, recorded, stacked
-from errands.learners.dirl.tabular import AWAY, THERE, Attempts, Done, EdgeJob, EdgeLearner, Learnt
+from errands.learners.dirl.tabular import AWAY, THERE, Attempts, Done, EdgeJob, EdgeLearner, Learnt, Rows
 from errands.learners.engines.deep.agent import AgentState, DeepAgent
 from errands.learners.engines.deep.device import CHUNK, DeviceWorld, greedy_episode
 from errands.learners.engines.deep.host import HostTeam, decide_all
@@ -31,6 +33,7 @@ from errands.learners.engines.deep.td3 import ActorCritic
 from errands.learners.engines.deep.team import DeviceTeam, Team, chosen_device
 from errands.tables import Ints, RandomGenerator
 from errands.tasks.task import Task
+from errands.worlds.saving import Restorable, from_json, to_json
 
 ENDS = "states of the world in which attempts ended, end to end"
 MAX_FLOAT = float(np.finfo(np.float32).max)
@@ -222,6 +225,52 @@ def _try_out(
     return tried
 
 
+BLANK = ord(" ")
+ROUND = 512
+"""Rows are filled with blanks to a multiple of this, so that most have the same length."""
+
+
+def recorded(env: gym.Env[Any, Any], seen: Any) -> NDArray[np.uint8]:
+    """The state of an environment and what is seen in it, as JSON and blanks."""
+    data = json.dumps(to_json({"seen": seen, "state": env.save()})).encode()  # type: ignore[attr-defined]
+    return np.frombuffer(data.ljust(-(-len(data) // ROUND) * ROUND), np.uint8)
+
+
+def put(env: gym.Env[Any, Any], row: NDArray[np.uint8]) -> Any:
+    """Put an environment into a recorded state; what is seen there."""
+    saved = from_json(json.loads(bytes(row)))
+    env.restore(saved["state"])  # type: ignore[attr-defined]
+    return saved["seen"]
+
+
+def stacked(rows: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    """Rows of bytes as one array; shorter ones are filled with blanks."""
+    width = max((row.shape[-1] for row in rows), default=0)
+    padded = [np.pad(row, (0, width - len(row)), constant_values=BLANK) for row in rows]
+    return np.array(padded, np.uint8).reshape(len(rows), width)
+
+
+def check_restorable(task: Task) -> None:
+    """Refuse a world whose environment cannot be put into a state, in a sentence."""
+    env = task.world.env()
+    reason = "it has no save() and restore()"
+    try:
+        if isinstance(env, Restorable):
+            env.reset(seed=0)
+            # There and back once: methods may exist and yet refuse, or give what cannot be written as JSON.
+            put(env, recorded(env, 0))
+            return
+    except (ErrandsError, TypeError, ValueError, AttributeError) as fault:
+        reason = str(fault)
+    finally:
+        env.close()
+    raise TaskError(
+        f"dirl starts attempts where earlier ones ended, and the environment of '{task.name}' cannot be put into a "
+        f"state ({reason}); use learner 'qrm', 'hrm' or 'qcorm-plus'"
+    )
+
+
+
 class EdgeEnv:
     """An environment in which an edge is attempted, put where attempts begin."""
 
@@ -298,9 +347,13 @@ class HostEdges(DeepEdges):
         check_restorable(task)
         self.outside, self.task = outside, task
 
-    def restore(self, saved: Saved) -> None:
+    def check(self, rows: Rows) -> None:
         """Raise what the environment raises about states that are not its own."""
-        check_rows(self.task.world.env(), saved["rows"])
+        env = self.task.world.env()
+        env.reset(seed=0)
+        for row in rows:
+            put(env, row)
+        env.close()
 
     def begin(self, job: EdgeJob, key: NDArray[np.uint32]) -> Team:
         """A team of the job, its environment where attempts begin."""

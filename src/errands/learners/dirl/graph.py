@@ -129,11 +129,6 @@ class Search:
         self._explore()
 
     @property
-    def pending(self) -> tuple[int, ...]:
-        """The edges to be learnt out of the vertex that is being explored, in order."""
-        return tuple(self._pending)
-
-    @property
     def edge(self) -> int | None:
         """The edge to be learnt next; None when the search has ended, with a goal or without."""
         return self._pending[0] if self._pending else None

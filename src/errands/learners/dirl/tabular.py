@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from errands.learners.dirl.graph import AbstractEdge, AbstractGraph, Search, abs
 from errands.learners.dirl.kernel import MISSED, attempt_edge
 from errands.learners.dirl.settings import DiRLConfig, SearchConfig
 from errands.learners.schedule import Schedule
-from errands.oracle.episode import walk, wilson
+from errands.oracle.episode import play, wilson
 from errands.policies.tables import MachinePolicy, MachineStates
 from errands.tables import (
     FAILURE,
@@ -33,9 +33,6 @@ from errands.tables import (
     WorldTable,
 )
 from errands.tasks.task import Task
-
-if TYPE_CHECKING:
-    from errands.learners.dirl.stepped import SteppedEdges
 
 Rows = NDArray[Any]
 """World states, one a row: numbers of a finite world, or all that a continuous world's future depends on."""
@@ -103,14 +100,10 @@ class EdgeLearner(ABC):
 
     @abstractmethod
     def form(self) -> Form:
-        """What `learnt` ("good" rows) and `rows` ("rows" rows) are when saved, and arrays of its own."""
+        """What `learnt` ("good" rows) and `rows` ("rows" rows) are when saved."""
 
-    def save(self) -> Saved:
-        """Arrays of its own, if any."""
-        return {}
-
-    def restore(self, saved: Saved) -> None:  # noqa: B027 (tables, and worlds on the device, have nothing to take back)
-        """Take its own arrays back; raise anything about rows that have the form but are no states of this world."""
+    def check(self, rows: Rows) -> None:  # noqa: B027 (numbers of states in tables, and on the device, are looked at by form)
+        """Raise anything about rows that have the form but are no states of this world."""
 
     @abstractmethod
     def solve(self, job: EdgeJob) -> Done:
@@ -164,12 +157,6 @@ def action_type(actions: int) -> str:
     return "int8" if actions <= 128 else "int32"
 
 
-def learnt_form(states: int, actions: int) -> SavedArray:
-    """The policies of edges in a world with numbered states."""
-    about = "the action of each edge in each world state"
-    return SavedArray(action_type(actions), ("good", states), about, into=actions)
-
-
 AWAY, THERE, ELSEWHERE = range(3)
 """The machine of an edge: on the way, at its goal, anywhere else."""
 
@@ -188,7 +175,10 @@ class TabularEdges(EdgeLearner):
     def __init__(self, task: Task, graph: AbstractGraph, config: DiRLConfig) -> None:
         finite = task.finite
         if finite is None:
-            raise TaskError(f"the world of '{task.name}' publishes no tables; its edges are learnt step by step")
+            raise TaskError(
+                f"dirl starts attempts where earlier ones ended, and the world of '{task.name}' publishes no tables to do so; "
+                "give it a state function, or use learner 'qrm', 'hrm' or 'qcorm-plus'"
+            )
         self.graph, self.config = graph, config
         self.labels, self.states, self.actions = finite.labels, finite.states, finite.actions
         table = finite.table
@@ -202,11 +192,10 @@ class TabularEdges(EdgeLearner):
 
     def form(self) -> Form:
         """What is saved of edges."""
+        about, ended = "the action of each edge in each world state", "the world states in which attempts ended, end to end"
         return {
-            "learnt": learnt_form(self.states, self.actions),
-            "rows": SavedArray(
-                "int32", ("rows",), "the world states in which attempts ended, end to end", into=self.states
-            ),
+            "learnt": SavedArray(action_type(self.actions), ("good", self.states), about, into=self.actions),
+            "rows": SavedArray("int32", ("rows",), ended, into=self.states),
         }
 
     def solve(self, job: EdgeJob) -> Done:
@@ -301,7 +290,9 @@ class CompositionalLearner(Learner):
 
     def predicted(self, steps: int) -> int:
         """The most interactions that a run to `steps` can take, known before it starts."""
-        return predicted_steps(self.graph, self.config, steps)
+        # Every edge learnt, every rollout in full, within `steps`.
+        config, edges = self.config, len(self.graph.edges)
+        return steps if config.edge_steps is None else min(steps, edges * (config.edge_steps + config.rollouts * config.edge_limit))
 
     def stages(self, steps: int) -> Iterator[Evaluation | None]:
         """One complete run within `steps` interactions; only its end is evaluated, since half a way leads nowhere."""
@@ -323,6 +314,11 @@ class CompositionalLearner(Learner):
         """The evaluation at the end of a complete run."""
         return (evaluation for evaluation in self.stages(steps) if evaluation is not None)
 
+    def evaluate(self) -> Evaluation:
+        """One greedy episode from the start."""
+        length, total, success = play(self.policy, self.task, self.seed)
+        return Evaluation(self.step, length, round(total, 6), success)
+
     def advance(self, count: int) -> None:
         """Take at most `count` interactions: fewer when the search ends before."""
         for _ in self.explore(self.step + count):
@@ -330,37 +326,27 @@ class CompositionalLearner(Learner):
 
     def explore(self, steps: int) -> Iterator[EdgeResult]:
         """Learn edge after edge until the search ends or `steps` interactions were taken; save between any two."""
-        while jobs := self.jobs(steps):
-            yield self.settle(jobs[0], self.edges.solve(jobs[0]))
+        while (job := self.job(steps)) is not None:
+            yield self.settle(job, self.edges.solve(job))
 
-    def jobs(self, steps: int) -> list[EdgeJob]:
-        """The edges to be learnt next that need not wait for each other; none when the run is at its end.
-
-        Edges out of one vertex are independent as long as no budget that one uses up is needed by the others.
-        """
-        config, left = self.config, steps - self.step
-        if left <= 0 or not self.search.pending:
-            return []
+    def job(self, steps: int) -> EdgeJob | None:
+        """The edge to be learnt next, and what may be spent on it; None when the run is at its end."""
+        config, left, number = self.config, steps - self.step, self.search.edge
+        if left <= 0 or number is None:
+            return None
         if config.edge_steps is None:
             # An equal share of what is left now: what edges before did not use goes to those to come.
             share = left // self.search.left
-            training = int(share * config.training_share)
-            return [self._job(self.search.pending[0], training, share - training)]
-        rollouts = config.rollouts * config.edge_limit
-        # So many edges are paid for in full, even if all their rollouts last: these need not wait for each other.
-        whole = left // (config.edge_steps + rollouts)
-        if whole:
-            return [self._job(number, config.edge_steps, rollouts) for number in self.search.pending[:whole]]
-        # The last edge gets what remains, training first.
-        training = min(config.edge_steps, left)
-        return [self._job(self.search.pending[0], training, left - training)]
-
-    def _job(self, number: int, training: int, most: int) -> EdgeJob:
+            training, most = int(share * config.training_share), share - int(share * config.training_share)
+        else:
+            # The last edge gets what remains, training first.
+            training = min(config.edge_steps, left)
+            most = min(config.rollouts * config.edge_limit, left - training)
         edge = self.graph.edges[number]
         arrival = self.search.arrival[edge.source]
         # Attempts begin where the edge before has succeeded: DiRL needs a world that can be put into a state.
         starts = self.edges.starts() if arrival < 0 else self.ends[arrival]
-        return EdgeJob(number, edge, starts, training, self.config.rollouts, most, self.seed)
+        return EdgeJob(number, edge, starts, training, config.rollouts, most, self.seed)
 
     def settle(self, job: EdgeJob, done: Done) -> EdgeResult:
         """Take note of an edge that was learnt; edges are settled in the order in which the search asks for them."""
@@ -408,7 +394,6 @@ class CompositionalLearner(Learner):
             "rows": rows,
             "cumulative": joined([self.ends[e].cumulative for e in good])[0],
             "lengths": lengths,
-            **self.edges.save(),
         }
         return saved if good else self._with_empty(saved)
 
@@ -439,7 +424,7 @@ class CompositionalLearner(Learner):
         spent = sum(r.training_steps + r.rollout_steps for r in results)
         require(spent == saved["counts"][0], "'counts' has other steps than 'results'")
         try:
-            self.edges.restore(saved)
+            self.edges.check(saved["rows"])
         except Exception as fault:  # noqa: BLE001 (an environment may raise anything about a state that is not its own)
             raise StoreError(f"the saved array 'rows' holds no states of this world ({type(fault).__name__})") from None
         # Only here, after all checks, the learner itself is changed.
@@ -457,19 +442,8 @@ class DiRL(CompositionalLearner):
 
     def __init__(self, task: Task, config: DiRLConfig, seed: int) -> None:
         graph = abstract_graph(task.machine)
-        self.tabular: TabularEdges | SteppedEdges
-        if task.finite is not None:
-            self.tabular = TabularEdges(task, graph, config)
-        else:
-            from errands.learners.dirl.stepped import SteppedEdges
-
-            self.tabular = SteppedEdges(task, graph, config)
+        self.tabular = TabularEdges(task, graph, config)
         super().__init__(task, config, seed, graph, self.tabular)
-
-    def evaluate(self) -> Evaluation:
-        """One greedy episode from the start."""
-        done = walk(self.policy, self.task, self.seed)
-        return Evaluation(self.step, done.length, sum(done.rewards), done.success)
 
     @property
     def policy(self) -> MachinePolicy:
@@ -481,10 +455,3 @@ class DiRL(CompositionalLearner):
         actions = np.array([self.learnt[e] for e in way], action_type(self.tabular.actions))
         actions = actions.reshape(len(way), self.tabular.states)
         return MachinePolicy(actions, MachineStates(index, self.graph.stepper.full, False))
-
-
-def predicted_steps(graph: AbstractGraph, config: SearchConfig, steps: int) -> int:
-    """The most interactions that a run can take: every edge learnt, every rollout in full, within `steps`."""
-    if config.edge_steps is None:
-        return steps
-    return min(steps, len(graph.edges) * (config.edge_steps + config.rollouts * config.edge_limit))
