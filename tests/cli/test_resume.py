@@ -72,7 +72,7 @@ def test_a_run_of_another_version_or_commit_is_told_as_such(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    task, begun = load("figure-1"), {"errands_commit": "f" * 40, "errands_changed": "no"}
+    task, begun = load("figure-1"), {"errands_commit": "f" * 40}
     folder = as_of(create(Path("runs/old"), Request.of(task, "crm", steps=2_000), git=begun), versions={"numpy": "1.0"})
     said = [f"numpy 1.0 then, {np.__version__} now"]
     if commit := git_state(tmp_path).get("errands_commit"):

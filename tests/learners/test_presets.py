@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 import pytest
 
 from errands.errors import ConfigError, StoreError, TaskError, UnknownName
-from errands.learners import LEARNERS, continuous_actions, make_learner
+from errands.learners import LEARNERS, make_learner
 from errands.learners.hrm.settings import HRMConfig
 from errands.learners.presets import CUSTOM, PRESETS, as_document, config_of, stored_config
 from errands.learners.qcorm.settings import QCoRMConfig
@@ -95,7 +95,7 @@ def test_presets_ask_the_action_space_and_not_the_name_of_the_world() -> None:
     text = 'name = "x"\n[world]\nkind = "gymnasium"\nid = "ID"\nfeatures = { up = { index = 0, above = 0.9 } }\n'
     text += '[machine]\nphrase = "up"\n'
     pendulum, cart = (Task.from_toml(text.replace("ID", name)) for name in ("Pendulum-v1", "CartPole-v1"))
-    assert (continuous_actions(pendulum), continuous_actions(cart)) == (True, False)
+    assert (pendulum.world.continuous_actions, cart.world.continuous_actions) == (True, False)
     for preset in PRESETS:
         for learner in ("qrm", "qcorm", "dirl"):
             td3, ddqn = (config_of(learner, preset, task) for task in (pendulum, cart))

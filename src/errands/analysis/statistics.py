@@ -122,9 +122,6 @@ class Growth:
     """g of the exponential law that fits best: how much the growing part is multiplied by with each subtask."""
     ratio: float
     """t at the largest n over t at the smallest."""
-    linear_error: float
-    """Root mean square of the relative errors."""
-    exponential_error: float
 
     @property
     def words(self) -> str:
@@ -148,7 +145,7 @@ def growth(sizes: Sequence[int], seconds: Sequence[float]) -> Growth:
     best = int(np.argmin(errors))
     steep = t[-1] / t[0] > n[-1] / n[0]
     kind = "exponential" if steep and errors[best] < 0.5 * line else "linear"
-    return Growth(kind, float(BASES[best]), float(t[-1] / t[0]), line, errors[best])
+    return Growth(kind, float(BASES[best]), float(t[-1] / t[0]))
 
 
 def _error(basis: Floats, t: Floats) -> float:

@@ -54,11 +54,6 @@ def is_finite(task: Task) -> bool:
     return task.finite is not None or task.world.discrete
 
 
-def continuous_actions(task: Task) -> bool:
-    """Whether actions are numbers and not choices: what decides between TD3 and DDQN, in learners and presets alike."""
-    return task.world.continuous_actions
-
-
 def method_of(name: str) -> Method:
     """The method of a learner's name."""
     if name not in LEARNERS:

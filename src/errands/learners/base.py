@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,15 +122,15 @@ class Stopwatch:
         self.clock, self.compiled = clock, compiled
         self.seconds, self.steps, self.excluded_seconds, self.stretches = 0.0, 0, 0.0, 0
 
-    def start(self, learner: Steps) -> tuple[float, int, int] | None:
-        """Where clock, learner and compiler stand, for `stop`; None where this stretch is not timed."""
+    def start(self, step: int) -> tuple[float, int, int] | None:
+        """Where clock, training and compiler stand, for `stop`; None where this stretch is not timed."""
         self.stretches += 1
         if self.stretches > 32 and self.stretches % 8:
             return None
-        return self.clock(), learner.step, self.compiled()
+        return self.clock(), step, self.compiled()
 
-    def stop(self, learner: Steps, began: tuple[float, int, int] | None) -> None:
-        """Add what the learner did since `start`."""
+    def stop(self, step: int, began: tuple[float, int, int] | None) -> None:
+        """Add the steps since `start`."""
         if began is None:
             return
         # Compiling takes longer than many steps; a stretch with it says nothing about the pace of the others.
@@ -138,22 +138,13 @@ class Stopwatch:
         weight = 1 if self.stretches <= 32 else 8
         if self.compiled() == began[2]:
             self.seconds += weight * spent
-            self.steps += weight * (learner.step - began[1])
+            self.steps += weight * (step - began[1])
         else:
             self.excluded_seconds += spent
 
     def estimate(self, steps: int) -> float:
         """The seconds of so many steps."""
         return self.seconds * steps / self.steps if self.steps else self.excluded_seconds
-
-
-class Steps(Protocol):
-    """Whatever counts its training steps."""
-
-    @property
-    def step(self) -> int:
-        """Training steps so far."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -317,11 +308,11 @@ class Learner(ABC):
         """Train until `steps` steps were taken in all or it has finished; an evaluation every `eval_every` and at the last."""
         every = self.config.eval_every
         while self.step < steps and not self.finished:
-            began = self.stopwatch.start(self)
+            began = self.stopwatch.start(self.step)
             # Evaluations fall on multiples of eval_every wherever a run was interrupted, so a resumed run has the same
             # ones.
             self.advance(min((self.step // every + 1) * every, steps) - self.step)
-            self.stopwatch.stop(self, began)
+            self.stopwatch.stop(self.step, began)
             evaluation = self.measure()
             self.evaluation_steps += evaluation.steps_taken
             yield evaluation

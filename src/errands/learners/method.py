@@ -43,9 +43,7 @@ class Facts:
     @cached_property
     def numbers(self) -> bool:
         """Whether actions are numbers and not choices: what decides between TD3 and DDQN."""
-        from errands.learners import continuous_actions
-
-        return continuous_actions(self.task)
+        return self.task.world.continuous_actions
 
     @property
     def largest_reward(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,14 +23,6 @@ PASSES = 5_000
 DONE, FAILED = -1, -2
 
 
-class ChainEdge(NamedTuple):
-    """One way on: its probability, the node reached (or DONE, or FAILED), the reward."""
-
-    chance: float
-    target: int
-    reward: float
-
-
 @dataclass(frozen=True)
 class Chain:
     """All situations that a policy can get into, with the ways on from each as flat arrays."""
@@ -44,15 +36,6 @@ class Chain:
 
     def __len__(self) -> int:
         return len(self.first) - 1
-
-    @staticmethod
-    def of(starts: Sequence[tuple[int, float]], ways: Iterable[Sequence[ChainEdge]]) -> Chain:
-        """The chain with these ways on from each node."""
-        rows = list(ways)
-        first = np.cumsum([0, *map(len, rows)]).astype(np.int32)
-        edges = [edge for row in rows for edge in row]
-        chance, target, reward = zip(*edges, strict=True) if edges else ((), (), ())
-        return Chain(tuple(starts), first, np.array(target, np.int32), np.array(chance), np.array(reward))
 
 
 class Solved(NamedTuple):

@@ -33,7 +33,6 @@ class Policy(Protocol):
 
         machine_state is (index of the numeric state, bit mask of remaining subtasks) as in machines.Stepper.
         """
-        ...
 
 
 class StepResult(NamedTuple):
@@ -268,7 +267,6 @@ class ManyPolicy(Protocol):
         self, world_states: Sequence[Any], machine_states: Sequence[State], memories: Sequence[Hashable]
     ) -> list[tuple[Any, Hashable]]:
         """What `Policy.act` answers in each of these situations."""
-        ...
 
 
 @dataclass

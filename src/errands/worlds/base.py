@@ -167,30 +167,24 @@ class World(Described, Protocol):
     @property
     def kind(self) -> str:
         """The word used in task files: one of `KINDS`."""
-        ...
 
     @property
     def features(self) -> tuple[str, ...]:
         """The names of all Boolean features that the world can report."""
-        ...
 
     @property
     def signals(self) -> tuple[str, ...]:
         """The names of the numbers it reports in `info["signals"]`."""
-        ...
 
     @property
     def limit(self) -> int:
         """Steps after which an episode is truncated."""
-        ...
 
     def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
         """A fresh Gymnasium environment of this world."""
-        ...
 
     def finite(self) -> FiniteWorld | None:
         """The world as flat tables; None where it is not finite."""
-        ...
 
 
 class Ability(ABC):  # noqa: B024

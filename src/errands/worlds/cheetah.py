@@ -26,6 +26,11 @@ class HalfCheetah(Described):
     limit: Limit = 1000
     start: Literal["drawn", "fixed"] = "drawn"
     """Whether each episode starts as gymnasium draws it, or from one state, as the paper's and the catalogue's tasks do."""
+    features: ClassVar[tuple[str, ...]] = tuple(name for name, _ in BACKWARD + FORWARD)
+    signals: ClassVar[tuple[str, ...]] = ("control_cost",)
+    """0.1 times the sum of squared actions: a positive number."""
+    continuous_actions: ClassVar[bool] = True
+    batched_physics: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         positive("limit", self.limit)
@@ -33,29 +38,9 @@ class HalfCheetah(Described):
             raise SpecError(f"start is '{self.start}'; choose drawn or fixed")
 
     @property
-    def features(self) -> tuple[str, ...]:
-        """B, C, D and E."""
-        return tuple(name for name, _ in BACKWARD + FORWARD)
-
-    @property
-    def signals(self) -> tuple[str, ...]:
-        """The control cost of the step, 0.1 times the sum of squared actions: a positive number."""
-        return ("control_cost",)
-
-    @property
     def certain(self) -> bool:
         """Whether every episode starts alike; MuJoCo itself leaves nothing to chance."""
         return self.start == "fixed"
-
-    @property
-    def continuous_actions(self) -> bool:
-        """Yes: six torques."""
-        return True
-
-    @property
-    def batched_physics(self) -> bool:
-        """Yes: MuJoCo steps many robots in one call."""
-        return True
 
     def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
         """A fresh Gymnasium environment; without a screen, pixels are drawn through EGL."""

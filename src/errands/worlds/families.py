@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from errands.worlds import letters, water, water_jax, zones
+from errands.worlds import letters, water, zones
 from errands.worlds.batched import BatchedStep, BatchedWorld
 
 
@@ -58,7 +58,7 @@ def _near_and_far(rows: Array) -> Array:
 def water_family() -> MapFamily:
     """Water on maps whose balls begin anywhere but near the agent."""
 
-    def reset(key: Array) -> water_jax.WaterArrays:
+    def reset(key: Array) -> water.WaterState:
         first, second = jax.random.split(key)
         places = jax.random.uniform(first, (water.BALLS, 2), minval=water.RADIUS, maxval=water.ARENA - water.RADIUS)
         # Who would begin beside the agent is moved by half an arena.
@@ -68,17 +68,30 @@ def water_family() -> MapFamily:
         angles = jax.random.uniform(second, (water.BALLS,), maxval=2 * jnp.pi)
         drifts = water.BALL_SPEED * jnp.stack([jnp.cos(angles), jnp.sin(angles)], axis=1)
         agent = jnp.full(2, middle, jnp.float32)
-        return water_jax.WaterArrays(agent, jnp.zeros(2), places, drifts, jnp.zeros(water.BALLS, bool))
-
-    def step(state: water_jax.WaterArrays, action: Any, key: Array) -> BatchedStep:
-        return _answer(*water_jax.step(state, action), water_jax.observe)
+        return water.WaterState(agent, jnp.zeros(2), places, drifts, jnp.zeros(water.BALLS, bool))
 
     def scene(rows: Array) -> Scene:
         balls = rows[..., 4:].reshape(*rows.shape[:-1], len(water.COLOURS), water.BALLS_EACH, 4)
         return Scene(rows[..., :4], jnp.concatenate([_near_and_far(balls[..., :2]), balls[..., 2:]], axis=-1))
 
-    world = BatchedWorld(water.OBSERVATION, len(water.ACTIONS), water.COLOURS, reset, step, water_jax.observe)
-    return MapFamily(world, scene, np.asarray)
+    return MapFamily(_water(reset), scene, np.asarray)
+
+
+def _water(reset: Callable[[Array], water.WaterState]) -> BatchedWorld:
+    def observe(state: water.WaterState) -> Array:
+        seen: Array = water.observe(state, jnp)
+        return seen
+
+    def step(state: water.WaterState, action: Any, key: Array) -> BatchedStep:
+        return _answer(*water.step(state, action, jnp), observe)
+
+    return BatchedWorld(water.OBSERVATION, len(water.ACTIONS), water.COLOURS, reset, step, observe)
+
+
+def water_of_map(start: water.WaterState) -> BatchedWorld:
+    """The batched world of one map of Water, on which every episode starts alike."""
+    first = water.WaterState(*map(jnp.asarray, start))
+    return _water(lambda key: first)
 
 
 def _zones(features: tuple[str, ...], reset: Callable[[Array], zones.ZonesState], inputs: int) -> BatchedWorld:

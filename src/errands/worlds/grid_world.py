@@ -102,16 +102,8 @@ class OnGrid(Described, Drawn):
     """What worlds on a grid share: their layout's shell and table, one state to a cell, and no signals."""
 
     limit: int
-
-    @property
-    def action_names(self) -> tuple[str, ...]:
-        """Up, right, down, left."""
-        return ACTIONS
-
-    @property
-    def signals(self) -> tuple[str, ...]:
-        """None: a grid reports features only."""
-        return ()
+    action_names: ClassVar[tuple[str, ...]] = ACTIONS
+    signals: ClassVar[tuple[str, ...]] = ()
 
     @property
     def gauges(self) -> tuple[str, ...]:

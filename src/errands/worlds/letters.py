@@ -32,15 +32,11 @@ class Letters(OnGrid):
     map_seed: Seed = 0
     slip: Probability = 0.0
     limit: Limit = 75
+    features: ClassVar[tuple[str, ...]] = LETTERS
 
     def __post_init__(self) -> None:
         positive("limit", self.limit)
         _ = self.layout
-
-    @property
-    def features(self) -> tuple[str, ...]:
-        """The twelve letters."""
-        return LETTERS
 
     @cached_property
     def layout(self) -> GridLayout:

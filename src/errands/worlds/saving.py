@@ -29,11 +29,9 @@ class Restorable(Protocol):
 
     def save(self) -> Saved:
         """The full state as plain data."""
-        ...
 
     def restore(self, saved: Saved) -> None:
         """Continue from a saved state."""
-        ...
 
 
 def save_random(env: gym.Env[Any, Any]) -> Saved:

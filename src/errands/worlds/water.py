@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from errands.worlds.batched import BatchedWorld
     from errands.worlds.families import MapFamily
 
-Singles = NDArray[np.float32]
+Singles = Any
+"""Numbers in float32, an array of numpy's or of JAX's."""
 
 ARENA, RADIUS = 400.0, 15.0
 COLOURS = ("red", "green", "blue", "yellow", "cyan", "magenta")
@@ -53,7 +54,7 @@ class WaterState(NamedTuple):
     """[12, 2] the balls' centres."""
     drifts: Singles
     """[12, 2] the balls' velocities, per step."""
-    touching: NDArray[np.bool_]
+    touching: Any
     """[12] which balls overlap the agent."""
 
 
@@ -82,31 +83,31 @@ def _inside(unit: float) -> float:
     return RADIUS + unit * (ARENA - 2 * RADIUS)
 
 
-def step(state: WaterState, action: int) -> tuple[WaterState, NDArray[np.bool_]]:
-    """The next state, and for each colour whether an overlap with one of its balls starts in this step."""
+def step(state: WaterState, action: Any, xp: Any = np) -> tuple[WaterState, Any]:
+    """The next state, and for each colour whether an overlap with one of its balls starts; `xp` is numpy or jax.numpy."""
     # Push, move, bounce, then compare: a touch is reported in the step in which it happens.
-    pushed = np.clip(state.velocity + PUSHES[action], -TOP_SPEED, TOP_SPEED).astype(np.float32)
-    agent, velocity = _bounce(state.agent + pushed, pushed)
-    balls, drifts = _bounce(state.balls + state.drifts, state.drifts)
+    pushed = xp.clip(state.velocity + xp.asarray(PUSHES)[action], -TOP_SPEED, TOP_SPEED).astype(np.float32)
+    agent, velocity = _bounce(state.agent + pushed, pushed, xp)
+    balls, drifts = _bounce(state.balls + state.drifts, state.drifts, xp)
     gap = balls - agent
     touching = gap[:, 0] * gap[:, 0] + gap[:, 1] * gap[:, 1] <= np.float32(4 * RADIUS * RADIUS)
     # New overlaps only; the balls of one colour stand side by side.
-    touched: NDArray[np.bool_] = np.any((touching & ~state.touching).reshape(len(COLOURS), BALLS_EACH), axis=1)
+    touched = (touching & ~state.touching).reshape(len(COLOURS), BALLS_EACH).any(axis=1)
     return WaterState(agent, velocity, balls, drifts, touching), touched
 
 
-def _bounce(centre: Singles, velocity: Singles) -> tuple[Singles, Singles]:
+def _bounce(centre: Singles, velocity: Singles, xp: Any) -> tuple[Singles, Singles]:
     """A centre past a wall is put against it, and that part of its velocity turns round."""
-    held = np.clip(centre, RADIUS, ARENA - RADIUS).astype(np.float32)
-    return held, np.where(held == centre, velocity, -velocity).astype(np.float32)
+    held = xp.clip(centre, RADIUS, ARENA - RADIUS).astype(np.float32)
+    return held, xp.where(held == centre, velocity, -velocity).astype(np.float32)
 
 
-def observe(state: WaterState) -> Singles:
+def observe(state: WaterState, xp: Any = np) -> Singles:
     """The 52 numbers: own position and velocity, then each ball's relative to the agent's, all in [-1, 1]."""
-    own = np.concatenate([state.agent / np.float32(ARENA), state.velocity / np.float32(TOP_SPEED)])
+    own = xp.concatenate([state.agent / np.float32(ARENA), state.velocity / np.float32(TOP_SPEED)])
     places = (state.balls - state.agent) / np.float32(ARENA)
     speeds = (state.drifts - state.velocity) / np.float32(TOP_SPEED + BALL_SPEED)
-    return np.concatenate([own, np.concatenate([places, speeds], axis=1).ravel()]).astype(np.float32)
+    return xp.concatenate([own, xp.concatenate([places, speeds], axis=1).ravel()]).astype(np.float32)
 
 
 @dataclass(frozen=True)
@@ -116,36 +117,21 @@ class Water(Described):
     kind: ClassVar[str] = "water"
     map_seed: Seed = 0
     limit: Limit = 600
+    features: ClassVar[tuple[str, ...]] = COLOURS
+    signals: ClassVar[tuple[str, ...]] = ()
+    action_names: ClassVar[tuple[str, ...]] = ACTIONS
+    certain: ClassVar[bool] = True
+    """The balls of a map start and move alike in every episode."""
 
     def __post_init__(self) -> None:
         positive("limit", self.limit)
 
     @property
-    def features(self) -> tuple[str, ...]:
-        """The six colours."""
-        return COLOURS
-
-    @property
-    def signals(self) -> tuple[str, ...]:
-        """None: Water reports features only."""
-        return ()
-
-    @property
-    def action_names(self) -> tuple[str, ...]:
-        """No push, or one in four directions."""
-        return ACTIONS
-
-    @property
-    def certain(self) -> bool:
-        """Yes: the balls of a map start and move alike in every episode."""
-        return True
-
-    @property
     def batched(self) -> BatchedWorld:
         """The rules in JAX."""
-        from errands.worlds.water_jax import batched
+        from errands.worlds.families import water_of_map
 
-        return batched(self.map_seed)
+        return water_of_map(reset_state(self.map_seed))
 
     @property
     def family(self) -> MapFamily:

@@ -101,6 +101,10 @@ class Zones(Described):
     map_seed: Seed = 0
     walls: bool = False
     limit: Limit = 2_000
+    signals: ClassVar[tuple[str, ...]] = ()
+    action_names: ClassVar[tuple[str, ...]] = ACTIONS
+    certain: ClassVar[bool] = True
+    untabled: ClassVar[str] = "has seven million places and velocities, too many for tables"
 
     def __post_init__(self) -> None:
         positive("zones", self.zones)
@@ -113,21 +117,6 @@ class Zones(Described):
     def features(self) -> tuple[str, ...]:
         """The names of the zones."""
         return tuple(f"z{i}" for i in range(1, self.zones + 1))
-
-    @property
-    def signals(self) -> tuple[str, ...]:
-        """None."""
-        return ()
-
-    @property
-    def action_names(self) -> tuple[str, ...]:
-        """No push, or one in four directions."""
-        return ACTIONS
-
-    @property
-    def certain(self) -> bool:
-        """Yes: nothing moves but the agent."""
-        return True
 
     @cached_property
     def start(self) -> ZonesState:
@@ -173,11 +162,6 @@ class Zones(Described):
     def finite(self) -> None:
         """None: places and velocities are too many for tables."""
         return
-
-    @property
-    def untabled(self) -> str:
-        """Why."""
-        return "has seven million places and velocities, too many for tables"
 
 
 class ZonesEnv(gym.Env[Singles, Any]):

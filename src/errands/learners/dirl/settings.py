@@ -8,6 +8,7 @@ from errands.errors import ConfigError
 from errands.learners.base import LearnerConfig
 from errands.learners.engines.deep.config import DeepConfig
 from errands.learners.method import Row
+from errands.learners.qrm.settings import QRMConfig
 
 
 @dataclass(frozen=True)
@@ -34,20 +35,11 @@ class SearchConfig(LearnerConfig):
 
 
 @dataclass(frozen=True)
-class DiRLConfig(SearchConfig):
-    """Settings of DiRL with tabular Q-learning on each edge."""
+class DiRLConfig(QRMConfig, SearchConfig):
+    """Settings of DiRL with tabular Q-learning on each edge; a schedule of epsilon counts the steps of an edge."""
 
-    alpha: float = 1.0
-    """Learning rate."""
-    epsilon: float | str = 0.1
-    """Probability of a random action while training: a number, or from..to@first,last in steps of an edge."""
     q_init: float = 1.0
     """Initial value of every entry of an edge's table."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._probabilities("alpha")
-        self._schedule("epsilon")
 
 
 @dataclass(frozen=True)

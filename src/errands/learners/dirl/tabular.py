@@ -299,9 +299,9 @@ class CompositionalLearner(Learner):
         # The stopwatch runs only while an edge is learnt, not while the caller looks at a stage.
         work, more = self.explore(steps), True
         while more:
-            began = self.stopwatch.start(self)
+            began = self.stopwatch.start(self.step)
             more = next(work, False) is not False
-            self.stopwatch.stop(self, began)
+            self.stopwatch.stop(self.step, began)
             if more:
                 yield None
         if self.evaluated != self.step:

@@ -46,7 +46,6 @@ class Planner(Protocol):
 
     def walk(self, state: State, cell: int) -> KnownWay | None:
         """The way to success that it would take from here; None where it knows none."""
-        ...
 
 
 class PlannedPolicy:
@@ -87,11 +86,9 @@ class RandomPlanner(Protocol):
 
     def route(self, state: State) -> Ints:
         """[S] the action in every cell while the machine is in this state; -1 where none was tried."""
-        ...
 
     def value(self, state: State, cell: int) -> float:
         """The discount factor at success that it expects from here, 0 where it knows no way."""
-        ...
 
 
 class RoutedPolicy:

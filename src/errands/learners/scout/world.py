@@ -56,15 +56,12 @@ class Sampler(Protocol):
 
     def explore(self, outing: Outing) -> tuple[int, int]:
         """Up to `outing.steps` steps: how many were taken, and why it stopped."""
-        ...
 
     def save(self) -> bytes:
         """What the next steps depend on, besides the agent and its random numbers."""
-        ...
 
     def restore(self, saved: bytes) -> None:
         """Continue where `saved` was taken."""
-        ...
 
 
 class TableSampler:

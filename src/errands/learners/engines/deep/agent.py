@@ -106,19 +106,15 @@ class ActingValues(Protocol):
     @property
     def discrete(self) -> bool:
         """Whether its actions are choices, and not numbers."""
-        ...
 
     def init(self, key: Array) -> Any:
         """Fresh weights."""
-        ...
 
     def view(self, trained: Any, now: Array, code: Array) -> Array:
         """What an observation is acted on with: one row per head."""
-        ...
 
     def greedy(self, acting: Array) -> Array:
         """The action in evaluations."""
-        ...
 
 
 @runtime_checkable
@@ -128,15 +124,12 @@ class ValueLearner(ActingValues, Protocol):
     @property
     def normals(self) -> int:
         """Normal numbers that it needs per step."""
-        ...
 
     def learn(self, trained: Any, now: Array, batch: Any, normals: Array, step: Array) -> tuple[Any, Array]:
         """One update, and what `view` says of the observation `now`."""
-        ...
 
     def act(self, acting: Array, uniforms: Array, normals: Array, epsilon: Array, go: Array) -> Array:
         """The action in training."""
-        ...
 
 
 @runtime_checkable
@@ -145,7 +138,6 @@ class Coder(Protocol):
 
     def code(self, state: Array) -> Array:
         """What goes in beside the observation."""
-        ...
 
 
 @runtime_checkable
@@ -155,15 +147,12 @@ class Expansion(Coder, Protocol):
     @property
     def uniforms(self) -> int:
         """Uniform numbers that it needs per step."""
-        ...
 
     def batch(self, rows: Array, state: Array, uniforms: Array) -> Any:
         """The batch of rows, for an agent that is in a machine state."""
-        ...
 
     def with_extra(self, batch: Any, extra: Extra) -> Any:
         """The batch with the fixed targets of its last rows."""
-        ...
 
 
 class AgentState(NamedTuple):

@@ -297,23 +297,18 @@ class Environments(Protocol):
 
     def reset(self) -> NDArray[np.float32]:
         """Begin the first episode of every seed."""
-        ...
 
     def send(self, actions: NDArray[np.float32]) -> None:
         """Hand the actions over."""
-        ...
 
     def receive(self) -> HostStep:
         """What the environments answered; episodes that are over begin anew."""
-        ...
 
     def save(self) -> NDArray[np.uint8]:
         """All environments as JSON."""
-        ...
 
     def restore(self, saved: NDArray[np.uint8]) -> None:
         """Continue from what `save` gave."""
-        ...
 
 
 class HostTeam(Team):

@@ -293,9 +293,9 @@ class DeepTeam:
         """Train until every seed took `steps` steps; evaluations of all of them every `eval_every` steps and at the last."""
         every = self.config.eval_every
         while self.step < steps:
-            began = self.stopwatch.start(self)
+            began = self.stopwatch.start(self.step)
             self.advance(min((self.step // every + 1) * every, steps) - self.step)
-            self.stopwatch.stop(self, began)
+            self.stopwatch.stop(self.step, began)
             evaluations = self.measure()
             for member, evaluation in zip(self.members, evaluations, strict=True):
                 member.evaluation_steps += evaluation.steps_taken
