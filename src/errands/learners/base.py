@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from errands.oracle.episode import Policy
 from errands.tables import FAILURE, Evaluation, RandomGenerator
 from errands.tasks.task import Task
 from errands.worlds.base import World
+
+if TYPE_CHECKING:
+    from errands.oracle.certificate import Bounds
 
 Saved = dict[str, NDArray[Any]]
 MAX_COUNT = 2**53
@@ -403,6 +406,11 @@ class Learner(ABC):
     def steps_to_go(self) -> Mapping[str, float]:
         """The learnt steps to go by label, where the method keeps them."""
         return {}
+
+    @property
+    def claim(self) -> Bounds | None:
+        """What it has proved of the optimum by now, where it proves anything."""
+        return None
 
     def form(self) -> Form:
         """What the arrays of `save` are, by name; empty where a learner describes none, and nothing is then checked."""

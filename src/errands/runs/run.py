@@ -484,7 +484,7 @@ def judge(
     """The run of a trained learner, with its certificate."""
     from errands.oracle.certificate import certificate
 
-    policy, claim = learner.policy, getattr(learner, "claim", None)
+    policy, claim = learner.policy, learner.claim
     finite = learner.task.finite is not None
     judged = certificate(policy, learner.task, best=best, claim=claim) if finite else untabled(claim, evaluations, best)
     return Run(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from errands.errors import SpecError
 from errands.features import FALSE, Guard, disjunction, equivalent
+from errands.machines import Machine
 from errands.machines.lower import lower
 from errands.machines.numeric import NumericRM
 from errands.machines.rewards import Reward, compound_rows
@@ -252,12 +253,11 @@ def card(title: str, rows: Mapping[str, object], picture: str = "") -> str:
     return f"<div><strong>{escape(title)}</strong><table>{lines}</table>{picture}</div>"
 
 
-def numeric_of(machine: NumericRM | AgendaRM | BooleanRM | CoupledRM) -> NumericRM:
+def numeric_of(machine: Machine) -> NumericRM:
     """The numeric machine that a machine is, or was unfolded from."""
-    numeric = machine if isinstance(machine, NumericRM) else getattr(machine, "numeric", None)
-    if not isinstance(numeric, NumericRM):
+    if not isinstance(machine, Machine):
         raise SpecError(f"the machine is a {type(machine).__name__}; give a phrase, its text, or a machine")
-    return numeric
+    return machine if isinstance(machine, NumericRM) else machine.numeric
 
 
 def _faults(task: Task) -> Iterable[str]:

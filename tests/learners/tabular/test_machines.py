@@ -273,10 +273,12 @@ def test_a_policy_acts_by_machine_and_world_state(learner: CRM) -> None:
     assert policy.act(6, start, None)[0] == 0  # type: ignore[arg-type]
 
 
-def test_lists_that_would_be_too_long_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machines, "MAX_ALIVE", 20)
+def test_lists_that_would_be_too_long_are_refused() -> None:
+    class Small(CRM):
+        max_alive = 20
+
     with pytest.raises(TaskError, match=r"the lists of reachable machine states would have .* entries, more than 20"):
-        CRM(load("delivery-3"), QRMConfig(), 0)
+        Small(load("delivery-3"), QRMConfig(), 0)
 
 
 def test_eighteen_boxes_are_refused_before_any_machine_is_built(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,14 +148,13 @@ def untrained(learner: TabularLearner, task: Task, states: int) -> TaskError:
     )
 
 
-# Entries of four bytes, 0.8 GB in all.
-MAX_ALIVE = 200_000_000
-
 
 class CounterfactualLearner(TabularLearner):
     """A learner that replays each world step in every machine state; where things vanish, in those still reachable."""
 
     settled: Settled
+    max_alive = 200_000_000
+    """Entries of four bytes in all lists of states that may learn: 0.8 GB."""
 
     def __init__(self, task: Task, config: LearnerConfig, seed: int, kind: Kind, fields: int) -> None:
         super().__init__(task, config, seed, fields)
@@ -166,7 +165,7 @@ class CounterfactualLearner(TabularLearner):
         states = predicted.boolean if kind == "boolean" else predicted.agenda
         self.check_size(states)
         if task.vanishing and kind == "agenda":
-            _check_alive(reachable_pairs(task.machine) or 0)
+            self._check_alive(reachable_pairs(task.machine) or 0)
         self.enumerated: AgendaRM | BooleanRM
         self.enumerated = unfold_boolean(task.machine) if kind == "boolean" else unfold_agenda(task.machine)
         self.relabel()
@@ -206,7 +205,7 @@ class CounterfactualLearner(TabularLearner):
         for _ in range(2):
             stack, seen = np.zeros((2, len(status)), np.int32)
             reachable(self.machine.next, status, seen, stack, first, running)
-            _check_alive(int(first[-1]))
+            self._check_alive(int(first[-1]))
             running = running if len(running) else np.zeros(first[-1], np.uint32)
         # Ascending, so that states numbered without gaps can be run through as a range (quiet_learn).
         for low, high in pairwise(first.tolist()):
@@ -239,10 +238,9 @@ class CounterfactualLearner(TabularLearner):
         machine = self.enumerated
         return MachineStates(dict(machine.index), machine.stepper.full, isinstance(machine, BooleanRM))
 
-
-def _check_alive(entries: int) -> None:
-    if entries > MAX_ALIVE:
-        raise TaskError(
-            f"the lists of reachable machine states would have {entries:,} entries, more than {MAX_ALIVE:,}; "
-            "use learner 'qcorm' or 'scout'"
-        )
+    def _check_alive(self, entries: int) -> None:
+        if entries > self.max_alive:
+            raise TaskError(
+                f"the lists of reachable machine states would have {entries:,} entries, more than {self.max_alive:,}; "
+                "use learner 'qcorm' or 'scout'"
+            )

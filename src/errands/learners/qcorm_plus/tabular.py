@@ -48,10 +48,8 @@ from errands.oracle.episode import Policy, walk
 from errands.tables import AgendaTable
 from errands.tasks.task import Task
 
-# Two modes. Up to MAX_LISTED agenda states they are nodes of a graph, and the order is planned exactly over (node,
+# Two modes. Up to `max_listed` agenda states they are nodes of a graph, and the order is planned exactly over (node,
 # landmark). Above, only (numeric state, mask) is kept, and a local search orders the subtasks.
-MAX_LISTED = 1 << 19
-"""Agenda states that are listed: 18 subtasks with a phase between them."""
 MAX_VALUES = 1 << 25
 """Numbers in the tables of all landmarks."""
 
@@ -60,6 +58,8 @@ class QCoRMPlus(TabularLearner):
     """One seed of QCoRM+."""
 
     config: QCoRMPlusConfig
+    max_listed = 1 << 19
+    """Agenda states that are listed: 18 subtasks with a phase between them."""
 
     def __init__(self, task: Task, config: QCoRMPlusConfig, seed: int) -> None:
         super().__init__(task, config, seed, FIELDS)
@@ -80,7 +80,7 @@ class QCoRMPlus(TabularLearner):
         machine = lower(self.task.machine, self.world.labels, self.world.signals)
         sizes = predicted(self.task.machine)
         # Counted before it is tried: listing half a million states only to give up takes long.
-        most = 0 if sizes is not None and sizes.agenda > MAX_LISTED else MAX_LISTED
+        most = 0 if sizes is not None and sizes.agenda > self.max_listed else self.max_listed
         return machine, list_agenda(machine, self.config.gamma, most, not isinstance(self.world, SteppedWorld))
 
     def begin(self) -> None:
