@@ -7,7 +7,7 @@ EXTRAS := deep,mujoco,viewer,ray,tensorboard,wandb,video,docs,dev
 EVERY := $(EXTRAS),sb3
 WORKERS ?= 2
 
-.PHONY: help demo test bounds plain check docs extras release bench clean
+.PHONY: help demo test bounds plain check docs extras release versions bench clean
 
 help:
 	@echo "make demo   install the core and run the demo"
@@ -17,7 +17,8 @@ help:
 	@echo "make check  ruff, mypy --strict, import-linter"
 	@echo "make docs   build the documentation site into site/"
 	@echo "make extras resolve every extra under constraints.txt, installing none"
-	@echo "make release build wheel and sdist, check them, run the demo from each in an empty environment"
+	@echo "make release build wheel and sdist into dist/, check them, run README and the demo from each in an empty environment"
+	@echo "make versions say for which Python versions errands and its extra deep can be had as binary packages"
 	@echo "make bench  run the measurements of benchmarks/ that need no arguments"
 	@echo "make clean  remove .venv and everything that was generated"
 
@@ -51,10 +52,16 @@ extras: $(VENV)/.full
 	else echo "extras: skipped, no package index is within reach"; fi
 
 release: $(VENV)/.full
-	$(BIN)/python -m pytest -m slow tests/test_installed.py $(ARGS)
+	rm -rf dist
+	DIST=$(CURDIR)/dist $(BIN)/python -m pytest -m slow tests/test_installed.py $(ARGS)
+	@ls -l dist
+
+# pip looks for binary packages of each version of Python, installing none; exit code 1 where a classifier promises too much.
+versions: $(VENV)/.full
+	$(BIN)/python .ci/versions.py
 
 bench: $(VENV)/.full
-	@set -e; for script in $(filter-out benchmarks/gpu.py benchmarks/strangers.py,$(sort $(wildcard benchmarks/*.py))); do echo "== $$script"; $(BIN)/python "$$script"; done
+	@set -e; for script in $(filter-out benchmarks/gpu.py benchmarks/peers.py benchmarks/strangers.py,$(sort $(wildcard benchmarks/*.py))); do echo "== $$script"; $(BIN)/python "$$script"; done
 
 clean:
 	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -12,7 +12,7 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-ALWAYS = ("CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md")
+ALWAYS = ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "benchmarks/README.md")
 LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 TEXT = {".py": "python", ".jsonl": "json", ".json": "json", ".csv": "text", ".toml": "toml", ".txt": "text"}

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import errands
 from errands.errors import install
 
 ROOT = Path(__file__).parent.parent
@@ -75,12 +76,26 @@ def test_no_hint_is_true_on_an_index_only() -> None:
     assert alone == []
 
 
+def test_the_version_is_said_once_and_the_same_everywhere() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert errands.__version__ == version
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def pages_blocks(page: Path) -> list[tuple[str, str]]:
+    """The python blocks of a page, each with what a text block after it says that it prints."""
+    found = re.findall(r"^```python\n(.*?)^```$(?:\s*^```text\n(.*?)^```$)?", page.read_text(), re.MULTILINE | re.DOTALL)
+    assert found, f"{page.name} has no python block"
+    return found
+
+
 @pytest.mark.slow
-def test_wheel_and_source_archive_pass_twine_and_run_the_demo_in_an_empty_environment(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "hatchling", "build", "-d", tmp_path]
+def test_wheel_and_source_archive_pass_twine_and_run_readme_and_demo_in_an_empty_environment(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "hatchling", "build", "-d", os.environ.get("DIST", tmp_path)]
     subprocess.run(words, cwd=ROOT, check=True, capture_output=True)
-    archives = sorted(tmp_path.glob("errands-*"))
-    assert [path.suffix for path in archives] == [".whl", ".gz"] or [path.suffix for path in archives] == [".gz", ".whl"]
+    archives = sorted(Path(words[-1]).glob(f"errands-{errands.__version__}*"))
+    assert {path.suffix for path in archives} == {".whl", ".gz"}
+    assert len(archives) == 2
     subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *archives], check=True, capture_output=True)
     for archive in archives:
         folder = tmp_path / archive.suffix[1:]
@@ -92,6 +107,10 @@ def test_wheel_and_source_archive_pass_twine_and_run_the_demo_in_an_empty_enviro
             pytest.skip("no package index is within reach")
         assert fetched.returncode == 0, fetched.stderr
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        for code, said in pages_blocks(ROOT / "README.md"):
+            block = [folder / "env" / "bin" / "python", "-c", code]
+            done = subprocess.run(block, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+            assert (done.returncode, done.stdout) == (0, said or done.stdout), f"{code}\n{done.stderr}"
         done = subprocess.run(
             [folder / "env" / "bin" / "errands", "demo"], cwd=folder, env=environment, capture_output=True, text=True, check=False
         )

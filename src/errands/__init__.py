@@ -63,7 +63,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for type checkers
     from errands.worlds.gymnasium.joint import joint as joint
     from errands.worlds.imports import allow as allow
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "errands.errors": ["ConfigError", "ErrandsError", "SpecError", "StoreError", "TaskError", "UnknownName"],

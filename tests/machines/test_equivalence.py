@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
-from automata.fa.dfa import DFA
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -166,11 +166,12 @@ def test_lowered_tables_walk_as_the_machine_does(seed: int) -> None:
                 assert (bool(table.status[at]), table.status[at] == SUCCESS) == (outcome.terminal, outcome.success)
 
 
-def _language(machine: AgendaRM | BooleanRM, names: tuple[str, ...]) -> DFA:
+def _language(machine: AgendaRM | BooleanRM, names: tuple[str, ...]) -> Any:
     """The traces that succeed, as automata-lib sees them: one letter for each set of features."""
     letters = [set(c) for k in range(len(names) + 1) for c in itertools.combinations(names, k)]
     table = lower(machine, letters, ["cost"])
-    return DFA(
+    automata = pytest.importorskip("automata.fa.dfa", reason="automata-lib is not installed")
+    return automata.DFA(
         states=set(range(len(machine))),
         input_symbols={str(i) for i in range(len(letters))},
         transitions={u: {str(i): int(table.next[u, i]) for i in range(len(letters))} for u in range(len(machine))},
