@@ -412,13 +412,17 @@ class Learner(ABC):
         """What it has proved of the optimum by now, where it proves anything."""
         return None
 
-    def form(self) -> Form:
-        """What the arrays of `save` are, by name; empty where a learner describes none, and nothing is then checked."""
+    def everything(self) -> State:
+        """All that the rest of the run depends on, by name; where a learner describes nothing, nothing is checked."""
         return {}
 
-    @abstractmethod
+    def form(self) -> Form:
+        """What the arrays of `save` are."""
+        return {name: part.form for name, part in self.everything().items()}
+
     def save(self, copy: bool = True) -> Saved:
-        """Everything that the rest of the run depends on, as arrays; not copied, the next step may change them."""
+        """Everything as arrays; not copied, the next step may change them, and a copy of tables can be gigabytes."""
+        return {name: part.array.copy() if copy else part.array for name, part in self.everything().items()}
 
     def acting(self) -> Saved:
         """What acting needs of `save`, not copied: all that is kept of a learner that is looked at but not trained on."""

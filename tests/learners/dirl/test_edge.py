@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from errands.learners.base import SavedArray
 from errands.learners.dirl.graph import AbstractEdge
 from errands.learners.dirl.tabular import EdgeJob, EdgeResult, Starts, gathered, joined, wilson
 
@@ -41,13 +42,13 @@ def test_states_become_starts_as_likely_as_they_were_frequent():
     assert cumulative[-1] == 1.0
 
 
-def test_groups_are_joined_with_their_lengths():
-    rows, lengths = joined([np.array([1, 2]), np.array([], int), np.array([3])])
-    assert (rows.tolist(), lengths.tolist()) == ([1, 2, 3], [2, 0, 1])
+def test_groups_are_joined_and_none_at_all_have_the_type_of_the_form():
+    form = SavedArray("int64", ("rows",), "numbers")
+    assert joined([np.array([1, 2]), np.array([], int), np.array([3])], form).tolist() == [1, 2, 3]
+    assert (joined([], form).shape, joined([], form).dtype) == ((0,), np.int64)
 
 
 def test_rows_of_text_are_filled_with_blanks():
     short, long = (np.frombuffer(t, np.uint8)[None] for t in (b"ab", b"abcd"))
-    rows, lengths = joined([short, long])
+    rows = joined([short, long], SavedArray("uint8", ("rows", "width"), "text"))
     assert [bytes(row) for row in rows] == [b"ab  ", b"abcd"]
-    assert lengths.tolist() == [1, 1]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from errands.errors import StoreError, TaskError
 from errands.kernels.q_learning import FIELDS, Rates, qrm_loop
 from errands.kernels.stepping import ACTION
-from errands.learners.base import MAX_COUNT, Form, Learner, Saved, SavedArray, checked, require
+from errands.learners.base import MAX_COUNT, Form, Learner, Saved, SavedArray, State, StateArray, checked, kept, require
 from errands.learners.dirl.graph import AbstractEdge, AbstractGraph, Search, abstract_graph
 from errands.learners.dirl.kernel import MISSED, attempt_edge
 from errands.learners.dirl.settings import DiRLConfig, SearchConfig
@@ -140,16 +140,15 @@ def gathered(ends: Rows) -> Starts:
     return Starts(rows, cumulative)
 
 
-def joined(groups: Sequence[Rows]) -> tuple[Rows, NDArray[np.int64]]:
-    """Groups of rows end to end, and how long each is; rows of text are filled with blanks."""
-    lengths = np.array([len(group) for group in groups], np.int64)
+def joined(groups: Sequence[Rows], form: SavedArray) -> Rows:
+    """Groups of rows end to end; rows of text are filled with blanks."""
     if not groups:
-        return np.zeros(0), lengths
+        return np.zeros([0 if isinstance(n, str) else n for n in form.shape], form.dtype)
     # Rows of bytes are JSON, which ignores blanks at its end.
-    if groups[0].dtype == np.uint8:
+    if form.dtype == "uint8":
         width = max(group.shape[1] for group in groups)
         groups = [np.pad(g, ((0, 0), (0, width - g.shape[1])), constant_values=ord(" ")) for g in groups]
-    return np.concatenate(groups), lengths
+    return np.concatenate(groups)
 
 
 def action_type(actions: int) -> str:
@@ -360,56 +359,31 @@ class CompositionalLearner(Learner):
         self.search.tell(result.probability)
         return result
 
-    def form(self) -> Form:
-        """What the arrays of `save` are."""
-        most = np.array([len(self.graph.edges) - 1, *[MAX_COUNT] * 4])
-        return {
-            "counts": SavedArray(
-                "int64", (3,), "steps, steps in evaluations, last evaluation", np.array([0, 0, -1]), MAX_COUNT
-            ),
-            "results": SavedArray(
-                "int64", ("results", 5), "edge, training, rollout steps, attempts, successes", 0, most
-            ),
-            "good": SavedArray(
-                "int64", ("good",), "the edges that succeeded at least once", into=len(self.graph.edges)
-            ),
-            "cumulative": SavedArray(
-                "float64", ("rows",), "how likely attempts begin in each, summed up edge by edge", 0, 1
-            ),
-            "lengths": SavedArray("int64", ("good",), "how many rows belong to each edge", 1, MAX_COUNT),
-            **self.edges.form(),
-        }
-
-    def save(self, copy: bool = True) -> Saved:
+    def everything(self) -> State:
         """What was learnt, edge by edge; the search is run again from it."""
-        good = list(self.learnt)
+        good, form = list(self.learnt), self.edges.form()
+        counts = np.array([self.step, self.evaluation_steps, self.evaluated], np.int64)
         fields = ("edge", "training_steps", "rollout_steps", "attempts", "successes")
+        results = np.array([[getattr(r, f) for f in fields] for r in self.results], np.int64).reshape(-1, 5)
+        most = np.array([len(self.graph.edges) - 1, *[MAX_COUNT] * 4])
         # Starts of all good edges end to end; `lengths` cuts them apart again.
-        rows, lengths = joined([self.ends[e].rows for e in good])
-        saved: Saved = {
-            "counts": np.array([self.step, self.evaluation_steps, self.evaluated], np.int64),
-            "results": np.array([[getattr(r, f) for f in fields] for r in self.results], np.int64).reshape(-1, 5),
-            "good": np.array(good, np.int64),
-            "learnt": np.array([self.learnt[e] for e in good]),
-            "rows": rows,
-            "cumulative": joined([self.ends[e].cumulative for e in good])[0],
-            "lengths": lengths,
+        rows = joined([self.ends[e].rows for e in good], form["rows"])
+        cumulative = np.concatenate([np.zeros(0), *(self.ends[e].cumulative for e in good)])
+        lengths = np.array([len(self.ends[e].rows) for e in good], np.int64)
+        return {
+            "counts": kept(counts, "steps, steps in evaluations, last evaluation", np.array([0, 0, -1]), MAX_COUNT),
+            "results": kept(results, "edge, training, rollout steps, attempts, successes", 0, most, None, "results", 5),
+            "good": kept(
+                np.array(good, np.int64), "the edges that succeeded at least once", None, None, len(self.graph.edges), "good"
+            ),
+            "learnt": StateArray(joined([self.learnt[e][None] for e in good], form["learnt"]), form["learnt"]),
+            "rows": StateArray(rows, form["rows"]),
+            "cumulative": kept(cumulative, "how likely attempts begin in each, summed up edge by edge", 0, 1, None, "rows"),
+            "lengths": kept(lengths, "how many rows belong to each edge", 1, MAX_COUNT, None, "good"),
         }
-        return saved if good else self._with_empty(saved)
-
-    def _with_empty(self, saved: Saved) -> Saved:
-        """The same where no edge has succeeded: arrays without rows, of the right types."""
-        form = self.form()
-        empty = {
-            name: np.zeros([0 if isinstance(n, str) else n for n in form[name].shape], form[name].dtype)
-            for name in ("learnt", "rows", "cumulative", "lengths")
-        }
-        return saved | empty
 
     def restore(self, saved: Saved) -> None:
         """Continue after the last edge that `saved` knows; a StoreError where it has another form or contradicts itself."""
-        if "good" in saved and saved["good"].size == 0:
-            saved = self._with_empty(saved)
         checked(saved, self.form())
         results = [EdgeResult(*map(int, row)) for row in saved["results"]]
         good, lengths = [int(e) for e in saved["good"]], saved["lengths"]

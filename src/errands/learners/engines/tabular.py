@@ -17,7 +17,6 @@ from errands.kernels.stepping import ACTION, OUTCOME, STATE, TIME, UNKNOWN
 from errands.learners.base import (
     MAX_COUNT,
     RNG,
-    Form,
     Learner,
     LearnerConfig,
     Saved,
@@ -267,7 +266,8 @@ class TabularLearner(Learner):
             least[field] = value
         return kept(self.position, "where the agent is, by the kernel's fields", least, most, acting=acting)
 
-    def _everything(self) -> State:
+    def everything(self) -> State:
+        """The learner's own arrays, its counts, its random numbers, and what an environment without tables has shown."""
         counts = np.array([self.step, self.evaluation_steps], np.int64)
         shared = {
             "counts": kept(counts, "training steps, and steps of evaluations", 0, MAX_COUNT),
@@ -280,14 +280,6 @@ class TabularLearner(Learner):
             about = "the environment's state, as JSON; empty where there is none"
             shared["env"] = kept(env, about, None, None, None, "state", acting=False)
         return {**shared, **self.state()}
-
-    def form(self) -> Form:
-        """All arrays of a saved learner."""
-        return {name: part.form for name, part in self._everything().items()}
-
-    def save(self, copy: bool = True) -> Saved:
-        """Everything that the rest of the run depends on; a copy of the tables can be gigabytes."""
-        return {name: part.array.copy() if copy else part.array for name, part in self._everything().items()}
 
     def restore(self, saved: Saved) -> None:
         """Continue where `saved` was taken; an environment without tables goes on where it was, if it can."""
