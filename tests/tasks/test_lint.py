@@ -274,3 +274,32 @@ numeric = { x = ["x1"], y = ["x1"] }
 transitions = ["u0 -> won : x⤓ & y⤓ ; 1", "u0 -> u0 : x↓ & y↓ ; 0"]
 """
     assert lint(grid).warnings == ()
+
+
+def test_gauges_are_read_aloud() -> None:
+    """The machine of the paper's sentence: boxes, resource usage, distance to a goal."""
+    report = lint('''
+        name = "delivery with fuel"
+        [world]
+        kind = "office"
+        numbers = { fuel = "moves", distance = "o3" }
+        [machine]
+        initial = "u0"
+        success = ["u1"]
+        failure = ["u2"]
+        numeric.boxes = ["o1", "o2"]
+        numeric.fuel = { from = 12, to = 0 }
+        numeric.distance = { from = 9, to = 2 }
+        numeric.spare = { from = 2, each = "coffee" }
+        transitions = ["u0 -> u1 : boxes⤓ & ~fuel⤓ & distance⤓ ; 1", "u0 -> u2 : fuel⤓ ; 0",
+            "u0 -> u0 : boxes↓ & distance↓ & ~fuel⤓ ; 2"]
+    ''')
+    assert report.reading == (
+        "Start in u0: if none of o1, o2 remains and distance is at 2 the task is done with reward 1.",
+        "In u0, each step pays 2 while one of o1, o2 is completed and others remain and distance falls and is above 2 and fuel is above 0.",
+        "Always: fuel is at 0 fails the task.",
+        "fuel falls from 12 to 0, as the world reports it.",
+        "distance falls from 9 to 2, as the world reports it.",
+        "spare falls from 2 to 0, by one in each step that has coffee.",
+    )
+    assert report.warnings == ("the gauge 'spare' stands in no guard; use it, or remove it: the machine has a state for each value",)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import random
 from collections import deque
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -11,7 +13,9 @@ import pytest
 
 import errands
 from errands import Task
+from errands.cli import main
 from errands.errors import SpecError, TaskError
+from errands.learners import LEARNERS
 from errands.worlds.grid_world import GridWorld
 
 
@@ -210,3 +214,44 @@ def test_task_files_with_numbers_are_written_as_they_are_read(numbers: str) -> N
     from errands.tasks.spec import write_task
 
     assert Task.from_toml(write_task(task)) == task
+
+
+YARD = GridWorld(["x..t.", ".#.#.", "A.t.y"], {"x": "x", "y": "y", "t": "toll"}, numbers={"fuel": "moves"})
+TOLL = errands.at_most(1, "toll", errands.any_order("x", "y"))
+SHIFT = errands.budget("fuel", errands.within(20, errands.any_order("x", "y")), start=21)
+
+
+SLOW = [pytest.mark.slow]
+
+
+@pytest.mark.parametrize("learner", [pytest.param(name, marks=SLOW if name == "pqn" else []) for name in sorted(LEARNERS)])
+def test_every_learner_takes_gauges_and_its_policy_file_acts_as_it_does(learner: str, tmp_path: Path) -> None:
+    """By hand: x is two moves up, y six more by one of the two tolls; another toll fails the task."""
+    few = {"settings": ["width=8"], "steps": 1_000} if learner == "pqn" else {"steps": 20_000}
+    by_edge = learner in ("hrm", "dirl")  # a policy for each arrow of the machine: nothing to learn where every step is one
+    machine = TOLL if by_edge else SHIFT
+    run = errands.train(Task("yard", YARD, machine), learner, **few)
+    assert run.certificate.optimum == 8
+    if learner != "pqn":
+        assert (run.certificate.length, run.certificate.success) == (8, 1.0)
+    agent = errands.read_policy(run.export(tmp_path / "yard.safetensors"))
+    env = run.task.world.env()
+    observation, info = env.reset(seed=0)
+    agent.reset(observation, info)
+    steps = 0
+    while not agent.done and steps < 20:
+        observation, _, _, _, info = env.step(agent.act(observation))
+        agent.see(observation, info)
+        steps += 1
+    assert (steps, agent.success) == ((20, False) if learner == "pqn" and not run.certificate.success else (8, True))
+
+
+def test_an_episode_with_a_gauge_is_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = errands.train(Task("yard", YARD, SHIFT), "scout", steps=2_000, name="yard")
+    assert run.certificate.length == run.certificate.optimum == 8
+    assert main(["export", "yard", "--csv", "yard.csv"]) == 0
+    rows = list(csv.DictReader(Path("yard.csv").read_text(encoding="utf-8").splitlines()))
+    assert [row["state"] for row in rows] == ["u0"] * 8 + ["u1"]
+    assert rows[3]["label"] == "3{y,steps_left=17,fuel=18}y"
+    assert rows[8]["label"] == "8{steps_left=12,fuel=13}"

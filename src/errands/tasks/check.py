@@ -17,6 +17,7 @@ import numpy as np
 from gymnasium.utils.env_checker import check_env
 
 from errands.errors import SpecError, TaskError, UnknownName, shown_briefly, words_of
+from errands.features import reading
 from errands.tasks.catalogue import load, load_file
 from errands.tasks.check_walk import (
     EnvFactory,
@@ -150,7 +151,7 @@ def _repetition(factory: EnvFactory, features: Features | None, episodes: Sequen
 
 def _constant(episodes: Sequence[RandomWalk]) -> Iterator[Finding]:
     labels = [seen.features for e in episodes for seen in e.steps]
-    for name in sorted(set.intersection(*labels)) if labels else ():
+    for name in sorted(n for n in set.intersection(*labels) if reading(n) is None) if labels else ():
         yield Finding(
             "warning",
             "always-true",

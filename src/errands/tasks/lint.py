@@ -26,6 +26,7 @@ from errands.features import (
 )
 from errands.machines import Sizes, size, unfold_agenda
 from errands.machines.counting import Quotient, overlaps
+from errands.machines.gauges import Gauge
 from errands.machines.numeric import Label, NumericRM, Transition
 from errands.machines.rewards import Reward
 from errands.machines.rules import rule_sentences
@@ -102,6 +103,7 @@ def _never_holding(machine: NumericRM) -> Iterator[str]:
     reached = {machine.states[u] for u, _ in quotient.nodes}
     # A count of one falls to its bound at once, so its ↓ never happens. No mistake: the same lines serve any number.
     single = {name for name, total in zip(stepper.variables, quotient.total, strict=True) if total == 1}
+    single |= {gauge.name for gauge in machine.gauges if gauge.start - gauge.bound == 1}
     for t in machine.transitions:
         if t.source in reached and id(t) not in able and not single & set(decreasing(t.guard)):
             yield f"the guard of '{t}' can never hold in {t.source}; correct it, or remove the transition"
@@ -135,6 +137,9 @@ def _uncompleted(machine: NumericRM) -> Iterator[str]:
                 f"no state completes subtasks of '{name}': no guard holds with {name}↓ and not with {name}!; let one ask for "
                 f"{name}↓, or name the states under completing"
             )
+    for gauge in machine.gauges:
+        if gauge.name not in mentioned:
+            yield f"the gauge '{gauge.name}' stands in no guard; use it, or remove it: the machine has a state for each value"
 
 
 def _coinciding(machine: NumericRM) -> Iterator[str]:
@@ -191,6 +196,7 @@ class _Reader:
     def __init__(self, machine: NumericRM) -> None:
         self.machine = machine
         self.subtasks = dict(machine.numeric)
+        self.gauges = {gauge.name: gauge for gauge in machine.gauges}
         quotient = Quotient(machine)
         self.total = dict(zip(self.subtasks, quotient.total, strict=True))
         """How many subtasks of each numeric feature have to be done."""
@@ -216,6 +222,7 @@ class _Reader:
         for failure in fatal[self.running[0]] if shared else ():
             yield f"Always: {self._fails(self.running[0], *failure)}."
         yield from rule_sentences(self.machine.counted, self.machine.rules)
+        yield from map(_falls, self.machine.gauges)
 
     def _failures(self, state: str) -> list[tuple[Guard, Reward]]:
         return [(t.guard, t.reward) for t in self.machine.leaving[state] if t.target in self.machine.failure]
@@ -240,7 +247,11 @@ class _Reader:
     def _idle(self, t: Transition) -> bool:
         """Whether a transition can never fire: the only subtask of a numeric feature cannot leave others behind."""
         about = (_about(part) for part in _conjuncts(t.guard))
-        return any(it is not None and it[1] == {Change.DECREASED} and self.total[it[0]] == 1 for it in about)
+        return any(it is not None and it[1] == {Change.DECREASED} and self._height(it[0]) == 1 for it in about)
+
+    def _height(self, name: str) -> int:
+        gauge = self.gauges.get(name)
+        return self.total[name] if gauge is None else gauge.start - gauge.bound
 
     def _announces(self, state: str, part: Guard) -> str | None:
         """The numeric feature of which a part of a guard says that a subtask was completed; None if it says no such."""
@@ -306,6 +317,8 @@ class _Reader:
 
     def _count(self, state: str, name: str, values: frozenset[Change]) -> str:
         """What it takes that a numeric feature has one of these values."""
+        if name in self.gauges:
+            return _GAUGED["".join(c.value for c in Change if c in values)].format(name, self.gauges[name].bound)
         completing = name in self.machine.completing[state]
         # Where nothing is completed the value says what remains, and is never ↓.
         signs = "".join(c.value for c in Change if c in values and (completing or c is not Change.DECREASED))
@@ -320,6 +333,20 @@ class _Reader:
             "!⤓": "none of {} is completed or none remains",
         }
         return words[signs].format(self._names(name))
+
+
+_GAUGED = {
+    "": "nothing", "!": "{0} stays above {1}", "↓": "{0} falls and is above {1}", "⤓": "{0} is at {1}",
+    "!↓": "{0} is above {1}", "!⤓": "{0} stays or is at {1}", "↓⤓": "{0} falls or is at {1}", "!↓⤓": "anything holds",
+}  # fmt: skip
+"""What it takes that a gauge has one of these values."""
+
+
+def _falls(gauge: Gauge) -> str:
+    """How a gauge falls."""
+    how = "as the world reports it" if gauge.each is None else "by one in each step"
+    held = "" if gauge.each in (None, TRUE) else f" that has {gauge.each}"
+    return f"{gauge.name} falls from {gauge.start} to {gauge.bound}, {how}{held}."
 
 
 def _about(guard: Guard) -> tuple[str, frozenset[Change]] | None:

@@ -288,7 +288,7 @@ def shown_episode(
         total += moment.reward
         label = places.label(moment.state)
         left = [moment.state[1] >> i & 1 for i in range(len(task.machine.subtasks))]
-        stand = {"label": label, "state": task.machine.states[moment.state[0]], "lit": lit, "remaining": left}
+        stand = {"label": label, "state": stepper.name(moment.state[0]), "lit": lit, "remaining": left}
         at = places.pictures.place(moment.at) if is_picture(moment.at) else moment.at
         frames.append({
             "at": at, "action": moment.action, "features": list(moment.features), "status": moment.status,

@@ -277,11 +277,10 @@ def greedy_options(
     total, e, since = 0.0, -1, 0
     for t in range(rates.limit):
         first, last = options.first[i], options.first[i + 1]
-        if last == first:
-            return rates.limit, total, False
-        if e < 0:
+        if e < 0 and last > first:
             e, since = foremost(values.controller, s, first, last), 0
-        a = best_action(values.q, s, e)
+        # A machine state without options: only failure can follow, or nothing, whatever is done.
+        a = best_action(values.q, s, e) if last > first else 0
         o = outcome(world, s, a, rng)
         label = world.label[s, a, o]
         j = machine.next[i, label]

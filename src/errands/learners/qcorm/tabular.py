@@ -27,6 +27,7 @@ from errands.learners.qcorm import kernel
 from errands.learners.qcorm.settings import XI_UNITS, QCoRMConfig, start_of
 from errands.learners.schedule import Schedule
 from errands.machines.counting import Quotient
+from errands.machines.gauges import bits_of
 from errands.machines.lower import lower
 from errands.policies.tables import ObjectivePolicy
 from errands.tables import SUCCESS, Floats
@@ -118,7 +119,8 @@ class QCoRM(TabularLearner):
         """The learnt steps to go of every coupled state that an episode has passed on its way to the goal."""
         stepper = self.quotient.stepper
         # The goal has no steps to go and is in no table; it is added where anything at all is known.
-        done = [(u, 0) for u, counts in self.quotient.nodes if stepper.status[u] == SUCCESS and not any(counts)]
+        ends = [(u, at) for (u, counts), at in self.quotient.levels.items() if stepper.status[u] == SUCCESS and not any(counts)]
+        done = [(u + level * stepper.base, 0) for u, levels in ends for level in bits_of(levels)]
         by_label = {
             str(self.quotient.label((u, mask), name)): eta for (u, mask, name), eta in sorted(self.known().items())
         }
