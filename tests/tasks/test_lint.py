@@ -296,10 +296,12 @@ def test_gauges_are_read_aloud() -> None:
     ''')
     assert report.reading == (
         "Start in u0: if none of o1, o2 remains and distance is at 2 the task is done with reward 1.",
-        "In u0, each step pays 2 while one of o1, o2 is completed and others remain and distance falls and is above 2 and fuel is above 0.",
+        "In u0, each step pays 2 while one of o1, o2 is completed and others remain and distance falls "
+        "and is above 2 and fuel is above 0.",
         "Always: fuel is at 0 fails the task.",
         "fuel falls from 12 to 0, as the world reports it.",
         "distance falls from 9 to 2, as the world reports it.",
         "spare falls from 2 to 0, by one in each step that has coffee.",
     )
-    assert report.warnings == ("the gauge 'spare' stands in no guard; use it, or remove it: the machine has a state for each value",)
+    (warning,) = report.warnings
+    assert warning == "the gauge 'spare' stands in no guard; use it, or remove it: the machine has a state for each value"
