@@ -294,10 +294,10 @@ def test_gauges_are_read_aloud() -> None:
         transitions = ["u0 -> u1 : boxes⤓ & ~fuel⤓ & distance⤓ ; 1", "u0 -> u2 : fuel⤓ ; 0",
             "u0 -> u0 : boxes↓ & distance↓ & ~fuel⤓ ; 2"]
     ''')
+    falling = "one of o1, o2 is completed and others remain and distance falls and is above 2"
     assert report.reading == (
         "Start in u0: if none of o1, o2 remains and distance is at 2 the task is done with reward 1.",
-        "In u0, each step pays 2 while one of o1, o2 is completed and others remain and distance falls "
-        "and is above 2 and fuel is above 0.",
+        f"In u0, each step pays 2 while {falling} and fuel is above 0.",
         "Always: fuel is at 0 fails the task.",
         "fuel falls from 12 to 0, as the world reports it.",
         "distance falls from 9 to 2, as the world reports it.",
