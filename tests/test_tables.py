@@ -28,8 +28,8 @@ def promised(table: WorldTable | AgendaTable | MachineTable) -> None:
     for name, hint in get_type_hints(type(table)).items():
         value = getattr(table, name)
         if hint is not int and get_args(hint):
-            (dtype,) = get_args(get_args(hint)[1])
-            assert value.dtype == dtype, name
+            *_, inner = get_args(hint)  # NDArray[T] is ndarray[shape, dtype[T]], and since numpy 2.5 an alias of T alone
+            assert value.dtype == (*get_args(inner), inner)[0], name
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -155,6 +155,7 @@ def test_signals_are_numbers_of_info_or_functions_and_nothing_of_the_users_is_lo
 
 
 def test_regions_over_several_numbers_are_boxes_and_discs() -> None:
+    pytest.importorskip("mujoco", reason="Reacher needs MuJoCo")
     task = Task.from_env(
         "Reacher-v5",
         {"near": {"index": [4, 5], "centre": [0.0, 0.1], "radius": 0.5}, "boxed": {"index": [0, 1], "above": [-1, -1]}},
