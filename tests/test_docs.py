@@ -185,14 +185,25 @@ def same(printed: str, said: list[str], where: str) -> None:
     )
 
 
-def test_the_reference_is_what_the_code_says() -> None:
-    spec = importlib.util.spec_from_file_location("make_reference", DOCS / "make_reference.py")
+def script(name: str) -> Any:
+    """A script of docs/ as a module."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+def test_the_reference_is_what_the_code_says() -> None:
     kept = (DOCS / "reference.md").read_text(encoding="utf-8")
-    assert module.reference() == kept, "docs/reference.md is old; run: python docs/make_reference.py"
+    assert script("make_reference").reference() == kept, "docs/reference.md is old; run: python docs/make_reference.py"
+
+
+def test_the_drawings_are_what_the_code_draws() -> None:
+    for name, draw in script("make_drawings").DRAWINGS.items():
+        kept = (DOCS / "pictures" / name).read_text(encoding="utf-8")
+        assert draw() == kept, f"{name} is old; run: python docs/make_drawings.py"
 
 
 def words_of(text: str) -> int:
