@@ -91,6 +91,8 @@ class Form:
     """With networks: what makes the agent that DDQN or TD3 trains, `agent(method, machine, settings, spaces)`."""
     teams: Reference | None = None
     """With networks that train in a way of their own: what makes their teams, `teams(task, method, settings, seeds)`."""
+    networks: bool = False
+    """Whether it trains networks although its seeds are trained one by one."""
 
     @property
     def team(self) -> bool:

@@ -21,8 +21,10 @@ MAX_TITLE = 200
 """Letters of a task's name."""
 
 
-def task_on(task: Task, phrase: NumericRM | str) -> Task:
-    """The task of another phrase in the same world."""
+def task_on(task: Task, phrase: NumericRM | Task | str) -> Task:
+    """The task of another phrase in the same world; a task is one already."""
+    if isinstance(phrase, Task):
+        return phrase
     machine = parse_phrase(phrase) if isinstance(phrase, str) else numeric_of(phrase)
     removed = tuple(name for name in task.removed if name in machine.subtasks)
     name = f"{task.name.partition(' on ')[0]} on {machine.phrase or 'a machine'}"

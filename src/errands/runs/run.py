@@ -81,13 +81,13 @@ class Run:
     unknown: str = ""
     """What of its task that other run had not learnt."""
 
-    def on(self, phrase: NumericRM | str) -> Run:
+    def on(self, phrase: NumericRM | Task | str) -> Run:
         """The same knowledge at work on another phrase in the same world; nothing is trained.
 
         `start` of the result says what it goes by, and `unknown` what of the phrase was not learnt.
 
         Parameters:
-            phrase: a phrase (`errands.any_order("b1", "b2")`), its text, or a machine.
+            phrase: a phrase (`errands.any_order("b1", "b2")`), its text, or a machine; for `skills` also a task on another map.
 
         >>> import errands
         >>> run = errands.train("office-4", "scout").on("avoid(decoration, any_order(o2, o4, before=coffee))")

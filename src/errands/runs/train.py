@@ -262,7 +262,8 @@ class Trainer:
         """Whether the best policy is kept beside the newest."""
         self.stopped: str | None = None
         """Who ended the training before its last step."""
-        if request.task.finite is not None and not form_of(request.task, request.learner).team:
+        form = form_of(request.task, request.learner)
+        if request.task.finite is not None and not (form.team or form.networks):
             warm(request.learner, request.machine)
         # Progress is measured by the optimum of a table. In Water its search takes seconds, and waits until a run has ended.
         self.target = self.best.length if request.task.finite is not None else None

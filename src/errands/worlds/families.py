@@ -9,7 +9,7 @@ of everything relative to the agent. Maps are drawn from random keys and never f
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -43,6 +43,8 @@ class MapFamily:
     """The row of what the environment of a world of this family observes."""
     beside: Callable[[Any, int], Any] | None = None
     """The row as it would be at rest at the thing of a feature, where that can be said: it stands still, and is the only one."""
+    largest: int = 0
+    """The largest whole number in its states."""
 
 
 def _answer(state: Any, holds: Array, observe: Callable[[Any], Array]) -> BatchedStep:
@@ -161,10 +163,23 @@ def _maps(count: int = 500) -> np.ndarray:
 
 @cache
 def letters_family(own: tuple[tuple[int, ...], ...] = ()) -> MapFamily:
-    """LetterWorld: the cells of maps as they are drawn, other letters on them each time, the agent anywhere.
+    """LetterWorld; `own` are the cells of each letter on the map of the world that is asked, for the rows of its states."""
+    places = np.array(own)
 
-    `own` are the cells of each letter on the map of the world that the family is asked of, for the rows of its states.
-    """
+    def row(cell: int) -> Any:
+        return _relative(cell, places).ravel().astype(np.float32)
+
+    return replace(_letters(), row=row)
+
+
+def _relative(cell: Any, places: Any) -> Any:
+    side = letters.SIDE
+    return (places // side - cell // side) % side * side + (places - cell) % side
+
+
+@cache
+def _letters() -> MapFamily:
+    """The cells of maps as they are drawn, other letters on them each time, the agent anywhere."""
     side, count = letters.SIDE, len(letters.LETTERS)
     steps = jnp.array([(-1, 0), (0, 1), (1, 0), (0, -1)])
 
@@ -174,11 +189,8 @@ def letters_family(own: tuple[tuple[int, ...], ...] = ()) -> MapFamily:
         cells = jax.random.permutation(third, pool[jax.random.randint(first, (), 0, len(pool))])
         return LettersState(jax.random.randint(second, (), 0, side * side), cells.reshape(count, 2))
 
-    def relative(cell: Any, places: Any) -> Any:
-        return (places // side - cell // side) % side * side + (places - cell) % side
-
     def observe(state: LettersState) -> Array:
-        row: Array = relative(state.cell, state.places).ravel().astype(jnp.float32)
+        row: Array = _relative(state.cell, state.places).ravel().astype(jnp.float32)
         return row
 
     def step(state: LettersState, action: Any, key: Array) -> BatchedStep:
@@ -190,9 +202,5 @@ def letters_family(own: tuple[tuple[int, ...], ...] = ()) -> MapFamily:
         cells = rows.reshape(*rows.shape[:-1], -1, 2).astype(jnp.int32)
         return Scene(rows[..., :0], jax.nn.one_hot(cells, side * side))
 
-    places = np.array(own)
-
-    def row(cell: int) -> Any:
-        return relative(cell, places).ravel().astype(np.float32)
-
-    return MapFamily(BatchedWorld(2 * count, 4, letters.LETTERS, reset, step, observe), scene, row)
+    world = BatchedWorld(2 * count, 4, letters.LETTERS, reset, step, observe)
+    return MapFamily(world, scene, np.asarray, largest=side * side - 1)
