@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "errands"
 
-LINES = 47_700
+LINES = 48_700
 """Of src, all in all. What comes in is paid for by what goes out."""
 BUDGET = {
     "analysis": 700, "cli": 2900, "kernels": 1800, "learners": 18_500, "machines": 3050, "oracle": 2100, "paper": 2200,
