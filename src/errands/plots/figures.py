@@ -11,8 +11,10 @@ from errands.errors import ConfigError
 from errands.plots.charts import Bars, Runtimes, bars, draw_bars, draw_runtimes, draw_sizes, machine_sizes, runtimes
 from errands.plots.curves import LearningCurves, draw_curves, learning_curves
 from errands.plots.maps import PolicyMaps, Routes, draw_policies, draw_routes, policy_maps, routes
+from errands.plots.paths import Path, draw_path, path_of
 from errands.plots.style import as_svg
 from errands.runs.run import best_length
+from errands.worlds.base import Observed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -68,9 +70,15 @@ def _of_one_task(runs: Sequence[Compared]) -> Sequence[Compared]:
     return runs
 
 
-def _route(trained: Trained) -> Routes:
+def _route(trained: Trained) -> Routes | Path:
     policy = trained.learner.policy if trained.learner else None
+    if trained.learner is not None and policy is not None and trained.task.layout is None and Observed.of(trained.task.world):
+        return path_of(trained.task, policy, trained.name, trained.learner.seed)
     return routes(trained.task, best_length(trained.task), policy, trained.name)
+
+
+def _draw_route(value: Routes | Path) -> Drawing:
+    return draw_path(value) if isinstance(value, Path) else draw_routes(value)
 
 
 def _policy(trained: Trained) -> PolicyMaps:
@@ -86,7 +94,7 @@ FIGURES: Mapping[str, Figure] = {
         Figure("bars", "training steps to the first optimum, by method", "runs", _bars, draw_bars),
         Figure("runtimes", "seconds per million steps against the number of subtasks", "runs", _runtimes, draw_runtimes),
         Figure("sizes", "states of the four machines of a family of tasks", "family", machine_sizes, draw_sizes, "sizes.js"),
-        Figure("route", "the learnt route beside the optimal one", "run", _route, draw_routes, "replay.js"),
+        Figure("route", "the learnt route beside the optimal one", "run", _route, _draw_route, "replay.js"),
         Figure("policy", "the greedy action in every cell", "run", _policy, draw_policies, "world.js"),
     )
 }

@@ -104,14 +104,16 @@ async function comparePage(given, changed) {
   const wanted = (given.with ?? given.run ?? chosen ?? good[0].name).split(",");
   const picked = new Set(wanted.filter((name) => good.some((row) => row.name === name)));
   if (!picked.size) picked.add(good[0].name);
+  const tasks = [...new Set(good.map((row) => row.task))];
+  const menu = el("select", { "aria-label": "task", onchange: () => { picked.clear(); picked.add(good.find((row) => row.task === menu.value).name); drawList(); load(); } },
+    ...tasks.map((name) => el("option", { value: name, text: `${name} (${good.filter((row) => row.task === name).length})` })));
   const list = el("div", { class: "chips runs" }), kinds = el("div", { class: "chips" }), chart = el("div"), offer = el("p", { class: "quiet" });
   let kind = figures.find((figure) => figure.name === given.figure) ?? figures.find((figure) => figure.script);
   let closes = [];
   const task = () => good.find((row) => picked.has(row.name))?.task;
   function drawList() {
-    const others = good.length - good.filter((row) => row.task === task()).length;
-    offer.textContent = !picked.size ? "All runs; after the first is chosen, those on the same task."
-      : `Runs on ${task()}${others ? `; ${number(others)} on other tasks are left out, since lengths on different tasks cannot be compared` : ""}. To compare on another task, unselect all.`;
+    if (picked.size) menu.value = task();
+    offer.textContent = picked.size ? "" : "All runs; after the first is chosen, those on the same task.";
     clear(list, ...good.filter((row) => !picked.size || row.task === task() || picked.has(row.name)).map((row) => toggle(`${row.name}`, picked.has(row.name), `${row.task}, ${row.learner}`, () => {
       if (!picked.delete(row.name)) picked.add(row.name);
       drawList();
@@ -136,7 +138,7 @@ async function comparePage(given, changed) {
   }
   drawList();
   load();
-  return { root: el("section", { class: "card" }, el("h2", { text: "Learning curves" }), offer, list, kinds, chart), leave: () => closes.forEach((close) => close()) };
+  return { root: el("section", { class: "card" }, el("h2", { text: "Learning curves" }), el("label", { class: "row labelled" }, el("span", { class: "quiet", text: "task" }), menu), offer, list, kinds, chart), leave: () => closes.forEach((close) => close()) };
 }
 
 document.addEventListener("keydown", (event) => page?.key?.(event));

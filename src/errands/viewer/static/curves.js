@@ -65,7 +65,8 @@ export function curvesView(curves, initial = "steps") {
     clear(chart);
     const write = (name, x, y, text) => chart.append(svg("text", { class: name, x, y, text }));
     const rule = (name, d) => chart.append(svg("path", { class: name, d }));
-    for (const tick of ticks(floor, ceiling)) { rule("gridline", `M${LEFT} ${py(tick)}H${wide - RIGHT}`); write("y", LEFT - 6, py(tick) + 4, number(tick)); }
+    if (!all.length) write("x", (LEFT + wide - RIGHT) / 2, (TOP + bottom()) / 2, "no length: success was never sure");
+    else for (const tick of ticks(floor, ceiling)) { rule("gridline", `M${LEFT} ${py(tick)}H${wide - RIGHT}`); write("y", LEFT - 6, py(tick) + 4, number(tick)); }
     for (const tick of powers(x0, x1)) { rule("gridline", `M${px(tick)} ${TOP}V${tall - BOTTOM}`); write(px(tick) > wide - RIGHT - 20 ? "end" : "x", px(tick) > wide - RIGHT - 20 ? wide - 2 : px(tick), tall - BOTTOM + 15, short(tick)); }
     write("x title", (LEFT + wide - RIGHT) / 2, tall - 4, axis === "steps" ? "training steps" : "seconds of training");
     chart.append(svg("rect", { class: "strip", x: LEFT, y: share(1), width: wide - LEFT - RIGHT, height: STRIP }));

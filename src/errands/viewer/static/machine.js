@@ -121,40 +121,42 @@ function words(text, x, y) {
   return svg("text", { x, y, "text-anchor": "middle", text });
 }
 
+const UNDRAWN = "This machine has too many states to be drawn, and the episode passes too many to draw a part.";
+
 // The four machines behind tabs; `show` picks one, `light` lights the shown one.
 export function machinesView(diagrams, sizes, tints, chosen, pick) {
   const tabs = el("div", { class: "tabs", role: "tablist" });
   const stage = el("div", { class: "stage" });
   const views = {};
   let current = null, fit = false, last = [{}, {}];
-  const missing = [];
   const kinds = ["numeric", "boolean", "agenda", "coupled"];
   for (const kind of kinds) {
     const known = kind in diagrams;
     const count = sizes && sizes[kind] !== undefined ? ` ${sizes[kind].toLocaleString("en-US")}` : "";
     tabs.append(el("button", {
       type: "button", role: "tab", "data-kind": kind, text: `${kind[0].toUpperCase()}${kind.slice(1)}${count}`,
-      disabled: !known, title: known ? `the ${diagrams[kind].title}` : "too many states to be drawn", onclick: () => pick(kind),
+      class: known ? "" : "undrawn", title: known ? `the ${diagrams[kind].title}` : UNDRAWN, onclick: () => pick(kind),
     }));
-    if (!known) missing.push(kind);
   }
   const fitting = toggle("fit", fit, "the whole machine at once", () => { fit = !fit; fitting.setAttribute("aria-pressed", String(fit)); light(...last); });
   fitting.classList.add("fit");
   function light(lit, edges) {
     last = [lit, edges];
+    if (!(current in diagrams)) return;
     views[current].light(lit[current] ?? [], edges[current] ?? []);
     views[current].follow(lit[current] ?? [], fit);
   }
   function show(kind) {
-    current = kind in diagrams ? kind : "numeric";
-    views[current] ??= machineView(diagrams[current], tints);
-    clear(stage, views[current].root);
+    current = kinds.includes(kind) ? kind : "numeric";
+    if (current in diagrams) views[current] ??= machineView(diagrams[current], tints);
+    clear(stage, views[current]?.root ?? el("p", { class: "quiet", text: UNDRAWN }));
+    stage.style.height = "";
     for (const tab of tabs.querySelectorAll("[role=tab]")) tab.setAttribute("aria-selected", String(tab.dataset.kind === current));
   }
   show(chosen);
-  const why = missing.length ? el("p", { class: "quiet", text: `${missing.join(" and ")}: too many states to be drawn, and the episode passes too many to draw a part` }) : null;
   return {
-    root: el("div", { class: "machines" }, el("div", { class: "row machine-bar" }, tabs, fitting), why, stage), show, light,
+    root: el("div", { class: "machines" }, el("div", { class: "row machine-bar" }, tabs, fitting), stage,
+      el("p", { class: "quiet touch", text: "The machine can be moved with a finger." })), show, light,
     get current() { return current; },
   };
 }

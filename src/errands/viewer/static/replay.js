@@ -6,6 +6,7 @@ import { curvesView } from "./curves.js";
 
 const SPEEDS = [0.5, 1, 2, 5, 10, 30];
 const MOMENT_SECONDS = 2.5;
+const MOST_BOXES = 20; // a machine with more is opened only where it is asked for
 
 export function replayView(replay, initial, changed) {
   const last = replay.episodes.length - 1;
@@ -14,7 +15,7 @@ export function replayView(replay, initial, changed) {
   const view = {
     episode: initial.episode === "optimal" && replay.optimal ? "optimal" : within(initial.episode, last, first),
     frame: 0,
-    machine: initial.machine ?? ("coupled" in replay.machines ? "coupled" : "numeric"),
+    machine: initial.machine ?? (replay.machines.coupled?.states.length <= MOST_BOXES ? "coupled" : "numeric"),
     map: within(initial.map, 1000, 0),
     show: new Set((initial.show ?? "learnt,optimal").split(",")),
     speed: within(initial.speed, SPEEDS.length - 1, replay.scene.kind === "grid" ? 2 : 5),
@@ -28,7 +29,7 @@ export function replayView(replay, initial, changed) {
   const play = el("button", { type: "button", class: "play", "aria-label": "play", title: "space", onclick: () => setPlaying(!playing) });
   const scrubber = el("input", { type: "range", min: 0, step: 1, class: "scrubber", "aria-label": "step of the episode", oninput: () => go(Number(scrubber.value)) });
   const counter = el("output", { class: "counter" });
-  const speed = el("select", { "aria-label": "speed", title: "steps per second", onchange: () => { view.speed = Number(speed.value); told(); } },
+  const speed = el("select", { "aria-label": "speed", title: "steps per second", onchange: () => { view.speed = Number(speed.value); keep(); } },
     ...SPEEDS.map((v, i) => el("option", { value: i, text: `${v} steps/s` })));
   const moments = el("input", { type: "range", min: 0, max: last, step: 1, class: "moments", "aria-label": "moment of training", oninput: () => pickEpisode(Number(moments.value)) });
   const momentText = el("output", { class: "counter" });
@@ -37,7 +38,7 @@ export function replayView(replay, initial, changed) {
   const episodes = el("div", { class: "chips" });
   const overlays = el("div", { class: "chips overlays" });
   const maps = el("select", { "aria-label": "policy shown", onchange: () => { view.map = Number(maps.value); drawEpisode(); } });
-  const step = el("dl", { class: "facts" });
+  const step = el("dl", { class: "facts" }), agenda = el("dl", { class: "facts" });
   const ticks = el("ul", { class: "ticks", "aria-label": "subtasks" });
   const bars = el("div", { class: "bars" });
   const flash = el("p", { class: "flash", role: "status" });
@@ -48,8 +49,9 @@ export function replayView(replay, initial, changed) {
     el("section", { class: "card transport" },
       el("div", { class: "row" }, play, scrubber, counter, speed),
       el("div", { class: "row" }, episodes, ...(last > 0 ? [el("label", { class: "row labelled" }, el("span", { class: "quiet", text: "moment of training" }), moments), rehearse] : []), momentText)),
-    el("section", { class: "card" }, el("h2", { text: "This step" }), ticks, step),
-    el("section", { class: "card" }, el("h2", { text: "Steps to go" }), bars),
+    el("section", { class: told(replay) ? "card" : "card wide" }, el("h2", { text: "This step" }), ticks, agenda,
+      el("details", { class: "more" }, el("summary", { text: "In the machine's words" }), step)),
+    told(replay) ? el("section", { class: "card" }, el("h2", { text: "Steps to go" }), bars) : null,
     chart ? el("section", { class: "card wide" }, el("h2", { text: "Learning curve" }), chart.root) : null,
     ...(replay.figures ?? []).map((figure) => el("section", { class: "card wide" }, el("h2", { text: figure.name }), picture(figure))));
 
@@ -69,7 +71,7 @@ export function replayView(replay, initial, changed) {
     play.setAttribute("aria-label", on ? "pause" : "play");
     due = 0;
     if (on) requestAnimationFrame(tick);
-    else told();
+    else keep();
   }
   function tick(now) {
     if (!playing || !root.isConnected) return;
@@ -91,15 +93,15 @@ export function replayView(replay, initial, changed) {
   function go(frame) {
     view.frame = Math.max(0, Math.min(frame, current().frames.length - 1));
     draw();
-    if (!playing) told();
+    if (!playing) keep();
   }
   function pickEpisode(which) {
     view.episode = which;
     view.frame = Math.min(view.frame, current().frames.length - 1);
     drawEpisode();
-    told();
+    keep();
   }
-  function told() {
+  function keep() {
     changed({ episode: view.episode === last ? null : view.episode, frame: view.frame || null, machine: view.machine,
       map: view.map || null, show: [...view.show].join(","), speed: view.speed });
   }
@@ -107,7 +109,7 @@ export function replayView(replay, initial, changed) {
     return toggle(text, view.show.has(name), title, () => {
       if (!view.show.delete(name)) view.show.add(name);
       drawEpisode();
-      told();
+      keep();
     });
   }
   function drawEpisode() {
@@ -151,6 +153,7 @@ export function replayView(replay, initial, changed) {
     drawFlash(flash, frame, move, stand);
     drawTicks(ticks, replay.subtasks, stand, frame, replay.scene.tints ?? {});
     drawFacts(step, frame, move, stand);
+    drawAgenda(agenda, replay.subtasks, stand, frame);
     drawBars(bars, episode, frame, stand);
   }
   function key(event) {
@@ -161,9 +164,9 @@ export function replayView(replay, initial, changed) {
       Home: () => go(0), End: () => go(Infinity),
       "]": () => pickEpisode(Math.min(last, view.episode === "optimal" ? last : view.episode + 1)),
       "[": () => pickEpisode(Math.max(0, view.episode === "optimal" ? last : view.episode - 1)),
-      "+": () => { view.speed = Math.min(SPEEDS.length - 1, view.speed + 1); speed.value = view.speed; told(); },
-      "-": () => { view.speed = Math.max(0, view.speed - 1); speed.value = view.speed; told(); },
-      m: () => { const kinds = Object.keys(replay.machines); view.machine = kinds[(kinds.indexOf(machines.current) + 1) % kinds.length]; machines.show(view.machine); draw(); told(); },
+      "+": () => { view.speed = Math.min(SPEEDS.length - 1, view.speed + 1); speed.value = view.speed; keep(); },
+      "-": () => { view.speed = Math.max(0, view.speed - 1); speed.value = view.speed; keep(); },
+      m: () => { const kinds = Object.keys(replay.machines); view.machine = kinds[(kinds.indexOf(machines.current) + 1) % kinds.length]; machines.show(view.machine); draw(); keep(); },
     };
     if (event.target.matches("button") && event.key === " ") return;
     if (!acts[event.key]) return;
@@ -188,6 +191,20 @@ function drawTicks(ticks, subtasks, stand, frame, tints) {
   clear(ticks, ...subtasks.map((name, i) => el("li", {
     class: `${stand.remaining[i] ? `open ${tintOf(name, tints)}` : "finished"}${done.has(name) ? " now" : ""}`, text: name,
   })));
+}
+
+// Whether anything is known of steps to go; networks learn values, and say nothing of steps.
+function told(replay) {
+  const groups = [...replay.episodes, ...(replay.optimal ? [replay.optimal] : [])].flatMap((episode) => Object.values(episode.groups).flat());
+  return groups.some((bar) => bar.learnt !== null || bar.exact !== null);
+}
+
+function drawAgenda(list, subtasks, stand, frame) {
+  const by = (open) => subtasks.filter((_, i) => Boolean(stand.remaining[i]) === open && (!open || subtasks[i] !== frame.next));
+  const rows = [["done", by(false)], ["next", frame.next ? [frame.next] : []], ["still open", by(true)]].filter(([, names]) => names.length);
+  const ending = [null, "the task is done", "the task has failed"][frame.status];
+  clear(list, ...rows.flatMap(([name, names]) => [el("dt", { text: name }), el("dd", { text: names.join(", ") })]),
+    ...(ending ? [el("dt", { text: "now" }), el("dd", { text: ending })] : []));
 }
 
 // What the signs on the map mean, in the colours of the map; nothing where every sign is its own name.

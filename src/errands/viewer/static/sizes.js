@@ -16,7 +16,8 @@ export async function sizesView(options, changed) {
     el("p", { class: "quiet", text: "Exact numbers, counted without building any machine. Bars are on a logarithmic scale." }));
   function draw() {
     const row = data.rows[n - 1];
-    const most = Math.max(...ROWS.map(([key]) => digits(data.rows.at(-1)[key])), 1);
+    const all = Math.max(...ROWS.map(([key]) => digits(data.rows.at(-1)[key])), 1);
+    const most = Math.max(...ROWS.map(([key]) => Math.ceil(digits(row[key]))), 1);
     count.textContent = `${n} subtask${n > 1 ? "s" : ""}`;
     slider.value = n;
     clear(families, ...data.families.map((name) => toggle(name, name === data.family, `machines like those of ${name}`, async () => { data = await ask("sizes", { family: name }); draw(); })));
@@ -31,7 +32,7 @@ export async function sizesView(options, changed) {
       fill.style.width = `${Math.max(0.5, (100 * digits(row[key])) / most)}%`;
       return el("div", { class: "bar", "data-kind": key }, el("span", { class: "name", text: name }), el("span", { class: "track" }, fill), el("span", { class: "value", text: grouped(row[key]) }));
     }));
-    clear(growth, growthChart(data.rows, most, n));
+    clear(growth, growthChart(data.rows, all, n));
     changed({ family: data.family, n });
   }
   draw();

@@ -2,7 +2,7 @@
 import { el, svg, clear } from "./dom.js";
 
 const CELL = 40;
-const MARGIN = 6;
+const MARGIN = 6, BESIDE = 11; // routes pass beside the letters of a cell
 
 export function worldView(scene, pictures) {
   if (scene.kind === "pictures") return picturesView(pictures);
@@ -79,7 +79,7 @@ function gridView(scene) {
       for (const [name, ...parts] of marks) for (const node of parts) node.classList.toggle("gone", gone.has(name));
     },
     routes(learnt, optimal) {
-      clear(routes, ...[route(optimal, "optimal", -4), route(learnt, "learnt", 4)].filter(Boolean));
+      clear(routes, ...[route(optimal, "optimal", -BESIDE), route(learnt, "learnt", BESIDE)].filter(Boolean));
     },
     policy(map, withArrows, withHeat) {
       clear(arrows);
