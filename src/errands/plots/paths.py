@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Region:
+class Area:
     """A feature in the plane: a disc, or a box whose open sides are None."""
 
     feature: str
@@ -42,24 +42,24 @@ class Path:
     completed: tuple[tuple[int, str], ...]
     """After which steps what was completed."""
     success: bool
-    regions: tuple[Region, ...]
+    regions: tuple[Area, ...]
 
     def as_json(self) -> dict[str, Any]:
         """The same as plain values."""
         return {"kind": "path", **asdict(self)}
 
 
-def plane_of(task: Task) -> tuple[tuple[int, int], tuple[Region, ...]]:
+def plane_of(task: Task) -> tuple[tuple[int, int], tuple[Area, ...]]:
     """The two entries that most rules of the task are about, and its regions there; a TaskError where no rule has two."""
     observed = Observed.of(task.world)
-    found = dict[tuple[int, int], list[Region]]()
+    found = dict[tuple[int, int], list[Area]]()
     for name, rule in zip(task.world.features, observed.rules if observed is not None else (), strict=False):
         if isinstance(rule, InDisc) and len(rule.index) == 2:
-            found.setdefault((rule.index[0], rule.index[1]), []).append(Region(name, rule.centre, rule.radius))
+            found.setdefault((rule.index[0], rule.index[1]), []).append(Area(name, rule.centre, rule.radius))
         elif isinstance(rule, InBox) and len({side.index for side in rule.sides}) == 2:
             above = tuple(None if np.isinf(side.above) else side.above for side in rule.sides)
             below = tuple(None if np.isinf(side.below) else side.below for side in rule.sides)
-            found.setdefault((rule.sides[0].index, rule.sides[1].index), []).append(Region(name, above=above, below=below))
+            found.setdefault((rule.sides[0].index, rule.sides[1].index), []).append(Area(name, above=above, below=below))
     if not found:
         raise TaskError(
             f"'{task.name}' has neither a map nor features that are discs or boxes of two entries of the observation; "
