@@ -15,7 +15,7 @@ LINES = 48_700
 """Of src, all in all. What comes in is paid for by what goes out."""
 BUDGET = {
     "analysis": 700, "cli": 2900, "kernels": 1800, "learners": 18_500, "machines": 3050, "oracle": 2100, "paper": 2200,
-    "plots": 2150, "policies": 1500, "runs": 5200, "tasks": 3900, "viewer": 2250, "worlds": 4860,
+    "plots": 2180, "policies": 1500, "runs": 5170, "tasks": 3900, "viewer": 2250, "worlds": 4860,
 }  # fmt: skip
 """Lines of each package at most; whoever raises one says in the commit why."""
 LOOSE = 1200
