@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from errands.learners import LEARNERS
 from errands.learners.base import listed
 from errands.learners.diary import CUT, ENDED, FAILED, SUCCEEDED, total
 from errands.learners.method import Facts
@@ -44,10 +45,11 @@ def diagnosis(run: Run) -> DiagnosisDocument | None:
 
 def _exploration(run: Run, episodes: int) -> float | None:
     """The share of random actions at the end; None where the method has no such thing."""
-    names = [name for name in ("random_actions", "epsilon") if name in as_document(run.config)]
+    known = as_document(run.config)
+    names = [name for name in ("random_actions", "epsilon") if name in known]
     if not names or (names[0] == "random_actions" and Facts(run.task).numbers):
-        return getattr(run.config, "random_actions", None)
-    schedule = Schedule.of(as_document(run.config)["epsilon"], "epsilon", ("steps", "episodes"))
+        return known.get("random_actions")
+    schedule = Schedule.of(known["epsilon"], "epsilon", ("steps", "episodes"))
     return round(float(schedule.at(episodes if schedule.unit == "episodes" else run.steps)), 4)
 
 
@@ -90,4 +92,6 @@ def _advice(run: Run, known: DiagnosisDocument) -> list[str]:
         advice.append(f"{cut:.0%} of the episodes were cut off: raise the limit of {limit} steps")
     else:
         advice.append(further)
-    return [*advice, f"another learner: {'crm' if run.learner == 'qcorm-plus' else 'qcorm-plus'}"]
+    # The default where networks learn, or one that learns in every machine state at once.
+    others = [name for name, m in LEARNERS.items() if m.default_for == "networks"] + [n for n, m in LEARNERS.items() if m.per_state]
+    return [*advice, f"another learner: {next(name for name in others if name != run.learner)}"]

@@ -153,7 +153,7 @@ def _team(task: Task, learner: str, config: LearnerConfig, seeds: int) -> int:
     """How many seeds train side by side: deep learners do, as many as half of the memory holds; 0 where each is alone."""
     if seeds < 2 or not form_of(task, learner).team:
         return 0
-    replay = ROW_BYTES * getattr(config, "capacity", 0)
+    replay = ROW_BYTES * int(as_document(config).get("capacity", 0))
     return max(1, min(seeds, MAX_TEAM, int(memory() / 2 / max(replay, 1))))
 
 

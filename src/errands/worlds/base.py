@@ -8,7 +8,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 from annotated_types import Interval
@@ -101,6 +101,11 @@ def _faults(table: WorldTable, labels: int, signals: int) -> Iterator[str]:
 class Described(Protocol):
     """Facts that decide how a world is learnt in, and its settings; what a world does not override holds as it stands here."""
 
+    batched_physics: ClassVar[bool] = False
+    """Whether many copies of the environment can be stepped in one call of its simulator."""
+    action_names: ClassVar[tuple[str, ...]] = ()
+    """What people call its actions, by their numbers; empty where they have no names."""
+
     @property
     def discrete(self) -> bool:
         """Whether states and actions are numbered although there are no tables, so that tabular learners can be run."""
@@ -117,11 +122,6 @@ class Described(Protocol):
         return False
 
     @property
-    def batched_physics(self) -> bool:
-        """Whether many copies of the environment can be stepped in one call of its simulator."""
-        return False
-
-    @property
     def batched(self) -> BatchedWorld | None:
         """The world as pure JAX functions; None where it has none (finite worlds have theirs by their tables: `Task.batched`)."""
         return None
@@ -134,11 +134,6 @@ class Described(Protocol):
     @property
     def gauges(self) -> tuple[str, ...]:
         """The names of the numbers that it reports for gauges, as readings (features.reading) among the features of a step."""
-        return ()
-
-    @property
-    def action_names(self) -> tuple[str, ...]:
-        """What people call its actions, by their numbers; empty where they have no names."""
         return ()
 
     @property

@@ -13,6 +13,7 @@ import numpy as np
 from errands.errors import StoreError
 from errands.learners.base import Form, Saved, SavedArray
 from errands.learners.engines.deep.agent import ActingAgent
+from errands.learners.engines.deep.standardised import Standardised
 
 MAX_COUNT = 2**31 - 1
 MAX_STEPS = 2**30
@@ -81,7 +82,7 @@ def _bounds(name: str, agent: ActingAgent, width: int) -> tuple[str, Any, Any]:
     }  # fmt: skip
     if name == "actions":
         # DDQN's are numbers of choices; the learner behind a scale is its `low`.
-        low: Any = getattr(agent.low, "low", agent.low)
+        low: Any = agent.low.low if isinstance(agent.low, Standardised) else agent.low
         bounds = (0.0, low.net.outputs - 1.0) if agent.low.discrete else (-1.0, 1.0)
         return "the actions about to be taken", *bounds
     if name == "positions.state":
@@ -89,10 +90,11 @@ def _bounds(name: str, agent: ActingAgent, width: int) -> tuple[str, Any, Any]:
     if name == "worlds" and machine.task.finite is not None:
         return "the cell of each seed", 0, machine.task.finite.states - 1
     if name == "buffer":
+        config: Any = agent.config
         low, high = np.full(width, -FINITE), np.full(width, FINITE)
         # The last three columns are label, machine state and end flag; the first two are used as indices. Where returns
         # are of several steps, the flag 2 says that the episode was over although the world went on.
-        low[-3:], high[-3:] = 0, [labels - 1, states - 1, 1 if getattr(agent.config, "n_steps", 1) == 1 else 2]
+        low[-3:], high[-3:] = 0, [labels - 1, states - 1, 1 if config.n_steps == 1 else 2]
         return (
             "replay rows: observation, next one, action, signals, label, machine state, whether the world ended",
             low,
