@@ -18,7 +18,7 @@ BUDGET = {
     "plots": 2180, "policies": 1500, "runs": 5170, "tasks": 3900, "viewer": 2250, "worlds": 4860,
 }  # fmt: skip
 """Lines of each package at most; whoever raises one says in the commit why."""
-LOOSE = 1200
+LOOSE = 1120
 """Lines of the modules that lie in no package, together."""
 
 
