@@ -10,7 +10,7 @@ import pytest
 import errands
 from errands.errors import ConfigError, SpecError, StoreError, TaskError
 from errands.learners.engines.machines import same_future
-from errands.learners.engines.orders import legs, planned
+from errands.learners.qcorm.tabular import legs, planned
 from errands.machines.lower import lower
 from errands.machines.stepping import Stepper
 from errands.machines.unfolding import unfold_agenda

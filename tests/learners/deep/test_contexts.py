@@ -9,7 +9,7 @@ from errands.learners.engines.deep.batch import RowShape, expand_far, rule_array
 from errands.learners.engines.deep.config import DeepConfig
 from errands.learners.engines.deep.machine import machine_arrays
 from errands.learners.presets import deep_preset
-from errands.learners.qcorm_plus.contexts import OverContexts, moves_left
+from errands.learners.qcorm_plus.deep import OverContexts, moves_left
 from errands.learners.qcorm_plus.settings import DeepPlusConfig
 from errands.learners.qrm.deep import by_state
 from errands.tasks import load

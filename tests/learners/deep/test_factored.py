@@ -6,8 +6,7 @@ import pytest
 from errands.learners.engines.deep.batch import RowShape
 from errands.learners.engines.deep.machine import machine_arrays
 from errands.learners.engines.deep.team import team_of
-from errands.learners.qcorm_plus.contexts import OverContexts
-from errands.learners.qcorm_plus.deep import FactoredDDQN, FactoredTD3
+from errands.learners.qcorm_plus.deep import FactoredDDQN, FactoredTD3, OverContexts
 from errands.learners.qcorm_plus.settings import DeepPlusConfig
 from errands.tasks import load
 

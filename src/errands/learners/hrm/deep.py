@@ -12,21 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from errands.learners.engines.deep import network as nn
 from errands.learners.engines.deep.agent import DeepAgent, HighLevel, Note
 from errands.learners.engines.deep.agents import headed
 from errands.learners.engines.deep.batch import Rule, signal_pay
 from errands.learners.engines.deep.host_envs import Spaces
 from errands.learners.engines.deep.machine import MachineArrays
-from errands.learners.engines.deep.network import (
-    Layers,
-    TrainedWeights,
-    descend,
-    fresh,
-    init_layers,
-    l1_beyond_one,
-    taught,
-    through,
-)
 from errands.learners.hrm.settings import DeepHRMConfig
 from errands.tables import FAILURE, Ints
 
@@ -65,7 +56,7 @@ def by_option(machine: MachineArrays, config: DeepHRMConfig) -> Rule:
 class ControllerMemory(NamedTuple):
     """The controller's weights, its buffer of ended options, and the option in hand."""
 
-    trained: TrainedWeights
+    trained: nn.TrainedWeights
     buffer: Float[Array, "capacity row"]
     """Observations where the option began and ended, gain, discount (0 at an end), option, machine state reached."""
     ended: Int[Array, ""]
@@ -104,7 +95,7 @@ class Controller(HighLevel):
         # `note`.
         rows = jnp.zeros((self.config.controller_capacity, 2 * self.inputs + 4))
         return ControllerMemory(
-            fresh(init_layers(key, self.sizes)), rows, jnp.int32(0), jnp.int32(-1), jnp.int32(0),
+            nn.fresh(nn.init_layers(key, self.sizes)), rows, jnp.int32(0), jnp.int32(-1), jnp.int32(0),
             jnp.zeros(self.inputs), jnp.float32(0), jnp.float32(1),
         )  # fmt: skip
 
@@ -135,26 +126,26 @@ class Controller(HighLevel):
             discount=jnp.where(new, 1.0, memory.discount),
         ), option
 
-    def _learn(self, trained: TrainedWeights, now: Array, rows: Array, go: Array) -> tuple[TrainedWeights, Array]:
+    def _learn(self, trained: nn.TrainedWeights, now: Array, rows: Array, go: Array) -> tuple[nn.TrainedWeights, Array]:
         n = self.inputs
         begun, ended, tail = rows[:, :n], rows[:, n : 2 * n], rows[:, 2 * n :]
         gain, discount, option, state = (tail[:, i] for i in range(4))
         offered = self.offered[state.astype(jnp.int32)]
-        later = through(trained.target, ended)
+        later = nn.through(trained.target, ended)
 
-        def loss(layers: Layers) -> tuple[Array, Array]:
+        def loss(layers: nn.Layers) -> tuple[Array, Array]:
             # One pass for three purposes; a gradient flows through the first rows only.
-            q = taught(layers, jnp.concatenate([begun, ended, now[None]]), len(rows))
+            q = nn.taught(layers, jnp.concatenate([begun, ended, now[None]]), len(rows))
             online = jax.lax.stop_gradient(jnp.where(offered, q[len(rows) : -1], -jnp.inf))
             value = jnp.take_along_axis(later, jnp.argmax(online, axis=1)[:, None], axis=1)[:, 0]
             # SMDP: `discount` is gamma to the number of steps the option took. In a state without options the argmax
             # would name one of another state.
             goal = gain + discount * jnp.where(offered.any(axis=1), value, 0.0)
             chosen = jnp.take_along_axis(q[: len(rows)], option.astype(jnp.int32)[:, None], axis=1)[:, 0]
-            return jnp.mean(l1_beyond_one(chosen - goal)), q[-1]
+            return jnp.mean(nn.l1_beyond_one(chosen - goal)), q[-1]
 
         gradient, values = jax.grad(loss, has_aux=True)(trained.weights)
-        return descend(trained, gradient, self.config.alpha, self.config.polyak, go), values
+        return nn.descend(trained, gradient, self.config.alpha, self.config.polyak, go), values
 
     def note(self, memory: ControllerMemory, note: Note) -> ControllerMemory:
         """Collect the reward; an option ends with its machine state, at its limit and with the episode."""
@@ -180,7 +171,7 @@ class Controller(HighLevel):
     ) -> Array:
         """The option in hand until it ends, then the best that is offered."""
         # `since` goes on counting where the same option is taken again, hence the remainder.
-        values = through(memory.trained.weights, now[None])[0]
+        values = nn.through(memory.trained.weights, now[None])[0]
         best = jnp.argmax(jnp.where(self.offered[state], values, -jnp.inf)).astype(jnp.int32)
         return jnp.where((since > 0) & (since % self.config.option_limit != 0), held, best)
 

@@ -11,17 +11,7 @@ from errands.kernels.stepping import MACHINE
 from errands.learners.base import FINITE, State, kept
 from errands.learners.engines.machines import CounterfactualLearner, Kind
 from errands.learners.engines.tabular import room
-from errands.learners.hrm.kernel import (
-    FIELDS,
-    FROM,
-    OPTION,
-    OptionRates,
-    Options,
-    OptionValues,
-    count_runs,
-    greedy_options,
-    hrm_loop,
-)
+from errands.learners.hrm import kernel
 from errands.learners.hrm.settings import HRMConfig
 from errands.learners.schedule import Schedule
 from errands.policies.tables import OptionPolicy
@@ -35,12 +25,12 @@ class HRM(CounterfactualLearner):
     config: HRMConfig
 
     def __init__(self, task: Task, config: HRMConfig, seed: int, machine: Kind = "agenda") -> None:
-        super().__init__(task, config, seed, machine, FIELDS)
+        super().__init__(task, config, seed, machine, kernel.FIELDS)
         # S world states, A actions, E options (edges of the machine). E comes last, so that all options of a step,
         # which learn together, lie side by side in memory.
         states, edges = self.world.states, len(self.options.target)
         room("the tables of HRM", states, self.world.actions + 2, edges)
-        self.values = OptionValues(
+        self.values = kernel.OptionValues(
             q=np.full((states, self.world.actions, edges), config.q_init),
             v=np.full((states, edges), config.q_init),
             controller=np.full((states, edges), config.q_init),
@@ -49,7 +39,7 @@ class HRM(CounterfactualLearner):
             gain=np.array([0.0, 1.0]),
         )
         self.settled, self.rates = self.unsettled(), self._rates()
-        self.train_loop, self.play = Repeated(hrm_loop), Repeated(greedy_options)
+        self.train_loop, self.play = Repeated(kernel.hrm_loop), Repeated(kernel.greedy_options)
         self.begin()
 
     def check_size(self, states: int) -> None:
@@ -70,19 +60,19 @@ class HRM(CounterfactualLearner):
                 first.append(len(target))
             self.options = self._in_runs(np.array(first, np.int32), np.array(target, np.int32))
 
-    def _in_runs(self, first: Ints, target: Ints) -> Options:
+    def _in_runs(self, first: Ints, target: Ints) -> kernel.Options:
         """The options, with the unbroken runs of those that learn together listed for each group of machine states."""
         # One machine state speaks for its group. Runs instead of single options: a kernel then loops over unbroken
         # stretches.
         _, states = np.unique(self.alive.group, return_index=True)
         none = np.zeros((0, 2), np.uint32)
         # Counted first, with no rows to write to, then written: compiled code makes no arrays that grow.
-        counts = [count_runs(self.alive, first, i, none, 0) for i in states]
+        counts = [kernel.count_runs(self.alive, first, i, none, 0) for i in states]
         begin = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
         run = np.zeros((int(begin[-1]), 2), np.uint32)
         for at, i in zip(begin, states, strict=False):
-            count_runs(self.alive, first, i, run, at)
-        return Options(first=first, target=target, run_first=begin, run=run)
+            kernel.count_runs(self.alive, first, i, run, at)
+        return kernel.Options(first=first, target=target, run_first=begin, run=run)
 
     def _outgoing(self) -> list[list[int]]:
         """The states one move away from each, by the machine itself rather than by the labels seen so far."""
@@ -97,9 +87,9 @@ class HRM(CounterfactualLearner):
             return [sorted({machine.index[t] for t in row}) for row in moves]
         return [sorted({machine.index[m.target] for m in stepper.moves(state)}) for state in machine.states]
 
-    def _rates(self) -> OptionRates:
+    def _rates(self) -> kernel.OptionRates:
         c = self.config
-        return OptionRates(
+        return kernel.OptionRates(
             alpha=c.alpha,
             gamma=c.gamma,
             epsilon=Schedule.of(c.epsilon).line,
@@ -113,7 +103,7 @@ class HRM(CounterfactualLearner):
     def begin(self) -> None:
         """Put the agent at the start of an episode."""
         # No option is carried over a reset.
-        self.position[OPTION] = -1
+        self.position[kernel.OPTION] = -1
         self.loop(0)
 
     def loop(self, count: int) -> int:
@@ -159,5 +149,6 @@ class HRM(CounterfactualLearner):
             "controller": "values by world state and option",
             "gain": "discounted reward of the option in hand, and the discount so far",
         }
-        position = self.position_form({MACHINE: len(self.enumerated), OPTION: edges, FROM: self.world.states}, low={OPTION: -1})
+        counts = {MACHINE: len(self.enumerated), kernel.OPTION: edges, kernel.FROM: self.world.states}
+        position = self.position_form(counts, low={kernel.OPTION: -1})
         return {"position": position, **{name: kept(getattr(values, name), text, -FINITE, FINITE) for name, text in about.items()}}

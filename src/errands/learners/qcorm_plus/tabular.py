@@ -2,51 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from errands.errors import TaskError
 from errands.kernels.hashing import node_slot
-from errands.kernels.stepping import ACTION, STATE, TIME, start
+from errands.kernels.stepping import ACTION, STATE, TIME, advance, outcome, reward, start
 from errands.learners.base import Carried, Saved, State, avoided, kept, new_dangers, refuse_unknown, require
 from errands.learners.engines.tabular import SteppedWorld, TabularLearner, room
+from errands.learners.qcorm_plus.kernel import memory as me
 from errands.learners.qcorm_plus.kernel.agenda import Agenda, list_agenda
-from errands.learners.qcorm_plus.kernel.loop import decide, run
-from errands.learners.qcorm_plus.kernel.memory import (
-    CHANGED,
-    CORRECTED,
-    FIELDS,
-    FULL,
-    GOAL,
-    LANDMARKS,
-    MARKS,
-    NODE,
-    NUMERIC,
-    OPEN,
-    PLANNED,
-    RANDOM,
-    STALE,
-    STEP,
-    TOUCHED,
-    Memory,
-    Settings,
-    grown,
-    new_memory,
-    on_agenda,
-)
-from errands.learners.qcorm_plus.kernel.plan import take_aim
-from errands.learners.qcorm_plus.policy import LandmarkPolicy, episode, settled
+from errands.learners.qcorm_plus.kernel.loop import actions_of, decide, run, weigh
+from errands.learners.qcorm_plus.kernel.plan import aim, take_aim
 from errands.learners.qcorm_plus.settings import QCoRMPlusConfig
 from errands.learners.schedule import Schedule
 from errands.machines.counting import predicted
 from errands.machines.lower import lower
 from errands.machines.numeric import Label
+from errands.machines.stepping import State as MachineState
 from errands.machines.stepping import Stepper
 from errands.oracle.episode import Policy, walk
-from errands.tables import AgendaTable
+from errands.tables import RUNNING, SUCCESS, AgendaTable, Ints, RandomGenerator, WorldTable
 from errands.tasks.task import Task
+
+
+def settled(
+    agenda: Agenda, machine: AgendaTable, memory: me.Memory, settings: me.Settings, first: int, whole: bool = False
+) -> me.Memory:
+    """A copy that training does not touch and that needs no more planning; `whole` copies what is only read as well."""
+    # What planning writes to. Values are large and only read, so they are shared with training unless the copy has to
+    # last.
+    planned = ("position", "weight", "open", "worth", "choice", "order", "mask")
+    fresh = {name: getattr(memory, name).copy() for name in planned}
+    # Untried pairs have optimistic values, which are for exploring; a greedy policy must not trust them.
+    if memory.position[me.UNTRIED] > 0:
+        fresh["q"] = np.where(memory.last[:, :, None] < 0, 0.0, memory.q)
+        fresh["v"] = fresh["q"].max(axis=1)
+        fresh["position"][me.UNTRIED], fresh["position"][me.STALE] = 0, 1
+    elif whole:
+        fresh.update(q=memory.q.copy(), v=memory.v.copy())
+    if whole:
+        fresh.update({name: getattr(memory, name).copy() for name in ("keys", "values", "flagged")})
+    copy = memory._replace(**fresh)
+    copy.position[TIME], copy.position[me.NODE], copy.position[me.NUMERIC], copy.mask[0] = 0, 0, machine.initial, machine.full
+    # Before any step, so that a plan is due.
+    copy.position[me.PLANNED] = -(1 << 60)
+    if agenda.listed:
+        decide(agenda, copy, 0, first)
+    else:
+        # A generator of its own with a fixed seed: the local search is then repeatable and leaves training alone.
+        take_aim(machine, copy, settings, first, RandomGenerator(0))
+    return copy
+
+
+@dataclass(frozen=True)
+class LandmarkPolicy:
+    """Goes for the landmark that is worth most in the agenda state; needs no memory of its own."""
+
+    agenda: Agenda = field(repr=False)
+    machine: AgendaTable = field(repr=False)
+    memory: me.Memory = field(repr=False)
+    known: dict[MachineState, Ints] = field(default_factory=dict, repr=False, compare=False)
+    """The actions of all cells, by agenda state, as far as they were asked for."""
+
+    def act(self, world_state: int, machine_state: MachineState, memory: Hashable) -> tuple[int, Hashable]:
+        """The greedy action."""
+        if machine_state not in self.known:
+            self.known[machine_state] = self.actions(machine_state)
+        return int(self.known[machine_state][world_state]), None
+
+    def actions(self, machine_state: MachineState) -> Ints:
+        """The greedy action of every cell in an agenda state; 0 in one that the world's labels do not lead to."""
+        u, mask = machine_state[0], np.uint64(machine_state[1])
+        greedy, n = np.zeros(len(self.memory.q), np.int32), 0
+        if self.agenda.listed:
+            agenda = self.agenda
+            n = int(agenda.slots[node_slot(agenda.numeric, agenda.mask, agenda.slots, u, mask)])
+        if n < 0 or self.machine.status[u] != RUNNING:
+            return greedy
+        if self.agenda.listed:
+            weigh(self.agenda, self.memory, n)
+        else:
+            self.memory.position[me.NUMERIC], self.memory.mask[0] = u, mask
+            aim(self.machine, self.memory, 0)
+        actions_of(self.agenda, self.memory, n, greedy)
+        return greedy
+
+
+def episode(
+    world: WorldTable, agenda: Agenda, machine: AgendaTable, frozen: me.Memory, limit: int, rng: np.random.Generator
+) -> tuple[int, float, bool]:
+    """Length, total reward and success of one greedy episode in a world of tables."""
+    policy = LandmarkPolicy(agenda, machine, frozen)
+    # In Python, unlike other learners' episodes: the actions of all cells of an agenda state are computed at once
+    # anyway.
+    s, u, mask, total = int(start(world, rng)), machine.initial, machine.full, 0.0
+    for t in range(limit):
+        a, _ = policy.act(s, (int(u), int(mask)), None)
+        o = outcome(world, s, a, rng)
+        entry, mask, _ = advance(machine, u, np.uint64(mask), world.label[s, a, o])
+        u = machine.next[entry]
+        total += reward(world, machine.reward[entry], machine.signal[entry], s, a, o)
+        if machine.status[u] != RUNNING or world.ends[s, a, o]:
+            return t + 1, total, bool(machine.status[u] == SUCCESS)
+        s = int(world.next[s, a, o])
+    return limit, total, False
+
 
 # Two modes. Up to `max_listed` agenda states they are nodes of a graph, and the order is planned exactly over (node,
 # landmark). Above, only (numeric state, mask) is kept, and a local search orders the subtasks.
@@ -62,7 +126,7 @@ class QCoRMPlus(TabularLearner):
     """Agenda states that are listed: 18 subtasks with a phase between them."""
 
     def __init__(self, task: Task, config: QCoRMPlusConfig, seed: int) -> None:
-        super().__init__(task, config, seed, FIELDS)
+        super().__init__(task, config, seed, me.FIELDS)
         states, actions = self.world.states, self.world.actions
         self.machine, self.agenda = self._listed()
         # S world states, A actions, K landmarks. A landmark is a cell with a label that matters; q[s, a, k] is gamma to
@@ -71,7 +135,7 @@ class QCoRMPlus(TabularLearner):
         room("the tables of QCoRM+", states, actions, len(self.world.labels) + 1)
         recent = config.recent
         nodes, subtasks = len(self.agenda.status), len(task.machine.subtasks)
-        self.memory = new_memory(states, actions, nodes, subtasks, recent, config.gamma)
+        self.memory = me.new_memory(states, actions, nodes, subtasks, recent, config.gamma)
         # The position is part of the memory, one array under two names; both must be replaced together (see `take`).
         self.position = self.memory.position
         self.begin()
@@ -86,23 +150,23 @@ class QCoRMPlus(TabularLearner):
     def begin(self) -> None:
         """Put the agent at the start of an episode."""
         first = int(start(self.world.table, self.rng))
-        self.position[STATE], self.position[NODE], self.position[TIME], self.position[ACTION] = first, 0, 0, -1
-        self.position[NUMERIC], self.memory.mask[0] = self.machine.initial, self.machine.full
+        self.position[STATE], self.position[me.NODE], self.position[TIME], self.position[ACTION] = first, 0, 0, -1
+        self.position[me.NUMERIC], self.memory.mask[0] = self.machine.initial, self.machine.full
         self._decide()
 
     def _decide(self) -> None:
-        n, s = int(self.position[NODE]), int(self.position[STATE])
+        n, s = int(self.position[me.NODE]), int(self.position[STATE])
         if self.agenda.listed:
             decide(self.agenda, self.memory, n, s)
         else:
             take_aim(self.machine, self.memory, self.settings, s, self.rng)
 
     @property
-    def settings(self) -> Settings:
+    def settings(self) -> me.Settings:
         """The numbers that the kernels read."""
         c = self.config
         most = c.landmarks or max(2, MAX_VALUES // (self.world.states * self.world.actions))
-        return Settings(
+        return me.Settings(
             gamma=c.gamma, epsilon=Schedule.of(c.epsilon).line, horizon=c.horizon, replays=c.replays, backwards=c.backwards,
             passes=c.passes, limit=self.world.limit, most=most, correct=c.corrections, kicks=c.kicks,
         )  # fmt: skip
@@ -114,20 +178,20 @@ class QCoRMPlus(TabularLearner):
     def supply(self) -> None:
         """Give the loop larger tables where they are full, and something to go for where it cannot plan."""
         # Only tables that are full grow, so it need not be known what the loop stopped for.
-        self.memory = grown(self.memory, self.config.gamma)
+        self.memory = me.grown(self.memory, self.config.gamma)
         if not self.agenda.listed:
             self._decide()
 
     def relabel(self) -> None:
         """List the agenda again, with the new label; what was learnt about cells stays."""
         # Nodes get new numbers; the present one is found again by its numeric state and mask.
-        old, n = self.agenda, int(self.position[NODE])
+        old, n = self.agenda, int(self.position[me.NODE])
         n = n if n < len(old.numeric) else 0
         self.machine, self.agenda = self._listed()
-        self.memory = on_agenda(self.memory, len(self.agenda.status))
+        self.memory = me.on_agenda(self.memory, len(self.agenda.status))
         new = self.agenda
         if new.listed:
-            self.position[NODE] = new.slots[node_slot(new.numeric, new.mask, new.slots, old.numeric[n], old.mask[n])]
+            self.position[me.NODE] = new.slots[node_slot(new.numeric, new.mask, new.slots, old.numeric[n], old.mask[n])]
 
     def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
         """One compiled greedy episode."""
@@ -146,16 +210,16 @@ class QCoRMPlus(TabularLearner):
                 f"qcorm-plus learnt the places of '{self.task.name}', and what is carried counts in '{task.name}'; use scout or "
                 "qcorm, or train for it"
             )
-        count = int(self.position[LANDMARKS])
+        count = int(self.position[me.LANDMARKS])
         marked = {name for label in self.memory.label[1:count] for name in self.world.labels[int(label)]}
         refuse_unknown(task, marked | avoided(self.task.machine), self, "reached")
         fresh = new.memory
         mine = {name: part.copy() for name, part in self.memory._asdict().items()}
         position = fresh.position.copy()
-        position[[LANDMARKS, MARKS]] = self.position[[LANDMARKS, MARKS]]
+        position[[me.LANDMARKS, me.MARKS]] = self.position[[me.LANDMARKS, me.MARKS]]
         # What belongs to the old machine stays behind; the tables of nodes are as wide as there are landmarks.
         theirs = {name: getattr(fresh, name) for name in ("keys", "values", "flagged", "trace", "numbers", "mask", "order")}
-        new.memory = on_agenda(Memory(**{**mine, **theirs, "position": position}), len(new.agenda.status))
+        new.memory = me.on_agenda(me.Memory(**{**mine, **theirs, "position": position}), len(new.agenda.status))
         new.position = new.memory.position
         new.begin()
         return Carried(new, f"its values of {count - 1} landmarks, with an order planned anew", new_dangers(task, self.task))
@@ -176,16 +240,17 @@ class QCoRMPlus(TabularLearner):
         memory, machine = self.memory, self.machine
         states, actions, nodes = self.world.states, self.world.actions, len(self.agenda.status)
         subtasks, labels = len(self.task.machine.subtasks), len(self.world.labels)
-        counts = {NODE: nodes, NUMERIC: len(machine.status)} | dict.fromkeys((RANDOM, STALE, TOUCHED, CHANGED, FULL), 2)
+        flags = (me.RANDOM, me.STALE, me.TOUCHED, me.CHANGED, me.FULL)
+        counts = {me.NODE: nodes, me.NUMERIC: len(machine.status), **dict.fromkeys(flags, 2)}
         # Columns of the trace: state, action, next state, landmark reached, whether it was fatal. A ring written at STEP
         # modulo its size: what is filled lies at the front until it is full, and then it is all of it.
         least, most = np.array([0, 0, 0, 0, 0]), np.array([states - 1, actions - 1, states - 1, MAX_VALUES, 1])
-        trace = memory.trace[: int(self.position[STEP])]
+        trace = memory.trace[: int(self.position[me.STEP])]
         marks, landmarks, slots = ("marks",), ("landmarks",), ("slots",)
         free = nodes * states * actions - 1
         return {
             # The time of the last plan lies before the first step where none was made.
-            "position": self.position_form(counts, low={PLANNED: -(1 << 60)}, acting=True),
+            "position": self.position_form(counts, low={me.PLANNED: -(1 << 60)}, acting=True),
             "q": kept(memory.q, "value of each landmark for each pair", 0.0, 1.0, None, states, actions, "landmarks"),
             "v": kept(memory.v, "their maximum over actions", 0.0, 1.0, None, states, "landmarks"),
             "last": kept(memory.last, "the state that a pair led to last, -1 for none", -1, states - 1),
@@ -215,32 +280,32 @@ class QCoRMPlus(TabularLearner):
         """The memory without its recent steps, of which there are none then."""
         saved = super().acting()
         saved["position"] = saved["position"].copy()
-        saved["position"][STEP] = 0
+        saved["position"][me.STEP] = 0
         return saved
 
     def load_arrays(self, saved: Saved, lengths: Mapping[str, int]) -> None:
         """Take the memory back, once its counts and links are known to stay inside its arrays."""
-        arrays = {name: saved[name].copy() for name in Memory._fields}
+        arrays = {name: saved[name].copy() for name in me.Memory._fields}
         position, count, marks, slots = arrays["position"], lengths["landmarks"], lengths["marks"], lengths["slots"]
-        require(1 <= position[LANDMARKS] <= count and position[MARKS] <= marks, "more landmarks or marks than there is room for")
-        require(position[OPEN] <= count and position[GOAL] < count, "more landmarks are open than there are")
-        used = int(position[MARKS])  # the rest of the arrays is room
+        require(1 <= position[me.LANDMARKS] <= count and position[me.MARKS] <= marks, "more landmarks or marks than have room")
+        require(position[me.OPEN] <= count and position[me.GOAL] < count, "more landmarks are open than there are")
+        used = int(position[me.MARKS])  # the rest of the arrays is room
         # Marks of a cell are a linked list; leading only to older ones is what keeps the kernel from running round in
         # it.
         require(bool((arrays["mark_next"][:used] < np.arange(used)).all()), "a mark leads to a newer one")
         for name in ("head", "mark_next"):
-            require(bool((arrays[name] < max(int(position[MARKS]), 1)).all()), f"'{name}' names a mark that is not in use")
+            require(bool((arrays[name] < max(int(position[me.MARKS]), 1)).all()), f"'{name}' names a mark that is not in use")
         for name, x in (("mark_landmark", arrays["mark_landmark"]), ("trace", arrays["trace"][:, 3])):
-            require(bool((x < position[LANDMARKS]).all()), f"'{name}' names a landmark that is not in use")
+            require(bool((x < position[me.LANDMARKS]).all()), f"'{name}' names a landmark that is not in use")
         require(bool((arrays["v"] == arrays["q"].max(axis=1)).all()), "'v' is not the maximum of 'q'")
         taken = int((arrays["keys"] >= 0).sum())
         require(slots >= 4 and slots & (slots - 1) == 0, "the hash table's size is no power of two")
-        require(taken == position[CORRECTED] and 2 * taken <= slots, "the hash table is fuller than it says, or than half")
+        require(taken == position[me.CORRECTED] and 2 * taken <= slots, "the hash table is fuller than it says, or than half")
         require(not (arrays["mask"] & ~np.uint64(self.machine.full)).any(), "'mask' has subtasks that the machine lacks")
-        require(lengths["steps"] == min(int(position[STEP]), len(self.memory.trace)), "'trace' has not as many steps as were taken")
+        require(lengths["steps"] == min(int(position[me.STEP]), len(self.memory.trace)), "'trace' has other steps than were taken")
         trace = np.zeros_like(self.memory.trace)
         trace[: lengths["steps"]] = arrays["trace"]
-        self.memory = Memory(**{**arrays, "trace": trace})
+        self.memory = me.Memory(**{**arrays, "trace": trace})
         self.position = self.memory.position
 
 

@@ -11,34 +11,22 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from errands.learners.engines.deep import network as nn
 from errands.learners.engines.deep.batch import Batch, within
 from errands.learners.engines.deep.config import EPSILON_UNITS, DeepConfig
-from errands.learners.engines.deep.network import (
-    Convolution,
-    Factored,
-    Headed,
-    Layers,
-    TrainedWeights,
-    descend,
-    fresh,
-    init_layers,
-    l1_beyond_one,
-    picked,
-    weighted,
-)
 from errands.learners.schedule import Schedule
 
 
 class Choosing:
     """What value learners of discrete actions share: a network, and how its values choose."""
 
-    net: Headed | Factored
+    net: nn.Headed | nn.Factored
     discrete = True
     normals = 0
 
-    def init(self, key: Array) -> TrainedWeights:
+    def init(self, key: Array) -> nn.TrainedWeights:
         """Fresh weights."""
-        return fresh(init_layers(key, self.net.sizes))
+        return nn.fresh(nn.init_layers(key, self.net.sizes))
 
     def act(
         self, acting: Float[Array, " actions"], uniforms: Array, normals: Array, epsilon: Array, go: Bool[Array, ""]
@@ -55,7 +43,7 @@ class Choosing:
 class DDQN(Choosing):
     """Values of discrete actions for each head; pure functions of what is handed in."""
 
-    net: Headed
+    net: nn.Headed
     config: DeepConfig
 
     @staticmethod
@@ -63,19 +51,19 @@ class DDQN(Choosing):
         inputs: int, heads: int, actions: int, config: DeepConfig, image: tuple[int, int, int] | None = None
     ) -> DDQN:
         """The learner for observations of this length, or pictures of this shape, and this many heads and actions."""
-        conv = Convolution(image) if image and config.network == "conv" else None
+        conv = nn.Convolution(image) if image and config.network == "conv" else None
         kind: Literal["heads", "one-hot"] = "one-hot" if config.network == "one-hot" else "heads"
         inputs = inputs if conv is None else conv.features
-        return DDQN(Headed(inputs, heads, actions, config.width, config.depth, kind, conv), config)
+        return DDQN(nn.Headed(inputs, heads, actions, config.width, config.depth, kind, conv), config)
 
     def learn(
         self,
-        trained: TrainedWeights,
+        trained: nn.TrainedWeights,
         now: Float[Array, " inputs"],
         batch: Batch,
         normals: Float[Array, " normals"],
         step: Int[Array, ""],
-    ) -> tuple[TrainedWeights, Float[Array, "heads actions"]]:
+    ) -> tuple[nn.TrainedWeights, Float[Array, "heads actions"]]:
         """One update, and the values of the observation that is to be acted on."""
         # Two layouts: all heads of each row, [B, H, A], of which `follow` picks afterwards; or a few per row, and then
         # the network is asked for the heads that follow at once.
@@ -83,10 +71,10 @@ class DDQN(Choosing):
         later = self.net.some(trained.target, batch.following, ahead)
         gradient, acting = jax.grad(self._loss, has_aux=True)(trained.weights, later, now, batch)
         c = self.config
-        return descend(trained, gradient, c.alpha, c.polyak, step >= c.warmup, c.target_moves(step)), acting
+        return nn.descend(trained, gradient, c.alpha, c.polyak, step >= c.warmup, c.target_moves(step)), acting
 
     def _loss(
-        self, layers: Layers, later: Float[Array, "rows taught actions"], now: Float[Array, " inputs"], batch: Batch
+        self, layers: nn.Layers, later: Float[Array, "rows taught actions"], now: Float[Array, " inputs"], batch: Batch
     ) -> tuple[Float[Array, ""], Float[Array, "heads actions"]]:
         # The target network's values come in from outside, and the online ones have no gradient: only q of the rows
         # learns.
@@ -98,9 +86,9 @@ class DDQN(Choosing):
         taken = batch.actions[:, 0].astype(jnp.int32)
         # A product with one-hot rows instead of a gather, whose way back would be a slow scatter.
         chosen = jnp.sum(q * jax.nn.one_hot(taken, self.net.outputs)[:, None], axis=-1)
-        return weighted(batch.weight, l1_beyond_one(chosen - goal)), acting
+        return nn.weighted(batch.weight, nn.l1_beyond_one(chosen - goal)), acting
 
-    def _values(self, layers: Layers, now: Float[Array, " inputs"], batch: Batch) -> tuple[Array, Array, Array]:
+    def _values(self, layers: nn.Layers, now: Float[Array, " inputs"], batch: Batch) -> tuple[Array, Array, Array]:
         """The values of the observations, of those that follow, and of `now` for all heads."""
         # Three things in one pass, as few kernels as possible; `count` keeps the rows behind it out of the backward
         # pass.
@@ -112,11 +100,11 @@ class DDQN(Choosing):
         if self.net.kind == "heads":
             # All heads are there at once anyway; a pass of its own for `now` would read all weights once more.
             q = self.net.every(layers, rows, count)
-            return picked(q[:count], batch.heads), picked(q[count : 2 * count], batch.follow), q[-1]
+            return nn.picked(q[:count], batch.heads), nn.picked(q[count : 2 * count], batch.follow), q[-1]
         q = self.net.some(layers, rows[:-1], jnp.concatenate([batch.heads, batch.follow]), count)
         return q[:count], q[count:], self.net.every(layers, now[None])[0]
 
-    def view(self, trained: TrainedWeights, now: Float[Array, " inputs"], code: Array) -> Float[Array, "heads actions"]:
+    def view(self, trained: nn.TrainedWeights, now: Float[Array, " inputs"], code: Array) -> Float[Array, "heads actions"]:
         """The values of one observation."""
         values: Array = self.net.every(trained.weights, now[None])[0]
         return values

@@ -13,18 +13,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from errands.learners.engines.deep import network as nn
 from errands.learners.engines.deep.batch import Batch, within
 from errands.learners.engines.deep.config import DeepConfig
-from errands.learners.engines.deep.network import (
-    Factored,
-    Headed,
-    Layers,
-    TrainedWeights,
-    descend,
-    fresh,
-    init_layers,
-    weighted,
-)
 
 TARGET_NOISE, NOISE_CLIP, POLICY_DELAY = 0.2, 0.5, 2
 """Deviation of the noise on target actions, where it is cut off, updates of the critics to one of the actor: as in TD3's paper."""
@@ -33,15 +24,15 @@ TARGET_NOISE, NOISE_CLIP, POLICY_DELAY = 0.2, 0.5, 2
 class ActorCritic(NamedTuple):
     """The weights of the actor, and of both critics stacked on a first axis."""
 
-    actor: TrainedWeights
-    critics: TrainedWeights
+    actor: nn.TrainedWeights
+    critics: nn.TrainedWeights
 
 
 class Moving:
     """What value learners of actions that are numbers share: an actor, critics, and how the actor explores."""
 
-    actor: Headed | Factored
-    critic: Headed | Factored
+    actor: nn.Headed | nn.Factored
+    critic: nn.Headed | nn.Factored
     config: DeepConfig
     discrete = False
 
@@ -58,8 +49,8 @@ class Moving:
     def init(self, key: Array) -> ActorCritic:
         """Fresh weights."""
         first, second = jax.random.split(key)
-        critics = jax.vmap(lambda one: init_layers(one, self.critic.sizes))(jax.random.split(second))
-        return ActorCritic(fresh(init_layers(first, self.actor.sizes)), fresh(critics))
+        critics = jax.vmap(lambda one: nn.init_layers(one, self.critic.sizes))(jax.random.split(second))
+        return ActorCritic(nn.fresh(nn.init_layers(first, self.actor.sizes)), nn.fresh(critics))
 
     def act(
         self, acting: Float[Array, " actions"], uniforms: Array, normals: Array, epsilon: Array, go: Bool[Array, ""]
@@ -77,8 +68,8 @@ class Moving:
 class TD3(Moving):
     """Actions in [-1, 1] for each head; pure functions of what is handed in."""
 
-    actor: Headed
-    critic: Headed
+    actor: nn.Headed
+    critic: nn.Headed
     config: DeepConfig
     phase: int | None = None
     """Updates since the actor's last, where the caller knows; a GPU then need not ask the host in between."""
@@ -88,16 +79,16 @@ class TD3(Moving):
         """The learner for observations of this length and this many heads and numbers in an action."""
         kind: Literal["heads", "one-hot"] = "one-hot" if config.network == "one-hot" else "heads"
         shape = (config.width, config.depth, kind)
-        return TD3(Headed(inputs, heads, actions, *shape), Headed(inputs + actions, heads, 1, *shape), config)
+        return TD3(nn.Headed(inputs, heads, actions, *shape), nn.Headed(inputs + actions, heads, 1, *shape), config)
 
     def _actions(
-        self, layers: Layers, rows: Float[Array, "rows inputs"], heads: Int[Array, "rows heads"] | None = None
+        self, layers: nn.Layers, rows: Float[Array, "rows inputs"], heads: Int[Array, "rows heads"] | None = None
     ) -> Float[Array, "rows heads actions"]:
         return jnp.tanh(self.actor.some(layers, rows, heads))
 
     def _judge(
         self,
-        critics: Layers,
+        critics: nn.Layers,
         rows: Float[Array, "rows inputs"],
         actions: Float[Array, "rows heads actions"],
         heads: Int[Array, "rows heads"] | None = None,
@@ -139,14 +130,14 @@ class TD3(Moving):
             value = jnp.take_along_axis(value, batch.follow, axis=1)
         return within(batch.bounds, batch.reward + c.gamma * batch.goes_on * value)
 
-    def _critic_loss(self, critics: Layers, batch: Batch, goal: Float[Array, "rows taught"]) -> Float[Array, ""]:
+    def _critic_loss(self, critics: nn.Layers, batch: Batch, goal: Float[Array, "rows taught"]) -> Float[Array, ""]:
         rows = jnp.concatenate([batch.observations, batch.actions], axis=1)
         # The stored action is the same for all heads, so unlike in `_judge` the trunk is computed once per row: [2, B,
         # H].
         q = jax.vmap(self.critic.some, in_axes=(0, None, None))(critics, rows, batch.heads)[..., 0]
-        return weighted(batch.weight, jnp.square(q - goal))
+        return nn.weighted(batch.weight, jnp.square(q - goal))
 
-    def _actor_loss(self, layers: Layers, critic: Layers, batch: Batch) -> Float[Array, ""]:
+    def _actor_loss(self, layers: nn.Layers, critic: nn.Layers, batch: Batch) -> Float[Array, ""]:
         raw = self.actor.some(layers, batch.observations, batch.heads)
         # `critic` has the axis of critics too, of length 1.
         q = self._judge(critic, batch.observations, jnp.tanh(raw), batch.heads)[0]
@@ -159,8 +150,8 @@ class TD3(Moving):
 
 def improved(
     trained: ActorCritic,
-    critic_loss: Callable[[Layers], Array],
-    actor_loss: Callable[[Layers, Layers], Array],
+    critic_loss: Callable[[nn.Layers], Array],
+    actor_loss: Callable[[nn.Layers, nn.Layers], Array],
     config: DeepConfig,
     step: Int[Array, ""],
     phase: int | None,
@@ -172,12 +163,12 @@ def improved(
     gradient = jax.grad(critic_loss)(trained.critics.weights)
     # Critics first: the actor climbs the updated ones.
     moves = config.target_moves(step)
-    critics = descend(trained.critics, gradient, config.alpha, config.polyak, go, both & moves)
+    critics = nn.descend(trained.critics, gradient, config.alpha, config.polyak, go, both & moves)
 
-    def improve(actor: TrainedWeights) -> TrainedWeights:
+    def improve(actor: nn.TrainedWeights) -> nn.TrainedWeights:
         """The actor after its update."""
         first = jax.tree.map(lambda part: part[:1], critics.weights)
-        return descend(actor, jax.grad(actor_loss)(actor.weights, first), config.alpha, config.polyak, go, moves)
+        return nn.descend(actor, jax.grad(actor_loss)(actor.weights, first), config.alpha, config.polyak, go, moves)
 
     # With a known phase there is no condition left in the program.
     if isinstance(both, bool):
@@ -189,9 +180,9 @@ def actor_loss(weight: Array, q: Array, raw: Float[Array, "rows taught actions"]
     """Less what the critic expects, and what the actor's outputs cost before they are bent into [-1, 1]."""
     # Adam moves as far on noise as on what is worth learning: while nothing is paid yet an actor drifts to the bounds,
     # where tanh has no slope to bring it back. The cost has one everywhere.
-    loss = -weighted(weight, q)
+    loss = -nn.weighted(weight, q)
     cost = config.action_cost
-    return loss + cost * weighted(weight, jnp.square(raw).sum(axis=-1)) if cost else loss
+    return loss + cost * nn.weighted(weight, jnp.square(raw).sum(axis=-1)) if cost else loss
 
 
 def noisy(acting: Float[Array, " actions"], normals: Array, size: float, go: Array) -> Float[Array, " actions"]:
