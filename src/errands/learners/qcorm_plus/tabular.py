@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,6 @@ from errands.machines.counting import predicted
 from errands.machines.lower import lower
 from errands.machines.numeric import Label
 from errands.machines.stepping import State as MachineState
-from errands.machines.stepping import Stepper
 from errands.oracle.episode import Policy, walk
 from errands.tables import RUNNING, SUCCESS, AgendaTable, Ints, RandomGenerator, WorldTable
 from errands.tasks.task import Task
@@ -311,15 +311,17 @@ class QCoRMPlus(TabularLearner):
 
 def walked_steps_to_go(task: Task, policy: Policy) -> dict[str, float]:
     """The steps to go of the labels that one greedy episode passes; nothing where it does not succeed."""
-    episode, stepper = walk(policy, task), Stepper(task.machine)
-    if not episode.success or task.finite is None:
+    walked = walk(policy, task)
+    if not walked.success:
         return {}
-    table, labels = task.finite.table, task.finite.labels
-    state, since, depth, by_label = stepper.start, 0, 0, dict[str, float]()
-    for t, (s, a) in enumerate(zip(episode.path, episode.actions, strict=False)):
-        step = stepper.step(state, labels[int(table.label[s, a, 0])])
-        if step.state != state:
-            for objective in stepper.completed(state, step):
-                by_label[str(Label(depth, stepper.named(state[1]), (objective,)))] = float(episode.length - since)
-            state, since, depth = step.state, t + 1, depth + 1
+    left, since, by_label = list(task.machine.subtasks), 0, dict[str, float]()
+    together = groupby(zip(walked.completed_at, walked.order, strict=True), key=lambda pair: pair[0])
+    depth = 0
+    for depth, (at, done) in enumerate(together, 1):
+        names = [name for _, name in done]
+        by_label |= {str(Label(depth - 1, tuple(left), (name,))): float(walked.length - since) for name in names}
+        since = at
+        for name in names:
+            if name in left:
+                left.remove(name)
     return {**by_label, str(Label(depth, (), ())): 0.0}

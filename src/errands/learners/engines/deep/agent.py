@@ -313,21 +313,6 @@ class DeepAgent(ActingAgent):
         action = self.low.act(acting[head], uniforms[c.batch : c.batch + 2], normals, epsilon, step >= c.warmup)
         return agent_state._replace(high=high), action
 
-    def learn_and_choose(
-        self,
-        agent_state: AgentState,
-        position: Position,
-        rows: Array,
-        extra: Extra,
-        step: Array,
-        uniforms: Array,
-        normals: Array,
-    ) -> tuple[AgentState, Float[Array, " action"]]:
-        """Learn from the rows and choose an action, with the values from before the update."""
-        # In both loops the action of step t is chosen by the weights that the updates of earlier steps have left.
-        agent_state, acting = self.learn(agent_state, position, rows, extra, step, uniforms, normals)
-        return self.choose(agent_state, position, step, uniforms, normals, acting)
-
     def record(
         self, agent_state: AgentState, position: Position, action: Array, outcome: WorldStep, step: Array
     ) -> tuple[AgentState, Float[Array, " row"], MachineStep]:

@@ -154,24 +154,6 @@ def _since(key: Array, most: int, rounds: Int[Array, " chunk"]) -> Int[Array, " 
     return rounds % MIXED % lengths[rounds // MIXED]
 
 
-def learn_and_act(
-    agent: DeepAgent,
-    agent_states: AgentState,
-    positions: Position,
-    buffer: Array,
-    step: Array,
-    uniforms: Array,
-    normals: Array,
-) -> tuple[AgentState, Array]:
-    """Every seed draws rows, learns and acts."""
-    agent_states, index, extra = jax.vmap(agent.draw, in_axes=(0, None, 0))(agent_states, step, uniforms)
-    # index is [seeds, rows]: every seed reads its own column of the buffer.
-    rows = buffer[index, jnp.arange(index.shape[0])[:, None]]
-    think = jax.vmap(agent.learn_and_choose, in_axes=(0, 0, 0, 0, None, 0, 0))
-    agent_states, actions = think(agent_states, positions, rows, extra, step, uniforms, normals)
-    return agent_states, actions
-
-
 def advance(agent: DeepAgent, world: DeviceWorld, state: TeamState, stop: Array | None = None) -> TeamState:
     """Train to step `stop` in the chunk of the next step; without it, through a whole chunk from its beginning."""
     # The state is donated: its buffer is written in place, and the caller must not use the old one again.
@@ -208,17 +190,29 @@ def _advance(agent: DeepAgent, world: DeviceWorld, state: TeamState, stop: Array
     uniforms, normals = randoms(agent, state.keys, number)
     chance = agent.config.batch + 2
 
+    def one(state: AgentState, at: Position, inner: Any, rows: Array, extra: Any, step: Array, u: Array, z: Array) -> Any:
+        """One seed's step: it learns from rows, acts by the values from before, and moves."""
+        state, acting = agent.learn(state, at, rows, extra, step, u, z)
+        state, action = agent.choose(state, at, step, u, z, acting)
+        inner, label, ends, signals = world.step(inner, action, u[chance])
+        observation = world.observe(inner)
+        # Before the reset: the row must hold the observation in which the step ended, not the first of a new episode.
+        outcome = WorldStep(observation, label, ends, jnp.bool_(False), signals)
+        state, row, progress = agent.record(state, at, action, outcome, step)
+        fresh = begun(world, inner, u[chance + 1])
+        inner = jax.tree.map(lambda a, b: jnp.where(progress.over, a, b), fresh, inner)
+        return state, agent.next_position(at, progress, observation, world.observe(fresh)), inner, row
+
     def body(now: TeamState) -> TeamState:
         i = now.step - number * CHUNK
-        u = uniforms[i]
-        agent_states, actions = learn_and_act(
-            agent, now.agent_states, now.positions, now.buffer, now.step, u, normals[i]
-        )
-        agent_states, positions, worlds, rows = jax.vmap(partial(_move, agent, world), in_axes=(0, 0, 0, 0, None, 0))(
-            agent_states, now.positions, now.worlds, actions, now.step, u[:, chance : chance + 2]
-        )
+        u, z = uniforms[i], normals[i]
+        states, index, extra = jax.vmap(agent.draw, in_axes=(0, None, 0))(now.agent_states, now.step, u)
+        # index is [seeds, rows]: every seed reads its own column of the buffer.
+        drawn = now.buffer[index, jnp.arange(index.shape[0])[:, None]]
+        step = jax.vmap(one, in_axes=(0, 0, 0, 0, 0, None, 0, 0))
+        states, positions, worlds, rows = step(states, now.positions, now.worlds, drawn, extra, now.step, u, z)
         buffer = jax.lax.dynamic_update_slice(now.buffer, rows[None], (now.step % agent.config.capacity, 0, 0))
-        return TeamState(agent_states, positions, worlds, buffer, now.keys, now.step + 1)
+        return TeamState(states, positions, worlds, buffer, now.keys, now.step + 1)
 
     if stop is None:
         # A known number of turns: a GPU then need not ask the host before each whether to go on.
@@ -226,27 +220,6 @@ def _advance(agent: DeepAgent, world: DeviceWorld, state: TeamState, stop: Array
         return whole
     part: TeamState = jax.lax.while_loop(lambda now: now.step < stop, body, state)
     return part
-
-
-def _move(
-    agent: DeepAgent,
-    world: DeviceWorld,
-    agent_state: AgentState,
-    position: Position,
-    state: Any,
-    action: Array,
-    step: Array,
-    chance: Array,
-) -> tuple[AgentState, Position, Any, Array]:
-    """One seed's step in the world."""
-    state, label, ends, signals = world.step(state, action, chance[0])
-    observation = world.observe(state)
-    outcome = WorldStep(observation, label, ends, jnp.bool_(False), signals)
-    # Before the reset: the row must hold the observation in which the step ended, not the first of a new episode.
-    agent_state, row, progress = agent.record(agent_state, position, action, outcome, step)
-    fresh = begun(world, state, chance[1])
-    state = jax.tree.map(lambda a, b: jnp.where(progress.over, a, b), fresh, state)
-    return agent_state, agent.next_position(position, progress, observation, world.observe(fresh)), state, row
 
 
 class GreedyEpisode(NamedTuple):

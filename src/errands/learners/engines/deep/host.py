@@ -73,40 +73,32 @@ def choose(
     """The next action of every seed, in each of its environments."""
     # uniforms and normals are those of a whole chunk, [chunk, seeds, count]: sliced here, on the device.
     i = step % device.chunk(agent.config)
-    if agent.config.envs > 1:
-        several = jax.vmap(partial(_choose_several, agent), in_axes=(0, 0, 0, None, 1, 1))
-        high, actions = several(trained, high, positions, step, *_round(agent, i, uniforms, normals))
+    envs = agent.config.envs
+    if envs == 1:
+        pick = jax.vmap(agent.choose, in_axes=(0, 0, None, 0, 0))
+        agent_states, actions = pick(AgentState(trained, high), positions, step, uniforms[i], normals[i])
+        return agent_states.high, actions
+
+    def several(trained: Any, high: Any, positions: Position, u: Array, z: Array) -> tuple[Any, Array]:
+        """One seed's actions: the network sees all environments at once, the high level one after the other."""
+        acting = jax.vmap(lambda seen, state: agent.low.view(trained, seen, agent.expansion.code(state)))(
+            positions.observation, positions.state
+        )
+        # Exploration falls with the episodes of the seed, in whichever environment.
+        positions = positions._replace(episodes=jnp.broadcast_to(positions.episodes.sum(), positions.episodes.shape))
+
+        def body(memory: Any, one: tuple[Any, ...]) -> tuple[Any, Array]:
+            number, position, seen, u, z = one
+            state = AgentState(trained, _own(agent, memory, number))
+            state, action = agent.choose(state, position, step + number, u, z, seen)
+            return _with_own(agent, memory, state.high, number), action
+
+        high, actions = jax.lax.scan(body, high, (jnp.arange(envs), positions, acting, u, z))
         return high, actions
-    pick = jax.vmap(agent.choose, in_axes=(0, 0, None, 0, 0))
-    agent_states, actions = pick(AgentState(trained, high), positions, step, uniforms[i], normals[i])
-    return agent_states.high, actions
 
-
-def _round(agent: DeepAgent, i: Array, *randoms: Array) -> list[Array]:
-    """The random numbers of a round, [envs, seeds, count]."""
-    return [jax.lax.dynamic_slice_in_dim(numbers, i, agent.config.envs) for numbers in randoms]
-
-
-def _choose_several(
-    agent: DeepAgent, trained: Any, high: Any, positions: Position, step: Array, uniforms: Array, normals: Array
-) -> tuple[Any, Array]:
-    """One seed's actions: the network sees all environments at once, the high level one after the other."""
-
-    def view(observation: Array, state: Array) -> Array:
-        return agent.low.view(trained, observation, agent.expansion.code(state))
-
-    acting = jax.vmap(view)(positions.observation, positions.state)
-    # Exploration falls with the episodes of the seed, in whichever environment.
-    positions = positions._replace(episodes=jnp.broadcast_to(positions.episodes.sum(), positions.episodes.shape))
-
-    def body(memory: Any, one: tuple[Any, ...]) -> tuple[Any, Array]:
-        number, position, seen, u, z = one
-        state = AgentState(trained, _own(agent, memory, number))
-        state, action = agent.choose(state, position, step + number, u, z, seen)
-        return _with_own(agent, memory, state.high, number), action
-
-    numbers = jnp.arange(agent.config.envs)
-    high, actions = jax.lax.scan(body, high, (numbers, positions, acting, uniforms, normals))
+    # The random numbers of a round: [envs, seeds, count].
+    round_ = (jax.lax.dynamic_slice_in_dim(numbers, i, envs) for numbers in (uniforms, normals))
+    high, actions = jax.vmap(several, in_axes=(0, 0, 0, 1, 1))(trained, high, positions, *round_)
     return high, actions
 
 
@@ -178,10 +170,23 @@ def turn(
     )
     envs, capacity = agent.config.envs, agent.config.capacity
     outcome, fresh = _unpacked(agent, answer)
+
+    def several(trained: Any, high: Any, *round_: Any) -> Any:
+        """One seed's round: what the high level notes, one environment after the other, where they are next, and the rows."""
+
+        def body(memory: Any, one: tuple[Any, ...]) -> tuple[Any, tuple[Position, Array]]:
+            number, position, action, outcome, start = one
+            state = AgentState(trained, _own(agent, memory, number))
+            state, row, progress = agent.record(state, position, action, outcome, step + number)
+            following = agent.next_position(position, progress, outcome.observation, start)
+            return _with_own(agent, memory, state.high, number), (following, row)
+
+        high, (positions, rows) = jax.lax.scan(body, high, (jnp.arange(envs), *round_))
+        return high, positions, rows
+
     if envs > 1:
         outcome, fresh = jax.tree.map(lambda part: part.reshape(-1, envs, *part.shape[1:]), (outcome, fresh))
-        several = jax.vmap(partial(_record_several, agent), in_axes=(0, 0, 0, 0, 0, 0, None))
-        high, positions, rows = several(trained, high, positions, actions, outcome, fresh, step)
+        high, positions, rows = jax.vmap(several)(trained, high, positions, actions, outcome, fresh)
         # A round need not fit in front of the end of the buffer.
         buffer = buffer.at[(step + jnp.arange(envs)) % capacity].set(rows.swapaxes(0, 1))
     else:
@@ -192,30 +197,6 @@ def turn(
         buffer = jax.lax.dynamic_update_slice(buffer, rows[None], (step % capacity, 0, 0))
     high, actions = choose(agent, trained, high, positions, step + envs, uniforms, normals)
     return layouts.high.pack(high), layouts.positions.pack(positions), actions, buffer, step + envs
-
-
-def _record_several(
-    agent: DeepAgent,
-    trained: Any,
-    high: Any,
-    positions: Position,
-    actions: Array,
-    outcomes: WorldStep,
-    fresh: Array,
-    step: Array,
-) -> tuple[Any, Position, Array]:
-    """One seed's round: what the high level notes, one environment after the other, where they are next, and the rows."""
-
-    def body(memory: Any, one: tuple[Any, ...]) -> tuple[Any, tuple[Position, Array]]:
-        number, position, action, outcome, start = one
-        state = AgentState(trained, _own(agent, memory, number))
-        state, row, progress = agent.record(state, position, action, outcome, step + number)
-        following = agent.next_position(position, progress, outcome.observation, start)
-        return _with_own(agent, memory, state.high, number), (following, row)
-
-    numbers = jnp.arange(agent.config.envs)
-    high, (positions, rows) = jax.lax.scan(body, high, (numbers, positions, actions, outcomes, fresh))
-    return high, positions, rows
 
 
 def packed(seen: HostStep) -> NDArray[np.float32]:
