@@ -159,7 +159,8 @@ def test_a_table_of_a_task_file_becomes_a_world() -> None:
 
 OWN = {
     "GridWorld": {"letters"}, "Office": set(), "Visit": {"settle"}, "Pickup": {"settle"}, "Taxi": set(), "Letters": set(),
-    "Water": set(), "Delivery": {"settle", "expanded"}, "HalfCheetah": set(), "Zones": {"start"}, "GymnasiumWorld": {"state_of", "numbers_of"},
+    "Water": set(), "Delivery": {"settle", "expanded"}, "HalfCheetah": set(), "Zones": {"start"},
+    "GymnasiumWorld": {"state_of", "numbers_of"},
 }  # fmt: skip
 """What a class of worlds has besides its settings and what the protocols name."""
 
