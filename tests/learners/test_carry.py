@@ -69,7 +69,7 @@ def test_a_random_world_is_known_by_its_shares() -> None:
     best = errands.optimum(again.task).length
     assert again.certificate.length is not None
     assert best is not None
-    assert best <= again.certificate.length < 1.1 * best
+    assert best * (1 - 1e-9) <= again.certificate.length < 1.1 * best  # the optimum has an error of 1e-10
     assert again.certificate.claim is not None
     assert not again.certificate.claim.proved
 

@@ -7,26 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.kernels import hot
+from errands.kernels import hot, stepping
 from errands.kernels.q_learning import Alive, Settled, begin, pull, top
-from errands.kernels.stepping import (
-    ACTION,
-    MACHINE,
-    OUTCOME,
-    SHARED,
-    STATE,
-    TIME,
-    UNKNOWN,
-    best_action,
-    explore,
-    outcome,
-    reward,
-    scheduled,
-    start,
-)
 from errands.tables import RUNNING, SUCCESS, Floats, Ints, MachineTable, Slope, WorldTable
 
-OPTION, SINCE, FROM, FIELDS = range(SHARED, SHARED + 4)
+OPTION, SINCE, FROM, FIELDS = range(stepping.SHARED, stepping.SHARED + 4)
 """Behind the shared fields: the option in hand (-1 for none), the steps it has lasted, the world state it began in."""
 
 
@@ -145,7 +130,7 @@ def hrm_learn(
     for at in range(alive.slice[i, 0], stop):
         k = alive.running[at]
         j = alive.next[label, k]
-        r = reward(world, alive.reward[label, k], alive.signal[label, k], s, a, o)
+        r = stepping.reward(world, alive.reward[label, k], alive.signal[label, k], s, a, o)
         for e in range(options.first[k], options.first[k + 1]):
             # Its own transition ends an option: nothing is added for what follows, as the controller values that.
             if j == options.target[e]:
@@ -226,37 +211,38 @@ def hrm_loop(
     if count == 0:
         begin(world, machine, position, rng)
     for done in range(count):
-        s, i = position[STATE], position[MACHINE]
+        s, i = position[stepping.STATE], position[stepping.MACHINE]
         first, last = options.first[i], options.first[i + 1]
         # The draws are option, action, outcome, in this order; a stop in between finds them in `position`.
         if position[OPTION] < 0 and last > first:
             position[OPTION] = pick(values.controller, s, first, last, rates.epsilon_controller, rng)
             position[FROM], position[SINCE] = s, 0
             values.gain[0], values.gain[1] = 0.0, 1.0
-        if position[ACTION] < 0:
+        if position[stepping.ACTION] < 0:
             if last > first:
-                position[ACTION] = explore(values.q, s, position[OPTION], scheduled(rates.epsilon, step + done), rng)
+                epsilon = stepping.scheduled(rates.epsilon, step + done)
+                position[stepping.ACTION] = stepping.explore(values.q, s, position[OPTION], epsilon, rng)
             else:
-                position[ACTION] = min(int(rng.random() * world.next.shape[1]), world.next.shape[1] - 1)
-            position[OUTCOME] = outcome(world, s, position[ACTION], rng)
-        a, o = position[ACTION], position[OUTCOME]
+                position[stepping.ACTION] = min(int(rng.random() * world.next.shape[1]), world.next.shape[1] - 1)
+            position[stepping.OUTCOME] = stepping.outcome(world, s, position[stepping.ACTION], rng)
+        a, o = position[stepping.ACTION], position[stepping.OUTCOME]
         label, s2, ends = world.label[s, a, o], world.next[s, a, o], world.ends[s, a, o]
         # Nothing is learnt yet and ACTION stays: the host fills in the outcome and calls again.
-        if s2 == UNKNOWN:
+        if s2 == stepping.UNKNOWN:
             return done
-        position[ACTION] = -1
+        position[stepping.ACTION] = -1
         # All options learn from the step, whichever was in hand; only the controller asks which it was.
         hrm_learn(world, alive, options, values, settled, rates, s, a, o, i)
         j = machine.next[i, label]
-        values.gain[0] += values.gain[1] * reward(world, machine.reward[i, label], machine.signal[i, label], s, a, o)
+        values.gain[0] += values.gain[1] * stepping.reward(world, machine.reward[i, label], machine.signal[i, label], s, a, o)
         values.gain[1] *= rates.gamma
         position[SINCE] += 1
-        position[TIME] += 1
+        position[stepping.TIME] += 1
         over = ends or machine.status[j] != RUNNING
-        late = position[TIME] >= rates.limit
+        late = position[stepping.TIME] >= rates.limit
         if position[OPTION] >= 0 and (over or late or j != i or position[SINCE] >= rates.option_limit):
             settle(options, values, rates, position, s2, j, over)
-        position[STATE], position[MACHINE] = s2, j
+        position[stepping.STATE], position[stepping.MACHINE] = s2, j
         # OPTION is -1 by now: what ends an episode also ends the option in hand.
         if over or late:
             begin(world, machine, position, rng)
@@ -273,18 +259,18 @@ def greedy_options(
     rng: np.random.Generator,
 ) -> tuple[int, float, bool]:
     """Length, total reward and success of one greedy episode."""
-    s, i = start(world, rng), machine.initial
+    s, i = stepping.start(world, rng), machine.initial
     total, e, since = 0.0, -1, 0
     for t in range(rates.limit):
         first, last = options.first[i], options.first[i + 1]
         if e < 0 and last > first:
             e, since = foremost(values.controller, s, first, last), 0
         # A machine state without options: only failure can follow, or nothing, whatever is done.
-        a = best_action(values.q, s, e) if last > first else 0
-        o = outcome(world, s, a, rng)
+        a = stepping.best_action(values.q, s, e) if last > first else 0
+        o = stepping.outcome(world, s, a, rng)
         label = world.label[s, a, o]
         j = machine.next[i, label]
-        total += reward(world, machine.reward[i, label], machine.signal[i, label], s, a, o)
+        total += stepping.reward(world, machine.reward[i, label], machine.signal[i, label], s, a, o)
         since += 1
         if machine.status[j] != RUNNING or world.ends[s, a, o]:
             return t + 1, total, machine.status[j] == SUCCESS

@@ -15,31 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.kernels import hot
+from errands.kernels import hot, stepping
 from errands.kernels.hashing import pair_slot
 from errands.kernels.q_learning import pull
-from errands.kernels.stepping import (
-    ACTION,
-    MACHINE,
-    ONE,
-    OUTCOME,
-    SHARED,
-    STATE,
-    TIME,
-    UNKNOWN,
-    ZERO,
-    advance,
-    best_action,
-    completes,
-    explore,
-    lowest_bit,
-    open_subtasks,
-    outcome,
-    reward,
-    scheduled,
-    standing,
-    start,
-)
 from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Floats, Ints, Masks, Slope, WorldTable
 
 
@@ -99,8 +77,8 @@ def empty(capacity: int) -> StepsToGo:
     )
 
 
-NUMERIC = MACHINE
-CHOICE, EXPLOITED, ENTERED, OPEN, GROUNDED, PASSED, CLEAN, CHOICES, STEP, FIELDS = range(SHARED, SHARED + 10)
+NUMERIC = stepping.MACHINE
+CHOICE, EXPLOITED, ENTERED, OPEN, GROUNDED, PASSED, CLEAN, CHOICES, STEP, FIELDS = range(stepping.SHARED, stepping.SHARED + 10)
 """Behind the shared fields of `position`, of which MACHINE is the numeric state u:
 
 CHOICE     the objective pursued, -1 where none is chosen yet       EXPLOITED  whether the choice was greedy
@@ -173,9 +151,9 @@ def enlist(values: CoupledValues, k: int, count: int) -> int:
 @hot
 def enlist_bits(machine: AgendaTable, values: CoupledValues, bits: np.uint64, count: int) -> int:
     """The same for the objectives of all subtasks of a mask."""
-    while bits != ZERO:
-        bit = lowest_bit(bits)
-        bits &= ~(ONE << np.uint64(bit))
+    while bits != stepping.ZERO:
+        bit = stepping.lowest_bit(bits)
+        bits &= ~(stepping.ONE << np.uint64(bit))
         count = enlist(values, machine.subtask_objective[bit], count)
     return count
 
@@ -186,23 +164,23 @@ def occupy(machine: AgendaTable, values: CoupledValues) -> None:
     position = values.position
     u, mask = position[NUMERIC], values.mask[0]
     # Subtasks by bit, then Boolean objectives: where nothing is known evaluations take the first of them.
-    count = enlist_bits(machine, values, open_subtasks(machine, u, mask), 0)
-    row = standing(machine, u, mask)
+    count = enlist_bits(machine, values, stepping.open_subtasks(machine, u, mask), 0)
+    row = stepping.standing(machine, u, mask)
     for at in range(machine.alternative_first[row], machine.alternative_first[row + 1]):
         count = enlist(values, machine.alternatives[at], count)
     position[OPEN] = count
     position[CHOICE] = -1
-    position[ENTERED] = position[TIME]
+    position[ENTERED] = position[stepping.TIME]
 
 
 @hot
 def begin(world: WorldTable, machine: AgendaTable, values: CoupledValues, rng: np.random.Generator) -> None:
     """Put the agent at the start of an episode."""
     position = values.position
-    position[STATE] = start(world, rng)
+    position[stepping.STATE] = stepping.start(world, rng)
     position[NUMERIC] = machine.initial
     values.mask[0] = machine.full
-    position[TIME] = position[GROUNDED] = position[PASSED] = 0
+    position[stepping.TIME] = position[GROUNDED] = position[PASSED] = 0
     position[CLEAN] = 1
     occupy(machine, values)
 
@@ -228,7 +206,7 @@ def choose(table: StepsToGo, values: CoupledValues, rates: Coefficients, rng: np
     pick, position[EXPLOITED] = 0, 1
     # A single objective is no choice: nothing is drawn, xi does not fall, and the episode stays clean.
     if count > 1:
-        xi = scheduled(rates.xi, position[STEP] if rates.xi_unit == PER_STEP else position[CHOICES])
+        xi = stepping.scheduled(rates.xi, position[STEP] if rates.xi_unit == PER_STEP else position[CHOICES])
         position[CHOICES] += rates.xi_unit != PER_EPISODE
         x = rng.random()
         if x < xi:
@@ -261,13 +239,13 @@ def choose(table: StepsToGo, values: CoupledValues, rates: Coefficients, rng: np
 def act(values: CoupledValues, table: StepsToGo, rates: Coefficients, rng: np.random.Generator) -> int:
     """The next training action: epsilon-greedy in the low-level policy of the chosen objective."""
     position = values.position
-    epsilon = scheduled(rates.epsilon, position[STEP])
+    epsilon = stepping.scheduled(rates.epsilon, position[STEP])
     # No objective is open here, so there is no policy to follow.
     if position[OPEN] == 0:
         return min(int(rng.random() * values.q.shape[1]), values.q.shape[1] - 1)
     if position[CHOICE] < 0:
         choose(table, values, rates, rng)
-    return explore(values.q, position[STATE], position[CHOICE], epsilon, rng)
+    return stepping.explore(values.q, position[stepping.STATE], position[CHOICE], epsilon, rng)
 
 
 @hot
@@ -296,7 +274,7 @@ def final_reward(values: CoupledValues, rates: Coefficients, k: int, duration: i
 @hot
 def finish(values: CoupledValues, table: StepsToGo, rates: Coefficients, success: bool) -> None:
     """The end of an episode: steps to go, the running estimates, and the replay of grounding transitions."""
-    position, length = values.position, values.position[TIME]
+    position, length = values.position, values.position[stepping.TIME]
     position[CHOICES] += rates.xi_unit == PER_EPISODE
     # The order matters: K_mi hears of this episode before its transitions are rewarded against it,
     # K_op of each objective only after its own transition has been.
@@ -337,7 +315,7 @@ def ground(values: CoupledValues, s: int, a: int, k: int) -> None:
         return
     # TIME already counts this step; NUMERIC and mask are still those of the coupled state that is left.
     values.ground[at, 0], values.ground[at, 1], values.ground[at, 2] = s, a, k
-    values.ground[at, 3], values.ground[at, 4] = position[TIME] - position[ENTERED], position[EXPLOITED]
+    values.ground[at, 3], values.ground[at, 4] = position[stepping.TIME] - position[ENTERED], position[EXPLOITED]
     position[GROUNDED] += 1
     left = position[PASSED]
     values.passed[left, 0] = position[NUMERIC] * values.best_duration.shape[0] + k
@@ -357,26 +335,26 @@ def learn(
 ) -> bool:
     """Learn from one world step and move on; True when the episode is over."""
     position = values.position
-    s, u, mask = position[STATE], position[NUMERIC], values.mask[0]
+    s, u, mask = position[stepping.STATE], position[NUMERIC], values.mask[0]
     s2, ends = world.next[s, a, o], world.ends[s, a, o]
-    entry, mask2, completed = advance(machine, u, mask, world.label[s, a, o])
+    entry, mask2, completed = stepping.advance(machine, u, mask, world.label[s, a, o])
     u2 = machine.next[entry]
     failed = machine.status[u2] == FAILURE or (ends and machine.status[u2] != SUCCESS)
     moved = u2 != u or mask2 != mask
-    finished = moved and (completed != ZERO or machine.fired[entry] >= 0)
+    finished = moved and (completed != stepping.ZERO or machine.fired[entry] >= 0)
     r = 0.0
     # A transition's own reward is not learnt from: final_reward takes its place at the end of the episode.
     if not moved and machine.reward[entry] != 0.0:
-        r = reward(world, machine.reward[entry], machine.signal[entry], s, a, o)
+        r = stepping.reward(world, machine.reward[entry], machine.signal[entry], s, a, o)
     # After a failure nothing follows: every target is then the step's reward alone.
     q, v, gamma = values.q, values.v, 0.0 if failed else rates.gamma
-    position[TIME] += 1
+    position[stepping.TIME] += 1
     position[STEP] += 1
     # Lifted update (paper, Section 4): all that were not completed learn at once. The time limit is no end for them.
     if finished and not failed:
         for i in range(position[OPEN]):
             k = values.open[i]
-            if not completes(machine, entry, completed, k):
+            if not stepping.completes(machine, entry, completed, k):
                 pull(q, v, s, a, k, r + gamma * v[s2, k], rates.alpha)
             else:
                 ground(values, s, a, k)
@@ -384,8 +362,8 @@ def learn(
         for i in range(position[OPEN]):
             k = values.open[i]
             pull(q, v, s, a, k, r + gamma * v[s2, k], rates.alpha)
-    position[STATE], position[NUMERIC], values.mask[0] = s2, u2, mask2
-    if failed or machine.status[u2] != RUNNING or position[TIME] >= rates.limit:
+    position[stepping.STATE], position[NUMERIC], values.mask[0] = s2, u2, mask2
+    if failed or machine.status[u2] != RUNNING or position[stepping.TIME] >= rates.limit:
         finish(values, table, rates, machine.status[u2] == SUCCESS)
         return True
     if moved:
@@ -412,14 +390,14 @@ def qcorm_loop(
         # Asked before anything is drawn, so that a stop for a larger table changes no random number.
         if 2 * (table.size[0] + position[PASSED] + 2) > table.key.shape[0]:
             return done
-        s = position[STATE]
-        if position[ACTION] < 0:
-            position[ACTION] = act(values, table, rates, rng)
-            position[OUTCOME] = outcome(world, s, position[ACTION], rng)
-        a, o = position[ACTION], position[OUTCOME]
-        if world.next[s, a, o] == UNKNOWN:
+        s = position[stepping.STATE]
+        if position[stepping.ACTION] < 0:
+            position[stepping.ACTION] = act(values, table, rates, rng)
+            position[stepping.OUTCOME] = stepping.outcome(world, s, position[stepping.ACTION], rng)
+        a, o = position[stepping.ACTION], position[stepping.OUTCOME]
+        if world.next[s, a, o] == stepping.UNKNOWN:
             return done
-        position[ACTION] = -1
+        position[stepping.ACTION] = -1
         over = learn(world, machine, values, table, rates, a, o)
         if over:
             begin(world, machine, values, rng)
@@ -445,16 +423,16 @@ def coupled_episode(
         # No draw: evaluations of one policy are the same each time, but for the world's chance.
         if position[CHOICE] < 0:
             position[CHOICE] = values.open[max(lowest(table, values), 0)]
-        s = position[STATE]
-        a = best_action(values.q, s, position[CHOICE])
-        o = outcome(world, s, a, rng)
-        entry, mask2, _ = advance(machine, position[NUMERIC], values.mask[0], world.label[s, a, o])
+        s = position[stepping.STATE]
+        a = stepping.best_action(values.q, s, position[CHOICE])
+        o = stepping.outcome(world, s, a, rng)
+        entry, mask2, _ = stepping.advance(machine, position[NUMERIC], values.mask[0], world.label[s, a, o])
         u2 = machine.next[entry]
-        total += reward(world, machine.reward[entry], machine.signal[entry], s, a, o)
+        total += stepping.reward(world, machine.reward[entry], machine.signal[entry], s, a, o)
         if machine.status[u2] != RUNNING or world.ends[s, a, o]:
             return t + 1, total, machine.status[u2] == SUCCESS
         moved = u2 != position[NUMERIC] or mask2 != values.mask[0]
-        position[STATE], position[NUMERIC], values.mask[0] = world.next[s, a, o], u2, mask2
+        position[stepping.STATE], position[NUMERIC], values.mask[0] = world.next[s, a, o], u2, mask2
         if moved:
             occupy(machine, values)
     return limit, total, False

@@ -6,26 +6,8 @@ import numpy as np
 
 from errands.kernels import hot, jit
 from errands.kernels.stepping import ACTION, OUTCOME, STATE, TIME, advance, outcome, scheduled, start
+from errands.learners.qcorm_plus.kernel import memory as me
 from errands.learners.qcorm_plus.kernel.agenda import Agenda
-from errands.learners.qcorm_plus.kernel.memory import (
-    CHANGED,
-    CORRECTED,
-    FULL,
-    LANDMARKS,
-    LEAST,
-    NODE,
-    NUMERIC,
-    OPEN,
-    PROMISED,
-    RANDOM,
-    STALE,
-    STAR,
-    STEP,
-    TOUCHED,
-    UNTRIED,
-    Memory,
-    Settings,
-)
 from errands.learners.qcorm_plus.kernel.plan import TINY, due, look, plan
 from errands.learners.qcorm_plus.kernel.values import (
     arrival,
@@ -62,7 +44,7 @@ def greedy(q: Floats, v: Floats, weight: Floats, open_: Ints, count: int, s: int
 
 
 @jit
-def decide(agenda: Agenda, memory: Memory, n: int, s: int) -> float:
+def decide(agenda: Agenda, memory: me.Memory, n: int, s: int) -> float:
     """Weigh what to go for in node n from cell s, planning anew where that is due; what it promises."""
     best = look(agenda, memory, n, s)
     # Look first: `due` follows the plan from the goal that `look` has written.
@@ -73,59 +55,59 @@ def decide(agenda: Agenda, memory: Memory, n: int, s: int) -> float:
 
 
 @jit
-def notice(memory: Memory, s: int, a: int, s2: int) -> None:
+def notice(memory: me.Memory, s: int, a: int, s2: int) -> None:
     """Note that a pair led to a state for the first time, and whether that shows the world to be random."""
     position = memory.position
     # Called only where last[s, a] is not s2: the pair is new, or it has led elsewhere before.
     if memory.last[s, a] < 0:
-        position[UNTRIED] -= 1
-        if position[UNTRIED] == 0:
+        position[me.UNTRIED] -= 1
+        if position[me.UNTRIED] == 0:
             # Nothing is left to be tried: plans that counted on STAR are void, and it must not be gone for.
-            position[STALE] = 1
-            memory.weight[STAR] = 0.0
-    elif position[RANDOM] == 0:
+            position[me.STALE] = 1
+            memory.weight[me.STAR] = 0.0
+    elif position[me.RANDOM] == 0:
         # For good. Values are no upper bounds any more: no least value, no corrections from here on.
-        position[RANDOM] = position[STALE] = 1
-        position[CORRECTED] = 0
-        memory.numbers[LEAST] = 0.0
+        position[me.RANDOM] = position[me.STALE] = 1
+        position[me.CORRECTED] = 0
+        memory.numbers[me.LEAST] = 0.0
         memory.flagged[:] = False
         memory.keys[:] = -1
     memory.last[s, a] = s2
 
 
 @jit
-def close(memory: Memory, settings: Settings) -> None:
+def close(memory: me.Memory, settings: me.Settings) -> None:
     """After an episode: learn again backwards where that can change something, else plan on what was learnt."""
     position = memory.position
-    if position[RANDOM] == 0 and position[CHANGED] == 1:
+    if position[me.RANDOM] == 0 and position[me.CHANGED] == 1:
         replay_backwards(memory, settings)
-    elif position[TOUCHED] == 1:
-        position[STALE] = 1
-    position[CHANGED] = 0
+    elif position[me.TOUCHED] == 1:
+        position[me.STALE] = 1
+    position[me.CHANGED] = 0
 
 
 @hot
-def pick(agenda: Agenda, memory: Memory, settings: Settings, s: int, n: int, rng: np.random.Generator) -> int:
+def pick(agenda: Agenda, memory: me.Memory, settings: me.Settings, s: int, n: int, rng: np.random.Generator) -> int:
     """The next action; random where nothing is known to lead on, and now and then in a random world."""
     position, numbers, actions = memory.position, memory.numbers, memory.q.shape[1]
     if not memory.seen[s]:
         memory.seen[s] = True
-        position[UNTRIED] += actions
+        position[me.UNTRIED] += actions
     # While moves look certain nothing is drawn here: optimistic values alone make the agent try everything.
-    x = rng.random() if position[RANDOM] == 1 else 1.0
-    epsilon = scheduled(settings.epsilon, position[STEP])
+    x = rng.random() if position[me.RANDOM] == 1 else 1.0
+    epsilon = scheduled(settings.epsilon, position[me.STEP])
     if x < epsilon:
         a = min(int(x / epsilon * actions), actions - 1)
     elif memory.flagged[n]:
-        numbers[PROMISED], a = best_believed(agenda, memory, n, s)
+        numbers[me.PROMISED], a = best_believed(agenda, memory, n, s)
     else:
-        numbers[PROMISED], a = greedy(memory.q, memory.v, memory.weight, memory.open, position[OPEN], s)
+        numbers[me.PROMISED], a = greedy(memory.q, memory.v, memory.weight, memory.open, position[me.OPEN], s)
     return a if a >= 0 else min(int(rng.random() * actions), actions - 1)
 
 
 @hot
 def absorb(
-    agenda: Agenda, memory: Memory, settings: Settings, s: int, a: int, s2: int, label: int, ended: bool,
+    agenda: Agenda, memory: me.Memory, settings: me.Settings, s: int, a: int, s2: int, label: int, ended: bool,
     rng: np.random.Generator,
 ) -> None:
     """Learn from one step: what the pair leads to, a landmark perhaps, and the values of all of them."""
@@ -134,7 +116,7 @@ def absorb(
     dead = ended or agenda.fatal[label]
     if not dead and not memory.seen[s2]:
         memory.seen[s2] = True
-        position[UNTRIED] += memory.q.shape[1]
+        position[me.UNTRIED] += memory.q.shape[1]
     if memory.last[s, a] != s2:
         notice(memory, s, a, s2)
     reached = 0
@@ -145,58 +127,58 @@ def absorb(
         if reached == 0:
             reached = sight(memory, settings.most, s2, code)
     memory.updates[s, a] += 1
-    rate = (horizon + 1.0) / (horizon + memory.updates[s, a]) if position[RANDOM] == 1 else 1.0
+    rate = (horizon + 1.0) / (horizon + memory.updates[s, a]) if position[me.RANDOM] == 1 else 1.0
     # After `sight`, so that a new landmark already learns from the step that found it.
-    count, least = position[LANDMARKS], memory.numbers[LEAST]
+    count, least = position[me.LANDMARKS], memory.numbers[me.LEAST]
     if lift(memory.q, memory.v, count, s, a, s2, reached, dead, settings.gamma, rate, least):
-        position[CHANGED] = 1
+        position[me.CHANGED] = 1
         # s is the cell of a landmark, and the legs of plans begin there.
         if memory.head[s] >= 0:
-            position[TOUCHED] = 1
+            position[me.TOUCHED] = 1
     # The ring's size is a power of two; its oldest step is overwritten.
-    t = position[STEP] & (trace.shape[0] - 1)
+    t = position[me.STEP] & (trace.shape[0] - 1)
     trace[t, 0], trace[t, 1], trace[t, 2], trace[t, 3], trace[t, 4] = s, a, s2, reached, int(dead)
-    position[STEP] += 1
+    position[me.STEP] += 1
     position[TIME] += 1
-    if position[RANDOM] == 1:
-        have = min(position[STEP], trace.shape[0])
+    if position[me.RANDOM] == 1:
+        have = min(position[me.STEP], trace.shape[0])
         replay_some(memory.q, memory.v, memory.updates, trace, count, have, settings.replays, settings.gamma, horizon, rng)
-    elif position[CHANGED] == 1 and position[STEP] % INTERVAL == 0:
+    elif position[me.CHANGED] == 1 and position[me.STEP] % INTERVAL == 0:
         replay_backwards(memory, settings)
 
 
 @hot
-def doubtful(agenda: Agenda, memory: Memory, n: int, m: int, given: float) -> bool:
+def doubtful(agenda: Agenda, memory: me.Memory, n: int, m: int, given: float) -> bool:
     """Whether a step from node n to m may have to correct what was believed: it gave less although nothing was new."""
     position = memory.position
-    if not agenda.listed or position[RANDOM] == 1:
+    if not agenda.listed or position[me.RANDOM] == 1:
         return False
     # If values have changed in this episode, these may explain the loss, and no correction is needed yet.
-    short = position[CHANGED] == 0 and given < memory.numbers[PROMISED] * (1.0 - TINY)
+    short = position[me.CHANGED] == 0 and given < memory.numbers[me.PROMISED] * (1.0 - TINY)
     return short or memory.flagged[n] or memory.flagged[m]
 
 
 @jit
-def turn(agenda: Agenda, memory: Memory, n: int, s: int) -> float:
+def turn(agenda: Agenda, memory: me.Memory, n: int, s: int) -> float:
     """What node n promises from cell s; without a list of nodes, ask the host to aim."""
     if agenda.listed:
         return decide(agenda, memory, n, s)
-    memory.position[FULL] = 1
+    memory.position[me.FULL] = 1
     return 0.0
 
 
 @jit
 def run(
-    world: WorldTable, agenda: Agenda, machine: AgendaTable, memory: Memory, settings: Settings, count: int,
+    world: WorldTable, agenda: Agenda, machine: AgendaTable, memory: me.Memory, settings: me.Settings, count: int,
     rng: np.random.Generator,
 ) -> int:
     """Train for `count` steps, or until the host must make room, aim or tell an outcome; returns the steps taken."""
     position, status, gamma = memory.position, agenda.status, settings.gamma
     for done in range(count):
         # The host clears FULL when it has made room, or has aimed (where nodes are not listed).
-        if position[FULL] == 1:
+        if position[me.FULL] == 1:
             return done
-        s, n = position[STATE], position[NODE]
+        s, n = position[STATE], position[me.NODE]
         if position[ACTION] < 0:
             position[ACTION] = pick(agenda, memory, settings, s, n, rng)
             position[OUTCOME] = outcome(world, s, position[ACTION], rng)
@@ -209,9 +191,9 @@ def run(
         m = int(agenda.next[n, label]) if agenda.listed else int(leap(machine, memory, n, label))
         over = ended or status[m] != RUNNING
         # Nothing to plan anew: looking is enough, and is inlined.
-        settled = agenda.listed and position[STALE] + position[TOUCHED] + position[RANDOM] == 0
+        settled = agenda.listed and position[me.STALE] + position[me.TOUCHED] + position[me.RANDOM] == 0
         # Within a node the promise counts as given; else it is this step's gamma times what the new place promises.
-        given = memory.numbers[PROMISED]
+        given = memory.numbers[me.PROMISED]
         if over:
             given = gamma if status[m] == SUCCESS else 0.0
         elif m != n:
@@ -220,43 +202,43 @@ def run(
         if settings.correct and doubtful(agenda, memory, n, m, given):
             settle(agenda, memory, gamma, n, s, a, m, s2, ended)
         if over or position[TIME] >= settings.limit:
-            if position[CHANGED] + position[TOUCHED] > 0:
+            if position[me.CHANGED] + position[me.TOUCHED] > 0:
                 close(memory, settings)
             # Node 0 is the start, listed or not.
             m, s2, position[TIME] = 0, int(start(world, rng)), 0
-            position[NUMERIC], memory.mask[0] = machine.initial, machine.full
-            if settled and position[STALE] + position[TOUCHED] == 0:
+            position[me.NUMERIC], memory.mask[0] = machine.initial, machine.full
+            if settled and position[me.STALE] + position[me.TOUCHED] == 0:
                 look(agenda, memory, m, s2)
             else:
                 turn(agenda, memory, m, s2)
-        position[STATE], position[NODE] = s2, m
+        position[STATE], position[me.NODE] = s2, m
     return count
 
 
 @jit
-def actions_of(agenda: Agenda, memory: Memory, n: int, out: Ints) -> None:
+def actions_of(agenda: Agenda, memory: me.Memory, n: int, out: Ints) -> None:
     """The greedy action of every cell in node n, for the landmarks that are weighed; 0 where none leads on."""
     for s in range(out.shape[0]):
         if memory.flagged[n]:
             a = best_believed(agenda, memory, n, s)[1]
         else:
-            a = greedy(memory.q, memory.v, memory.weight, memory.open, memory.position[OPEN], s)[1]
+            a = greedy(memory.q, memory.v, memory.weight, memory.open, memory.position[me.OPEN], s)[1]
         out[s] = max(a, 0)
 
 
 @jit
-def weigh(agenda: Agenda, memory: Memory, n: int) -> None:
+def weigh(agenda: Agenda, memory: me.Memory, n: int) -> None:
     """List the landmarks that lead on from a listed node with their worth."""
     look(agenda, memory, n, 0)
 
 
 @jit
-def leap(machine: AgendaTable, memory: Memory, n: int, label: int) -> int:
+def leap(machine: AgendaTable, memory: me.Memory, n: int, label: int) -> int:
     """The machine's step where nodes are not listed: n itself, the other running node, success 2 or failure 3."""
-    u, mask = memory.position[NUMERIC], memory.mask[0]
+    u, mask = memory.position[me.NUMERIC], memory.mask[0]
     entry, left, _ = advance(machine, u, mask, label)
     target = machine.next[entry]
-    memory.position[NUMERIC], memory.mask[0] = target, left
+    memory.position[me.NUMERIC], memory.mask[0] = target, left
     if machine.status[target] == SUCCESS:
         return 2
     if machine.status[target] == FAILURE:

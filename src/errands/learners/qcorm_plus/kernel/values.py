@@ -6,20 +6,8 @@ import numpy as np
 
 from errands.kernels import hot, jit
 from errands.kernels.hashing import slot_of
+from errands.learners.qcorm_plus.kernel import memory as me
 from errands.learners.qcorm_plus.kernel.agenda import Agenda
-from errands.learners.qcorm_plus.kernel.memory import (
-    CORRECTED,
-    FULL,
-    LANDMARKS,
-    LEAST,
-    MARKS,
-    STALE,
-    STEP,
-    TOUCHED,
-    UNTRIED,
-    Memory,
-    Settings,
-)
 from errands.learners.qcorm_plus.kernel.plan import TINY, after
 from errands.tables import RUNNING, SUCCESS, Floats, Ints
 
@@ -35,28 +23,28 @@ def arrival(head: Ints, mark_code: Ints, mark_next: Ints, mark_landmark: Ints, s
 
 
 @jit
-def sight(memory: Memory, most: int, s: int, code: int) -> int:
+def sight(memory: me.Memory, most: int, s: int, code: int) -> int:
     """Mark a cell whose useful label is seen for the first time; the landmark that stands for it."""
     position, k = memory.position, 0
     label, ended = code // 2, code % 2 == 1
-    for j in range(1, position[LANDMARKS]):
+    for j in range(1, position[me.LANDMARKS]):
         if memory.label[j] == label and memory.ends[j] == ended:
             k = j
     # A label seen for the first time gets a landmark even beyond `most`: plans could not go there otherwise.
-    if k == 0 or position[LANDMARKS] < most:
-        k = position[LANDMARKS]
-        position[LANDMARKS] += 1
+    if k == 0 or position[me.LANDMARKS] < most:
+        k = position[me.LANDMARKS]
+        position[me.LANDMARKS] += 1
         memory.label[k], memory.ends[k] = label, ended
-    m = position[MARKS]
-    position[MARKS] += 1
+    m = position[me.MARKS]
+    position[me.MARKS] += 1
     memory.mark_cell[m], memory.mark_code[m], memory.mark_landmark[m] = s, code, k
     # Put before the cell's other marks.
     memory.mark_next[m] = memory.head[s]
     memory.head[s] = m
-    position[STALE] = 1
+    position[me.STALE] = 1
     # Said when the last place is taken, so that the step in hand can be finished before the host makes room.
-    if position[LANDMARKS] == memory.label.shape[0] or position[MARKS] == memory.mark_cell.shape[0]:
-        position[FULL] = 1
+    if position[me.LANDMARKS] == memory.label.shape[0] or position[me.MARKS] == memory.mark_cell.shape[0]:
+        position[me.FULL] = 1
     return k
 
 
@@ -94,23 +82,23 @@ def lift(
 
 
 @jit
-def replay_backwards(memory: Memory, settings: Settings) -> None:
+def replay_backwards(memory: me.Memory, settings: me.Settings) -> None:
     """Learn from recent steps again, the last first, until nothing changes: for worlds whose moves are certain."""
     position, trace, q, v = memory.position, memory.trace, memory.q, memory.v
-    size, count, least = trace.shape[0], position[LANDMARKS], memory.numbers[LEAST]
-    steps = min(position[STEP], size, settings.backwards)
+    size, count, least = trace.shape[0], position[me.LANDMARKS], memory.numbers[me.LEAST]
+    steps = min(position[me.STEP], size, settings.backwards)
     for _ in range(settings.passes):
         changed = False
         # Last step first: one pass carries a value back along the whole way that led to it.
         for i in range(1, steps + 1):
-            t = (position[STEP] - i) & (size - 1)
+            t = (position[me.STEP] - i) & (size - 1)
             s, a, s2 = int(trace[t, 0]), int(trace[t, 1]), int(trace[t, 2])
             if lift(q, v, count, s, a, s2, trace[t, 3], trace[t, 4] != 0, settings.gamma, 1.0, least):
                 changed = True
         if not changed:
             break
         # Some leg may have changed; which one is not kept track of here.
-        position[TOUCHED] = 1
+        position[me.TOUCHED] = 1
 
 
 @hot
@@ -129,12 +117,12 @@ def replay_some(
 
 
 @jit
-def believed(agenda: Agenda, memory: Memory, n: int, s: int, a: int) -> float:
+def believed(agenda: Agenda, memory: me.Memory, n: int, s: int, a: int) -> float:
     """What the landmarks promise for a pair in a node, or its correction where that is lower."""
     following, status, label, ends, worth = agenda.next, agenda.status, memory.label, memory.ends, memory.worth
     q = memory.q
-    best = q[s, a, 0] * agenda.bound[n] if memory.position[UNTRIED] > 0 else 0.0
-    for k in range(1, memory.position[LANDMARKS]):
+    best = q[s, a, 0] * agenda.bound[n] if memory.position[me.UNTRIED] > 0 else 0.0
+    for k in range(1, memory.position[me.LANDMARKS]):
         # `after` is 1 at most, so that a lower q cannot win: most landmarks are passed over without a look at the plan.
         if q[s, a, k] > best:
             best = max(best, q[s, a, k] * after(following, status, label, ends, worth, n, k))
@@ -147,7 +135,7 @@ def believed(agenda: Agenda, memory: Memory, n: int, s: int, a: int) -> float:
 
 
 @jit
-def best_believed(agenda: Agenda, memory: Memory, n: int, s: int) -> tuple[float, int]:
+def best_believed(agenda: Agenda, memory: me.Memory, n: int, s: int) -> tuple[float, int]:
     """The highest belief in a cell, and its first action; action -1 where nothing leads on."""
     best, chosen = 0.0, -1
     for a in range(memory.q.shape[1]):
@@ -158,7 +146,7 @@ def best_believed(agenda: Agenda, memory: Memory, n: int, s: int) -> tuple[float
 
 
 @jit
-def settle(agenda: Agenda, memory: Memory, gamma: float, n: int, s: int, a: int, m: int, s2: int, ended: bool) -> None:
+def settle(agenda: Agenda, memory: me.Memory, gamma: float, n: int, s: int, a: int, m: int, s2: int, ended: bool) -> None:
     """Correct the pair where the step, into node m and cell s2, gives less than was believed of it."""
     given = 0.0
     if agenda.status[m] == SUCCESS:
@@ -170,7 +158,7 @@ def settle(agenda: Agenda, memory: Memory, gamma: float, n: int, s: int, a: int,
         key = (n * memory.q.shape[0] + s) * memory.q.shape[1] + a
         slot = slot_of(memory.keys, key)
         if memory.keys[slot] < 0:
-            memory.position[CORRECTED] += 1
+            memory.position[me.CORRECTED] += 1
         memory.keys[slot], memory.values[slot], memory.flagged[n] = key, given, True
-        if 2 * memory.position[CORRECTED] + 2 > memory.keys.shape[0]:
-            memory.position[FULL] = 1
+        if 2 * memory.position[me.CORRECTED] + 2 > memory.keys.shape[0]:
+            memory.position[me.FULL] = 1
