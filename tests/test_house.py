@@ -11,11 +11,11 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "errands"
 
-LINES = 48_700
+LINES = 48_500
 """Of src, all in all. What comes in is paid for by what goes out."""
 BUDGET = {
-    "analysis": 700, "cli": 2900, "kernels": 1800, "learners": 18_500, "machines": 3050, "oracle": 2100, "paper": 2200,
-    "plots": 2180, "policies": 1500, "runs": 5170, "tasks": 3900, "viewer": 2250, "worlds": 4860,
+    "analysis": 680, "cli": 2800, "kernels": 1770, "learners": 16_500, "machines": 3030, "oracle": 1980, "paper": 1980,
+    "plots": 2180, "policies": 1480, "runs": 5170, "tasks": 3750, "viewer": 2240, "worlds": 4860,
 }  # fmt: skip
 """Lines of each package at most; whoever raises one says in the commit why."""
 LOOSE = 1120
