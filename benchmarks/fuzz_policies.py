@@ -41,7 +41,8 @@ def cases(deep: bool = True) -> dict[str, bytes]:
         files[name] = policy_bytes(run.task, run.policy)
     run = errands.train("delivery-3", "scout", steps=2_000)
     files["nearest"] = policy_bytes(run.task, run.policy, most=900)
-    lake = errands.Task.from_env("FrozenLake-v1", {"goal": [15]}, "goal", state=int, kwargs={"is_slippery": False})
+    how: dict[str, Any] = {"numbers": {"fuel": "moves"}, "kwargs": {"is_slippery": False}, "state": int}
+    lake = errands.Task.from_env("FrozenLake-v1", {"goal": [15]}, "budget(fuel, goal, start=30)", **how)
     files["numbered"] = policy_bytes(lake, errands.train(lake, "crm", steps=500).policy)
     if deep:
         pendulum = errands.Task.from_env("Pendulum-v1", {"up": {"index": 0, "above": 0.9}}, "up", limit=50)

@@ -10,15 +10,17 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache, reduce
 from numbers import Real
-from operator import and_, or_
+from operator import and_, index, or_
 from typing import Any
 
-from errands.errors import SpecError, TaskError
+from errands.errors import SpecError, TaskError, shown_briefly
 
 MAX_DEPTH = 64
 MAX_FEATURES = 20
 MAX_LENGTH = 10_000
 MAX_WORK = 100_000_000
+MAX_NUMBER = 10**18
+"""Numbers that gauges read are smaller."""
 
 
 # Proposition 1 of the paper: a count that only falls has no other cases. REACHED is the standing value at the bound
@@ -300,7 +302,7 @@ def is_name(text: str) -> bool:
     return re.fullmatch(r"[^\W\d]\w*", text) is not None and text not in RESERVED
 
 
-_READING = re.compile(r"(\w+)(=|-)(-?\d+)")
+_READING = re.compile(r"(\w+)(=|-)(-?\d{1,18})")
 
 
 @lru_cache(maxsize=65_536)
@@ -311,13 +313,20 @@ def reading(word: str) -> tuple[str, str, int] | None:
 
 
 def readings(numbers: Mapping[str, Any]) -> frozenset[str]:
-    """What a step with these numbers (`info["numbers"]`) says beside its features."""
-    if not isinstance(numbers, Mapping):
-        raise TaskError(f"the numbers of a step are {str(numbers)[:40]!r}; give a whole number by name, as in {{'fuel': 4}}")
-    for name, value in numbers.items():
-        if not isinstance(value, Real) or not math.isfinite(value) or int(float(value)) != value:
-            raise TaskError(f"the number '{name}' is {str(value)[:40]}; gauges read whole numbers, so round it where it is told")
-    return frozenset(f"{name}={int(float(value))}" for name, value in numbers.items())
+    """What a step with these numbers says beside its features."""
+    return frozenset(f"{name}={_whole(name, value)}" for name, value in numbers.items())
+
+
+def _whole(name: str, value: Any) -> int:
+    """A number that a gauge reads."""
+    try:
+        whole = index(value)
+    except TypeError:
+        whole = int(value) if isinstance(value, Real) and math.isfinite(value) and value == int(value) else MAX_NUMBER
+    if abs(whole) < MAX_NUMBER:
+        return whole
+    shown = shown_briefly(repr, value, 40)
+    raise TaskError(f"the number '{name}' is {shown}; gauges read whole numbers below 10^18: round it where it is told")
 
 
 def fresh_names(names: Iterable[str], taken: Iterable[str]) -> dict[str, str]:

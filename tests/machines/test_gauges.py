@@ -5,15 +5,17 @@ from __future__ import annotations
 import random
 import re
 from itertools import product
+from typing import Any
 
 import pytest
 
-from errands import any_order, at_most, budget, sequence, within
+from errands import Task, any_order, at_most, budget, optimum, sequence, within
 from errands.errors import SpecError
 from errands.machines import NumericRM, Outcome, Sizes, Stepper, couple, size, unfold_agenda, unfold_boolean
 from errands.machines.counting import Quotient, objectives
 from errands.machines.lower import lower
 from errands.tasks.phrase_text import parse_phrase
+from errands.worlds.grid_world import GridWorld
 
 SIGNS = "!↓⤓"
 
@@ -183,6 +185,8 @@ def test_phrases_are_printed_as_they_are_read(text: str) -> None:
         ("budget(fuel, budget(fuel, a, start=2), start=3)", "limited twice"),
         ("budget(fuel, fuel, start=3)", "'fuel' cannot name a gauge"),
         ("within(0, a)", "a whole number from 1 to 19,999"),
+        # Each gauge makes the machine ask four times as much; fourteen of two values each took 23 seconds.
+        ("".join(f"budget(f{k}, " for k in range(7)) + "a" + ", start=1)" * 7, "at most 6 gauges"),
     ],
 )
 def test_what_phrases_cannot_say_is_told(text: str, said: str) -> None:
@@ -197,8 +201,25 @@ def test_what_phrases_cannot_say_is_told(text: str, said: str) -> None:
         ({"from": 30_000}, "30,001 joint values"),
         ({"to": 2}, "write { from = 12, to = 0 }"),
         ({"from": 3, "each": "b↓"}, "takes Boolean features only"),
+        ({"from": True}, "write { from = 12, to = 0 }"),
     ],
 )
 def test_gauges_that_cannot_be_are_refused(gauge: dict[str, object], said: str) -> None:
     with pytest.raises(SpecError, match=re.escape(said)):
         NumericRM.of("u0", ["u1"], ["u0 -> u1 : b⤓ & g⤓ ; 1"], numeric={"b": ["a"], "g": gauge})
+
+
+@pytest.mark.parametrize("bound", ["3", 2.0, None, True])
+def test_a_bound_that_is_no_whole_number_is_refused(bound: Any) -> None:
+    with pytest.raises(SpecError, match="budget.. counts .* it is a whole number from -19,999 to 19,999"):
+        budget("fuel", "a", start=3, bound=bound)
+
+
+def test_what_text_cannot_say_of_a_budget_is_written_as_transitions() -> None:
+    task = Task("low", GridWorld(["A..a"], {"a": "a"}, numbers={"fuel": "moves"}), budget("fuel", "a", start=3, bound=-5))
+    assert Task.from_toml(task.to_toml()) == task
+    assert optimum(task).length == 3
+
+
+def test_a_reading_of_more_digits_than_python_reads_is_a_feature_like_any_other() -> None:
+    assert not budget("fuel", "a", start=3).run([{"fuel=" + "9" * 5_000}]).terminal

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 import pytest
 
 import errands
@@ -189,6 +190,107 @@ def test_a_number_that_rises_is_refused_with_the_step() -> None:
     env.step(1)
     with pytest.raises(TaskError, match=r"in step 2 of an episode let the number 'fuel' rise from 8 to 9"):
         env.step(0)
+
+
+def test_a_number_that_rises_after_an_episode_was_put_back_is_refused_too() -> None:
+    env = Task.from_env(lambda: Tank(refuel=True), {"end": [5]}, "budget(fuel, end, start=9)").env()
+    env.reset(seed=0)
+    env.step(1)
+    saved = env.save()
+    env.restore(saved)
+    with pytest.raises(TaskError, match="rise from 8 to 9"):
+        env.step(0)
+
+
+@pytest.mark.parametrize("number", [10**400, 10**18, -(10**30), float("nan"), "4", None, 2.5, [3], 3j])
+def test_what_no_gauge_reads_is_told_with_the_step(number: Any) -> None:
+    class Odd(Tank):
+        def step(self, action: int) -> Any:
+            return *super().step(action)[:4], {"numbers": {"fuel": number}}
+
+    env = Task.from_env(Odd, {"end": [5]}, "budget(fuel, end, start=9)").env()
+    env.reset(seed=0)
+    with pytest.raises(TaskError, match=r"'Odd' in step 1 of an episode told what no gauge reads: .* whole numbers below 10\^18"):
+        env.step(1)
+
+
+@pytest.mark.parametrize(("numbers", "steps"), [({"fuel": "moves"}, 4), ({"fuel": "fuel"}, 5), ({"fuel": "other"}, 4)])
+def test_agents_and_policy_files_read_numbers_as_the_task_says(numbers: dict[str, str], steps: int, tmp_path: Path) -> None:
+    """Four moves are too few for five cells; fuel that goes 8, 7, 6, 5, 4 is enough, and `other` is five less."""
+
+    class Two(Tank):
+        def reset(self, **given: Any) -> Any:
+            super().reset(**given)
+            return 0, {"numbers": {"fuel": 9, "other": 4}}
+
+        def step(self, action: int) -> Any:
+            *rest, info = super().step(action)
+            return *rest, {"numbers": {"fuel": self.fuel, "other": self.fuel - 5, "list": [1]}}
+
+    task = Task.from_env(Two, {"end": [5]}, "budget(fuel, end, start=4)", limit=20, numbers=numbers)
+    run = errands.train(task, "crm", steps=200)
+    for agent in (run.agent(), errands.read_policy(run.export(tmp_path / "p"))):
+        env, taken = Two(), 0
+        agent.reset(*env.reset())
+        while not agent.done:
+            agent.act(env.cell)
+            observation, *_, info = env.step(1)
+            agent.see(observation, info)
+            taken += 1
+        assert (taken, agent.success) == (steps, steps == 5)
+        agent.reset()
+        agent.act(0)
+        if numbers != {"fuel": "moves"}:
+            with pytest.raises(TaskError, match=r'no info\["numbers"\]|info\["numbers"\] has no'):
+                agent.see(1)
+
+
+def test_an_entry_of_the_observation_is_a_number_in_policy_files_too(tmp_path: Path) -> None:
+    class Row(Tank):
+        """Shows its cell and its fuel."""
+
+        observation_space: Any = gym.spaces.MultiDiscrete([10, 10])
+
+        def reset(self, **given: Any) -> Any:
+            super().reset(**given)
+            return np.array([0, 9]), {}
+
+        def step(self, action: int) -> Any:
+            *rest, _ = super().step(action)
+            return np.array([self.cell, max(0, self.fuel)]), *rest[1:], {}
+
+    # Flattened, the fuel is ten entries; the last of them is 1 while it is 9, and 0 afterwards.
+    task = Task.from_env(
+        Row, {"end": {"index": 5, "above": 0.5}}, "budget(full, end, start=1)", numbers={"full": {"index": 19}}, state=tuple, limit=20
+    )
+    run = errands.train(task, "crm", steps=200)
+    agent = errands.read_policy(run.export(tmp_path / "p"), state=tuple)
+    agent.reset()
+    agent.act(np.array([0, 9]))
+    agent.see(np.array([0, 9]))
+    assert not agent.done
+    agent.act(np.array([0, 9]))
+    agent.see(np.array([1, 8]))
+    assert (agent.done, agent.success) == (True, False)
+
+
+@pytest.mark.parametrize("numbers", [[1, 2], None, "fuel", {"x": "y"}, {"x": 10**400}])
+def test_numbers_that_no_gauge_reads_are_nobodys_business(numbers: Any) -> None:
+    """A game of numbers may have an info["numbers"] of its own."""
+
+    class Game(Tank):
+        def step(self, action: int) -> Any:
+            return *super().step(action)[:4], {"numbers": numbers}
+
+    run = errands.train(Task.from_env(Game, {"end": [5]}, "end", limit=20), "crm", steps=500)
+    agent, env = run.agent(), Game()
+    agent.reset(*env.reset())
+    agent.act(0)
+    agent.see(5, {"numbers": numbers})
+    assert agent.success
+    product = errands.product(env, errands.sequence("end"), lambda before, action, after, info: {"end"} if after == 5 else set())
+    product.reset(seed=0)
+    product.step(1)
 
 
 def test_a_gauge_that_no_world_reports_is_refused() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import errands
-from errands.errors import TaskError
+from errands.errors import SpecError, TaskError
 from errands.learners import LEARNERS
 from errands.tasks import Task
 from errands.worlds.spaces import unmasked
@@ -123,5 +123,67 @@ def test_taxi_is_learnt_under_its_own_mask_which_its_table_obeys_too() -> None:
 
 def test_a_mask_of_another_size_is_told_in_a_sentence() -> None:
     wrong = Task.from_env(Strict, {"left": [0]}, "left", limit=9, kwargs={"discrete": True, "wrong": True}, name="wrong")
-    with pytest.raises(TaskError, match="gave an action_mask of 3 for 4 actions; give a 0 or 1 for each"):
+    with pytest.raises(TaskError, match=r"gave action_mask = .* give a 0 or 1 for each of 4 actions"):
         errands.train(wrong, "qcorm", steps=10)
+
+
+NO_MASKS: list[Any] = [
+    "abc", b"abc", [2, 0, 0], [float("nan")] * 3, [-1, 0, 0], [[1], [1, 2]], [1, 1], [0] * 4, {}, {"a": 1}, 3, True, len,
+    ["0", "1", "0"], [1, None, 1], [10**400, 0, 0], [1j, 0, 0],
+]  # fmt: skip
+
+
+class Row(gym.Env[int, int]):
+    """Six cells that publish their table, with any mask in info and from the method."""
+
+    observation_space, action_space = gym.spaces.Discrete(6), gym.spaces.Discrete(3)
+
+    def __init__(self, mask: Any, published: bool = False) -> None:
+        self.mask = mask
+        if published:
+            self.P = {s: {a: [(1.0, self.moved(s, a), 0.0, False)] for a in range(3)} for s in range(6)}
+            self.initial_state_distrib, self.action_mask = np.eye(6)[0], mask
+
+    @staticmethod
+    def moved(cell: int, action: int) -> int:
+        return max(0, min(5, cell + (-1, 1, 0)[action]))
+
+    def info(self) -> dict[str, Any]:
+        return {} if hasattr(self, "P") else {"action_mask": self.mask}
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[int, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.cell = 0
+        return 0, self.info()
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        self.cell = self.moved(self.cell, action)
+        return self.cell, 0.0, False, False, self.info()
+
+
+def row(mask: Any, published: bool = False) -> Task:
+    return Task.from_env(lambda: Row(mask, published), {"end": [5]}, "end", limit=30)
+
+
+def test_what_is_no_mask_is_told_by_learners_tables_agents_and_policy_files(tmp_path: Path) -> None:
+    run = errands.train(row(np.ones(3, np.int8)), "crm", steps=300)
+    agents = run.agent(), errands.read_policy(run.export(tmp_path / "p"))
+    for mask in NO_MASKS:
+        with pytest.raises(TaskError, match=r"at the start of an episode gave action_mask = .*; give a 0 or 1 for each of 3 actions"):
+            errands.train(row(mask), "crm", steps=10)
+        with pytest.raises(SpecError, match=r"cannot be right: state 0 has action_mask = .*; give a 0 or 1"):
+            errands.optimum(row(lambda state, mask=mask: mask, published=True))
+        for agent in agents:
+            agent.reset(0, {"action_mask": mask})
+            with pytest.raises(TaskError, match=r"info has action_mask = .*; give a 0 or 1"):
+                agent.act(0)
+    for agent in agents:
+        agent.reset(0, {"action_mask": None})
+        assert agent.act(0) in range(3)
+
+
+def test_a_mask_of_the_present_state_alone_makes_no_table_false() -> None:
+    """As sb3's masked learners ask for it: a method without a state."""
+    task = row(lambda: np.ones(3), published=True)
+    assert task.finite is None
+    assert errands.optimum(row([1, 1, 1], published=True)).length == 5

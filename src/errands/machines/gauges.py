@@ -30,6 +30,8 @@ from errands.features import (
 
 MAX_LEVELS = 20_000
 """Values of a gauge, or joint values of several."""
+MAX_GAUGES = 6
+"""Gauges of a machine: each asks for every guard three or four times as often, whatever its values are."""
 Forced = tuple[tuple[str, bool], ...]
 Way = tuple[int, Forced, Guard]
 
@@ -63,13 +65,16 @@ class Gauge:
 def read_gauge(name: str, spec: Mapping[str, object]) -> Gauge:
     """The gauge of a task file's table."""
     start, bound, each = spec.get("from"), spec.get("to", 0), spec.get("each")
-    if set(spec) - {"from", "to", "each"} or not isinstance(start, int) or not isinstance(bound, int):
+    if set(spec) - {"from", "to", "each"} or type(start) is not int or type(bound) is not int:
         raise SpecError(f"the gauge '{name}' is {dict(spec)!r:.80}; write {{ from = 12, to = 0 }}")
     return Gauge(name, start, bound, None if each is None else parse_guard(str(each)))
 
 
 def gauge_faults(gauges: Sequence[Gauge], taken: Set[str], guards: Iterable[Guard]) -> Iterator[str]:
     """What is wrong with gauges, one sentence each."""
+    if len(gauges) > MAX_GAUGES:
+        yield f"a machine has at most {MAX_GAUGES} gauges (of numeric features, within, budget and at_most), and this has {len(gauges)}"
+        return
     named = set(taken)
     for gauge in gauges:
         if not is_name(gauge.name) or gauge.name in named:

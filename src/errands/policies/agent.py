@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from errands.errors import ConfigError, TaskError, shown_briefly
-from errands.features import readings
+from errands.features import reading, readings
 from errands.machines.numeric import NumericRM
 from errands.machines.stepping import State, Stepper
 from errands.tables import RUNNING, SUCCESS, RandomGenerator
 from errands.worlds.base import Numbered, Observed
-from errands.worlds.spaces import MASK, Form, action_of, done_form, drawn, seen_form, unmasked
+from errands.worlds.grid import MOVES
+from errands.worlds.spaces import MASK, Form, action_of, done_form, drawn, read_mask, seen_form, unmasked
 
 if TYPE_CHECKING:
     import gymnasium as gym
@@ -49,8 +50,10 @@ class EpisodeState(NamedTuple):
 class Follower:
     """Keeps the machine's state while someone acts: what both kinds of agents share."""
 
-    def __init__(self, machine: NumericRM, vanishing: tuple[str, ...], policy: Policy, action: Form) -> None:
-        self.machine, self.policy, self._stepper = machine, policy, Stepper(machine)
+    def __init__(
+        self, machine: NumericRM, vanishing: tuple[str, ...], policy: Policy, action: Form, gauges: Mapping[str, Any]
+    ) -> None:
+        self.machine, self.policy, self._stepper, self._gauges = machine, policy, Stepper(machine), gauges
         self._vanishing, self._action_form = frozenset(vanishing), action
         self.random = RandomGenerator(0)
         """What `predict` draws from where it is not deterministic."""
@@ -84,7 +87,12 @@ class Follower:
     def _take(self, chosen: Any) -> None:
         """The action that a policy has chosen; one that the environment's mask forbids stands for an allowed one."""
         if "n" in self._action_form:
-            chosen = unmasked(self._info.get(MASK), int(chosen))
+            try:
+                given = self._info.get(MASK)
+                mask = None if given is None else read_mask(given, int(self._action_form["n"]))
+            except ValueError as fault:
+                raise TaskError(f"info has {fault}") from None
+            chosen = unmasked(mask, int(chosen))
         self._action = action_of(self._action_form, chosen)
 
     def predict(
@@ -149,9 +157,10 @@ class Follower:
 
     def _follow(self, observation: Any, info: Info, features: Any, signals: Any) -> None:
         """One step of the machine."""
-        true, signals = _features(features) | readings(info.get("numbers", {})), _signals(signals)
         if self.done:
             raise TaskError("the task has ended; reset the agent for another episode")
+        true, signals = _features(features), _signals(signals)
+        true |= self._readings(true, observation, info)
         # A thing that vanishes when its subtask is done is hidden from the machine, even if the environment reports it.
         step = self._stepper.step(self.machine_state, frozenset(true - (self._vanishing - set(self.remaining))))
         self.order += tuple(self._stepper.completed(self.machine_state, step))
@@ -159,6 +168,21 @@ class Follower:
             self.total_reward += step.transition.reward.paid(signals)
         self.machine_state = step.state
         self._observation, self._info = observation, info
+
+
+    def _readings(self, true: set[str], observation: Any, info: Info) -> set[str]:
+        """What a step says of the machine's gauges where no feature says it already: by what they count, or by its numbers."""
+        said = {word[0] for word in map(reading, true) if word is not None}
+        rules = {name: self._gauges[name] for name in self.machine.read if name not in said}
+        numbers, found = info.get("numbers"), {}
+        for name, rule in rules.items():
+            if callable(rule):
+                found[name] = rule(self._observation, self._action, observation)
+            elif rule != MOVES and not (isinstance(numbers, Mapping) and rule in numbers):
+                raise TaskError(f'info["numbers"] has no \'{rule}\', which the gauge \'{name}\' reads; give it with every step')
+            elif rule != MOVES:
+                found[name] = numbers[rule]
+        return {*readings(found), *(f"{name}-1" for name, rule in rules.items() if rule == MOVES)}
 
 
 class TaskAgent(Follower):
@@ -186,7 +210,7 @@ class TaskAgent(Follower):
         if env is not None and not isinstance(env, gym.Env):
             raise ConfigError(f"env is {shown_briefly(repr, env)}; give the Gymnasium environment to act in, or nothing")
         observations, actions = spaces_of(task)
-        super().__init__(task.machine, task.vanishing, policy, done_form(actions))
+        super().__init__(task.machine, task.vanishing, policy, done_form(actions), task.world.gauges)
         self.task, self.env = task, env
         self._numbering = numbering_of(task, policy, observations)
         self._form = observation_form(observations, self._numbering)

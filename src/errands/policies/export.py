@@ -26,7 +26,7 @@ from errands.policies.tables import MachinePolicy, MachineStates, NearestPolicy
 from errands.tables import FAILURE, RUNNING
 from errands.tasks.task import Task
 from errands.worlds.base import Numbered, Observed, numbered
-from errands.worlds.gymnasium.rules import InBox, InDisc, InStates, Rule
+from errands.worlds.gymnasium.rules import Entry, InBox, InDisc, InStates, Rule
 from errands.worlds.saving import to_json
 from errands.worlds.spaces import done_form
 
@@ -69,7 +69,7 @@ def policy_bytes(task: Task, policy: Any, most: int = MAX_SITUATIONS) -> bytes:
     about = {
         "kind": KIND, "sha256": NO_CHECKSUM, "task": task.name, "covers": covers, "machine": _machine(task),
         "action": done_form(done), "observation": observation_form(seen, numbering), "numbering": numbering,
-        "rules": _rules(task), "policy": fields,
+        "rules": _rules(task), "gauges": _gauges(task), "policy": fields,
     }  # fmt: skip
     text = json.dumps(about, default=np.ndarray.tolist)
     # Sorted and made contiguous, since equal policies must give equal bytes.
@@ -195,6 +195,15 @@ def _rules(task: Task) -> Mapping[str, Any]:
     """The states and regions that features are, where no function tells them."""
     world = Observed.of(task.world)
     return {} if world is None else {name: _write_rule(rule) for name, rule in zip(task.world.features, world.rules, strict=False)}
+
+
+def _gauges(task: Task) -> dict[str, Any]:
+    """Where the numbers of gauges come from; what a function tells must stand in `info["numbers"]`."""
+    rules = {name: task.world.gauges[name] for name in task.machine.read}
+    return {
+        name: {"index": rule.index} if isinstance(rule, Entry) else rule if isinstance(rule, str) else name
+        for name, rule in rules.items()
+    }
 
 
 def _write_rule(rule: Rule) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from errands.worlds.spaces import MAX_CHOICES, Form, row_of
 
 Array = NDArray[Any]
 About = Mapping[str, Any]
-KIND = "errands policy 3"
+KIND = "errands policy 4"
 NO_CHECKSUM = "0" * 64
 """What stands in place of its checksum in the file that the checksum is taken of."""
 MAX_BYTES = 1 << 32
@@ -121,7 +121,9 @@ class FileAgent(Follower):
         self._numbering: About | None = about["numbering"]
         states = _state_count(self._numbering, self._form)
         policy = _policy(about["policy"], arrays, machine, _Interface(states, size, about["action"]))
-        super().__init__(machine, vanishing, policy, about["action"])
+        gauges = {_str(name): self._gauge(name, rule, size) for name, rule in about["gauges"].items()}
+        _require(set(gauges) == set(machine.read), "gauges have no numbers")
+        super().__init__(machine, vanishing, policy, about["action"], gauges)
         self.about, self.features, self.state = about, features, state
         self.rules = {_str(name): _rule(rule, self._form, size) for name, rule in about["rules"].items()}
         # The number of each state that was met.
@@ -143,6 +145,19 @@ class FileAgent(Follower):
         else:
             raise TaskError("info has no 'features'; give read_policy the task's features function")
         self._follow(observation, known, true, known.get("signals", {}))
+
+    def _gauge(self, name: str, rule: Any, size: int) -> Any:
+        """Where the number of a gauge comes from: text as it is, or an entry of the observation."""
+        if isinstance(rule, str):
+            return rule
+        _require(set(rule) == {"index"}, f"the gauge '{name}' is not described")
+        at = _int(rule["index"], "an index", 0, size - 1)
+
+        def entry(before: Any, action: Any, observation: Any) -> Any:
+            check_observation(self._form, observation)
+            return row_of(self._form, observation, scaled=False)[at].item()
+
+        return entry
 
     def _encode(self, observation: Any) -> Any:
         if self._numbering is not None and "states" in self._numbering:

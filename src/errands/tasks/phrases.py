@@ -246,8 +246,10 @@ def budget(gauge: str, phrase: PhraseLike, *, start: int, bound: int = 0) -> Num
     >>> budget("fuel", "goal", start=3).run([{"fuel=1"}, {"goal"}]).success
     True
     """
-    used = Gauge(_feature(gauge), _amount("budget", start), bound)
-    return _failing(None, _machine(phrase), _expression("budget", (gauge, phrase), start=start, bound=bound or None), used)
+    used = Gauge(_feature(gauge), _amount("budget", start), _amount("budget", bound, 1 - MAX_LEVELS))
+    # Text has no numbers below 0: such a machine is written down by its transitions.
+    said = _expression("budget", (gauge, phrase), start=start, bound=bound or None) if bound >= 0 else None
+    return _failing(None, _machine(phrase), said, used)
 
 
 def at_most(times: int, feature: str, phrase: PhraseLike) -> NumericRM:
@@ -265,9 +267,9 @@ def at_most(times: int, feature: str, phrase: PhraseLike) -> NumericRM:
     return _failing(None, _machine(phrase), _expression("at_most", (times, feature, phrase)), gauge)
 
 
-def _amount(phrase: str, number: object) -> int:
-    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number < MAX_LEVELS:
-        raise SpecError(f"{phrase}() counts {number!r:.20}; it is a whole number from 1 to {MAX_LEVELS - 1:,}")
+def _amount(phrase: str, number: object, least: int = 1) -> int:
+    if isinstance(number, bool) or not isinstance(number, int) or not least <= number < MAX_LEVELS:
+        raise SpecError(f"{phrase}() counts {number!r:.20}; it is a whole number from {least:,} to {MAX_LEVELS - 1:,}")
     return number
 
 

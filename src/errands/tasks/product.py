@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 import gymnasium as gym
@@ -68,7 +68,7 @@ class ProductEnv(gym.Env[Any, Any]):
         super().reset(seed=seed)
         self._world, info = self.env.reset(seed=seed, options=options)
         self.position, self.over = self.walker.start, False
-        true = read_features(self.features, None, None, self._world, info)
+        true = read_features(self.features, None, None, self._world, info, self.walker.numeric.read)
         return self._joined(), self._report(info, true, _signals(info, 0.0), False)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
@@ -77,7 +77,7 @@ class ProductEnv(gym.Env[Any, Any]):
             raise gym.error.ResetNeeded("the episode has not begun or has ended; call reset() before step()")
         before, (self._world, base, ended, truncated, info) = self._world, self.env.step(action)
         # Removed features go by the machine state before this step: the step that completes a subtask still sees it.
-        true = self._present(read_features(self.features, before, action, self._world, info))
+        true = self._present(read_features(self.features, before, action, self._world, info, self.walker.numeric.read))
         signals = _signals(info, float(base))
         was = self.walker.index(self.position)
         self.position, reward, terminal, success = self.walker.step(self.position, true, signals)
@@ -190,8 +190,10 @@ def registered_task(
     return task_env(chosen, machine, render_mode)
 
 
-def read_features(features: Features | None, observation: Any, action: Any, following: Any, info: Info) -> set[str]:
-    """The features of a step, from the function or from the world; an error where they are no set of names."""
+def read_features(
+    features: Features | None, observation: Any, action: Any, following: Any, info: Info, gauges: Sequence[str] = ()
+) -> set[str]:
+    """The features of a step, from the function or from the world, with what it says of gauges; an error where they are no names."""
     if features is None:
         if "features" not in info:
             raise TaskError(
@@ -205,7 +207,8 @@ def read_features(features: Features | None, observation: Any, action: Any, foll
         raise TaskError(
             f"{origin} is {str(true)[:60]!r} ({type(true).__name__}); it must be a set of names, such as {{'goal'}}"
         )
-    return set(true) | readings(info.get("numbers", {}))
+    numbers = info.get("numbers")
+    return {*true, *readings({name: numbers[name] for name in gauges if isinstance(numbers, Mapping) and name in numbers})}
 
 
 def _signals(info: Info, reward: float) -> dict[str, float]:

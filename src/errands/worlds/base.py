@@ -132,9 +132,12 @@ class Described(Protocol):
         return None
 
     @property
-    def gauges(self) -> tuple[str, ...]:
-        """The names of the numbers that it reports for gauges, as readings (features.reading) among the features of a step."""
-        return ()
+    def gauges(self) -> Mapping[str, Any]:
+        """Where each number for a gauge comes from: `moves`, a name in `info["numbers"]`, or a function of a step.
+
+        The world's own environment reports it as a reading (features.reading) among the features of a step.
+        """
+        return {}
 
     @property
     def numberable(self) -> bool:

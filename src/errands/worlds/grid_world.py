@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from errands.errors import SpecError
 from errands.worlds.base import Described, Drawn, FiniteWorld, Limit, Probability
-from errands.worlds.grid import ACTIONS, GridLayout, Noise, grid_table, outcomes, positive
+from errands.worlds.grid import ACTIONS, MOVES, GridLayout, Noise, grid_table, outcomes, positive
 from errands.worlds.picture import grid_drawing, grid_text, pixels
 from errands.worlds.saving import Saved, restore_random, save_random
 
@@ -106,9 +106,9 @@ class OnGrid(Described, Drawn):
     signals: ClassVar[tuple[str, ...]] = ()
 
     @property
-    def gauges(self) -> tuple[str, ...]:
-        """The numbers of the layout."""
-        return tuple(name for name, _ in self.layout.numbers)
+    def gauges(self) -> dict[str, str]:
+        """The numbers of the layout; only the grid itself knows distances."""
+        return {name: rule if rule == MOVES else name for name, rule in self.layout.numbers}
 
     def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
         """A fresh Gymnasium environment of this grid."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.errors import TaskError
+from errands.errors import TaskError, shown_briefly
 
 if TYPE_CHECKING:
     import gymnasium as gym
@@ -148,12 +148,26 @@ MASK = "action_mask"
 """Where `info` says which of the actions 0, 1, 2, ... are allowed now, as Taxi does."""
 
 
-def unmasked(mask: Any, number: int) -> int:
+Mask = NDArray[np.bool_]
+
+
+def read_mask(given: Any, actions: int) -> Mask:
+    """Which of the actions a mask allows; a ValueError, whose words are the end of a sentence, where it is none."""
+    try:
+        row = np.ravel(given)
+    except ValueError:  # rows of different lengths
+        row = np.array([None])
+    if row.shape != (actions,) or row.dtype.kind not in "biuf" or not ((row == 0) | (row == 1)).all():
+        raise ValueError(f"{MASK} = {shown_briefly(repr, given)}; give a 0 or 1 for each of {actions:,} actions")
+    return row.astype(np.bool_)
+
+
+def unmasked(mask: Mask | None, number: int) -> int:
     """The number of an action where a mask allows it, else that of the next one that it allows; without a mask itself."""
     if mask is None:
         return number
-    free = np.flatnonzero(np.roll(np.ravel(mask).astype(bool), -number))
-    return (number + int(free[0])) % np.size(mask) if len(free) else number
+    free = np.flatnonzero(np.roll(mask, -number))
+    return (number + int(free[0])) % len(mask) if len(free) else number
 
 
 def action_of(form: Form, chosen: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 from errands.errors import ErrandsError, SpecError
 from errands.tables import Floats, WorldTable
 from errands.worlds.base import FiniteWorld
-from errands.worlds.spaces import unmasked
+from errands.worlds.spaces import read_mask, unmasked
 
 PASSIVE = frozenset({"OrderEnforcing", "PassiveEnvChecker", "TimeLimit", "RecordEpisodeStatistics"})
 """Gymnasium's wrappers that leave moves, starts and features as they are."""
@@ -171,7 +171,14 @@ def finite_from_p(
 
 def masked(finite: FiniteWorld, mask: Callable[[int], Any]) -> FiniteWorld:
     """The same world, a forbidden action having the row of the allowed one that it stands for."""
-    table, actions = finite.table, range(finite.actions)
-    real = np.array([[unmasked(mask(s), a) for a in actions] for s in range(finite.states)])
+    table, rows_of = finite.table, []
+    for s in range(finite.states):
+        given = mask(s)
+        try:
+            allowed = None if given is None else read_mask(given, finite.actions)
+        except ValueError as fault:
+            raise BadTable(f"state {s} has {fault}") from None
+        rows_of.append([unmasked(allowed, a) for a in range(finite.actions)])
+    real = np.array(rows_of)
     rows = {name: getattr(table, name)[np.arange(finite.states)[:, None], real] for name in ("next", "cumulative", "label", "ends")}
     return replace(finite, table=table._replace(signal=table.signal[:, np.arange(finite.states)[:, None], real], **rows))

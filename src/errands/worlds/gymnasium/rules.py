@@ -73,6 +73,18 @@ class InDisc:
 Rule = InStates | Between | InBox | InDisc
 
 
+@dataclass(frozen=True)
+class Entry:
+    """The number that stands in one place of a flattened observation."""
+
+    index: int
+    space: gym.Space[Any]
+
+    def __call__(self, before: Any, action: Any, observation: Any) -> Any:
+        """The number in an observation."""
+        return numbers_of(self.space, observation)[self.index].item()
+
+
 def numbers_of(space: gym.Space[Any], observation: Any) -> NDArray[Any]:
     """An observation as one row of numbers, in the order of gymnasium.spaces.flatten; a Box as it is."""
     import gymnasium as gym

@@ -23,7 +23,7 @@ from errands.worlds.gymnasium.guard import (
     truth,
 )
 from errands.worlds.saving import Saved, is_plain, restore_foreign, save_foreign
-from errands.worlds.spaces import MASK, unmasked
+from errands.worlds.spaces import MASK, read_mask, unmasked
 
 if TYPE_CHECKING:
     from errands.worlds.gymnasium.world import GymnasiumWorld
@@ -178,10 +178,11 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         if not isinstance(info, dict):
             raise Wrong(f"gave a {type(info).__name__} as info; give a dict")
         self._mask = None
-        if MASK in info and isinstance(self.action_space, gym.spaces.Discrete):
-            if np.size(mask := info[MASK]) != self.action_space.n:
-                raise Wrong(f"gave an {MASK} of {np.size(mask)} for {self.action_space.n} actions; give a 0 or 1 for each")
-            self._mask = np.ravel(mask).astype(np.bool_)
+        if isinstance(self.action_space, gym.spaces.Discrete) and (mask := info.get(MASK)) is not None:
+            try:
+                self._mask = read_mask(mask, int(self.action_space.n))
+            except ValueError as fault:
+                raise Wrong(f"gave {fault}") from None
 
     def _report(self, before: Any, action: Any, observation: Any, info: Info, reward: float) -> Info:
         told = self._told(before, action, observation, info) if self.world.told else {}
@@ -220,6 +221,8 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         saved: Saved = {"steps": self.steps, "stream": dict(self._stream.bit_generator.state), "before": self._before}
         if self._mask is not None:
             saved[MASK] = self._mask
+        if self._numbers:
+            saved["numbers"] = self._numbers
         if self._replays:
             episode = {**self._episode, "actions": list(self._episode["actions"])} if self._episode else {}
             return {**saved, "episode": episode}
@@ -231,7 +234,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
 
     def restore(self, saved: Saved) -> None:
         """Continue from a saved state; a TaskError where the same actions lead somewhere else."""
-        self._replays, self._numbers = "episode" in saved, {}
+        self._replays, self._numbers = "episode" in saved, dict(saved.get("numbers", {}))
         if "stream" in saved:
             bits = np.random.PCG64()
             bits.state = saved["stream"]

@@ -18,7 +18,7 @@ from errands.worlds.grid import MOVES, positive
 from errands.worlds.gymnasium.guard import T, Wrong, close, feature_set, guarded, number
 from errands.worlds.gymnasium.making import Source, maker, name_of, read_env
 from errands.worlds.gymnasium.published import NO_INFO, BadTable, InfoNeeded, finite_from_p, masked, wrapper_around
-from errands.worlds.gymnasium.rules import Rule, entries_of, numbers_of, read_rule
+from errands.worlds.gymnasium.rules import Entry, Rule, entries_of, numbers_of, read_rule
 from errands.worlds.gymnasium.shell import FeatureWrapper, NumberedEnv, StateNumbers
 from errands.worlds.imports import function_of, nameless, reference_to
 from errands.worlds.spaces import MASK
@@ -137,9 +137,9 @@ class GymnasiumWorld(Described, Observed, Numbered):
         return self
 
     @property
-    def gauges(self) -> tuple[str, ...]:
-        """The numbers that were asked for."""
-        return tuple(self.told)
+    def gauges(self) -> Mapping[str, Number]:
+        """Where the numbers that were asked for come from."""
+        return self.told
 
     @property
     def discrete(self) -> bool:
@@ -285,6 +285,8 @@ class GymnasiumWorld(Described, Observed, Numbered):
             if (finite.states, finite.actions) != (seen.n, done.n):
                 raise BadTable(f"P has {finite.states} states and {finite.actions} actions, but the spaces are {seen} and {done}")
             if callable(mask):
+                if not _takes_a_state(mask):
+                    return None  # a mask of the state that it is in, which no table knows
                 finite = masked(finite, mask)
         except InfoNeeded:
             return None
@@ -315,7 +317,7 @@ def _number_rule(name: str, rule: Any, space: gym.Space[Any]) -> Number:
     if isinstance(rule, Mapping) and set(rule) == {"index"} and type(rule["index"]) is int:
         if not 0 <= (index := rule["index"]) < entries_of(space):
             raise SpecError(f"the number '{name}' is entry {index}; observations have entries 0 to {entries_of(space) - 1}")
-        return lambda before, action, observation: numbers_of(space, observation)[index].item()
+        return Entry(index, space)
     if isinstance(rule, str):
         return function_of(rule) if ":" in rule else rule
     if not callable(rule):
@@ -373,6 +375,15 @@ def _check_arguments(function: Callable[..., Any]) -> None:
             f"the features function takes {signature}; it is called with (observation, action, next_observation, info), "
             "or with the environment where its one argument is called env"
         ) from None
+
+
+def _takes_a_state(mask: Callable[..., Any]) -> bool:
+    """Whether an environment's `action_mask` can be asked for a state, as Taxi's."""
+    try:
+        inspect.signature(mask).bind(0)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _asks_env(function: Callable[..., Any]) -> bool:
