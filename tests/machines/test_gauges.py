@@ -211,7 +211,7 @@ def test_gauges_that_cannot_be_are_refused(gauge: dict[str, object], said: str) 
 
 @pytest.mark.parametrize("bound", ["3", 2.0, None, True])
 def test_a_bound_that_is_no_whole_number_is_refused(bound: Any) -> None:
-    with pytest.raises(SpecError, match="budget.. counts .* it is a whole number from -19,999 to 19,999"):
+    with pytest.raises(SpecError, match=r"budget.. counts .* it is a whole number from -19,999 to 19,999"):
         budget("fuel", "a", start=3, bound=bound)
 
 

@@ -224,7 +224,7 @@ def test_agents_and_policy_files_read_numbers_as_the_task_says(numbers: dict[str
             return 0, {"numbers": {"fuel": 9, "other": 4}}
 
         def step(self, action: int) -> Any:
-            *rest, info = super().step(action)
+            *rest, _ = super().step(action)
             return *rest, {"numbers": {"fuel": self.fuel, "other": self.fuel - 5, "list": [1]}}
 
     task = Task.from_env(Two, {"end": [5]}, "budget(fuel, end, start=4)", limit=20, numbers=numbers)
@@ -261,7 +261,7 @@ def test_an_entry_of_the_observation_is_a_number_in_policy_files_too(tmp_path: P
 
     # Flattened, the fuel is ten entries; the last of them is 1 while it is 9, and 0 afterwards.
     task = Task.from_env(
-        Row, {"end": {"index": 5, "above": 0.5}}, "budget(full, end, start=1)", numbers={"full": {"index": 19}}, state=tuple, limit=20
+        Row, {"end": {"index": 5, "above": 0.5}}, "budget(full, end, start=1)", numbers={"full": {"index": 19}}, state=tuple, limit=9
     )
     run = errands.train(task, "crm", steps=200)
     agent = errands.read_policy(run.export(tmp_path / "p"), state=tuple)

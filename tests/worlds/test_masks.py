@@ -169,7 +169,7 @@ def test_what_is_no_mask_is_told_by_learners_tables_agents_and_policy_files(tmp_
     run = errands.train(row(np.ones(3, np.int8)), "crm", steps=300)
     agents = run.agent(), errands.read_policy(run.export(tmp_path / "p"))
     for mask in NO_MASKS:
-        with pytest.raises(TaskError, match=r"at the start of an episode gave action_mask = .*; give a 0 or 1 for each of 3 actions"):
+        with pytest.raises(TaskError, match=r"at the start of an episode gave action_mask = .*; give a 0 or 1 for each of 3"):
             errands.train(row(mask), "crm", steps=10)
         with pytest.raises(SpecError, match=r"cannot be right: state 0 has action_mask = .*; give a 0 or 1"):
             errands.optimum(row(lambda state, mask=mask: mask, published=True))

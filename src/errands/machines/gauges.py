@@ -73,7 +73,7 @@ def read_gauge(name: str, spec: Mapping[str, object]) -> Gauge:
 def gauge_faults(gauges: Sequence[Gauge], taken: Set[str], guards: Iterable[Guard]) -> Iterator[str]:
     """What is wrong with gauges, one sentence each."""
     if len(gauges) > MAX_GAUGES:
-        yield f"a machine has at most {MAX_GAUGES} gauges (of numeric features, within, budget and at_most), and this has {len(gauges)}"
+        yield f"a machine has at most {MAX_GAUGES} gauges (numeric features, within, budget, at_most), and this has {len(gauges)}"
         return
     named = set(taken)
     for gauge in gauges:

@@ -193,7 +193,7 @@ def registered_task(
 def read_features(
     features: Features | None, observation: Any, action: Any, following: Any, info: Info, gauges: Sequence[str] = ()
 ) -> set[str]:
-    """The features of a step, from the function or from the world, with what it says of gauges; an error where they are no names."""
+    """The features of a step, by the function or the world, with what it says of gauges; an error where they are no names."""
     if features is None:
         if "features" not in info:
             raise TaskError(
