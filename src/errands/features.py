@@ -322,7 +322,8 @@ def _whole(name: str, value: Any) -> int:
     try:
         whole = index(value)
     except TypeError:
-        whole = int(value) if isinstance(value, Real) and math.isfinite(value) and value == int(value) else MAX_NUMBER
+        whole = math.floor(value) if isinstance(value, Real) and math.isfinite(value) else MAX_NUMBER
+        whole = whole if whole == value else MAX_NUMBER
     if abs(whole) < MAX_NUMBER:
         return whole
     shown = shown_briefly(repr, value, 40)

@@ -261,7 +261,7 @@ def test_an_entry_of_the_observation_is_a_number_in_policy_files_too(tmp_path: P
 
     # Flattened, the fuel is ten entries; the last of them is 1 while it is 9, and 0 afterwards.
     task = Task.from_env(
-        Row, {"end": {"index": 5, "above": 0.5}}, "budget(full, end, start=1)", numbers={"full": {"index": 19}}, state=tuple, limit=9
+        Row, {"end": {"index": 5, "above": 0.5}}, "budget(full, end, start=1)", numbers={"full": {"index": 19}}, state=tuple
     )
     run = errands.train(task, "crm", steps=200)
     agent = errands.read_policy(run.export(tmp_path / "p"), state=tuple)

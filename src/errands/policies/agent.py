@@ -174,11 +174,13 @@ class Follower:
         """What a step says of the machine's gauges where no feature says it already: by what they count, or by its numbers."""
         said = {word[0] for word in map(reading, true) if word is not None}
         rules = {name: self._gauges[name] for name in self.machine.read if name not in said}
-        numbers, found = info.get("numbers"), {}
+        told = info.get("numbers")
+        numbers: Mapping[str, Any] = told if isinstance(told, Mapping) else {}
+        found = {}
         for name, rule in rules.items():
             if callable(rule):
                 found[name] = rule(self._observation, self._action, observation)
-            elif rule != MOVES and not (isinstance(numbers, Mapping) and rule in numbers):
+            elif rule != MOVES and rule not in numbers:
                 raise TaskError(f'info["numbers"] has no \'{rule}\', which the gauge \'{name}\' reads; give it with every step')
             elif rule != MOVES:
                 found[name] = numbers[rule]
