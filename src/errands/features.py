@@ -322,7 +322,7 @@ def _whole(name: str, value: Any) -> int:
     try:
         whole = index(value)
     except TypeError:
-        whole = math.floor(value) if isinstance(value, Real) and math.isfinite(value) else MAX_NUMBER
+        whole = int(float(value)) if isinstance(value, Real) and math.isfinite(value) else MAX_NUMBER
         whole = whole if whole == value else MAX_NUMBER
     if abs(whole) < MAX_NUMBER:
         return whole
