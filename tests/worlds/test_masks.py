@@ -57,7 +57,10 @@ def task(discrete: bool, **given: Any) -> Task:
     return Task.from_env(Strict, ends, "any_order(left, right)", limit=40, kwargs={"discrete": discrete}, name="strict", **given)
 
 
-@pytest.mark.parametrize("learner", [name for name, method in LEARNERS.items() if method.tabular and not method.tabular.team])
+OF_TABLES = [name for name, method in LEARNERS.items() if method.tabular and not (method.tabular.teams or method.tabular.networks)]
+
+
+@pytest.mark.parametrize("learner", OF_TABLES)
 @pytest.mark.parametrize("known", [True, False])
 def test_every_tabular_learner_obeys_the_mask_in_a_table_and_step_by_step(learner: str, known: bool) -> None:
     given = {"state": int} if known else {}
