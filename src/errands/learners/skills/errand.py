@@ -95,9 +95,14 @@ class Errand:
         return ranks
 
     def all_of(self, state: State) -> tuple[tuple[int, ...], State] | None:
-        """The features that are open where all are wanted, in whatever order, and the state then; None where that is not so."""
+        """The features that are open where all are wanted, in whatever order, and the state then (of up to eight)."""
         # Told by going forwards and backwards through them: in between exactly the others must be open.
-        open_, ends = tuple(self.forward(state)), set()
+        open_, ends = tuple(self.forward(state)), set[State]()
+        if len(open_) > EXACT and self.stepper.symmetric and len(self.stepper.variable_bits) == 1:
+            # Those of one variable are alike; that each takes its own bit and nothing else is enough.
+            u, mask = state
+            taken = {mask ^ after[1] if after[0] == u else 0 for after in self.forward(state).values()}
+            return (open_, state) if sum(taken) == mask and len(taken) == len(open_) else None
         for order in (open_, open_[::-1]):
             at, left = state, set(open_)
             for k in order:
@@ -126,6 +131,8 @@ class Errand:
 
     def wanted(self, state: State) -> list[int]:
         """The features that may become true on ways to success, as far as they are looked at."""
+        if (whole := self.all_of(state)) is not None and len(whole[0]) > EXACT:
+            return sorted(whole[0])
         seen, waiting, found = {state}, [state], set[int]()
         while waiting and len(found) < len(self.numbers) and len(seen) < MAX_RANKED:
             for k, after in self.ways(waiting.pop()).items():

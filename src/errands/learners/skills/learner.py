@@ -69,12 +69,22 @@ class SkillsPolicy:
     ) -> list[tuple[int, Hashable]]:
         """What `act` answers in each of these situations, by one pass through the network."""
         rows = np.stack([np.asarray(self.family.row(seen), np.float32) for seen in world_states])
+        return self.act_rows(rows, machine_states, memories, [self] * len(rows))
+
+    def act_rows(
+        self,
+        rows: NDArray[np.float32],
+        states: Sequence[State],
+        memories: Sequence[Hashable],
+        policies: Sequence[SkillsPolicy],
+    ) -> list[tuple[int, Hashable]]:
+        """The same for rows of several policies of one seed, each on a map of its own."""
         aims = [
-            memory[1] if isinstance(memory, tuple) and memory[0] == state else self.aim(row, state)
-            for row, state, memory in zip(rows, machine_states, memories, strict=True)
+            memory[1] if isinstance(memory, tuple) and memory[0] == state else policy.aim(row, state)
+            for row, state, memory, policy in zip(rows, states, memories, policies, strict=True)
         ]
         values = self._values(rows, [[aim] for aim in aims])[:, 0]
-        return [(int(best), (state, aim)) for best, state, aim in zip(values.argmax(axis=-1), machine_states, aims, strict=True)]
+        return [(int(best), (state, aim)) for best, state, aim in zip(values.argmax(axis=-1), states, aims, strict=True)]
 
     def aim(self, row: NDArray[np.float32], state: State) -> Aim:
         """What to go for in a state of the machine: all that it asks for, or the next three of a planned order."""
@@ -98,13 +108,15 @@ class SkillsPolicy:
             first = steps[:count]
             return first, np.maximum(steps[count:].reshape(count, count) - first[:, None], 1.0)
         first = self.steps(row[None], [alone])[0]
-        # What stands still has the same legs wherever one is.
-        key = np.round(beside(row, 0), 3).tobytes() + repr((names, avoid)).encode()
+        # What stands still has the same legs wherever one is: those of all features are asked for once.
+        key, every = np.round(beside(row, 0), 3).tobytes() + repr(avoid).encode(), self.errand.numbers
         if key not in self._legs:
-            self._legs[key] = self.steps(np.stack([beside(row, k) for k in names]), [alone] * count)
+            each = [Aim((k,), avoid=_without(avoid, k)) for k in every]
+            self._legs[key] = self.steps(np.stack([beside(row, k) for k in every]), [each] * len(every))
             while len(self._legs) > 64:
                 self._legs.popitem(last=False)
-        return first, self._legs[key]
+        index = [every.index(k) for k in names]
+        return first, self._legs[key][np.ix_(index, index)]
 
     def steps(self, rows: NDArray[np.float32], aims: Sequence[Sequence[Aim]]) -> NDArray[np.float64]:
         """The learnt steps to the end of some errands, [rows, errands]."""

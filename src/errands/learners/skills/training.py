@@ -155,8 +155,10 @@ class Practice:
         taken = jnp.take_along_axis(values, action[:, None, None], axis=-1)[..., 0]
         return jnp.mean(jnp.square(taken - goal))
 
-    def iterate(self, number: Array, key: Array, trained: TrainedWeights, lanes: OnMaps) -> tuple[TrainedWeights, OnMaps]:
-        """A rollout of every copy, and one pass over it."""
+    def iterate(
+        self, number: Array, key: Array, trained: TrainedWeights, lanes: OnMaps, alpha: Array | None = None
+    ) -> tuple[TrainedWeights, OnMaps]:
+        """A rollout of every copy, and one pass over it; `alpha` stands in for the step size of the settings."""
         c = self.config
         # Chance depends on the seed and the number of the pass alone: stopping, or resuming, changes nothing.
         first, second, third = jax.random.split(jax.random.fold_in(key, number), 3)
@@ -169,7 +171,8 @@ class Practice:
         # No world of a family ends by itself.
         goal = lambda_returns(seen.done.astype(jnp.float32), c.gamma * ~seen.over, best, kept, c.trace)
         rows = jax.tree.map(lambda part: part.reshape(-1, *part.shape[2:]), (seen.row, seen.errands, seen.action, goal))
-        alpha = Schedule.of(c.alpha, "alpha").at((number * c.step_multiple).astype(jnp.float32), jnp.clip)
+        if alpha is None:
+            alpha = Schedule.of(c.alpha, "alpha").at((number * c.step_multiple).astype(jnp.float32), jnp.clip)
         return one_pass(self.loss, trained, rows, third, c.minibatches, alpha, c.average)[0], lanes
 
 
