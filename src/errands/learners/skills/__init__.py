@@ -7,6 +7,6 @@ _FORM = Form("errands.learners.skills.learner:SkillsLearner", f"{_SETTINGS}:Skil
 METHODS = (
     Method(
         "skills", "one network for every map and every errand of a family of worlds", "", _FORM, _FORM,
-        default_steps=4_000_000, looks=(("", "indigo", "-", "P"),), order=9,
+        default_steps=4_194_304, looks=(("", "indigo", "-", "P"),), order=9,
     ),
 )  # fmt: skip

@@ -15,7 +15,7 @@ class SkillsConfig(EngineConfig):
 
     gamma: float = 0.97
     """Discount factor."""
-    eval_every: int = 512_000
+    eval_every: int = 524_288
     """Training steps between two evaluations; the last step is always evaluated."""
     envs: int = 128
     """Copies of the world that step at once, each on a map of its own."""
@@ -27,7 +27,7 @@ class SkillsConfig(EngineConfig):
     """Parts of a pass, with one update each."""
     trace: float = 0.65
     """Lambda, the share of what was done next in the target of a step; the rest is the value of what is best there."""
-    alpha: float | str = "0.001..0.00002@0,4000000"
+    alpha: float | str = "0.001..0.00002@0,4194304"
     """Step size of Adam: a number, or from..to@first,last in steps."""
     embed: int = 32
     """Numbers in which the network keeps what it knows of a thing."""
