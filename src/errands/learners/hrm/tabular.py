@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -46,19 +47,17 @@ class HRM(CounterfactualLearner):
         """Refuse a machine whose tables would not fit: each state has at least one option."""
         room("the tables of HRM", self.world.states, self.world.actions + 2, states)
 
-    def relabel(self) -> None:
-        """Lower the machine and list its options: one per transition between two states, none into a failure."""
-        super().relabel()
-        # Options come from the machine, not from labels: new labels must not renumber them, or the tables would be
-        # wrong.
-        if not hasattr(self, "options"):
-            # The options of machine state i are first[i] to first[i + 1], in one row for all states.
-            first, target = [0], []
-            stepper = self.enumerated.stepper
-            for i, outgoing in enumerate(self._outgoing()):
-                target += [j for j in outgoing if j != i and stepper.status[self.enumerated.states[j][0]] != FAILURE]
-                first.append(len(target))
-            self.options = self._in_runs(np.array(first, np.int32), np.array(target, np.int32))
+    @cached_property
+    def options(self) -> kernel.Options:
+        """One per transition between two states, none into a failure."""
+        # They come from the machine, not from labels: new labels must not renumber them, or the tables would be wrong.
+        # The options of machine state i are first[i] to first[i + 1], in one row for all states.
+        first, target = [0], []
+        stepper = self.enumerated.stepper
+        for i, outgoing in enumerate(self._outgoing()):
+            target += [j for j in outgoing if j != i and stepper.status[self.enumerated.states[j][0]] != FAILURE]
+            first.append(len(target))
+        return self._in_runs(np.array(first, np.int32), np.array(target, np.int32))
 
     def _in_runs(self, first: Ints, target: Ints) -> kernel.Options:
         """The options, with the unbroken runs of those that learn together listed for each group of machine states."""
