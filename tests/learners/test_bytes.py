@@ -166,6 +166,7 @@ CUTS = [
     *(("bare-lake", learner, {}, 1_060) for learner in TABULAR if learner != "dirl"),
     *(("office-2", "scout", {}, 1_060), ("crossing", "scout", {}, 1_060), ("crossing", "scout", {"host": True}, 1_060)),
     *(("water-2", learner, SMALL, 260) for learner in DEEP),
+    ("water-2", "pqn", {"envs": 8, "rollout": 5, "width": 8, "minibatches": 2, "eval_every": 200, "cut": 50}, 400),
     ("cart-pole", "crm", SMALL, 220),
     ("cart-pole", "qcorm", SMALL | {"envs": 2, "learn_every": 2, "eval_every": 100}, 220),
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -135,3 +136,22 @@ def test_machines_that_multiagent_rl_rm_ships_pay_what_they_pay_there(peer: Call
 def cleaned(event: Any) -> str:
     name = "_".join("".join(c if c.isalnum() else " " for c in str(event)).split())
     return f"e_{name}" if name[0].isdigit() else name
+
+
+def test_lists_in_lists_pipes_and_a_thousand_arrows_are_refused_before_they_fill_the_memory(tmp_path: Path) -> None:
+    bomb: Any = "x"
+    for _ in range(60):  # ten lines of YAML with anchors, 2^60 words as text
+        bomb = [bomb, bomb]
+    for key in ("from_state", "event", "to_state", "reward"):
+        arrow = {"from_state": "q0", "event": "a", "to_state": "q2", "reward": 1} | {key: bomb}
+        with pytest.raises(SpecError, match="states, events and rewards are text and numbers"):
+            errands.from_multiagent_rm(spec() | {"transitions": [arrow]})
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero", tmp_path):
+        with pytest.raises(SpecError, match="is no plain file; give the path of a JSON or YAML file"):
+            errands.from_multiagent_rm(path)
+    with pytest.raises(SpecError, match="at most 2,000 transitions are read, 200 out of a state"):
+        errands.from_multiagent_rm(spec(*(("q0", f"e{k}", "q2", 1.0) for k in range(1_000))))
+    with pytest.raises(SpecError, match="cannot be read") as fault:
+        errands.from_multiagent_rm("y" * 100_000)
+    assert len(str(fault.value)) < 300

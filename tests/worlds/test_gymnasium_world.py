@@ -288,3 +288,10 @@ def test_the_end_of_a_published_outcome_may_be_numpys_true(ends: Any) -> None:
     over = [(1.0, 1, 0.0, ends)]
     finite = finite_from_p([[STAY, over], [STAY, STAY]], [1.0, 0.0], lambda state: ())  # type: ignore[arg-type]
     assert finite.table.ends[:, :, 0].tolist() == [[False, True], [False, False]]
+
+
+@pytest.mark.parametrize("kwargs", [{"render_mode": "human"}, {"max_episode_steps": 3}, {"disable_env_checker": False}])
+def test_what_errands_chooses_itself_is_no_setting_of_an_environment(kwargs: dict[str, Any]) -> None:
+    """A window that opens and waits for every picture made `solve` of such a file hang."""
+    with pytest.raises(SpecError, match="kwargs say .*, which errands chooses itself; "):
+        Task.from_env("FrozenLake-v1", {"goal": [15]}, "goal", kwargs=kwargs)

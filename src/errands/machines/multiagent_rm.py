@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from errands.errors import SpecError
+from errands.errors import SpecError, shown_briefly, words_of
 from errands.features import is_name, literal
 from errands.machines.counting import first_fires
-from errands.machines.numeric import NumericRM, Transition
+from errands.machines.numeric import MAX_TRANSITIONS, NumericRM, Transition
 from errands.machines.rewards import parse_reward
 
 MAX_LENGTH = 1_000_000
+MAX_OUT = 200
+"""Transitions out of a state: which of them fires first is asked of every two."""
 Edge = tuple[Any, Any, Any, Any]
 """From, event, to, reward."""
 
@@ -35,10 +38,14 @@ def from_multiagent_rm(source: Any) -> NumericRM:
     (0.0, 1.0)
     """
     if isinstance(source, str | Path):
+        shown = shown_briefly(str, source, 80)
         try:
-            source = parse_multiagent_rm(Path(source).read_text(encoding="utf-8")[: MAX_LENGTH + 1])
+            if not Path(source).is_file():
+                raise SpecError(f"'{shown}' is no plain file; give the path of a JSON or YAML file")
+            with Path(source).open(encoding="utf-8") as file:
+                source = parse_multiagent_rm(file.read(MAX_LENGTH + 1))
         except (OSError, ValueError) as fault:
-            raise SpecError(f"'{source}' cannot be read: {fault}") from None
+            raise SpecError(f"'{shown}' cannot be read: {words_of(fault, 100)}") from None
     try:
         if isinstance(source, Mapping):
             edges = [(t["from_state"], t["event"], t["to_state"], t["reward"]) for t in source["transitions"]]
@@ -79,13 +86,16 @@ def _loaded(text: str) -> Any:
 
 
 def _machine(initial: Any, terminals: Iterable[Any], edges: list[Edge]) -> NumericRM:
+    most = Counter(_key(u) for u, _, _, _ in edges).most_common(1)
+    if len(edges) > MAX_TRANSITIONS or any(count > MAX_OUT for _, count in most):
+        raise SpecError(f"at most {MAX_TRANSITIONS:,} transitions are read, {MAX_OUT} out of a state; split the task")
     events = _names(event for _, event, _, _ in edges)
     states = _names([initial, *(state for u, _, v, _ in edges for state in (u, v))])
     ends = dict.fromkeys(states[_key(state)] for state in terminals if _key(state) in states)
     transitions = []
     for u, event, v, reward in edges:
         # Rewards may be written "r0.5".
-        paid = parse_reward(re.sub(r"^\s*[rR]", "", str(reward)))
+        paid = parse_reward(re.sub(r"^\s*[rR]", "", _key(reward)))
         if _key(u) == _key(v) and not paid.value:
             continue  # what happens anyhow where nothing fires
         if states[_key(u)] not in ends:
@@ -102,6 +112,10 @@ def _machine(initial: Any, terminals: Iterable[Any], edges: list[Edge]) -> Numer
 
 
 def _key(word: Any) -> str:
+    """A state, event or reward as text: a few lines of YAML can hold lists in lists that would fill the memory."""
+    parts = word if isinstance(word, list | tuple) else [word]
+    if not all(isinstance(part, str | int | float) for part in parts):
+        raise SpecError("states, events and rewards are text and numbers, or a list of them; the file has something else in their place")
     return str(tuple(word) if isinstance(word, list) else word)
 
 

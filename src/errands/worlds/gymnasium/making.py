@@ -15,6 +15,12 @@ from errands.worlds.imports import check_id, maker_of, module_of
 from errands.worlds.saving import choose_gl
 
 _DEFAULT_LIMIT = 1000
+OURS = {
+    "render_mode": "leave it out: what draws asks for pictures",
+    "max_episode_steps": "give limit instead",
+    "disable_env_checker": "leave it out",
+}
+"""Settings of an environment that are no task's to choose."""
 Source = str | Callable[..., gym.Env[Any, Any]] | gym.Env[Any, Any]
 """An id, `module:id`, `module:function`, a function that makes environments, or an environment to be copied."""
 
@@ -55,6 +61,9 @@ def _own_limit(env: gym.Env[Any, Any]) -> int:
 
 def maker(source: Source, kwargs: Mapping[str, Any]) -> Callable[[str | None], gym.Env[Any, Any]]:
     """A function from a render mode to a fresh environment."""
+    for key, instead in OURS.items():
+        if key in kwargs:
+            raise SpecError(f"kwargs say {key} = {shown_briefly(repr, kwargs[key])}, which errands chooses itself; {instead}")
     if isinstance(source, gym.Env):
         return lambda mode: _copied(source)
     if callable(source):
