@@ -293,5 +293,5 @@ def test_the_end_of_a_published_outcome_may_be_numpys_true(ends: Any) -> None:
 @pytest.mark.parametrize("kwargs", [{"render_mode": "human"}, {"max_episode_steps": 3}, {"disable_env_checker": False}])
 def test_what_errands_chooses_itself_is_no_setting_of_an_environment(kwargs: dict[str, Any]) -> None:
     """A window that opens and waits for every picture made `solve` of such a file hang."""
-    with pytest.raises(SpecError, match="kwargs say .*, which errands chooses itself; "):
+    with pytest.raises(SpecError, match=r"kwargs say .*, which errands chooses itself; "):
         Task.from_env("FrozenLake-v1", {"goal": [15]}, "goal", kwargs=kwargs)

@@ -115,7 +115,7 @@ def _key(word: Any) -> str:
     """A state, event or reward as text: a few lines of YAML can hold lists in lists that would fill the memory."""
     parts = word if isinstance(word, list | tuple) else [word]
     if not all(isinstance(part, str | int | float) for part in parts):
-        raise SpecError("states, events and rewards are text and numbers, or a list of them; the file has something else in their place")
+        raise SpecError("states, events and rewards are text and numbers, or a list of them; here something else stands")
     return str(tuple(word) if isinstance(word, list) else word)
 
 
