@@ -1,6 +1,6 @@
 """Drawings of the documentation that no verb makes: python docs/make_drawings.py writes them into docs/pictures.
 
-`forms.svg` has the four machines of figure-1 side by side, `flow.svg` the data's way, `zones.svg` the two worlds of zones.
+`forms.svg` has the four machines of figure-1 in one picture, `flow.svg` the data's way, `zones.svg` the two worlds of zones.
 The same code gives the same bytes, and a test compares them.
 """
 
@@ -52,7 +52,7 @@ def forms() -> str:
     machine = errands.load("figure-1").machine
     graphs = [graph_of(make(machine)) for make in map(KINDS.__getitem__, FORMS)]
     titles = [f"{words}, {len(graph.nodes)} states" for words, graph in zip(FORMS.values(), graphs, strict=True)]
-    return beside([as_svg(graph) for graph in graphs], titles, 2)
+    return beside([as_svg(graph) for graph in graphs], titles, 1)  # in two columns no page shows it at a size that can be read
 
 
 def zones() -> str:
@@ -75,27 +75,27 @@ BOXES = {
     "read": (5, 0, SAND, ("You look", "command, figures, page,", "comparisons")),
     "agent": (5, 1, SAND, ("It acts", "an agent, or one file", "that numpy alone reads")),
 }
-"""Column, row, colour and lines of each box."""
+"""Row from the top, place from the left, colour and lines of each box."""
 ARROWS = (
     ("you", "world"), ("you", "machine"), ("world", "task"), ("machine", "task"), ("task", "learner"), ("task", "oracle"),
     ("learner", "run"), ("oracle", "run"), ("run", "read"), ("run", "agent"),
 )  # fmt: skip
-WIDE, TALL, ACROSS, DOWN = 176.0, 74.0, 212.0, 104.0
+WIDE, TALL, ACROSS, DOWN = 230.0, 78.0, 250.0, 104.0
 
 
 def flow() -> str:
-    """From what a user writes to what looks and acts, left to right."""
+    """From what a user writes, at the top, to what looks and acts."""
     shapes: list[Shape] = []
-    corner = {name: (10 + column * ACROSS, 10 + row * DOWN) for name, (column, row, *_) in BOXES.items()}
+    corner = {name: (10 + place * ACROSS, 10 + row * DOWN) for name, (row, place, *_) in BOXES.items()}
     for a, b in ARROWS:
-        begin, end = (corner[a][0] + WIDE, corner[a][1] + TALL / 2), (corner[b][0], corner[b][1] + TALL / 2)
-        bend = (begin[0] + end[0]) / 2
-        shapes.append(Stroke((begin, (bend, begin[1]), (bend, end[1]), (end[0] - 2, end[1])), INK, 1.4))
-        shapes.append(Stroke(((end[0] - 8, end[1] - 5), (end[0] - 2, end[1]), (end[0] - 8, end[1] + 5)), INK, 1.4))
+        begin, end = (corner[a][0] + WIDE / 2, corner[a][1] + TALL), (corner[b][0] + WIDE / 2, corner[b][1])
+        bend = (begin[1] + end[1]) / 2
+        shapes.append(Stroke((begin, (begin[0], bend), (end[0], bend), (end[0], end[1] - 2)), INK, 1.4))
+        shapes.append(Stroke(((end[0] - 5, end[1] - 8), (end[0], end[1] - 2), (end[0] + 5, end[1] - 8)), INK, 1.4))
     for name, (_, _, colour, (title, *lines)) in BOXES.items():
         x, y = corner[name]
-        shapes += [Rectangle(x, y, WIDE, TALL, colour), Word(x + WIDE / 2, y + 18, title, 14, INK)]
-        shapes += [Word(x + WIDE / 2, y + 40 + 18 * i, line, 11, INK) for i, line in enumerate(lines)]
+        shapes += [Rectangle(x, y, WIDE, TALL, colour), Word(x + WIDE / 2, y + 17, title, 15, INK)]
+        shapes += [Word(x + WIDE / 2, y + 41 + 20 * i, line, 13, INK) for i, line in enumerate(lines)]
     right, low = max(x for x, _ in corner.values()) + WIDE + 10, max(y for _, y in corner.values()) + TALL + 10
     return svg(Drawing(right, low, tuple(shapes)))
 
