@@ -169,14 +169,21 @@ def test_factors_of_sums_are_what_the_sums_pay() -> None:
     assert np.allclose(pay[0, :, 0] + pay[0, :, 1:] @ values, expected)
 
 
-def test_a_function_is_refused_by_task_files_and_deep_learners() -> None:
+def test_a_function_is_refused_by_task_files_and_a_column_of_its_own_for_networks() -> None:
     task = Task.from_toml(LAKE)
     last = task.machine.transitions[-1]
     machine = NumericRM("u0", ("won",), (), (), (Transition("u0", "won", last.guard, Reward.of(max_of, "reward")),))
     with pytest.raises(SpecError, match=r"cannot hold the function max_of\(reward\)"):
         write_task(Task("lake", task.world, machine))
-    with pytest.raises(TaskError, match="is a function; deep learners take numbers, signals and sums"):
-        linear_pay(machine.compounds, ("reward",), np.ones(1), np.ones(1, np.int32))
+    # A constant of 3, a signal times 2, the function: columns are the constant, the signal, the function's value.
+    pay = linear_pay(machine.compounds, ("reward",), np.array([3.0, 2.0, 1.0]), np.array([-1, 0, 1], np.int32))
+    assert pay.tolist() == [[3.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 1.0]]
+
+
+def test_a_function_that_fails_says_so_in_a_sentence() -> None:
+    reward = Reward.of(lambda signals: 1.0 / signals["reward"], "reward")
+    with pytest.raises(TaskError, match=r"cannot be reckoned \(ZeroDivisionError: float division by zero\); let it give a number"):
+        reward.paid({"reward": 0.0})
 
 
 def max_of(signals: dict[str, float]) -> float:

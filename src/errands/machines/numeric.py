@@ -234,6 +234,11 @@ class NumericRM(Displayed):
         return tuple(dict.fromkeys(t.reward for t in self.transitions if t.reward.compound))
 
     @cached_property
+    def functions(self) -> tuple[Reward, ...]:
+        """The compound rewards that are functions: for networks columns behind the signals, in this order."""
+        return tuple(reward for reward in self.compounds if reward.function is not None)
+
+    @cached_property
     def leaving(self) -> dict[str, tuple[Transition, ...]]:
         """The transitions out of each state, in declared order."""
         by_state: dict[str, list[Transition]] = {s: [] for s in self.states}

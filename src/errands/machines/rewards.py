@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from errands.errors import SpecError, TaskError
+from errands.errors import SpecError, TaskError, words_of
 from errands.features import is_name
 from errands.tables import Floats, Ints
 
@@ -81,7 +81,10 @@ class Reward:
                 raise TaskError(f"the reward is the signal '{name}', which this step does not report; pass signals=")
         known = signals or {}
         if self.function is not None:
-            return float(self.function({name: known[name] for name in self.signals}))
+            try:
+                return float(self.function({name: known[name] for name in self.signals}))
+            except Exception as fault:
+                raise TaskError(f"the reward {self} cannot be reckoned ({words_of(fault)}); let it give a number") from fault
         first = self.value if self.signal is None else self.value * known[self.signal]
         return first + sum(factor * known[name] for factor, name in self.terms) if self.terms else first
 
@@ -110,18 +113,20 @@ def compound_rows(rewards: Sequence[Reward], signals: Sequence[str], table: Floa
 
 
 def linear_pay(rewards: Sequence[Reward], signals: Sequence[str], factor: Floats, index: Ints) -> Floats:
-    """[..., 1 + signals] the constant and the factor of each signal that entries pay; index as `lowered` gives it.
+    """[..., 1 + signals + functions] the constant and the factors that entries pay; index as `lowered` gives it.
 
-    Indices past the signals are those of the compound rewards; a function has no factors.
+    Indices past the signals are those of the compound rewards. A function's value is a column of its own behind the signals.
     """
-    pay = np.zeros((*factor.shape, 1 + len(signals)))
+    functions = [reward for reward in rewards if reward.function is not None]
+    pay = np.zeros((*factor.shape, 1 + len(signals) + len(functions)))
     for k in range(-1, len(signals)):
         # Index -1 is a plain number: its factor goes to column 0.
         pay[..., k + 1] = np.where(index == k, factor, 0.0)
     for k, reward in enumerate(rewards, len(signals)):
         here = index == k
-        if reward.function is not None and here.any():
-            raise TaskError(f"the reward {reward} is a function; deep learners take numbers, signals and sums of them")
+        if reward.function is not None:
+            pay[..., 1 + len(signals) + functions.index(reward)] += np.where(here, factor, 0.0)
+            continue
         pay[..., 0] += np.where(here, factor * reward.value, 0.0)
         for weight, name in reward.terms:
             pay[..., 1 + list(signals).index(name)] += np.where(here, factor * weight, 0.0)

@@ -1,18 +1,26 @@
 import dataclasses
+import math
 from types import SimpleNamespace
 
+import gymnasium as gym
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from errands.errors import TaskError
+from errands.features import parse_guard
 from errands.learners.engines.deep import host
+from errands.learners.engines.deep.device import device_world, valued
 from errands.learners.engines.deep.host_envs import host_envs_of
 from errands.learners.engines.deep.machine import machine_arrays
 from errands.learners.engines.deep.team import team_of
 from errands.learners.presets import deep_preset
+from errands.machines import NumericRM, Transition
+from errands.machines.rewards import Reward
 from errands.tasks import load
 from errands.tasks.task import Task
+from errands.worlds import GymnasiumWorld
 
 SMALL = {"width": 48, "depth": 2, "capacity": 4_000, "eval_every": 3_000, "alpha": 1e-3, "warmup": 300}
 
@@ -90,3 +98,60 @@ def test_where_there_is_chance_an_evaluation_is_the_mean_of_several_episodes_wit
     totals = {tuple(e.total_reward for e in team.evaluate(number)) for number in range(20)}
     assert len(totals) == 20, "each episode has a start of its own"
     assert team_of(fixed, "crm", config, (0, 1)).measure()[0].episodes == 1
+
+
+class Trolley(gym.Env):
+    """Two cells further with every action."""
+
+    observation_space, action_space = gym.spaces.Box(0.0, 99.0, (1,), np.float32), gym.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        self.at = 0.0
+        return np.array([self.at], np.float32), {}
+
+    def step(self, action):
+        self.at += 2.0
+        return np.array([self.at], np.float32), 0.0, False, False, {}
+
+
+def trolley():
+    machine = NumericRM("u0", ("u1",), (), (), (
+        Transition("u0", "u0", parse_guard("~end"), Reward.of(lambda signals: signals["speed"] ** 2 / 8, "speed")),
+        Transition("u0", "u1", parse_guard("end"), Reward.of(lambda signals: 3 * max(signals["speed"], 0.5), "speed")),
+    ))  # fmt: skip
+    signals = {"speed": lambda before, action, after: 0.0 if before is None else float(after[0] - before[0])}
+    return Task.from_env(Trolley, {"end": {"index": 0, "above": 5}}, machine, signals=signals, limit=20)
+
+
+def test_functions_of_signals_are_paid_to_networks():
+    """Three steps of two cells: 4/8, 4/8 and 3 times 2."""
+    task = trolley()
+    config = dataclasses.replace(deep_preset("crm", "tuned", task), **{**SMALL, "width": 8, "eval_every": 100}, reward_scale=1.0)
+    team = team_of(task, "crm", config, (0,))
+    (evaluations,) = team.train(100)
+    assert [(e.episode_length, e.total_reward, e.success) for e in evaluations] == [(3, 7.0, True)]
+
+
+def test_functions_of_signals_are_columns_of_tables_on_the_device():
+    """FrozenLake without ice: two moves down and one to the right pay nothing, the way to the goal one."""
+    lake = {"id": "FrozenLake-v1", "kwargs": {"is_slippery": False}, "features": {"goal": [15]}}
+    twice = Transition("u0", "u1", parse_guard("goal"), Reward.of(lambda signals: 2 * signals["reward"] + 0.25, "reward"))
+    task = Task("lake", GymnasiumWorld(**lake), NumericRM("u0", ("u1",), (), (), (twice,)))
+    world, rewards = device_world(machine_arrays(task)), []
+    state = world.start(jnp.float32(0.5))
+    for action in (1, 1, 2, 2, 1, 2):
+        state, _, _, signals = world.step(state, jnp.array([action]), jnp.float32(0.5))
+        rewards.append(signals.tolist())
+    assert rewards == [[0.0, 0.25]] * 5 + [[1.0, 2.25]]
+
+
+def test_a_function_is_traced_where_jax_can_and_else_called_on_the_host():
+    speeds = jnp.array([2.0, -1.0])
+    for function, wanted in (
+        (lambda signals: jnp.sqrt(signals["speed"] ** 2), [2.0, 1.0]),
+        (lambda signals: 3 * max(signals["speed"], 0.5), [6.0, 1.5]),  # a traced number has no order
+        (lambda signals: math.floor(signals["speed"] / 4), [0.0, -1.0]),
+        (lambda signals: 7, [7.0, 7.0]),
+    ):
+        reward = Reward.of(function, "speed")
+        assert jax.jit(jax.vmap(lambda speed, reward=reward: valued(reward, {"speed": speed})))(speeds).tolist() == wanted

@@ -142,7 +142,7 @@ class DeepDiRL(CompositionalLearner):
         weights = np.array([self.learnt[e] for e in way], np.float32)
         index = {self.graph.vertices[self.graph.edges[e].source]: i for i, e in enumerate(way)}
         env = self.task.world.env()
-        senses = senses_of(env, len(self.task.world.signals))
+        senses = senses_of(env, len(self.task.world.signals) + len(self.task.machine.functions))
         env.close()
         return WayPolicy(edge_agent(self.task, roomy(self.config, 1), senses.spaces), weights, index, senses.see)
 

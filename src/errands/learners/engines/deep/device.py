@@ -4,18 +4,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from errands.learners.engines.deep.agent import ActingAgent, AgentState, DeepAgent, Position, WorldStep
 from errands.learners.engines.deep.config import DeepConfig
 from errands.learners.engines.deep.machine import MachineArrays
+from errands.machines.rewards import Reward
 from errands.worlds.batched import DeviceTables
 
 
@@ -42,7 +44,10 @@ def device_world(machine: MachineArrays) -> DeviceWorld | None:
     """The world of a machine's task on the device; None where it has to be stepped on the host."""
     task = machine.task
     if task.finite is not None:
-        tables = DeviceTables(task.finite, len(task.reported))
+        first, rewards = len(task.reported), task.machine.compounds
+        columns = [*range(first), *(first + rewards.index(reward) for reward in task.machine.functions)]
+        table = task.finite.table
+        tables = DeviceTables(replace(task.finite, table=table._replace(signal=table.signal[columns])), len(columns))
         sizes = task.finite.states, task.finite.actions
 
         def move(state: Array, action: Array, uniform: Array) -> tuple[Array, Array, Array, Array]:
@@ -56,14 +61,34 @@ def device_world(machine: MachineArrays) -> DeviceWorld | None:
     looked = task.machine.features
     weights = jnp.array([1 << looked.index(name) if name in looked else 0 for name in world.features], jnp.int32)
 
+    functions = task.machine.functions
+
     def step(state: Any, action: Array, uniform: Array) -> tuple[Any, Array, Array, Array]:
         seen = world.step(state, action[0].astype(jnp.int32), _key(uniform))
-        return seen.state, jnp.sum(weights * seen.features), seen.done, seen.signals
+        named = dict(zip(task.reported, seen.signals, strict=True)) if functions else {}
+        signals = jnp.concatenate([seen.signals, *(jnp.reshape(valued(reward, named), 1) for reward in functions)])
+        return seen.state, jnp.sum(weights * seen.features), seen.done, signals
 
     def start(uniform: Array) -> Any:
         return world.reset(_key(uniform))
 
-    return DeviceWorld(world.inputs, world.actions, False, world.signals, task.world.limit, start, step, world.observe)
+    paid = world.signals + len(functions)
+    return DeviceWorld(world.inputs, world.actions, False, paid, task.world.limit, start, step, world.observe)
+
+
+def valued(reward: Reward, signals: Mapping[str, Array]) -> Array:
+    """What a function of signals gives: traced where JAX can trace it, else called on the host."""
+    mine: dict[str, Any] = {name: signals[name] for name in reward.signals}
+    function = reward.function or reward.paid
+    try:
+        return jnp.asarray(function(mine), jnp.float32)
+    except TypeError:  # JAX says by one that a traced value has no number yet, and so do functions of numbers alone
+
+        def called(known: Mapping[str, Any]) -> Any:
+            return np.float32(reward.paid({name: float(value) for name, value in known.items()}))
+
+        value: Array = jax.pure_callback(called, jnp.zeros((), jnp.float32), mine, vmap_method="sequential")
+        return value
 
 
 def _key(uniform: Array) -> Array:

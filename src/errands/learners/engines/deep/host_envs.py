@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from os import cpu_count
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from errands.errors import StoreError, TaskError
 from errands.learners.diary import Diary
 from errands.learners.engines.deep.machine import MachineArrays
+from errands.machines.rewards import Reward
 from errands.tables import RUNNING, SUCCESS
 from errands.worlds.cheetah import BACKWARD, CONTROL_COST, FORWARD
 from errands.worlds.saving import Restorable, from_json, to_json
@@ -75,17 +76,18 @@ class Reader:
     """The label of each set of features that the machine looks at."""
     features: frozenset[str]
     signals: tuple[str, ...]
+    functions: tuple[Reward, ...] = ()
 
     def senses(self, env: gym.Env[Any, Any]) -> Senses:
         """The senses for an environment."""
-        return senses_of(env, len(self.signals))
+        return senses_of(env, len(self.signals) + len(self.functions))
 
     def step(self, env: gym.Env[Any, Any], senses: Senses, action: NDArray[np.float32]) -> tuple[Any, ...]:
         """One step: row, label, whether the world ends, whether it was cut off, signals."""
         observation, _, ends, truncated, info = env.step(senses.do(action))
         row = senses.see(observation)
         label = self.label(info.get("features", frozenset()))
-        signals = np.array([info["signals"][name] for name in self.signals], np.float32)
+        signals = with_functions([info["signals"][name] for name in self.signals], self.signals, self.functions)
         if not np.isfinite(signals).all():
             raise TaskError("a signal that the machine pays is not a finite number; fix the environment")
         return row, np.int32(label), np.bool_(ends), np.bool_(truncated), signals
@@ -101,6 +103,12 @@ class Reader:
             raise TaskError(f"the world reports {{{shown}}} at once, which its own tables do not list") from None
 
 
+def with_functions(values: Sequence[float], names: Sequence[str], functions: Sequence[Reward]) -> NDArray[np.float32]:
+    """[signals + functions] the signals of a step, then what functions of them give."""
+    named = dict(zip(names, values, strict=True)) if functions else {}
+    return np.array([*values, *(reward.paid(named) for reward in functions)], np.float32)
+
+
 APART = 15_485_863
 """What lies between the seeds of two environments of one seed; a prime far from those of neighbouring seeds."""
 
@@ -110,9 +118,9 @@ class HostEnvs:
 
     def __init__(self, machine: MachineArrays, seeds: tuple[int, ...], each: int = 1) -> None:
         self.machine = machine
-        world = machine.task.world
+        world, rm = machine.task.world, machine.task.machine
         self.limit = world.limit
-        self.reader = Reader(machine.numbers, frozenset(machine.task.machine.features), world.signals)
+        self.reader = Reader(machine.numbers, frozenset(rm.features), world.signals, rm.functions)
         self.each = each
         self.seeds = tuple(seed + APART * number for seed in seeds for number in range(each))
         self.envs = self._made()
@@ -341,7 +349,8 @@ class HalfCheetahEnvs(HostEnvs):
         # A label is the bit pattern of the features, in the order in which the machine names them.
         holds = self.signs * (rows[:, :1] - self.bounds) > 0
         label = (holds << np.arange(len(self.bounds))).sum(axis=1).astype(np.int32)
-        signals = CONTROL_COST * np.square(pushes).sum(axis=1, keepdims=True)
+        costs = CONTROL_COST * np.square(pushes).sum(axis=1, keepdims=True)
+        signals = np.stack([with_functions(cost, self.reader.signals, self.reader.functions) for cost in costs])
         late = self.steps >= self.limit
         observation, never = finite(rows), np.zeros(len(late), np.bool_)
         return HostStep(

@@ -75,7 +75,7 @@ class MachineArrays:
 
     @cached_property
     def pays(self) -> Floats:
-        """[U, L, 1 + signals] the constant that a step pays, and the factor of each signal."""
+        """[U, L, 1 + signals] the constant that a step pays, and the factor of each signal, functions of signals among them."""
         return self.pay(self.table.reward, self.table.signal)
 
     def pay(self, factor: Floats, signal: Ints) -> Floats:
