@@ -327,3 +327,35 @@ def test_long_plans_are_measured_in_part(tmp_path: Path, monkeypatch: pytest.Mon
     expected = forecast(sweep, 1)
     assert expected.seconds == 20.0
     assert [expected.costs[cell.folder].measured for cell, _ in expected.waiting] == [True] * 2 + [False] * 8
+
+
+def test_networks_are_priced_by_networks_and_each_kind_by_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step costs 1 with tables; with networks 10 for CRM and 20 for others, and nothing is measured after the clock ran out."""
+    blocks = [
+        make_block({"task": "delivery-2", "learner": "crm,qrm", "seeds": 1, "steps": 10}),
+        make_block({"task": "water-2,water-3", "learner": "crm,qrm,qcorm", "seeds": 2, "steps": 100, "set": ["width=8"]}),
+        make_block({"task": "cheetah-b", "learner": "qrm", "seeds": 1, "steps": 50, "set": ["width=8"]}),
+    ]
+    priced: list[str] = []
+
+    def price(request: Request) -> sweeping.Cost:
+        priced.append(f"{request.task.name} {request.learner}")
+        each = 1 if request.task.name == "delivery-2" else 10 if request.learner == "crm" else 20
+        return sweeping.Cost(float(each * request.steps), 100, True, 5.0 if each > 1 else 0.0)
+
+    ticks = iter([0.0, 0.0, 0.0, 0.0, *[99.0] * 100])
+    monkeypatch.setattr(sweeping, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    monkeypatch.setattr("errands.runs.sweep.cost", price)
+    sweep = begin(blocks, tmp_path / "sweep")
+    expected = forecast(sweep, 1)
+    assert priced == ["delivery-2 crm", "delivery-2 qrm", "water-2 crm", "cheetah-b qrm"]  # one of each domain in any case
+    assert [expected.costs[cell.folder].seconds for cell, _ in expected.waiting] == [10, 10, *[1000] * 6, 1000]
+    assert expected.seconds == 20 + 12 * 1005 + 1005
+
+
+def test_within_a_time_the_cheapest_cells_end(tmp_path: Path) -> None:
+    """By costs of our own: the second cell is the cheaper one, and time is up after what comes first."""
+    sweep = begin([make_block({"task": "delivery-2,figure-1", "learner": "crm", "seeds": 1, "steps": 10**9})], tmp_path / "s")
+    costs = {cell.folder: sweeping.Cost(float(cell.task == "delivery-2"), 0, True) for cell in sweep.document.cells}
+    train_sweep(sweep, 1, quiet=True, seconds=0.2, costs=costs)
+    assert [sweep.head(cell) is not None for cell in sweep.document.cells] == [False, True]

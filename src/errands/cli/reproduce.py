@@ -41,7 +41,7 @@ class Arguments:
     width: int | None = None
     """Other hidden layers on Water and HalfCheetah: so many units each."""
     seconds: Seconds | None = None
-    """Stop after so many seconds, shared equally by what is left; the same command continues."""
+    """Stop after so many seconds, cheapest runs first, so that as many end as can; the same command continues."""
     output: Path | None = None
     """The folder of runs and report; default: reproduction-PROFILE. What it holds is not measured again."""
     jobs: int | None = None
@@ -80,7 +80,8 @@ def run(arguments: Arguments) -> Answer:
     if arguments.dry_run:
         return Answer(document, f"{cells} cells, {expected.summary()}")
     with resumable(typed("reproduce", arguments)):
-        train_sweep(wanted.sweep, expected.workers, arguments.quiet, arguments.engine, arguments.address, arguments.seconds)
+        where = (arguments.engine, arguments.address)
+        train_sweep(wanted.sweep, expected.workers, arguments.quiet, *where, arguments.seconds, expected.costs)
     # The command in the report has only what changes its numbers, not where or in how many sittings they were made.
     again = dataclasses.replace(
         arguments, output=None, jobs=None, quiet=False, seconds=None, engine="local", address=None

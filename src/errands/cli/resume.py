@@ -34,7 +34,7 @@ class Arguments:
     log: Literal["tensorboard", "wandb"] | None = None
     """Also log evaluations for TensorBoard or Weights & Biases, those of before included; of a run, not of a sweep."""
     seconds: Seconds | None = None
-    """Stop a sweep after so many seconds, each cell having had an equal part of them."""
+    """Stop a sweep after so many seconds, cheapest cells first, so that as many end as can."""
     quiet: bool = False
     """No progress on standard error."""
 

@@ -54,7 +54,7 @@ class Arguments:
     checkpoint_every: Seconds = 10.0
     """Seconds between two checkpoints of a seed."""
     seconds: Seconds | None = None
-    """Stop after so many seconds, each cell having had an equal part of them; 'errands resume' goes on."""
+    """Stop after so many seconds, cheapest cells first, so that as many end as can; 'errands resume' goes on."""
     dry_run: bool = False
     """Show the plan with its predicted time and memory, and stop."""
     quiet: bool = False
@@ -128,7 +128,7 @@ def finish(
     if not quiet and expected.runs:
         console(stderr=True).print(expected.table() if sys.stderr.isatty() else expected.summary())
     with resumable(f"errands resume {sweep.path.name}"):
-        train_sweep(sweep, expected.workers, quiet, engine, address, seconds)
+        train_sweep(sweep, expected.workers, quiet, engine, address, seconds, expected.costs)
     results = rows(sweep)
     write_table(sweep, results)
     return sweep_summary(sweep, results, expected.document())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from errands.learners import is_finite, method_of
 from errands.machines import size
@@ -11,6 +11,8 @@ from errands.runs.request import Request
 
 SAMPLE = 0.02
 """Seconds for which a learner is measured."""
+STEPS = 20
+"""Steps of networks between two looks at the clock."""
 MAX_STATES = 20_000
 """Enumerated machines above this size are not built for a measurement."""
 
@@ -20,8 +22,11 @@ class Cost:
     """The expected cost of one seed."""
 
     seconds: float
+    """All its steps."""
     bytes: int
     measured: bool
+    start: float = 0.0
+    """Seconds before the first step: networks are compiled."""
 
 
 def cost(request: Request) -> Cost:
@@ -31,7 +36,7 @@ def cost(request: Request) -> Cost:
         nanoseconds, tables = method_of(request.learner).per_state or (0.0, 1)
         rows = task.finite.table.next.shape[0] * (task.finite.table.next.shape[1] + 1)
         return Cost(request.steps * nanoseconds * states * 1e-9, 8 * tables * rows * states, False)
-    return _measured(request)
+    return _measured(request) if is_finite(task) else _stepped(request)
 
 
 def _enumerated(request: Request) -> int:
@@ -54,6 +59,22 @@ def _measured(request: Request) -> Cost:
     spent, done = time.perf_counter() - began, learner.step - first
     held = sum(x.nbytes for x in learner.save(copy=False).values())
     return Cost(spent / done * request.steps if done and not learner.finished else spent, held, True)
+
+
+def _stepped(request: Request) -> Cost:
+    """The cost of a seed that learns with networks: steps of learning, once their loop is compiled, times all its steps."""
+    few = {name: value for name, value in (("warmup", 1), ("eval_every", STEPS)) if hasattr(request.config, name)}
+    learner = replace(request, config=replace(request.config, **few)).new_learner(request.seeds[0])
+    # Twice: the first steps compile, and learning may only begin in the second.
+    began = time.perf_counter()
+    for _ in range(2):
+        learner.advance(STEPS)
+    start, began, first = time.perf_counter() - began, time.perf_counter(), learner.step
+    while time.perf_counter() - began < SAMPLE and not learner.finished:
+        learner.advance(STEPS)
+    spent, done = time.perf_counter() - began, learner.step - first
+    held = sum(x.nbytes for x in learner.save(copy=False).values())
+    return Cost(spent / max(1, done) * request.steps, held, True, start)
 
 
 def quick(request: Request, seeds: int) -> bool:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from errands.errors import ErrandsError, StoreError
+from errands.learners import is_finite
 from errands.learners.base import Learner, cores, memory
 from errands.learners.presets import config_of
 from errands.runs.cost import Cost, cost, quick
@@ -133,19 +136,21 @@ def train_sweep(
     engine: str = "local",
     address: str | None = None,
     seconds: float | None = None,
+    costs: Mapping[str, Cost] | None = None,
 ) -> None:
     """Train every seed that has not ended; faults are recorded, and only a disk that cannot be written stops all.
 
-    Within `seconds` every cell gets an equal part of the time that is left; what is not done then stays for a later sitting.
+    Within `seconds` the cells come in the order of their `costs`, cheapest first, so that as many end as can; the others stay
+    for a later sitting.
     """
     waiting = list(unfinished(sweep))
+    if seconds is not None and costs is not None:
+        waiting.sort(key=lambda pair: costs[pair[0].folder].seconds)
     total = sum(len(seeds) for _, seeds in waiting)
     begun = [head for cell, _ in waiting if (head := sweep.head(cell)) is not None]
     with progress(total, quiet) as reporter:
         _tell_versions(begun, reporter)
-        jobs = _jobs(sweep, waiting, reporter)
-        if seconds is not None:
-            jobs = _with_deadlines(jobs, total, min(workers, total), time.time() + seconds)
+        jobs = _jobs(sweep, waiting, reporter, None if seconds is None else time.time() + seconds)
         if engine == "ray":
             from errands.runs.engines import train_on_ray
 
@@ -164,9 +169,11 @@ def _tell_versions(runs: Sequence[RunDocument], reporter: Progress) -> None:
             reporter.note(f"going on with other versions than those that began it: {changes}")
 
 
-def _jobs(sweep: SweepFolder, waiting: Sequence[tuple[Cell, list[int]]], reporter: Progress) -> Iterator[Job]:
-    """The jobs of a sweep; the folder of a cell is created when its turn comes."""
+def _jobs(sweep: SweepFolder, waiting: Waiting, reporter: Progress, end: float | None) -> Iterator[Job]:
+    """The jobs of a sweep, none begun after the end of its time; the folder of a cell is created when its turn comes."""
     for cell, seeds in waiting:
+        if end is not None and time.time() >= end:
+            return
         try:
             jobs = jobs_of(opened(sweep, cell), seeds)
         # What cannot be recorded must stop the sweep; every other fault becomes the result of its seeds.
@@ -178,20 +185,7 @@ def _jobs(sweep: SweepFolder, waiting: Sequence[tuple[Cell, list[int]]], reporte
                 SeedFolder(sweep.cell(cell) / f"seed-{seed}", seed).end(result)
                 reporter.end(Job(sweep.cell(cell), (seed,), cell.task, cell.learner), [result])
             continue
-        yield from jobs
-
-
-def _with_deadlines(jobs: Iterator[Job], seeds: int, workers: int, end: float) -> Iterator[Job]:
-    """Jobs with the moment at which each must stop: an equal part, for every seed, of what is left of the time."""
-    for job in jobs:
-        left = end - time.time()
-        if left <= 0:
-            return
-        # left * workers / seeds is what each seed gets when all workers share the rest of the time evenly.
-        part = left * min(1.0, max(1, workers) * len(job.seeds) / max(seeds, 1))
-        yield replace(job, until=time.time() + part)
-        # Reckoned anew for every job: time that quick seeds did not use goes to those that follow.
-        seeds -= len(job.seeds)
+        yield from (replace(job, until=end) for job in jobs)
 
 
 def rows(sweep: SweepFolder) -> list[dict[str, Any]]:
@@ -218,8 +212,8 @@ def write_table(sweep: SweepFolder, results: Sequence[dict[str, Any]]) -> Path:
     return path
 
 
-CALIBRATION_SECONDS = 5.0
-"""Seconds after which no more cells are measured; the others are taken to cost as much as their like."""
+CALIBRATION_SECONDS, NETWORK_SECONDS = 5.0, 60.0
+"""Seconds after which no more cells are measured, with tables and with networks."""
 SHOWN = 40
 Waiting = Sequence[tuple[Cell, list[int]]]
 
@@ -242,7 +236,11 @@ class Forecast:
     @property
     def seconds(self) -> float:
         """The expected time."""
-        each = [(self.costs[cell.folder].seconds, len(seeds)) for cell, seeds in self.waiting]
+        return self.seconds_of(self.waiting)
+
+    def seconds_of(self, waiting: Waiting) -> float:
+        """The expected time of some of the cells."""
+        each = [(self.costs[cell.folder].seconds + self.costs[cell.folder].start, len(seeds)) for cell, seeds in waiting]
         work = sum(seconds * count for seconds, count in each)
         # The work shared by all processes, but never less than the longest seed, which only one of them can train.
         return max([work / max(1, min(self.workers, self.runs)), *(seconds for seconds, _ in each)])
@@ -289,28 +287,87 @@ def forecast(
 
 
 def _costs(sweep: SweepFolder, waiting: Waiting, calibration_seconds: float) -> dict[str, Cost]:
-    """Measured while there is time, else the mean of those with the same learner and machine."""
-    costs: dict[str, Cost] = {}
-    alike: dict[tuple[str, str | None], list[Cost]] = {}
+    """What a seed of each cell costs, by its own kind: tables are never priced by networks, nor networks by tables.
+
+    Seeds that have ended tell best. Else tables are measured while there is time, and of networks one of each domain, then,
+    while there is time, one of each size, learner and task. What is left costs a step what its nearest of kind costs.
+    """
+    prices = _Prices(sweep)
+    cells = [cell for cell, _ in waiting if cell.folder not in prices.ended]
+    tables = [cell for cell in cells if not prices.kinds(cell)[0].networks]
+    networks = [cell for cell in cells if prices.kinds(cell)[0].networks]
     began = time.perf_counter()
-    for cell, _ in waiting:
+    for cell in tables:
         if time.perf_counter() - began > calibration_seconds:
             break
+        prices.measure(cell)
+    began = time.perf_counter() if networks else began
+    for rank, cell in product((1, 2, 3, 4), networks):
+        # The first of each domain is measured in any case: nothing else tells what networks cost here.
+        if prices.kinds(cell)[rank] not in prices.known and (rank == 1 or time.perf_counter() - began < NETWORK_SECONDS):
+            prices.measure(cell)
+    return {cell.folder: prices.of(cell) for cell, _ in waiting}
+
+
+class _Prices:
+    """What cells of a sweep were found to cost, by each of their kinds."""
+
+    def __init__(self, sweep: SweepFolder) -> None:
+        self.sweep = sweep
+        self.known: dict[Kind, list[tuple[Cost, int]]] = defaultdict(list)
+        """Costs of seeds, and of how many steps."""
+        self.measured: dict[str, Cost] = {}
+        self.ended: set[str] = set()
+        """The cells of which a seed has ended."""
+        for cell, result in sweep.results():
+            if result.error is None and result.training_seconds is not None and result.steps:
+                self.ended.add(cell.folder)
+                self._note(cell, Cost(result.training_seconds, 0, True), result.steps)
+
+    def kinds(self, cell: Cell) -> tuple[Kind, ...]:
+        """The kinds of a cell, the widest first."""
+        task, method = task_of(self.sweep, cell), f"{cell.learner} {cell.machine or ''}"
+        if is_finite(task):
+            return Kind(False), Kind(False, method=method)
+        config = config_of(cell.learner, cell.preset, task, cell.settings)
+        size = " ".join(str(getattr(config, name, "")) for name in ("width", "depth", "batch"))
+        words = (cell.task.split("-")[0], size, method, cell.task)
+        return tuple(Kind(True, *words[:rank]) for rank in range(5))
+
+    def measure(self, cell: Cell) -> None:
+        """Measure a cell; a fault of its own is recorded when its turn comes."""
         try:
-            costs[cell.folder] = cost(request_of(sweep, cell))
+            request = request_of(self.sweep, cell)
+            self.measured[cell.folder] = found = cost(request)
+            self._note(cell, found, request.steps)
         except ErrandsError:
-            costs[cell.folder] = Cost(0.0, 0, False)  # its fault is recorded when its turn comes
-        alike.setdefault((cell.learner, cell.machine), []).append(costs[cell.folder])
-    for cell, _ in waiting:
-        if cell.folder not in costs:
-            everything = [each for some in alike.values() for each in some]
-            costs[cell.folder] = _mean(alike.get((cell.learner, cell.machine)) or everything)
-    return costs
+            self.measured[cell.folder] = Cost(0.0, 0, False)
+
+    def _note(self, cell: Cell, found: Cost, steps: int) -> None:
+        for kind in self.kinds(cell):
+            self.known[kind].append((found, steps))
+
+    def of(self, cell: Cell) -> Cost:
+        """What a seed of a cell costs."""
+        if cell.folder in self.measured:
+            return self.measured[cell.folder]
+        near = next((self.known[kind] for kind in reversed(self.kinds(cell)) if kind in self.known), None)
+        if near is None:
+            return Cost(0.0, 0, False)
+        # The mean of the times a step, but the largest memory: to expect too little of that would end in a killed process.
+        steps = cell.steps or request_of(self.sweep, cell).steps
+        seconds, start = (sum(each) / len(near) for each in zip(*((c.seconds / n * steps, c.start) for c, n in near), strict=True))
+        return Cost(seconds, max(c.bytes for c, _ in near), False, start)
 
 
-def _mean(some: Sequence[Cost]) -> Cost:
-    # The mean of the times, but the largest memory: to expect too little of that would end in a killed process.
-    return Cost(sum(c.seconds for c in some) / len(some), max(c.bytes for c in some), False)
+class Kind(NamedTuple):
+    """What cells have in common; empty words where a wider kind leaves it open."""
+
+    networks: bool
+    domain: str = ""
+    size: str = ""
+    method: str = ""
+    task: str = ""
 
 
 def _largest(waiting: Waiting, costs: Mapping[str, Cost], workers: int) -> int:
