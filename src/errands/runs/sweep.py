@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -150,7 +151,7 @@ def train_sweep(
     begun = [head for cell, _ in waiting if (head := sweep.head(cell)) is not None]
     with progress(total, quiet) as reporter:
         _tell_versions(begun, reporter)
-        jobs = _jobs(sweep, waiting, reporter, None if seconds is None else time.time() + seconds)
+        jobs = _jobs(sweep, waiting, reporter, math.inf if seconds is None else time.time() + seconds)
         if engine == "ray":
             from errands.runs.engines import train_on_ray
 
@@ -169,10 +170,10 @@ def _tell_versions(runs: Sequence[RunDocument], reporter: Progress) -> None:
             reporter.note(f"going on with other versions than those that began it: {changes}")
 
 
-def _jobs(sweep: SweepFolder, waiting: Waiting, reporter: Progress, end: float | None) -> Iterator[Job]:
+def _jobs(sweep: SweepFolder, waiting: Waiting, reporter: Progress, end: float) -> Iterator[Job]:
     """The jobs of a sweep, none begun after the end of its time; the folder of a cell is created when its turn comes."""
     for cell, seeds in waiting:
-        if end is not None and time.time() >= end:
+        if time.time() >= end:
             return
         try:
             jobs = jobs_of(opened(sweep, cell), seeds)
