@@ -20,8 +20,8 @@ from errands.paper.panels import (
 from errands.runs.plan import expand
 
 TABULAR_PANELS = [
-    "delivery-2", "delivery-8", "delivery-runtime", "office-3", "office-6", "office-3-one-coffee", "office-6-one-coffee",
-    "office-runtime",
+    "delivery-2", "delivery-8", "delivery-runtime", "office-map", "office-3", "office-6", "office-3-one-coffee",
+    "office-6-one-coffee", "office-runtime",
 ]  # fmt: skip
 
 
@@ -47,13 +47,21 @@ def test_the_runtime_panels_have_the_papers_sizes():
 def test_groups_stand_for_their_panels():
     panels, _ = chosen(["office", "cheetah"], quick=False)
     office = [name for name in TABULAR_PANELS if "office" in name]
-    assert names(panels) == [*office, "cheetah-bcd", "cheetah-bcde", "cheetah-runtime"]
-    assert GROUPS["water"] == ("water-2", "water-3", "water-4", "water-5", "water-maps", "water-runtime")
+    assert names(panels) == [*office, "cheetah-map", "cheetah-bcd", "cheetah-bcde", "cheetah-runtime"]
+    assert GROUPS["water"] == ("water-map", "water-2", "water-3", "water-4", "water-5", "water-maps", "water-runtime")
+
+
+def test_one_name_stands_for_the_fifteen_panels_of_the_paper():
+    for quick in (True, False):
+        panels, left = chosen(["paper"], quick)
+        assert (sorted({panel.letter for panel in panels}), left) == (list("abcdefghijklmno"), [])
+        # Office stands there under both readings of its text.
+        assert len(panels) == 17
 
 
 def test_quick_leaves_panels_out_of_a_group_and_says_so_unless_they_are_named():
     panels, left = chosen(["water"], quick=True)
-    assert names(panels) == ["water-3", "water-5", "water-runtime"]
+    assert names(panels) == ["water-map", "water-3", "water-5", "water-runtime"]
     assert [each.task for each in left] == ["water-2", "water-4", "water-maps"]
     assert "--profile full" in left[0].reason
     assert names(chosen(["water-2"], quick=True)[0]) == ["water-2"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,11 +15,12 @@ from errands.analysis.curve import Curve, curve_of
 from errands.errors import StoreError
 from errands.paper import panels as paper_panels
 from errands.paper.evidence import Evidence
-from errands.paper.panels import PANELS, PROFILES, PanelMethod, Skipped
+from errands.paper.panels import PANELS, PROFILES, PanelMethod, Skipped, plan
 from errands.paper.report import figures, runtime_rows, summaries, write
-from errands.paper.reproduction import prepare, report, report_of
+from errands.paper.reproduction import prepare, prices, report, report_of
+from errands.runs.cost import Cost
 from errands.runs.folder import open_sweep
-from errands.runs.sweep import train_sweep, unfinished
+from errands.runs.sweep import Forecast, train_sweep, unfinished
 from errands.tables import Evaluation
 
 TINY = replace(PROFILES["quick"], seeds=2, steps=1_000, scout_steps=1_000, budgets=2)
@@ -46,7 +48,7 @@ def test_panels_become_run_folders_that_other_verbs_can_read(tmp_path: Path) -> 
     # What stops by itself has no time per step.
     assert {row["method"] for row in found.runtimes} == {"crm agenda"}
     page = write(found, output)
-    assert page.read_text(encoding="utf-8").count("<svg") == 4
+    assert page.read_text(encoding="utf-8").count("<svg") == 6
     with (output / "summary.csv").open() as table:
         assert len(list(csv.DictReader(table))) == 4
     assert {"words", "reading"} <= set(json.loads((output / "claims.json").read_text())["claims"][0])
@@ -112,18 +114,44 @@ def test_every_map_is_a_figure_of_its_own_and_a_line_ends_where_its_runs_end() -
         ("water-3, map 1", "crm agenda", "tuned"): long([50], task="water-3, map 1"),
     }
     drawn = figures([PANELS["water-3"], PANELS["water-maps"]], Evidence(curves, {}))
-    assert [figure.name for figure in drawn] == ["water-3-tuned", "water-3-map-1-tuned"]
-    assert drawn[1].title == "Water, 3 balls, map 1 (tuned preset)"
-    assert "The shortest episode that any seed met has 20 steps" in drawn[0].notes
-    assert drawn[0].notes[-1] == "qcorm was run to step 2,000"
+    assert [f.name for f in drawn] == [f"water-3-{x}" for x in ("tuned", "tuned-each", "map-1-tuned", "map-1-tuned-each")]
+    assert drawn[2].title == "Water, 3 balls, map 1 (tuned preset)"
+    assert "× stops there" in drawn[0].svg
+    assert "× stops there" not in drawn[2].svg
+    assert "The shortest episode that any seed met has 20 steps" in drawn[1].notes
+    assert drawn[1].notes[-1] == "qcorm was run to step 2,000"
+
+
+def test_our_methods_have_no_curve_under_the_preset_of_the_paper() -> None:
+    curves = {("delivery-2", name, preset): long([50], name, 21, "delivery-2")
+              for name, preset in (("qcorm", "tuned"), ("qcorm", "paper"), ("qcorm-plus", "tuned"))}  # fmt: skip
+    drawn = {figure.name: figure.svg for figure in figures([PANELS["delivery-2"]], Evidence(curves, {}))}
+    assert ["qcorm-plus" in drawn[f"delivery-2-{preset}"] for preset in ("tuned", "paper")] == [True, False]
+
+
+def test_the_three_domains_are_drawn_and_nothing_is_run_for_them() -> None:
+    drawn = figures([PANELS[name] for name in ("office-map", "water-map", "cheetah-map")], Evidence({}, {}))
+    assert [figure.title for figure in drawn] == ["Office", "Water", "HalfCheetah"]
+    assert all("<image" in figure.svg for figure in drawn[:2])
+    assert plan([PANELS["office-map"]], PROFILES["full"]) == ([], [])
+
+
+def test_each_panel_has_its_own_price(tmp_path: Path) -> None:
+    wanted = prepare([PANELS["delivery-2"], PANELS["office-map"]], TINY, tmp_path / "runs")
+    expected = Forecast(list(unfinished(wanted.sweep)), defaultdict(lambda: Cost(2.0, 0, True)), 1)
+    lines = prices(wanted, expected)
+    cells = len(wanted.sweep.document.cells)
+    assert lines[0].startswith(f"a  delivery-2           {expected.runs} runs, about")
+    assert lines[0].endswith(f"({cells} of {cells} cells measured)")
+    assert lines[1] == "d  office-map           nothing is left to run"
 
 
 def test_variants_of_methods_have_a_figure_of_their_own_behind_the_method() -> None:
     names = ("hrm agenda (first code)", "qcorm delta=gated", "crm agenda", "hrm agenda", "qcorm")
     curves = {("water-3", name, "tuned"): long([50] * (5 - i), name) for i, name in enumerate(names)}
     curves["water-3", "qcorm delta=gated", "paper"] = long([50], "qcorm delta=gated")
-    main, variants, alone = figures([PANELS["water-3"]], Evidence(curves, {}))
-    assert [f.name for f in (main, variants, alone)] == [f"water-3-{x}" for x in ("tuned", "tuned-variants", "paper-variants")]
+    main, variants, alone = figures([PANELS["water-3"]], Evidence(curves, {}))[1::2]
+    assert [f.name for f in (main, variants, alone)] == [f"water-3-{x}-each" for x in ("tuned", "tuned-variants", "paper-variants")]
     assert variants.title == "Water, 3 balls (tuned preset, variants)"
     # Every line but the longest says how far it was run, in the order of the lines.
     said = {f.title: [note.split(" was run")[0] for note in f.notes if " was run to" in note] for f in (main, variants)}
@@ -132,7 +160,7 @@ def test_variants_of_methods_have_a_figure_of_their_own_behind_the_method() -> N
 
 def test_what_was_not_run_is_named_under_its_figure() -> None:
     curves = {("delivery-8", "crm agenda", "tuned"): long([90, 81], optimum=81, task="delivery-8")}
-    (curve, bars) = figures(
+    (_, curve, bars) = figures(
         [PANELS["delivery-8"]], Evidence(curves, {}), [Skipped("delivery-8", "crm boolean", "too large")]
     )
     assert "crm boolean was not run: too large" in curve.notes

@@ -25,7 +25,7 @@ class Arguments:
     """Reproduce the paper's results."""
 
     figures: Positional[tuple[str, ...]] = ()
-    """Panels (delivery-8, office-runtime, water-3, cheetah-bcd, ...) or groups: delivery and office (default), water, cheetah."""
+    """Panels (delivery-8, water-3, ...) or groups: delivery and office (default), water, cheetah; paper: all fifteen, a to o."""
     profile: Literal["quick", "full"] = "quick"
     """quick: 3 seeds of 100,000 steps (with networks: 2 short runs); full: 10 seeds of 1,000,000 steps, as in the paper."""
     methods: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ def run(arguments: Arguments) -> Answer:
     from errands.learners.base import cores
     from errands.paper.panels import Choice, chosen
     from errands.paper.report import write
-    from errands.paper.reproduction import prepare, report
+    from errands.paper.reproduction import prepare, prices, report
     from errands.runs.interrupts import resumable
     from errands.runs.sweep import forecast, train_sweep
 
@@ -75,10 +75,11 @@ def run(arguments: Arguments) -> Answer:
     cells = len(wanted.sweep.document.cells)
     say(f"{cells} cells; what {output} holds is not measured again; predicting", arguments.quiet)
     expected = forecast(wanted.sweep, arguments.jobs or cores())
-    say(expected.summary(), arguments.quiet)
+    costs = prices(wanted, expected, arguments.boolean_large, choice)
+    say("\n".join([*costs, expected.summary()] if not arguments.dry_run else [expected.summary()]), arguments.quiet)
     document: dict[str, Any] = {"profile": profile.name, "cells": cells, "forecast_seconds": round(expected.seconds, 1)}
     if arguments.dry_run:
-        return Answer(document, f"{cells} cells, {expected.summary()}")
+        return Answer(document | {"panels": costs}, "\n".join([*costs, f"{cells} cells, {expected.summary()}"]))
     with resumable(typed("reproduce", arguments)):
         where = (arguments.engine, arguments.address)
         train_sweep(wanted.sweep, expected.workers, arguments.quiet, *where, arguments.seconds, expected.costs)

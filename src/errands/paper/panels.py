@@ -89,6 +89,10 @@ class Panel:
     runtime: bool = False
     maps: tuple[int, ...] = (0,)
     """The seeds of the random maps."""
+    letter: str = ""
+    """Of the paper's figure; empty for what we add to it."""
+    domain: bool = False
+    """Whether it is a picture of a domain, for which nothing is run."""
 
     @property
     def deep(self) -> bool:
@@ -106,27 +110,30 @@ _WATER = tuple(f"water-{n}" for n in range(2, 6))
 PANELS: Mapping[str, Panel] = {
     panel.name: panel
     for panel in (
-        Panel("delivery-2", "Delivery, 2 boxes", ("delivery-2",)),
-        Panel("delivery-8", "Delivery, 8 boxes", ("delivery-8",)),
-        Panel("delivery-runtime", "Delivery, runtime", tuple(f"delivery-{n}" for n in range(2, 9)), True),
-        Panel("office-3", "Office, 3 offices, a fresh coffee each", ("office-3",)),
-        Panel("office-6", "Office, 6 offices, a fresh coffee each", ("office-6",)),
-        Panel("office-3-one-coffee", "Office, 3 offices, one coffee for all", ("office-3-one-coffee",)),
-        Panel("office-6-one-coffee", "Office, 6 offices, one coffee for all", ("office-6-one-coffee",)),
-        Panel("office-runtime", "Office, runtime", _OFFICE_RUNTIME, True),
-        *(Panel(name, f"Water, {name[-1]} balls", (name,)) for name in _WATER),
+        Panel("delivery-2", "Delivery, 2 boxes", ("delivery-2",), letter="a"),
+        Panel("delivery-8", "Delivery, 8 boxes", ("delivery-8",), letter="b"),
+        Panel("delivery-runtime", "Delivery, runtime", tuple(f"delivery-{n}" for n in range(2, 9)), True, letter="c"),
+        Panel("office-map", "Office", ("office-6",), letter="d", domain=True),
+        Panel("office-3", "Office, 3 offices, a fresh coffee each", ("office-3",), letter="e"),
+        Panel("office-6", "Office, 6 offices, a fresh coffee each", ("office-6",), letter="f"),
+        Panel("office-3-one-coffee", "Office, 3 offices, one coffee for all", ("office-3-one-coffee",), letter="e"),
+        Panel("office-6-one-coffee", "Office, 6 offices, one coffee for all", ("office-6-one-coffee",), letter="f"),
+        Panel("office-runtime", "Office, runtime", _OFFICE_RUNTIME, True, letter="g"),
+        Panel("water-map", "Water", ("water-5",), letter="h", domain=True),
+        *(Panel(name, f"Water, {name[-1]} balls", (name,), letter={"3": "i", "5": "j"}.get(name[-1], "")) for name in _WATER),
         Panel("water-maps", "Water, other maps", ("water-3", "water-5"), maps=(1, 2)),
-        Panel("water-runtime", "Water, runtime", _WATER, True),
-        Panel("cheetah-bcd", "HalfCheetah, B, C, D", ("cheetah-bcd",)),
-        Panel("cheetah-bcde", "HalfCheetah, B, C, D, E", ("cheetah-bcde",)),
-        Panel("cheetah-runtime", "HalfCheetah, runtime", tuple(f"cheetah-{'bcde'[:n]}" for n in range(1, 5)), True),
+        Panel("water-runtime", "Water, runtime", _WATER, True, letter="k"),
+        Panel("cheetah-map", "HalfCheetah", ("cheetah-bcde",), letter="l", domain=True),
+        Panel("cheetah-bcd", "HalfCheetah, B, C, D", ("cheetah-bcd",), letter="m"),
+        Panel("cheetah-bcde", "HalfCheetah, B, C, D, E", ("cheetah-bcde",), letter="n"),
+        Panel("cheetah-runtime", "HalfCheetah, runtime", tuple(f"cheetah-{'bcde'[:n]}" for n in range(1, 5)), True, letter="o"),
     )
 }
 GROUPS: Mapping[str, tuple[str, ...]] = {
     group: tuple(name for name in PANELS if name.startswith(f"{group}-"))
     for group in ("delivery", "office", "water", "cheetah")
-}
-QUICK = ("water-3", "water-5", "water-runtime", "cheetah-bcd")
+} | {"paper": tuple(name for name, panel in PANELS.items() if panel.letter)}
+QUICK = ("water-map", "water-3", "water-5", "water-runtime", "cheetah-map", "cheetah-bcd")
 """What a group with networks runs under the quick profile: the paper's own panels, as far as a CPU can do them in minutes."""
 
 
@@ -188,7 +195,7 @@ def chosen(names: Sequence[str], quick: bool) -> tuple[list[Panel], list[Skipped
         if name not in PANELS and name not in GROUPS:
             raise UnknownName("figure", name, [*PANELS, *GROUPS])
         for member in GROUPS.get(name, (name,)):
-            if quick and name in GROUPS and PANELS[member].deep and member not in (*QUICK, *names):
+            if quick and name in GROUPS and name != "paper" and PANELS[member].deep and member not in (*QUICK, *names):
                 why = f"the quick profile leaves it out of '{name}'; name {member} itself, or use --profile full"
                 left.append(Skipped(member, "all methods", why))
             else:
@@ -224,7 +231,8 @@ def plan(
 ) -> tuple[list[Block], list[Skipped]]:
     """The blocks of runs that some panels stand for, learning before paces, and what is left out; nothing is there twice."""
     # Tabular runtimes come from the same runs as the curves; only networks have runs for their pace alone.
-    learnt = dict.fromkeys((t, m) for p in panels if not p.runtime or not p.deep for t in p.tasks for m in p.maps)
+    run = [panel for panel in panels if not panel.domain]
+    learnt = dict.fromkeys((t, m) for p in run if not p.runtime or not p.deep for t in p.tasks for m in p.maps)
     paced = dict.fromkeys(task for panel in panels if panel.runtime and panel.deep for task in panel.tasks)
     blocks, left = list[Block](), list[Skipped]()
     for task, map_seed in learnt:

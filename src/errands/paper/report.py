@@ -32,6 +32,7 @@ from errands.paper.panels import (
     task_and_map,
     task_name,
 )
+from errands.paper.pictures import draw_domain, draw_overlay
 from errands.plots.charts import bars, draw_bars, draw_runtimes, runtimes
 from errands.plots.curves import draw_curves, learning_curves
 from errands.plots.style import as_svg
@@ -39,7 +40,6 @@ from errands.runs.documents import int_if_whole
 from errands.runs.files import write_file
 
 METHODS = tuple(dict.fromkeys(method.name for method in (*TABULAR, *DEEP)))
-OURS = tuple(method.name for method in (*TABULAR, *DEEP) if method.ours)
 POINTS = 150
 
 
@@ -54,15 +54,18 @@ class PaperFigure:
 
 
 def figures(panels: Sequence[Panel], evidence: Evidence, skipped: Sequence[Skipped] = ()) -> tuple[PaperFigure, ...]:
-    """The figures of some panels, one for each preset, map or kind of network; methods of ours stand beside both presets.
+    """The figures of some panels, one for each preset, map or kind of network; methods of ours stand beside the tuned preset.
 
     Methods with other settings than a preset's have a figure of their own, beside the methods that they are variants of.
     """
     drawn = list[PaperFigure]()
     for panel in panels:
+        if panel.domain:
+            drawn.append(PaperFigure(panel.name, panel.title, as_svg(draw_domain(panel.tasks[0], panel.title))))
+            continue
         if panel.runtime:
             for under in NETWORKS if panel.deep else ("tuned", "paper"):
-                drawn += _runtimes(panel, under, evidence)
+                drawn += _runtimes(panel, under, evidence, [s for s in skipped if s.task in panel.tasks])
             continue
         missing = [s for s in skipped if s.task in panel.tasks]
         for name in (
@@ -75,8 +78,7 @@ def figures(panels: Sequence[Panel], evidence: Evidence, skipped: Sequence[Skipp
                 mine = {key[1:]: c for key, c in evidence.curves.items() if key[0] == name}
                 own = {method: c for (method, under), c in mine.items() if under == preset}
                 if own:
-                    ours = {method: c for (method, _), c in mine.items() if method in OURS}
-                    for which, curves in _sheets(ours | own):
+                    for which, curves in _sheets(own):
                         drawn += _curves(panel, name, preset, curves, missing, which)
     return tuple(drawn)
 
@@ -93,16 +95,15 @@ def _sheets(curves: Mapping[str, Curve]) -> Iterator[tuple[str, list[Curve]]]:
         yield ", variants", [*(curves[m] for m in METHODS if m in plain and m in curves), *variants.values()]
 
 
-def _runtimes(panel: Panel, under: str, evidence: Evidence) -> list[PaperFigure]:
+def _runtimes(panel: Panel, under: str, evidence: Evidence, missing: Sequence[Skipped]) -> list[PaperFigure]:
     points = [
         (name, subtasks_of(task), min(each))
         for (task, name, kind), each in evidence.seconds.items()
-        if task in panel.tasks
-        and (kind == under or (name in OURS and not panel.deep))
-        and name.split()[0] not in STOPPING
+        if task in panel.tasks and kind == under and name.split()[0] not in STOPPING
     ]
     if not points:
         return []
+    stops = [f"{s.method} was not run on {s.task}: {s.reason}" for s in missing]
     kinds = {"heads": "one head per objective or state", "one-hot": "one-hot input"}
     title = f"{panel.title} ({kinds.get(under, f'{under} preset')})"
     note = (
@@ -111,7 +112,7 @@ def _runtimes(panel: Panel, under: str, evidence: Evidence) -> list[PaperFigure]
     )
     if panel.deep:
         note = "Seconds for a million steps of all seeds together, once compiled, evaluations left out; the least where repeated"
-    return [PaperFigure(f"{panel.name}-{under}", title, as_svg(draw_runtimes(runtimes(title, points))), (note,))]
+    return [PaperFigure(f"{panel.name}-{under}", title, as_svg(draw_runtimes(runtimes(title, points))), (note, *stops))]
 
 
 def _curves(
@@ -123,13 +124,15 @@ def _curves(
     title = f"{task_name(PANELS.get(task, panel).title, number)} ({preset} preset{which})"
     name = f"{name.replace(', map ', '-map-')}-{preset}{which.replace(', ', '-')}"
     value = learning_curves(curves, title, points=POINTS)
+    together = PaperFigure(name, title, as_svg(draw_overlay(value, curves)), (f"All methods, median of {curves[0].seeds} seeds",))
     notes = [f"Median of {max(c.seeds for c in curves)} seeds, quartiles shaded"]
     if not by_networks(task):
         rows = [summarise(curve) for curve in curves]
         ends = bars(rows, f"{title}: steps to the optimum", [s.method for s in missing])
         reasons = tuple(f"{s.method} was not run: {s.reason}" for s in missing)
         return [
-            PaperFigure(name, title, as_svg(draw_curves(value)), (*notes, *value.notes, *reasons)),
+            together,
+            PaperFigure(f"{name}-each", title, as_svg(draw_curves(value)), (*notes, *value.notes, *reasons)),
             PaperFigure(f"{name}-bars", ends.title, as_svg(draw_bars(ends)), reasons),
         ]
     value = replace(value, lines=tuple(learning_curves([c], points=POINTS).lines[0] for c in curves), notes=())
@@ -137,7 +140,7 @@ def _curves(
     best = "The optimum" if curves[0].optimum is not None else "The shortest episode that any seed met"
     notes += [f"{best} has {shortest:g} steps"] if shortest is not None else []
     notes += [f"{c.name} was run to step {c.ends_last:,}" for c in curves if c.ends_last < last]
-    return [PaperFigure(name, title, as_svg(draw_curves(value)), tuple(notes))]
+    return [together, PaperFigure(f"{name}-each", title, as_svg(draw_curves(value)), tuple(notes))]
 
 
 def summaries(evidence: Evidence) -> tuple[dict[str, Any], ...]:
@@ -228,8 +231,9 @@ def html(report: Report) -> str:
     figures = "".join(_figure(figure) for figure in report.figures)
     rules = "".join(f"<p>{escape(rule)}</p>" for rule in report.rules)
     parts = [
-        f"<h1>The paper's results, reproduced ({escape(report.name)})</h1><ul>{facts}</ul>",
-        f"<h2>Claims</h2>{rules}<p>{escape(tally(report.claims))}</p>{_claims(report.claims)}",
+        f"<h1>The paper's results, reproduced ({escape(report.name)})</h1>",
+        f"<h2>Verdicts</h2><p>{escape(tally(report.claims))}</p>{_claims(report.claims)}",
+        f"<h2>How they were reached</h2>{rules}<ul>{facts}</ul>",
         f"<h2>Figures</h2>{figures}",
         f"<h2>All methods</h2>{_table(report.summaries, SUMMARY_COLUMNS)}",
         f"<h2>Runtimes</h2>{_table(report.runtimes, RUNTIME_COLUMNS)}",
@@ -318,8 +322,9 @@ def markdown_claims(claims: Sequence[Judged]) -> str:
 def markdown(report: Report) -> str:
     """The report without its figures' drawings, for a folder that also holds them as files."""
     rules = [line for rule in report.rules for line in (rule, "")]
-    parts = ["# The paper's results, reproduced", "", *(f"- {fact}" for fact in report.facts), "", "## Claims", "",
-             *rules, tally(report.claims), "", markdown_claims(report.claims), "## Figures", ""]  # fmt: skip
+    parts = ["# The paper's results, reproduced", "", "## Verdicts", "", tally(report.claims), "",
+             markdown_claims(report.claims), "## How they were reached", "", *rules, *(f"- {fact}" for fact in report.facts), "",
+             "## Figures", ""]  # fmt: skip
     for figure in report.figures:
         parts += [
             f"### {figure.title}",

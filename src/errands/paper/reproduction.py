@@ -16,8 +16,9 @@ from errands.runs.documents import Cell
 from errands.runs.folder import SWEEP, SweepFolder, open_sweep
 from errands.runs.plan import Block, expand
 from errands.runs.provenance import computer, versions
-from errands.runs.sweep import begin, extend, extended, planned
+from errands.runs.sweep import Forecast, begin, extend, extended, planned
 from errands.tasks.catalogue import load
+from errands.terminal import clock
 
 SHOWN = 12
 """Unfinished cells that a report names."""
@@ -73,6 +74,17 @@ def _check_settings(sweep: SweepFolder, cell: Cell) -> None:
             f"{sweep.cell(cell)} was trained with another {', '.join(other[:5])} than preset '{cell.preset}' has now; "
             "give --output another folder, or remove that one"
         )
+
+
+def prices(reproduction: Reproduction, expected: Forecast, large: bool = False, choice: Choice = EVERYTHING) -> list[str]:
+    """How long each panel takes on this machine, by its letter in the paper; runs that panels share are counted with the first."""
+    lines, left = [], {cell.unplaced: (cell, seeds) for cell, seeds in expected.waiting}
+    for panel in reproduction.panels:
+        mine = [left.pop(cell) for cell in expand(plan([panel], reproduction.profile, large, choice)[0]) if cell in left]
+        runs, measured = sum(len(seeds) for _, seeds in mine), sum(expected.costs[cell.folder].measured for cell, _ in mine)
+        long = f"{runs:,} runs, about {clock(expected.seconds_of(mine))} ({measured} of {len(mine)} cells measured)"
+        lines.append(f"{panel.letter or '-':2} {panel.name:20} {long if mine else 'nothing is left to run'}")
+    return lines
 
 
 def report(reproduction: Reproduction, command: str) -> Report:

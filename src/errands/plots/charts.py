@@ -160,6 +160,11 @@ def paint_runtimes(axes: Axes, value: Runtimes) -> None:
         axes.plot(x, [p.median for p in points], color=look.colour, linestyle=look.dashes, marker=look.mark,
                   markersize=5, linewidth=1.7, label=name)  # fmt: skip
     sizes = sorted({p.subtasks for points in value.lines.values() for p in points})
+    for name, points in value.lines.items():
+        if points[-1].subtasks < sizes[-1]:
+            end = points[-1].subtasks, points[-1].median
+            axes.plot(*end, "x", color=chosen[name].colour, markersize=11, markeredgewidth=2)
+            axes.annotate("stops", end, (4, 4), textcoords="offset points", fontsize=7)
     axes.set_yscale("log")
     met = [x for points in value.lines.values() for p in points for x in (p.low, p.high)]
     if met and max(met) < LEAST_SPAN * min(met):

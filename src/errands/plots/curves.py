@@ -252,12 +252,19 @@ def _short(count: float) -> str:
 
 def _length_axis(axes: Axes, low: float, ceiling: float) -> None:
     """Plain numbers on the axis of lengths, few enough to be read."""
-    from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
+    from matplotlib.ticker import NullFormatter, NullLocator
 
-    steps = [m * 10**e for e in range(7) for m in (1, 1.5, 2, 3, 5, 7)]
-    ticks = [t for t in steps if low <= t <= ceiling]
-    if len(ticks) < 3:  # all lengths lie close together
-        ticks = [t for t in MaxNLocator(5).tick_values(low, ceiling) if low <= t <= ceiling]
+    ticks = length_ticks(low, ceiling)
     axes.set_yticks(ticks, [f"{t:,g}" for t in ticks])
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def length_ticks(low: float, ceiling: float) -> list[float]:
+    """Round lengths between two."""
+    from matplotlib.ticker import MaxNLocator
+
+    ticks: list[float] = [m * 10**e for e in range(7) for m in (1, 1.5, 2, 3, 5, 7) if low <= m * 10**e <= ceiling]
+    if len(ticks) < 3:  # all lengths lie close together
+        ticks = [float(t) for t in MaxNLocator(5).tick_values(low, ceiling) if low <= t <= ceiling]
+    return ticks
