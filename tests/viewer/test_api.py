@@ -38,7 +38,6 @@ def test_wrong_questions_are_answered_in_a_sentence(served: Any) -> None:
     assert "no family is called" in served.json("sizes?family=x")["error"]
     assert "different tasks" in served.json("curves?run=fig&run=hostile")["error"]
     assert "no figure of runs is called 'route'; did you mean 'runtimes'?" in served.json("figure?name=route&run=fig")["error"]
-    assert "different tasks" in served.json("figure?name=bars&run=fig&run=hostile")["error"]
     assert "has no text" in served.json("check", {"text": 3})["error"]
     assert "list of lists" in served.json("trace", {"text": FIGURE, "trace": [[1]]})["error"]
     assert "not a JSON object" in served.json("check", [1])["error"]
@@ -46,9 +45,9 @@ def test_wrong_questions_are_answered_in_a_sentence(served: Any) -> None:
 
 def test_a_figure_without_a_module_of_its_own_comes_as_data_and_svg(served: Any) -> None:
     listed = served.json("runs")["figures"]
-    assert [(f["name"], f["script"]) for f in listed] == [("curves", "curves.js"), ("bars", ""), ("runtimes", "")]
-    shown = served.json("figure?name=bars&run=fig&run=fig-crm")
-    assert {bar["seeds"] for bar in shown["data"]["bars"]} == {3, 2}
+    assert [(f["name"], f["script"]) for f in listed] == [("curves", "curves.js"), ("runtimes", "")]
+    shown = served.json("figure?name=runtimes&run=fig&run=fig-crm")
+    assert shown["data"]["kind"] == "runtimes"
     assert shown["svg"].startswith("<?xml")
     assert "</svg>" in shown["svg"]
 

@@ -213,10 +213,10 @@ def test_runs_are_compared(page: Any, served: Any) -> None:
 
 def test_a_figure_that_no_module_draws_is_shown_as_an_image(page: Any, served: Any) -> None:
     page.goto(f"{served.link}#tab=compare&with=fig")
-    page.get_by_role("button", name="bars").click()
-    page.get_by_role("img", name="training steps to the first optimum").wait_for()
+    page.get_by_role("button", name="runtimes").click()
+    page.get_by_role("img", name="seconds per million steps against the number of subtasks").wait_for()
     page.wait_for_function("document.querySelector('img.figure').naturalWidth > 100")
-    assert "figure=bars" in page.url
+    assert "figure=runtimes" in page.url
 
 
 def test_the_slider_shows_exact_sizes(page: Any, served: Any) -> None:

@@ -56,7 +56,7 @@ VERBS: Mapping[str, Verb] = {
     "reproduce": Verb(
         "many", "the paper's figures and claims, measured again", "errands reproduce office-3 --profile quick", compiles=True
     ),
-    "plot": Verb("see", "curves, bars, runtimes, sizes, routes, policies", "errands plot route latest", compiles=True),
+    "plot": Verb("see", "curves, runtimes, sizes, routes, policies", "errands plot route latest", compiles=True),
     "doctor": Verb("house", "versions, cores, GPU, rendering, cache, known faults", "errands doctor"),
     "verify": Verb("many", "repeat a part of a run and compare every byte", "errands verify latest", compiles=True),
     "resume": Verb("learn", "go on with a run or sweep that was stopped", "errands resume latest", compiles=True),

@@ -33,7 +33,7 @@ from errands.paper.panels import (
     task_name,
 )
 from errands.paper.pictures import draw_domain, draw_overlay
-from errands.plots.charts import bars, draw_bars, draw_runtimes, runtimes
+from errands.plots.charts import draw_runtimes, runtimes
 from errands.plots.curves import draw_curves, learning_curves
 from errands.plots.style import as_svg
 from errands.runs.documents import int_if_whole
@@ -118,7 +118,7 @@ def _runtimes(panel: Panel, under: str, evidence: Evidence, missing: Sequence[Sk
 def _curves(
     panel: Panel, name: str, preset: str, curves: list[Curve], missing: Sequence[Skipped], which: str
 ) -> list[PaperFigure]:
-    """Learning curves in which every line of a network ends where its runs end; and steps to the optimum, where it is known."""
+    """Learning curves, all on one axis and each apart; every line of a network ends where its runs end."""
     task, number = task_and_map(name)
     # A panel of other maps shows several tasks: each by its own name.
     title = f"{task_name(PANELS.get(task, panel).title, number)} ({preset} preset{which})"
@@ -127,14 +127,8 @@ def _curves(
     together = PaperFigure(name, title, as_svg(draw_overlay(value, curves)), (f"All methods, median of {curves[0].seeds} seeds",))
     notes = [f"Median of {max(c.seeds for c in curves)} seeds, quartiles shaded"]
     if not by_networks(task):
-        rows = [summarise(curve) for curve in curves]
-        ends = bars(rows, f"{title}: steps to the optimum", [s.method for s in missing])
         reasons = tuple(f"{s.method} was not run: {s.reason}" for s in missing)
-        return [
-            together,
-            PaperFigure(f"{name}-each", title, as_svg(draw_curves(value)), (*notes, *value.notes, *reasons)),
-            PaperFigure(f"{name}-bars", ends.title, as_svg(draw_bars(ends)), reasons),
-        ]
+        return [together, PaperFigure(f"{name}-each", title, as_svg(draw_curves(value)), (*notes, *value.notes, *reasons))]
     value = replace(value, lines=tuple(learning_curves([c], points=POINTS).lines[0] for c in curves), notes=())
     shortest, last = reference_of(curves), max(c.ends_last for c in curves)
     best = "The optimum" if curves[0].optimum is not None else "The shortest episode that any seed met"

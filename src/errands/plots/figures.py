@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from errands.analysis.compare import Compared, summarise_all
+from errands.analysis.compare import Compared
 from errands.errors import ConfigError
-from errands.plots.charts import Bars, Runtimes, bars, draw_bars, draw_runtimes, draw_sizes, machine_sizes, runtimes
+from errands.plots.charts import Runtimes, draw_runtimes, draw_sizes, machine_sizes, runtimes
 from errands.plots.curves import LearningCurves, draw_curves, learning_curves
 from errands.plots.maps import PolicyMaps, Routes, draw_policies, draw_routes, policy_maps, routes
 from errands.plots.paths import Path, draw_path, path_of
@@ -54,10 +54,6 @@ def _curves(runs: Sequence[Compared]) -> LearningCurves:
     return learning_curves([run.curve for run in _of_one_task(runs)])
 
 
-def _bars(runs: Sequence[Compared]) -> Bars:
-    return bars(summarise_all([run.curve for run in _of_one_task(runs)]))
-
-
 def _runtimes(runs: Sequence[Compared]) -> Runtimes:
     title = ", ".join(dict.fromkeys(run.curve.task.rsplit("-", 1)[0] for run in runs))
     return runtimes(title, [(run.curve.name, run.subtasks, seconds) for run in runs for seconds in run.seconds])
@@ -91,7 +87,6 @@ FIGURES: Mapping[str, Figure] = {
     figure.name: figure
     for figure in (
         Figure("curves", "the length of greedy episodes against training steps", "runs", _curves, draw_curves, "curves.js"),
-        Figure("bars", "training steps to the first optimum, by method", "runs", _bars, draw_bars),
         Figure("runtimes", "seconds per million steps against the number of subtasks", "runs", _runtimes, draw_runtimes),
         Figure("sizes", "states of the four machines of a family of tasks", "family", machine_sizes, draw_sizes, "sizes.js"),
         Figure("route", "the learnt route beside the optimal one", "run", _route, _draw_route, "replay.js"),
