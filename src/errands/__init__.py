@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # the same names as in _HOMES, for type checkers
     from errands.runs.run import train as train
     from errands.runs.run import training as training
     from errands.runs.watch import RunSoFar as RunSoFar
+    from errands.runs.watch import StopAtEpsilon as StopAtEpsilon
     from errands.runs.watch import StopOnPlateau as StopOnPlateau
     from errands.runs.watch import StopOnSuccess as StopOnSuccess
     from errands.runs.watch import StopWhenOptimal as StopWhenOptimal
@@ -69,7 +70,7 @@ _HOMES = {
     "errands.errors": ["ConfigError", "ErrandsError", "SpecError", "StoreError", "TaskError", "UnknownName"],
     "errands.policies.file": ["read_policy"],
     "errands.runs.run": ["Run", "open", "resume", "train", "training"],
-    "errands.runs.watch": ["RunSoFar", "StopOnPlateau", "StopOnSuccess", "StopWhenOptimal"],
+    "errands.runs.watch": ["RunSoFar", "StopAtEpsilon", "StopOnPlateau", "StopOnSuccess", "StopWhenOptimal"],
     "errands.features": ["Change"],
     "errands.learners": ["register"],
     "errands.learners.base": ["LearnerConfig"],

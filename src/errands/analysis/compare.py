@@ -169,6 +169,8 @@ class Compared:
     seconds: tuple[float, ...]
     """Wall seconds per million steps, by seed that has ended."""
     subtasks: int
+    claims: tuple[dict[str, Any], ...] = ()
+    """What its seeds claim where there is chance."""
 
 
 def compared(names: Iterable[str]) -> list[Compared]:
@@ -239,7 +241,8 @@ def _compared(title: str, folders: Sequence[RunFolder]) -> Compared:
     curve = curve_of_runs(title, folders[0].document.task, folders)
     results = {(r.seed, folder.document.steps): r for folder in folders for r in folder.results()}
     seconds = tuple(r.wall_seconds / r.steps * 1e6 for r in results.values() if r.steps)
-    return Compared(curve, _settings(folders[0]), seconds, len(folders[0].task.machine.subtasks))
+    claims = tuple({"seed": seed, **r.claim.model_dump()} for (seed, _), r in results.items() if r.claim)
+    return Compared(curve, _settings(folders[0]), seconds, len(folders[0].task.machine.subtasks), claims)
 
 
 def curve_of_runs(title: str, task: str, folders: Sequence[RunFolder]) -> Curve:

@@ -41,12 +41,20 @@ def run(arguments: Arguments) -> Answer:
     rows, differ = summarise_all(curves), differences(_settings(runs))
     scores, chances = _across(curves)
     document = {"runs": [row.row() for row in rows], **scores, **chances, "differences": differ}
-    parts = [*_tables(rows), *_sentences(scores, chances, len({c.task for c in curves}) > 1), *_differences(differ)]
+    document["claims"] = {f"{c.curve.task} {c.curve.name}": list(c.claims) for c in runs if c.claims}
+    tables = [*_tables(rows), *(_claims(c) for c in runs if c.claims)]
+    parts = [*tables, *_sentences(scores, chances, len({c.task for c in curves}) > 1), *_differences(differ)]
     if arguments.plot is not None:
         _plot(arguments, runs)
         document["plot"] = str(arguments.plot)
         parts.append(f"wrote {arguments.plot}")
     return Answer(document, Group(*parts))
+
+
+def _claims(one: Compared) -> str:
+    """The widest claim of a method's seeds, in words."""
+    widest = max(one.claims, key=lambda claim: float(claim["upper"] - claim["lower"]))
+    return f"{one.curve.task}, {one.curve.name}: {len(one.claims)} seeds claim; seed {widest['seed']}: {widest['sentence']}"
 
 
 def _across(curves: list[Curve]) -> tuple[dict[str, Any], dict[str, Any]]:

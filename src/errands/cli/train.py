@@ -46,7 +46,8 @@ class Arguments:
     checkpoint_every: Seconds = 10.0
     """Seconds between two checkpoints."""
     stop_when: Repeated[tuple[str, ...]] = ()
-    """End a seed before its steps: optimal, plateau=5 (evaluations without a better one) or success=0.99; may be repeated."""
+    """End a seed before its steps: optimal, plateau=5 (evaluations without a better one), success=0.99 or epsilon=0.01 (how much of
+    the optimum a claim of Scout's may leave open); may be repeated."""
     log: Literal["tensorboard", "wandb"] | None = None
     """Also log evaluations for TensorBoard, into tensorboard/ of the run's folder, or for Weights & Biases."""
     video_every: Count | None = None
@@ -80,7 +81,8 @@ def run(arguments: Arguments) -> Answer:
     request = Request.of(
         task, arguments.learner, arguments.machine, arguments.preset, settings, arguments.steps, seeds
     )
-    request = replace(request, stop_when=tuple(stops_of(arguments.stop_when, task)), video_every=arguments.video_every or 0)
+    stops = tuple(stops_of(arguments.stop_when, task, request.learner))
+    request = replace(request, stop_when=stops, video_every=arguments.video_every or 0)
     if arguments.video_every is not None:
         check_films(task)
     learner = request.new_learner(request.seeds[0])  # what cannot be trained is refused before a folder is made

@@ -316,6 +316,8 @@ class Learner(ABC):
             # ones.
             self.advance(min((self.step // every + 1) * every, steps) - self.step)
             self.stopwatch.stop(self.step, began)
+            if self.waits and self.step < steps and not self.finished:
+                continue
             evaluation = self.measure()
             self.evaluation_steps += evaluation.steps_taken
             yield evaluation
@@ -327,6 +329,11 @@ class Learner(ABC):
     def predicted(self, steps: int) -> int:
         """The most training steps that a run to `steps` can take, known before it starts."""
         return steps
+
+    @property
+    def waits(self) -> bool:
+        """Whether the next evaluation would cost too much beside the training so far; the last one never does."""
+        return False
 
     @property
     def finished(self) -> bool:

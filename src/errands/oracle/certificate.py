@@ -48,20 +48,42 @@ class Bounds:
     reason: str = ""
     delta: float | None = None
     """The probability that they are wrong; None where they are certain."""
+    condition: str = ""
+    """What they stand under, besides chance."""
+    gamma: float | None = None
+    """Where there is chance the optimum is the greatest discounted chance of success, E[gamma^T], with this gamma; None: steps."""
+
+    @property
+    def epsilon(self) -> float:
+        """How far from the optimum the policy can be at most."""
+        return self.upper - self.lower if self.lower < self.upper else 0.0
+
+    @property
+    def sentence(self) -> str:
+        """The claim in words, where there is chance."""
+        sure = f"with probability {1.0 - (self.delta or 0.0):.4g} the discounted chance of success (gamma {self.gamma:g})"
+        return f"{sure} is at least {self.lower:.4g} by this policy and at most {self.upper:.4g} by any, if {self.condition}"
 
     @property
     def says_something(self) -> bool:
         """Whether they are more than that the optimum is some number of steps."""
-        return self.proved or self.lower > 0 or math.isfinite(self.upper)
+        return self.gamma is None and (self.proved or self.lower > 0 or math.isfinite(self.upper))
 
     def within(self, limit: int) -> Bounds:
         """The same where an episode from one start ends after `limit` steps: a success that takes longer is none."""
-        if math.isinf(self.lower) or self.upper <= limit:
+        if self.gamma is not None or math.isinf(self.lower) or self.upper <= limit:
             return self
         if self.lower <= limit:
             return replace(self, upper=math.inf)
         reason = f"the shortest success takes {self.lower:g} steps at least, more than the limit of {limit:,}"
         return replace(self, lower=math.inf, upper=math.inf, reason=reason)
+
+    @property
+    def as_claim(self) -> dict[str, Any] | None:
+        """The claim as plain values where there is chance and it leaves anything out; else None."""
+        if self.gamma is None or self.epsilon >= 1.0:
+            return None
+        return {name: getattr(self, name) for name in ("lower", "upper", "delta", "gamma", "condition", "sentence")}
 
     def as_json(self) -> dict[str, Any]:
         """As plain values: whole numbers without a point, and null for what is infinite."""
@@ -125,7 +147,8 @@ class Certificate:
     """The episodes behind these numbers where they are means, not exact; None where they are exact."""
 
     def _repr_html_(self) -> str:
-        bounds = self.claim and f"{self.claim.lower:g} to {self.claim.upper:g} steps"
+        claim = self.claim
+        bounds = claim and (f"{claim.lower:g} to {claim.upper:g} steps" if claim.gamma is None else claim.sentence)
         rows: dict[str, object] = {"summary": self.summary, "steps": self.length, "success": self.success}
         rows |= {"optimum": self.optimum, "gap": self.gap, "bounds by the learner": bounds}
         return card("Certificate", {name: value for name, value in rows.items() if value is not None})
@@ -196,6 +219,8 @@ def certificate(
         words = _uncertain(value, task.world.limit) + _most(value, best)
     if task.tried not in words:
         words += f", {task.tried}"
+    if claim is not None and claim.as_claim:
+        words += f"; {claim.sentence}"
     return Certificate(value.length, value.success, value.discounted, known, gap, words, claim)
 
 
@@ -238,7 +263,7 @@ def _most(value: Expectation, best: Optimum) -> str:
 
 def _unknown(best: Optimum, claim: Bounds | None) -> str:
     """What is known of an optimum that could not be computed."""
-    if claim is None or not math.isfinite(claim.upper):
+    if claim is None or claim.gamma is not None or not math.isfinite(claim.upper):
         return f"the optimum is not known: {best.reason}"
     lower, upper = _number_text(claim.lower), _number_text(claim.upper)
     return f"the optimum lies between {lower} and {upper} by the learner's bounds: {claim.reason}"

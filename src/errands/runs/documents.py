@@ -148,6 +148,21 @@ class BoundsDocument(Document):
     """The probability that they are wrong; null where they are certain."""
 
 
+class ClaimDocument(Document):
+    """What a learner claims where there is chance, of the discounted chance of success."""
+
+    lower: Probability
+    """Of its policy, and so of the optimum."""
+    upper: Probability
+    """Of the optimum."""
+    delta: Probability
+    """The probability that it is wrong."""
+    gamma: Probability
+    condition: str
+    """What it stands under, besides chance."""
+    sentence: str
+
+
 class BestDocument(Document):
     """The best evaluation of a seed; where those are means of few episodes, the larger sample that confirmed it."""
 
@@ -216,6 +231,8 @@ class ResultDocument(Document):
     optimum: float | None = None
     bounds: BoundsDocument | None = None
     """The learner's own; null where it keeps none."""
+    claim: ClaimDocument | None = None
+    """Its claim where there is chance; null where it makes none."""
     certificate: str | None = None
     under: str | None = None
     """The clause under which bounds, optimum and proofs stand, where the world was only tried or stepped."""

@@ -57,7 +57,8 @@ def extended(
         stop_when=known.stop_when,
     )
     update = {
-        "steps": for_steps(steps, config), "config": as_document(config), "stop_when": stops_of(stop_when, folder.task),
+        "steps": for_steps(steps, config), "config": as_document(config),
+        "stop_when": stops_of(stop_when, folder.task, known.learner),
         "extended": [*known.extended, before],
     }  # fmt: skip
     with ExitStack() as locks:

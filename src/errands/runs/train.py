@@ -33,7 +33,7 @@ from errands.runs.checkpoint import (
     write_checkpoint,
     write_moment,
 )
-from errands.runs.documents import BoundsDocument, CheckpointDocument, ResultDocument
+from errands.runs.documents import BoundsDocument, CheckpointDocument, ClaimDocument, ResultDocument
 from errands.runs.files import WriteError, digest, write_file
 from errands.runs.folder import LOCK_SECONDS, RunFolder, SeedFolder, Table, create
 from errands.runs.interrupts import PATIENCE_SECONDS, Postponed, postponed, told_at_once
@@ -644,6 +644,7 @@ def result_of(
         **run.row(best),
         optimum=best if best is not None and math.isfinite(best) else None,
         bounds=BoundsDocument(**claim.as_json()) if claim and claim.says_something else None,
+        claim=ClaimDocument(**told) if claim and (told := claim.as_claim) else None,
         under=run.task.tried or (AS_SEEN if run.task.finite is None and claim and claim.lower > 0 else None),
         proved=bool(claim and claim.proved),
         proved_step=claim.step if claim and claim.proved else None,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from errands.errors import ConfigError, UnknownName
+from errands.learners import method_of
 from errands.learners.base import Learner
 from errands.oracle.episode import Policy
 from errands.runs.request import Request
@@ -179,10 +180,38 @@ class StopOnSuccess:
         return f"success={self.share:g}"
 
 
+@dataclass(frozen=True)
+class StopAtEpsilon:
+    """Ends a training once the learner's claim leaves less than this share of the optimum open.
+
+    >>> import errands
+    >>> run = errands.train("figure-1", "scout", steps=5_000, on_evaluation=errands.StopAtEpsilon(0.01))
+    >>> run.certificate.claim.epsilon
+    0.0
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epsilon < 1:
+            raise ConfigError(f"an epsilon of {self.epsilon!r} was asked for; it must lie above 0 and below 1")
+
+    def __call__(self, evaluation: Evaluation, run: RunSoFar) -> bool:
+        """False where that has happened."""
+        claim = getattr(run.trained, "claim", None)
+        if claim is None:
+            raise ConfigError(f"'{run.request.learner}' claims nothing, so no training of it can stop at an epsilon; use 'scout'")
+        return not claim.epsilon < self.epsilon * claim.upper
+
+    def __str__(self) -> str:
+        return f"epsilon={self.epsilon:g}"
+
+
 STOPS: dict[str, tuple[Callable[..., Watcher], Callable[[str], Any] | None]] = {
     "optimal": (StopWhenOptimal, None),
     "plateau": (StopOnPlateau, int),
     "success": (StopOnSuccess, float),
+    "epsilon": (StopAtEpsilon, float),
 }
 """What --stop-when can say, and how what follows the sign = is read; None where nothing follows."""
 
@@ -194,18 +223,20 @@ def stop_of(word: str) -> Watcher:
         raise UnknownName("condition to stop", word[:60], STOPS)
     make, read = STOPS[name]
     if (read is None) != (value == ""):
-        raise ConfigError(f"--stop-when {word[:60]} was asked for; write optimal, plateau=5 or success=0.99")
+        raise ConfigError(f"--stop-when {word[:60]} was asked for; write optimal, plateau=5, success=0.99 or epsilon=0.01")
     try:
         return make() if read is None else make(read(value))
     except ValueError:
         raise ConfigError(f"--stop-when {word[:60]} was asked for; what follows = is a number") from None
 
 
-def stops_of(words: Sequence[str], task: Task) -> list[str]:
+def stops_of(words: Sequence[str], task: Task, learner: str) -> list[str]:
     """The words themselves, where each can end a training on the task; what cannot be is refused before anything is written."""
     from errands.runs.train import known_optimum
 
     stops = [stop_of(word) for word in words]
     if any(isinstance(stop, StopWhenOptimal) for stop in stops) and known_optimum(task).length is None:
         raise ConfigError(_UNKNOWN.format(task.name))
+    if any(isinstance(stop, StopAtEpsilon) for stop in stops) and not method_of(learner).stops_when_proved:
+        raise ConfigError(f"'{learner}' claims nothing, so no training of it can stop at an epsilon; use 'scout'")
     return list(map(str, stops))

@@ -212,6 +212,14 @@ class ExactPlanner:
         steps = int(estimate(self.agenda.delta, *self._hopeful, x, s))
         return math.inf if steps >= FAR else float(steps)
 
+    def bounds_from(self, state: State, cell: int) -> tuple[float, float]:
+        """A lower bound on the steps from here, and those of the way known by now."""
+        x = self.agenda.number(state)
+        plan = self.plan(x, cell)
+        hope = self.hope(x, cell, plan.cost)
+        # A search that was LOST proves nothing; then the bound at the start has to do.
+        return min(plan.cost, hope.cost if hope.kind == EXIT else self.lower(x, cell)), plan.cost
+
     def certified(self, x: int, s: int) -> SearchResult | None:
         """The plan that no untried action can beat, or NONE if no run succeeds; None while an untried action could."""
         # The plan comes first because its cost is the ceiling: only a strictly shorter way is a reason to go on.
@@ -276,11 +284,7 @@ def bounds_so_far(
 def _bounds(planner: Planner, state: State, cell: int) -> tuple[float, float]:
     """A lower bound, and the steps of the way known by now."""
     if isinstance(planner, ExactPlanner):
-        x = planner.agenda.number(state)
-        plan = planner.plan(x, cell)
-        hope = planner.hope(x, cell, plan.cost)
-        # A search that was LOST proves nothing; then the bound at the start has to do.
-        return min(plan.cost, hope.cost if hope.kind == EXIT else planner.lower(x, cell)), plan.cost
+        return planner.bounds_from(state, cell)
     walk = planner.walk(state, cell)
     upper = math.inf if walk is None else float(len(walk.actions))
     return (planner.floor(state, cell, upper) if isinstance(planner, TourPlanner) and walk else 0.0), upper

@@ -68,6 +68,8 @@ def known_form(name: str, states: int, actions: int, labels: int) -> Form:
         f"{name}.label": SavedArray("int32", rows, "the label of each outcome", into=labels),
         f"{name}.ends": SavedArray("bool", rows, "whether the world ended"),
         f"{name}.hits": SavedArray("int32", rows, "how often each outcome came", 0, COUNT),
+        f"{name}.sense": SavedArray("int32", pairs, "what is meant, -1: not established", low=-1, into=f"{name} outcomes"),
+        f"{name}.base": SavedArray("int32", rows, "how often each outcome had come then", 0, COUNT),
         f"{name}.mode": SavedArray("int32", pairs, "the usual outcome", into=f"{name} outcomes"),
         f"{name}.cell_label": SavedArray(
             "int32", (states,), "the label of each cell, -1: not seen", low=-1, into=labels

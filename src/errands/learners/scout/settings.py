@@ -26,6 +26,10 @@ class ScoutConfig(LearnerConfig):
     """Weight, in steps, of what all cells taught about a random action; times a power of 4 that the counts choose."""
     level: int = 5
     """Tries of every action before exploration shares a random world with the greedy policy, episode by episode."""
+    delta: float = 0.05
+    """Where moves are random: how likely the claim may be wrong."""
+    law: str = "test"
+    """Whether moves slip by one law: `test` it (a drawn grid promises it), `one` is a promise, `none` asks each pair by itself."""
     host: bool = False
     """Step the Gymnasium environment although the world has tables."""
 
@@ -33,6 +37,8 @@ class ScoutConfig(LearnerConfig):
         super().__post_init__()
         self._at_least(1, "replan_every", "level")
         self._not_negative("kicks", "prior")
+        self._choices({"law": ("test", "one", "none")})
+        self._require("lie above 0 and below 1", lambda value: 0 < value < 1, ("delta",))
 
 
 def _stepped(facts: Facts) -> bool:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from errands.errors import ConfigError
 from errands.learners.base import Carried, Form, Learner, LearnerConfig, Saved, refuse_unknown
+from errands.learners.scout.claim import ValueBounds, claimed, claimed_from_starts, learn_meanings
 from errands.learners.scout.kernel import explore as ex
 from errands.learners.scout.kernel import memory as me
 from errands.learners.scout.kernel.explore import scarce_from, wanted_cells
@@ -22,6 +23,7 @@ from errands.learners.scout.kernel.plan import FAR, measure
 from errands.learners.scout.machine import Lowering
 from errands.learners.scout.planner import (
     ExactPlanner,
+    ExactValues,
     PlannedPolicy,
     Planner,
     Planners,
@@ -54,6 +56,8 @@ def new_known(states: int, actions: int, outcomes: int) -> Known:
         ends=np.zeros(rows, np.bool_),
         hits=np.zeros(rows, np.int32),
         mode=np.zeros(pairs, np.int32),
+        sense=np.full(pairs, -1, np.int32),
+        base=np.zeros(rows, np.int32),
         cell_label=np.full(states, -1, np.int32),
         started=np.zeros(states, np.int32),
         facts=np.zeros(3, np.int64),
@@ -73,7 +77,7 @@ def larger(known: Known, states: int) -> Known:
     return known._replace(
         **{
             name: np.concatenate(
-                (part, np.full((more, *part.shape[1:]), -1 if name == "cell_label" else 0, part.dtype))
+                (part, np.full((more, *part.shape[1:]), -1 if name in ("cell_label", "sense") else 0, part.dtype))
             )
             for name, part in known._asdict().items()
             if name != "facts"
@@ -82,7 +86,7 @@ def larger(known: Known, states: int) -> Known:
 
 
 def _rows(known: Known) -> dict[str, NDArray[Any]]:
-    return {name: getattr(known, name) for name in ("target", "label", "ends", "hits")}
+    return {name: getattr(known, name) for name in ("target", "label", "ends", "hits", "base")}
 
 
 def in_states_of(known: Known, old: FiniteWorld, new: FiniteWorld) -> Known:
@@ -139,11 +143,12 @@ def new_agent(states: int, limit: int, words: int, labels: int) -> Explorer:
 
 # NEVER: no number of new pairs is due. MAX_LABELS: agenda states that `steps_to_go` unfolds. WILD: the share of
 # unusual outcomes above which ways are planned by values, for usual outcomes lead nowhere. PATIENCE: how many times the
-# steps that a plan promises it is followed for.
+# steps that a plan promises it is followed for. SPARE: steps that evaluations may take before they wait for training.
 NEVER = 1 << 60
 MAX_LABELS = 5_000
 WILD = 0.3
 PATIENCE = 4
+SPARE = 100_000
 
 
 def known_bounds(task: Task) -> Bounds | None:
@@ -202,6 +207,8 @@ class Scout(Learner):
         self.proof: Bounds | None = None
         self._sought: tuple[tuple[int, int, bytes, bytes], Floats, Ints] | None = None
         self._modelled: tuple[int, Model] | None = None
+        self._measured: tuple[Policy, Evaluation] | None = None
+        self._claimed: tuple[int, ValueBounds] | None = None
         self._cached: tuple[tuple[int, ...], Planner | RandomPlanner, Policy] | None = None
 
     @property
@@ -242,6 +249,17 @@ class Scout(Learner):
                 self._reason(why)
 
     @property
+    def waits(self) -> bool:
+        """Evaluations take a tenth of the training steps, besides some that are not noticed."""
+        return self.evaluation_steps > SPARE + self.step // 10
+
+    def measure(self) -> Evaluation:
+        """The evaluation that a run reports; where exact, that of a plan which has not changed costs nothing."""
+        if self._measured is None or self._measured[0] is not self.policy or self._measured[1].episodes:
+            self._measured = self.policy, super().measure()
+        return replace(self._measured[1], step=self.step)
+
+    @property
     def finished(self) -> bool:
         """Whether the task is proved or all is explored, so that nothing is left to learn."""
         return self.proof is not None
@@ -256,7 +274,7 @@ class Scout(Learner):
         carried = {name: getattr(self.agent, name) for name in ("at", "mask", "after", "effect")}
         self.agent = fresh._replace(**carried)
         self.route = np.concatenate((self.route, np.zeros(states - len(self.route), np.int32)))
-        self._cached = self._sought = self._modelled = None
+        self._cached = self._sought = self._modelled = self._claimed = None
 
     def _meet_label(self) -> None:
         """Lower the machine against the feature set that the environment has just shown."""
@@ -312,6 +330,8 @@ class Scout(Learner):
         at = self.agent.at
         # Steps grow by a tenth between renewals: the number of plans grows with their logarithm.
         if self.step >= 1.1 * self.frozen_step + 20:
+            if self.config.law != "none":
+                learn_meanings(self.known, self.config.delta)
             self.frozen, self.frozen_step = snapshot(self.known), self.step
         # Chosen at the start and for a whole episode; only `_rest` turns it greedy before its end.
         if at[me.CLOCK] == 0:
@@ -454,10 +474,36 @@ class Scout(Learner):
         return bounds if known else replace(bounds, reason=f"{bounds.reason}, {clause}")
 
     def _bounds(self) -> Bounds:
+        if self.random and self.starts and isinstance(self.random_planner, ExactValues):
+            return self._interval(self.random_planner)
         starts = {s: int(self.known.started[s]) for s in self.starts}
         planner = None if self.random or not starts else self.planner
         events = bool(self.known.facts[me.EVENTS])
+        if isinstance(planner, ExactPlanner) and len(starts) > 1 and not events:
+            ends = [planner.bounds_from(self.lowering.stepper.start, s) for s in starts]
+            return self._bounded(claimed_from_starts(ends, np.array([*starts.values()], float), self.config), "starts are drawn")
         return bounds_so_far(planner, self.lowering.stepper.start, starts, events, self.step, self.settled)
+
+    def _interval(self, planner: ExactValues) -> Bounds:
+        """Where there is chance: the interval at which the plan was last renewed."""
+        if self._claimed is None or self._claimed[0] != self.frozen_step:
+            tables = isinstance(self.sampler, TableSampler)
+            found = claimed(self.frozen, planner, self.lowering, self.config, tables, self._promised)
+            self._claimed = self.frozen_step, found
+        return self._bounded(self._claimed[1], "moves are random")
+
+    def _bounded(self, found: ValueBounds, why: str) -> Bounds:
+        reason = f"{why}: an interval of the discounted chance of success"
+        lower, upper, condition = found
+        return Bounds(lower, upper, False, self.step, reason, self.config.delta, condition, self.config.gamma)
+
+    @property
+    def _promised(self) -> bool:
+        """Whether the world or the user says that moves slip by one number."""
+        if self.config.law == "one":
+            return True
+        noise = self.task.layout.noise if isinstance(self.sampler, TableSampler) and self.task.layout is not None else None
+        return noise is not None and noise.sides > 0 and not noise.other and not noise.delay
 
     @property
     def steps_to_go(self) -> Mapping[str, float]:
@@ -483,4 +529,4 @@ class Scout(Learner):
     def restore(self, saved: Saved) -> None:
         """Continue where `saved` was taken; the finished run is then equal to one that was never interrupted."""
         load_scout(self, saved)
-        self._cached = self._sought = self._modelled = None
+        self._cached = self._sought = self._modelled = self._claimed = None

@@ -139,6 +139,10 @@ class Known(NamedTuple):
     """[S, A, B] how often the outcome came; outcomes fill from the front."""
     mode: Ints
     """[S, A] the outcome that came most often."""
+    sense: Ints
+    """[S, A] the outcome that the action is meant to have, where that is established; -1 where not (kernel.robust)."""
+    base: Ints
+    """[S, A, B] `hits` when it was established."""
     cell_label: Ints
     """[S] the label with which the cell was entered first, -1 for a cell not seen."""
     started: Ints
