@@ -33,6 +33,42 @@ if importlib.util.find_spec("jax") is not None:
     install_import_hook([f"errands.learners.{name}" for name in traced], "beartype.beartype")
 
 
+EXTRAS = {
+    "anyio": "viewer", "axe_playwright_python": "dev", "beartype": "dev", "Box2D": "dev", "click": "viewer", "imageio": "mujoco",
+    "imageio_ffmpeg": "video", "jax": "deep", "jaxtyping": "deep", "mkdocs": "docs", "mujoco": "mujoco", "optax": "dev",
+    "playwright": "dev", "ray": "ray", "scipy": "dev", "stable_baselines3": "sb3", "starlette": "viewer",
+    "tensorboardX": "tensorboard", "uvicorn": "viewer", "wandb": "wandb", "yaml": "dev",
+}  # fmt: skip
+"""By module, the extra that brings it."""
+
+
+def lacking(fault: BaseException | None) -> str | None:
+    """Why a test cannot run here: what it, or something on its way, tried to import comes with an extra that is not installed."""
+    while fault is not None:
+        name = (fault.name or "").partition(".")[0] if isinstance(fault, ModuleNotFoundError) else ""
+        if name in EXTRAS and importlib.util.find_spec(name) is None:
+            return f"Skipped: {name}, of the extra [{EXTRAS[name]}], is not installed"
+        fault = getattr(fault, "cause", None) or fault.__cause__ or fault.__context__
+    return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Iterator[None]:
+    report = yield
+    call = getattr(report, "call", None)
+    if report.failed and call is not None and (why := lacking(call.excinfo.value)):
+        report.outcome, report.longrepr = "skipped", (report.nodeid, 0, why)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    report = yield
+    if report.failed and call.excinfo is not None and (why := lacking(call.excinfo.value)):
+        report.outcome, report.longrepr = "skipped", (str(item.path), item.location[1] or 0, why)
+    return report
+
+
 @pytest.fixture(autouse=True)
 def _what_one_test_lets_in_is_not_let_into_the_next() -> Iterator[None]:
     """Modules allowed with --import, and environments and methods that they register, are known to a whole process."""

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("anyio", reason="the page needs the extra [viewer]")
+pytest.importorskip("starlette", reason="the page needs the extra [viewer]")
+
 from errands.runs.folder import RunFolder, create
 from errands.runs.request import Request
 from errands.runs.sweep import train_run

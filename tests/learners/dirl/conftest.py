@@ -7,6 +7,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+pytest.importorskip("jax", reason="DiRL with networks needs the extra [deep]")
+
 from errands.learners.dirl.deep import DeepDiRL
 from errands.learners.dirl.settings import DeepDiRLConfig
 from errands.tasks.task import Task
