@@ -61,6 +61,12 @@ def test_a_path_goes_through_the_entries_that_the_rules_are_about() -> None:
     assert texts == {"a", "b", "1", "2"}
 
 
+def test_a_path_of_states_that_a_function_tells_apart_is_drawn_as_observed() -> None:
+    ours = Task.from_env(Plane, {"a": DISC}, "a", limit=4, name="plane", state=lambda seen: tuple(np.round(seen, 2).tolist()))
+    value = path_of(ours, errands.train(ours, "scout", steps=2_000).policy, "scout")
+    assert (value.points, value.completed) == (((0, 0), (0.25, 0), (0.5, 0)), ((2, "a"),))
+
+
 def test_rules_of_one_entry_have_no_plane_and_plot_draws_a_trained_run() -> None:
     with pytest.raises(TaskError, match="neither a map nor features that are discs or boxes of two entries"):
         plane_of(task(a={"index": 1, "above": 0.4}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from errands.errors import TaskError
-from errands.oracle.episode import Policy, walk
+from errands.oracle.episode import Policy, episode
 from errands.plots.style import blank, styled
+from errands.tables import RUNNING, SUCCESS
 from errands.tasks.task import Task
-from errands.worlds.base import Observed
+from errands.worlds.base import Observed, numbered
 from errands.worlds.gymnasium.rules import InBox, InDisc, numbers_of
 
 if TYPE_CHECKING:
@@ -72,15 +74,18 @@ def plane_of(task: Task) -> tuple[tuple[int, int], tuple[Area, ...]]:
 def path_of(task: Task, policy: Policy, name: str, seed: int = 0) -> Path:
     """The path of one greedy episode."""
     index, regions = plane_of(task)
-    env = task.world.env()
+    env = numbered(task.world)  # where a function numbers states the policy sees the number, the figure what was observed
+    shell: Any = getattr(env, "shell", env)
+    points, completed, status = [], [], RUNNING
     try:
-        space, way = env.observation_space, walk(policy, task, seed, env)
+        for at, step in enumerate(episode(policy, task, seed, env)):
+            row = numbers_of(shell.observation_space, shell.observed)
+            points.append((float(row[index[0]]), float(row[index[1]])))
+            completed += [(at, name) for name in step.completed]
+            status = step.status
     finally:
         env.close()
-    rows = [numbers_of(space, seen) for seen in way.path]
-    points = tuple((float(row[index[0]]), float(row[index[1]])) for row in rows)
-    completed = tuple(zip(way.completed_at, way.order, strict=True))
-    return Path(task.name, name, index, points, completed, way.success, regions)
+    return Path(task.name, name, index, tuple(points), tuple(completed), status == SUCCESS, regions)
 
 
 def draw_path(value: Path) -> Figure:
@@ -112,8 +117,12 @@ def draw_path(value: Path) -> Figure:
             leg = points[first : last + 1]
             axes.plot(leg[:, 0], leg[:, 1], color=colours[k], linewidth=1.6, marker=".", markersize=3)
         axes.plot(*points[0], marker="o", markersize=7, color="#c0392b")
-        for k, (step, _) in enumerate(value.completed):
-            axes.annotate(str(k + 1), tuple(points[step]), xytext=(4, 4), textcoords="offset points", fontsize=8, fontweight="bold")
+        marks = dict[tuple[float, float], list[str]]()
+        for k, (step, _) in enumerate(value.completed, 1):
+            marks.setdefault(value.points[step], []).append(str(k))
+        for place, numbers in marks.items():
+            text = ", ".join(numbers)
+            axes.annotate(text, place, xytext=(4, 4), textcoords="offset points", fontsize=8, fontweight="bold")
         axes.set_xlim(low[0] - room, high[0] + room)
         axes.set_ylim(low[1] - room, high[1] + room)
         axes.set_aspect("equal", adjustable="box")
@@ -121,5 +130,5 @@ def draw_path(value: Path) -> Figure:
         axes.set_ylabel(f"observation {value.index[1]}")
         steps = len(points) - 1
         ending = f"{steps} steps" if value.success else f"no success in {steps} steps"
-        axes.set_title(f"{value.task}, {value.name}: {ending}", fontsize=10)
+        axes.set_title(textwrap.fill(f"{value.task}, {value.name}: {ending}", 56), fontsize=10)
     return figure

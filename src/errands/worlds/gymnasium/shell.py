@@ -94,7 +94,8 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         self.steps = 0
         # As they were at first; looking them up goes through every wrapper.
         self.observation_space, self.action_space = spaces_of(world.id, env, world.numbers is not None)
-        self._before: Any = None
+        self.observed: Any = None
+        """The newest observation of the base environment."""
         self._mask: Any = None
         self._numbers: dict[str, Any] = {}
         self._part = "reset"
@@ -115,7 +116,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         # Seed and actions are all that is kept of an environment whose state cannot be stored.
         self._episode = {"seed": seed, "options": options, "actions": []}
         observation, info = self.guarded("reset", lambda: self._begun(seed, options))
-        self._before = observation
+        self.observed = observation
         return observation, info
 
     def _begun(self, seed: int | None, options: Info | None) -> tuple[Any, Info]:
@@ -135,7 +136,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
             first: int = self.action_space.start  # type: ignore[attr-defined]
             action = first + unmasked(self._mask, int(action) - first)
         observation, reward, over, cut, info = self.guarded("step", lambda: self._stepped(action))
-        self._before = observation
+        self.observed = observation
         cut = cut or self.steps >= self.world.limit
         if self._unseen:
             self._miss(info, over or cut)
@@ -146,7 +147,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         pay = number(reward, "reward")
         self._check(observation, info)
         over, cut = truth(terminated, "terminated"), truth(truncated, "truncated")
-        return observation, reward, over, cut, self._report(self._before, action, observation, info, pay)
+        return observation, reward, over, cut, self._report(self.observed, action, observation, info, pay)
 
     def _miss(self, info: Info, last: bool) -> None:
         """Say of signals that no step of the first episode had what they count as."""
@@ -218,7 +219,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
 
     def save(self) -> Saved:
         """The full state as plain data; or the episode's seed and actions, where the state itself cannot be stored."""
-        saved: Saved = {"steps": self.steps, "stream": dict(self._stream.bit_generator.state), "before": self._before}
+        saved: Saved = {"steps": self.steps, "stream": dict(self._stream.bit_generator.state), "before": self.observed}
         if self._mask is not None:
             saved[MASK] = self._mask
         if self._numbers:
@@ -244,7 +245,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
                 known = {name: value for name, value in values.items() if name in vars(layer) and name not in _LAYERS}
                 vars(layer).update({name: value for name, value in known.items() if is_plain(vars(layer)[name])})
             restore_foreign(self.env.unwrapped, saved)
-            self._before, self.steps, self._mask = saved.get("before"), saved["steps"], saved.get(MASK)
+            self.observed, self.steps, self._mask = saved.get("before"), saved["steps"], saved.get(MASK)
             return
         self._replay(saved)
 
