@@ -1,10 +1,11 @@
 """Scout's claims under chance: how often they are wrong, and how wide they are.
 
-    python benchmarks/claims.py coverage [WORLDS [SEEDS]]     is the optimum inside, and the policy's value not below?
-    python benchmarks/claims.py width                         Visit 4 and 8 with slip 0.1, one law and none
+    python benchmarks/claims.py coverage [WORLDS [SEEDS [FIRST]]]   is the optimum inside, and the policy's value not below?
+    python benchmarks/claims.py width                               Visit 4 and 8 with slip 0.1, one law and none
 
 Coverage: random worlds of three kinds (grids of one law, random tables, grids that break the law), each trained with
-several seeds and looked at after every 1,000 steps to 8,000; a run counts as wrong if any look was. The judge iterates
+several seeds and looked at after every 1,000 steps to 8,000; a run counts as wrong if any look was. 1,000 runs unless said
+otherwise; FIRST is the first world, so that halves run side by side. The judge iterates
 the product of world and machine in arrays, and knows nothing of Scout.
 """
 
@@ -126,11 +127,11 @@ def lawless(seed: int) -> Task:
 KINDS = {"one law": lawful, "random tables": table, "law broken": lawless}
 
 
-def coverage(worlds: int = 100, seeds: int = 10) -> None:
+def coverage(worlds: int = 100, seeds: int = 10, first: int = 0) -> None:
     """Runs in which a look found the optimum outside, or the policy's value below."""
     began, wrong, runs, tells = time.process_time(), Counter[str](), Counter[str](), Counter[str]()
     width: dict[str, list[float]] = {kind: [] for kind in KINDS}
-    for number in range(worlds):
+    for number in range(first, first + worlds):
         kind = list(KINDS)[number % 3]
         task = KINDS[kind](number // 3)
         judge = Judge(task)

@@ -109,7 +109,7 @@ def test_no_episode_waits_for_a_success_that_nobody_knows() -> None:
     tried = explored(task, 20_000, 0).known.tried
     seen = tried[tried.any(axis=1)]
     assert seen.shape == (16, 4)
-    assert seen.max() <= 2 * np.median(seen)
+    assert seen.max() <= 3 * np.median(seen)
 
 
 def test_a_plan_that_takes_longer_than_it_promises_is_left() -> None:

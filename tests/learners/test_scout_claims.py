@@ -32,11 +32,11 @@ claims = benchmark()
 
 
 def test_an_interval_of_two_tries_by_hand() -> None:
-    """Krichevsky and Trofimov pay 3/8 for two misses: shares p with (1 - p)^2 below 0.05 * 3/8 are out, the others in."""
+    """Beta(1, 8) pays 8/9 * 9/10 for two misses: shares p with (1 - p)^2 below 0.05 * 4/5 are out; 1/9 * 2/10 for two hits."""
     low, high = interval(0, 2, 0.05)
     assert low == 0.0
-    assert high == pytest.approx(1.0 - math.sqrt(0.05 * 3 / 8))
-    assert interval(2, 2, 0.05) == (pytest.approx(math.sqrt(0.05 * 3 / 8)), 1.0)
+    assert high == pytest.approx(1.0 - math.sqrt(0.05 * 4 / 5))
+    assert interval(2, 2, 0.05) == (pytest.approx(math.sqrt(0.05 / 45)), 1.0)
     assert interval(0, 0, 0.05) == (0.0, 1.0)
 
 

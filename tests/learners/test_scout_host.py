@@ -73,12 +73,10 @@ def test_a_taxi_is_driven_from_every_start_but_the_starts_themselves_are_not_pro
     scout = trained(task, 20_000, host)
     claim = scout.claim
     assert not claim.proved
-    assert "started in" in claim.reason
+    assert "were met" in claim.condition
     assert scout.evaluate().success
-    best = optimum(task).length
-    if best is not None:
-        assert claim.lower <= claim.upper
-        assert claim.upper == pytest.approx(best, rel=0.1)
+    best = optimum(task, 0.99).discounted
+    assert best is None or claim.lower < best < claim.upper
 
 
 def test_both_loops_take_the_same_steps_where_moves_are_certain() -> None:

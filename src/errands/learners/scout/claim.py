@@ -23,14 +23,16 @@ MOST = 0.25
 """The most that moves are taken to go astray before anything is known; part of the law."""
 FEW = 6
 """Tries below which the usual outcome says little."""
-MEANT, LAW, STARTS = 0.8, 0.15, 0.05
+MEANT, LAW, STARTS = 0.55, 0.4, 0.05
 """The parts of delta: that every meaning is right, that the shares are inside, that the starts are."""
 
 
 @dataclass(frozen=True)
 class Law:
-    """How moves slip, as far as it is known: by one number where they move and by another where they run into something."""
+    """How moves slip, as far as it is known: by one number, or by another where they run into something."""
 
+    alike: bool
+    """Whether it is one number."""
     way: Flags
     """[A, A] which usual outcomes of other actions come instead."""
     astray: Floats
@@ -47,8 +49,8 @@ def log_beta(a: float, b: float) -> float:
 
 
 def log_bets(hits: float, misses: float) -> float:
-    """The logarithm of what a gambler owns who bets on a share that he does not know (Krichevsky and Trofimov)."""
-    return log_beta(hits + 0.5, misses + 0.5) - log_beta(0.5, 0.5)
+    """The logarithm of what a gambler owns who bets on a share that he does not know, but takes for small: Beta(1, 8)."""
+    return log_beta(hits + 1.0, misses + 8.0) - log_beta(1.0, 8.0)
 
 
 def interval(hits: int, tries: int, delta: float) -> tuple[float, float]:
@@ -72,10 +74,14 @@ def interval(hits: int, tries: int, delta: float) -> tuple[float, float]:
     return ends[0], ends[1]
 
 
-def law_of(known: Known, delta: float) -> Law | None:
-    """What the counts say of one law; None where the most likely one is no single number."""
+def law_of(known: Known, delta: float, alike: bool | None = None) -> Law | None:
+    """What the counts say of one law; None where the most likely one is no single number.
+
+    `alike`: whether it is known to be one number where moves run into something, too; None: the counts choose.
+    """
     actions = known.tried.shape[1]
-    table = choose_law(known, slips(actions))[0]
+    table, blocked = choose_law(known, slips(actions))
+    alike = bool((table == blocked).all()) if alike is None else alike
     # The way of a table whose rows have one and the same share beside the meant one.
     way = (table > 1e-12) & ~np.eye(actions, dtype=np.bool_)
     shares = table[way]
@@ -88,12 +94,17 @@ def law_of(known: Known, delta: float) -> Law | None:
     stays = np.take_along_axis(known.target, usual[..., None], 2)[..., 0] == places
     straight = np.diagonal(done[:, :, :actions], axis1=1, axis2=2)
     misses = done[:, :, actions] - straight
+    if alike:
+        stays = np.zeros_like(stays)
     for c in range(2):
         mine = stays == bool(c)
         n, k = int(done[:, :, actions][mine].sum()), int(misses[mine].sum())
-        low, high = interval(k, n, delta * LAW / 2)
+        # Three numbers may be asked for: that of all moves, and those of the two kinds.
+        low, high = interval(k, n, delta * LAW / 3)
         tries += n
         astray[c] = low, min(high, MOST)
+    if alike:
+        astray[1] = astray[0]
     why = "" if allowed else "an action did what the law does not know"
     if not why and uneven(*_by_usual(known), np.zeros(known.tried.shape, np.bool_), delta):
         why = "some moves slip otherwise than others"
@@ -103,7 +114,7 @@ def law_of(known: Known, delta: float) -> Law | None:
         why = "some moves slip otherwise than others"
     if not why and one_sided(done, way, delta):
         why = "one side comes more often than the other"
-    return Law(way, astray, tries, why)
+    return Law(alike, way, astray, tries, why)
 
 
 def _by_usual(known: Known) -> tuple[Ints, Ints]:
@@ -157,9 +168,9 @@ def one_sided(done: Ints, way: Flags, delta: float) -> bool:
     return total >= math.log(1.0 / delta)
 
 
-def learn_meanings(known: Known, delta: float) -> None:
+def learn_meanings(known: Known, delta: float, alike: bool | None) -> None:
     """Keep what is now clear of the actions' meanings; called when the plan is renewed, so that it depends on no look."""
-    law = law_of(known, delta)
+    law = law_of(known, delta, alike)
     if law is not None:
         establish(known, _means(known, law, delta))
 
@@ -196,11 +207,11 @@ class ValueBounds(NamedTuple):
 
 
 def claimed(
-    known: Known, plan: ExactValues, lowering: Lowering, config: ScoutConfig, tables: bool, promised: bool
+    known: Known, plan: ExactValues, lowering: Lowering, config: ScoutConfig, tables: bool, promised: bool, alike: bool | None
 ) -> ValueBounds:
     """Between which values the optimum lies and the policy followed is; `tables`: whether all feature sets are known."""
     delta, why = config.delta, ""
-    law = law_of(known, delta) if config.law != "none" else None
+    law = law_of(known, delta, alike) if config.law != "none" else None
     if law is not None and law.tries:
         means = _means(known, law, delta)
         possible = bool(means.any(axis=2).all())
@@ -210,7 +221,8 @@ def claimed(
             if ends[0] <= ends[1]:
                 ways = int(law.way[0].sum())
                 sides = "two sides" if ways == 2 else f"{ways} other ways" if ways > 1 else "other way"
-                rule = f"moves slip to their {sides} by one number, and those that run into something by another"
+                other = "" if law.alike else ", and those that run into something by another"
+                rule = f"moves slip to their {sides} by one number{other}"
                 tested = "as this world promises" if promised else f"not rejected by {law.tries:,} tries"
                 return ValueBounds(ends[0], ends[1], f"{rule}, {MOST:.0%} at most ({tested}){ends[2]}")
             why = "no law of that kind explains all tries"

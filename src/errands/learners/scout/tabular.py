@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from errands.errors import ConfigError
 from errands.learners.base import Carried, Form, Learner, LearnerConfig, Saved, refuse_unknown
-from errands.learners.scout.claim import ValueBounds, claimed, claimed_from_starts, learn_meanings
+from errands.learners.scout.claim import MOST, ValueBounds, claimed, claimed_from_starts, learn_meanings
 from errands.learners.scout.kernel import explore as ex
 from errands.learners.scout.kernel import memory as me
 from errands.learners.scout.kernel.explore import scarce_from, wanted_cells
@@ -44,6 +44,7 @@ from errands.oracle.episode import Policy, draw, play
 from errands.tables import Evaluation, Floats, Ints
 from errands.tasks.task import Task
 from errands.worlds.base import FiniteWorld
+from errands.worlds.grid import Noise
 
 
 def new_known(states: int, actions: int, outcomes: int) -> Known:
@@ -233,7 +234,8 @@ class Scout(Learner):
             # A random world has no certificate, so that there is nothing to look for.
             due = NEVER if self.random else self.planners.due or NEVER
             along = (self.known, self.lowering, self.agent, self.route)
-            taken, why = self.sampler.explore(Outing(*along, goal - self.step, due, self.random, self.rng))
+            until = min(goal, self.renewal) if self.random and self.step < self.renewal else goal
+            taken, why = self.sampler.explore(Outing(*along, until - self.step, due, self.random, self.rng))
             self.step += taken
             # FULL, UNSEEN and BEYOND only make room; the step that lacked it was not taken or waits in the sampler. SPENT is
             # left alone: what is learnt must not depend on when somebody looks.
@@ -243,7 +245,7 @@ class Scout(Learner):
                 self._meet_label()
             elif why == BEYOND:
                 self.make_room(min(2 * len(self.known.tried), self.sampler.most))
-            elif self.random and why != ex.SPENT:
+            elif self.random and (why != ex.SPENT or self.step == self.renewal):
                 self._venture(why)
             elif why in (ex.DUE, ex.DRY):
                 self._reason(why)
@@ -328,10 +330,9 @@ class Scout(Learner):
     def _venture(self, why: int) -> None:
         """Random moves: renew the plan as experience grows, and share episodes between exploring and following it."""
         at = self.agent.at
-        # Steps grow by a tenth between renewals: the number of plans grows with their logarithm.
-        if self.step >= 1.1 * self.frozen_step + 20:
+        if self.step >= self.renewal:
             if self.config.law != "none":
-                learn_meanings(self.known, self.config.delta)
+                learn_meanings(self.known, self.config.delta, self._alike)
             self.frozen, self.frozen_step = snapshot(self.known), self.step
         # Chosen at the start and for a whole episode; only `_rest` turns it greedy before its end.
         if at[me.CLOCK] == 0:
@@ -346,6 +347,11 @@ class Scout(Learner):
             self.route = np.maximum(self.random_planner.route(self.here), 0)
         elif at[me.FOLLOWING] == me.SEEKING and at[me.CLOCK] >= 0:
             self._seek()
+
+    @property
+    def renewal(self) -> int:
+        """When the plan of a random world is renewed: steps grow by a tenth, the number of plans with their logarithm."""
+        return self.frozen_step + self.frozen_step // 10 + 20
 
     def _explore(self) -> None:
         self.agent.at[me.FOLLOWING] = me.SEEKING if oddness(self.frozen) > WILD else 0
@@ -368,8 +374,8 @@ class Scout(Learner):
         at = self.agent.at
         if scarce_from(self.known, self.agent, np.array(self.starts, np.int32)) and self._follow():
             return
-        # Levels 1, 2, 3, 4, 6, 9, 13: every pair is tried about equally often, and each round costs half more.
-        at[me.LEVEL] = max(at[me.LEVEL] + 1, at[me.LEVEL] * 3 // 2)
+        # Levels 1 to 6, 8, 10, 13: every pair is tried about equally often, and each round costs a third more.
+        at[me.LEVEL] = max(at[me.LEVEL] + 1, at[me.LEVEL] * 4 // 3)
         # The level has run away from all counts: what is scarce is out of reach at every level.
         if at[me.LEVEL] > 2 * self.known.tried.max() + 2:
             self._follow()
@@ -488,7 +494,7 @@ class Scout(Learner):
         """Where there is chance: the interval at which the plan was last renewed."""
         if self._claimed is None or self._claimed[0] != self.frozen_step:
             tables = isinstance(self.sampler, TableSampler)
-            found = claimed(self.frozen, planner, self.lowering, self.config, tables, self._promised)
+            found = claimed(self.frozen, planner, self.lowering, self.config, tables, self._promised, self._alike)
             self._claimed = self.frozen_step, found
         return self._bounded(self._claimed[1], "moves are random")
 
@@ -500,10 +506,19 @@ class Scout(Learner):
     @property
     def _promised(self) -> bool:
         """Whether the world or the user says that moves slip by one number."""
-        if self.config.law == "one":
-            return True
-        noise = self.task.layout.noise if isinstance(self.sampler, TableSampler) and self.task.layout is not None else None
-        return noise is not None and noise.sides > 0 and not noise.other and not noise.delay
+        return self.config.law == "one" or self._noise is not None
+
+    @property
+    def _alike(self) -> bool | None:
+        """Whether moves into walls slip as all others do; None where the world says nothing."""
+        return None if self._noise is None else self._noise.blocked == "slip"
+
+    @property
+    def _noise(self) -> Noise | None:
+        """The noise of a drawn grid in which moves slip to their sides, as a claim may take it for granted."""
+        layout = self.task.layout if isinstance(self.sampler, TableSampler) else None
+        noise = layout.noise if layout is not None else None
+        return noise if noise is not None and 0.0 < noise.sides <= MOST and not noise.other and not noise.delay else None
 
     @property
     def steps_to_go(self) -> Mapping[str, float]:
