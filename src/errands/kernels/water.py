@@ -1,4 +1,4 @@
-"""The optimum of Water, exactly: at every place and speed the set of machine states in which one can be there, step by step.
+"""The optimum of Water and zones, exactly: at every place and speed the machine states in which one can be there, step by step.
 
 The agent is always on whole numbers, and no ball feels it. So what can be reached in t steps is an array of bits `now`
 [SIDE * SIDE, SPEEDS * SPEEDS, words]: bit m of a place and a velocity is machine state m. A touch is an overlap that
@@ -36,7 +36,7 @@ def landed(at: int, speed: int) -> tuple[int, int]:
 @jit
 def spread(
     now: Bits, then: Bits, old: Touches, new: Touches, colours: Ints, following: Ints, same: NDArray[np.bool_], box: Ints,
-    landing: Ints,
+    landing: Ints, shut: NDArray[np.bool_],
 ) -> bool:  # fmt: skip
     """Write what one more step reaches into `then`; True where a step succeeds, and then `landing` is where it led.
 
@@ -44,6 +44,7 @@ def spread(
 
     `old` and `new` [SIDE * SIDE] are the balls that each place overlaps before and after the step, `colours` the label of a
     set of balls that are newly overlapped; `following` [M, L] is the machine, `same` [L] whether a label leaves all as it is.
+    Whom a place that is `shut` would take in stays where he was, turned round.
     """
     words, alive, places = now.shape[2], False, (box[1] - box[0] + 1) * (box[3] - box[2] + 1)
     for x in range(max(0, box[0] - TOP), min(SIDE, box[1] + TOP + 1)):
@@ -63,6 +64,8 @@ def spread(
             xx, sx = landed(x, ux)
             yy, sy = landed(y, uy)
             there, speed = xx * SIDE + yy, sx * SPEEDS + sy
+            if shut[there]:
+                there, speed = cell, SPEEDS * SPEEDS - 1 - v
             label = colours[new[there] & ~old[cell]]
             for w in range(words):
                 # All velocities from which an action leads to this one; at the top speed a push changes nothing.
@@ -97,7 +100,7 @@ def spread(
 @jit
 def before(
     now: Bits, old: Touches, new: Touches, colours: Ints, following: Ints, pushes: Ints, there: int, speed: int, target: int,
-    found: Ints,
+    found: Ints, shut: NDArray[np.bool_],
 ) -> None:  # fmt: skip
     """Write a place, velocity, machine state and action into `found` from which a step leads there, at this speed, in `target`."""
     x, y = there // SIDE, there % SIDE
@@ -111,7 +114,10 @@ def before(
                     uy = min(SPEEDS - 1, max(0, v % SPEEDS + pushes[action, 1]))
                     atx, sx = landed(xx, ux)
                     aty, sy = landed(yy, uy)
-                    if atx != x or aty != y or sx * SPEEDS + sy != speed:
+                    at, turned = atx * SIDE + aty, sx * SPEEDS + sy
+                    if shut[at]:
+                        at, turned = cell, SPEEDS * SPEEDS - 1 - (ux * SPEEDS + uy)
+                    if at != there or turned != speed:
                         continue
                     for m in range(following.shape[0]):
                         if following[m, label] == target and now[cell, v, m // BITS] >> np.uint32(m % BITS) & np.uint32(1):

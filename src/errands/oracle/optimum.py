@@ -17,10 +17,11 @@ from errands.machines.stepping import State
 from errands.machines.unfolding import couple, unfold_agenda
 from errands.oracle.episode import Policy, StepResult, TaskStepper, strayed
 from errands.oracle.product import BUDGET, RANDOM_BYTES, Product, product
-from errands.oracle.water import CELLS, Script, machine_of, replayed, shortest
+from errands.oracle.water import CELLS, Script, Start, machine_of, replayed, shortest
 from errands.tables import RUNNING, SUCCESS, AgendaTable, Floats, Ints
 from errands.tasks.task import Task, card
 from errands.worlds.water import Water, reset_state
+from errands.worlds.zones import Zones
 
 TOLERANCE = 1e-10
 """Relative error of least steps; error of returns in units of the largest reward; last change of a chance."""
@@ -95,7 +96,7 @@ def optimum(
     """The exact optimum within the time limit; a TaskError where it would take more than `budget` bytes.
 
     Parameters:
-        task: a task in a finite world or in Water; elsewhere the answer has a reason instead of a length.
+        task: a task in a finite world, in Water or among zones; elsewhere the answer has a reason instead of a length.
         gamma: the discount factor of `discounted`, above 0 and below 1.
         budget: the most bytes that the search may take.
         orders: whether optimal orders are counted.
@@ -107,7 +108,9 @@ def optimum(
     """
     check_discount(gamma)
     if isinstance(task.world, Water):
-        return _in_water(task, task.world, gamma, budget)
+        return _in_arena(task, reset_state(task.world.map_seed), gamma, budget)
+    if isinstance(task.world, Zones):
+        return _in_arena(task, task.world.start, gamma, budget)
     if task.finite is None:
         return Optimum(None, reason=f"the world {task.untabled}; the optimum of such a task cannot be computed")
     crossed = product(task, budget)
@@ -115,9 +118,9 @@ def optimum(
     return _as_tried(best, task) if task.tried else best
 
 
-def _in_water(task: Task, world: Water, gamma: float, budget: int) -> Optimum:
-    """The optimum in Water, whose agent is always on whole numbers."""
-    crossed, start, limit = machine_of(task), reset_state(world.map_seed), world.limit
+def _in_arena(task: Task, start: Start, gamma: float, budget: int) -> Optimum:
+    """The optimum in Water and among zones, whose agent is always on whole numbers."""
+    crossed, limit = machine_of(task), task.world.limit
     method = f"breadth-first search over {CELLS:,} places and velocities and {len(crossed.following):,} machine states"
     actions = shortest(start, crossed.following, limit, budget)
     if not actions:

@@ -1,4 +1,4 @@
-"""The exact optimum of a task in Water: breadth-first search over places, velocities and machine states at once."""
+"""The exact optimum in Water and among zones: breadth-first search over places, velocities and machine states at once."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from errands.errors import TaskError
 from errands.kernels.search import DEAD, DONE
@@ -18,7 +19,7 @@ from errands.machines.stepping import State, Stepper
 from errands.oracle.product import listed
 from errands.tables import RUNNING, AgendaTable, Ints
 from errands.tasks.task import Task
-from errands.worlds import water
+from errands.worlds import water, zones
 
 MAX_STATES = 1_024
 """Machine states, each a bit at every place and velocity: two arrays of 0.86 GB."""
@@ -51,9 +52,15 @@ class Machine:
     following: Ints
 
 
+def labels_of(task: Task) -> tuple[frozenset[str], ...]:
+    """What a step can report: any colours, or one zone at most, since no two have a place in common."""
+    world = task.world
+    return (frozenset(), *(frozenset({name}) for name in world.features)) if isinstance(world, zones.Zones) else LABELS
+
+
 def machine_of(task: Task) -> Machine:
-    """The machine of a task in Water as tables; a TaskError where it has too many states."""
-    table = lower(task.machine, LABELS)
+    """The machine of a task as tables; a TaskError where it has too many states."""
+    table = lower(task.machine, labels_of(task))
     _, _, entry, following = listed(table, MAX_STATES, lambda states: _refused(task, states))
     return Machine(table, entry, _hopeless(following))
 
@@ -75,36 +82,59 @@ def _hopeless(following: Ints) -> Ints:
         hope = wider
 
 
-def shortest(start: water.WaterState, following: Ints, limit: int, budget: int) -> tuple[int, ...] | None:
+Start = water.WaterState | zones.ZonesState
+
+
+def shortest(start: Start, following: Ints, limit: int, budget: int) -> tuple[int, ...] | None:
     """The actions of a shortest success; none where none is possible, None where none was found within `limit` steps."""
-    search = _Search(start, following, budget)
+    search = _search(start, following, budget)
     for length in range(1, limit + 1):
         if (landing := search.forward()) is not None:
             return search.back(length, *landing) if landing != (DEAD, DEAD) else ()
     return None
 
 
+def steps_of(start: Start, following: Ints, limit: int, budget: int) -> int | None:
+    """The length of a shortest success alone, for which no layer is kept; None where there is none within `limit` steps."""
+    search = _search(start, following, budget)
+    landings = (search.forward(keep=False) for _ in range(limit))
+    length, landing = next(((n, there) for n, there in enumerate(landings, 1) if there is not None), (0, (DEAD, DEAD)))
+    return length if landing != (DEAD, DEAD) else None
+
+
+def _search(start: Start, following: Ints, budget: int) -> _Search:
+    return (_AmongZones if isinstance(start, zones.ZonesState) else _Search)(start, following, budget)
+
+
 class _Search:
     """Layers of reachable states, as many of them kept as there is room for; the others are found again from those."""
 
-    def __init__(self, start: water.WaterState, following: Ints, budget: int) -> None:
+    def __init__(self, start: Any, following: Ints, budget: int) -> None:
         self.following = following
         self.same = (following == np.arange(len(following))[:, None]).all(axis=0)
-        number = {label: i for i, label in enumerate(LABELS)}
-        sets = [frozenset(water.COLOURS[c] for c in range(6) if balls >> 2 * c & 3) for balls in range(1 << water.BALLS)]
-        self.colours = np.array([number[colours] for colours in sets], np.int32)
         self.moving = [start]
+        self.colours, self.shut = self._scenery()
         x, y = (int(place - water.RADIUS) for place in start.agent)
         ux, uy = (int((speed + TOP) / PUSH) for speed in start.velocity)
         self.now, self.then = self._blank(), self._blank()
         self.now[x * SIDE + y, ux * SPEEDS + uy, 0] = 1
         self.origin = x * SIDE + y, ux * SPEEDS + uy
-        self.time, self.every = 0, 1
+        self.time, self.every = 0, 1 + self.now.shape[2] // 4
         self.room = budget - 2 * self.now.nbytes
         if self.room < 0:
             needed = f"{2 * self.now.nbytes / 1e9:.2f} GB, more than the budget of {budget / 1e9:.2f} GB"
-            raise TaskError(f"the search for the optimum of a task in Water with {len(following):,} machine states takes {needed}")
+            raise TaskError(f"the search for the optimum with {len(following):,} machine states takes {needed}")
         self.kept: dict[int, list[bytes]] = {}
+
+    def _scenery(self) -> tuple[Ints, NDArray[np.bool_]]:
+        """The label of every set of balls, and which places are shut."""
+        number = {label: i for i, label in enumerate(LABELS)}
+        sets = [frozenset(water.COLOURS[c] for c in range(6) if balls >> 2 * c & 3) for balls in range(1 << water.BALLS)]
+        return np.array([number[colours] for colours in sets], np.int32), np.zeros(SIDE * SIDE, np.bool_)
+
+    def around(self, time: int) -> tuple[Touches, Touches]:
+        """What places overlap before and after a step."""
+        return self.touches(time), self.touches(time + 1)
 
     def touches(self, time: int) -> Touches:
         """The balls that overlap an agent at each place, as bits, at a time."""
@@ -126,14 +156,13 @@ class _Search:
         found[:] = sum(1 << i for i, touching in enumerate(self.moving[0].touching) if touching)
         return found.ravel()
 
-    def forward(self) -> tuple[int, int] | None:
+    def forward(self, keep: bool = True) -> tuple[int, int] | None:
         """One more step; where it led if it succeeds, (DEAD, DEAD) where nothing is left to be tried."""
-        if self.time > 0 and self.time % self.every == 0:
+        if keep and self.time > 0 and self.time % self.every == 0:
             self._keep()
         landing = np.array([DONE, DONE], np.int32)
-        old, new = self.touches(self.time), self.touches(self.time + 1)
-        box = self._box(self.time)
-        if spread(self.now, self.then, old, new, self.colours, self.following, self.same, box, landing) or landing[0] == DEAD:
+        box, around = self._box(self.time), (*self.around(self.time), self.colours, self.following)
+        if spread(self.now, self.then, *around, self.same, box, landing, self.shut) or landing[0] == DEAD:
             return int(landing[0]), int(landing[1])
         self.now, self.then, self.time = self.then, self.now, self.time + 1
         return None
@@ -163,8 +192,8 @@ class _Search:
         """The actions that lead there in `length` steps, found from the last to the first."""
         actions, target, found = [], DONE, np.zeros(4, np.int32)
         for time in reversed(range(length)):
-            old, new = self.touches(time), self.touches(time + 1)
-            before(self._at(time), old, new, self.colours, self.following, _PUSHES, there, speed, target, found)
+            around = (*self.around(time), self.colours, self.following)
+            before(self._at(time), *around, _PUSHES, there, speed, target, found, self.shut)
             there, speed, target, action = (int(part) for part in found)
             actions.append(action)
         return tuple(reversed(actions))
@@ -191,14 +220,32 @@ class _Search:
         return np.zeros((SIDE * SIDE, SPEEDS * SPEEDS, -(-len(self.following) // BITS)), np.uint32)
 
 
-def replayed(task: Task, start: water.WaterState, actions: tuple[int, ...]) -> Iterator[tuple[str, ...]]:
+class _AmongZones(_Search):
+    """The same among zones, which stand still and hold as long as the agent is in them."""
+
+    def _scenery(self) -> tuple[Ints, NDArray[np.bool_]]:
+        start = self.moving[0]
+        grid = np.stack(np.meshgrid(_GRID, _GRID, indexing="ij"), axis=-1).reshape(-1, 2)
+        shut = zones.blocked(grid, start.doors)
+        self.within = np.zeros(SIDE * SIDE, np.uint16)
+        for number, place in enumerate(start.places, 1):
+            self.within[((place - grid) ** 2).sum(axis=1) <= zones.REACH**2] = number
+        return np.arange(len(start.places) + 1, dtype=np.int32), shut
+
+    def around(self, time: int) -> tuple[Touches, Touches]:
+        """The zone that each place is in, whatever it was before."""
+        return np.zeros_like(self.within), self.within
+
+
+def replayed(task: Task, start: Any, actions: tuple[int, ...]) -> Iterator[tuple[str, ...]]:
     """What each of these actions completes, by the rules of the world and of the machine."""
     stepper = Stepper(task.machine)
     state, machine = start, stepper.start
+    physics, names = (zones, task.world.features) if isinstance(start, zones.ZonesState) else (water, water.COLOURS)
     for action in actions:
         if stepper.status[machine[0]] != RUNNING:
             return
-        state, touched = water.step(state, action)
-        step = stepper.step(machine, {water.COLOURS[i] for i in np.flatnonzero(touched)})
+        state, touched = physics.step(state, action)
+        step = stepper.step(machine, {names[i] for i in np.flatnonzero(touched)})
         yield stepper.completed(machine, step)
         machine = step.state

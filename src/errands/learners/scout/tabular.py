@@ -36,6 +36,7 @@ from errands.learners.scout.saving import form_of, load_scout, save_scout
 from errands.learners.scout.settings import ScoutConfig
 from errands.learners.scout.stages import KnownWay
 from errands.learners.scout.world import BEYOND, UNSEEN, Outing, TableSampler, make_sampler
+from errands.learners.scout.zones import tour_bounds
 from errands.machines.counting import size
 from errands.machines.stepping import State
 from errands.machines.unfolding import unfold_agenda
@@ -153,8 +154,8 @@ SPARE = 100_000
 
 
 def known_bounds(task: Task) -> Bounds | None:
-    """Bounds of the optimum without a step: Scout's plan where every action was tried; None where moves are random."""
-    bounds = _planned_bounds(task)
+    """Bounds of the optimum without a step: Scout's plan where every action was tried, an order of zones; else None."""
+    bounds = tour_bounds(task) or _planned_bounds(task)
     return replace(bounds, reason=f"{bounds.reason}, {task.tried}") if bounds is not None and task.tried else bounds
 
 
