@@ -102,6 +102,10 @@ def counting(
             yield lambda done: bar.update(work, completed=done, words=words(done))
 
 
+READABLE = 48
+"""Characters of a line below which a sentence in the last column is hard to read."""
+
+
 def show(thing: Any, file: TextIO | None = None) -> None:
     """Print what rich renders; where a table needs more columns than there are, its lines are longer, and no word is cut."""
     from rich.measure import Measurement
@@ -138,6 +142,8 @@ def table(
             for column, cell in zip(self.columns, cells, strict=False):
                 longest = max(map(len, printable(str(cell)).split()), default=0)
                 column.min_width = max(column.min_width or 0, longest)
+            if rest is not None and cells:
+                self.columns[-1].min_width = max(self.columns[-1].min_width or 0, min(len(str(cells[-1])), READABLE))
 
     empty = Whole(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for name in names:

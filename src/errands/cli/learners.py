@@ -44,7 +44,7 @@ def _settings(name: str, task_name: str) -> Answer:
     configs = {preset: config_of(name, preset, task) for preset in PRESETS}
     kind = type(configs["tuned"])
     said = sentences(kind)
-    listed = table(f"{name} on {task_name}: {kind.__name__}", ("setting", *PRESETS), rest="what it is")
+    listed = table(f"{name} on {task_name}", ("setting", *PRESETS), rest="what it is")
     rows: list[dict[str, Any]] = []
     for field in fields(kind):
         values = {preset: getattr(config, field.name) for preset, config in configs.items()}
