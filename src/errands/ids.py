@@ -32,6 +32,7 @@ WORLDS: Mapping[str, Mapping[str, Any]] = {
 """Worlds without a machine: the settings behind each id; `gymnasium.make(id, boxes=8)` replaces some of them."""
 
 TASKS: tuple[str, ...] = (
+    *("letters", "water", "zones"),
     *("figure-1", "corridor", "cheetah-b", "cheetah-bc", "cheetah-bcd", "cheetah-bcde"),
     *(f"delivery-{n}" for n in range(1, 501)),
     *("office-map0-exp0", "office-map4-exp6", *(f"office-map{m}-exp{n}" for m in (1, 2, 3) for n in range(1, 7))),

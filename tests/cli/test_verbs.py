@@ -119,7 +119,7 @@ def test_without_words_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> 
         (["train", "figure-1", "--seeds", "two"], "--seeds was given 'two'; write it as --seeds NUMBER; run"),
         (["train", "figure-1", "--steps"], "--steps has no value; write it as --steps COUNT; run"),
         (["train", "--steps", "5"], "missing TASK after 'errands train'; for example: errands train delivery-4"),
-        (["train", "figure-1", "--log", "wandb"], "no value of --log is called 'wandb'; choose from tensorboard; run"),
+        (["train", "figure-1", "--log", "paper"], "no value of --log is called 'paper'; choose from tensorboard, wandb; run"),
         (["show", "figure-1", "--as", "cupled"], "no value of --as is called 'cupled'; did you mean 'coupled'?; run"),
         (["solve", "figure-1", "figure-2"], "'figure-2' is a word too many: 'errands solve' takes TASK"),
         (["doctor", "now"], "'now' is a word too many: 'errands doctor' takes no words but options"),

@@ -22,7 +22,7 @@ from errands.runs.train import ProgressUpdate, Timing, ended_well, jobs_of, trai
 from errands.runs.verify import faults, verify_seed
 from errands.tasks import Task, load
 
-TABULAR = {name: entry for name, entry in LEARNERS.items() if entry.tabular and not entry.tabular.team}
+TABULAR = {name: entry for name, entry in LEARNERS.items() if entry.tabular and not (entry.tabular.teams or entry.tabular.networks)}
 LEARNT = [(name, machine) for name, entry in TABULAR.items() for machine in entry.machines or (None,)]
 
 

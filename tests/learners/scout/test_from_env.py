@@ -8,6 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
+from errands.errors import TaskError
 from errands.learners import make_learner
 from errands.tasks import Task
 
@@ -91,12 +92,13 @@ def test_chance_is_seen_and_planned_with_and_a_saved_run_goes_on_to_the_same_byt
     }
 
 
-@pytest.mark.parametrize("chance", [0.0, 0.2])
-def test_dirl_numbers_states_as_they_are_met_and_saves_the_numbers(chance: float) -> None:
+def test_dirl_learns_in_a_table_found_by_trying_and_refuses_a_world_of_chance() -> None:
     settings = {"edge_steps": 1_500, "rollouts": 5}
-    learner = make_learner(walkway(chance), "dirl", 0, settings=settings)
+    with pytest.raises(TaskError, match=r"'walkway' has no table: its moves are random"):
+        make_learner(walkway(0.2), "dirl", 0, settings=settings)
+    learner = make_learner(walkway(), "dirl", 0, settings=settings)
     (last,) = learner.train(8_000)
     assert last.success
-    again = make_learner(walkway(chance), "dirl", 0, settings=settings)
+    again = make_learner(walkway(), "dirl", 0, settings=settings)
     again.restore(learner.save())
     assert again.measure() == last
