@@ -143,11 +143,11 @@ def coverage(worlds: int = 100, seeds: int = 10, first: int = 0) -> None:
                 inside = claim.lower - 1e-9 <= judge.best <= claim.upper + 1e-9 and judge.value(scout) >= claim.lower - 1e-9
                 if not inside and not missed:
                     ends = f"{claim.lower:.4f} {judge.best:.4f} {claim.upper:.4f}"
-                    print(f"  outside: world {number} ({kind}) seed {seed} step {scout.step}: {ends}, {claim.condition}")
+                    print(f"  outside: world {number} ({kind}) seed {seed} step {scout.step}: {ends}, {claim.conditional_on}")
                 missed = missed or not inside
             runs[kind] += 1
             wrong[kind] += missed
-            said = "a law" if "slip to" in claim.condition else "rejected" if "rejected:" in claim.condition else "no law"
+            said = "a law" if "slip to" in claim.conditional_on else "rejected" if "rejected:" in claim.conditional_on else "no law"
             tells[f"{kind}: {said}"] += 1
             width[kind].append(claim.epsilon / max(judge.best, 1e-12))
         if time.process_time() - began > 1_500:

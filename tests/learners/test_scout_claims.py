@@ -60,7 +60,7 @@ def test_the_optimum_and_the_policy_lie_where_the_claim_says(kind: str, number: 
         claim = scout.claim
         assert not claim.proved
         assert claim.delta == 0.05
-        if kind == "law broken" and "not rejected by" in claim.condition:
+        if kind == "law broken" and "not rejected by" in claim.conditional_on:
             continue  # a claim about another world, and it says so
         assert claim.lower <= judge.value(scout) + 1e-9
         assert judge.value(scout) <= judge.best + 1e-9 <= claim.upper + 2e-9
@@ -72,15 +72,15 @@ def test_with_one_law_a_claim_is_sharp_after_four_thousand_steps_and_without_one
     for scout in (one, none):
         scout.advance(4_000)
     assert one.claim.epsilon < 0.03
-    assert "as this world promises" in one.claim.condition
+    assert "as this world promises" in one.claim.conditional_on
     assert none.claim.epsilon > 0.5
-    assert "odds of its own" in none.claim.condition
+    assert "odds of its own" in none.claim.conditional_on
 
 
 def test_a_law_that_some_cells_break_is_rejected() -> None:
     scout = Scout(claims.lawless(0), ScoutConfig(), 0)
     scout.advance(8_000)
-    assert "slip to" not in scout.claim.condition
+    assert "slip to" not in scout.claim.conditional_on
 
 
 def test_a_claim_survives_saving() -> None:
@@ -124,4 +124,4 @@ def test_a_world_with_many_starts_has_a_claim() -> None:
     assert claim.gamma == 0.99
     assert claim.lower <= claims.Judge(taxi).value(scout) <= best + 1e-9 <= claim.upper
     assert claim.epsilon < 0.5
-    assert "each episode's start is drawn alike" in claim.condition
+    assert "each episode's start is drawn alike" in claim.conditional_on

@@ -73,7 +73,7 @@ def test_a_taxi_is_driven_from_every_start_but_the_starts_themselves_are_not_pro
     scout = trained(task, 20_000, host)
     claim = scout.claim
     assert not claim.proved
-    assert "were met" in claim.condition
+    assert "were met" in claim.conditional_on
     assert scout.evaluate().success
     best = optimum(task, 0.99).discounted
     assert best is None or claim.lower < best < claim.upper

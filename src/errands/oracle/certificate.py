@@ -48,7 +48,7 @@ class Bounds:
     reason: str = ""
     delta: float | None = None
     """The probability that they are wrong; None where they are certain."""
-    condition: str = ""
+    conditional_on: str = ""
     """What they stand under, besides chance."""
     gamma: float | None = None
     """Where there is chance the optimum is the greatest discounted chance of success, E[gamma^T], with this gamma; None: steps."""
@@ -62,7 +62,7 @@ class Bounds:
     def sentence(self) -> str:
         """The claim in words, where there is chance."""
         sure = f"with probability {1.0 - (self.delta or 0.0):.4g} the discounted chance of success (gamma {self.gamma:g})"
-        return f"{sure} is at least {self.lower:.4g} by this policy and at most {self.upper:.4g} by any, if {self.condition}"
+        return f"{sure} is at least {self.lower:.4g} by this policy and at most {self.upper:.4g} by any, if {self.conditional_on}"
 
     @property
     def says_something(self) -> bool:
@@ -83,7 +83,7 @@ class Bounds:
         """The claim as plain values where there is chance and it leaves anything out; else None."""
         if self.gamma is None or self.epsilon >= 1.0:
             return None
-        return {name: getattr(self, name) for name in ("lower", "upper", "delta", "gamma", "condition", "sentence")}
+        return {name: getattr(self, name) for name in ("lower", "upper", "delta", "gamma", "conditional_on", "sentence")}
 
     def as_json(self) -> dict[str, Any]:
         """As plain values: whole numbers without a point, and null for what is infinite."""

@@ -158,7 +158,7 @@ class ClaimDocument(Document):
     delta: Probability
     """The probability that it is wrong."""
     gamma: Probability
-    condition: str
+    conditional_on: str
     """What it stands under, besides chance."""
     sentence: str
 
