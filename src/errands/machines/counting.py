@@ -90,16 +90,16 @@ class Quotient:
         self.levels: dict[Node, int] = {start: 1}
         layer, depth = {start: 1}, 0
         while layer:
-            if len(self.nodes) > MAX_COUNTS:
-                raise SpecError(f"the numeric features have more than {MAX_COUNTS:,} joint values; use fewer at a time")
             following: dict[Node, int] = defaultdict(int)
             depth += 1
             for node, levels in layer.items():
+                if len(self.nodes) > MAX_COUNTS:
+                    raise SpecError(f"the numeric features have more than {MAX_COUNTS:,} joint values; use fewer at a time")
                 for _, target, to in self.ways(node, levels):
                     if fresh := to & ~self.levels.get(target, 0):
                         following[target] |= fresh
+                        self.nodes.setdefault(target, depth)
             for target, fresh in following.items():
-                self.nodes.setdefault(target, depth)
                 self.reached.setdefault(target, []).append((depth, fresh))
                 self.levels[target] = self.levels.get(target, 0) | fresh
             layer = following
