@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -60,5 +61,7 @@ def test_more_orders_than_python_prints_digits_of_are_printed(
         for verb in ("size", "lint"):
             assert main([verb, str(tmp_path / "many.toml"), "--json"]) == 0
             assert '"agenda": ' in capsys.readouterr().out
+            assert main([verb, str(tmp_path / "many.toml")]) == 0
+            assert re.search(r"agenda +about 10\^511", capsys.readouterr().out)  # 2^1700 is 10^511.75
     finally:
         sys.set_int_max_str_digits(usual)

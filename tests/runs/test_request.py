@@ -13,7 +13,7 @@ import pytest
 from errands.errors import ConfigError, StoreError, UnknownName
 from errands.runs.folder import create, create_named, slug
 from errands.runs.request import Request
-from errands.tasks import load
+from errands.tasks import Task, load
 
 TASK = load("figure-1")
 
@@ -103,3 +103,11 @@ def test_any_text_becomes_part_of_a_folders_name(text: str, kept: str) -> None:
 
 def test_long_texts_are_cut() -> None:
     assert slug("a" * 200) == "a" * 50
+
+
+def test_the_default_steps_of_scout_follow_a_large_world() -> None:
+    """100 x 100 cells have 40,000 pairs of a cell and a move, and 10 x 10 have 400."""
+    assert Request.of(load("visit-4"), "scout").steps == 20_000
+    assert Request.of(load("visit-4"), "crm").steps == 1_000_000
+    large = Task.from_toml('name = "x"\n[world]\nkind = "visit"\nplaces = 2\nsize = 100\n[machine]\nphrase = "any_order(v1, v2)"\n')
+    assert Request.of(large, "scout").steps == 80_000

@@ -53,14 +53,14 @@ def run(arguments: Arguments) -> Answer:
 
 
 def _report(name: str, text: str) -> Answer:
-    from errands.cli.options import FOREIGN, allow_digits, foreign_machine
+    from errands.cli.options import FOREIGN, allow_digits, count_text, foreign_machine
     from errands.tasks.lint import lint, lint_machine
 
     report = lint_machine(foreign_machine(name, text)) if name.endswith(FOREIGN) else lint(text)
     warnings = [*report.warnings, *_late(report.task)]
     sizes = asdict(report.sizes) if report.sizes else {}
     allow_digits()
-    lines = [*report.reading, "", "States: " + ", ".join(f"{kind} {count:,}" for kind, count in sizes.items())]
+    lines = [*report.reading, "", "States: " + ", ".join(f"{kind} {count_text(count)}" for kind, count in sizes.items())]
     lines += ["", *(f"warning: {w}" for w in warnings)] if warnings else ["No warnings."]
     document = {
         "file": name,

@@ -14,7 +14,7 @@ from errands.tasks.catalogue import load, read_text
 
 MAX_COUNT = 2**53
 """Counts stay below this: run.json is JSON, whose numbers are exact up to here."""
-MAX_DIGITS = 20_000
+MAX_DIGITS = 100_000
 _UNITS = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
@@ -77,8 +77,14 @@ def foreign_machine(name: str, text: str) -> NumericRM:
 
 
 def allow_digits() -> None:
-    """Let exact sizes be printed: 4,096 subtasks have more orders than Python prints digits of by default."""
+    """Let exact sizes be printed: many subtasks have more orders than Python prints digits of by default."""
     sys.set_int_max_str_digits(MAX_DIGITS)
+
+
+def count_text(count: int) -> str:
+    """A number as it is read: all digits of 30 at most, else its size."""
+    digits = len(str(count))
+    return f"{count:,}" if digits <= 30 else f"about 10^{digits - 1}"
 
 
 def a_run_of(sweep: Path) -> Path:

@@ -18,11 +18,11 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Count them."""
-    from errands.cli.options import allow_digits, machine_named
+    from errands.cli.options import allow_digits, count_text, machine_named
     from errands.machines import size
 
     machine = machine_named(arguments.task)
     sizes = size(machine)
     allow_digits()
-    lines = [f"{'numeric':10} {len(machine):,}", *(f"{name:10} {count:,}" for name, count in asdict(sizes).items())]
+    lines = [f"{'numeric':10} {len(machine):,}", *(f"{name:10} {count_text(count)}" for name, count in asdict(sizes).items())]
     return Answer({"task": arguments.task, "numeric": len(machine), **asdict(sizes)}, "\n".join(lines))

@@ -24,7 +24,7 @@ class Arguments:
     learner: Positional[str | None] = None
     """A name from 'errands learners'; without one: scout on finite worlds, qcorm-plus elsewhere."""
     steps: Count | None = None
-    """Training steps of each seed; default: 1,000,000, and at most 20,000 for scout, which stops at its proof."""
+    """Training steps of each seed; default: 1,000,000; for scout at most 20,000, or two for each pair of a larger world."""
     seeds: int | None = None
     """Train the seeds 0 to SEEDS-1."""
     seed: int | None = None

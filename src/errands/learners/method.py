@@ -131,6 +131,8 @@ class Method:
     """The machine that it always uses."""
     default_steps: int = 1_000_000
     """Training steps where none are asked for."""
+    steps_per_pair: int = 0
+    """And at least so many for each pair of a state and an action where the world has tables."""
     evaluated_at_end: bool = False
     """Whether each budget is a run of its own, evaluated at its end, so that no curve joins two."""
     stops_when_proved: bool = False
@@ -143,3 +145,8 @@ class Method:
     """How figures draw it: what follows its name (a machine, a variant), colour, dashes, mark."""
     order: int = 100
     """Its place in lists."""
+
+    def steps_by_default(self, task: Task) -> int:
+        """Training steps where none are asked for: more in a large world, where the learner knows its size."""
+        world = task.finite if self.steps_per_pair else None
+        return max(self.default_steps, self.steps_per_pair * world.states * world.actions if world else 0)

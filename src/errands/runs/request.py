@@ -70,7 +70,7 @@ class Request:
         chosen = machine_of(name, machine)
         if config is not None and settings:
             raise ConfigError("both config and settings were given; give the settings alone, or inside the config")
-        wanted = method.default_steps if steps is None else for_steps(steps)
+        wanted = method.steps_by_default(task) if steps is None else for_steps(steps)
         whole = config_of(name, preset, task, settings, wanted) if config is None else config
         number = for_steps(wanted, whole)
         team = _team(task, name, whole, len(seeds))

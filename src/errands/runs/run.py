@@ -282,7 +282,7 @@ def train(
         task: a task, a catalogue name or the path of a task file; or an environment (its id, a function that makes it, or itself)
             with `features` and `phrase`.
         learner: a name from `errands learners`; without one scout on finite worlds, qcorm-plus elsewhere.
-        steps: training steps of each seed; by default as many as the learner's entry says: 1,000,000, for scout at most 20,000.
+        steps: training steps of each seed; 1,000,000 by default; for scout at most 20,000, or two for each pair of a larger world.
         seed: of everything random; the same seed gives the same run.
         machine: "agenda" or "boolean" for qrm, crm and hrm; the others have their own.
         config: all settings at once; it replaces the preset, and the run is labelled `custom`.
@@ -391,7 +391,7 @@ def training(
     Parameters:
         task: a task, a catalogue name or the path of a task file.
         learner: a name from `errands learners`; without one scout on finite worlds, qcorm-plus elsewhere.
-        steps: training steps; by default as many as the learner's entry says: 1,000,000, for scout at most 20,000.
+        steps: training steps; 1,000,000 by default; for scout at most 20,000, or two for each pair of a larger world.
         seed: of everything random; the same seed gives the same run.
         machine: "agenda" or "boolean" for qrm, crm and hrm; the others have their own.
         config: all settings at once in place of a preset.

@@ -9,6 +9,7 @@ METHODS = (
         "ours: learn the world once, plan, stop with a certificate",
         tabular=Form("errands.learners.scout.tabular:Scout", f"{_SETTINGS}:ScoutConfig", f"{_SETTINGS}:TABULAR"),
         default_steps=20_000,
+        steps_per_pair=2,
         stops_when_proved=True,
         default_for="tables",
         looks=(("", "black", "-", "*"),),
