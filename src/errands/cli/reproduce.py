@@ -25,7 +25,7 @@ class Arguments:
     """Reproduce the paper's results."""
 
     figures: Positional[tuple[str, ...]] = ()
-    """Panels (delivery-8, water-3, ...) or groups: delivery and office (default), water, cheetah; paper: all fifteen, a to o."""
+    """Panels (delivery-8, ...) or groups: delivery and office (default), water, cheetah, unordered; paper: all fifteen, a to o."""
     profile: Literal["quick", "full"] = "quick"
     """quick: 3 seeds of 100,000 steps (with networks: 2 short runs); full: 10 seeds of 1,000,000 steps, as in the paper."""
     methods: tuple[str, ...] = ()

@@ -68,7 +68,7 @@ class Judged:
 
 def judge_all(evidence: Evidence, claims: Sequence[PaperClaim] | None = None) -> list[Judged]:
     """Every claim judged, under each preset and over all."""
-    return [judge(claim, evidence, ("exact",) if claim.exact else claim.under) for claim in claims or CLAIMS]
+    return [judge(claim, evidence, ("exact",) if claim.exact else claim.under) for claim in (CLAIMS if claims is None else claims)]
 
 
 def judge(claim: PaperClaim, evidence: Evidence, presets: Sequence[str]) -> Judged:

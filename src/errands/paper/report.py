@@ -33,6 +33,7 @@ from errands.paper.panels import (
     task_name,
 )
 from errands.paper.pictures import draw_domain, draw_overlay
+from errands.paper.unordered import draw_gaps
 from errands.plots.charts import draw_runtimes, runtimes
 from errands.plots.curves import draw_curves, learning_curves
 from errands.plots.style import as_svg
@@ -59,7 +60,11 @@ def figures(panels: Sequence[Panel], evidence: Evidence, skipped: Sequence[Skipp
     Methods with other settings than a preset's have a figure of their own, beside the methods that they are variants of.
     """
     drawn = list[PaperFigure]()
-    for panel in panels:
+    if any(panel.unordered for panel in panels) and evidence.curves:
+        title = "Unordered tasks: how far above the optimum the median seed ends"
+        note = "Above the shortest way known where the optimum is bounded but not exact; a mean over maps"
+        drawn.append(PaperFigure("unordered", title, as_svg(draw_gaps(panels, evidence)), (note,)))
+    for panel in (panel for panel in panels if not panel.unordered):
         if panel.domain:
             drawn.append(PaperFigure(panel.name, panel.title, as_svg(draw_domain(panel.tasks[0], panel.title))))
             continue
@@ -183,6 +188,7 @@ class Report:
     """By what rules the claims were judged."""
     skipped: tuple[Skipped, ...]
     errors: tuple[str, ...] = ()
+    unordered: tuple[Row, ...] = ()
 
     @property
     def facts(self) -> list[str]:
@@ -216,7 +222,7 @@ def tally(claims: Sequence[Judged]) -> str:
     counted = {p: Counter(c.by_preset[p] for c in claims if p in c.by_preset) for p in presets}
     words = {p: ", ".join(f"{n} {v}" for v, n in counts.most_common()) for p, counts in counted.items()}
     said = [f"{p} preset: {counts}" if p in ("tuned", "paper") else f"{p}: {counts}" for p, counts in words.items()]
-    return f"Verdicts under one preset or network alone: {'; '.join(said)}."
+    return f"Verdicts under one preset or network alone: {'; '.join(said)}." if said else "No claim is about these runs."
 
 
 def html(report: Report) -> str:
@@ -229,6 +235,7 @@ def html(report: Report) -> str:
         f"<h2>Verdicts</h2><p>{escape(tally(report.claims))}</p>{_claims(report.claims)}",
         f"<h2>How they were reached</h2>{rules}<ul>{facts}</ul>",
         f"<h2>Figures</h2>{figures}",
+        *([f"<h2>Unordered tasks</h2>{_table(report.unordered, {k: k for k in report.unordered[0]})}"] if report.unordered else []),
         f"<h2>All methods</h2>{_table(report.summaries, SUMMARY_COLUMNS)}",
         f"<h2>Runtimes</h2>{_table(report.runtimes, RUNTIME_COLUMNS)}",
         f"<h2>What was not run, and why</h2>{_list([f'{s.method} on {s.task}: {s.reason}' for s in report.skipped])}",
@@ -329,6 +336,8 @@ def markdown(report: Report) -> str:
             "",
         ]
     left = [f"- {s.method} on {s.task}: {s.reason}" for s in report.skipped]
+    if report.unordered:
+        parts += ["## Unordered tasks", "", _markdown_table(report.unordered, {name: name for name in report.unordered[0]}), ""]
     parts += ["## All methods", "", _markdown_table(report.summaries, SUMMARY_COLUMNS), "", "## Runtimes", "",
               _markdown_table(report.runtimes, RUNTIME_COLUMNS), "", "## What was not run, and why", "", *left, "",
               *(["## What ended in an error", "", *(f"- {e}" for e in report.errors), ""] if report.errors else [])]  # fmt: skip
@@ -370,6 +379,7 @@ def write(report: Report, output: Path, page: bool = True) -> Path:
         "claims.json": json.dumps(claims_json(report), ensure_ascii=False, indent=1) + "\n",
         "summary.csv": as_csv(report.summaries),
         "runtimes.csv": as_csv(report.runtimes),
+        **({"unordered.csv": as_csv(report.unordered)} if report.unordered else {}),
         **{f"{figure.name}.svg": figure.svg for figure in report.figures},
     }
     output.mkdir(parents=True, exist_ok=True)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from errands.errors import StoreError
 from errands.learners.presets import as_document, config_of
 from errands.paper.claims import ALL, CLAIMS, UNKNOWN, WITH_OPTIMUM, WITHOUT_OPTIMUM, Judged, judge_all
 from errands.paper.evidence import OTHER_WINDOWS, WINDOW, Evidence, Origin, gather
-from errands.paper.panels import EVERYTHING, Choice, Panel, Profile, Skipped, plan
+from errands.paper.panels import EVERYTHING, Choice, Panel, Profile, Skipped, plan, task_and_map
 from errands.paper.report import Report, figures, listed, runtime_rows, summaries
+from errands.paper.unordered import add_sb3, known_of, measured_by, unordered_rows
 from errands.runs.documents import Cell
 from errands.runs.folder import SWEEP, SweepFolder, open_sweep
 from errands.runs.plan import Block, expand
@@ -45,6 +46,8 @@ def prepare(
     choice: Choice = EVERYTHING,
 ) -> Reproduction:
     """The sweep folder of some panels: a new one, or an old one with the cells that it lacks; `dry` writes nothing."""
+    if any(panel.unordered for panel in panels):
+        add_sb3()
     blocks, left = plan(panels, profile, large, choice)
     sweep = _sweep(blocks, output, dry)
     wanted = set(expand(blocks))
@@ -90,8 +93,12 @@ def prices(reproduction: Reproduction, expected: Forecast, large: bool = False, 
 def report(reproduction: Reproduction, command: str) -> Report:
     """Judge, draw and tell what the sweep folder holds so far."""
     gathered = gather(reproduction.sweep)
-    deep, tabular = any(p.deep for p in reproduction.panels), any(not p.deep for p in reproduction.panels)
-    notes = [*_amounts(reproduction.profile, tabular, deep)]
+    grow = {task for panel in reproduction.panels if panel.unordered for task in panel.tasks}
+    names = dict.fromkeys(key[0] for key in gathered.evidence.curves if task_and_map(key[0])[0] in grow)
+    known = known_of(names, reproduction.sweep.path / "optima.json") if names else {}
+    gathered = replace(gathered, evidence=measured_by(gathered.evidence, known))
+    deep, tabular = _kinds(reproduction.panels)
+    notes = [*_amounts(reproduction.profile, tabular, deep, bool(grow))]
     notes.append(f"Training took {gathered.seconds / 60:.1f} minutes in all, evaluations and compilation left out.")
     if gathered.unfinished:
         shown, more = gathered.unfinished[:SHOWN], len(gathered.unfinished) - SHOWN
@@ -123,7 +130,7 @@ def report_of(
     origin: Origin | None = None,
 ) -> Report:
     """The report of some evidence; `origin` says where it was measured, if not here."""
-    deep, tabular = any(p.deep for p in panels), any(not p.deep for p in panels)
+    deep, tabular = _kinds(panels)
     origin = origin or Origin(versions("cheetah" if deep else "", deep=deep), computer())
     claims = [claim for claim in CLAIMS if (deep if claim.deep else tabular)]
     # Claims are judged by the steadied curves; the figures below show what was measured.
@@ -144,7 +151,14 @@ def report_of(
         rules=rules,
         skipped=tuple(skipped),
         errors=tuple(errors),
+        unordered=unordered_rows(panels, evidence),
     )
+
+
+def _kinds(panels: Sequence[Panel]) -> tuple[bool, bool]:
+    """Whether panels of the paper with networks are among these, and whether such with tables are."""
+    kinds = {panel.deep for panel in panels if not panel.unordered}
+    return True in kinds, False in kinds
 
 
 def _doubts(evidence: Evidence, judged: Sequence[Judged]) -> tuple[str, ...]:
@@ -160,9 +174,14 @@ def _doubts(evidence: Evidence, judged: Sequence[Judged]) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _amounts(profile: Profile, tabular: bool, deep: bool) -> list[str]:
+def _amounts(profile: Profile, tabular: bool, deep: bool, unordered: bool = False) -> list[str]:
     """How much was run, and what that can show."""
     notes = []
+    if unordered:
+        tables, networks = f"{profile.seeds} seeds of {profile.steps:,}", f"{profile.deep_seeds} of {profile.water_steps:,}"
+        much = f"{tables} steps with tables, {networks} with networks"
+        copies = f"pqn and skills {profile.batched_steps:,}, sb3-dqn and sb3-ppo {profile.sb3_steps:,}"
+        notes.append(f"Profile {profile.name}, unordered tasks: {much} ({copies}); scout stops with a proof.")
     if tabular:
         much = f"{profile.seeds} seeds of {profile.steps:,} steps"
         scout = f"scout stops with a proof and is given {profile.scout_steps:,}"
