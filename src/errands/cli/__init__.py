@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -18,6 +19,8 @@ from errands.terminal import printable
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 the task or run failed, 2 the input is wrong."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    # JAX warns of every child process; those that are begun here (ffmpeg, wandb) become another program at once.
+    warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
     for stream in (sys.stdout, sys.stderr):
         # A terminal or pipe of another encoding than UTF-8: what it cannot show is written out, as in \u2193.
         if isinstance(stream, io.TextIOWrapper):
