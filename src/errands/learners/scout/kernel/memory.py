@@ -215,7 +215,8 @@ def begin(known: Known, machine: ScoutMachine, agent: Explorer, s: int, label: i
     at = agent.at
     # LEVEL, FRESH and FOLLOWING stay: they belong to the run and not to one episode.
     at[CELL], at[STATE], at[CLOCK], at[AT], at[END] = s, machine.initial, 0, 0, 0
-    agent.mask[:] = machine.full
+    for word in range(len(agent.mask)):  # numba takes a second to compile an assignment of one array to another
+        agent.mask[word] = machine.full[word]
     known.started[s] += 1
     if known.cell_label[s] < 0:
         known.cell_label[s] = label
@@ -313,7 +314,8 @@ def rehearse(
         paid = machine.reward[label, row]
         total += paid if k < 0 else paid * world.signal[k, s, a, o]
         u = machine.next[label, row]
-        mask[:] = after
+        for word in range(len(mask)):
+            mask[word] = after[word]
         if machine.status[u] != RUNNING or world.ends[s, a, o]:
             return step + 1, total, machine.status[u] == SUCCESS
         s = world.next[s, a, o]
