@@ -47,7 +47,9 @@ def test_a_good_task_is_drawn() -> None:
     assert set(found["machines"]) == {"numeric", "boolean", "agenda", "coupled"}
     assert found["rows"] == ["1s.", "..A", "...", "2.."]
     assert found["stands"][0]["lit"]["coupled"] == [0, 1]
-    assert found["trainable"]
+    assert found["untrainable"] == ""
+    said = check(errands.load("water-2").to_toml())["untrainable"]
+    assert said.startswith("the world ") and said.endswith("; train it with errands train")  # noqa: PT018
 
 
 @pytest.mark.parametrize(

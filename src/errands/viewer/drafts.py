@@ -100,7 +100,7 @@ def check(text: str) -> dict[str, Any]:
         "scene": scene(task),
         "rows": grid.get("rows"),
         "legend": grid.get("legend"),
-        "trainable": task.finite is not None,
+        "untrainable": "" if task.finite is not None else f"the world {task.untabled}; train it with errands train",
         "stands": [_stand(places, task)],
     }
 

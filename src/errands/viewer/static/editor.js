@@ -27,14 +27,14 @@ export async function editorView(options, changed) {
   const steps = el("input", { class: "field", type: "number", min: 1, max: 2000000, value: 100000, "aria-label": "training steps" });
   const train = el("button", { type: "button", class: "button", text: "Train", onclick: () => start() });
   const cancel = el("button", { type: "button", class: "button plain", text: "Cancel", hidden: true, onclick: () => stop() });
-  const told = el("p", { class: "quiet", role: "status" });
+  const told = el("p", { class: "quiet", role: "status" }), barred = el("p", { class: "quiet" });
   const bar = el("progress", { max: 1, value: 0, hidden: true, "aria-label": "training so far" });
   const watched = el("div", { class: "watched" });
   const root = el("div", { class: "editor" },
     el("section", { class: "card" }, el("h2", { text: "Task file" }), el("div", { class: "row" }, begin, summary), pad, notes, reading),
     el("div", { class: "column" },
       el("section", { class: "card" }, el("h2", { text: "Machines" }), machineBox, traceBox), gridCard),
-    el("section", { class: "card wide" }, el("h2", { text: "Train" }), el("div", { class: "row" }, learner, steps, train, cancel, bar), told, watched));
+    el("section", { class: "card wide" }, el("h2", { text: "Train" }), el("div", { class: "row" }, learner, steps, train, cancel, bar), barred, told, watched));
 
   let timer = null, asked = 0, shown = null, machines = null, kind = "coupled", trace = [], tried = null, running = null, close = null, live = null;
   area.addEventListener("scroll", place);
@@ -52,7 +52,8 @@ export async function editorView(options, changed) {
     try { found = await tell("check", { text: area.value }); } catch (fault) { found = { problems: [{ line: 1, message: fault.message }] }; }
     if (mine !== asked) return;
     drawProblems(found);
-    train.disabled = found.problems.length > 0 || !found.trainable;
+    train.disabled = found.problems.length > 0 || Boolean(found.untrainable);
+    barred.textContent = found.untrainable ?? "";
     if (found.problems.length) return;
     shown = found;
     trace = [];
