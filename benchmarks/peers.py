@@ -1,12 +1,12 @@
 """errands beside other reward-machine libraries, on one problem in one run: processor time of a step, steps to the optimum.
 
-python benchmarks/peers.py --pycrm PYTHON --marl PYTHON [--places 2,4,8] [--steps 2000] [--seeds 10]
+python benchmarks/peers.py --pycrm PYTHON --marl PYTHON [--places 2,4,8] [--steps 2000]
     PYTHON is the interpreter of an environment in which pyrewardmachines or multiagent-rl-rm is installed; without it the
     table says "not run"
 
 The problem: visit N cells of a map of 10 x 10 in any order; moves are certain, an episode ends after 1,000 steps. All learn
 from nothing with alpha 1, gamma 0.9, epsilon 0.1 and values that begin at 0. The others are given the machine of 2^N states,
-errands a phrase. Then Scout on QR-MAX's OfficeWorld, beside the steps that its authors publish.
+errands a phrase.
 This file is also what runs in the other environments, where there is no errands: `python peers.py child KIND < problem.json`.
 """
 
@@ -16,7 +16,6 @@ import argparse
 import contextlib
 import json
 import os
-import statistics
 import subprocess
 import sys
 import time
@@ -26,14 +25,6 @@ from typing import Any
 MOVES = ((-1, 0), (0, 1), (1, 0), (0, -1))
 ALPHA, GAMMA, EPSILON, LIMIT = 1.0, 0.9, 0.1, 1_000
 Problem = dict[str, Any]
-LOOKS = (*range(200, 4_001, 200), *range(4_500, 10_001, 500), *range(11_000, 40_001, 1_000))
-PUBLISHED = {
-    (0, 0): (14_483, 4_150), (1, 1): (30_376, 10_964), (1, 2): (27_619, 9_339), (1, 3): (30_325, 6_087), (1, 4): (29_950, 6_062),
-    (1, 5): (38_312, 4_107), (2, 1): (83_593, 28_729), (2, 2): (56_445, 19_214), (2, 3): (62_583, 12_415), (2, 4): (61_775, 12_445),
-    (2, 5): (83_076, 8_396), (3, 1): (98_663, 33_815), (3, 2): (99_952, 33_853), (3, 3): (110_808, 21_856),
-    (3, 4): (112_165, 21_869), (3, 5): (159_597, 14_717),
-}  # fmt: skip
-"""Steps of QR-MAX and QR-MAXRM by map and experiment: Table 4 (map 0: Table 6) of their paper, paper_results/ of Alee08/qrmax."""
 
 
 def moved(problem: Problem, cell: list[int], action: int) -> list[int]:
@@ -263,28 +254,6 @@ def problem_of(places: int, seconds: float) -> Problem:
     }  # fmt: skip
 
 
-def office(seeds: int) -> None:
-    """Scout on QR-MAX's OfficeWorld: from when on its policy stays within 1 % of the optimal E[0.9^T], judged exactly."""
-    import errands
-    from errands.learners import make_learner
-    from errands.oracle.certificate import expected
-
-    print(f"\nScout, {seeds} seeds: from when on within 1 % of the optimum, of {LOOKS[-1]:,} steps; beside published steps")
-    print("| map | experiment | seeds | median steps | QR-MAX | QR-MAXRM |\n|---|---|---|---|---|---|")
-    for (number, experiment), (theirs, with_machine) in PUBLISHED.items():
-        task = errands.load(f"office-map{number}-exp{experiment}")
-        best = errands.optimum(task, gamma=GAMMA).discounted
-        since = []
-        for seed in range(seeds):
-            learner, there = make_learner(task, "scout", seed, settings={"gamma": GAMMA}), float("inf")
-            for before, look in zip((0, *LOOKS), LOOKS, strict=False):
-                learner.advance(look - before)
-                near = expected(learner.policy, task, GAMMA).discounted >= 0.99 * best
-                there = min(there, look) if near else float("inf")
-            since.append(there)
-        kept = sum(step < float("inf") for step in since)
-        print(f"| {number} | {experiment} | {kept} | {statistics.median(since):,.0f} | {theirs:,} | {with_machine:,} |", flush=True)
-
 def child(python: str | None, kind: str, problem: Problem, steps: int) -> dict[str, float]:
     """What another environment measures; nothing where there is none."""
     if python is None:
@@ -309,7 +278,6 @@ def main() -> None:
     read.add_argument("--places", default="2,4,8")
     read.add_argument("--steps", type=int, default=2_000)
     read.add_argument("--rounds", type=int, default=5)
-    read.add_argument("--seeds", type=int, default=10, help="of Scout on OfficeWorld")
     read.add_argument("--seconds", type=float, default=60.0, help="what QR-MAX may take")
     asked = read.parse_args()
     print(f"ns a step over the first {asked.steps:,} steps, and the ratio to errands")
@@ -327,7 +295,6 @@ def main() -> None:
         optimal.append(f"| {places} | {here['steps']:,} in {here['seconds']:.3f} s | {said if theirs else 'not run'} |")
     print("\nsteps until optimal: Scout's proof; QR-MAX's first optimal greedy episode (one try makes a pair known)")
     print("| places | Scout | QR-MAX |\n|---|---|---|", *optimal, sep="\n")
-    office(asked.seeds)
 
 
 if __name__ == "__main__":

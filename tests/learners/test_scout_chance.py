@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from errands.errors import TaskError
+from errands.learners import default_learner, make_learner
 from errands.learners.scout import planner
 from errands.learners.scout.kernel import memory as me
 from errands.learners.scout.settings import ScoutConfig
@@ -12,7 +14,7 @@ from errands.learners.scout.stages import StageValues
 from errands.learners.scout.tabular import Scout
 from errands.machines.stepping import Stepper
 from errands.oracle.episode import Policy
-from errands.tasks import Task
+from errands.tasks import Task, load
 
 GAMMA = 0.99
 
@@ -124,3 +126,15 @@ def test_a_plan_that_takes_longer_than_it_promises_is_left() -> None:
             greedy.append(int(agent[me.UNTIL]))
     assert greedy
     assert max(greedy) < 400
+
+
+@pytest.mark.parametrize("learner", ["scout", "qcorm-plus"])
+def test_a_machine_that_pays_for_more_than_success_is_refused(learner: str) -> None:
+    """On QR-MAX's map 4 one coffee pays 1,000 and the other 1; a toll is paid where moves are certain, too."""
+    toll = 'name = "x"\n[world]\nkind = "visit"\nplaces = 2\n[machine]\nphrase = "sequence(v1, toll(3, v1, v2))"\n'
+    for task, paid in ((load("office-map4-exp6"), "not every success alike"), (Task.from_toml(toll), "-3 from")):
+        with pytest.raises(TaskError, match=paid):
+            make_learner(task, learner, 0)
+        assert default_learner(task) == "crm"
+    costly = toll.replace("sequence(v1, toll(3, v1, v2))", "avoid(v1, sequence(v2), cost=100)")
+    make_learner(Task.from_toml(costly), learner, 0)  # whoever fails nowhere never pays

@@ -44,8 +44,10 @@ def register(method: Method) -> None:
 
 
 def default_learner(task: Task) -> str:
-    """The learner used when none is named: the first method that is the default for this kind of world."""
+    """The learner used when none is named: the first method that is the default for this kind of world; else CRM."""
     kind = "tables" if is_finite(task) else "networks"
+    if kind == "tables" and task.paid_beside_success:
+        return "crm"
     return next(name for name, method in LEARNERS.items() if method.default_for == kind)
 
 
@@ -80,6 +82,8 @@ def form_of(task: Task, name: str) -> Form:
         able = [n for n, method in LEARNERS.items() if (method.tabular if world == "finite" else method.deep)]
         advice = "; or give the task a state function, which makes its world finite" if task.world.numberable else ""
         raise TaskError(f"learner '{name}' cannot be run on the {world} world of '{task.name}'; use {', '.join(able)}{advice}")
+    if form.success_alone and (paid := task.paid_beside_success):
+        raise TaskError(f"learner '{name}' looks at success alone, and the machine of '{task.name}' pays {paid}; use qrm, crm or hrm")
     if world == "continuous" and importlib.util.find_spec("jax") is None:
         raise TaskError(f"learner '{name}' needs JAX on a continuous world; run: {install('deep')}")
     return form

@@ -91,6 +91,8 @@ class Form:
     """With networks: what makes the agent that DDQN or TD3 trains, `agent(method, machine, settings, spaces)`."""
     teams: Reference | None = None
     """With networks that train in a way of their own: what makes their teams, `teams(task, method, settings, seeds)`."""
+    success_alone: bool = False
+    """Whether it looks at success alone, whatever else the machine pays."""
     networks: bool = False
     """Whether it trains networks although its seeds are trained one by one."""
 

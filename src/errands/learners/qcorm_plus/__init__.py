@@ -12,6 +12,7 @@ _TABULAR = Form(
     "errands.learners.qcorm_plus.tabular:QCoRMPlus",
     "errands.learners.qcorm_plus.settings:QCoRMPlusConfig",
     "errands.learners.qcorm_plus.settings:TABULAR",
+    success_alone=True,
 )
 METHODS = (
     Method(
