@@ -83,7 +83,7 @@ def form_of(task: Task, name: str) -> Form:
         advice = "; or give the task a state function, which makes its world finite" if task.world.numberable else ""
         raise TaskError(f"learner '{name}' cannot be run on the {world} world of '{task.name}'; use {', '.join(able)}{advice}")
     if form.success_alone and (paid := task.paid_beside_success):
-        raise TaskError(f"learner '{name}' looks at success alone, and the machine of '{task.name}' pays {paid}; use qrm, crm or hrm")
+        raise TaskError(f"learner '{name}' looks at success alone, and '{task.name}' pays {paid}; use qrm, crm or hrm")
     if world == "continuous" and importlib.util.find_spec("jax") is None:
         raise TaskError(f"learner '{name}' needs JAX on a continuous world; run: {install('deep')}")
     return form

@@ -7,7 +7,9 @@ METHODS = (
     Method(
         "scout",
         "ours: learn the world once, plan, stop with a certificate",
-        tabular=Form("errands.learners.scout.tabular:Scout", f"{_SETTINGS}:ScoutConfig", f"{_SETTINGS}:TABULAR", success_alone=True),
+        tabular=Form(
+            "errands.learners.scout.tabular:Scout", f"{_SETTINGS}:ScoutConfig", f"{_SETTINGS}:TABULAR", success_alone=True
+        ),
         default_steps=20_000,
         steps_per_pair=2,
         stops_when_proved=True,

@@ -495,7 +495,8 @@ class Scout(Learner):
         """Where there is chance: the interval at which the plan was last renewed."""
         if self._claimed is None or self._claimed[0] != self.frozen_step:
             tables = isinstance(self.sampler, TableSampler)
-            found = claimed(self.frozen, planner, self.lowering, self.config, tables, self._promised, self._alike)
+            promised = self.config.law == "one" or self._noise is not None
+            found = claimed(self.frozen, planner, self.lowering, self.config, tables, promised, self._alike)
             self._claimed = self.frozen_step, found
         return self._bounded(self._claimed[1], "moves are random")
 
@@ -503,11 +504,6 @@ class Scout(Learner):
         reason = f"{why}: an interval of the discounted chance of success"
         lower, upper, condition = found
         return Bounds(lower, upper, False, self.step, reason, self.config.delta, condition, self.config.gamma)
-
-    @property
-    def _promised(self) -> bool:
-        """Whether the world or the user says that moves slip by one number."""
-        return self.config.law == "one" or self._noise is not None
 
     @property
     def _alike(self) -> bool | None:
