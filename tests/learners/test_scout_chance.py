@@ -132,7 +132,7 @@ def test_a_plan_that_takes_longer_than_it_promises_is_left() -> None:
 def test_a_machine_that_pays_for_more_than_success_is_refused(learner: str) -> None:
     """On QR-MAX's map 4 one coffee pays 1,000 and the other 1; a toll is paid where moves are certain, too."""
     toll = 'name = "x"\n[world]\nkind = "visit"\nplaces = 2\n[machine]\nphrase = "sequence(v1, toll(3, v1, v2))"\n'
-    for task, paid in ((load("office-map4-exp6"), "not every success alike"), (Task.from_toml(toll), "-3 from")):
+    for task, paid in ((load("office-map4-exp6"), "for one success more"), (Task.from_toml(toll), "-3 from")):
         with pytest.raises(TaskError, match=paid):
             make_learner(task, learner, 0)
         assert default_learner(task) == "crm"

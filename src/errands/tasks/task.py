@@ -238,14 +238,12 @@ class Task:
         """What the machine pays that can make another policy best than the one that succeeds soonest; empty for nothing."""
         machine = self.machine
         prizes = {t.reward for t in machine.transitions if t.target in machine.success}
-        if len(prizes) > 1:
-            return "not every success alike"
         for t in machine.transitions:
             # Where nothing is left to chance a success fails nowhere, whatever that costs.
             fails = t.target in machine.failure and self.certain and t.reward.signal is None and t.reward.value <= 0.0
             if t.target not in machine.success and not fails and t.reward != Reward():
                 return f"{t.reward} from {t.source} to {t.target}"
-        return ""
+        return "for one success more than for another" if len(prizes) > 1 else ""
 
     @cached_property
     def agenda_table(self) -> AgendaTable:
