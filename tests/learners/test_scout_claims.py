@@ -14,6 +14,7 @@ import pytest
 from errands.learners.scout.claim import interval, over_starts, unmet
 from errands.learners.scout.settings import ScoutConfig
 from errands.learners.scout.tabular import Scout
+from errands.oracle.certificate import Bounds
 from errands.tasks import Task
 
 
@@ -75,6 +76,44 @@ def test_with_one_law_a_claim_is_sharp_after_four_thousand_steps_and_without_one
     assert "as this world promises" in one.claim.conditional_on
     assert none.claim.epsilon > 0.5
     assert "odds of its own" in none.claim.conditional_on
+
+
+CORRIDOR = """
+name = "corridor"
+[world]
+kind = "grid"
+limit = {limit}
+rows = ["A....g"]
+legend = {{ g = "g" }}
+slip = 0.1
+[machine]
+phrase = "g"
+"""
+
+
+@pytest.mark.parametrize("law", ["test", "one"])
+@pytest.mark.parametrize("drawn", [True, False])
+def test_a_claim_in_a_corridor_is_true_though_the_sides_cannot_be_told_apart(law: str, drawn: bool) -> None:
+    """Of each step 0.1 stays: E[0.99^T] = (0.891 / 0.901)^5. Nobody ever slips back, so moves go to two sides, not to three."""
+    task = Task.from_toml(CORRIDOR.format(limit=1_000))
+    assert task.finite is not None
+    if not drawn:  # the same tables, which promise nothing
+        task = Task("tables", claims.Tables(task.finite, ("g",)), task.machine)
+    scout = Scout(task, ScoutConfig(law=law), 0)
+    scout.advance(8_000)
+    assert scout.claim.lower <= (0.891 / 0.901) ** 5 <= scout.claim.upper
+    assert "3 other ways" not in scout.claim.conditional_on
+    assert ("as this world promises" in scout.claim.conditional_on) == drawn
+
+
+def test_a_claim_obeys_the_time_limit_or_says_that_it_was_left_out() -> None:
+    """Within 6 steps 5 succeed at once with 0.9^5, or after one slip with 5 * 0.1 * 0.9^5: far less than the claim of all time."""
+    scout = Scout(Task.from_toml(CORRIDOR.format(limit=6)), ScoutConfig(), 0)
+    scout.advance(8_000)
+    assert scout.claim.lower > 0.9**5 * 0.99**5 + 0.5 * 0.9**5 * 0.99**6
+    assert scout.claim.conditional_on.endswith("and episodes go on after the limit of 6 steps")
+    long = Bounds(0.5, 0.6, False, 10, gamma=0.99, delta=0.05, conditional_on="one law").within(1_000)
+    assert (long.lower, long.conditional_on) == (pytest.approx(0.5 - 0.99**1_000), "one law")
 
 
 def test_a_law_that_some_cells_break_is_rejected() -> None:

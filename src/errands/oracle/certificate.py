@@ -33,6 +33,8 @@ ROUNDING = 1e-9
 """Relative differences below this are rounding: the optimum of a random world has an error of 1e-10."""
 
 
+LATE = 1e-3
+"""What successes after the time limit may be worth, that it is taken off a claim instead of being said."""
 AS_SEEN = "as long as moves are certain, as all have been so far"
 """What every bound stands under where a world was only stepped."""
 
@@ -71,7 +73,12 @@ class Bounds:
 
     def within(self, limit: int) -> Bounds:
         """The same where an episode from one start ends after `limit` steps: a success that takes longer is none."""
-        if self.gamma is not None or math.isinf(self.lower) or self.upper <= limit:
+        if self.gamma is not None:
+            late = self.gamma**limit  # what a success after the limit is worth at most
+            if late <= LATE:
+                return replace(self, lower=max(self.lower - late, 0.0))
+            return replace(self, conditional_on=f"{self.conditional_on}, and episodes go on after the limit of {limit:,} steps")
+        if math.isinf(self.lower) or self.upper <= limit:
             return self
         if self.lower <= limit:
             return replace(self, upper=math.inf)

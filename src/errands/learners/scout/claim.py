@@ -13,6 +13,7 @@ from errands.learners.scout.kernel.law import choose_law, oddness, slips
 from errands.learners.scout.kernel.memory import Known
 from errands.learners.scout.kernel.robust import Odds, candidates, establish, robust_values, tell
 from errands.tables import Flags, Floats, Ints
+from errands.worlds.grid import Noise
 
 if TYPE_CHECKING:
     from errands.learners.scout.machine import Lowering
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 MOST = 0.25
 """The most that moves are taken to go astray before anything is known; part of the law."""
+TO_SIDES = slice(2, 3)
+"""Which of the ways to slip is that of a drawn grid, whose actions go round clockwise."""
 FEW = 6
 """Tries below which the usual outcome says little."""
 MEANT, LAW, STARTS = 0.55, 0.4, 0.05
@@ -74,31 +77,42 @@ def interval(hits: int, tries: int, delta: float) -> tuple[float, float]:
     return ends[0], ends[1]
 
 
-def law_of(known: Known, delta: float, alike: bool | None = None) -> Law | None:
+def law_of(known: Known, delta: float, noise: Noise | None = None) -> Law | None:
     """What the counts say of one law; None where the most likely one is no single number.
 
-    `alike`: whether it is known to be one number where moves run into something, too; None: the counts choose.
+    The `noise` of a grid that promises its law says to which ways moves slip, and whether those into walls do as well. Else the
+    counts choose: the likeliest law that they do not reject, or the likeliest.
     """
-    actions = known.tried.shape[1]
-    table, blocked = choose_law(known, slips(actions))
-    alike = bool((table == blocked).all()) if alike is None else alike
+    ways, likeliest = slips(known.tried.shape[1]), None
+    ways = ways if noise is None else ways[TO_SIDES]
+    while len(ways) and (law := _likeliest(known, delta, ways, noise)) is not None:
+        if not law.rejected:
+            return law
+        likeliest = likeliest or law
+        ways = ways[(ways != law.way).any(axis=(1, 2))]
+    return likeliest
+
+
+def _likeliest(known: Known, delta: float, ways: Flags, noise: Noise | None) -> Law | None:
+    table, blocked = choose_law(known, ways)
+    alike = bool((table == blocked).all()) if noise is None else noise.blocked == "slip"
     # The way of a table whose rows have one and the same share beside the meant one.
-    way = (table > 1e-12) & ~np.eye(actions, dtype=np.bool_)
+    way = (table > 1e-12) & ~np.eye(len(table), dtype=np.bool_)
     shares = table[way]
     if not len(shares) or not np.allclose(shares, shares[0]) or len(set(way.sum(axis=1).tolist())) > 1 or oddness(known) > MOST:
         return None
-    done, allowed = tell(known, way)
+    done, merged, allowed = tell(known, way)
     astray, tries = np.tile([0.0, MOST], (2, 1)), 0
     places = np.arange(len(known.tried))[:, None]
     usual = np.maximum(known.sense, 0)
     stays = np.take_along_axis(known.target, usual[..., None], 2)[..., 0] == places
-    straight = np.diagonal(done[:, :, :actions], axis1=1, axis2=2)
-    misses = done[:, :, actions] - straight
+    straight = np.diagonal(done[:, :, :-1], axis1=1, axis2=2)
+    misses = done[:, :, -1] - straight
     if alike:
         stays = np.zeros_like(stays)
     for c in range(2):
         mine = stays == bool(c)
-        n, k = int(done[:, :, actions][mine].sum()), int(misses[mine].sum())
+        n, k = int(done[:, :, -1][mine].sum()), int(misses[mine].sum())
         # Three numbers may be asked for: that of all moves, and those of the two kinds.
         low, high = interval(k, n, delta * LAW / 3)
         tries += n
@@ -110,9 +124,9 @@ def law_of(known: Known, delta: float, alike: bool | None = None) -> Law | None:
         why = "some moves slip otherwise than others"
     if (astray[:, 0] > astray[:, 1]).any():
         why = why or f"more than {MOST:.0%} of the moves go astray"
-    if not why and uneven(done[:, :, actions], misses, stays, delta):
+    if not why and uneven(done[:, :, -1], misses, stays, delta):
         why = "some moves slip otherwise than others"
-    if not why and one_sided(done, way, delta):
+    if not why and (one_sided(done, way, delta) or merges(merged, delta)):
         why = "one side comes more often than the other"
     return Law(alike, way, astray, tries, why)
 
@@ -168,9 +182,22 @@ def one_sided(done: Ints, way: Flags, delta: float) -> bool:
     return total >= math.log(1.0 / delta)
 
 
-def learn_meanings(known: Known, delta: float, alike: bool | None) -> None:
+def merges(merged: Ints, delta: float) -> bool:
+    """Whether ways that come to the same in a cell, as two sides before walls, come otherwise than as often as they are many.
+
+    `merged` [ways + 1, 2]: of the slips in cells where k ways are the most that come to the same, those there and the others.
+    """
+    total, ways = 0.0, len(merged) - 1
+    for k, (hits, misses) in enumerate(merged.tolist()):
+        if hits + misses:
+            total += log_beta(hits + 0.5, misses + 0.5) - log_beta(0.5, 0.5)
+            total -= hits * math.log(k / ways) + misses * math.log(1.0 - k / ways)
+    return total >= math.log(1.0 / delta)
+
+
+def learn_meanings(known: Known, delta: float, noise: Noise | None) -> None:
     """Keep what is now clear of the actions' meanings; called when the plan is renewed, so that it depends on no look."""
-    law = law_of(known, delta, alike)
+    law = law_of(known, delta, noise)
     if law is not None:
         establish(known, _means(known, law, delta))
 
@@ -207,11 +234,11 @@ class ValueBounds(NamedTuple):
 
 
 def claimed(
-    known: Known, plan: ExactValues, lowering: Lowering, config: ScoutConfig, tables: bool, promised: bool, alike: bool | None
+    known: Known, plan: ExactValues, lowering: Lowering, config: ScoutConfig, tables: bool, noise: Noise | None
 ) -> ValueBounds:
     """Between which values the optimum lies and the policy followed is; `tables`: whether all feature sets are known."""
     delta, why = config.delta, ""
-    law = law_of(known, delta, alike) if config.law != "none" else None
+    law = law_of(known, delta, noise) if config.law != "none" else None
     if law is not None and law.tries:
         means = _means(known, law, delta)
         possible = bool(means.any(axis=2).all())
@@ -223,7 +250,8 @@ def claimed(
                 sides = "two sides" if ways == 2 else f"{ways} other ways" if ways > 1 else "other way"
                 other = "" if law.alike else ", and those that run into something by another"
                 rule = f"moves slip to their {sides} by one number{other}"
-                tested = "as this world promises" if promised else f"not rejected by {law.tries:,} tries"
+                tested = f"{'promised, and ' if config.law == 'one' else ''}not rejected by {law.tries:,} tries"
+                tested = tested if noise is None else "as this world promises"
                 return ValueBounds(ends[0], ends[1], f"{rule}, {MOST:.0%} at most ({tested}){ends[2]}")
             why = "no law of that kind explains all tries"
     outcomes = len(known.tried) * max(len(lowering.labels), 1) * 2

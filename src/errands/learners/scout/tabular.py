@@ -333,7 +333,7 @@ class Scout(Learner):
         at = self.agent.at
         if self.step >= self.renewal:
             if self.config.law != "none":
-                learn_meanings(self.known, self.config.delta, self._alike)
+                learn_meanings(self.known, self.config.delta, self._noise)
             self.frozen, self.frozen_step = snapshot(self.known), self.step
         # Chosen at the start and for a whole episode; only `_rest` turns it greedy before its end.
         if at[me.CLOCK] == 0:
@@ -475,7 +475,7 @@ class Scout(Learner):
     def claim(self) -> Bounds:
         """What is proved by now: the optimum, or bounds of it."""
         bounds = self.proof or self._bounds()
-        bounds = bounds.within(self.task.world.limit) if len(self.starts) == 1 else bounds
+        bounds = bounds.within(self.task.world.limit) if len(self.starts) == 1 or bounds.gamma else bounds
         clause = self.task.tried if isinstance(self.sampler, TableSampler) else AS_SEEN
         known = bounds.lower == 0.0 or bounds.reason.endswith(clause)
         return bounds if known else replace(bounds, reason=f"{bounds.reason}, {clause}")
@@ -495,8 +495,7 @@ class Scout(Learner):
         """Where there is chance: the interval at which the plan was last renewed."""
         if self._claimed is None or self._claimed[0] != self.frozen_step:
             tables = isinstance(self.sampler, TableSampler)
-            promised = self.config.law == "one" or self._noise is not None
-            found = claimed(self.frozen, planner, self.lowering, self.config, tables, promised, self._alike)
+            found = claimed(self.frozen, planner, self.lowering, self.config, tables, self._noise)
             self._claimed = self.frozen_step, found
         return self._bounded(self._claimed[1], "moves are random")
 
@@ -504,11 +503,6 @@ class Scout(Learner):
         reason = f"{why}: an interval of the discounted chance of success"
         lower, upper, condition = found
         return Bounds(lower, upper, False, self.step, reason, self.config.delta, condition, self.config.gamma)
-
-    @property
-    def _alike(self) -> bool | None:
-        """Whether moves into walls slip as all others do; None where the world says nothing."""
-        return None if self._noise is None else self._noise.blocked == "slip"
 
     @property
     def _noise(self) -> Noise | None:

@@ -133,13 +133,15 @@ def establish(known: Known, means: Flags) -> None:
 
 
 @jit
-def tell(known: Known, way: Flags) -> tuple[Ints, bool]:
+def tell(known: Known, way: Flags) -> tuple[Ints, Ints, bool]:
     """[S, A, A + 1] what was done since meanings were established (last: tries), and whether the law allows it.
 
+    Between them [ways + 1, 2]: of the slips in pairs of which k ways come to the same, and no more do, those and the others.
     Only of actions that mean something else than all others in their cell: there every outcome tells what was done.
     """
     cells, actions, room = known.hits.shape
     done = np.zeros((cells, actions, actions + 1), np.int32)
+    merged = np.zeros((way[0].sum() + 1, 2), np.int32)
     allowed = True
     for s in range(cells):
         if known.sense[s, 0] == OPEN:
@@ -148,6 +150,13 @@ def tell(known: Known, way: Flags) -> tuple[Ints, bool]:
             plain = True
             for b in range(actions):
                 plain = plain and (b == a or not same(known, s, a, known.sense[s, a], b, known.sense[s, b]))
+            most, lead = 0, 0
+            for b in range(actions):
+                alike = 0
+                for k in range(actions):
+                    alike += way[a, b] and way[a, k] and same(known, s, b, known.sense[s, b], k, known.sense[s, k])
+                if alike > most:
+                    most, lead = alike, b
             for o in range(room):
                 fresh = known.hits[s, a, o] - known.base[s, a, o]
                 if fresh <= 0:
@@ -162,7 +171,9 @@ def tell(known: Known, way: Flags) -> tuple[Ints, bool]:
                 # Two sides that are one tell nothing of which it was.
                 if plain and fits == 1:
                     done[s, a, which] += fresh
-    return done, allowed
+                if plain and 1 < most < len(merged) - 1 and not same(known, s, a, o, a, known.sense[s, a]):
+                    merged[most, 0 if same(known, s, a, o, lead, known.sense[s, lead]) else 1] += fresh
+    return done, merged, allowed
 
 
 @jit
