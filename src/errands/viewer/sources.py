@@ -96,7 +96,7 @@ def replay_run(run: Run, moments: Sequence[Shown] = ()) -> Replay:
     shown = [*(moment for moment in moments if moment[0] < run.steps), last]
     facts = {"seed": run.seed, "steps": run.steps, "optimum": best.length, "certificate": run.certificate.summary}
     claim = run.certificate.claim
-    bounds = claim.as_json() if claim is not None and best.length is None else None
+    bounds = claim.as_json() if claim is not None and claim.says_something and best.length is None else None
     curve = curve_of(run.learner, run.task.name, [run.evaluations], best.length, bounds=bounds)
     curves = curves_document([(curve, [run.wall_seconds])])
     replay = replay_of(run.task, run.learner, shown, optimal_of(run.task, best), exact_of(run.task), facts, curves)
