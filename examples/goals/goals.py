@@ -1,4 +1,4 @@
-"""Goals that lie elsewhere in every episode: a robot in a square that observes how far each of three is from it."""
+"""Goals that lie elsewhere in every episode: a robot in a square that observes how far each of two is from it."""
 
 import gymnasium as gym
 import numpy as np
@@ -7,14 +7,14 @@ import numpy as np
 class Goals(gym.Env):
     """Five actions: stay, or a step of 0.1 in one of four directions; walls all around."""
 
-    observation_space = gym.spaces.Box(-2, 2, (8,), np.float32)
+    observation_space = gym.spaces.Box(-2, 2, (6,), np.float32)
     action_space = gym.spaces.Discrete(5)
     moves = np.array([(0, 0), (0, 0.1), (0, -0.1), (-0.1, 0), (0.1, 0)])
 
     def reset(self, *, seed=None, options=None):
         """Robot and goals anywhere."""
         super().reset(seed=seed)
-        self.at, *self.goals = self.np_random.uniform(-1, 1, (4, 2))
+        self.at, *self.goals = self.np_random.uniform(-1, 1, (3, 2))
         return self.observed(), {}
 
     def step(self, action):
