@@ -73,7 +73,8 @@ class Judge:
             change, v = np.abs(new - v).max(), new
             if change < 1e-12:
                 break
-        return float(sum(p * v.ravel()[x] for x, p in self.crossed.starts))
+        # Values are those of the first step's end; returns do not discount it.
+        return float(sum(p * v.ravel()[x] for x, p in self.crossed.starts)) / GAMMA
 
     def value(self, scout: Scout) -> float:
         count = self.crossed.world.states

@@ -15,6 +15,7 @@ from errands.learners.scout.claim import interval, over_starts, unmet
 from errands.learners.scout.settings import ScoutConfig
 from errands.learners.scout.tabular import Scout
 from errands.oracle.certificate import Bounds
+from errands.oracle.optimum import optimum
 from errands.tasks import Task
 
 
@@ -73,6 +74,10 @@ def test_with_one_law_a_claim_is_sharp_after_four_thousand_steps_and_without_one
     for scout in (one, none):
         scout.advance(4_000)
     assert one.claim.epsilon < 0.03
+    best = optimum(task, 0.99).discounted
+    assert best == pytest.approx(claims.Judge(task).best)
+    assert best is not None
+    assert one.claim.lower < best < one.claim.upper
     assert "as this world promises" in one.claim.conditional_on
     assert none.claim.epsilon > 0.5
     assert "odds of its own" in none.claim.conditional_on

@@ -53,7 +53,7 @@ class Bounds:
     conditional_on: str = ""
     """What they stand under, besides chance."""
     gamma: float | None = None
-    """Where there is chance the optimum is the greatest discounted chance of success, E[gamma^T], with this gamma; None: steps."""
+    """Where there is chance: the optimum is the greatest discounted chance of success, E[gamma^(T-1)]; None: steps."""
 
     @property
     def epsilon(self) -> float:

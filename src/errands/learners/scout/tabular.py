@@ -502,6 +502,8 @@ class Scout(Learner):
     def _bounded(self, found: ValueBounds, why: str) -> Bounds:
         reason = f"{why}: an interval of the discounted chance of success"
         lower, upper, condition = found
+        # As in all discounted returns the first step is not discounted.
+        lower, upper = lower / self.config.gamma, min(upper / self.config.gamma, 1.0)
         return Bounds(lower, upper, False, self.step, reason, self.config.delta, condition, self.config.gamma)
 
     @property
