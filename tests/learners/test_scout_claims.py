@@ -106,7 +106,7 @@ def test_a_claim_in_a_corridor_is_true_though_the_sides_cannot_be_told_apart(law
         task = Task("tables", claims.Tables(task.finite, ("g",)), task.machine)
     scout = Scout(task, ScoutConfig(law=law), 0)
     scout.advance(8_000)
-    assert scout.claim.lower <= (0.891 / 0.901) ** 5 <= scout.claim.upper
+    assert scout.claim.lower <= (0.891 / 0.901) ** 5 / 0.99 <= scout.claim.upper  # returns do not discount the first step
     assert "3 other ways" not in scout.claim.conditional_on
     assert ("as this world promises" in scout.claim.conditional_on) == drawn
 
