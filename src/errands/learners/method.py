@@ -33,7 +33,7 @@ class Facts:
     @property
     def own(self) -> bool:
         """Whether the world is a user's environment without tables."""
-        return self.task.world.kind == "gymnasium" and self.task.finite is None
+        return self.task.world.kind in ("gymnasium", "jax") and self.task.finite is None
 
     @property
     def certain(self) -> bool:
@@ -139,7 +139,7 @@ class Method:
     """Whether each budget is a run of its own, evaluated at its end, so that no curve joins two."""
     stops_when_proved: bool = False
     """Whether it ends by itself once it has proved its policy; `steps` is then the most that it may take."""
-    default_for: Literal["tables", "networks"] | None = None
+    default_for: Literal["tables", "batched", "networks"] | None = None
     """The worlds for which it is taken where no learner is named."""
     per_state: tuple[float, int] | None = None
     """Where it updates every machine state: nanoseconds for each of them in a step, and its tables of the size of Q."""

@@ -18,7 +18,7 @@ from errands.machines.rules import write_rules
 from errands.tasks.ltlf import from_ltlf
 from errands.tasks.phrase_text import parse_phrase
 from errands.tasks.task import Task
-from errands.worlds.base import Limit, World, world_class
+from errands.worlds.base import Count, Limit, World, world_class
 from errands.worlds.imports import NAMELESS, check_id
 
 MAX_BYTES = 1_000_000
@@ -72,6 +72,19 @@ class GymnasiumSpec(WorldSpec):
     """Whole numbers for gauges: names of `info["numbers"]`, `moves`, `{ index = 0 }` of the observation, or functions."""
     limit: Limit | None = None
     step_seconds: Annotated[float, Field(gt=0)] | None = None
+
+
+class JaxSpec(WorldSpec):
+    """A world of JAX functions `module:name`, of modules that the user has allowed."""
+
+    kind: Literal["jax"]
+    reset: Reference
+    step: Reference
+    features: dict[str, Reference] | Reference
+    actions: Count
+    observe: Reference | None = None
+    signals: dict[str, Reference] | Reference | None = None
+    limit: Limit = 1_000
 
 
 class PartsSpec(_Table):
@@ -142,8 +155,8 @@ class TaskSpec(_Table):
 
 def table_of(kind: str) -> type[WorldSpec]:
     """The [world] table of a kind, as its class describes it: a key for each setting, with its type, bounds and default."""
-    if kind == "gymnasium":
-        return GymnasiumSpec
+    if kind in ("gymnasium", "jax"):
+        return GymnasiumSpec if kind == "gymnasium" else JaxSpec
     cls = world_class(kind)
     hints = get_type_hints(cls.__init__, include_extras=True)
     keys: dict[str, Any] = {"kind": (Literal.__getitem__(kind), ...)}

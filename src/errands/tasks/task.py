@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from errands.worlds.batched import BatchedWorld
     from errands.worlds.gymnasium.making import Source
     from errands.worlds.gymnasium.world import Features, Signal
+    from errands.worlds.jax_world import Code, Told
 
 
 MAX_DRAWN = 2_500
@@ -130,6 +131,54 @@ class Task:
         gauges = numeric.read if numbers is None else numbers
         world = GymnasiumWorld(env, features, kwargs, limit, state, told, numeric.features, step_seconds, gauges)
         return Task(name or world.id.partition(":")[2] or world.id, world, numeric)
+
+    @staticmethod
+    def from_jax(
+        reset: Code,
+        step: Code,
+        features: Told,
+        machine: NumericRM | AgendaRM | BooleanRM | CoupledRM | str,
+        *,
+        actions: int,
+        observe: Code | None = None,
+        signals: Told | None = None,
+        limit: int = 1_000,
+        name: str = "jax",
+    ) -> Task:
+        """A task in a world of your own JAX functions, which are pure and about one state; learners batch them.
+
+        Parameters
+        ----------
+        reset, step
+            `reset(key)` gives the state in which an episode begins, a tree of arrays, and `step(state, action, key)` the next
+            one, of the same shapes and types. Without chance the key may be left out.
+        features
+            A mapping from names to functions of (state), or of (before, action, state), that give a bool; or one function
+            that gives a mapping from names to bools.
+        machine
+            A phrase (`errands.any_order("a", "b")`), its text (`"any_order(a, b)"`), or a machine.
+        actions
+            How many there are; `step` is given one of 0 to `actions` - 1.
+        observe
+            A function of the state to the numbers that networks see, at best about -1 to 1. Without it they see all numbers of the
+            state, and a world without chance that has at most 50,000 pairs of a state and an action has tables: an exact
+            optimum, certificates, and all tabular learners.
+        signals
+            As features, with numbers for values, which rewards may use.
+        limit, name
+            Steps after which an episode is truncated; the task's name.
+
+        >>> task = Task.from_jax(lambda: 0, lambda s, a: (s + 2 * a - 1) % 9, {"far": lambda s: s == 4}, "far", actions=2)
+        >>> import errands
+        >>> errands.optimum(task).length
+        4
+        """
+        from errands.tasks.phrase_text import parse_phrase
+        from errands.worlds.base import make_world
+
+        numeric = parse_phrase(machine) if isinstance(machine, str) else numeric_of(machine)
+        code = {"reset": reset, "step": step, "features": features, "observe": observe, "signals": signals}
+        return Task(name, make_world("jax", {**code, "actions": actions, "limit": limit}), numeric)
 
     def __repr__(self) -> str:
         machine, features = self.machine, len(self.world.features)

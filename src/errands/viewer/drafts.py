@@ -22,7 +22,7 @@ MAX_CELLS = 2_500
 MAX_SUBTASKS = 16
 MAX_TRANSITIONS = 200
 MAX_TRACE = 200
-KINDS = tuple(kind for kind in worlds.KINDS if kind != "gymnasium")
+KINDS = tuple(kind for kind in worlds.KINDS if kind not in ("gymnasium", "jax"))
 """Worlds that a typed task may always have. Gymnasium ids name code: only that of modules which the server was told to import."""
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, Self, runt
 import numpy as np
 from annotated_types import Interval
 
-from errands.errors import SpecError, UnknownName
+from errands.errors import SpecError, UnknownName, install
 from errands.tables import Flags, Floats, Ints, WorldTable
 
 if TYPE_CHECKING:
@@ -252,6 +252,7 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "zones": ("errands.worlds.zones", "Zones"),
     "cheetah": ("errands.worlds.cheetah", "HalfCheetah"),
     "gymnasium": ("errands.worlds.gymnasium.world", "GymnasiumWorld"),
+    "jax": ("errands.worlds.jax_world", "JaxWorld"),
 }
 """Module and class behind each kind of world."""
 
@@ -289,7 +290,10 @@ def world_class(kind: str) -> type[World]:
     if kind not in KINDS:
         raise UnknownName("kind of world", kind, KINDS)
     module, name = KINDS[kind]
-    cls: type[World] = getattr(importlib.import_module(module), name)
+    try:
+        cls: type[World] = getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError as fault:
+        raise SpecError(f"the world '{kind}' needs {fault.name}; run: {install('deep')}") from None
     return cls
 
 

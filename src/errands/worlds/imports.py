@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -103,7 +104,8 @@ def _refusal(what: str, module: str) -> SpecError:
 
 def function_of(reference: str) -> Callable[..., Any]:
     """The function behind `module:name`, defined in a module that the user has allowed."""
-    return _defined(reference, "a function", lambda value: isinstance(value, FunctionType))
+    # One that JAX has compiled, or a cache holds, is still a function of its module.
+    return _defined(reference, "a function", lambda value: callable(value) and isinstance(inspect.unwrap(value), FunctionType))
 
 
 def maker_of(reference: str) -> Callable[..., Any]:

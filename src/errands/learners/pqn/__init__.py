@@ -12,6 +12,6 @@ _FORM = Form(
 METHODS = (
     Method(
         "pqn", "many copies of a world at once, no replay; each step teaches every agenda state", "", _FORM, _FORM,
-        machine="agenda", looks=(("", "brown", "-", "X"),), order=8,
+        machine="agenda", default_for="batched", looks=(("", "brown", "-", "X"),), order=8,
     ),
 )  # fmt: skip

@@ -127,7 +127,7 @@ class GymnasiumWorld(Described, Observed, Numbered):
             close(base)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, GymnasiumWorld) and _plainly(self.given) == _plainly(other.given)
+        return isinstance(other, GymnasiumWorld) and plainly(self.given) == plainly(other.given)
 
     def __hash__(self) -> int:
         return hash((self.features, self.limit))
@@ -173,7 +173,7 @@ class GymnasiumWorld(Described, Observed, Numbered):
         keys: dict[str, Any] = {}
         for key, value in self.given.items():
             if value is not None and (callable(value) or isinstance(value, gym.Env) or value or key == "features"):
-                keys[key] = _named(key, value, strict)
+                keys[key] = setting(key, value, strict)
         return keys
 
     def fresh(self) -> GymnasiumWorld:
@@ -334,12 +334,12 @@ def with_reward(
     return {**signals, "reward": "reward"} if isinstance(signals, Mapping) else [*signals, "reward"]
 
 
-def _named(key: str, value: Any, strict: bool) -> Any:
+def setting(key: str, value: Any, strict: bool) -> Any:
     """A setting as a task file can hold it: functions by `module:name`; marks for objects without one, unless `strict`."""
     if isinstance(value, Mapping):
-        return {str(name): _named(f"{key}.{name}", item, strict) for name, item in value.items()}
+        return {str(name): setting(f"{key}.{name}", item, strict) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_named(key, item, strict) for item in value]
+        return [setting(key, item, strict) for item in value]
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     if value is None or isinstance(value, bool | int | float | str):
@@ -353,12 +353,12 @@ def _named(key: str, value: Any, strict: bool) -> Any:
     return reference or nameless(value)
 
 
-def _plainly(value: Any) -> Any:
+def plainly(value: Any) -> Any:
     """What a world was made of with functions by name, where they have one: the same in Python and in a file."""
     if isinstance(value, Mapping):
-        return {key: _plainly(item) for key, item in value.items()}
+        return {key: plainly(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plainly(item) for item in value]
+        return [plainly(item) for item in value]
     return reference_to(value) or value if callable(value) else value
 
 
