@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import errands
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 SAID = {
@@ -48,3 +50,16 @@ def test_an_example_runs_and_says_what_it_promises(name: str, tmp_path: Path) ->
     for wanted in SAID[name]:
         assert re.search(wanted, done.stdout), done.stdout
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_goals_that_move_are_learnt_by_the_settings_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At least 18 of 20 episodes, as docs/how-to/when-it-does-not-learn.md says; two minutes."""
+    monkeypatch.syspath_prepend(EXAMPLES / "goals")
+    page = (EXAMPLES.parent / "docs" / "how-to" / "when-it-does-not-learn.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^errands train goals.toml crm .*$", page, re.MULTILINE)
+    steps, settings = int(re.findall(r"--steps (\d+)", command)[0]), re.findall(r"--set (\S+)", command)
+    assert len(settings) == 4
+    task = errands.load(EXAMPLES / "goals" / "goals.toml", imports=["goals"])
+    run = errands.train(task, "crm", steps=steps, settings=settings)
+    assert run.evaluate(episodes=20).success.mean >= 0.9
