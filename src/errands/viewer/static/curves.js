@@ -9,8 +9,10 @@ export function curvesView(curves, initial = "steps") {
   const chart = svg("svg", { class: "chart", role: "img", "aria-label": describe(curves) });
   const readout = el("p", { class: "quiet readout", text: ABOUT });
   const legend = el("div", { class: "legend" });
-  // Where success is a matter of chance it is a figure of its own, with the interval or the quartiles around it.
-  const chance = curves.lines.some((line) => line.chance), STRIP = chance ? 84 : 26;
+  const all = curves.lines.flatMap((line) => line.seeds.flat()).filter((v) => v !== null);
+  // Where success is a matter of chance it is a figure of its own, with the interval or the quartiles around it; the greater one
+  // where no length is known.
+  const chance = curves.lines.some((line) => line.chance), STRIP = chance ? (all.length ? 84 : 200) : 26;
   let axis = initial, pointed = null, moment = null, wide = 0, tall = 0;
   const axes = el("div", { class: "chips" });
   root.append(axes, chart, legend, readout);
@@ -19,7 +21,6 @@ export function curvesView(curves, initial = "steps") {
   // The drawing has the width of its box, so letters keep their size on a phone.
   new ResizeObserver(() => { if (root.clientWidth && root.clientWidth !== wide) draw(); }).observe(root);
 
-  const all = curves.lines.flatMap((line) => line.seeds.flat()).filter((v) => v !== null);
   const optimum = curves.optimum;
   const low = Math.min(...all, optimum ?? (curves.bounds?.lower || Infinity)), high = Math.max(...all, optimum ?? curves.bounds?.upper ?? 1, 1);
   const floor = (Number.isFinite(low) ? low : 1) * 0.85, ceiling = Math.max(high * 1.1, floor * 1.5);
