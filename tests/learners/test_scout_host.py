@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import gymnasium as gym
 import pytest
 
@@ -77,6 +80,39 @@ def test_a_taxi_is_driven_from_every_start_but_the_starts_themselves_are_not_pro
     assert scout.evaluate().success
     best = optimum(task, 0.99).discounted
     assert best is None or claim.lower < best < claim.upper
+
+
+class Row(gym.Env[int, int]):
+    """Five cells in a row, whose episodes start in one of two; `slip`: how often a move goes nowhere."""
+
+    observation_space, action_space = gym.spaces.Discrete(5), gym.spaces.Discrete(2)
+
+    def __init__(self, slip: float) -> None:
+        self.slip = slip
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.cell = 0 if self.slip else int(self.np_random.integers(2))
+        return self.cell, {}
+
+    def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        if self.np_random.random() >= self.slip:
+            self.cell = max(0, min(4, self.cell + 2 * int(action) - 1))
+        return self.cell, 0.0, False, False, {}
+
+
+def test_a_claim_of_a_world_that_was_stepped_says_what_it_takes_for_granted() -> None:
+    """A proof within the first episode has seen one start; where moves are random nobody says that they are certain."""
+    proved, chance = (
+        Scout(Task.from_env(partial(Row, slip), {"g": [4]}, "g", state=int), ScoutConfig(), 4)
+        for slip in (0.0, 0.4)
+    )
+    proved.advance(100)
+    assert proved.claim.proved
+    assert proved.claim.reason.endswith("as long as moves are certain and episodes start alike, as all have so far")
+    chance.advance(3_000)
+    assert chance.claim.gamma is not None
+    assert "certain" not in chance.claim.reason + chance.claim.conditional_on
 
 
 def test_both_loops_take_the_same_steps_where_moves_are_certain() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +16,7 @@ from errands.errors import SpecError, TaskError
 from errands.learners import make_learner
 from errands.machines import NumericRM, Transition, couple, unfold_agenda, unfold_boolean
 from errands.machines.numeric import parse_transition
-from errands.machines.rewards import Reward, linear_pay, parse_reward
+from errands.machines.rewards import Function, Reward, linear_pay, parse_reward
 from errands.oracle.episode import walk
 from errands.oracle.optimum import optimum
 from errands.tasks import Task, load
@@ -85,11 +87,13 @@ def test_tables_hold_a_compound_reward_as_a_signal_of_its_own() -> None:
     """FrozenLake without ice: 6 steps; the first cell on the way is beach and pays 0 - 0.01, the goal 10 + 3."""
     task = Task.from_toml(LAKE)
     assert optimum(task).length == 6
-    for learner in ("qrm", "crm", "hrm", "qcorm", "qcorm-plus", "scout"):
+    for learner in ("qcorm-plus", "scout"):
+        with pytest.raises(TaskError, match="looks at success alone"):
+            make_learner(task, learner)
+    for learner in ("qrm", "crm", "hrm", "qcorm"):
         trained = make_learner(task, learner)
         trained.advance(20_000)
         evaluation = trained.evaluate()
-        assert evaluation.success or learner not in ("qcorm-plus", "scout")
         episode = walk(trained.policy, task)
         assert evaluation.total_reward == pytest.approx(sum(episode.rewards))
         assert (episode.rewards[-1] == 13.0) is evaluation.success
@@ -108,7 +112,7 @@ def test_rewards_that_print_alike_are_paid_apart() -> None:
         lines = (Transition("u0", "u1", guards[0], first), Transition("u1", "won", guards[1], second))
         task = Task("lake", world, NumericRM("u0", ("won",), (), (), lines))
         expected = first.paid({"reward": 0.0}) + second.paid({"reward": 1.0})
-        for name, machine in (("qrm", "agenda"), ("qrm", "boolean"), ("scout", None)):
+        for name, machine in (("qrm", "agenda"), ("qrm", "boolean")):
             trained = make_learner(task, name, 0, machine)
             trained.advance(20_000)
             assert trained.evaluate().total_reward == expected == sum(walk(trained.policy, task).rewards)
@@ -184,6 +188,12 @@ def test_a_function_that_fails_says_so_in_a_sentence() -> None:
     reward = Reward.of(lambda signals: 1.0 / signals["reward"], "reward")
     with pytest.raises(TaskError, match=r"cannot be reckoned \(ZeroDivisionError: float division by zero\); let it give a number"):
         reward.paid({"reward": 0.0})
+
+
+@pytest.mark.parametrize(("function", "why"), [(lambda _: sys.exit(3), "SystemExit: 3"), (lambda _: math.nan, "it gave nan")])
+def test_a_function_that_exits_or_gives_no_number_is_named(function: Function, why: str) -> None:
+    with pytest.raises(TaskError, match=rf"reward <lambda>\(reward\) cannot be reckoned \(.*{why}\)"):
+        Reward.of(function, "reward").paid({"reward": 0.0})
 
 
 def max_of(signals: dict[str, float]) -> float:

@@ -165,8 +165,8 @@ def test_the_command_stops_says_why_and_takes_the_best(capsys: pytest.CaptureFix
     (row,) = json.loads(capsys.readouterr().out)["runs"]
     assert (row["stopped"], row["steps"], row["best"]["step"]) == ("plateau=12", result.steps, result.best.step)
     for word, words in {
-        "plato=5": "condition to stop", "plateau": "write optimal, plateau=5, success=0.99 or epsilon=0.01", "plateau=x": "is a number",
-        "success=2": "above 0 and not above 1",
+        "plato=5": "condition to stop", "plateau": "write optimal, plateau=5, success=0.99 or epsilon=0.01",
+        "plateau=x": "is a number", "success=2": "above 0 and not above 1",
     }.items():  # fmt: skip
         assert main(["train", "figure-1", "--stop-when", word]) == 2
         assert words in capsys.readouterr().err

@@ -165,3 +165,15 @@ def test_a_whole_config_is_labelled_custom_and_excludes_settings() -> None:
 def test_what_cannot_be_trained_is_told_in_a_sentence(task: Any, more: dict[str, Any], said: str) -> None:
     with pytest.raises(ErrandsError, match=re.escape(said)):
         train(task, "crm", **{"steps": 100, **more})
+
+
+@pytest.mark.parametrize("asked", [{"episodes": 0}, {"seed": -1}, {"seed": "x"}])
+def test_an_evaluation_checks_what_it_is_asked(run: Run, asked: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="give a whole number of at least"):
+        run.evaluate(**asked)
+
+
+@pytest.mark.parametrize("steps", [-1, 0, "x"])
+def test_learning_on_checks_its_steps(run: Run, steps: Any) -> None:
+    with pytest.raises(ConfigError, match="give a whole number of at least 1"):
+        run.learn(steps)

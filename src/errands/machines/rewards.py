@@ -82,8 +82,12 @@ class Reward:
         known = signals or {}
         if self.function is not None:
             try:
-                return float(self.function({name: known[name] for name in self.signals}))
-            except Exception as fault:
+                if math.isfinite(paid := float(self.function({name: known[name] for name in self.signals}))):
+                    return paid
+                raise ValueError(f"it gave {paid}")
+            except KeyboardInterrupt:
+                raise
+            except BaseException as fault:  # one that exits would take the run's last words with it
                 raise TaskError(f"the reward {self} cannot be reckoned ({words_of(fault)}); let it give a number") from fault
         first = self.value if self.signal is None else self.value * known[self.signal]
         return first + sum(factor * known[name] for factor, name in self.terms) if self.terms else first

@@ -35,7 +35,7 @@ ROUNDING = 1e-9
 
 LATE = 1e-3
 """What successes after the time limit may be worth, that it is taken off a claim instead of being said."""
-AS_SEEN = "as long as moves are certain, as all have been so far"
+AS_SEEN = "as long as moves are certain and episodes start alike, as all have so far"
 """What every bound stands under where a world was only stepped."""
 
 

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from inspect import signature
+from numbers import Integral
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
@@ -109,6 +110,8 @@ class Run:
         from errands.runs.further import go_on
         from errands.runs.watch import watchers_of
 
+        if not isinstance(steps, Integral) or steps < 1:
+            raise ConfigError(f"steps is {steps!r}; give a whole number of at least 1")
         if self.folder is None:
             return go_on(self, self.steps + steps, settings, watchers_of(on_evaluation))
         further = resume(self.folder, self.task, on_evaluation, steps=self.steps + steps, settings=settings)
@@ -180,8 +183,9 @@ class Run:
         """
         from errands.oracle.episode import evaluated
 
-        if not isinstance(episodes, int):
-            raise ConfigError(f"episodes is {episodes!r}; give a whole number")
+        for name, given, least in (("episodes", episodes, 1), ("seed", seed, 0)):
+            if not isinstance(given, Integral) or given < least:
+                raise ConfigError(f"{name} is {given!r}; give a whole number of at least {least}")
         return evaluated(self.policy, self.task, episodes, seed, report)
 
     def save(self, path: str | Path) -> Path:

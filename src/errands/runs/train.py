@@ -645,7 +645,7 @@ def result_of(
         optimum=best if best is not None and math.isfinite(best) else None,
         bounds=BoundsDocument(**claim.as_json()) if claim and claim.says_something else None,
         claim=ClaimDocument(**told) if claim and (told := claim.as_claim) else None,
-        under=run.task.tried or (AS_SEEN if run.task.finite is None and claim and claim.lower > 0 else None),
+        under=run.task.tried or (AS_SEEN if run.task.finite is None and claim and not claim.gamma and claim.lower > 0 else None),
         proved=bool(claim and claim.proved),
         proved_step=claim.step if claim and claim.proved else None,
         training_seconds=round(training_seconds, 6),

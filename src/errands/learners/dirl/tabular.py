@@ -175,8 +175,8 @@ class TabularEdges(EdgeLearner):
         finite = task.finite
         if finite is None:
             raise TaskError(
-                f"dirl starts attempts where earlier ones ended, for which the world of '{task.name}' has no table: its moves are random, "
-                "or no state function tells its states apart; use learner 'qrm', 'hrm' or 'qcorm-plus'"
+                f"dirl starts attempts where earlier ones ended, for which the world of '{task.name}' has no table: its moves are "
+                "random, or no state function tells its states apart; use learner 'qrm', 'hrm' or 'qcorm-plus'"
             )
         self.graph, self.config = graph, config
         self.labels, self.states, self.actions = finite.labels, finite.states, finite.actions

@@ -250,9 +250,9 @@ def claimed(
                 sides = "two sides" if ways == 2 else f"{ways} other ways" if ways > 1 else "other way"
                 other = "" if law.alike else ", and those that run into something by another"
                 rule = f"moves slip to their {sides} by one number{other}"
-                tested = f"{'promised, and ' if config.law == 'one' else ''}not rejected by {law.tries:,} tries"
-                tested = tested if noise is None else "as this world promises"
-                return ValueBounds(ends[0], ends[1], f"{rule}, {MOST:.0%} at most ({tested}){ends[2]}")
+                tested = f"{'promised, and ' * (config.law == 'one')}not rejected by {law.tries:,} tries"
+                tested = f"{rule}, {MOST:.0%} at most ({'as this world promises' if noise else tested})"
+                return ValueBounds(ends[0], ends[1], tested + ends[2])
             why = "no law of that kind explains all tries"
     outcomes = len(known.tried) * max(len(lowering.labels), 1) * 2
     nothing = np.zeros((1, 1), np.bool_), np.zeros((2, 2)), np.ones((1, 1, 1), np.bool_)

@@ -477,7 +477,7 @@ class Scout(Learner):
         bounds = self.proof or self._bounds()
         bounds = bounds.within(self.task.world.limit) if len(self.starts) == 1 or bounds.gamma else bounds
         clause = self.task.tried if isinstance(self.sampler, TableSampler) else AS_SEEN
-        known = bounds.lower == 0.0 or bounds.reason.endswith(clause)
+        known = bounds.lower == 0.0 or (bounds.gamma and clause == AS_SEEN) or bounds.reason.endswith(clause)
         return bounds if known else replace(bounds, reason=f"{bounds.reason}, {clause}")
 
     def _bounds(self) -> Bounds:
