@@ -197,6 +197,8 @@ PROFILES: Mapping[str, Profile] = {
 }
 PER_STATE = ("crm", "hrm", "dirl")
 """Learners that keep or train something for every state of the agenda machine, also where there are tables."""
+HEADS, LISTED = 1_024, 70_000
+"""States of an agenda machine up to which networks have a head for each, and up to which networks by objective list them."""
 LARGE = 10_000
 """Boolean machines with more states than this are run by CRM and HRM only when asked for."""
 EVALUATIONS, CHUNK = 20, 500
@@ -297,8 +299,10 @@ def _unfit(task: str, method: PanelMethod, choice: Choice) -> str:
     deep, states = by_networks(task), size(load(task).machine).agenda
     if method in SB3 and method.learner not in LEARNERS:
         return "Stable-Baselines3 is not installed: pip install 'errands[sb3]'"
-    most = 1_024 if deep else LARGE
-    if method.learner in (*PER_STATE, *(("qrm", "pqn") if deep else ())) and states > most:
+    if method in SB3 or method.learner in ("scout", "skills"):
+        return ""
+    most = (LISTED if method.learner.startswith("qcorm") else HEADS) if deep else LARGE if method.learner in PER_STATE else 2**64
+    if states > most:
         return f"its agenda machine has {states:,} states, more than {most:,}"
     return ""
 
