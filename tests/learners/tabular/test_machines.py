@@ -78,7 +78,8 @@ def test_names_and_machines_are_checked() -> None:
     with pytest.raises(ConfigError, match="takes a QRMConfig"):
         make_learner(load("figure-1"), "qrm", config=QCoRMConfig())
     assert default_learner(load("figure-1")) == "scout"
-    assert default_learner(load("water-2")) == "qcorm-plus"
+    # Batched worlds: PQN has a row of values for each set of open subtasks, so up to six of them.
+    assert [default_learner(load(name)) for name in ("water-5", "zones-6", "zones-7")] == ["pqn", "pqn", "qcorm-plus"]
     assert default_learner(Task.from_env("CartPole-v1", {"left": {"index": 0, "below": 0}}, "sequence(left)")) == "qcorm-plus"
     assert {"qrm", "crm", "hrm", "qcorm", "qcorm-0", "qcorm-plus", "scout", "dirl"} <= set(LEARNERS)
 
