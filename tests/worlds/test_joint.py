@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import errands
+from errands.cli import main
 from errands.errors import TaskError
 from errands.tasks import Task
 
@@ -100,3 +102,13 @@ def test_simple_spread_of_mpe2_is_a_joint_environment() -> None:
     assert seen in env.observation_space
     told = [env.step(env.action_space.sample()) for _ in range(4)]
     assert [t[3] for t in told] == [False, False, False, True]
+    assert len({id(t[4]["agent_0"]) for t in told}) == 4  # mpe2 itself hands out one and the same
+
+
+@pytest.mark.filterwarnings("ignore")  # what pygame says of its own age
+def test_the_example_of_simple_spread_fits(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("mpe2", reason="mpe2 is not installed")
+    folder = Path(__file__).parents[2] / "examples" / "goals"
+    monkeypatch.syspath_prepend(folder)
+    assert main(["check", str(folder / "spread.toml"), "--import", "spread", "--steps", "3000"]) == 0
+    assert "was never true" not in capsys.readouterr().out

@@ -40,7 +40,7 @@ class JointEnv(gym.Env[dict[str, Any], Any]):
         super().reset(seed=seed)
         seen, infos = self.source.reset(seed=seed, options=options)
         self.seen = {name: seen[name] for name in self.names}
-        return dict(self.seen), dict(infos)
+        return dict(self.seen), {name: dict(info) for name, info in infos.items()}
 
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """One step of all agents that are left; of one that has ended the last observation stays."""
@@ -49,7 +49,8 @@ class JointEnv(gym.Env[dict[str, Any], Any]):
         self.seen |= {name: seen[name] for name in self.names if name in seen}
         over = not self.source.agents
         terminated = over and all(ended.values())
-        return dict(self.seen), float(sum(rewards.values())), terminated, over and not terminated, dict(infos)
+        told = {name: dict(info) for name, info in infos.items()}  # some hand out the same one at every step
+        return dict(self.seen), float(sum(rewards.values())), terminated, over and not terminated, told
 
     def _divided(self, action: Any) -> list[Any]:
         """The joint action as one for each agent."""
