@@ -81,7 +81,7 @@ def _loaded(text: str) -> Any:
             raise SpecError(f"this is no JSON ({fault}), and reading YAML needs another package: pip install pyyaml") from None
     try:
         return yaml.safe_load(text)
-    except yaml.YAMLError as fault:
+    except (yaml.YAMLError, ValueError) as fault:  # a number of 10,000 digits, a 13th month
         raise SpecError(f"this is neither JSON nor YAML: {' '.join(str(fault).split())}") from None
 
 
