@@ -81,7 +81,9 @@ def _loaded(text: str) -> Any:
             raise SpecError(f"this is no JSON ({fault}), and reading YAML needs another package: pip install pyyaml") from None
     try:
         return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError) as fault:  # a number of 10,000 digits, a 13th month
+    except RecursionError:
+        raise
+    except Exception as fault:  # YAML's own, and what it makes of a 13th month or of 10,000 digits
         raise SpecError(f"this is neither JSON nor YAML: {' '.join(str(fault).split())}") from None
 
 
