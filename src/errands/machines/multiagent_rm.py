@@ -83,7 +83,7 @@ def _loaded(text: str) -> Any:
         return yaml.safe_load(text)
     except RecursionError:
         raise
-    except Exception as fault:  # YAML's own, and what it makes of a 13th month or of 10,000 digits
+    except Exception as fault:  # noqa: BLE001 (YAML's own, and what it makes of a 13th month or of 10,000 digits)
         raise SpecError(f"this is neither JSON nor YAML: {' '.join(str(fault).split())}") from None
 
 
