@@ -110,7 +110,8 @@ def test_every_task_file_of_a_page_is_one(page: Path) -> None:
     for block in blocks(page):
         if block.language == "toml":
             data = tomllib.loads(block.text)
-            foreign = data.get("world", {}).get("id", data.get("world", {}).get("reset"))  # an environment of the page's own exists while the page is run
+            world = data.get("world", {})
+            foreign = world.get("id", world.get("reset"))  # an environment of the page's own exists while the page is run
             if {"name", "world", "machine"} <= data.keys() and (foreign is None or foreign in gym.registry):
                 Task.from_toml(block.text)
 
