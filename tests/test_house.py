@@ -11,10 +11,10 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "errands"
 
-LINES = 50_250
+LINES = 50_270
 """Of src, all in all. What comes in is paid for by what goes out."""
 BUDGET = {
-    "analysis": 680, "cli": 2800, "kernels": 1770, "learners": 16_990, "machines": 3030, "oracle": 1980, "paper": 2360,
+    "analysis": 680, "cli": 2800, "kernels": 1770, "learners": 17_000, "machines": 3030, "oracle": 1980, "paper": 2360,
     "plots": 2180, "policies": 1480, "runs": 5170, "tasks": 3750, "viewer": 2240, "worlds": 5130,
 }  # fmt: skip
 """Lines of each package at most; whoever raises one says in the commit why."""

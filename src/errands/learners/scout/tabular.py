@@ -299,6 +299,11 @@ class Scout(Learner):
         # A proof is about one start, and needs cells that always show the same label.
         if len(self.starts) == 1 and not self.known.facts[me.EVENTS]:
             self.proof = self._settled(self.starts[0])
+        if self.proof is not None and math.isinf(self.proof.lower) and self.sampler.certain is None:
+            # Nothing says that moves are certain, and one odd step may hide the only way: each pair is tried twice.
+            at[me.LEVEL] = 2
+            if scarce_from(self.known, self.agent, np.array(self.starts, np.int32)):
+                self.proof = None
         if self.proof is None and why == ex.DRY:
             planner, cell = self.planner, int(at[me.CELL])
             actions: Ints | None = None
