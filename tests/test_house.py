@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "errands"
 
-LINES = 50_270
+LINES = 50_280
 """Of src, all in all. What comes in is paid for by what goes out."""
 BUDGET = {
     "analysis": 680, "cli": 2800, "kernels": 1770, "learners": 17_000, "machines": 3030, "oracle": 1980, "paper": 2360,

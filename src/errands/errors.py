@@ -69,7 +69,7 @@ class UnknownName(ErrandsError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
-        near = difflib.get_close_matches(name.lower(), lowered := {n.lower(): n for n in names}, n=1, cutoff=0.6)
+        near = difflib.get_close_matches(str(name).lower(), lowered := {n.lower(): n for n in names}, n=1, cutoff=0.6)
         shown = names if len(names) <= MAX_NAMES else [*names[:SOME_NAMES], f"and {len(names) - SOME_NAMES} more"]
         hint = f"did you mean '{lowered[near[0]]}'?" if near else f"choose from {', '.join(shown)}"
         super().__init__(f"no {kind} is called '{name}'; {hint}")

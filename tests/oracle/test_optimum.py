@@ -433,3 +433,8 @@ def test_where_time_as_a_state_takes_too_long_the_method_says_so(grid):
     assert best.length == pytest.approx(5)
     assert best.method.endswith("; the time limit of 6 steps is left out: it would take too long")
     assert "left out" not in optimum(task).method
+
+
+def test_a_name_is_no_task() -> None:
+    with pytest.raises(TaskError, match=r"give a task, such as errands.load\('office-6'\)"):
+        optimum("office-6")  # type: ignore[arg-type]

@@ -51,6 +51,8 @@ def stored_config(learner: str, task: Task, document: Mapping[str, Any]) -> Lear
 
 def with_settings(base: LearnerConfig, settings: Settings, learner: str) -> LearnerConfig:
     """The settings with some fields replaced, each read as its field's type."""
+    if not isinstance(settings, Iterable):
+        raise ConfigError(f"settings are {settings!r}; give a mapping, or words such as 'gamma=0.95'")
     kind: Any = type(base)  # mypy does not take the class of a protocol for hashable
     readers, names, changed = _readers(kind), list(as_document(base)), dict[str, Any]()
     for name, value in (settings if isinstance(settings, Mapping) else _words(settings)).items():

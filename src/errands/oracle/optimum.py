@@ -107,6 +107,8 @@ def optimum(
     60
     """
     check_discount(gamma)
+    if not isinstance(task, Task):
+        raise TaskError(f"the optimum of {task!r:.60} was asked for; give a task, such as errands.load('office-6')")
     if isinstance(task.world, Water):
         return _in_arena(task, reset_state(task.world.map_seed), gamma, budget)
     if isinstance(task.world, Zones):

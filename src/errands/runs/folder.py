@@ -232,7 +232,7 @@ def stored(path: Path) -> tuple[RunDocument, bytes]:
 
 def check_name(name: str) -> str:
     """The name itself, when it can name a folder."""
-    if not _NAME.fullmatch(name) or name == "latest":
+    if not _NAME.fullmatch(name := str(name)) or name == "latest":
         raise StoreError(f"'{name[:100]}' cannot name a run; use letters, digits, '.', '_' and '-', and not 'latest'")
     return name
 

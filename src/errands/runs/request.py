@@ -68,6 +68,8 @@ class Request:
         if len(set(seeds)) < len(seeds):
             raise ConfigError("a seed was asked for more than once; the same seed gives the same run")
         chosen = machine_of(name, machine)
+        if config is not None and not isinstance(config, LearnerConfig):
+            raise ConfigError(f"config is {config!r:.60}; give settings=..., or an object of the learner's settings")
         if config is not None and settings:
             raise ConfigError("both config and settings were given; give the settings alone, or inside the config")
         wanted = method.steps_by_default(task) if steps is None else for_steps(steps)
@@ -159,7 +161,7 @@ def _team(task: Task, learner: str, config: LearnerConfig, seeds: int) -> int:
 
 def for_steps(steps: int, config: LearnerConfig | None = None) -> int:
     """The number of steps itself, when it can be trained for (with these settings)."""
-    if not isinstance(steps, Real):
+    if not isinstance(steps, Real) or steps % 1:
         raise ConfigError(f"steps is {steps!r}; give a whole number")
     if not 1 <= steps < 2**53:
         wanted = "train for at least 1 step" if steps < 1 else "at most 2^53 - 1 can be counted"
