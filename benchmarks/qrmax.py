@@ -3,7 +3,7 @@
 python benchmarks/qrmax.py [--only 0-0,1-1] [--seeds 10] [--steps 40000] [--learners scout,qcorm-plus] [--marl PYTHON]
     PYTHON is the interpreter of an environment in which multiagent-rl-rm is installed; with it also the learners qr-max-rm
     and qr-max can be named. Their value iteration is replaced by the same sweeps in arrays; all else is the library's, with
-    its published settings (39 tries, VIdelta 0.01).
+    its published settings (39 tries, VIdelta 0.01, relative).
 
 For each configuration: the seeds whose policy comes within 1 % (and 1e-6) of the optimal E[gamma^T] and stays there, the
 median step from which on, the value at the end as a share of the optimum (median, least), and Scout's claim at the end, as
@@ -171,7 +171,9 @@ def child() -> None:  # noqa: C901 - mostly classes that this library asks for
             while change > self.delta_value_iter:
                 later = (turns * self.Q.max(2).T[None].transpose(0, 2, 1)).sum(2)
                 new = np.where(known, paid + self.gamma * np.einsum("sap,qp->sqa", odds, later, optimize=True), self.Q)
-                change, self.Q = np.abs(new - self.Q).max(), new
+                # Relative to the larger value, as VIdeltarel says by default.
+                size = np.abs(np.maximum(new, self.Q))
+                change, self.Q = (np.abs(new - self.Q) / np.where(size > 0, size, 1.0)).max(), new
 
     table = {
         (f"u{m:02}", label): ("u99", 1.0) if to == done else (f"u{to:02}", 0.0)
