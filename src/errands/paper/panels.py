@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from errands.errors import UnknownName
+from errands.errors import UnknownName, install
 from errands.learners import LEARNERS, method_of
 from errands.learners.presets import as_document, config_of
 from errands.machines.counting import size
@@ -298,7 +298,7 @@ def _unfit(task: str, method: PanelMethod, choice: Choice) -> str:
         return "it was not chosen"
     deep, states = by_networks(task), size(load(task).machine).agenda
     if method in SB3 and method.learner not in LEARNERS:
-        return "Stable-Baselines3 is not installed: pip install 'errands[sb3]'"
+        return f"Stable-Baselines3 is not installed: {install('sb3')}"
     if method in SB3 or method.learner in ("scout", "skills"):
         return ""
     most = (LISTED if method.learner.startswith("qcorm") else HEADS) if deep else LARGE if method.learner in PER_STATE else 2**64

@@ -70,5 +70,5 @@ TAXI = Task.from_toml(
 
 @pytest.mark.parametrize("task", [TAXI, load("water-2")], ids=["taxi", "water-2"])
 def test_a_world_without_tables_is_refused(task: Task) -> None:
-    with pytest.raises(TaskError, match=f"the world of '{task.name}' publishes no tables"):
+    with pytest.raises(TaskError, match=f"the world of '{task.name}' has no table"):
         edges(task)
