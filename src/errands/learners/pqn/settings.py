@@ -23,4 +23,4 @@ class PQNConfig(BatchedConfig):
         self._probabilities("elsewhere", "roam")
 
 
-PRESETS = (Row({}, world="water"),)
+PRESETS = (Row({"trace": 0.9, "minibatches": 8, "alpha": "0.001..0.00001@0,1000000"}, world="water"),)
