@@ -83,6 +83,16 @@ def test_no_word_is_cut_at_eighty_columns(monkeypatch: pytest.MonkeyPatch) -> No
     assert "1,234.56" in heard.getvalue()
 
 
+def test_a_sentence_in_the_last_column_has_room_for_forty_eight_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    heard, names = io.StringIO(), ("a-long-name-of-thirty-letters-", "another-name-of-thirty-letters")
+    told = table(None, ("one", "two"), rest="what it is")
+    told.add_row(*names, " ".join(["word"] * 20))
+    show(told, heard)
+    folded = [line[line.index("word") :].rstrip() for line in heard.getvalue().splitlines() if "word" in line]
+    assert folded[0] == " ".join(["word"] * 9)  # 44 characters; one more word has 49
+
+
 def test_times_are_said_as_people_say_them() -> None:
     assert [clock(s) for s in (8.2, 200, 7500)] == ["8 s", "3 min 20 s", "2 h 5 min"]
 

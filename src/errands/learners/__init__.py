@@ -44,10 +44,8 @@ def register(method: Method) -> None:
 
 
 def default_learner(task: Task) -> str:
-    """The learner used when none is named: the first method that is the default for this kind of world; else CRM."""
-    kind = "tables" if is_finite(task) else "networks"
-    if kind == "tables" and task.paid_beside_success:
-        return "crm"
+    """The learner used when none is named: the first method that is the default for this kind of world."""
+    kind = "networks" if not is_finite(task) else "rewards" if task.paid_beside_success else "tables"
     # A row of values for each set of subtasks that are still to be done: from seven on these are too many to be quick.
     if kind == "networks" and len(task.machine.subtasks) <= 6 and importlib.util.find_spec("jax") and task.batched is not None:
         kind = "batched"
@@ -86,7 +84,7 @@ def form_of(task: Task, name: str) -> Form:
         advice = "; or give the task a state function, which makes its world finite" if task.world.numberable else ""
         raise TaskError(f"learner '{name}' cannot be run on the {world} world of '{task.name}'; use {', '.join(able)}{advice}")
     if form.success_alone and (paid := task.paid_beside_success):
-        raise TaskError(f"learner '{name}' looks at success alone, and '{task.name}' pays {paid}; use qrm, crm or hrm")
+        raise TaskError(f"learner '{name}' looks at success alone, and '{task.name}' pays {paid}; use {default_learner(task)}")
     if world == "continuous" and importlib.util.find_spec("jax") is None:
         raise TaskError(f"learner '{name}' needs JAX on a continuous world; run: {install('deep')}")
     return form

@@ -139,8 +139,8 @@ class Method:
     """Whether each budget is a run of its own, evaluated at its end, so that no curve joins two."""
     stops_when_proved: bool = False
     """Whether it ends by itself once it has proved its policy; `steps` is then the most that it may take."""
-    default_for: Literal["tables", "batched", "networks"] | None = None
-    """The worlds for which it is taken where no learner is named."""
+    default_for: Literal["tables", "rewards", "batched", "networks"] | None = None
+    """Where it is taken if no learner is named: in worlds with tables, in those whose machine pays for more than success, ..."""
     per_state: tuple[float, int] | None = None
     """Where it updates every machine state: nanoseconds for each of them in a step, and its tables of the size of Q."""
     looks: Sequence[tuple[str, str, str, str]] = ()

@@ -17,6 +17,7 @@ METHODS = tuple(
         Form(f"errands.learners.qrm.tabular:{learner}", f"{_SETTINGS}:QRMConfig", f"{_SETTINGS}:TABULAR"),
         _DEEP,
         machines=("agenda", "boolean"),
+        default_for="rewards" if per_state else None,
         per_state=per_state,
         looks=((" agenda", colour, "-", marks[0]), (" boolean", colour, ":", marks[1])),
         order=order,
