@@ -120,16 +120,10 @@ def pycrm(problem: Problem, steps: int) -> dict[str, float]:
 
 def marl(problem: Problem, steps: int) -> dict[str, float]:  # noqa: C901 - mostly classes that this library asks for
     """The tabular agents of multiagent-rl-rm, one agent; and the steps after which QR-MAX's greedy episode is optimal."""
+    from marl import Lonely, with_agent
     from multiagent_rlrm.learning_algorithms.qlearning import QLearning
     from multiagent_rlrm.learning_algorithms.qrmax_v2 import QRMax_v2
-    from multiagent_rlrm.multi_agent.action_encoder import ActionEncoder
-    from multiagent_rlrm.multi_agent.action_rl import ActionRL
-    from multiagent_rlrm.multi_agent.agent_rl import AgentRL
-    from multiagent_rlrm.multi_agent.base_environment import BaseEnvironment
     from multiagent_rlrm.multi_agent.event_detector import EventDetector
-    from multiagent_rlrm.multi_agent.reward_machine import RewardMachine
-    from multiagent_rlrm.multi_agent.state_encoder import StateEncoder
-    from multiagent_rlrm.multi_agent.wrappers.rm_environment_wrapper import RMEnvironmentWrapper
 
     places, size = problem["places"], problem["size"]
     full = (1 << len(places)) - 1
@@ -139,24 +133,7 @@ def marl(problem: Problem, steps: int) -> dict[str, float]:  # noqa: C901 - most
             cell = [current_state["pos_x"], current_state["pos_y"]]
             return f"V{places.index(cell)}" if cell in places else None
 
-    class Cells(StateEncoder):
-        def encode(self, state: Any, state_rm: Any = None) -> Any:
-            machine = self.agent.get_reward_machine()
-            at, q = state["pos_x"] * size + state["pos_y"], self.encode_rm_state(state_rm)
-            return at * (full + 1) + q, {"s": at, "q": machine.get_state_index(state_rm) if state_rm is not None else q}
-
-    class Moves(ActionEncoder):
-        def build_actions(self) -> None:
-            for name in "0123":
-                self.agent.add_rl_action(ActionRL(name))
-
-    class Grid(BaseEnvironment):
-        def reset(self, seed: int | None = None, options: Any = None) -> Any:
-            self.timestep = 0
-            agent = self.agents[0]
-            agent.reset()
-            return {agent.name: agent.get_state().copy()}, {agent.name: {}}
-
+    class Grid(Lonely):
         def step(self, actions: Any) -> Any:
             self.timestep += 1
             (agent,), before = self.agents, self.agents[0].get_state().copy()
@@ -170,16 +147,8 @@ def marl(problem: Problem, steps: int) -> dict[str, float]:  # noqa: C901 - most
             (f"u{mask:04}", f"V{i}"): (f"u{mask | 1 << i:04}", float(mask | 1 << i == full))
             for mask in masks(problem) for i in range(len(places)) if not mask >> i & 1
         }  # fmt: skip
-        env = Grid(size, size)
-        agent = AgentRL("a", env)
-        agent.set_reward_machine(RewardMachine(table, Detector()))
-        agent.add_state_encoder(Cells(agent))
-        agent.add_action_encoder(Moves(agent))
-        agent.set_initial_position(*problem["start"])
-        agent.set_learning_algorithm(algorithm)
-        env.add_agent(agent)
-        algorithm.learn_init()
-        return RMEnvironmentWrapper(env, [agent]), agent
+        machine, start = (table, Detector()), problem["start"]
+        return with_agent(Grid(size, size), lambda at: at["pos_x"] * size + at["pos_y"], full + 1, 4, machine, start, algorithm)
 
     def episode(env: Any, agent: Any, best: bool = False) -> tuple[int, bool]:
         """The loop of its own example programs; `best` is a greedy one that teaches nothing."""

@@ -35,6 +35,7 @@ PUBLISHED = {
 }  # fmt: skip
 """Steps of QR-MAX and QR-MAXRM by map and experiment: Table 4 (map 0: Table 6) of their paper, paper_results/ of Alee08/qrmax."""
 NEVER = float("inf")
+LEARNERS = ("scout", "qcorm-plus", "qr-max-rm", "qr-max")
 
 
 Found = tuple[float, float, float, tuple[float, float]]
@@ -100,17 +101,11 @@ def theirs(task: Any, name: str, seed: int, steps: int, best: float, python: str
     return summed(shares, steps)
 
 
-def child() -> None:  # noqa: C901 - mostly classes that this library asks for
+def child() -> None:
     """QR-MAX on a world of tables, in the environment of its library."""
+    from marl import Lonely, with_agent
     from multiagent_rlrm.learning_algorithms.qrmax_v2 import QRMax_v2
-    from multiagent_rlrm.multi_agent.action_encoder import ActionEncoder
-    from multiagent_rlrm.multi_agent.action_rl import ActionRL
-    from multiagent_rlrm.multi_agent.agent_rl import AgentRL
-    from multiagent_rlrm.multi_agent.base_environment import BaseEnvironment
     from multiagent_rlrm.multi_agent.event_detector import EventDetector
-    from multiagent_rlrm.multi_agent.reward_machine import RewardMachine
-    from multiagent_rlrm.multi_agent.state_encoder import StateEncoder
-    from multiagent_rlrm.multi_agent.wrappers.rm_environment_wrapper import RMEnvironmentWrapper
 
     problem = json.load(sys.stdin)
     reached, cumulative, following = (np.array(problem[name]) for name in ("next", "cumulative", "following"))
@@ -123,24 +118,7 @@ def child() -> None:  # noqa: C901 - mostly classes that this library asks for
         def detect_event(self, current_state: Any) -> Any:
             return shown[current_state["pos_x"]]
 
-    class Cells(StateEncoder):
-        def encode(self, state: Any, state_rm: Any = None) -> Any:
-            at, q = state["pos_x"], self.encode_rm_state(state_rm)
-            machine = self.agent.get_reward_machine()
-            return at * states + q, {"s": at, "q": machine.get_state_index(state_rm) if state_rm is not None else q}
-
-    class Moves(ActionEncoder):
-        def build_actions(self) -> None:
-            for a in range(moves):
-                self.agent.add_rl_action(ActionRL(str(a)))
-
-    class World(BaseEnvironment):
-        def reset(self, seed: int | None = None, options: Any = None) -> Any:
-            self.timestep = 0
-            agent = self.agents[0]
-            agent.reset()
-            return {agent.name: agent.get_state().copy()}, {agent.name: {}}
-
+    class World(Lonely):
         def step(self, actions: Any) -> Any:
             self.timestep += 1
             agent = self.agents[0]
@@ -186,15 +164,8 @@ def child() -> None:  # noqa: C901 - mostly classes that this library asks for
         use_qrm=problem["counterfactual"], state_space_size=cells * states, action_space_size=moves, seed=problem["seed"],
     )  # fmt: skip
     world = World(cells, 1)
-    agent = AgentRL("a", world)
-    agent.set_reward_machine(RewardMachine(table, Detector()))
-    agent.add_state_encoder(Cells(agent))
-    agent.add_action_encoder(Moves(agent))
-    agent.set_initial_position(problem["start"], 0)
-    agent.set_learning_algorithm(algorithm)
-    world.add_agent(agent)
-    algorithm.learn_init()
-    env, step, policies, first = RMEnvironmentWrapper(world, [agent]), 0, [], set()
+    env, agent = with_agent(world, lambda at: at["pos_x"], states, moves, (table, Detector()), (problem["start"], 0), algorithm)
+    step, policies, first = 0, [], set()
     index = [agent.get_reward_machine().get_state_index(f"u{m:02}") for m in range(states - 1)]
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
         while step < problem["looks"][-1]:
@@ -233,9 +204,11 @@ def main() -> None:
     read.add_argument("--only", default=",".join(f"{m}-{e}" for m, e in PUBLISHED))
     read.add_argument("--seeds", type=int, default=10)
     read.add_argument("--steps", type=int, default=40_000)
-    read.add_argument("--learners", default="scout,qcorm-plus")
+    read.add_argument("--learners", default="scout,qcorm-plus", help=", ".join(LEARNERS))
     read.add_argument("--marl")
     asked = read.parse_args()
+    if unknown := set(asked.learners.split(",")) - set(LEARNERS):
+        read.error(f"no learner is called {', '.join(unknown)}; choose from {', '.join(LEARNERS)}")
     began = time.process_time()
     print(f"{asked.seeds} seeds, {asked.steps:,} steps, gamma {GAMMA}; the last two columns are published")
     heads = ("map, exp", "learner", "within 1 %, seeds", "from", "1e-6, seeds", "from", "end, median (least)", "claim", "true")
