@@ -74,6 +74,14 @@ def test_bounds_of_a_tour_hold_the_optimum_and_other_tasks_have_none() -> None:
     bounds = tour_bounds(task)
     assert bounds is not None
     assert bounds.lower <= (errands.optimum(task).length or 0) <= bounds.upper
+    # A row of zones, 28 from middle to middle and so 4 from edge to edge: nine a step at best, a step of each leg at least.
+    row = Zones(4)
+    places = np.array([(20 + 28 * i, 200) for i in range(5)], np.float32)
+    vars(row)["start"] = row.start._replace(agent=places[0], places=places[1:])
+    bounds = tour_bounds(Task("row", row, errands.any_order(*row.features)))
+    assert bounds is not None
+    # The agent begins 16 from the edge of the first: 2 steps, and 1 for each of the others. It comes to rest nowhere.
+    assert bounds.lower == 2 + 3 < (errands.optimum(Task("row", row, errands.any_order(*row.features))).length or 0) <= bounds.upper
     # One zone: the way in a straight line, and nothing to order.
     assert (one := tour_bounds(errands.load("zones-1"))) is not None
     assert one.upper == errands.optimum(errands.load("zones-1")).length

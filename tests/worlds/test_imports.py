@@ -207,6 +207,13 @@ class Box:
     def __init__(self, **settings):
         open("ran", "w").close()
 
+class Called:
+    __module__ = "borrowing"
+    def __call__(self, *step):
+        return open("ran", "w").close()
+
+called, cached = Called(), functools.lru_cache(getoutput)
+
 def __getattr__(name):
     return getoutput
 """
@@ -220,6 +227,8 @@ def __getattr__(name):
         ('state = "borrowing:getoutput"', "is defined in 'subprocess'"),
         ('signals = { cost = "borrowing:getoutput" }', "is defined in 'subprocess'"),
         ('id = "borrowing:run"', "and is a partial"),
+        ('features = "borrowing:called"', "should be a function of the module 'borrowing', and is a Called"),
+        ('features = "borrowing:cached"', "is defined in 'subprocess'"),
         ('id = "borrowing:Box"', "and is a type"),
         ('id = "borrowing:gym"', "and is a module"),
         ('features = "borrowing:anything"', "and is not there"),
@@ -246,6 +255,12 @@ def test_of_an_allowed_module_a_file_can_name_only_what_that_defines(
         gym.registry.pop("Named-v0", None)
     assert not (tmp_path / "ran").exists()
     assert "Own-v0" not in gym.registry
+
+
+def test_a_cached_function_of_errands_is_a_tool_like_any_other() -> None:
+    errands.allow("errands.learners.presets")
+    with pytest.raises(SpecError, match="is a tool and no environment"):
+        imports.function_of("errands.learners.presets:_readers")
 
 
 def test_an_id_of_a_package_is_let_in_by_the_packages_name_and_its_tools_are_not(tmp_path: Path) -> None:

@@ -127,6 +127,8 @@ def test_the_environment_walks_as_the_tables_say(kitchen: Path) -> None:
     other.reset(seed=9)
     other.restore(saved)  # type: ignore[attr-defined]
     assert other.step(1)[0] == ahead
+    env.reset(seed=1)
+    assert [env.step(0)[3] for _ in range(60)] == [False] * 59 + [True]  # the limit
 
 
 def test_pqn_learns_in_it_and_resumes_to_the_byte(kitchen: Path) -> None:

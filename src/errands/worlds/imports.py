@@ -130,7 +130,7 @@ def _defined(reference: str, wanted: str, fits: Callable[[object], bool]) -> Cal
             f"'{reference[:80]}' is defined in '{value.__module__}', which '{module[:60]}' only imports; a file can name what a "
             "module defines itself: write a function there that calls it"
         )
-    if isinstance(value, FunctionType) and _lies_in(value.__module__, _OURS):
+    if isinstance(inspect.unwrap(value), FunctionType) and _lies_in(value.__module__, _OURS):
         raise SpecError(f"'{reference[:80]}' is a tool and no environment; a file can name ids of '{module[:60]}'")
     return value
 
