@@ -60,8 +60,10 @@ release: $(VENV)/.full
 versions: $(VENV)/.full
 	$(BIN)/python .ci/versions.py
 
+ASKING := deep deep_cpu deep_envs gpu marl peers skills strangers # want arguments, a GPU or another library
+
 bench: $(VENV)/.full
-	@set -e; for script in $(filter-out benchmarks/gpu.py benchmarks/peers.py benchmarks/strangers.py,$(sort $(wildcard benchmarks/*.py))); do echo "== $$script"; $(BIN)/python "$$script"; done
+	@set -e; for script in $(filter-out $(ASKING:%=benchmarks/%.py),$(sort $(wildcard benchmarks/*.py))); do echo "== $$script"; $(BIN)/python "$$script"; done
 
 clean:
 	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
