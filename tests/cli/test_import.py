@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import subprocess
 import sys
@@ -15,7 +14,6 @@ import pytest
 
 from errands import allow, train
 from errands.cli import _imports, main
-from errands.cli.play import Game
 from errands.errors import ErrandsError
 from errands.runs.documents import RunDocument, read_document, write_document
 from errands.tasks import Task
@@ -69,7 +67,7 @@ def errands(here: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-P", "-c", code, *words], cwd=here, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("verb", [["train"], ["lint"], ["solve"], ["size"], ["show"], ["play"], ["check"]])
+@pytest.mark.parametrize("verb", [["train"], ["lint"], ["solve"], ["size"], ["show"], ["check"]])
 def test_a_file_imports_nothing_by_itself(
     here: Path, verb: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -77,26 +75,6 @@ def test_a_file_imports_nothing_by_itself(
     assert main([*verb, "breakfast.toml"]) in (1, 2)
     assert "--import kitchen" in "".join(capsys.readouterr())
     assert not (here / "imported.txt").exists()
-
-
-def test_with_the_option_it_is_played_and_shows_what_is_observed_of_the_world(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Begun in cell 2; what the product of world and machine observes (6, 8) is nobody's business here."""
-    monkeypatch.chdir(here)
-    monkeypatch.setattr("sys.stdin", io.StringIO("0 0 1 1 1"))
-    assert main(["play", "breakfast.toml", "--import", "kitchen"]) == 0
-    shown = capsys.readouterr().out
-    assert [line for line in shown.splitlines() if "breakfast" in line] == ["2   breakfast", "3   breakfast"]
-    assert "   2 action 0 1{}table reward 0\n" in shown
-
-
-def test_a_world_with_a_text_of_its_own_is_played_by_it() -> None:
-    minigrid = pytest.importorskip("minigrid")
-    assert minigrid
-    task = Task.from_env("MiniGrid-Empty-5x5-v0", lambda before, action, after, info: set(), "goal")
-    rows = Game(task).screen().splitlines()
-    assert [row[:10] for row in rows[:3]] == ["WGWGWGWGWG", "WG>>    WG", "WG      WG"]
 
 
 def test_with_the_option_it_is_trained_by_processes_and_resumed(
@@ -195,7 +173,7 @@ def test_no_verb_runs_a_strangers_code_whatever_is_loaded(
     (tmp_path / "plan.toml").write_text('tasks = ["evil.toml"]\nlearners = ["qrm"]\nseeds = 1\nsteps = 100\n')
     for words in (
         ["show", "evil.toml"], ["size", "evil.toml"], ["lint", "evil.toml"], ["solve", "evil.toml"], ["train", "evil.toml"],
-        ["play", "evil.toml"], ["sweep", "--task", "evil.toml", "--learner", "qrm"], ["sweep", "plan.toml"],
+        ["sweep", "--task", "evil.toml", "--learner", "qrm"], ["sweep", "plan.toml"],
         ["resume", "lake"], ["verify", "lake"], ["plot", "curve", "lake"], ["plot", "route", "lake"], ["plot", "policy", "lake"],
         ["export", "lake", "--html", "x.html"], ["export", "lake", "--as", "policy", "--output", "x.safetensors"],
     ):  # fmt: skip

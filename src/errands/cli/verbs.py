@@ -43,7 +43,6 @@ VERBS: Mapping[str, Verb] = {
     "show": Verb("look", "draw a task's machine", "errands show figure-1 --as coupled"),
     "size": Verb("look", "count the states of a task's four machines", "errands size delivery-12"),
     "lint": Verb("look", "check a task file and read it back in English", "errands lint mine.toml"),
-    "play": Verb("look", "walk a world with the arrow keys", "errands play office-3"),
     "check": Verb("look", "check your own environment", "errands check pkg.envs:MyEnv --features pkg.envs:label"),
     "solve": Verb("solve", "the exact optimum of a task", "errands solve office-6 --one-policy-per-subtask", compiles=True),
     "learners": Verb("learn", "list the learners and their settings", "errands learners qcorm"),
