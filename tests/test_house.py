@@ -11,14 +11,14 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "errands"
 
-LINES = 50_280
+LINES = 49_972
 """Of src, all in all. What comes in is paid for by what goes out."""
 BUDGET = {
-    "analysis": 680, "cli": 2800, "kernels": 1770, "learners": 17_000, "machines": 3030, "oracle": 1980, "paper": 2360,
-    "plots": 2180, "policies": 1480, "runs": 5170, "tasks": 3750, "viewer": 2240, "worlds": 5130,
+    "analysis": 648, "cli": 2446, "kernels": 1770, "learners": 17_000, "machines": 3030, "oracle": 1980, "paper": 2360,
+    "plots": 2180, "policies": 1480, "runs": 5158, "tasks": 3750, "viewer": 2240, "worlds": 5130,
 }  # fmt: skip
 """Lines of each package at most; whoever raises one says in the commit why."""
-LOOSE = 1120
+LOOSE = 1099
 """Lines of the modules that lie in no package, together."""
 
 
