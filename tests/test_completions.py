@@ -25,6 +25,7 @@ from errands.tasks.transitions import RewardMachineReplay
 from errands.viewer.replay import record
 from errands.worlds.base import Described, FiniteWorld
 
+from .machines.definition import walked
 from .machines.examples import random_machine, random_ruled_machine
 
 BOTH = ["u0 -> u0 : x! & y! ; 0", "u0 -> won : x⤓ & y⤓ ; 1", "u0 -> u0 : x↓ & y↓ ; 0"]
@@ -34,11 +35,11 @@ def test_one_step_completes_a_subtask_of_each_variable_and_the_others_wait() -> 
     """Assumption 5, by pencil: {x1,y1} then {x2,y2} ends; {x1,x2} completes x1 alone."""
     machine = NumericRM.of("u0", ["won"], BOTH, numeric={"x": ["x1", "x2"], "y": ["y1", "y2"]})
     agenda = unfold_agenda(machine)
-    for kind in (machine, Stepper(machine), unfold_boolean(machine), agenda, couple(agenda)):
-        outcome = kind.run([{"x1", "y1"}, {"x2", "y2"}])
+    for kind in (machine, unfold_boolean(machine), agenda, couple(agenda)):
+        outcome = walked(kind, [{"x1", "y1"}, {"x2", "y2"}])
         assert (outcome.rewards, outcome.terminal, outcome.success) == ((0.0, 1.0), True, True)
-        assert not kind.run([{"x1", "x2", "y1"}, {"y2"}]).terminal
-        assert kind.run([{"x1", "x2", "y1"}, {"y2"}, {"x2"}]).success
+        assert not walked(kind, [{"x1", "x2", "y1"}, {"y2"}]).terminal
+        assert walked(kind, [{"x1", "x2", "y1"}, {"y2"}, {"x2"}]).success
     stepper = Stepper(machine)
     step = stepper.step(stepper.start, {"x1", "x2", "y2"})
     assert stepper.completed(stepper.start, step) == ("x1", "y2")

@@ -11,11 +11,11 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "errands"
 
-LINES = 49_972
+LINES = 49_849
 """Of src, all in all. What comes in is paid for by what goes out."""
 BUDGET = {
-    "analysis": 648, "cli": 2446, "kernels": 1770, "learners": 17_000, "machines": 3030, "oracle": 1980, "paper": 2360,
-    "plots": 2180, "policies": 1480, "runs": 5158, "tasks": 3750, "viewer": 2240, "worlds": 5130,
+    "analysis": 648, "cli": 2446, "kernels": 1770, "learners": 17_000, "machines": 2900, "oracle": 1933, "paper": 2360,
+    "plots": 2180, "policies": 1480, "runs": 5158, "tasks": 3721, "viewer": 2240, "worlds": 5125,
 }  # fmt: skip
 """Lines of each package at most; whoever raises one says in the commit why."""
 LOOSE = 1099

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from errands.features import And, Boolean, Change, Guard, Not, Numeric, Or, decreasing, holds, parse_guard
-from errands.machines import AgendaRM, BooleanRM, NumericRM, Stepper, couple, size, unfold_agenda, unfold_boolean
+from errands.machines import AgendaRM, BooleanRM, NumericRM, couple, size, unfold_agenda, unfold_boolean
 from errands.machines.lower import lower
 from errands.tables import SUCCESS
 
+from .definition import defined, walked
 from .examples import FIGURE_1B, boxes, random_guard, random_machine, random_ruled_machine, random_trace
 
 MACHINES, TRACES = 400, 30
@@ -28,12 +29,12 @@ def test_rewards_and_ends_are_equal_across_all_kinds_on_random_machines_and_trac
     for _ in range(MACHINES // 8):
         machine = random_machine(chance)
         agenda = unfold_agenda(machine)
-        kinds = [Stepper(machine), unfold_boolean(machine), agenda, couple(agenda)]
+        kinds = [machine, unfold_boolean(machine), agenda, couple(agenda)]
         for _ in range(TRACES):
             trace = random_trace(chance, machine, chance.randint(0, 12))
             signals = [{"cost": chance.random()} for _ in trace]
-            expected = machine.run(trace, signals)
-            assert [kind.run(trace, signals) for kind in kinds] == [expected] * len(kinds), str(machine)
+            expected = defined(machine, trace, signals)
+            assert [walked(kind, trace, signals) for kind in kinds] == [expected] * len(kinds), str(machine)
 
 
 def _reworded(chance: random.Random, guard: Guard) -> Guard:
@@ -71,9 +72,9 @@ def test_the_wording_of_guards_changes_nothing_in_any_of_the_four_machines(seed:
         for _ in range(15):
             trace = random_trace(chance, machine, chance.randint(0, 10))
             signals = [{"cost": chance.random()} for _ in trace]
-            expected = machine.run(trace, signals)
+            expected = defined(machine, trace, signals)
             for kind in (other, unfold_boolean(other), agenda, couple(agenda)):
-                assert kind.run(trace, signals) == expected, str(lines)
+                assert walked(kind, trace, signals) == expected, str(lines)
 
 
 @given(st.integers(0, 2**32))
@@ -98,7 +99,7 @@ def test_figure_1b_pays_after_four_steps_whatever_the_words_of_its_last_guard(la
     assert machine.completing == {"u0": {"b"}, "u1": set(), "u2": set()}
     agenda = unfold_agenda(machine)
     for kind in (machine, unfold_boolean(machine), agenda, couple(agenda)):
-        assert kind.run([{"b2"}, {"b1", "s"}, {"b1"}, {"s"}]).rewards == (0.0, 0.0, 0.0, 1.0)
+        assert walked(kind, [{"b2"}, {"b1", "s"}, {"b1"}, {"s"}]).rewards == (0.0, 0.0, 0.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -120,9 +121,9 @@ def test_machines_that_complete_against_their_words_are_the_same_four_times_over
         for _ in range(15):
             trace = random_trace(chance, machine, chance.randint(0, 10))
             signals = [{"cost": chance.random()} for _ in trace]
-            expected = machine.run(trace, signals)
-            for kind in (Stepper(machine), unfold_boolean(machine), agenda, couple(agenda)):
-                assert kind.run(trace, signals) == expected, str(machine.restated)
+            expected = defined(machine, trace, signals)
+            for kind in (machine, unfold_boolean(machine), agenda, couple(agenda)):
+                assert walked(kind, trace, signals) == expected, str(machine.restated)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -154,7 +155,7 @@ def test_lowered_tables_walk_as_the_machine_does(seed: int) -> None:
             table = lower(kind, labels, ["cost"])
             for _ in range(10):
                 steps = [chance.randrange(len(labels)) for _ in range(8)]
-                outcome = machine.run([labels[i] for i in steps], [{"cost": 0.5}] * 8)
+                outcome = defined(machine, [labels[i] for i in steps], [{"cost": 0.5}] * 8)
                 at, rewards = table.initial, []
                 for i in steps:
                     factor = 0.5 if table.signal[at, i] >= 0 else 1.0

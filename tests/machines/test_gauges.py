@@ -11,11 +11,13 @@ import pytest
 
 from errands import Task, any_order, at_most, budget, optimum, sequence, within
 from errands.errors import SpecError
-from errands.machines import NumericRM, Outcome, Sizes, Stepper, couple, size, unfold_agenda, unfold_boolean
+from errands.machines import NumericRM, Outcome, Sizes, couple, size, unfold_agenda, unfold_boolean
 from errands.machines.counting import Quotient, objectives
 from errands.machines.lower import lower
 from errands.tasks.phrase_text import parse_phrase
 from errands.worlds.grid_world import GridWorld
+
+from .definition import walked
 
 SIGNS = "!↓⤓"
 
@@ -99,8 +101,8 @@ def check(seed: int) -> None:
     trace = [a_step(rng, made["gauges"]) for _ in range(7)]
     paid, end = interpreted(made, trace)
     agenda, boolean = unfold_agenda(machine), unfold_boolean(machine)
-    for form in (machine, Stepper(machine), agenda, boolean, couple(agenda)):
-        outcome = form.run(trace)
+    for form in (machine, agenda, boolean, couple(agenda)):
+        outcome = walked(form, trace)
         assert list(outcome.rewards) == paid, (seed, form)
         assert (outcome.terminal, outcome.success) == (end in ("won", "lost"), end == "won"), (seed, form)
     for listed in (agenda, boolean):

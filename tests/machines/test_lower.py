@@ -12,6 +12,7 @@ from errands.machines import NumericRM, Stepper, couple, unfold_agenda, unfold_b
 from errands.machines.lower import entries, lower
 from errands.tables import FAILURE, RUNNING, SUCCESS
 
+from .definition import defined
 from .examples import boxes, random_machine, random_trace
 
 LABELS: list[set[str]] = [set(), {"b1"}, {"b2"}, {"s"}, {"b1", "b2"}, {"elsewhere"}]
@@ -51,7 +52,7 @@ def test_enumerated_tables_walk_as_the_machine_runs(seed: int) -> None:
                 at = int(table.next[at, i])
                 if table.status[at] != RUNNING:
                     break
-            outcome = machine.run(trace, [{"cost": 0.25 * (i + 1)} for i in range(len(trace))])
+            outcome = defined(numeric, trace, [{"cost": 0.25 * (i + 1)} for i in range(len(trace))])
             assert outcome.rewards == tuple(paid)
             assert outcome.terminal == (table.status[at] != RUNNING)
             assert outcome.success == (table.status[at] == SUCCESS)

@@ -7,6 +7,7 @@ from errands.machines import NumericRM, couple, unfold_agenda, unfold_boolean
 from errands.machines.numeric import Label, Outcome, Transition, parse_transition
 from errands.machines.rewards import Reward, parse_reward
 
+from .definition import walked
 from .examples import FIGURE_1B, boxes
 
 
@@ -165,7 +166,7 @@ def test_equal_labels_are_one_key_and_any_part_tells_two_apart() -> None:
 def test_every_machine_of_figure_1_gives_the_outcome_found_by_hand(trace: list[set[str]], outcome: Outcome) -> None:
     numeric = boxes(2)
     agenda = unfold_agenda(numeric)
-    assert [m.run(trace) for m in (numeric, unfold_boolean(numeric), agenda, couple(agenda))] == [outcome] * 4
+    assert [walked(m, trace) for m in (numeric, unfold_boolean(numeric), agenda, couple(agenda))] == [outcome] * 4
 
 
 def test_a_failure_is_terminal_without_success() -> None:

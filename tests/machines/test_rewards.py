@@ -22,6 +22,8 @@ from errands.oracle.optimum import optimum
 from errands.tasks import Task, load
 from errands.tasks.spec import write_task
 
+from .definition import walked
+
 LAKE = """name = "lake"
 [world]
 kind = "gymnasium"
@@ -78,7 +80,7 @@ def test_every_machine_pays_sums_and_functions() -> None:
     signals = [{"cost": 4.0, "speed": 3.0}] * 2
     agenda = unfold_agenda(machine)
     for kind in (machine, unfold_boolean(machine), agenda, couple(agenda)):
-        assert kind.run([set(), {"a"}], signals).rewards == (2.0, 12.0)
+        assert walked(kind, [set(), {"a"}], signals).rewards == (2.0, 12.0)
         with pytest.raises(TaskError, match="the signal 'speed', which this step does not report"):
             kind.run([set()], [{"cost": 1.0}])
 

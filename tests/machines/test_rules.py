@@ -21,6 +21,7 @@ from errands.tables import RUNNING
 from errands.tasks import load
 from errands.tasks.phrases import any_order, either, repeat, sequence
 
+from .definition import defined, walked
 from .examples import random_ruled_machine, random_trace
 
 
@@ -31,12 +32,12 @@ def test_rewards_and_ends_are_equal_across_all_kinds_on_machines_with_rules(seed
     for _ in range(42):
         machine = random_ruled_machine(chance)
         agenda = unfold_agenda(machine)
-        kinds = [Stepper(machine), unfold_boolean(machine), agenda, couple(agenda)]
+        kinds = [machine, unfold_boolean(machine), agenda, couple(agenda)]
         for _ in range(30):
             trace = random_trace(chance, machine, chance.randint(0, 14))
             signals = [{"cost": chance.random()} for _ in trace]
-            expected = machine.run(trace, signals)
-            assert [kind.run(trace, signals) for kind in kinds] == [expected] * len(kinds), str(machine)
+            expected = defined(machine, trace, signals)
+            assert [walked(kind, trace, signals) for kind in kinds] == [expected] * len(kinds), str(machine)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 from errands.features import Guard, conjunction, literal, negation, parse_guard
 from errands.machines.numeric import NumericRM
 from errands.machines.rules import rule_sentences
 from errands.machines.stepping import Move, State, Stepper, objective_of
-from errands.machines.unfolding import AgendaRM, BooleanRM, CoupledRM, extend, mask_of
+from errands.machines.unfolding import AgendaRM, BooleanRM, CoupledRM, agenda_state, moves_from
 from errands.tables import FAILURE, SUCCESS
 
 MAX_ROWS = 60
@@ -51,19 +53,19 @@ def graph_of(machine: NumericRM | BooleanRM | AgendaRM | CoupledRM) -> MachineGr
     """The boxes and arrows of any machine, as the paper draws it."""
     if isinstance(machine, NumericRM):
         return _numeric(machine)
-    if isinstance(machine, BooleanRM):
-        return _boolean(machine)
-    if isinstance(machine, AgendaRM):
-        texts = [str(label) for label in machine.labels]
-        moves = [
-            (i, machine.index[m.target], m)
-            for i, state in enumerate(machine.states)
-            for m in machine.stepper.moves(state)
-        ]
-        nodes = _nodes(texts, [machine.stepper.status[u] for u, _ in machine.states])
-        edges = (Edge(i, j, _guard(machine.stepper, machine.states[i], m), _reward(m)) for i, j, m in moves)
-        return MachineGraph("agenda machine", nodes, tuple(dict.fromkeys(edges)))
-    return _coupled(machine)
+    if isinstance(machine, CoupledRM):
+        return _coupled(machine)
+    stepper, agenda = machine.stepper, isinstance(machine, AgendaRM)
+    texts = list(map(str, machine.labels)) if isinstance(machine, AgendaRM) else [f"u{i}" for i in range(len(machine))]
+    positions: Sequence[Any] = machine.states
+    index: Mapping[Any, int] = machine.index
+    edges = {
+        Edge(i, index[there], _guard(stepper, agenda_state(stepper, position), move), _reward(move)): None
+        for i, position in enumerate(positions)
+        for move, there in moves_from(stepper, position)
+    }
+    nodes = _nodes(texts, [stepper.status[u] for u, _ in machine.states])
+    return MachineGraph("agenda machine" if agenda else "Boolean machine", nodes, tuple(edges))
 
 
 def table_of(machine: NumericRM | BooleanRM | AgendaRM | CoupledRM) -> str:
@@ -90,18 +92,6 @@ def _numeric(machine: NumericRM) -> MachineGraph:
     sentences = [f"{state} completes {' and '.join(names) or 'nothing'}" for state, names in machine.restated.items()]
     sentences += (sentence.rstrip(".") for sentence in rule_sentences(machine.counted, machine.rules))
     return MachineGraph("; ".join(["numeric machine", *sentences]), _nodes(list(machine.states), status), edges)
-
-
-def _boolean(machine: BooleanRM) -> MachineGraph:
-    stepper = machine.stepper
-    edges: dict[Edge, None] = {}
-    for i, (u, order) in enumerate(machine.states):
-        state = (u, mask_of(stepper, order))
-        for m in stepper.moves(state):
-            j = machine.index[extend(stepper, m.target[0], order, m.completed)]
-            edges[Edge(i, j, _guard(stepper, state, m), _reward(m))] = None
-    nodes = _nodes([f"u{i}" for i in range(len(machine))], [stepper.status[u] for u, _ in machine.states])
-    return MachineGraph("Boolean machine", nodes, tuple(edges))
 
 
 def _coupled(machine: CoupledRM) -> MachineGraph:

@@ -12,12 +12,10 @@ from errands.features import (
     MAX_FEATURES,
     MAX_WORK,
     Boolean,
-    Change,
     Guard,
     Numeric,
     atoms,
     decreasing,
-    holds,
     is_name,
     parse_guard,
     said_plainly,
@@ -100,17 +98,21 @@ class Label:
         )
 
 
-class Displayed:
-    """A machine in a few words, and in a notebook as a table of its arrows."""
+class RewardMachine:
+    """What the four machines share: what a trace earns, a few words, and in a notebook a table of arrows."""
+
+    def run(self, trace: Trace, signals: Signals | None = None) -> Outcome:
+        """What the machine pays for a trace."""
+        from errands.machines.stepping import Stepper
+
+        return Stepper(numeric_of(self)).run(trace, signals)
 
     def __len__(self) -> int:
         machine: Any = self
         return len(machine.states)
 
     def __repr__(self) -> str:
-        machine: Any = self
-        whole = machine if isinstance(machine, NumericRM) else machine.numeric
-        return f"<{type(self).__name__}: {len(machine):,} states, {len(whole.subtasks):,} subtasks>"
+        return f"<{type(self).__name__}: {len(self):,} states, {len(numeric_of(self).subtasks):,} subtasks>"
 
     def _repr_html_(self) -> str:
         from errands.machines.graph import table_of
@@ -119,8 +121,16 @@ class Displayed:
         return table_of(machine)
 
 
+def numeric_of(machine: RewardMachine) -> NumericRM:
+    """The numeric machine that a machine is, or was unfolded from."""
+    if not isinstance(machine, RewardMachine):
+        raise SpecError(f"the machine is a {type(machine).__name__}; give a phrase, its text, or a machine")
+    whole: Any = machine
+    return machine if isinstance(machine, NumericRM) else whole.numeric
+
+
 @dataclass(frozen=True, repr=False)
-class NumericRM(Displayed):
+class NumericRM(RewardMachine):
     """A machine over Boolean features and numeric ones that count uncompleted subtasks.
 
     >>> import errands
@@ -255,82 +265,6 @@ class NumericRM(Displayed):
     def restated(self) -> dict[str, tuple[str, ...]]:
         """What states complete against the meaning of their guards: the part of `completing` that has to be written down."""
         return {s: tuple(sorted(names)) for s, names in self.completing.items() if names != self._meant(s)}
-
-    def run(self, trace: Trace, signals: Signals | None = None) -> Outcome:
-        """What the machine pays for a trace, by the definition: one count of remaining subtasks per numeric feature."""
-        state, rewards = self.initial, []
-        agenda = _Remaining(self)
-        for i, true in enumerate(trace):
-            changes = agenda.step(self.completing[state], true)
-            # No match means staying with reward 0. Where several match they agree: conflicts were refused at birth.
-            chosen = next((t for t in self.leaving[state] if holds(t.guard, true, changes)), None)
-            rewards.append(chosen.reward.paid(signals[i] if signals is not None else None) if chosen else 0.0)
-            state = chosen.target if chosen else state
-            if state in self.success or state in self.failure:
-                return Outcome(tuple(rewards), True, state in self.success)
-        return Outcome(tuple(rewards), False, False)
-
-
-class _Remaining:
-    """What remains of each numeric feature in a run, by the definition: no masks, nothing that other machines use."""
-
-    def __init__(self, machine: NumericRM) -> None:
-        self.names, self.rules = machine.counted, machine.rules
-        self.left = set(range(len(self.names)))
-        self.gauges = {gauge: gauge.start for gauge in machine.gauges}
-        self.ended: set[int] = set()
-        """The pairs of `rules.apart` whose visit has ended."""
-        low = 0
-        self.own: dict[str, range] = {}
-        for variable, subtasks in machine.numeric:
-            self.own[variable] = range(low, low + len(subtasks))
-            low += len(subtasks)
-
-    def open(self, i: int) -> bool:
-        """Whether subtask i could be completed now."""
-        rules = self.rules
-        if i not in self.left or any(p in self.left for p, j in rules.before if j == i):
-            return False
-        if any(k not in self.ended for k, (_, j) in enumerate(rules.apart) if j == i):
-            return False
-        for group in rules.capacities:
-            begun = [0 < len(self.left.intersection(part)) < len(part) for part in group.parts]
-            own = next((k for k, part in enumerate(group.parts) if i in part), None)
-            if own is not None and not begun[own] and sum(begun) >= group.number:
-                return False
-        return True
-
-    def step(self, completing: Set[str], true: Set[str]) -> dict[str, Change]:
-        """Complete what one step completes; the values of the numeric features after it."""
-        done = {}
-        for variable in completing:
-            first = next((i for i in self.own[variable] if self.names[i] in true and self.open(i)), None)
-            if first is not None:
-                done[variable] = first
-        # Read before `left` changes: a visit ends in a later step than the one that completed its subtask.
-        over = {k for k, (i, _) in enumerate(self.rules.apart) if i not in self.left and self.names[i] not in true}
-        self.left -= set(done.values())
-        self.ended |= over
-        for group in self.rules.choices:
-            if sum(not self.left.intersection(part) for part in group.parts) >= group.number:
-                self.left -= group.members
-        return self._gauged(true) | {
-            variable: Change.REACHED
-            if not self.left.intersection(own)
-            else Change.DECREASED
-            if variable in done
-            else Change.UNCHANGED
-            for variable, own in self.own.items()
-        }
-
-    def _gauged(self, true: Set[str]) -> dict[str, Change]:
-        """Let the gauges fall; how they read then."""
-        before, changes = dict(self.gauges), {}
-        for gauge, value in before.items():
-            self.gauges[gauge] = now = max(gauge.bound, value - gauge.fall(value, true))
-            same = Change.UNCHANGED if now == value else Change.DECREASED
-            changes[gauge.name] = Change.REACHED if now == gauge.bound else same
-        return changes
 
 
 def _numeric_of(given: Mapping[str, Iterable[str] | Mapping[str, object]]) -> tuple[Counted, tuple[Gauge, ...]]:

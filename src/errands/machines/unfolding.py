@@ -6,21 +6,24 @@ methods with one row of a table per state, and for tests.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from errands.errors import SpecError
 from errands.machines.counting import objectives, predicted
-from errands.machines.numeric import Displayed, Label, NumericRM, Outcome, Signals, Trace
-from errands.machines.stepping import BUDGET, State, Stepper, too_large
-from errands.tables import FAILURE, RUNNING, SUCCESS
+from errands.machines.numeric import Label, NumericRM, RewardMachine
+from errands.machines.stepping import BUDGET, Move, State, Stepper, too_large
+from errands.tables import FAILURE
 
 Ordered = tuple[int, tuple[int, ...]]
+Position = State | Ordered
+"""A state of an agenda machine, or of a Boolean one."""
 
 
 @dataclass(frozen=True, repr=False)
-class BooleanRM(Displayed):
+class BooleanRM(RewardMachine):
     """Definition 1, Figure 2a: completion orders are told apart; it has no labels, its states are numbered as they are found.
 
     >>> import errands
@@ -41,26 +44,17 @@ class BooleanRM(Displayed):
         """The position of each state."""
         return {state: i for i, state in enumerate(self.states)}
 
-    def run(self, trace: Trace, signals: Signals | None = None) -> Outcome:
-        """What the machine pays for a trace, walking its own states."""
-        at, rewards = 0, []
-        for i, true in enumerate(trace):
-            u, order = self.states[at]
-            (target, _), chosen, completed = self.stepper.step((u, mask_of(self.stepper, order)), true)
-            at = self.index[extend(self.stepper, target, order, completed)]
-            rewards.append(chosen.reward.paid(signals[i] if signals is not None else None) if chosen else 0.0)
-            if (status := self.stepper.status[self.states[at][0]]) != RUNNING:
-                return Outcome(tuple(rewards), True, status == SUCCESS)
-        return Outcome(tuple(rewards), False, False)
-
 
 def mask_of(stepper: Stepper, order: tuple[int, ...]) -> int:
     """The mask of what remains after these completions."""
-    mask = stepper.full
-    for bit in order:
-        mask &= ~(1 << bit)
     # Subtasks that a closed choice has removed stand in no order.
-    return stepper.order.settled(mask)
+    return stepper.order.settled(stepper.full & ~sum(1 << bit for bit in order))
+
+
+def agenda_state(stepper: Stepper, position: Position) -> State:
+    """The numeric state and the mask of remaining subtasks behind a state of any machine."""
+    u, rest = position
+    return (u, rest) if isinstance(rest, int) else (u, mask_of(stepper, rest))
 
 
 def extend(stepper: Stepper, u: int, order: tuple[int, ...], completed: int) -> Ordered:
@@ -68,12 +62,36 @@ def extend(stepper: Stepper, u: int, order: tuple[int, ...], completed: int) -> 
 
     Subtasks of different variables that one step completes follow each other in declared order.
     """
-    if stepper.status[u] == FAILURE:
-        return (u, ())
-    while completed:
-        order = (*order, (completed & -completed).bit_length() - 1)
-        completed &= completed - 1
-    return (u, order)
+    return (u, ()) if stepper.status[u] == FAILURE else (u, order + stepper.order.bits_in(completed))
+
+
+def landed(stepper: Stepper, position: Position, target: State, completed: int) -> Position:
+    """Where a step that completes the subtasks of a mask leads in the machine that a position is of."""
+    rest = position[1]
+    return target if isinstance(rest, int) else extend(stepper, target[0], rest, completed)
+
+
+def moves_from(stepper: Stepper, position: Position) -> Iterator[tuple[Move, Position]]:
+    """Every symbolic way on from a state of any machine, with the state that it leads to."""
+    for move in stepper.moves(agenda_state(stepper, position)):
+        yield move, landed(stepper, position, move.target, move.completed)
+
+
+def reached(stepper: Stepper, start: Position, kind: str = "", budget: int | None = None) -> dict[Position, int]:
+    """Every state that a walk from `start` can come to, with its depth, breadth first; refused beyond the budget."""
+    depth = {start: 0}
+    layer = [start]
+    while layer:
+        following: list[Position] = []
+        for position in layer:
+            for target in _targets(stepper, position):
+                if target not in depth:
+                    depth[target] = depth[position] + 1
+                    following.append(target)
+        if budget is not None and len(depth) > budget:
+            raise too_large(kind, len(depth), budget)
+        layer = following
+    return depth
 
 
 def unfold_boolean(machine: NumericRM, budget: int = BUDGET) -> BooleanRM:
@@ -90,25 +108,12 @@ def unfold_boolean(machine: NumericRM, budget: int = BUDGET) -> BooleanRM:
     stepper = Stepper(machine)
     if (sizes := predicted(machine)) is not None and sizes.boolean > budget:
         raise too_large("Boolean", sizes.boolean, budget)
-    start: Ordered = (stepper.start[0], ())
-    states: dict[Ordered, None] = {start: None}
-    layer = [start]
-    while layer:
-        following: list[Ordered] = []
-        for u, order in layer:
-            for move in stepper.moves((u, mask_of(stepper, order))):
-                target = extend(stepper, move.target[0], order, move.completed)
-                if target not in states:
-                    states[target] = None
-                    following.append(target)
-        if len(states) > budget:
-            raise too_large("Boolean", len(states), budget)
-        layer = following
+    states: Any = reached(stepper, (stepper.start[0], ()), "Boolean", budget)
     return BooleanRM(machine, tuple(states), stepper)
 
 
 @dataclass(frozen=True, repr=False)
-class AgendaRM(Displayed):
+class AgendaRM(RewardMachine):
     """Definition 3: a Boolean machine of (numeric state, remaining subtasks), labelled by depth, agenda and objective.
 
     >>> import errands
@@ -143,10 +148,6 @@ class AgendaRM(Displayed):
         """The names of the subtasks that remain in a state, and the values of the gauges."""
         return self.stepper.remaining(state)
 
-    def run(self, trace: Trace, signals: Signals | None = None) -> Outcome:
-        """What the machine pays for a trace."""
-        return self.stepper.run(trace, signals)
-
 
 def unfold_agenda(machine: NumericRM, budget: int = BUDGET) -> AgendaRM:
     """The agenda machine, built directly by breadth-first search; refused when it would exceed the budget.
@@ -162,30 +163,21 @@ def unfold_agenda(machine: NumericRM, budget: int = BUDGET) -> AgendaRM:
     stepper = Stepper(machine)
     if (sizes := predicted(machine)) is not None and sizes.agenda > budget:
         raise too_large("agenda", sizes.agenda, budget)
-    depth: dict[State, int] = {stepper.start: 0}
-    layer = [stepper.start]
-    while layer:
-        following: list[State] = []
-        for state in layer:
-            for target in _targets(stepper, state):
-                if target not in depth:
-                    depth[target] = depth[state] + 1
-                    following.append(target)
-        if len(depth) > budget:
-            raise too_large("agenda", len(depth), budget)
-        layer = following
     # Breadth first, so the depth is the d of Definition 3. States are pairs and not labels: Proposition 2, that labels
     # tell states apart, does not hold for every machine.
+    depth: Any = reached(stepper, stepper.start, "agenda", budget)
     return AgendaRM(machine, tuple(depth), tuple(depth.values()), stepper)
 
 
-def _targets(stepper: Stepper, state: State) -> list[State]:
+def _targets(stepper: Stepper, position: Position) -> Iterable[Position]:
     """The states one move away; equal moves of interchangeable subtasks are looked up once."""
-    u, mask = state
+    u, mask = position
+    if isinstance(mask, tuple) or not stepper.symmetric or stepper.plain:  # rules, too, tell subtasks apart
+        return [there for _, there in moves_from(stepper, position)]
     groups = [left for bits in stepper.variable_bits if (left := mask & bits & stepper.active[u])]
-    if not stepper.symmetric or len(groups) > 1 or stepper.plain:  # rules, too, tell subtasks apart
-        return [move.target for move in stepper.moves(state)]
-    targets: list[State] = []
+    if len(groups) > 1:
+        return [there for _, there in moves_from(stepper, position)]
+    targets: list[Position] = []
     if stepper.status[u]:
         return targets
     # Every subtask of the variable gives the same values, so the transitions are looked up once, for the lowest bit.
@@ -194,14 +186,8 @@ def _targets(stepper: Stepper, state: State) -> list[State]:
         low = left & -left
         options = stepper.options(u, stepper.values(u, mask & ~low, low))
         for target in {stepper.index[t.target] if t else u for t, _ in options}:
-            if stepper.status[target] == FAILURE:
-                targets.append((target, 0))
-                continue
-            rest = left
-            while rest:
-                low = rest & -rest
-                targets.append((target, mask & ~low))
-                rest &= rest - 1
+            failed = stepper.status[target] == FAILURE
+            targets += [(target, 0)] if failed else [(target, mask & ~(1 << i)) for i in stepper.order.bits_in(left)]
     for chosen, _ in stepper.options(u, stepper.values(u, mask)):
         if chosen:
             target = stepper.index[chosen.target]
@@ -210,7 +196,7 @@ def _targets(stepper: Stepper, state: State) -> list[State]:
 
 
 @dataclass(frozen=True, repr=False)
-class CoupledRM(Displayed):
+class CoupledRM(RewardMachine):
     """Definition 4: the agent occupies one state per open objective at once and may leave by any of them.
 
     >>> import errands
@@ -251,20 +237,6 @@ class CoupledRM(Displayed):
         for j, (i, _) in enumerate(self.states):
             groups[i].append(j)
         return tuple(map(tuple, groups))
-
-    def run(self, trace: Trace, signals: Signals | None = None) -> Outcome:
-        """What the machine pays for a trace: every occupied state may be the one that is left."""
-        occupied, rewards = self.groups[0], []
-        stepper = self.agenda.stepper
-        for i, true in enumerate(trace):
-            # All occupied states belong to one agenda state, so any of them says which.
-            here = self.agenda.states[self.states[occupied[0]][0]]
-            target, chosen, _ = stepper.step(here, true)
-            occupied = self.groups[self.agenda.index[target]]
-            rewards.append(chosen.reward.paid(signals[i] if signals is not None else None) if chosen else 0.0)
-            if (status := stepper.status[target[0]]) != RUNNING:
-                return Outcome(tuple(rewards), True, status == SUCCESS)
-        return Outcome(tuple(rewards), False, False)
 
 
 def couple(agenda: AgendaRM) -> CoupledRM:

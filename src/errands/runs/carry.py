@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from errands.errors import ConfigError, StoreError, TaskError
 from errands.learners.base import Learner, Stopwatch
-from errands.machines.numeric import NumericRM
+from errands.machines.numeric import NumericRM, numeric_of
 from errands.runs.request import Request
 from errands.runs.run import Run, best_length, judge
 from errands.tasks.phrase_text import parse_phrase
-from errands.tasks.task import Task, numeric_of
+from errands.tasks.task import Task
 
 if TYPE_CHECKING:
     from errands.runs.watch import Watcher

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from errands.errors import TaskError, UnknownName
 from errands.features import readings
-from errands.machines import KINDS, AgendaRM, BooleanRM, CoupledRM, Machine, NumericRM, Stepper, unfold_agenda
+from errands.machines import KINDS, AgendaRM, BooleanRM, CoupledRM, Machine, Stepper, unfold_agenda
+from errands.machines.numeric import numeric_of
 from errands.machines.stepping import State
-from errands.machines.unfolding import Ordered, extend, mask_of
+from errands.machines.unfolding import Ordered, Position, agenda_state, landed, reached
 from errands.tables import RUNNING, SUCCESS
 from errands.tasks.task import Task
 from errands.worlds.grid_world import GridEnv
@@ -29,7 +30,6 @@ MAX_CODES = 4_096
 """A numeric machine with more agenda states than this is coded by numeric state and remaining subtasks."""
 MAX_NUMBERED = 65_536
 """States of a listed agenda machine behind a Gymnasium id: half a second's work."""
-Position = State | Ordered
 Code = NDArray[np.int8]
 
 
@@ -296,7 +296,7 @@ class Walker:
         self.boolean = machine if isinstance(machine, BooleanRM) else None
         self.coupled = machine if isinstance(machine, CoupledRM) else None
         self.agenda = _agenda(machine)
-        self.numeric = machine if isinstance(machine, NumericRM) else machine.numeric
+        self.numeric = numeric_of(machine)
         self.stepper = Stepper(self.numeric)
         self.start: Position = (self.stepper.start[0], ()) if self.boolean else self.stepper.start
         self._reachable: dict[Position, tuple[Position, ...]] = {}
@@ -316,19 +316,15 @@ class Walker:
 
     def agenda_state(self, position: Position) -> State:
         """The numeric state and the mask of remaining subtasks."""
-        u, rest = position
-        return (u, rest) if isinstance(rest, int) else (u, mask_of(self.stepper, rest))
+        return agenda_state(self.stepper, position)
 
     def step(self, position: Position, true: Set[str], signals: Mapping[str, float] | None = None) -> ProductStep:
         """One step with the features that are true."""
         target, chosen, completed = self.stepper.step(self.agenda_state(position), true)
         reward = chosen.reward.paid(signals) if chosen else 0.0
         status = self.stepper.status[target[0]]
-        return ProductStep(self._after(position, target, completed), reward, status != RUNNING, status == SUCCESS)
-
-    def _after(self, position: Position, target: State, completed: int) -> Position:
-        rest = position[1]
-        return target if isinstance(rest, int) else extend(self.stepper, target[0], rest, completed)
+        there = landed(self.stepper, position, target, completed)
+        return ProductStep(there, reward, status != RUNNING, status == SUCCESS)
 
     def index(self, position: Position) -> int:
         """The number of a position; unique also where positions are not listed."""
@@ -391,15 +387,7 @@ class Walker:
                     f"the machine has too many states to go through them all (more than {MAX_CODES:,}); "
                     "use kind='coupled', or unfold_agenda(machine) if its states do fit into memory"
                 )
-            seen = {start: None}
-            stack = [start]
-            while stack:
-                here = stack.pop()
-                for move in self.stepper.moves(self.agenda_state(here)):
-                    target = self._after(here, move.target, move.completed)
-                    if target not in seen:
-                        seen[target] = None
-                        stack.append(target)
+            seen = reached(self.stepper, start)
             self._reachable[start] = tuple(p for p in seen if self.stepper.status[p[0]] == RUNNING)
         return self._reachable[start]
 

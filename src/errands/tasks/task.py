@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from errands.errors import SpecError
 from errands.features import FALSE, Guard, disjunction, equivalent
-from errands.machines import Machine
 from errands.machines.lower import lower
-from errands.machines.numeric import NumericRM
+from errands.machines.numeric import NumericRM, numeric_of
 from errands.machines.rewards import Reward, compound_rows
 from errands.machines.stepping import Stepper
 from errands.tables import AgendaTable
@@ -312,13 +311,6 @@ def card(title: str, rows: Mapping[str, object], picture: str = "") -> str:
     """A value as a notebook shows it: a title, a table of names and values, a picture in SVG."""
     lines = "".join(f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>" for name, value in rows.items())
     return f"<div><strong>{escape(title)}</strong><table>{lines}</table>{picture}</div>"
-
-
-def numeric_of(machine: Machine) -> NumericRM:
-    """The numeric machine that a machine is, or was unfolded from."""
-    if not isinstance(machine, Machine):
-        raise SpecError(f"the machine is a {type(machine).__name__}; give a phrase, its text, or a machine")
-    return machine if isinstance(machine, NumericRM) else machine.numeric
 
 
 def _faults(task: Task) -> Iterable[str]:

@@ -12,8 +12,9 @@ from errands.errors import TaskError, UnknownName
 from errands.machines import Machine
 from errands.machines.counting import objectives
 from errands.machines.stepping import State
+from errands.machines.unfolding import Position
 from errands.tables import FAILURE
-from errands.tasks.product import Crossing, Observation, Position, ProductEnv, Walker
+from errands.tasks.product import Crossing, Observation, ProductEnv, Walker
 
 Kind = Literal["counterfactual", "coupled"]
 
