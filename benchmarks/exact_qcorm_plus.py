@@ -136,12 +136,12 @@ def wild() -> None:
 
 
 def large() -> None:
-    for name, steps in (("visit-18", 6_000), ("visit-20", 6_000), ("visit-50", 20_000), ("delivery-40", 20_000)):
+    for name, steps in (("visit-16", 6_000), ("visit-18", 6_000)):
         before = time.process_time()
         learner = QCoRMPlus(load(name), QCoRMPlusConfig(), 0)
         learner.advance(steps)
         length, spent = learner.evaluate().episode_length, time.process_time() - before
-        print(f"{name:24} {length} steps after {steps}, {spent:.1f} s, nodes listed: {learner.agenda.listed}", flush=True)
+        print(f"{name:24} {length} steps after {steps}, {spent:.1f} s, {len(learner.agenda.status):,} nodes", flush=True)
 
 
 def ablation() -> None:

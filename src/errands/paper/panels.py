@@ -195,8 +195,8 @@ PROFILES: Mapping[str, Profile] = {
                      most=16, deep_most=2, maps=1, batched_steps=512_000, sb3_steps=20_480),
     "full": Profile("full", 10, 1_000_000, 10, 1_000_000, 1_000_000),
 }
-PER_STATE = ("crm", "hrm", "dirl")
-"""Learners that keep or train something for every state of the agenda machine, also where there are tables."""
+PER_STATE = {"crm": 10_000, "hrm": 10_000, "dirl": 10_000, "qcorm-plus": 1 << 19}
+"""Learners that keep, train or plan something for every state of the agenda machine, also with tables: the most states."""
 HEADS, LISTED = 1_024, 70_000
 """States of an agenda machine up to which networks have a head for each, and up to which networks by objective list them."""
 LARGE = 10_000
@@ -301,7 +301,7 @@ def _unfit(task: str, method: PanelMethod, choice: Choice) -> str:
         return f"Stable-Baselines3 is not installed: {install('sb3')}"
     if method in SB3 or method.learner in ("scout", "skills"):
         return ""
-    most = (LISTED if method.learner.startswith("qcorm") else HEADS) if deep else LARGE if method.learner in PER_STATE else 2**64
+    most = (LISTED if method.learner.startswith("qcorm") else HEADS) if deep else PER_STATE.get(method.learner, 2**64)
     if states > most:
         return f"its agenda machine has {states:,} states, more than {most:,}"
     return ""

@@ -24,8 +24,6 @@ class QCoRMPlusConfig(LearnerConfig):
     """Whether values by agenda state are kept where landmarks alone promise too much; without them not always exact."""
     landmarks: int = 0
     """Cells with a value table of their own; further ones share that of their features. 0 takes what memory allows."""
-    kicks: int = 1_000
-    """Kicks of the local search for the order, above about 18 subtasks."""
     epsilon: float | str = 0.2
     """Probability of a random action in a world whose moves have proved random: a number, or from..to@first,last in steps."""
     replays: int = 32
@@ -40,7 +38,7 @@ class QCoRMPlusConfig(LearnerConfig):
         if self.gamma >= 1:
             raise ConfigError(f"gamma is {self.gamma}; QCoRM+ needs it below 1, for example 0.99")
         self._schedule("epsilon")
-        self._not_negative("backwards", "passes", "landmarks", "kicks", "horizon", "replays")
+        self._not_negative("backwards", "passes", "landmarks", "horizon", "replays")
         if self.recent < 1 or self.recent & (self.recent - 1):
             raise ConfigError(f"recent is {self.recent}; it must be a power of two, for example {1 << 19}")
 

@@ -16,8 +16,7 @@ from errands.learners.base import Carried, Saved, State, avoided, kept, new_dang
 from errands.learners.engines.tabular import SteppedWorld, TabularLearner, room
 from errands.learners.qcorm_plus.kernel import memory as me
 from errands.learners.qcorm_plus.kernel.agenda import Agenda, list_agenda
-from errands.learners.qcorm_plus.kernel.loop import actions_of, decide, run, weigh
-from errands.learners.qcorm_plus.kernel.plan import aim, take_aim
+from errands.learners.qcorm_plus.kernel.loop import actions_of, decide, run
 from errands.learners.qcorm_plus.settings import QCoRMPlusConfig
 from errands.learners.schedule import Schedule
 from errands.machines.counting import predicted
@@ -25,17 +24,15 @@ from errands.machines.lower import lower
 from errands.machines.numeric import Label
 from errands.machines.stepping import State as MachineState
 from errands.oracle.episode import Policy, walk
-from errands.tables import RUNNING, SUCCESS, AgendaTable, Ints, RandomGenerator, WorldTable
+from errands.tables import RUNNING, SUCCESS, AgendaTable, Ints, WorldTable
 from errands.tasks.task import Task
 
 
-def settled(
-    agenda: Agenda, machine: AgendaTable, memory: me.Memory, settings: me.Settings, first: int, whole: bool = False
-) -> me.Memory:
+def settled(agenda: Agenda, memory: me.Memory, first: int, whole: bool = False) -> me.Memory:
     """A copy that training does not touch and that needs no more planning; `whole` copies what is only read as well."""
     # What planning writes to. Values are large and only read, so they are shared with training unless the copy has to
     # last.
-    planned = ("position", "weight", "open", "worth", "choice", "order", "mask")
+    planned = ("position", "weight", "open", "worth", "choice")
     fresh = {name: getattr(memory, name).copy() for name in planned}
     # Untried pairs have optimistic values, which are for exploring; a greedy policy must not trust them.
     if memory.position[me.UNTRIED] > 0:
@@ -47,14 +44,9 @@ def settled(
     if whole:
         fresh.update({name: getattr(memory, name).copy() for name in ("keys", "values", "flagged")})
     copy = memory._replace(**fresh)
-    copy.position[TIME], copy.position[me.NODE], copy.position[me.NUMERIC], copy.mask[0] = 0, 0, machine.initial, machine.full
     # Before any step, so that a plan is due.
-    copy.position[me.PLANNED] = -(1 << 60)
-    if agenda.listed:
-        decide(agenda, copy, 0, first)
-    else:
-        # A generator of its own with a fixed seed: the local search is then repeatable and leaves training alone.
-        take_aim(machine, copy, settings, first, RandomGenerator(0))
+    copy.position[TIME], copy.position[me.NODE], copy.position[me.PLANNED] = 0, 0, -(1 << 60)
+    decide(agenda, copy, 0, first)
     return copy
 
 
@@ -63,7 +55,6 @@ class LandmarkPolicy:
     """Goes for the landmark that is worth most in the agenda state; needs no memory of its own."""
 
     agenda: Agenda = field(repr=False)
-    machine: AgendaTable = field(repr=False)
     memory: me.Memory = field(repr=False)
     known: dict[MachineState, Ints] = field(default_factory=dict, repr=False, compare=False)
     """The actions of all cells, by agenda state, as far as they were asked for."""
@@ -76,19 +67,10 @@ class LandmarkPolicy:
 
     def actions(self, machine_state: MachineState) -> Ints:
         """The greedy action of every cell in an agenda state; 0 in one that the world's labels do not lead to."""
-        u, mask = machine_state[0], np.uint64(machine_state[1])
-        greedy, n = np.zeros(len(self.memory.q), np.int32), 0
-        if self.agenda.listed:
-            agenda = self.agenda
-            n = int(agenda.slots[node_slot(agenda.numeric, agenda.mask, agenda.slots, u, mask)])
-        if n < 0 or self.machine.status[u] != RUNNING:
-            return greedy
-        if self.agenda.listed:
-            weigh(self.agenda, self.memory, n)
-        else:
-            self.memory.position[me.NUMERIC], self.memory.mask[0] = u, mask
-            aim(self.machine, self.memory, 0)
-        actions_of(self.agenda, self.memory, n, greedy)
+        agenda, greedy = self.agenda, np.zeros(len(self.memory.q), np.int32)
+        n = int(agenda.slots[node_slot(agenda.numeric, agenda.mask, agenda.slots, machine_state[0], np.uint64(machine_state[1]))])
+        if n >= 0 and agenda.status[n] == RUNNING:
+            actions_of(agenda, self.memory, n, greedy)
         return greedy
 
 
@@ -96,7 +78,7 @@ def episode(
     world: WorldTable, agenda: Agenda, machine: AgendaTable, frozen: me.Memory, limit: int, rng: np.random.Generator
 ) -> tuple[int, float, bool]:
     """Length, total reward and success of one greedy episode in a world of tables."""
-    policy = LandmarkPolicy(agenda, machine, frozen)
+    policy = LandmarkPolicy(agenda, frozen)
     # In Python, unlike other learners' episodes: the actions of all cells of an agenda state are computed at once
     # anyway.
     s, u, mask, total = int(start(world, rng)), machine.initial, machine.full, 0.0
@@ -112,8 +94,6 @@ def episode(
     return limit, total, False
 
 
-# Two modes. Up to `max_listed` agenda states they are nodes of a graph, and the order is planned exactly over (node,
-# landmark). Above, only (numeric state, mask) is kept, and a local search orders the subtasks.
 MAX_VALUES = 1 << 25
 """Numbers in the tables of all landmarks."""
 
@@ -123,43 +103,36 @@ class QCoRMPlus(TabularLearner):
 
     config: QCoRMPlusConfig
     max_listed = 1 << 19
-    """Agenda states that are listed: 18 subtasks with a phase between them."""
+    """Agenda states at most: 18 subtasks with a phase between them."""
 
     def __init__(self, task: Task, config: QCoRMPlusConfig, seed: int) -> None:
         super().__init__(task, config, seed, me.FIELDS)
         states, actions = self.world.states, self.world.actions
-        self.machine, self.agenda = self._listed()
+        self._list()
         # S world states, A actions, K landmarks. A landmark is a cell with a label that matters; q[s, a, k] is gamma to
         # the number of steps to it, so durations are logarithms of values. All start one step away: optimistic, hence
         # lower bounds.
         room("the tables of QCoRM+", states, actions, len(self.world.labels) + 1)
-        recent = config.recent
-        nodes, subtasks = len(self.agenda.status), len(task.machine.subtasks)
-        self.memory = me.new_memory(states, actions, nodes, subtasks, recent, config.gamma)
+        self.memory = me.new_memory(states, actions, len(self.agenda.status), config.recent, config.gamma)
         # The position is part of the memory, one array under two names; both must be replaced together (see `take`).
         self.position = self.memory.position
         self.begin()
 
-    def _listed(self) -> tuple[AgendaTable, Agenda]:
-        machine = lower(self.task.machine, self.world.labels, self.world.signals)
-        sizes = predicted(self.task.machine)
+    def _list(self) -> None:
+        self.machine = lower(self.task.machine, self.world.labels, self.world.signals)
         # Counted before it is tried: listing half a million states only to give up takes long.
-        most = 0 if sizes is not None and sizes.agenda > self.max_listed else self.max_listed
-        return machine, list_agenda(machine, self.config.gamma, most, not isinstance(self.world, SteppedWorld))
+        sizes, most, agenda = predicted(self.task.machine), self.max_listed, None
+        if sizes is None or sizes.agenda <= most:
+            agenda = list_agenda(self.machine, self.config.gamma, most, not isinstance(self.world, SteppedWorld))
+        if agenda is None:
+            raise TaskError(f"'{self.task.name}' has more than {most:,} agenda states, too many for QCoRM+; use learner 'scout'")
+        self.agenda = agenda
 
     def begin(self) -> None:
         """Put the agent at the start of an episode."""
         first = int(start(self.world.table, self.rng))
         self.position[STATE], self.position[me.NODE], self.position[TIME], self.position[ACTION] = first, 0, 0, -1
-        self.position[me.NUMERIC], self.memory.mask[0] = self.machine.initial, self.machine.full
-        self._decide()
-
-    def _decide(self) -> None:
-        n, s = int(self.position[me.NODE]), int(self.position[STATE])
-        if self.agenda.listed:
-            decide(self.agenda, self.memory, n, s)
-        else:
-            take_aim(self.machine, self.memory, self.settings, s, self.rng)
+        decide(self.agenda, self.memory, 0, first)
 
     @property
     def settings(self) -> me.Settings:
@@ -168,34 +141,30 @@ class QCoRMPlus(TabularLearner):
         most = c.landmarks or max(2, MAX_VALUES // (self.world.states * self.world.actions))
         return me.Settings(
             gamma=c.gamma, epsilon=Schedule.of(c.epsilon).line, horizon=c.horizon, replays=c.replays, backwards=c.backwards,
-            passes=c.passes, limit=self.world.limit, most=most, correct=c.corrections, kicks=c.kicks,
+            passes=c.passes, limit=self.world.limit, most=most, correct=c.corrections,
         )  # fmt: skip
 
     def loop(self, count: int) -> int:
         """Run the compiled loop."""
-        return int(run(self.world.table, self.agenda, self.machine, self.memory, self.settings, count, self.rng))
+        return int(run(self.world.table, self.agenda, self.memory, self.settings, count, self.rng))
 
     def supply(self) -> None:
-        """Give the loop larger tables where they are full, and something to go for where it cannot plan."""
-        # Only tables that are full grow, so it need not be known what the loop stopped for.
+        """Give the loop larger tables where they are full."""
         self.memory = me.grown(self.memory, self.config.gamma)
-        if not self.agenda.listed:
-            self._decide()
 
     def relabel(self) -> None:
         """List the agenda again, with the new label; what was learnt about cells stays."""
         # Nodes get new numbers; the present one is found again by its numeric state and mask.
         old, n = self.agenda, int(self.position[me.NODE])
         n = n if n < len(old.numeric) else 0
-        self.machine, self.agenda = self._listed()
+        self._list()
         self.memory = me.on_agenda(self.memory, len(self.agenda.status))
         new = self.agenda
-        if new.listed:
-            self.position[me.NODE] = new.slots[node_slot(new.numeric, new.mask, new.slots, old.numeric[n], old.mask[n])]
+        self.position[me.NODE] = new.slots[node_slot(new.numeric, new.mask, new.slots, old.numeric[n], old.mask[n])]
 
     def greedy_episode(self, rng: np.random.Generator) -> tuple[int, float, bool]:
         """One compiled greedy episode."""
-        frozen = settled(self.agenda, self.machine, self.memory, self.settings, self._first)
+        frozen = settled(self.agenda, self.memory, self._first)
         return episode(self.world.table, self.agenda, self.machine, frozen, self.world.limit, rng)
 
     @property
@@ -218,7 +187,7 @@ class QCoRMPlus(TabularLearner):
         position = fresh.position.copy()
         position[[me.LANDMARKS, me.MARKS]] = self.position[[me.LANDMARKS, me.MARKS]]
         # What belongs to the old machine stays behind; the tables of nodes are as wide as there are landmarks.
-        theirs = {name: getattr(fresh, name) for name in ("keys", "values", "flagged", "trace", "numbers", "mask", "order")}
+        theirs = {name: getattr(fresh, name) for name in ("keys", "values", "flagged", "trace", "numbers")}
         new.memory = me.on_agenda(me.Memory(**{**mine, **theirs, "position": position}), len(new.agenda.status))
         new.position = new.memory.position
         new.begin()
@@ -227,8 +196,7 @@ class QCoRMPlus(TabularLearner):
     @property
     def policy(self) -> LandmarkPolicy:
         """The greedy policy learnt so far."""
-        frozen = settled(self.agenda, self.machine, self.memory, self.settings, self._first, whole=True)
-        return LandmarkPolicy(self.agenda, self.machine, frozen)
+        return LandmarkPolicy(self.agenda, settled(self.agenda, self.memory, self._first, whole=True))
 
     @property
     def steps_to_go(self) -> Mapping[str, float]:
@@ -237,11 +205,10 @@ class QCoRMPlus(TabularLearner):
 
     def state(self) -> State:
         """The memory, which has room for more than is in use; the position is a part of it."""
-        memory, machine = self.memory, self.machine
+        memory, labels = self.memory, len(self.world.labels)
         states, actions, nodes = self.world.states, self.world.actions, len(self.agenda.status)
-        subtasks, labels = len(self.task.machine.subtasks), len(self.world.labels)
         flags = (me.RANDOM, me.STALE, me.TOUCHED, me.CHANGED, me.FULL)
-        counts = {me.NODE: nodes, me.NUMERIC: len(machine.status), **dict.fromkeys(flags, 2)}
+        counts = {me.NODE: nodes, **dict.fromkeys(flags, 2)}
         # Columns of the trace: state, action, next state, landmark reached, whether it was fatal. A ring written at STEP
         # modulo its size: what is filled lies at the front until it is full, and then it is all of it.
         least, most = np.array([0, 0, 0, 0, 0]), np.array([states - 1, actions - 1, states - 1, MAX_VALUES, 1])
@@ -272,8 +239,6 @@ class QCoRMPlus(TabularLearner):
             "flagged": kept(memory.flagged, "nodes that have a correction"),
             "trace": kept(trace, "recent steps", least, most, None, "steps", 5, acting=False),
             "numbers": kept(memory.numbers, "the value promised now, and the least of a landmark", 0.0, 1.0),
-            "mask": kept(memory.mask, "remaining subtasks where nodes are not listed", 0, machine.full),
-            "order": kept(memory.order, "subtasks in planned order, -1 behind the last", -1, subtasks - 1),
         }
 
     def acting(self) -> Saved:
@@ -301,7 +266,6 @@ class QCoRMPlus(TabularLearner):
         taken = int((arrays["keys"] >= 0).sum())
         require(slots >= 4 and slots & (slots - 1) == 0, "the hash table's size is no power of two")
         require(taken == position[me.CORRECTED] and 2 * taken <= slots, "the hash table is fuller than it says, or than half")
-        require(not (arrays["mask"] & ~np.uint64(self.machine.full)).any(), "'mask' has subtasks that the machine lacks")
         require(lengths["steps"] == min(int(position[me.STEP]), len(self.memory.trace)), "'trace' has other steps than were taken")
         trace = np.zeros_like(self.memory.trace)
         trace[: lengths["steps"]] = arrays["trace"]

@@ -13,13 +13,8 @@ from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Codes, Flags,
 
 
 class Agenda(NamedTuple):
-    """Nodes (numeric state, remaining subtasks) in breadth-first order.
+    """Nodes (numeric state, remaining subtasks) in breadth-first order; node 0 is the start."""
 
-    Where there are too many to list, four nodes stand for them: two running ones that take turns, success, failure.
-    """
-
-    # Node 0 is the start. Where nodes are not listed: 0 and 1 running, 2 success, 3 failure (qcorm_plus.loop.leap).
-    listed: bool
     numeric: Ints
     """[n] the numeric state."""
     mask: Masks
@@ -102,13 +97,11 @@ def fewest_steps(following: Ints, status: Codes) -> tuple[Ints, bool]:
     return steps, layered
 
 
-def list_agenda(machine: AgendaTable, gamma: float, most: int, whole: bool = True) -> Agenda:
-    """The agenda of a lowered machine as a graph of at most `most` nodes; `whole`: the world has no labels but these."""
-    if most < 1:
-        return _unlisted(machine)
+def list_agenda(machine: AgendaTable, gamma: float, most: int, whole: bool = True) -> Agenda | None:
+    """The agenda of a lowered machine as a graph, None above `most` nodes; `whole`: the world has no labels but these."""
     numeric, mask, slots, following = list_nodes(machine, most)
     if not len(numeric):
-        return _unlisted(machine)
+        return None
     status = machine.status[numeric]
     steps, layered = fewest_steps(following, status)
     # A label still unknown may lead to success at once, so nothing below 1 bounds what an untried pair can give.
@@ -119,21 +112,4 @@ def list_agenda(machine: AgendaTable, gamma: float, most: int, whole: bool = Tru
     moved = following[running] != running[:, None]
     failed = status[following[running]] == FAILURE
     useful, fatal = (moved & ~failed).any(0), failed.all(0)
-    return Agenda(True, numeric, mask, slots, following, status, bound, layered, useful, fatal)
-
-
-def _unlisted(machine: AgendaTable) -> Agenda:
-    labels = machine.label_bits.shape[0]
-    useful, fatal = np.zeros(labels, np.bool_), np.ones(labels, np.bool_)
-    # By numeric state, over all masks at once: useful if it may be for some mask, fatal if it is for all.
-    for u in np.flatnonzero(machine.status == RUNNING):
-        # [L, 3**n_u] the entries of u, label by label.
-        block = machine.next[machine.offset[u] :][: labels * machine.width[u]].reshape(labels, -1)
-        failed = machine.status[block] == FAILURE
-        useful |= ((block != u) & ~failed).any(1) | (machine.label_bits & machine.active[u] != 0)
-        fatal &= failed.all(1)
-    status = np.array([RUNNING, RUNNING, SUCCESS, FAILURE], np.int8)
-    return Agenda(
-        False, np.zeros(0, np.int32), np.zeros(0, np.uint64), np.zeros(0, np.int32), np.zeros((4, labels), np.int32),
-        status, np.array([1.0, 1.0, 0.0, 0.0]), False, useful & ~fatal, fatal,
-    )  # fmt: skip
+    return Agenda(numeric, mask, slots, following, status, bound, layered, useful, fatal)

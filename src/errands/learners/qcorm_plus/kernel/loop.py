@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from errands.kernels import hot, jit
-from errands.kernels.stepping import ACTION, OUTCOME, STATE, TIME, advance, outcome, scheduled, start
+from errands.kernels.stepping import ACTION, OUTCOME, STATE, TIME, outcome, scheduled, start
 from errands.learners.qcorm_plus.kernel import memory as me
 from errands.learners.qcorm_plus.kernel.agenda import Agenda
 from errands.learners.qcorm_plus.kernel.plan import TINY, due, look, plan
@@ -18,7 +18,7 @@ from errands.learners.qcorm_plus.kernel.values import (
     settle,
     sight,
 )
-from errands.tables import FAILURE, RUNNING, SUCCESS, AgendaTable, Floats, Ints, WorldTable
+from errands.tables import RUNNING, SUCCESS, Floats, Ints, WorldTable
 
 UNKNOWN = -1
 INTERVAL = 128
@@ -151,7 +151,7 @@ def absorb(
 def doubtful(agenda: Agenda, memory: me.Memory, n: int, m: int, given: float) -> bool:
     """Whether a step from node n to m may have to correct what was believed: it gave less although nothing was new."""
     position = memory.position
-    if not agenda.listed or position[me.RANDOM] == 1:
+    if position[me.RANDOM] == 1:
         return False
     # If values have changed in this episode, these may explain the loss, and no correction is needed yet.
     short = position[me.CHANGED] == 0 and given < memory.numbers[me.PROMISED] * (1.0 - TINY)
@@ -159,23 +159,13 @@ def doubtful(agenda: Agenda, memory: me.Memory, n: int, m: int, given: float) ->
 
 
 @jit
-def turn(agenda: Agenda, memory: me.Memory, n: int, s: int) -> float:
-    """What node n promises from cell s; without a list of nodes, ask the host to aim."""
-    if agenda.listed:
-        return decide(agenda, memory, n, s)
-    memory.position[me.FULL] = 1
-    return 0.0
-
-
-@jit
 def run(
-    world: WorldTable, agenda: Agenda, machine: AgendaTable, memory: me.Memory, settings: me.Settings, count: int,
-    rng: np.random.Generator,
+    world: WorldTable, agenda: Agenda, memory: me.Memory, settings: me.Settings, count: int, rng: np.random.Generator
 ) -> int:
-    """Train for `count` steps, or until the host must make room, aim or tell an outcome; returns the steps taken."""
+    """Train for `count` steps, or until the host must make room or tell an outcome; returns the steps taken."""
     position, status, gamma = memory.position, agenda.status, settings.gamma
     for done in range(count):
-        # The host clears FULL when it has made room, or has aimed (where nodes are not listed).
+        # The host clears FULL when it has made room.
         if position[me.FULL] == 1:
             return done
         s, n = position[STATE], position[me.NODE]
@@ -188,60 +178,38 @@ def run(
             return done
         position[ACTION] = -1
         absorb(agenda, memory, settings, s, a, s2, label, ended, rng)
-        m = int(agenda.next[n, label]) if agenda.listed else int(leap(machine, memory, n, label))
+        m = int(agenda.next[n, label])
         over = ended or status[m] != RUNNING
         # Nothing to plan anew: looking is enough, and is inlined.
-        settled = agenda.listed and position[me.STALE] + position[me.TOUCHED] + position[me.RANDOM] == 0
+        settled = position[me.STALE] + position[me.TOUCHED] + position[me.RANDOM] == 0
         # Within a node the promise counts as given; else it is this step's gamma times what the new place promises.
         given = memory.numbers[me.PROMISED]
         if over:
             given = gamma if status[m] == SUCCESS else 0.0
         elif m != n:
-            given = gamma * (look(agenda, memory, m, s2) if settled else turn(agenda, memory, m, s2))
+            given = gamma * (look(agenda, memory, m, s2) if settled else decide(agenda, memory, m, s2))
         # Before `close`, which may learn: promise and gain are to be compared on the same values.
         if settings.correct and doubtful(agenda, memory, n, m, given):
             settle(agenda, memory, gamma, n, s, a, m, s2, ended)
         if over or position[TIME] >= settings.limit:
             if position[me.CHANGED] + position[me.TOUCHED] > 0:
                 close(memory, settings)
-            # Node 0 is the start, listed or not.
             m, s2, position[TIME] = 0, int(start(world, rng)), 0
-            position[me.NUMERIC], memory.mask[0] = machine.initial, machine.full
             if settled and position[me.STALE] + position[me.TOUCHED] == 0:
                 look(agenda, memory, m, s2)
             else:
-                turn(agenda, memory, m, s2)
+                decide(agenda, memory, m, s2)
         position[STATE], position[me.NODE] = s2, m
     return count
 
 
 @jit
 def actions_of(agenda: Agenda, memory: me.Memory, n: int, out: Ints) -> None:
-    """The greedy action of every cell in node n, for the landmarks that are weighed; 0 where none leads on."""
+    """The greedy action of every cell in node n; 0 where none leads on."""
+    look(agenda, memory, n, 0)
     for s in range(out.shape[0]):
         if memory.flagged[n]:
             a = best_believed(agenda, memory, n, s)[1]
         else:
             a = greedy(memory.q, memory.v, memory.weight, memory.open, memory.position[me.OPEN], s)[1]
         out[s] = max(a, 0)
-
-
-@jit
-def weigh(agenda: Agenda, memory: me.Memory, n: int) -> None:
-    """List the landmarks that lead on from a listed node with their worth."""
-    look(agenda, memory, n, 0)
-
-
-@jit
-def leap(machine: AgendaTable, memory: me.Memory, n: int, label: int) -> int:
-    """The machine's step where nodes are not listed: n itself, the other running node, success 2 or failure 3."""
-    u, mask = memory.position[me.NUMERIC], memory.mask[0]
-    entry, left, _ = advance(machine, u, mask, label)
-    target = machine.next[entry]
-    memory.position[me.NUMERIC], memory.mask[0] = target, left
-    if machine.status[target] == SUCCESS:
-        return 2
-    if machine.status[target] == FAILURE:
-        return 3
-    # The running nodes 0 and 1 take turns, so that the loop sees m != n whenever the machine moves.
-    return n if target == u and left == mask else 1 - n

@@ -9,23 +9,23 @@ from numpy.typing import NDArray
 
 from errands.kernels.hashing import slot_of
 from errands.kernels.stepping import ACTION, MACHINE, SHARED
-from errands.tables import Flags, Floats, Ints, Masks, Slope
+from errands.tables import Flags, Floats, Ints, Slope
 
 Longs = NDArray[np.int64]
 
 NODE = MACHINE
-# `position` is saved with a run: to move a field is to change the format of checkpoints. 9 is SHARED + 4.
-STEP, NUMERIC, OPEN, GOAL = range(SHARED, SHARED + 4)
-LANDMARKS, MARKS, CORRECTED, UNTRIED, RANDOM, STALE, TOUCHED, CHANGED, PLANNED, FULL, FIELDS = range(9, 20)
+# `position` is saved with a run: to move a field is to change the format of checkpoints. 8 is SHARED + 3.
+STEP, OPEN, GOAL = range(SHARED, SHARED + 3)
+LANDMARKS, MARKS, CORRECTED, UNTRIED, RANDOM, STALE, TOUCHED, CHANGED, PLANNED, FULL, FIELDS = range(8, 19)
 """Behind the shared fields of `position`, of which MACHINE is the agenda's node:
 
 STEP       training steps so far: the ring of recent steps is written at STEP modulo its size
-NUMERIC    the numeric state, and OPEN, GOAL: how many entries of `open` count, the landmark gone for
+OPEN, GOAL how many entries of `open` count, the landmark gone for
 LANDMARKS, MARKS, CORRECTED   how much of each growing table is in use; the landmark 0 (STAR) always is
 UNTRIED    pairs of seen cells that were never tried: while there are any, STAR is worth going for
 RANDOM     whether a pair has led to two states: values are then averages, corrections and exact plans are given up
 STALE      the plan must be made anew; TOUCHED: a leg between landmarks has changed; CHANGED: some value has
-PLANNED    STEP at the last plan;  FULL: the host must make room (or aim) before the next step
+PLANNED    STEP at the last plan;  FULL: the host must make room before the next step
 """
 # Places in `numbers`. LEAST: in a certain world a shortest way takes no more steps than there are states,
 # so that lower values mean `unreachable` and are made 0, where they would else go on falling for very long.
@@ -56,8 +56,6 @@ class Settings(NamedTuple):
     """Landmarks with tables of their own; later ones share the table of their label."""
     correct: bool
     """Whether values by node are kept where landmarks promise too much."""
-    kicks: int
-    """Kicks of the local search for the order where the agenda is too large to be listed."""
 
 
 class Memory(NamedTuple):
@@ -110,13 +108,9 @@ class Memory(NamedTuple):
     """[FIELDS] where the agent is, how much of each table is used, and what has changed."""
     numbers: Floats
     """[NUMBERS] the value promised to the action in hand, and the least that a reachable landmark can be worth."""
-    mask: Masks
-    """[1] the remaining subtasks, where nodes are not listed."""
-    order: Ints
-    """[N] the subtasks in planned order, where nodes are not listed; -1 behind the last."""
 
 
-def new_memory(states: int, actions: int, nodes: int, subtasks: int, trace: int, gamma: float) -> Memory:
+def new_memory(states: int, actions: int, nodes: int, trace: int, gamma: float) -> Memory:
     """A memory in which everything is one step away; `trace` is a power of two."""
     return Memory(
         # Optimistic: where moves are certain values only fall, so they are upper bounds of what can be had.
@@ -142,8 +136,6 @@ def new_memory(states: int, actions: int, nodes: int, subtasks: int, trace: int,
         trace=np.zeros((trace, 5), np.int32),
         position=_where(),
         numbers=np.array([0.0, gamma ** (states + 1)]),
-        mask=np.zeros(1, np.uint64),
-        order=np.full(subtasks, -1, np.int32),
     )
 
 
