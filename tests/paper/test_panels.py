@@ -149,4 +149,4 @@ def test_only_chosen_methods_and_presets_are_planned_and_the_others_are_named():
     # What is run is the same cell as without a choice: a folder can be completed later.
     assert set(expand(blocks)) < set(expand(plan([PANELS["water-2"]], PROFILES["full"])[0]))
     with pytest.raises(UnknownName, match="crm agenda"):
-        Choice(("crm agend",))
+        plan([PANELS["water-2"]], PROFILES["full"], choice=Choice(("crm agend",)))

@@ -5,7 +5,18 @@ from html.parser import HTMLParser
 
 from errands.paper.claims import Judged
 from errands.paper.panels import Skipped
-from errands.paper.report import PaperFigure, Report, as_csv, claims_json, html, markdown, tally
+from errands.paper.report import (
+    RUNTIME_COLUMNS,
+    SUMMARY_COLUMNS,
+    PaperFigure,
+    Report,
+    ReportTable,
+    as_csv,
+    claims_json,
+    html,
+    markdown,
+    tally,
+)
 
 SVG = '<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg"><defs><path id="a"/></defs><use href="#a"/></svg>'
 REPORT = Report(
@@ -15,8 +26,11 @@ REPORT = Report(
     computer={"cores": 2},
     notes=("Ten seeds.",),
     figures=(PaperFigure("one", "First & last", SVG, ("a note",)), PaperFigure("two", "Second", SVG)),
-    summaries=({"task": "delivery-2", "name": "qcorm", "final_median": 21.0, "settled": None},),
-    runtimes=({"task": "delivery-2", "method": "qcorm", "median": 0.0651},),
+    tables=(
+        ReportTable("All methods", "summary.csv", SUMMARY_COLUMNS,
+              ({"task": "delivery-2", "name": "qcorm", "final_median": 21.0, "settled": None},)),
+        ReportTable("Runtimes", "runtimes.csv", RUNTIME_COLUMNS, ({"task": "delivery-2", "method": "qcorm", "median": 0.0651},)),
+    ),
     claims=(
         Judged(
             name="x",
@@ -98,6 +112,6 @@ def test_the_markdown_names_figures_that_lie_beside_it():
 
 
 def test_tables_open_in_a_spreadsheet_and_claims_in_a_program():
-    rows = list(csv.DictReader(io.StringIO(as_csv(REPORT.summaries))))
+    rows = list(csv.DictReader(io.StringIO(as_csv(REPORT.tables[0].rows))))
     assert rows == [{"task": "delivery-2", "name": "qcorm", "final_median": "21.0", "settled": ""}]
     assert claims_json(REPORT)["claims"][0]["verdict"] == "not reproduced"

@@ -42,11 +42,11 @@ def test_panels_become_run_folders_that_other_verbs_can_read(tmp_path: Path) -> 
     assert {preset for _, preset in names} == {"tuned", "paper"}
     found = report(wanted, "errands reproduce delivery-2")
     assert found.errors == ()
-    assert [(row["name"], row["preset"], row["seeds"]) for row in found.summaries] == [
+    assert [(row["name"], row["preset"], row["seeds"]) for row in found.tables[0].rows] == [
         ("crm agenda", "tuned", 2), ("crm agenda", "paper", 2), ("dirl", "tuned", 2), ("dirl", "paper", 2),
     ]  # fmt: skip
     # What stops by itself has no time per step.
-    assert {row["method"] for row in found.runtimes} == {"crm agenda"}
+    assert {row["method"] for row in found.tables[1].rows} == {"crm agenda"}
     page = write(found, output)
     assert page.read_text(encoding="utf-8").count("<svg") == 4
     with (output / "summary.csv").open() as table:
@@ -168,11 +168,11 @@ def test_what_was_not_run_is_named_under_its_figure() -> None:
 
 def test_all_methods_on_a_task_are_measured_by_one_reference() -> None:
     curves = {("water-3", name, "tuned"): long([n], name) for name, n in (("crm agenda", 30), ("qcorm", 20))}
-    assert [row["reference"] for row in summaries(Evidence(curves, {}))] == [20, 20]
+    assert [row["reference"] for row in summaries(Evidence(curves, {})).rows] == [20, 20]
 
 
 def test_runtimes_have_quartiles_and_the_least() -> None:
-    (row,) = runtime_rows(Evidence({}, {("water-2", "qrm agenda", "heads"): (271.6, 287.9, 240.0)}))
+    (row,) = runtime_rows(Evidence({}, {("water-2", "qrm agenda", "heads"): (271.6, 287.9, 240.0)})).rows
     assert (row["median"], row["least"]) == (271.6, 240.0)
     (figure,) = figures([PANELS["water-runtime"]], Evidence({}, {("water-2", "qrm agenda", "heads"): (271.6, 240.0)}))
     assert figure.name == "water-runtime-heads"
@@ -183,5 +183,5 @@ def test_without_evidence_nothing_is_drawn_and_nothing_judged() -> None:
     found = report_of(
         Evidence({}, {}), [PANELS["water-2"], PANELS["water-runtime"]], "quick", "errands reproduce water-2", []
     )
-    assert (found.figures, found.summaries, found.runtimes) == ((), (), ())
+    assert (found.figures, *(table.rows for table in found.tables)) == ((), (), ())
     assert {claim.verdict for claim in found.claims} == {"not run"}

@@ -14,10 +14,12 @@ from errands.errors import ConfigError
 from errands.terminal import say
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from errands.paper.claims import Judged
     from errands.paper.panels import Profile
+    from errands.paper.report import Report
+    from errands.paper.reproduction import Reproduction
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Arguments:
     """Reproduce the paper's results."""
 
     figures: Positional[tuple[str, ...]] = ()
-    """Panels (delivery-8, ...) or groups: delivery and office (default), water, cheetah, unordered; paper: all fifteen, a to o."""
+    """Panels (delivery-8) or groups: delivery, office (default: both), water, cheetah; paper: all fifteen, a to o; or unordered."""
     profile: Literal["quick", "full"] = "quick"
     """quick: 3 seeds of 100,000 steps (with networks: 2 short runs); full: 10 seeds of 1,000,000 steps, as in the paper."""
     methods: tuple[str, ...] = ()
@@ -59,23 +61,20 @@ class Arguments:
 def run(arguments: Arguments) -> Answer:
     """Plan, predict, train, judge, draw and write the report."""
     from errands.learners.base import cores
-    from errands.paper.panels import Choice, chosen
     from errands.paper.report import write
-    from errands.paper.reproduction import prepare, prices, report
+    from errands.paper.reproduction import prices
     from errands.runs.interrupts import resumable
     from errands.runs.sweep import forecast, train_sweep
 
     profile = _profile(arguments)
-    panels, left = chosen(arguments.figures, arguments.profile == "quick")
     output = arguments.output or Path(f"reproduction-{profile.name}")
-    choice = Choice(arguments.methods, arguments.presets)
-    wanted = prepare(panels, profile, output, arguments.boolean_large, left, arguments.dry_run, choice)
+    wanted, report = _prepared(arguments, profile, output)
     for each in wanted.skipped:
         say(f"not run: {each.method} on {each.task}: {each.reason}", arguments.quiet)
     cells = len(wanted.sweep.document.cells)
     say(f"{cells} cells; what {output} holds is not measured again; predicting", arguments.quiet)
     expected = forecast(wanted.sweep, arguments.jobs or cores())
-    costs = prices(wanted, expected, arguments.boolean_large, choice)
+    costs = prices(wanted, expected)
     say("\n".join([*costs, expected.summary()] if not arguments.dry_run else [expected.summary()]), arguments.quiet)
     document: dict[str, Any] = {"profile": profile.name, "cells": cells, "forecast_seconds": round(expected.seconds, 1)}
     if arguments.dry_run:
@@ -93,6 +92,20 @@ def run(arguments: Arguments) -> Answer:
     document["not_run"] = [dataclasses.asdict(each) for each in wanted.skipped]
     unfinished = [note for note in outcome.notes if note.startswith("Not at the end")]
     return Answer(document, "\n".join([*_claim_lines(outcome.claims), *unfinished, f"wrote {page}"]), int(bool(outcome.errors)))
+
+
+def _prepared(arguments: Arguments, profile: Profile, output: Path) -> tuple[Reproduction, Callable[[Reproduction, str], Report]]:
+    """What is to be run, and what reports of it: for the paper's panels, or for the benchmark of unordered tasks."""
+    from errands.paper import reproduction
+    from errands.paper.panels import Choice, chosen
+    from errands.unordered import gaps, plan
+
+    choice = Choice(arguments.methods, arguments.presets)
+    if any(name.startswith("unordered") for name in arguments.figures):
+        return plan.prepare(arguments.figures, profile, output, arguments.dry_run, choice), gaps.report
+    panels, left = chosen(arguments.figures, arguments.profile == "quick")
+    wanted = reproduction.prepare(panels, profile, output, arguments.boolean_large, left, arguments.dry_run, choice)
+    return wanted, reproduction.report
 
 
 def _claim_lines(claims: Sequence[Judged]) -> list[str]:

@@ -159,7 +159,7 @@ def gather(sweep: SweepFolder) -> Gathered:
                 continue
     counts = [(origin, origins.count(origin)) for k, origin in enumerate(origins) if origin not in origins[:k]]
     return Gathered(
-        evidence=Evidence(curves, paces, exact()),
+        evidence=Evidence(curves, paces),
         seconds=total,
         unfinished=tuple(open_ends),
         errors=tuple(errors),

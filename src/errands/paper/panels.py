@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
-from errands.errors import UnknownName, install
+from errands.errors import UnknownName
 from errands.learners import LEARNERS, method_of
 from errands.learners.presets import as_document, config_of
 from errands.machines.counting import size
@@ -72,9 +71,6 @@ DEEP: tuple[PanelMethod, ...] = (
     PanelMethod("dirl"),
     PanelMethod("qcorm-plus", ours=True),
 )
-BATCHED = (PanelMethod("pqn", ours=True), PanelMethod("skills", ours=True))
-"""Methods with thousands of copies of a world: they take many more steps, in less time."""
-SB3 = (PanelMethod("sb3-dqn", ours=True), PanelMethod("sb3-ppo", ours=True))
 TIMED = ("qcorm", "crm", "hrm", "qrm", "qcorm-plus")
 """Learners of the runtime panels with networks; QCoRM-0 costs what QCoRM costs, DiRL ends by itself."""
 STOPPING = tuple(name for name, method in LEARNERS.items() if method.stops_when_proved or method.evaluated_at_end)
@@ -97,23 +93,16 @@ class Panel:
     """Of the paper's figure; empty for what we add to it."""
     domain: bool = False
     """Whether it is a picture of a domain, for which nothing is run."""
-    unordered: bool = False
-    """Whether its tasks grow, and what is asked is the gap to the optimum."""
 
     @property
     def deep(self) -> bool:
         """Whether its methods learn with networks."""
-        return by_networks(self.name.removeprefix("unordered-"))
+        return by_networks(self.name)
 
 
 def by_networks(task: str) -> bool:
     """Whether a task is learnt with networks, single evaluations of which scatter."""
     return task.startswith(("water", "cheetah", "zones"))
-
-
-def _unordered(domain: str, *sizes: int) -> Panel:
-    tasks, maps = tuple(f"{domain}-{n}" for n in sizes), (0,) if domain == "office" else (0, 1, 2)
-    return Panel(f"unordered-{domain}", f"{domain.capitalize()}, any order", tasks, maps=maps, unordered=True)
 
 
 _OFFICE_RUNTIME = tuple(f"office-{n}" for n in range(2, 7))
@@ -138,19 +127,13 @@ PANELS: Mapping[str, Panel] = {
         Panel("cheetah-bcd", "HalfCheetah, B, C, D", ("cheetah-bcd",), letter="m"),
         Panel("cheetah-bcde", "HalfCheetah, B, C, D, E", ("cheetah-bcde",), letter="n"),
         Panel("cheetah-runtime", "HalfCheetah, runtime", tuple(f"cheetah-{'bcde'[:n]}" for n in range(1, 5)), True, letter="o"),
-        _unordered("visit", 2, 4, 8, 16, 32, 64, 100),
-        _unordered("office", 2, 4),
-        _unordered("letters", 2, 4, 8),
-        _unordered("water", 2, 4),
-        _unordered("zones", 2, 4, 8, 16, 32, 64, 100),
     )
 }
 GROUPS: Mapping[str, tuple[str, ...]] = {
     group: tuple(name for name in PANELS if name.startswith(f"{group}-"))
-    for group in ("delivery", "office", "water", "cheetah", "unordered")
+    for group in ("delivery", "office", "water", "cheetah")
 } | {"paper": tuple(name for name, panel in PANELS.items() if panel.letter)}
-QUICK = ("water-map", "water-3", "water-5", "water-runtime", "cheetah-map", "cheetah-bcd",
-         "unordered-water", "unordered-zones")  # fmt: skip
+QUICK = ("water-map", "water-3", "water-5", "water-runtime", "cheetah-map", "cheetah-bcd")
 """What a group with networks runs under the quick profile: the paper's own panels, as far as a CPU can do them in minutes."""
 
 
@@ -173,16 +156,6 @@ class Profile:
     deep_budgets: int = 3
     pace_steps: int = 2_000
     """Steps by which the pace of a network is measured."""
-    most: int = 100
-    """Subtasks of unordered tasks at most."""
-    deep_most: int = 100
-    """The same of those learnt with networks."""
-    maps: int = 3
-    """Maps of each unordered task."""
-    batched_steps: int = 10_240_000
-    """Steps of methods with many copies of a world."""
-    sb3_steps: int = 1_003_520
-
     def steps_of(self, task: str, map_seed: int = 0) -> int:
         """The training steps of a task; maps beside the paper's one get a fifth."""
         cheetah, networks = task.startswith("cheetah"), by_networks(task)
@@ -191,14 +164,9 @@ class Profile:
 
 
 PROFILES: Mapping[str, Profile] = {
-    "quick": Profile("quick", 3, 100_000, 2, 10_000, 2_000, width=128, budgets=4, deep_budgets=1, pace_steps=200,
-                     most=16, deep_most=2, maps=1, batched_steps=512_000, sb3_steps=20_480),
+    "quick": Profile("quick", 3, 100_000, 2, 10_000, 2_000, width=128, budgets=4, deep_budgets=1, pace_steps=200),
     "full": Profile("full", 10, 1_000_000, 10, 1_000_000, 1_000_000),
 }
-PER_STATE = {"crm": 10_000, "hrm": 10_000, "dirl": 10_000, "qcorm-plus": 1 << 19}
-"""Learners that keep, train or plan something for every state of the agenda machine, also with tables: the most states."""
-HEADS, LISTED = 1_024, 70_000
-"""States of an agenda machine up to which networks have a head for each, and up to which networks by objective list them."""
 LARGE = 10_000
 """Boolean machines with more states than this are run by CRM and HRM only when asked for."""
 EVALUATIONS, CHUNK = 20, 500
@@ -217,7 +185,7 @@ class Skipped:
 def chosen(names: Sequence[str], quick: bool) -> tuple[list[Panel], list[Skipped]]:
     """The panels of these names and groups, and what the quick profile leaves out; no names: all tabular panels."""
     wanted, left = dict[str, Panel](), list[Skipped]()
-    for name in names or [name for name, panel in PANELS.items() if not panel.deep and not panel.unordered]:
+    for name in names or [name for name, panel in PANELS.items() if not panel.deep]:
         if name not in PANELS and name not in GROUPS:
             raise UnknownName("figure", name, [*PANELS, *GROUPS])
         for member in GROUPS.get(name, (name,)):
@@ -237,11 +205,13 @@ class Choice:
     """By the names that figures and tables use."""
     presets: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        known = tuple(dict.fromkeys(method.name for method in (*TABULAR, *DEEP, *BATCHED, *SB3)))
+    def of(self, methods: Iterable[PanelMethod]) -> Choice:
+        """The same choice, of these methods; an UnknownName where one of its names is not among them."""
+        known = tuple(dict.fromkeys(method.name for method in methods))
         for name in self.methods:
             if name not in known:
                 raise UnknownName("method", name, known)
+        return self
 
     def presets_of(self, method: PanelMethod) -> list[str]:
         """The presets that a method is run under; none where it was not chosen."""
@@ -257,7 +227,7 @@ def plan(
 ) -> tuple[list[Block], list[Skipped]]:
     """The blocks of runs that some panels stand for, learning before paces, and what is left out; nothing is there twice."""
     # Tabular runtimes come from the same runs as the curves; only networks have runs for their pace alone.
-    run = [panel for panel in panels if not panel.domain and not panel.unordered]
+    run, choice = [panel for panel in panels if not panel.domain], choice.of((*TABULAR, *DEEP))
     learnt = dict.fromkeys((t, m) for p in run if not p.runtime or not p.deep for t in p.tasks for m in p.maps)
     paced = dict.fromkeys(task for panel in panels if panel.runtime and panel.deep for task in panel.tasks)
     blocks, left = list[Block](), list[Skipped]()
@@ -269,66 +239,24 @@ def plan(
             elif not large and (why := _large(task, method, profile)):
                 left.append(Skipped(task, method.name, why))
             elif deep:
-                blocks += (_deep(task, map_seed, method, preset, profile) for preset in presets)
+                blocks += (deep_block(task, map_seed, method, preset, profile) for preset in presets)
             else:
-                blocks.append(_tabular(task, method, presets, profile))
+                blocks.append(tabular_block(task, method, presets, profile))
     blocks += [block for task in paced for block in _paces(task, profile, choice)]
-    for panel in (panel for panel in panels if panel.unordered):
-        most = profile.deep_most if panel.deep else profile.most
-        if larger := [task for task in panel.tasks if subtasks_of(task) > most]:
-            left.append(Skipped(", ".join(larger), "all methods", f"the {profile.name} profile has up to {most} subtasks there"))
-        for task, method in product([task for task in panel.tasks if task not in larger], _open_methods(panel)):
-            if why := _unfit(task, method, choice):
-                left.append(Skipped(task, method.name, why))
-            else:
-                blocks += (_open(task, map_seed, method, profile) for map_seed in panel.maps[: profile.maps])
     return blocks, left
 
 
-def _open_methods(panel: Panel) -> list[PanelMethod]:
-    """Every method once: no Boolean machines, which are larger and say the same, and no other readings of a reward."""
-    known = [method for method in (DEEP if panel.deep else TABULAR) if not method.settings and method.machine != "boolean"]
-    families = panel.deep or panel.name == "unordered-letters"
-    return [*known, *(method for method in BATCHED if families and (panel.deep or method.learner == "skills")), *SB3]
-
-
-def _unfit(task: str, method: PanelMethod, choice: Choice) -> str:
-    """Why a method is not run on an unordered task; empty where it is."""
-    if choice.methods and method.name not in choice.methods:
-        return "it was not chosen"
-    deep, states = by_networks(task), size(load(task).machine).agenda
-    if method in SB3 and method.learner not in LEARNERS:
-        return f"Stable-Baselines3 is not installed: {install('sb3')}"
-    if method in SB3 or method.learner in ("scout", "skills"):
-        return ""
-    most = (LISTED if method.learner.startswith("qcorm") else HEADS) if deep else PER_STATE.get(method.learner, 2**64)
-    if states > most:
-        return f"its agenda machine has {states:,} states, more than {most:,}"
-    return ""
-
-
-def _open(task: str, map_seed: int, method: PanelMethod, profile: Profile) -> Block:
-    """A method on an unordered task, under the tuned preset."""
-    if method in BATCHED:
-        # A multiple of the steps that the copies of either take at once.
-        return _block(task, method, ["tuned"], profile.deep_seeds, profile.batched_steps, ["eval_every=256000"], map_seed)
-    if method in SB3:
-        return _block(task, method, ["tuned"], profile.deep_seeds, profile.sb3_steps, (), map_seed)
-    if by_networks(task):
-        return _deep(task, map_seed, method, "tuned", profile)
-    return _tabular(task, method, ["tuned"], profile, map_seed)
-
-
-def _tabular(task: str, method: PanelMethod, presets: list[str], profile: Profile, map_seed: int = 0) -> Block:
+def tabular_block(task: str, method: PanelMethod, presets: list[str], profile: Profile, map_seed: int = 0) -> Block:
+    """A tabular method on a task; DiRL for budgets of which each is half of the next."""
     steps: Any = profile.steps
     if method.learner == "scout":
         steps = profile.scout_steps
     if method.learner == "dirl":
         steps = _budgets(steps, profile.budgets)
-    return _block(task, method, presets, profile.seeds, steps, method.settings, map_seed)
+    return block_of(task, method, presets, profile.seeds, steps, method.settings, map_seed)
 
 
-def _deep(task: str, map_seed: int, method: PanelMethod, preset: str, profile: Profile) -> Block:
+def deep_block(task: str, map_seed: int, method: PanelMethod, preset: str, profile: Profile) -> Block:
     """A block of one preset: only what differs from the preset's settings is set."""
     steps = profile.steps_of(task, map_seed)
     config = as_document(config_of(method.learner, preset, load(task, map_seed)))
@@ -338,7 +266,7 @@ def _deep(task: str, map_seed: int, method: PanelMethod, preset: str, profile: P
         wanted |= {"width": profile.width, "warmup": min(config["warmup"], max(1, steps // 10))}
     words = [f"{name}={value}" for name, value in wanted.items() if config[name] != value]
     budgets: Any = _budgets(steps, profile.deep_budgets) if method.learner == "dirl" else steps
-    return _block(task, method, [preset], profile.deep_seeds, budgets, (*method.settings, *words), map_seed)
+    return block_of(task, method, [preset], profile.deep_seeds, budgets, (*method.settings, *words), map_seed)
 
 
 def _paces(task: str, profile: Profile, choice: Choice) -> Iterator[Block]:
@@ -350,12 +278,13 @@ def _paces(task: str, profile: Profile, choice: Choice) -> Iterator[Block]:
         words += [] if profile.width is None else [f"width={profile.width}"]
         for network in NETWORKS[:1] if method.ours else NETWORKS:
             kind = [] if method.ours else [f"network={network}"]
-            yield _block(task, method, ["tuned"], profile.deep_seeds, steps, (*kind, *words))
+            yield block_of(task, method, ["tuned"], profile.deep_seeds, steps, (*kind, *words))
 
 
-def _block(
+def block_of(
     task: str, method: PanelMethod, presets: list[str], seeds: int, steps: Any, settings: Sequence[str], map_seed: int = 0
 ) -> Block:
+    """A method on a task as a block of a plan."""
     machine = {} if method.machine is None else {"machine": [method.machine]}
     return make_block(
         {"task": [task], "learner": [method.learner], "preset": presets, "seeds": seeds, "steps": steps,

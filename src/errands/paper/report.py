@@ -6,13 +6,11 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from errands.analysis.compare import reference_of, summarise
 from errands.analysis.curve import Curve
@@ -33,7 +31,6 @@ from errands.paper.panels import (
     task_name,
 )
 from errands.paper.pictures import draw_domain, draw_overlay
-from errands.paper.unordered import draw_gaps
 from errands.plots.charts import draw_runtimes, runtimes
 from errands.plots.curves import draw_curves, learning_curves
 from errands.plots.style import as_svg
@@ -60,11 +57,7 @@ def figures(panels: Sequence[Panel], evidence: Evidence, skipped: Sequence[Skipp
     Methods with other settings than a preset's have a figure of their own, beside the methods that they are variants of.
     """
     drawn = list[PaperFigure]()
-    if any(panel.unordered for panel in panels) and evidence.curves:
-        title = "Unordered tasks: how far above the optimum the median seed ends"
-        note = "Above the shortest way known where the optimum is bounded but not exact; a mean over maps"
-        drawn.append(PaperFigure("unordered", title, as_svg(draw_gaps(panels, evidence)), (note,)))
-    for panel in (panel for panel in panels if not panel.unordered):
+    for panel in panels:
         if panel.domain:
             drawn.append(PaperFigure(panel.name, panel.title, as_svg(draw_domain(panel.tasks[0], panel.title))))
             continue
@@ -142,64 +135,17 @@ def _curves(
     return [together, PaperFigure(f"{name}-each", title, as_svg(draw_curves(value)), tuple(notes))]
 
 
-def summaries(evidence: Evidence) -> tuple[dict[str, Any], ...]:
-    """A row for each method on each task under each preset; all methods on a task are measured by one reference."""
-    rows = []
-    for task in dict.fromkeys(key[0] for key in evidence.curves):
-        mine = {key: curve for key, curve in evidence.curves.items() if key[0] == task}
-        # One reference for all methods and presets of a task: by its own best each method would look good.
-        reference = reference_of(list(mine.values()))
-        for (_, name, preset), curve in mine.items():
-            row = {**summarise(curve, reference).row(), "name": name}
-            lengths = {key: int_if_whole(row[key]) for key in ("optimum", "reference", "gap")}
-            rows.append({"task": row.pop("task"), "name": row.pop("name"), "preset": preset, **row, **lengths})
-    return tuple(rows)
-
-
-def runtime_rows(evidence: Evidence) -> tuple[dict[str, Any], ...]:
-    """A row for each method on each task under each preset or network: quartiles and the least over seeds or repeats."""
-    rows = []
-    for (task, name, under), seconds in evidence.seconds.items():
-        q1, median, q3 = spread(seconds).values
-        rows.append({"task": task, "method": name, "preset": under, "q1": q1, "median": median, "q3": q3,
-                     "least": float(np.min(seconds))})  # fmt: skip
-    return tuple(rows)
-
-
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Report:
-    """Everything that a reproduction found."""
+class ReportTable:
+    """A table: what stands above its columns by key, and the file that it is stored as."""
 
-    name: str
-    """The profile, or where the numbers were collected."""
-    command: str
-    versions: Mapping[str, str]
-    computer: Mapping[str, str | int]
-    notes: tuple[str, ...]
-    """How much was run and for how long, in sentences."""
-    figures: tuple[PaperFigure, ...]
-    summaries: tuple[Row, ...]
-    runtimes: tuple[Row, ...]
-    claims: tuple[Judged, ...]
-    rules: tuple[str, ...]
-    """By what rules the claims were judged."""
-    skipped: tuple[Skipped, ...]
-    errors: tuple[str, ...] = ()
-    unordered: tuple[Row, ...] = ()
-
-    @property
-    def facts(self) -> list[str]:
-        """How these numbers came to be, in sentences."""
-        where = [f"Versions: {listed(self.versions)}.", f"Machine: {listed(self.computer)}."]
-        return [f"Command: {self.command}", *self.notes, *where]
-
-
-def listed(names: Mapping[str, object]) -> str:
-    """Names with their values in a row, such as versions."""
-    return ", ".join(f"{name} {value}" for name, value in names.items())
+    title: str
+    file: str
+    columns: Mapping[str, str]
+    rows: tuple[Row, ...]
 
 
 SUMMARY_COLUMNS = {
@@ -216,6 +162,60 @@ RUNTIME_COLUMNS = {
 }  # fmt: skip
 
 
+def summaries(evidence: Evidence) -> ReportTable:
+    """A row for each method on each task under each preset; all methods on a task are measured by one reference."""
+    rows = []
+    for task in dict.fromkeys(key[0] for key in evidence.curves):
+        mine = {key: curve for key, curve in evidence.curves.items() if key[0] == task}
+        # One reference for all methods and presets of a task: by its own best each method would look good.
+        reference = reference_of(list(mine.values()))
+        for (_, name, preset), curve in mine.items():
+            row = {**summarise(curve, reference).row(), "name": name}
+            lengths = {key: int_if_whole(row[key]) for key in ("optimum", "reference", "gap")}
+            rows.append({"task": row.pop("task"), "name": row.pop("name"), "preset": preset, **row, **lengths})
+    return ReportTable("All methods", "summary.csv", SUMMARY_COLUMNS, tuple(rows))
+
+
+def runtime_rows(evidence: Evidence) -> ReportTable:
+    """A row for each method on each task under each preset or network: quartiles and the least over seeds or repeats."""
+    rows = []
+    for (task, name, under), seconds in evidence.seconds.items():
+        spreads = dict(zip(("q1", "median", "q3"), spread(seconds).values, strict=True))
+        rows.append({"task": task, "method": name, "preset": under, **spreads, "least": float(min(seconds))})
+    return ReportTable("Runtimes", "runtimes.csv", RUNTIME_COLUMNS, tuple(rows))
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that a reproduction found."""
+
+    name: str
+    """The profile, or where the numbers were collected."""
+    command: str
+    versions: Mapping[str, str]
+    computer: Mapping[str, str | int]
+    notes: tuple[str, ...]
+    """How much was run and for how long, in sentences."""
+    figures: tuple[PaperFigure, ...]
+    tables: tuple[ReportTable, ...]
+    claims: tuple[Judged, ...]
+    rules: tuple[str, ...]
+    """By what rules the claims were judged."""
+    skipped: tuple[Skipped, ...]
+    errors: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> list[str]:
+        """How these numbers came to be, in sentences."""
+        where = [f"Versions: {listed(self.versions)}.", f"Machine: {listed(self.computer)}."]
+        return [f"Command: {self.command}", *self.notes, *where]
+
+
+def listed(names: Mapping[str, object]) -> str:
+    """Names with their values in a row, such as versions."""
+    return ", ".join(f"{name} {value}" for name, value in names.items())
+
+
 def tally(claims: Sequence[Judged]) -> str:
     """How many claims have which verdict, under each preset alone."""
     presets = [p for p in dict.fromkeys(p for claim in claims for p in claim.by_preset) if p != "exact"]
@@ -225,23 +225,28 @@ def tally(claims: Sequence[Judged]) -> str:
     return f"Verdicts under one preset or network alone: {'; '.join(said)}." if said else "No claim is about these runs."
 
 
+Part = str | list[str] | ReportTable | PaperFigure | tuple[Judged, ...]
+"""A paragraph, a list, a table, a figure or the claims."""
+
+
+def sections(report: Report) -> dict[str, list[Any]]:
+    """What the page and the Markdown file tell, part by part under its heading."""
+    left = [f"{s.method} on {s.task}: {s.reason}" for s in report.skipped]
+    return {
+        "Verdicts": [tally(report.claims), report.claims],
+        "How they were reached": [*report.rules, report.facts],
+        "Figures": [*report.figures],
+        **{table.title: [table] for table in report.tables},
+        "What was not run, and why": [left],
+        **({"What ended in an error": [list(report.errors)]} if report.errors else {}),
+    }
+
+
 def html(report: Report) -> str:
     """One page that needs no other file."""
-    facts = "".join(f"<li>{escape(fact)}</li>" for fact in report.facts)
-    figures = "".join(_figure(figure) for figure in report.figures)
-    rules = "".join(f"<p>{escape(rule)}</p>" for rule in report.rules)
-    parts = [
-        f"<h1>The paper's results, reproduced ({escape(report.name)})</h1>",
-        f"<h2>Verdicts</h2><p>{escape(tally(report.claims))}</p>{_claims(report.claims)}",
-        f"<h2>How they were reached</h2>{rules}<ul>{facts}</ul>",
-        f"<h2>Figures</h2>{figures}",
-        *([f"<h2>Unordered tasks</h2>{_table(report.unordered, {k: k for k in report.unordered[0]})}"] if report.unordered else []),
-        f"<h2>All methods</h2>{_table(report.summaries, SUMMARY_COLUMNS)}",
-        f"<h2>Runtimes</h2>{_table(report.runtimes, RUNTIME_COLUMNS)}",
-        f"<h2>What was not run, and why</h2>{_list([f'{s.method} on {s.task}: {s.reason}' for s in report.skipped])}",
-    ]
-    if report.errors:
-        parts.append(f"<h2>What ended in an error</h2>{_list(report.errors)}")
+    parts = [f"<h1>The paper's results, reproduced ({escape(report.name)})</h1>"]
+    for title, some in sections(report).items():
+        parts += [f"<h2>{title}</h2>", *map(_html, some)]
     head = f"<!doctype html><html lang=en><meta charset=utf-8><title>errands reproduce</title><style>{_STYLE}</style>"
     return f"{head}<body>{''.join(parts)}</body></html>\n"
 
@@ -255,7 +260,21 @@ figcaption{font-size:12px;color:#555}ul.small{margin:0;padding-left:1rem;font-si
 .reproduced{color:#00634a}.partly{color:#7a5a00}.not-reproduced,.refuted{color:#9b2c00}.not-run,.undecided{color:#6b6b6b}code{font-size:12px}"""
 
 
-def _figure(figure: PaperFigure) -> str:
+def _html(part: Part) -> str:
+    if isinstance(part, str):
+        return f"<p>{escape(part)}</p>"
+    if isinstance(part, PaperFigure):
+        return _html_figure(part)
+    if isinstance(part, ReportTable):
+        rows = ["".join(_cell(row.get(key)) for key in part.columns) for row in part.rows]
+        return _html_table(part.columns.values(), rows)
+    if isinstance(part, tuple):
+        return _html_table(("where", "claim", "verdict", "measured", "command"), map(_html_claim, part))
+    items = "".join(f"<li>{escape(line)}</li>" for line in part)
+    return f"<ul>{items}</ul>" if part else "<p>Nothing.</p>"
+
+
+def _html_figure(figure: PaperFigure) -> str:
     drawn = figure.svg[figure.svg.index("<svg") :]
     # Figures are drawn apart, so their ids repeat; within one page every figure needs its own.
     for mark in ('id="', 'href="#', "url(#"):
@@ -264,39 +283,24 @@ def _figure(figure: PaperFigure) -> str:
     return f'<figure role="img" aria-label="{escape(figure.title)}">{drawn}<figcaption>{notes}</figcaption></figure>'
 
 
-def _claims(claims: Sequence[Judged]) -> str:
-    rows = []
-    for claim in claims:
-        checks = "".join(
-            f"<li><b>{escape(p)}</b>: {escape('; '.join(said))}</li>" for p, said in claim.measured.items()
-        )
-        each = ", ".join(f"{p}: {v}" for p, v in claim.by_preset.items())
-        rows.append(
-            f"<tr><td>{escape(claim.where)}</td><td>{escape(claim.text)}{_reading(claim)}</td>"
-            f'<td class="{claim.verdict.replace(" ", "-")}"><b>{escape(claim.verdict)}</b><br><small>{escape(each)}</small></td>'
-            f'<td><ul class="small">{checks}</ul></td><td><code>{escape(claim.command)}</code></td></tr>'
-        )
-    head = "".join(f"<th>{name}</th>" for name in ("where", "claim", "verdict", "measured", "command"))
-    return f"<table><tr>{head}</tr>{''.join(rows)}</table>"
+def _html_claim(claim: Judged) -> str:
+    checks = "".join(f"<li><b>{escape(p)}</b>: {escape('; '.join(said))}</li>" for p, said in claim.measured.items())
+    each = ", ".join(f"{p}: {v}" for p, v in claim.by_preset.items())
+    reading = f"<br><small>Read as: {escape(claim.reading)}</small>" if claim.reading else ""
+    return (
+        f"<td>{escape(claim.where)}</td><td>{escape(claim.text)}{reading}</td>"
+        f'<td class="{claim.verdict.replace(" ", "-")}"><b>{escape(claim.verdict)}</b><br><small>{escape(each)}</small></td>'
+        f'<td><ul class="small">{checks}</ul></td><td><code>{escape(claim.command)}</code></td>'
+    )
 
 
-def _reading(claim: Judged) -> str:
-    return f"<br><small>Read as: {escape(claim.reading)}</small>" if claim.reading else ""
-
-
-def _table(rows: Sequence[Row], columns: Mapping[str, str]) -> str:
-    head = "".join(f"<th>{escape(name)}</th>" for name in columns.values())
-    body = "".join("<tr>" + "".join(_cell(row.get(key)) for key in columns) + "</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>{body}</table>"
+def _html_table(head: Iterable[str], rows: Iterable[str]) -> str:
+    names = "".join(f"<th>{escape(name)}</th>" for name in head)
+    return f"<table><tr>{names}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
 
 
 def _cell(value: Any) -> str:
-    kind = "t" if isinstance(value, str) else "n"
-    return f"<td class={kind}>{escape(shown(value))}</td>"
-
-
-def _list(lines: Sequence[str]) -> str:
-    return "<ul>" + "".join(f"<li>{escape(line)}</li>" for line in lines) + "</ul>" if lines else "<p>Nothing.</p>"
+    return f"<td class={'t' if isinstance(value, str) else 'n'}>{escape(shown(value))}</td>"
 
 
 def shown(value: Any) -> str:
@@ -322,31 +326,24 @@ def markdown_claims(claims: Sequence[Judged]) -> str:
 
 def markdown(report: Report) -> str:
     """The report without its figures' drawings, for a folder that also holds them as files."""
-    rules = [line for rule in report.rules for line in (rule, "")]
-    parts = ["# The paper's results, reproduced", "", "## Verdicts", "", tally(report.claims), "",
-             markdown_claims(report.claims), "## How they were reached", "", *rules, *(f"- {fact}" for fact in report.facts), "",
-             "## Figures", ""]  # fmt: skip
-    for figure in report.figures:
-        parts += [
-            f"### {figure.title}",
-            "",
-            f"![{figure.title}]({figure.name}.svg)",
-            "",
-            *(f"{n}." for n in figure.notes),
-            "",
-        ]
-    left = [f"- {s.method} on {s.task}: {s.reason}" for s in report.skipped]
-    if report.unordered:
-        parts += ["## Unordered tasks", "", _markdown_table(report.unordered, {name: name for name in report.unordered[0]}), ""]
-    parts += ["## All methods", "", _markdown_table(report.summaries, SUMMARY_COLUMNS), "", "## Runtimes", "",
-              _markdown_table(report.runtimes, RUNTIME_COLUMNS), "", "## What was not run, and why", "", *left, "",
-              *(["## What ended in an error", "", *(f"- {e}" for e in report.errors), ""] if report.errors else [])]  # fmt: skip
+    parts = ["# The paper's results, reproduced", ""]
+    for title, some in sections(report).items():
+        parts += [f"## {title}", "", *(line for part in some for line in (*_markdown(part), ""))]
     return "\n".join(parts)
 
 
-def _markdown_table(rows: Sequence[Row], columns: Mapping[str, str]) -> str:
-    head = f"| {' | '.join(columns.values())} |\n|{'---|' * len(columns)}"
-    return "\n".join([head, *(f"| {' | '.join(shown(row.get(key)) for key in columns)} |" for row in rows)])
+def _markdown(part: Part) -> Iterator[str]:
+    if isinstance(part, str):
+        yield part
+    elif isinstance(part, PaperFigure):
+        yield from (f"### {part.title}", "", f"![{part.title}]({part.name}.svg)", "", *(f"{note}." for note in part.notes))
+    elif isinstance(part, ReportTable):
+        yield from (f"| {' | '.join(part.columns.values())} |", f"|{'---|' * len(part.columns)}")
+        yield from (f"| {' | '.join(shown(row.get(key)) for key in part.columns)} |" for row in part.rows)
+    elif isinstance(part, tuple):
+        yield markdown_claims(part).rstrip("\n")
+    else:
+        yield from (f"- {line}" for line in part)
 
 
 def as_csv(rows: Sequence[Row]) -> str:
@@ -377,9 +374,7 @@ def write(report: Report, output: Path, page: bool = True) -> Path:
         "README.md": markdown(report),
         "claims.md": markdown_claims(report.claims),
         "claims.json": json.dumps(claims_json(report), ensure_ascii=False, indent=1) + "\n",
-        "summary.csv": as_csv(report.summaries),
-        "runtimes.csv": as_csv(report.runtimes),
-        **({"unordered.csv": as_csv(report.unordered)} if report.unordered else {}),
+        **{table.file: as_csv(table.rows) for table in report.tables},
         **{f"{figure.name}.svg": figure.svg for figure in report.figures},
     }
     output.mkdir(parents=True, exist_ok=True)

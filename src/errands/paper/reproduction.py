@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from errands.errors import StoreError
 from errands.learners.presets import as_document, config_of
 from errands.paper.claims import ALL, CLAIMS, UNKNOWN, WITH_OPTIMUM, WITHOUT_OPTIMUM, Judged, judge_all
-from errands.paper.evidence import OTHER_WINDOWS, WINDOW, Evidence, Origin, gather
-from errands.paper.panels import EVERYTHING, Choice, Panel, Profile, Skipped, plan, task_and_map
+from errands.paper.evidence import OTHER_WINDOWS, WINDOW, Evidence, Gathered, Origin, exact, gather
+from errands.paper.panels import EVERYTHING, Choice, Panel, Profile, Skipped, plan
 from errands.paper.report import Report, figures, listed, runtime_rows, summaries
-from errands.paper.unordered import add_sb3, known_of, measured_by, unordered_rows
 from errands.runs.documents import Cell
 from errands.runs.folder import SWEEP, SweepFolder, open_sweep
 from errands.runs.plan import Block, expand
@@ -29,11 +28,13 @@ SHOWN = 12
 class Reproduction:
     """What a command reproduces, and the sweep folder that holds its runs."""
 
-    panels: tuple[Panel, ...]
+    parts: tuple[tuple[str, Sequence[Block]], ...]
+    """Its panels by letter and name, with the runs of each."""
     profile: Profile
     sweep: SweepFolder
     """The folder with the cells of these panels only; on disk it may hold others."""
     skipped: tuple[Skipped, ...]
+    panels: tuple[Panel, ...] = ()
 
 
 def prepare(
@@ -46,17 +47,20 @@ def prepare(
     choice: Choice = EVERYTHING,
 ) -> Reproduction:
     """The sweep folder of some panels: a new one, or an old one with the cells that it lacks; `dry` writes nothing."""
-    if any(panel.unordered for panel in panels):
-        add_sb3()
     blocks, left = plan(panels, profile, large, choice)
+    parts = [(f"{p.letter or '-':2} {p.name:20}", plan([p], profile, large, choice)[0]) for p in panels]
+    return Reproduction(tuple(parts), profile, folder_of(blocks, output, dry), (*skipped, *left), tuple(panels))
+
+
+def folder_of(blocks: Sequence[Block], output: Path, dry: bool) -> SweepFolder:
+    """The sweep folder with the cells of these blocks only; on disk it may hold others."""
     sweep = _sweep(blocks, output, dry)
     wanted = set(expand(blocks))
     # The folder may hold cells of other panels from before; they are neither trained nor judged now.
     cells = [cell for cell in sweep.document.cells if cell.unplaced in wanted]
     for cell in cells:
         _check_settings(sweep, cell)
-    view = SweepFolder(sweep.path, sweep.document.model_copy(update={"cells": cells}))
-    return Reproduction(tuple(panels), profile, view, (*skipped, *left))
+    return SweepFolder(sweep.path, sweep.document.model_copy(update={"cells": cells}))
 
 
 def _sweep(blocks: Sequence[Block], output: Path, dry: bool) -> SweepFolder:
@@ -79,44 +83,43 @@ def _check_settings(sweep: SweepFolder, cell: Cell) -> None:
         )
 
 
-def prices(reproduction: Reproduction, expected: Forecast, large: bool = False, choice: Choice = EVERYTHING) -> list[str]:
-    """How long each panel takes on this machine, by its letter in the paper; runs that panels share are counted with the first."""
+def prices(reproduction: Reproduction, expected: Forecast) -> list[str]:
+    """How long each part takes on this machine; runs that parts share are counted with the first."""
     lines, left = [], {cell.unplaced: (cell, seeds) for cell, seeds in expected.waiting}
-    for panel in reproduction.panels:
-        mine = [left.pop(cell) for cell in expand(plan([panel], reproduction.profile, large, choice)[0]) if cell in left]
+    for name, blocks in reproduction.parts:
+        mine = [left.pop(cell) for cell in expand(blocks) if cell in left]
         runs, measured = sum(len(seeds) for _, seeds in mine), sum(expected.costs[cell.folder].measured for cell, _ in mine)
         long = f"{runs:,} runs, about {clock(expected.seconds_of(mine))} ({measured} of {len(mine)} cells measured)"
-        lines.append(f"{panel.letter or '-':2} {panel.name:20} {long if mine else 'nothing is left to run'}")
+        lines.append(f"{name} {long if mine else 'nothing is left to run'}")
     return lines
 
 
 def report(reproduction: Reproduction, command: str) -> Report:
     """Judge, draw and tell what the sweep folder holds so far."""
     gathered = gather(reproduction.sweep)
-    grow = {task for panel in reproduction.panels if panel.unordered for task in panel.tasks}
-    names = dict.fromkeys(key[0] for key in gathered.evidence.curves if task_and_map(key[0])[0] in grow)
-    known = known_of(names, reproduction.sweep.path / "optima.json") if names else {}
-    gathered = replace(gathered, evidence=measured_by(gathered.evidence, known))
     deep, tabular = _kinds(reproduction.panels)
-    notes = [*_amounts(reproduction.profile, tabular, deep, bool(grow))]
-    notes.append(f"Training took {gathered.seconds / 60:.1f} minutes in all, evaluations and compilation left out.")
-    if gathered.unfinished:
-        shown, more = gathered.unfinished[:SHOWN], len(gathered.unfinished) - SHOWN
-        rest = f", and {more} more" if more > 0 else ""
-        notes.append(f"Not at the end yet; the same command continues: {', '.join(shown)}{rest}.")
-    for origin, count in gathered.origins[1:]:
-        kinds = f"{listed(origin.versions)}; {listed(origin.computer)}"
-        notes.append(f"{count} of {sum(n for _, n in gathered.origins)} runs were made elsewhere: {kinds}.")
     return report_of(
-        gathered.evidence,
+        replace(gathered.evidence, exact=exact()),
         reproduction.panels,
         reproduction.profile.name,
         command,
-        notes,
+        [*_amounts(reproduction.profile, tabular, deep), *how_made(gathered)],
         reproduction.skipped,
         gathered.errors,
         gathered.origins[0][0] if gathered.origins else None,
     )
+
+
+def how_made(gathered: Gathered) -> Iterator[str]:
+    """How long runs took, which are not at their end, and which were made elsewhere."""
+    yield f"Training took {gathered.seconds / 60:.1f} minutes in all, evaluations and compilation left out."
+    if gathered.unfinished:
+        shown, more = gathered.unfinished[:SHOWN], len(gathered.unfinished) - SHOWN
+        rest = f", and {more} more" if more > 0 else ""
+        yield f"Not at the end yet; the same command continues: {', '.join(shown)}{rest}."
+    for origin, count in gathered.origins[1:]:
+        kinds = f"{listed(origin.versions)}; {listed(origin.computer)}"
+        yield f"{count} of {sum(n for _, n in gathered.origins)} runs were made elsewhere: {kinds}."
 
 
 def report_of(
@@ -145,19 +148,17 @@ def report_of(
         computer={**origin.computer, **(_device() if deep and origin.computer == computer() else {})},
         notes=(*notes, *(_doubts(evidence, judged) if deep else ())),
         figures=figures(panels, evidence, skipped),
-        summaries=summaries(evidence),
-        runtimes=runtime_rows(evidence),
+        tables=(summaries(evidence), runtime_rows(evidence)),
         claims=tuple(judged),
         rules=rules,
         skipped=tuple(skipped),
         errors=tuple(errors),
-        unordered=unordered_rows(panels, evidence),
     )
 
 
 def _kinds(panels: Sequence[Panel]) -> tuple[bool, bool]:
-    """Whether panels of the paper with networks are among these, and whether such with tables are."""
-    kinds = {panel.deep for panel in panels if not panel.unordered}
+    """Whether panels with networks are among these, and whether such with tables are."""
+    kinds = {panel.deep for panel in panels}
     return True in kinds, False in kinds
 
 
@@ -174,14 +175,9 @@ def _doubts(evidence: Evidence, judged: Sequence[Judged]) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _amounts(profile: Profile, tabular: bool, deep: bool, unordered: bool = False) -> list[str]:
+def _amounts(profile: Profile, tabular: bool, deep: bool) -> list[str]:
     """How much was run, and what that can show."""
     notes = []
-    if unordered:
-        tables, networks = f"{profile.seeds} seeds of {profile.steps:,}", f"{profile.deep_seeds} of {profile.water_steps:,}"
-        much = f"{tables} steps with tables, {networks} with networks"
-        copies = f"pqn and skills {profile.batched_steps:,}, sb3-dqn and sb3-ppo {profile.sb3_steps:,}"
-        notes.append(f"Profile {profile.name}, unordered tasks: {much} ({copies}); scout stops with a proof.")
     if tabular:
         much = f"{profile.seeds} seeds of {profile.steps:,} steps"
         scout = f"scout stops with a proof and is given {profile.scout_steps:,}"

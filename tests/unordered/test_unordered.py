@@ -12,28 +12,31 @@ import pytest
 
 import errands
 from errands.analysis.curve import curve_of
+from errands.errors import StoreError, UnknownName
 from errands.paper import panels as paper_panels
 from errands.paper.evidence import Evidence
-from errands.paper.panels import PANELS, PROFILES, PanelMethod, chosen, key_of, plan
+from errands.paper.panels import EVERYTHING, PROFILES, PanelMethod, key_of
 from errands.paper.report import write
-from errands.paper.reproduction import prepare, report
-from errands.paper.unordered import bounds_of, draw_gaps, known_of, measured_by, unordered_rows
 from errands.runs.plan import expand
 from errands.runs.sweep import train_sweep
 from errands.tables import Evaluation
+from errands.unordered.gaps import OTHERS, bounds_of, draw_gaps, gap_rows, known_of, measured_by, others, report
+from errands.unordered.plan import DOMAINS, chosen, plan, prepare
 
 NAMES = ["unordered-visit", "unordered-office", "unordered-letters", "unordered-water", "unordered-zones"]
-UNORDERED = [PANELS[name] for name in NAMES]
 
 
-def cells(profile: str, panels=UNORDERED):
-    blocks, left = plan(panels, PROFILES[profile])
-    return [(*key_of(cell)[:2], cell) for cell in expand(blocks)], left
+def cells(profile: str):
+    plans = [plan(domain, PROFILES[profile], EVERYTHING) for domain in DOMAINS.values()]
+    run = [cell for blocks, _ in plans for cell in expand(blocks)]
+    return [(*key_of(cell)[:2], cell) for cell in run], [each for _, left in plans for each in left]
 
 
-def test_one_name_stands_for_every_domain_and_the_default_has_none_of_them():
-    assert [panel.name for panel in chosen(["unordered"], quick=True)[0]] == NAMES
-    assert not any(panel.unordered for panel in chosen([], quick=True)[0])
+def test_one_name_stands_for_every_domain_and_other_figures_are_run_apart():
+    assert list(chosen(["unordered"])) == NAMES
+    assert list(chosen(["unordered-water"])) == ["unordered-water"]
+    with pytest.raises(UnknownName, match="no unordered figure is called 'delivery-2'"):
+        chosen(["unordered", "delivery-2"])
 
 
 def test_the_full_profile_has_every_size_on_three_maps_and_the_quick_one_small_ones_on_the_first():
@@ -60,7 +63,6 @@ def test_methods_are_run_where_their_machines_have_room_and_the_others_are_named
     reasons = {(each.task, each.method): each.reason for each in left}
     # 2 to the 16 sets of places that remain.
     assert reasons["visit-16", "crm agenda"] == "its agenda machine has 65,536 states, more than 10,000"
-    assert "errands[sb3]" in reasons["visit-2", "sb3-dqn"]
     assert {cell.preset for _, _, cell in run} == {"tuned"}
     assert not any(cell.machine == "boolean" for _, _, cell in run)
 
@@ -88,15 +90,15 @@ def test_the_table_has_gaps_to_the_optimum_or_to_the_shortest_way_known():
              ("visit-32", "scout", "tuned"): curve("visit-32", "scout", 44, None, 44),
              ("visit-32", "qcorm", "tuned"): curve("visit-32", "qcorm", None, None, 50)}  # fmt: skip
     evidence = measured_by(Evidence(found, {}), {"visit-2": (10, 10), "visit-32": (30, 40)})
-    rows = unordered_rows(UNORDERED, evidence)
-    assert rows == (
+    assert gap_rows(evidence).rows == (
         {"task": "visit-2", "N": 2, "optimum": "10", "qcorm": "12 (+20 %)", "scout": None},
         {"task": "visit-32", "N": 32, "optimum": "30 to 40", "qcorm": "fails, 1 of 3 succeed",
          "scout": "44 (+10 %), 2 of 3 succeed"},
     )  # fmt: skip
     # What was met bounds the optimum too.
-    assert unordered_rows(UNORDERED, measured_by(Evidence(found, {}), {"visit-32": (30, 47)}))[-1]["optimum"] == "30 to 44"
-    figure = draw_gaps(UNORDERED[:1], evidence)
+    met = measured_by(Evidence(found, {}), {"visit-2": (10, 10), "visit-32": (30, 47)})
+    assert gap_rows(met).rows[-1]["optimum"] == "30 to 44"
+    figure = draw_gaps(evidence)
     lines = {line.get_label(): line.get_ydata() for line in figure.axes[0].get_lines()}
     assert np.allclose(lines["qcorm"], [0.2, 4.0])
     assert np.allclose(lines["scout"], [0.1])
@@ -104,29 +106,30 @@ def test_the_table_has_gaps_to_the_optimum_or_to_the_shortest_way_known():
 
 def test_a_tiny_run_ends_in_a_report_with_its_table_and_no_claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(paper_panels, "TABULAR", (PanelMethod("crm", "agenda"), PanelMethod("scout", ours=True)))
-    tiny = replace(PROFILES["quick"], seeds=2, steps=1_000, scout_steps=1_000, most=2)
-    wanted = prepare([PANELS["unordered-visit"]], tiny, tmp_path)
+    tiny = replace(PROFILES["quick"], seeds=2, steps=1_000, scout_steps=1_000)
+    wanted = prepare(["unordered-office"], tiny, tmp_path, False, EVERYTHING)
     train_sweep(wanted.sweep, 1, quiet=True)
-    found = report(wanted, "errands reproduce unordered-visit")
+    best = errands.optimum(errands.load("office-2")).length
+    row = {"task": "office-2", "method": "sb3-ppo", "steps": 2048, "length": 2 * best, "success": True}
+    rows = [{**row, "seed": seed} for seed in (0, 1)]
+    (tmp_path / OTHERS).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = report(wanted, "errands reproduce unordered-office")
     write(found, tmp_path)
-    (row,) = found.unordered
-    best = errands.optimum(errands.load("visit-2")).length
-    assert (row["task"], row["optimum"], row["scout"]) == ("visit-2", f"{best:g}", f"{best:g} (+0 %)")
+    row = found.tables[0].rows[0]
+    assert (row["task"], row["optimum"], row["scout"]) == ("office-2", f"{best:g}", f"{best:g} (+0 %)")
+    assert row["sb3-ppo"] == f"{2 * best:g} (+100 %)"
     assert found.claims == ()
     assert [figure.name for figure in found.figures] == ["unordered"]
     assert (tmp_path / "unordered.csv").read_text().startswith("task,N,optimum,")
     assert "## Unordered tasks" in (tmp_path / "README.md").read_text()
 
 
-def test_stable_baselines3_is_a_method_like_any_other_where_it_is_installed():
-    pytest.importorskip("stable_baselines3")
-    from errands.paper.sb3 import SB3, SB3PPO, PPOConfig, SB3Config
-
-    task = errands.load("visit-2")
-    for kind, config in ((SB3, SB3Config()), (SB3PPO, PPOConfig())):
-        learner = kind(task, config, 0)
-        last = list(learner.train(2_048))[-1]
-        assert last.step == learner.step == 2_048
-        other = kind(task, config, 1)
-        other.restore(learner.save())
-        assert other.evaluate() == learner.evaluate()
+def test_what_is_no_seed_of_another_library_is_told_by_its_line(tmp_path: Path):
+    path = tmp_path / OTHERS
+    assert others(path) == {}
+    path.write_text('{"task": "visit-2", "method": "mine", "seed": 0, "steps": 10, "length": 0, "success": true}\n')
+    with pytest.raises(StoreError, match=r"line 1 of .* is no seed of another library \(length: .*greater than or equal to 1"):
+        others(path)
+    path.write_text('{"task": "vist-2", "method": "mine", "seed": 0, "steps": 10, "length": 9, "success": true}\n')
+    with pytest.raises(UnknownName, match="did you mean 'visit-2'"):
+        others(path)
