@@ -283,12 +283,6 @@ def decreasing(guard: Guard) -> Iterator[str]:
             yield name
 
 
-def equivalent(first: Guard, second: Guard) -> bool:
-    """Whether two guards hold for the same values of all features; False where it would take too long to tell."""
-    apart = disjunction([conjunction([first, negation(second)]), conjunction([second, negation(first)])])
-    return first == second or (table_words(apart) < MAX_WORK // 100 and not satisfiable(apart))
-
-
 _TOKEN = re.compile(r"\s*(?:(?P<atom>[^\W\d]\w*(?:\.(?:down|done|same)\b|[↓⤓!])?)|(?P<sign>[~¬&∧|∨()]))")
 _SIGNS = {"not": "~", "and": "&", "or": "|", "¬": "~", "∧": "&", "∨": "|"}
 _CHANGES = {".down": Change.DECREASED, ".done": Change.REACHED, ".same": Change.UNCHANGED} | {

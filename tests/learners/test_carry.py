@@ -53,10 +53,8 @@ def test_where_scout_does_not_know_enough_it_gives_bounds_and_explores_on(scout:
 
 
 @pytest.mark.parametrize("phrase", ["any_order(b1, b3, after=s)", "sequence(b2, s, b1, s)", "any_order(b1, b2, b3, b4)"])
-def test_scout_carries_its_cells_to_states_that_tell_what_is_carried(phrase: str) -> None:
+def test_scout_carries_its_cells_to_other_phrases_in_a_world_whose_boxes_vanish(phrase: str) -> None:
     run = errands.train("delivery-4", "scout").on(phrase)
-    assert run.task.finite is not None
-    assert run.task.finite.cell is not None
     assert run.certificate.claim is not None
     assert run.certificate.claim.proved
     assert run.certificate.claim.lower == errands.optimum(run.task).length == run.evaluate().length.mean

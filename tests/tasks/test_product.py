@@ -129,11 +129,12 @@ def test_a_number_becomes_world_state_times_machine_states_plus_machine_state() 
 
 
 def test_other_observations_are_kept_whole_beside_the_machine_state() -> None:
-    env = task_env(load("delivery-2"))
-    observation, _ = env.reset(seed=0)
-    assert set(observation) == {"world", "machine"}
-    assert set(observation["world"]) == {"cell", "carrying", "boxes"}
-    assert env.observation_space["machine"] == gym.spaces.Discrete(7)
+    parts = gym.spaces.Dict(cell=gym.spaces.Discrete(4), load=gym.spaces.MultiBinary(2))
+    crossing = Crossing(parts, 7, 7)
+    assert set(crossing.space["world"]) == {"cell", "load"}
+    assert crossing.space["machine"] == gym.spaces.Discrete(7)
+    seen = {"cell": 3, "load": [0, 1]}
+    assert crossing.join(seen, 5, np.zeros(7, np.int8)) == {"world": seen, "machine": 5}
 
 
 def test_in_a_coupled_machine_all_occupied_states_are_marked() -> None:

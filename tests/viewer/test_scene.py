@@ -10,7 +10,7 @@ import pytest
 import errands
 from errands.machines import couple, unfold_agenda
 from errands.machines.graph import graph_of
-from errands.viewer.scene import action_name, cell_of, diagram, part, posture, scene, small_machines
+from errands.viewer.scene import action_name, diagram, part, posture, scene, small_machines
 
 
 def test_a_grid_shows_its_places_and_walls() -> None:
@@ -53,12 +53,6 @@ def test_half_cheetahs_torso_is_a_metre_long(tmp_path: Path, monkeypatch: pytest
 def test_actions_have_names() -> None:
     assert action_name(errands.load("figure-1"), 2) == "down"
     assert action_name(errands.load("water-2"), 0) == "none"
-
-
-def test_the_cell_of_an_expanded_delivery_state_is_its_last_part() -> None:
-    task = errands.load("delivery-2")
-    expanded = task.world.expanded()
-    assert cell_of(task, int(expanded.table.starts[0])) == task.layout.start
 
 
 def test_figure_1_has_all_four_machines_with_the_papers_sizes() -> None:

@@ -141,7 +141,7 @@ def test_registering_twice_is_silent() -> None:
 
 def test_make_takes_the_settings_of_the_world() -> None:
     env: Any = gym.make("errands/Delivery-v0", boxes=7, map_seed=3).unwrapped
-    assert env.delivery == Delivery(7, map_seed=3)
+    assert env.layout == Delivery(7, map_seed=3).layout
 
 
 def test_a_table_of_a_task_file_becomes_a_world() -> None:
@@ -159,7 +159,7 @@ def test_a_table_of_a_task_file_becomes_a_world() -> None:
 
 OWN = {
     "GridWorld": {"letters"}, "Office": set(), "Visit": {"settle"}, "Pickup": {"settle"}, "Taxi": set(), "Letters": set(),
-    "Water": set(), "Delivery": {"settle", "expanded"}, "HalfCheetah": set(), "Zones": {"start"},
+    "Water": set(), "Delivery": {"settle"}, "HalfCheetah": set(), "Zones": {"start"},
     "GymnasiumWorld": {"state_of", "numbers_of"}, "JaxWorld": {"host", "packed", "unpacked", "bytes_of", "counted"},
 }  # fmt: skip
 """What a class of worlds has besides its settings and what the protocols name."""

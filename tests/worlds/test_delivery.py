@@ -1,15 +1,16 @@
-"""Delivery: golden maps, its own rule step by step, and the expanded table beside the shell."""
+"""Delivery: golden maps, its table, and boxes that are gone once the machine has completed them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from errands.errors import SpecError, TaskError
+from errands.errors import SpecError
+from errands.tasks import load
+from errands.tasks.product import task_env
 from errands.worlds import Delivery, World
 
 
@@ -35,75 +36,6 @@ def test_sizes_and_settings() -> None:
         Delivery(0)
 
 
-def corridor(env: Any, *cells: int) -> list[tuple[set[str], dict[str, Any]]]:
-    """Enter cells one after the other, wherever they are, and say what was reported."""
-    reports = []
-    for cell in cells:
-        env.cell = cell
-        reports.append((set(env.enter()), env.observe()))
-    return reports
-
-
-def test_a_box_is_reported_by_the_step_that_takes_it_and_then_gone() -> None:
-    world = Delivery(2)
-    where = dict(world.layout.places)
-    env = world.env()
-    env.reset(seed=0)
-    took, onto_other, home, gone, took_2 = corridor(env, where["b1"], where["b2"], where["s"], where["b1"], where["b2"])
-    assert took[0] == {"b1"}
-    assert took[1]["carrying"] == 1
-    assert took[1]["boxes"].tolist() == [0, 1]
-    assert onto_other[0] == {"b2"}, "a box is where it is while another is carried"
-    assert onto_other[1]["boxes"].tolist() == [0, 1]
-    assert home[0] == {"s"}
-    assert home[1]["carrying"] == 0
-    assert gone[0] == set()
-    assert took_2[0] == {"b2"}
-    assert took_2[1]["boxes"].tolist() == [0, 0]
-    assert env.reset()[0]["boxes"].tolist() == [1, 1]
-
-
-def test_a_walk_takes_and_delivers() -> None:
-    world = Delivery(1, size=2)
-    env = world.env()
-    where = dict(world.layout.places)
-    env.reset(seed=0)
-    reported: list[set[str]] = []
-    for target in (where["b1"], where["s"], where["b1"]):
-        for action in _way(world, env.unwrapped.cell, target):  # type: ignore[attr-defined]
-            reported.append(env.step(action)[4]["features"])
-    assert reported.count({"b1"}) == 1
-    assert {"s"} in reported
-    assert reported[-1] == set()
-
-
-def _way(world: Delivery, here: int, there: int) -> list[int]:
-    side = world.size
-    down, right = there // side - here // side, there % side - here % side
-    return [2 if down > 0 else 0] * abs(down) + [1 if right > 0 else 3] * abs(right)
-
-
-@pytest.mark.parametrize("slip", [0.0, 0.25])
-def test_the_expanded_table_and_the_shell_agree_over_100_000_steps(walk: Callable[..., Any], slip: float) -> None:
-    world = Delivery(4, map_seed=2, size=4, slip=slip, limit=400)
-    expanded = world.expanded()
-    assert expanded.states == 16 * 2**5
-
-    def state_of(observation: dict[str, Any]) -> int:
-        left = sum(1 << i for i, here in enumerate(observation["boxes"].tolist()) if here)
-        return (2 * left + int(observation["carrying"])) * 16 + int(observation["cell"])
-
-    seen = walk(world.env(), expanded, state_of, draws=False)
-    assert seen["episodes"] == 251
-    assert seen["labels"] > 1000
-
-
-def test_too_many_boxes_to_expand_are_refused_with_their_number() -> None:
-    assert Delivery(14).expanded().states == 3_276_800
-    with pytest.raises(TaskError, match=r"delivery with 15 boxes expands to 6,553,600 states"):
-        Delivery(15).expanded()
-
-
 def test_the_compact_table_keeps_every_box_in_its_place() -> None:
     world = Delivery(3)
     finite = world.finite()
@@ -123,15 +55,28 @@ def test_restoring_reproduces_the_future() -> None:
     for each in (env, twin):
         each.restore(saved)  # type: ignore[attr-defined]
         steps = [each.step(action) for action in actions[60:]]
-        futures.append([(o["cell"], o["carrying"], o["boxes"].tolist(), info) for o, _, _, _, info in steps])
+        futures.append([(cell, info) for cell, _, _, _, info in steps])
     assert futures[0] == futures[1]
 
 
-def test_taken_boxes_disappear_from_the_picture() -> None:
-    world = Delivery(2)
-    env = world.env("ansi")
+def test_a_box_is_reported_by_the_step_that_completes_it_and_then_gone() -> None:
+    env: Any = task_env(load("delivery-2"), "numeric", "ansi")
+    where = dict(env.env.unwrapped.layout.places)
     env.reset(seed=0)
+    reported = []
+    for name in ("b1", "b2", "s", "b1", "b2"):
+        for action in _way(10, env.env.unwrapped.cell, where[name]):
+            *_, info = env.step(action)
+        reported.append((info["features"], set(info["remaining"])))
+    # A box is where it is while another is carried.
+    assert reported == [
+        ({"b1"}, {"b2"}), ({"b2"}, {"b2"}), ({"s"}, {"b2"}), (set(), {"b2"}), ({"b2"}, set()),
+    ]  # fmt: skip
+    assert "b" not in str(env.render())
+    env.reset()
     assert "b1" in str(env.render())
-    corridor(env, dict(world.layout.places)["b1"], world.layout.start)
-    assert "b1" not in str(env.render())
-    assert "b2" in str(env.render())
+
+
+def _way(side: int, here: int, there: int) -> list[int]:
+    down, right = there // side - here // side, there % side - here % side
+    return [2 if down > 0 else 0] * abs(down) + [1 if right > 0 else 3] * abs(right)

@@ -284,8 +284,6 @@ def numbering_of(task: Task, policy: Any, space: gym.Space[Any]) -> dict[str, An
     if world is not None and world.numbers is not None:  # by a function of the user's
         _ = task.finite  # a world that can be a table is numbered by being made one
         return {"states": list(world.numbers.number)}
-    if isinstance(space, spaces.Dict) and task.layout is not None:  # Delivery's boxes and hands
-        return {"cells": task.layout.cells, "lockstep": task.lockstep}
     return {} if isinstance(space, spaces.Discrete) else None
 
 
@@ -304,11 +302,7 @@ def encode(form: Form, numbering: Mapping[str, Any] | None, observation: Any) ->
     check_observation(form, observation)
     if numbering is None:
         return observation
-    if "cells" not in numbering:
-        return int(np.ravel(observation)[0]) - int(np.ravel(form["starts"])[0])
-    cell, carrying = (int(np.ravel(observation[part])[0]) for part in ("cell", "carrying"))
-    left = sum(1 << i for i, here in enumerate(np.ravel(observation["boxes"])) if here)
-    return cell if numbering["lockstep"] else (2 * left + carrying) * int(numbering["cells"]) + cell
+    return int(np.ravel(observation)[0]) - int(np.ravel(form["starts"])[0])
 
 
 def check_observation(form: Form, observation: Any) -> None:

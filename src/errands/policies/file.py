@@ -274,14 +274,6 @@ def _state_count(numbering: About | None, form: Form) -> int:
     _require(bool(form), "observations are not described")
     if numbering is None:
         return 0
-    if set(numbering) == {"cells", "lockstep"}:
-        parts = dict(form["parts"])
-        cells = _int(numbering["cells"], "the number of cells", 1, MAX_NUMBERS)
-        _require(isinstance(numbering["lockstep"], bool) and set(parts) == {"cell", "boxes", "carrying"}, "boxes are not described")
-        counts, starts = ([list(np.ravel(parts[name][key])) for name in ("cell", "carrying")] for key in ("counts", "starts"))
-        _require((counts, starts) == ([[cells], [2]], [[0], [0]]), "cells are not counted")
-        boxes = _int(parts["boxes"]["size"], "the number of boxes", 0, 24)
-        return cells if numbering["lockstep"] else cells << boxes + 1
     _require(numbering == {} and set(form) == {"counts", "starts"} and len(form["counts"]) == 1, "states are not numbered")
     return int(form["counts"][0])
 

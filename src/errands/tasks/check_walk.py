@@ -270,7 +270,7 @@ def _coinciding(task: Task, episodes: Sequence[RandomWalk]) -> Iterator[Finding]
             if stepper.status[state[0]] != RUNNING:
                 break
             # Features of removed subtasks are gone once these no longer remain, as in the product.
-            true = set(seen.features) - (set(task.removed) - set(_left(stepper, state[1])))
+            true = set(seen.features) - (set(task.vanishing) - set(_left(stepper, state[1])))
             open_ = [_left(stepper, stepper.open(state) & bits) for bits in stepper.variable_bits]
             both = max(([n for n in names if n in true] for names in open_), key=len, default=[])
             if len(both) > 1:

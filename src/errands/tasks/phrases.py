@@ -65,7 +65,7 @@ def sequence(*phrases: PhraseLike) -> NumericRM:
             if target == WON and i < len(parts) - 1:
                 target = f"{i + 1}_{parts[i + 1].initial}"
             transitions.append(
-                Transition(f"{i}_{t.source}", target, renamed(t.guard, names), _paid(part, t, target))
+                Transition(f"{i}_{t.source}", target, _renamed(t.guard, names), _paid(part, t, target))
             )
     expression = _expression("sequence", phrases)
     return _numbered(f"0_{parts[0].initial}", transitions, numeric, rules, completing, expression, parts[0].gauges)
@@ -296,7 +296,7 @@ def _failing(
             continue
         lost, won = bad or TRUE, list[Guard]()
         for t in part.leaving[state]:
-            guard, target = renamed(t.guard, names), _target(part, t, 0)
+            guard, target = _renamed(t.guard, names), _target(part, t, 0)
             if in_time and target == WON:
                 won.append(guard)
             else:
@@ -440,7 +440,7 @@ def _paid(part: NumericRM, transition: Transition, target: str, cost: int = 0) -
     return Reward((target == WON) + min(before, 0.0) - cost)
 
 
-def renamed(guard: Guard, names: Mapping[str, str]) -> Guard:
+def _renamed(guard: Guard, names: Mapping[str, str]) -> Guard:
     """The guard with new names for numeric features."""
     return mapped(guard, lambda atom: replace(atom, name=names.get(atom.name, atom.name)) if isinstance(atom, Numeric) else atom)
 

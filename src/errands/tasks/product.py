@@ -18,7 +18,6 @@ from errands.machines.unfolding import Ordered, Position, agenda_state, landed, 
 from errands.tables import RUNNING, SUCCESS
 from errands.tasks.task import Task
 from errands.worlds.grid_world import GridEnv
-from errands.worlds.picture import grid_drawing, grid_text, pixels
 from errands.worlds.saving import Restorable, Saved
 
 Info = dict[str, Any]
@@ -113,11 +112,7 @@ class ProductEnv(gym.Env[Any, Any]):
         """The world's own picture; on grids without what the machine has completed and the task removes."""
         inner = self.env.unwrapped
         if self.removed and isinstance(inner, GridEnv):
-            gone = inner.hidden() | self._gone()
-            if self.render_mode == "ansi":
-                return grid_text(inner.layout, inner.cell, gone)
-            if self.render_mode == "rgb_array":
-                return pixels(grid_drawing(inner.layout, inner.cell, hidden=gone))
+            return inner.picture(self._gone())
         return self.env.render()
 
     def close(self) -> None:
@@ -167,7 +162,7 @@ def task_env(task: Task, machine: str = "agenda", render_mode: str | None = None
     """The product environment of a task, its machine numeric, boolean, agenda or coupled."""
     if machine not in KINDS:
         raise UnknownName("machine", machine, KINDS)
-    return ProductEnv(task.world.env(render_mode), KINDS[machine](task.machine), removed=task.removed)
+    return ProductEnv(task.world.env(render_mode), KINDS[machine](task.machine), removed=task.vanishing)
 
 
 def registered_task(
@@ -186,7 +181,7 @@ def registered_task(
             agenda: Machine = unfold_agenda(chosen.machine, MAX_NUMBERED)
         except TaskError:
             agenda = chosen.machine
-        return ProductEnv(chosen.world.env(render_mode), agenda, removed=chosen.removed)
+        return ProductEnv(chosen.world.env(render_mode), agenda, removed=chosen.vanishing)
     return task_env(chosen, machine, render_mode)
 
 

@@ -9,15 +9,12 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from errands.errors import SpecError
-from errands.features import FALSE, Guard, disjunction, equivalent
 from errands.machines.lower import lower
 from errands.machines.numeric import NumericRM, numeric_of
 from errands.machines.rewards import Reward, compound_rows
 from errands.machines.stepping import Stepper
 from errands.tables import AgendaTable
-from errands.tasks.phrases import any_order, renamed
 from errands.worlds.base import Drawn, FiniteWorld, World
-from errands.worlds.delivery import Delivery
 from errands.worlds.grid import GridLayout, unreachable_features
 from errands.worlds.picture import grid_svg
 
@@ -215,26 +212,15 @@ class Task:
         return None if drawn is None else drawn.layout
 
     @cached_property
-    def lockstep(self) -> bool:
-        """Whether Delivery's own rule (taken when empty-handed, one at a time) and the machine always agree."""
-        if not isinstance(self.world, Delivery):
-            return False
-        boxes = self.world.features[:-1]
-        return set(self.machine.subtasks) == set(boxes) and alike(
-            self.machine, any_order(*self.machine.subtasks, after="s")
-        )
-
-    @cached_property
     def vanishing(self) -> tuple[str, ...]:
-        """The subtasks whose feature is no longer reported once completed, in a finite world's tables."""
-        return self.machine.subtasks if self.lockstep else self.removed
+        """The subtasks whose feature is no longer reported once completed: what is removed, and what the world lets be taken."""
+        once = _used_once(self.machine)
+        return tuple(name for name in once if name in self.removed or name in self.world.taken)
 
     @cached_property
     def finite(self) -> FiniteWorld | None:
         """The world as tables for this machine: its cells where that is exact, else its states; None if continuous."""
-        # Cells alone are a state only if the machine knows which boxes are gone; otherwise the boxes are part of it.
-        boxes = isinstance(self.world, Delivery) and not self.lockstep
-        finite = self.world.expanded() if boxes else self.world.finite()  # type: ignore[attr-defined]
+        finite = self.world.finite()
         # A table that lacks a signal which the machine pays is no table of this task.
         if finite is None or not set(self.machine.signals) <= set(finite.signals):
             return None
@@ -324,11 +310,11 @@ def _faults(task: Task) -> Iterable[str]:
     for kind, asked, told in (("signal", machine.signals, world.signals), ("number", machine.read, world.gauges)):
         missing = (name for name in asked if name not in told)
         yield from (f"the world does not report the {kind} '{name}'; it reports {_listed(told)}" for name in missing)
-    looked = Stepper(task.machine)
+    once = _used_once(machine)
     for name in task.removed:
-        if name not in task.machine.subtasks:
-            yield f"removed names '{name}', which is not a subtask; it must be one of {_listed(task.machine.subtasks)}"
-        elif task.machine.subtasks.count(name) > 1 or any(looked.bits_of[name] & bits for bits in looked.looked_at):
+        if name not in machine.subtasks:
+            yield f"removed names '{name}', which is not a subtask; it must be one of {_listed(machine.subtasks)}"
+        elif name not in once:
             yield f"'{name}' is removed once completed, but the machine uses it in more than one way; unlist it"
     if task.layout is not None:
         optional = {task.machine.counted[i] for group in task.machine.rules.choices for i in group.members}
@@ -337,23 +323,12 @@ def _faults(task: Task) -> Iterable[str]:
                 yield f"the subtask '{name}' cannot be reached from the start; open a way to its cell"
 
 
+def _used_once(machine: NumericRM) -> tuple[str, ...]:
+    """The subtasks that stand once in the machine, and in no guard."""
+    looked = Stepper(machine)
+    guarded = [name for bits in looked.looked_at for name in looked.named(bits)]
+    return tuple(name for name in machine.subtasks if machine.subtasks.count(name) == 1 and name not in guarded)
+
+
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(names) or "none"
-
-
-def alike(first: NumericRM, second: NumericRM) -> bool:
-    """Whether two machines are the same but for the names of their states and numeric features, and for words of guards."""
-
-    def unlabelled(machine: NumericRM) -> tuple[object, dict[tuple[int, int, Reward], Guard]]:
-        names = {name: f"n{i}" for i, (name, _) in enumerate(machine.numeric)}
-        states = {name: i for i, name in enumerate(machine.states)}
-        guards: dict[tuple[int, int, Reward], Guard] = {}
-        for t in machine.transitions:
-            key = states[t.source], states[t.target], t.reward
-            guards[key] = disjunction([guards.get(key, FALSE), renamed(t.guard, names)])
-        terminals = [frozenset(states[s] for s in group) for group in (machine.success, machine.failure)]
-        completing = {states[s]: {names[name] for name in own} for s, own in machine.completing.items()}
-        return (terminals, completing, [subtasks for _, subtasks in machine.numeric], machine.rules, machine.gauges), guards
-
-    (one, ours), (other, theirs) = unlabelled(first), unlabelled(second)
-    return one == other and ours.keys() == theirs.keys() and all(equivalent(ours[key], theirs[key]) for key in ours)

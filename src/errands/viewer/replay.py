@@ -18,7 +18,6 @@ from errands.viewer.scene import (
     Diagram,
     Scene,
     action_name,
-    cell_of,
     is_picture,
     part,
     posture,
@@ -110,7 +109,7 @@ class _Watched:
 
 
 def _moment(task: Task, env: Any, moved: EpisodeStep) -> Moment:
-    at = cell_of(task, moved.world_state) if env is None else posture(env)
+    at = moved.world_state if env is None else posture(env)
     action = None if moved.action is None else action_name(task, moved.action)
     step, features = moved.machine_step, tuple(sorted(moved.features))
     done, guard = (step.completed, guard_of(step)) if step else (0, None)

@@ -37,8 +37,7 @@ MAX_PIXELS = 320
 def scene(task: Task) -> Scene:
     """What stands still: the plan of a grid, Water's arena, HalfCheetah's marks; other worlds are told in words."""
     if task.layout is not None:
-        gone = list(task.vanishing if task.lockstep else task.removed)
-        return {**grid_scene(task.layout), "removed": gone, "tints": tints(task.layout.features)}
+        return {**grid_scene(task.layout), "removed": list(task.vanishing), "tints": tints(task.layout.features)}
     draw = {"water": _water_scene, "zones": _zones_scene, "cheetah": _cheetah_scene}.get(task.world.kind)
     return {"kind": "words", "name": task.world.kind} if draw is None else draw(task)
 
@@ -72,11 +71,6 @@ def grid_scene(layout: GridLayout) -> Scene:
         "kind": "grid", "width": layout.width, "height": layout.height, "start": layout.start,
         "plan": [list(mark) for mark in marks], "legend": [list(pair) for pair in signs],
     }  # fmt: skip
-
-
-def cell_of(task: Task, world_state: int) -> int:
-    """The cell of a finite world's state: Delivery expanded by its own rule counts cells last."""
-    return world_state % task.layout.cells if task.layout is not None else world_state
 
 
 def posture(env: Any) -> Any:

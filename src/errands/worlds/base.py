@@ -42,8 +42,6 @@ class FiniteWorld:
     """The feature set behind each label index; features are positions, nothing is removed here."""
     signals: tuple[str, ...] = ()
     """The name behind each row of `table.signal`."""
-    cell: Ints | None = None
-    """[S] the place of each state, where states tell more apart than places: also what is carried, and what is gone."""
     tried: str = ""
     """How far it was looked ("as far as 900 tries, 104 starts and 9 walks showed") where the table was found by trying."""
 
@@ -61,11 +59,6 @@ class FiniteWorld:
     def actions(self) -> int:
         """The number of actions."""
         return int(self.table.next.shape[1])
-
-    @property
-    def places(self) -> Ints:
-        """[S] the place of each state."""
-        return np.arange(self.states, dtype=np.int32) if self.cell is None else self.cell
 
     @property
     def certain(self) -> bool:
@@ -125,6 +118,11 @@ class Described(Protocol):
     def batched(self) -> BatchedWorld | None:
         """The world as pure JAX functions; None where it has none (finite worlds have theirs by their tables: `Task.batched`)."""
         return None
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """The features of things that are gone once a machine has completed them."""
+        return ()
 
     @property
     def family(self) -> MapFamily | None:
@@ -242,7 +240,7 @@ class Numbered(Ability):
 
 KINDS: Mapping[str, tuple[str, str]] = {
     "grid": ("errands.worlds.grid_world", "GridWorld"),
-    "delivery": ("errands.worlds.delivery", "Delivery"),
+    "delivery": ("errands.worlds.places", "Delivery"),
     "office": ("errands.worlds.places", "Office"),
     "visit": ("errands.worlds.places", "Visit"),
     "pickup": ("errands.worlds.places", "Pickup"),

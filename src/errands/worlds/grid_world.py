@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 import gymnasium as gym
-import numpy as np
 from annotated_types import Interval, Len
-from numpy.typing import NDArray
 
 from errands.errors import SpecError
 from errands.worlds.base import Described, Drawn, FiniteWorld, Limit, Probability
@@ -36,8 +34,7 @@ class GridEnv(gym.Env[Any, Any]):
         self.render_mode = render_mode
         self.observation_space = gym.spaces.Discrete(layout.cells)
         self.action_space = gym.spaces.Discrete(4)
-        reached, cumulative = outcomes(layout)
-        self._next, self._cumulative = reached, cumulative
+        self._next, self._cumulative = outcomes(layout)
         self.cell = layout.start
         self.steps = 0
 
@@ -45,7 +42,7 @@ class GridEnv(gym.Env[Any, Any]):
         """Back to the start; the initial state is labelled too."""
         super().reset(seed=seed)
         self.cell, self.steps = self.layout.start, 0
-        return self.observe(), self._info(self.label_start())
+        return self.cell, self._info()
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
         """One move; `info["features"]` says what holds where it ended."""
@@ -54,39 +51,20 @@ class GridEnv(gym.Env[Any, Any]):
             outcome = bisect_right(self._cumulative[self.cell, action].tolist(), self.np_random.random())
         self.cell = int(self._next[self.cell, action, outcome])
         self.steps += 1
-        info = self._info(self.enter())
-        return self.observe(), 0.0, False, self.steps >= self.limit, info
+        return self.cell, 0.0, False, self.steps >= self.limit, self._info()
 
-    def _info(self, features: frozenset[str]) -> Info:
-        return {"features": set(features), "signals": {}}
-
-    def observe(self) -> Any:
-        """The observation: the number of the cell."""
-        return self.cell
-
-    def label_start(self) -> frozenset[str]:
-        """The features of the initial state."""
-        return self.layout.features_at(self.cell)
-
-    def enter(self) -> frozenset[str]:
-        """Apply what happens on the cell just entered and say which features this step has."""
-        return self.layout.features_at(self.cell)
-
-    def hidden(self) -> frozenset[str]:
-        """Features that are not on the grid at the moment."""
-        return frozenset()
+    def _info(self) -> Info:
+        return {"features": set(self.layout.features_at(self.cell)), "signals": {}}
 
     def render(self) -> Any:
         """The grid as text or as pixels, by render mode."""
-        if self.render_mode == "ansi":
-            return grid_text(self.layout, self.cell, self.hidden())
-        if self.render_mode == "rgb_array":
-            return self.pixels()
-        return None
+        return self.picture()
 
-    def pixels(self) -> NDArray[np.uint8]:
-        """The grid as an image."""
-        return pixels(grid_drawing(self.layout, self.cell, hidden=self.hidden()))
+    def picture(self, hidden: Collection[str] = ()) -> Any:
+        """The same without some features."""
+        if self.render_mode == "ansi":
+            return grid_text(self.layout, self.cell, hidden)
+        return pixels(grid_drawing(self.layout, self.cell, hidden=hidden)) if self.render_mode == "rgb_array" else None
 
     def save(self) -> Saved:
         """The full state as plain data."""

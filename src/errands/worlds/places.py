@@ -1,4 +1,4 @@
-"""Places on a grid: the Office of the paper (Section 6), one map of twelve rooms with 17 doors; and random ones (ours).
+"""Places on a grid: Delivery and Office of the paper (Section 6), the latter one map of twelve rooms with 17 doors; and ours.
 
 Visit has N places in any order, Pickup and Taxi have N pairs, from one cell to another.
 """
@@ -27,12 +27,14 @@ TAXI_WALLS = frozenset({(1, 2), (6, 7), (15, 16), (20, 21), (17, 18), (22, 23)})
 """Between neighbouring cells, as on the map of Gymnasium's Taxi: in the upper streets one, in the lower ones two each."""
 
 
+@dataclass(frozen=True, init=False)
 class Scattered(OnGrid):
     """What worlds of random places share: a square grid; its side and limit follow the number of places unless given."""
 
     map_seed: int
     size: int
     slip: float
+    limit: int
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -58,15 +60,45 @@ class Scattered(OnGrid):
 
 
 @dataclass(frozen=True, init=False)
+class Delivery(Scattered):
+    """Station `s`, boxes `b1`..`bN` and the start on distinct random cells; more boxes on a map only add to it.
+
+    The grid has 10 x 10 cells up to 30 boxes, then the smallest size with four cells to a box (64 boxes: 16 x 16). That one
+    box is carried at a time is the machine's affair; one that it has completed is gone.
+    """
+
+    kind: ClassVar[str] = "delivery"
+    boxes: int
+
+    def __init__(
+        self, boxes: Count = 2, map_seed: Seed = 0, size: Count | None = None, slip: Probability = 0.0, limit: Limit | None = None
+    ) -> None:
+        self.settle({"boxes": boxes}, 1, map_seed, size, slip, limit)
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The boxes b1..bN, then the station s."""
+        return (*self.taken, "s")
+
+    @property
+    def taken(self) -> tuple[str, ...]:
+        """The boxes."""
+        return tuple(f"b{i}" for i in range(1, self.boxes + 1))
+
+    @cached_property
+    def layout(self) -> GridLayout:
+        """The plan that the map seed draws: start, station, then the boxes in order."""
+        start, station, *boxes = distinct_cells(self.map_seed, self.size * self.size, self.boxes + 2)
+        places = zip(self.features, (*boxes, station), strict=True)
+        return GridLayout(self.size, self.size, start, tuple(places), slip=self.slip)
+
+
+@dataclass(frozen=True, init=False)
 class Visit(Scattered):
     """Places `v1`..`vN` and the start on distinct random cells; sizes as in Delivery (100 places: 20 x 20)."""
 
     kind: ClassVar[str] = "visit"
     places: int
-    map_seed: int
-    size: int
-    slip: float
-    limit: int
 
     def __init__(
         self, places: Count = 5, map_seed: Seed = 0, size: Count | None = None, slip: Probability = 0.0, limit: Limit | None = None
@@ -85,10 +117,6 @@ class Pickup(Scattered):
 
     kind: ClassVar[str] = "pickup"
     pairs: int
-    map_seed: int
-    size: int
-    slip: float
-    limit: int
 
     def __init__(
         self, pairs: Annotated[int, Interval(ge=1, le=500)] = 2, map_seed: Seed = 0, size: Count | None = None,

@@ -309,11 +309,7 @@ class TabularLearner(Learner):
 
     def take_labels(self, other: TabularLearner) -> Ints:
         """Know the labels that a learner of another task has met in the same world; also the other's state for each of ours."""
-        ours, theirs = (learner.task.finite for learner in (self, other))
-        number = np.arange(self.world.states, dtype=np.int32)
-        if ours is not None and ours.cell is not None and theirs is not None and theirs.cell is None:
-            number = ours.cell
-        elif self.world.states != other.world.states:
+        if self.world.states != other.world.states:
             raise TaskError(
                 f"{type(self).__name__} learnt '{other.task.name}' by {other.world.states:,} states of the world, and "
                 f"'{self.task.name}' tells {self.world.states:,} apart; use scout, or train for it"
@@ -321,7 +317,7 @@ class TabularLearner(Learner):
         if isinstance(self.world, SteppedWorld):
             self.world.labels[:] = other.world.labels
             self.relabel()
-        return number
+        return np.arange(self.world.states, dtype=np.int32)
 
 
 def _labels(array: np.ndarray | None) -> list[frozenset[str]]:

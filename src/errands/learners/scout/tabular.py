@@ -44,7 +44,6 @@ from errands.oracle.certificate import AS_SEEN, Bounds
 from errands.oracle.episode import Policy, draw, play
 from errands.tables import Evaluation, Floats, Ints
 from errands.tasks.task import Task
-from errands.worlds.base import FiniteWorld
 from errands.worlds.grid import Noise
 
 
@@ -89,41 +88,6 @@ def larger(known: Known, states: int) -> Known:
 
 def _rows(known: Known) -> dict[str, NDArray[Any]]:
     return {name: getattr(known, name) for name in ("target", "label", "ends", "hits", "base")}
-
-
-def in_states_of(known: Known, old: FiniteWorld, new: FiniteWorld) -> Known:
-    """What is known of a world in the states of another table of it, which may tell more or fewer of them apart."""
-    if old.states == new.states:
-        return snapshot(known)
-    here, there = (old.places, new.places)
-    cells = int(max(here.max(), there.max())) + 1
-    # What was seen of a move from cell to cell holds in every state of these cells: what else changes there is the world's
-    # own rule, which tells the states of one cell apart.
-    s, a, o = np.nonzero(known.hits)
-    moves = (here[s] * new.actions + a) * cells + here[known.target[s, a, o]]
-    keys, place = np.unique(moves, return_inverse=True)
-    times = np.bincount(place, known.hits[s, a, o]).astype(np.int32)
-    table = new.table
-    asked = (there[:, None, None] * new.actions + np.arange(new.actions)[None, :, None]) * cells + there[table.next]
-    at = np.minimum(np.searchsorted(keys, asked), max(len(keys) - 1, 0))
-    hits = np.where(keys[at] == asked, times[at], 0).astype(np.int32) if len(keys) else np.zeros(asked.shape, np.int32)
-    for later in range(1, hits.shape[2]):  # outcomes that a table lists twice
-        hits[..., later][(table.next[..., later, None] == table.next[..., :later]).any(axis=-1)] = 0
-    front = np.argsort(hits == 0, axis=2, kind="stable")
-    parts: list[NDArray[Any]] = [hits, table.next, table.label, table.ends]
-    hits, target, label, ends = (np.take_along_axis(part, front, 2) for part in parts)
-    fresh = new_known(new.states, new.actions, hits.shape[2] + (hits.shape[2] > 1))
-    for name, part in (("hits", hits), ("target", target), ("label", label), ("ends", ends)):
-        getattr(fresh, name)[:, :, : part.shape[2]] = np.where(hits > 0, part, 0)
-    fresh.tried[:], fresh.mode[:] = hits.sum(axis=2), hits.argmax(axis=2)
-    seen = hits > 0
-    fresh.cell_label[target[seen]] = label[seen]
-    started = np.bincount(here, known.started, cells)[there[table.starts]]
-    fresh.started[table.starts] = started
-    fresh.cell_label[table.starts[started > 0]] = table.start_label[started > 0]
-    several = (fresh.cell_label[target[seen]] != label[seen]).any()
-    fresh.facts[:] = known.facts[me.RANDOM], known.facts[me.EVENTS] or several, np.count_nonzero(fresh.tried)
-    return fresh
 
 
 def snapshot(known: Known) -> Known:
@@ -415,7 +379,7 @@ class Scout(Learner):
         met |= {name for i in np.unique(self.known.cell_label[self.known.cell_label >= 0]).tolist() for name in labels[i]}
         refuse_unknown(task, met, self)
         if isinstance(self.sampler, TableSampler) and isinstance(new.sampler, TableSampler):
-            new.known = in_states_of(self.known, self.sampler.world, new.sampler.world)
+            new.known = snapshot(self.known)
         else:
             shown = [label & set(task.machine.features) for label in labels]
             new.lowering.add(dict.fromkeys(label for label in shown if label not in new.lowering.number))
