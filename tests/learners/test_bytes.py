@@ -161,12 +161,13 @@ def test_the_table_has_every_run_once() -> None:
     assert set(json.loads(STORED.read_text())["runs"]) == set(names)
 
 
+COPIES = {"envs": 8, "rollout": 5, "width": 8, "minibatches": 2, "eval_every": 200, "cut": 50}
 CUTS = [
     *((task, learner, {}, 1_060) for task in ("slippery", "lake") for learner in TABULAR),
     *(("bare-lake", learner, {}, 1_060) for learner in TABULAR if learner != "dirl"),
     *(("office-2", "scout", {}, 1_060), ("crossing", "scout", {}, 1_060), ("crossing", "scout", {"host": True}, 1_060)),
     *(("water-2", learner, SMALL, 260) for learner in DEEP),
-    ("water-2", "pqn", {"envs": 8, "rollout": 5, "width": 8, "minibatches": 2, "eval_every": 200, "cut": 50}, 400),
+    *(("water-2", learner, COPIES, 400) for learner in ("pqn", "ppo")),
     ("cart-pole", "crm", SMALL, 220),
     ("cart-pole", "qcorm", SMALL | {"envs": 2, "learn_every": 2, "eval_every": 100}, 220),
 ]

@@ -327,15 +327,15 @@ SLOW = [pytest.mark.slow]
 OF_ONE_MAP = [name for name, method in LEARNERS.items() if not (method.tabular and method.tabular.networks)]
 
 
-@pytest.mark.parametrize("learner", [pytest.param(n, marks=SLOW if n == "pqn" else []) for n in sorted(OF_ONE_MAP)])
+@pytest.mark.parametrize("learner", [pytest.param(n, marks=SLOW if n in ("pqn", "ppo") else []) for n in sorted(OF_ONE_MAP)])
 def test_every_learner_takes_gauges_and_its_policy_file_acts_as_it_does(learner: str, tmp_path: Path) -> None:
     """By hand: x is two moves up, y six more by one of the two tolls; another toll fails the task."""
-    few = {"settings": ["width=8"], "steps": 1_000} if learner == "pqn" else {"steps": 20_000}
+    few = {"settings": ["width=8"], "steps": 1_000} if learner in ("pqn", "ppo") else {"steps": 20_000}
     by_edge = learner in ("hrm", "dirl")  # a policy for each arrow of the machine: nothing to learn where every step is one
     machine = TOLL if by_edge else SHIFT
     run = errands.train(Task("yard", YARD, machine), learner, **few)
     assert run.certificate.optimum == 8
-    if learner != "pqn":
+    if learner not in ("pqn", "ppo"):
         assert (run.certificate.length, run.certificate.success) == (8, 1.0)
     agent = errands.read_policy(run.export(tmp_path / "yard.safetensors"))
     env = run.task.world.env()
@@ -346,7 +346,7 @@ def test_every_learner_takes_gauges_and_its_policy_file_acts_as_it_does(learner:
         observation, _, _, _, info = env.step(agent.act(observation))
         agent.see(observation, info)
         steps += 1
-    assert (steps, agent.success) == ((20, False) if learner == "pqn" and not run.certificate.success else (8, True))
+    assert (steps, agent.success) == ((20, False) if learner in ("pqn", "ppo") and not run.certificate.success else (8, True))
 
 
 def test_an_episode_with_a_gauge_is_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from errands.learners.engines.deep.config import BatchedConfig
+from errands.learners.engines.deep.config import CopiesConfig, LadderConfig
 from errands.learners.method import Row
 
 
 @dataclass(frozen=True)
-class PQNConfig(BatchedConfig):
+class PQNConfig(CopiesConfig, LadderConfig):
     """Settings of PQN; steps count those of all environments."""
 
-    eval_every: int = 50_000
-    elsewhere: float = 0.5
-    """Share of episodes that begin in a random machine state, as far as the world allows it."""
     roam: float = 0.0
     """Share of copies that go on in a random machine state where their task has succeeded, so that every order is seen."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._probabilities("elsewhere", "roam")
+        self._probabilities("roam")
 
 
 PRESETS = (Row({"trace": 0.9, "minibatches": 8, "alpha": "0.001..0.00001@0,1000000"}, world="water"),)

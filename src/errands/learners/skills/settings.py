@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from errands.learners.engines.deep.config import BatchedConfig
+from errands.learners.engines.deep.config import LadderConfig
 from errands.learners.method import Row
 
 
 @dataclass(frozen=True)
-class SkillsConfig(BatchedConfig):
+class SkillsConfig(LadderConfig):
     """Settings of Skills; steps count those of all copies of the world."""
 
     eval_every: int = 524_288

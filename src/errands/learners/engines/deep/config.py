@@ -61,10 +61,6 @@ class BatchedConfig(EngineConfig):
     """Hidden layers."""
     average: float = 0.0025
     """How far the averaged weights, which act in evaluations, follow in each update."""
-    epsilon_low: float = 0.02
-    """Probability of a random action in the first copy; the copies between have equal ratios."""
-    epsilon_high: float = 0.5
-    """The same in the last one."""
     cut: int = 120
     """Steps after which an episode of training is cut off, if its world does not do it before."""
 
@@ -72,10 +68,7 @@ class BatchedConfig(EngineConfig):
         super().__post_init__()
         self._schedule("alpha")
         self._at_least(1, "envs", "rollout", "minibatches", "width", "depth", "cut")
-        self._probabilities("trace", "average", "epsilon_low", "epsilon_high")
-        self._positive("epsilon_low")
-        if self.epsilon_high < self.epsilon_low:
-            raise ConfigError(f"epsilon_high is {self.epsilon_high}; it must be at least epsilon_low, {self.epsilon_low}")
+        self._probabilities("trace", "average")
         if self.step_multiple % self.minibatches:
             raise ConfigError(f"minibatches is {self.minibatches}; it must divide envs x rollout, {self.step_multiple}")
         if self.eval_every % self.step_multiple:
@@ -85,6 +78,36 @@ class BatchedConfig(EngineConfig):
     def step_multiple(self) -> int:
         """A rollout of every copy."""
         return self.envs * self.rollout
+
+
+@dataclass(frozen=True)
+class CopiesConfig(BatchedConfig):
+    """Settings of PQN and PPO."""
+
+    eval_every: int = 50_000
+    elsewhere: float = 0.5
+    """Share of episodes that begin in a random machine state, as far as the world allows it."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._probabilities("elsewhere")
+
+
+@dataclass(frozen=True)
+class LadderConfig(BatchedConfig):
+    """Settings of those that explore by random actions, each copy with a probability of its own."""
+
+    epsilon_low: float = 0.02
+    """Probability of a random action in the first copy; the copies between have equal ratios."""
+    epsilon_high: float = 0.5
+    """The same in the last one."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._probabilities("epsilon_low", "epsilon_high")
+        self._positive("epsilon_low")
+        if self.epsilon_high < self.epsilon_low:
+            raise ConfigError(f"epsilon_high is {self.epsilon_high}; it must be at least epsilon_low, {self.epsilon_low}")
 
 
 @dataclass(frozen=True)
