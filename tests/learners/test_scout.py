@@ -175,14 +175,13 @@ SCRIPT = """
 import hashlib
 from errands.learners.scout.tabular import Scout
 from errands.learners.scout.settings import ScoutConfig
-from errands.learners.scout import machine
 from errands.tasks import Task, load
 world = 'name = "x"\\n[world]\\nkind = "visit"\\nplaces = 2\\nsize = 4\\nslip = 0.1\\n'
 slippery = Task.from_toml(world + '[machine]\\nphrase = "any_order(v1, v2)"\\n')
 places = world.replace("slip = 0.1", "").replace("= 2", "= 5")
 many = Task.from_toml(places + '[machine]\\nphrase = "any_order(v1, v2, v3, v4, v5)"\\n')
 for task, steps, few in ((load("figure-1"), 80, 2000), (slippery, 300, 2000), (many, 90, 1)):
-    machine.FEW_STATES = machine.MAX_STATES = few
+    Scout.most_states = few
     scout = Scout(task, ScoutConfig(eval_every=150, kicks=20), 5)
     seen = [repr(e) for e in scout.train(steps)] + [repr(scout.claim)]
     print(hashlib.sha256("".join(seen).encode() + b"".join(v.tobytes() for v in scout.save().values())).hexdigest())

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from errands.kernels.local_search import tour
-from errands.learners.scout import machine
 from errands.learners.scout.kernel.tour import tree_bound
 from errands.learners.scout.planner import NearestPlanner
 from errands.learners.scout.settings import ScoutConfig
@@ -45,11 +44,14 @@ def test_the_bound_is_exact_where_every_item_is_fetched_from_one_place() -> None
     assert tree_bound(away, between, away, 2 * away.sum(), 500) == pytest.approx(2 * away.sum(), abs=0.5)
 
 
-def many(task: Task, monkeypatch: pytest.MonkeyPatch, steps: int = 2_000) -> Scout:
-    """Scout made to believe that the agenda states are too many."""
-    monkeypatch.setattr(machine, "FEW_STATES", 1)
-    monkeypatch.setattr(machine, "MAX_STATES", 1)
-    scout = Scout(task, ScoutConfig(kicks=300), 0)
+class Overwhelmed(Scout):
+    """Scout to whom two agenda states are too many."""
+
+    most_states = 1
+
+
+def many(task: Task, steps: int = 2_000) -> Scout:
+    scout = Overwhelmed(task, ScoutConfig(kicks=300), 0)
     list(scout.train(steps))
     return scout
 
@@ -63,11 +65,11 @@ PHRASES = (
 
 
 @pytest.mark.parametrize("phrase", PHRASES)
-def test_stages_give_the_optimum_on_small_tasks_and_bounds_that_hold(phrase: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stages_give_the_optimum_on_small_tasks_and_bounds_that_hold(phrase: str) -> None:
     rows = '["a..e..b", ".......", "..fA..g", ".......", "c..e..d"]'
     world = f'[world]\nkind = "grid"\nrows = {rows}\nlegend = {{a="a", b="b", c="c", d="d", e="e", f="f", g="g"}}\n'
     task = Task.from_toml(f'name = "x"\n{world}[machine]\nphrase = "{phrase}"\n')
-    scout = many(task, monkeypatch)
+    scout = many(task)
     best = optimum(task).length
     assert isinstance(scout.planner, TourPlanner)
     assert best is not None
@@ -75,18 +77,18 @@ def test_stages_give_the_optimum_on_small_tasks_and_bounds_that_hold(phrase: str
 
 
 @pytest.mark.parametrize("name", ["delivery-6", "visit-8", "office-4"])
-def test_the_catalogue_is_solved_to_the_optimum_by_orders_too(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_catalogue_is_solved_to_the_optimum_by_orders_too(name: str) -> None:
     task = load(name)
-    scout = many(task, monkeypatch)
+    scout = many(task)
     assert scout.claim.lower <= (optimum(task).length or 0) == scout.evaluate().episode_length
 
 
-def test_a_machine_that_is_no_chain_of_groups_is_still_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_that_is_no_chain_of_groups_is_still_answered() -> None:
     text = 'name = "x"\n[world]\nkind = "grid"\nrows = ["a..A", "b..c"]\nlegend = {a = "a", b = "b", c = "c"}\n[machine]\n'
     text += 'initial = "u"\nsuccess = ["w"]\nnumeric = {m = ["a"], n = ["b"]}\n'
     lines = '["u -> u : m↓ | n↓ ; 0", "u -> v : m⤓ & n⤓ ; 0", "v -> w : c ; 1"]'
     task = Task.from_toml(f"{text}transitions = {lines}\n")
-    scout = many(task, monkeypatch, 300)
+    scout = many(task, 300)
     assert isinstance(scout.planner, NearestPlanner)
     assert scout.evaluate().success
 

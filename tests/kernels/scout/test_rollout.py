@@ -16,7 +16,8 @@ def rehearsed(task: Task, actions: list[int], limit: int = 30) -> tuple[int, flo
     assert task.finite is not None
     machine = Lowering(task.machine, task.finite.labels, task.finite.signals).machine
     start = int(task.finite.table.starts[0])
-    found = rehearse(task.finite.table, machine, start, np.array(actions, np.int32), limit, np.random.default_rng(0))
+    masks = machine.full.copy(), machine.full.copy()
+    found = rehearse(task.finite.table, machine, start, np.array(actions, np.int32), limit, np.random.default_rng(0), *masks)
     return int(found[0]), float(found[1]), bool(found[2])
 
 

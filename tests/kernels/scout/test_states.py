@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from errands.kernels.hashing import node_slot
-from errands.learners.scout.kernel.agenda import enumerate_states, follow, moves
-from errands.learners.scout.machine import Lowering
+from errands.learners.scout.machine import Lowering, NumberedAgenda, number_states
 from errands.machines import NumericRM, unfold_agenda
 from errands.tables import FAILURE
 from errands.tasks.phrases import any_order, avoid, sequence
@@ -24,12 +23,16 @@ def lowered(machine: NumericRM) -> Lowering:
     return Lowering(machine, [set(), *({name} for name in machine.features)], ())
 
 
+def numbered(lowering: Lowering) -> NumberedAgenda:
+    agenda = number_states(lowering)
+    assert agenda is not None
+    return agenda
+
+
 @pytest.mark.parametrize("name", MACHINES)
 def test_states_are_those_of_the_agenda_machine(name: str) -> None:
-    lowering = lowered(MACHINES[name])
-    first, to, _ = lowering.options()
-    few, us, masks, slots = enumerate_states(lowering.machine, first, to, 1_000)
-    assert few
+    states = numbered(lowered(MACHINES[name])).states
+    us, masks, slots = states.u, states.mask, states.slots
     agenda = unfold_agenda(MACHINES[name])
     found = list(zip(us.tolist(), (int(m) for m in masks), strict=True))
     assert found[0] == agenda.states[0]
@@ -41,8 +44,8 @@ def test_states_are_those_of_the_agenda_machine(name: str) -> None:
 @pytest.mark.parametrize("name", MACHINES)
 def test_labels_lead_where_the_machine_goes(name: str) -> None:
     lowering = lowered(MACHINES[name])
-    _, us, masks, slots = enumerate_states(lowering.machine, *lowering.options()[:2], 1_000)
-    delta = follow(lowering.machine, us, masks, slots)
+    agenda = numbered(lowering)
+    us, masks, delta = agenda.states.u, agenda.states.mask, agenda.delta
     for x, (u, mask) in enumerate(zip(us.tolist(), (int(m) for m in masks), strict=True)):
         for label in range(len(lowering.labels)):
             expected = (u, mask) if lowering.stepper.status[u] else lowering.step((u, mask), label)
@@ -53,9 +56,7 @@ def test_labels_lead_where_the_machine_goes(name: str) -> None:
 @pytest.mark.parametrize("name", MACHINES)
 def test_moves_are_those_of_the_machine_without_failures_and_waiting(name: str) -> None:
     lowering = lowered(MACHINES[name])
-    options = lowering.options()[:2]
-    _, us, masks, slots = enumerate_states(lowering.machine, *options, 1_000)
-    first, to, done, _ = moves(lowering.machine, us, masks, slots, *options)
+    us, masks, _, slots, first, to, done, _ = numbered(lowering).states
     stepper = lowering.stepper
     for x, (u, mask) in enumerate(zip(us.tolist(), (int(m) for m in masks), strict=True)):
         found = {(int(to[i]), int(done[i])) for i in range(first[x], first[x + 1])}
@@ -69,5 +70,5 @@ def test_moves_are_those_of_the_machine_without_failures_and_waiting(name: str) 
 
 def test_more_states_than_allowed_are_refused() -> None:
     lowering = lowered(any_order(*"abcdefgh"))
-    assert not enumerate_states(lowering.machine, *lowering.options()[:2], 200)[0]
-    assert enumerate_states(lowering.machine, *lowering.options()[:2], 300)[0]
+    assert number_states(lowering, 200) is None
+    assert number_states(lowering, 300) is not None

@@ -9,7 +9,7 @@ import numpy as np
 
 from errands.errors import TaskError
 from errands.kernels.hashing import node_slot
-from errands.learners.scout.kernel.agenda import AgendaStates, enumerate_states, follow, moves
+from errands.learners.scout.kernel.agenda import NO_ROOM, AgendaStates, enumerate_states, follow
 from errands.learners.scout.kernel.memory import ScoutMachine
 from errands.machines.gauges import Forced
 from errands.machines.lower import entry_values, lower_order, read_entry
@@ -37,6 +37,7 @@ class Lowering:
         self.number: dict[frozenset[str], int] = {}
         self.labels: list[frozenset[str]] = []
         self.entries = entry_values(self.stepper)
+        self._options: dict[Forced, tuple[Ints, Ints, Flags]] = {}
         # A state that mentions k variables has 3^k entries, one for each way to read their digits.
         widths = [3 ** len(mentioned) for mentioned in self.stepper.mentioned]
         self.row = np.cumsum([0, *widths[:-1]]).astype(np.int32)
@@ -99,9 +100,14 @@ class Lowering:
     def options(self, absent: Iterable[str] = ()) -> tuple[Ints, Ints, Flags]:
         """What an unseen cell could do: the numeric states that each entry can lead to, and a table [entry, state] of
         those that remain possible when the features of `absent` are false there."""
-        stepper = self.stepper
         # Sorted, here and below: sets of names have no fixed order, and runs must not depend on it.
         forced: Forced = tuple((name, False) for name in sorted(absent))
+        if forced not in self._options:
+            self._options[forced] = self._list_options(forced)
+        return self._options[forced]
+
+    def _list_options(self, forced: Forced) -> tuple[Ints, Ints, Flags]:
+        stepper = self.stepper
         allowed = np.zeros((len(self.entries), len(stepper.status)), np.bool_)
         reached: list[list[int]] = []
         for i, (u, values) in enumerate(self.entries):
@@ -156,28 +162,38 @@ class NumberedAgenda:
         return int(self.states.u[x]), int(self.states.mask[x])
 
 
-def number_states(lowering: Lowering) -> NumberedAgenda | None:
-    """The agenda states of a machine; None where they are too many."""
-    machine = lowering.machine
+def number_states(lowering: Lowering, most: int = MAX_STATES) -> NumberedAgenda | None:
+    """The agenda states of a machine; None where they are more than `most`."""
     # Agenda kernels hold what remains in one word.
     if lowering.words > 1:
         return None
-    option_first, option_to, _ = lowering.options()
-    few, us, masks, slots = enumerate_states(machine, option_first, option_to, FEW_STATES)
-    if not few:
-        few, us, masks, slots = enumerate_states(machine, option_first, option_to, MAX_STATES)
-    if not few:
-        return None
-    status = machine.status[us]
-    states = AgendaStates(us, masks, status, slots, *moves(machine, us, masks, slots, option_first, option_to))
+    options, room = lowering.options()[:2], min(FEW_STATES, most)
+    moves = 16 * room
+    while True:
+        # At least two slots for each state: the hash table is never full, and probing always meets a free slot.
+        slots = np.full(max(64, 1 << (2 * room - 1).bit_length()), -1, np.int32)
+        us, masks, status = np.empty(room, np.int32), np.empty(room, np.uint64), np.empty(room, np.int8)
+        to, done, entry = np.empty(moves, np.int32), np.empty(moves, np.uint64), np.empty(moves, np.int32)
+        states = AgendaStates(us, masks, status, slots, np.zeros(room + 1, np.int32), to, done, entry)
+        count = enumerate_states(lowering.machine, *options, states)
+        if count > 0:
+            break
+        if count == NO_ROOM and room == most:
+            return None
+        room, moves = (most, 16 * most) if count == NO_ROOM else (room, 2 * moves)
+    k = states.first[count]
+    us, masks, status, first = us[:count].copy(), masks[:count].copy(), status[:count].copy(), states.first[: count + 1].copy()
+    states = AgendaStates(us, masks, status, slots, first, to[:k].copy(), done[:k].copy(), entry[:k].copy())
     # The state that each move leaves, to see whether all moves lead to higher numbers.
-    sources = np.repeat(np.arange(len(us)), np.diff(states.first))
+    sources = np.repeat(np.arange(count), np.diff(states.first))
     return with_labels(lowering, states, bool((states.to > sources).all()))
 
 
 def with_labels(lowering: Lowering, states: AgendaStates, layered: bool) -> NumberedAgenda:
     """The same states under all labels known by now."""
-    delta = follow(lowering.machine, states.u, states.mask, states.slots)
+    delta = np.empty((len(lowering.labels), len(states.u)), np.int32)
+    scratch = np.zeros(1, np.uint64), np.zeros(1, np.uint64)
+    follow(lowering.machine, states.u, states.mask, states.slots, delta, *scratch)
     fails = states.status[delta] == FAILURE
     moved = delta != np.arange(len(states.u), dtype=np.int32)
     # Only running states count for `fatal`: ended ones lead to themselves under every label.

@@ -23,10 +23,11 @@ from errands.learners.scout.kernel.plan import (
     bound,
     estimate,
     find_landmarks,
+    incoming,
     measure,
     search,
 )
-from errands.learners.scout.machine import Lowering, NumberedAgenda, number_states, with_labels
+from errands.learners.scout.machine import MAX_STATES, Lowering, NumberedAgenda, number_states, with_labels
 from errands.learners.scout.stages import KnownWay, Stage, StageValues, TourPlanner, find_stages
 from errands.machines.stepping import State
 from errands.oracle.certificate import AS_SEEN, Bounds
@@ -160,6 +161,10 @@ class ExactPlanner:
     def _seen(self) -> Ints:
         return np.unique(self.known.label[self.known.hits > 0])
 
+    @cached_property
+    def _incoming(self) -> tuple[Ints, Ints]:
+        return incoming(self.known, self.agenda.fatal)
+
     def landmarks(self, hopeful: bool) -> Landmarks:
         """The landmarks with their distances; without landmarks the machine alone bounds the steps."""
         cells, labels, blind = self.marked
@@ -167,8 +172,7 @@ class ExactPlanner:
             count = len(self.known.tried)
             # Exit 0 in every cell: anything might be one step away. A weak bound, but a true one.
             return Landmarks(cells, labels, np.zeros((0, count), np.int32), np.zeros(count, np.int32))
-        marks: Landmarks = measure(self.known, self.agenda.fatal, cells, labels, hopeful)
-        return marks
+        return measure(self.known, self._incoming, cells, labels, hopeful)
 
     def bounds(self, marks: Landmarks) -> Ints:
         """[X, G + 1] lower bounds on the steps to success, by machine state and landmark, then elsewhere."""
@@ -179,8 +183,7 @@ class ExactPlanner:
         allowed = self.lowering.options(absent)[2]
         closed = self.lowering.stepper.about(absent) & ~self.lowering.stepper.order.ends
         open_bits = np.uint64(self.lowering.stepper.full & ~closed)
-        w: Ints = bound(self.agenda.states, self.agenda.delta, marks, allowed, open_bits, self.agenda.layered)
-        return w
+        return bound(self.agenda.states, self.agenda.delta, marks, allowed, open_bits, self.agenda.layered)
 
     # Two sets of bounds: hopeful ones hold whatever untried actions do; sure ones, over known steps only, are higher
     # and make the search for a plan shorter. Each is computed when it is first needed.
@@ -350,12 +353,14 @@ class NearestPlanner:
 class Planners:
     """The machine of a task as far as its labels are known, and the planners that suit its size."""
 
-    def __init__(self, lowering: Lowering, config: ScoutConfig, seed: int, exact: type[ExactPlanner]) -> None:
+    def __init__(
+        self, lowering: Lowering, config: ScoutConfig, seed: int, exact: type[ExactPlanner], most: int = MAX_STATES
+    ) -> None:
         self.lowering = lowering
         self.config = config
         self.seed = seed
         self.exact = exact
-        self._agenda = number_states(lowering)
+        self._agenda = number_states(lowering, most)
 
     @property
     def agenda(self) -> NumberedAgenda | None:

@@ -19,8 +19,8 @@ from errands.learners.scout.kernel.explore import scarce_from, wanted_cells
 from errands.learners.scout.kernel.law import oddness
 from errands.learners.scout.kernel.memory import Explorer, Known, rehearse
 from errands.learners.scout.kernel.model import Model, learn_model, seek_values
-from errands.learners.scout.kernel.plan import FAR, measure
-from errands.learners.scout.machine import Lowering
+from errands.learners.scout.kernel.plan import FAR, incoming, measure
+from errands.learners.scout.machine import MAX_STATES, Lowering
 from errands.learners.scout.planner import (
     ExactPlanner,
     ExactValues,
@@ -152,6 +152,7 @@ class Scout(Learner):
 
     config: ScoutConfig
     planner_type: type[ExactPlanner] = ExactPlanner
+    most_states = MAX_STATES
 
     def __init__(self, task: Task, config: LearnerConfig, seed: int) -> None:
         super().__init__(task, config, seed)
@@ -161,7 +162,7 @@ class Scout(Learner):
         world = task.finite if isinstance(self.sampler, TableSampler) else None
         labels, signals = (world.labels, world.signals) if world else ((), task.signals)
         self.lowering = Lowering(task.machine, labels, signals)
-        self.planners = Planners(self.lowering, config, seed, self.planner_type)
+        self.planners = Planners(self.lowering, config, seed, self.planner_type, self.most_states)
         # Unless the world promises certain moves there is room for four outcomes; `advance` doubles it when it is full.
         self.known = new_known(self.sampler.states, self.sampler.actions, 1 if self.sampler.certain else 4)
         self.agent = new_agent(self.sampler.states, task.world.limit, self.lowering.words, len(self.lowering.labels))
@@ -284,7 +285,8 @@ class Scout(Learner):
             plan = planner.certified(planner.agenda.number(first), start)
             return None if plan is None else proof(plan, self.step, self.sampler.certain)
         # Too many agenda states for a search. Still, with no untried action in reach of the start, all is known.
-        marks = measure(self.known, self.planners.fatal, np.zeros(0, np.int32), np.zeros(0, np.int32), True)
+        none, ways = np.zeros(0, np.int32), incoming(self.known, self.planners.fatal)
+        marks = measure(self.known, ways, none, none, True)
         self.settled = bool(marks.exit[start] >= FAR)
         return self._bounds() if self.settled else None
 
@@ -437,7 +439,10 @@ class Scout(Learner):
         cell = int(table.starts[draw(table.start_cumulative, np.random.Generator(chance))])
         walk = policy.walk(self.lowering.stepper.start, cell)
         actions = np.array(walk.actions if walk else (), np.int32)
-        played = rehearse(table, self.lowering.machine, cell, actions, self.task.world.limit, self.rng)
+        machine = self.lowering.machine
+        played = rehearse(
+            table, machine, cell, actions, self.task.world.limit, self.rng, machine.full.copy(), machine.full.copy()
+        )
         return Evaluation(self.step, int(played[0]), float(played[1]), bool(played[2]))
 
     @property

@@ -6,11 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from errands.kernels import hot, jit
+from errands.kernels import hot
 from errands.kernels.hashing import node_slot
 from errands.kernels.stepping import settled, unheld
 from errands.learners.scout.kernel.memory import ONE, ZERO, ScoutMachine, advance, entry_of
 from errands.tables import FAILURE, RUNNING, Codes, Ints, Masks
+
+NO_ROOM, NO_ROOM_TO_MOVE = -1, -2
 
 
 class AgendaStates(NamedTuple):
@@ -95,33 +97,23 @@ def left_after(machine: ScoutMachine, mask: np.uint64, low: np.uint64) -> np.uin
     return settled(machine.order, mask & ~low) if machine.order.ruled else mask & ~low
 
 
-@jit
-def enumerate_states(
-    machine: ScoutMachine, option_first: Ints, option_to: Ints, most: int
-) -> tuple[bool, Ints, Masks, Ints]:
-    """Whether all states reachable by symbolic moves number at most `most`; then their u, their masks, the slots.
+@hot
+def enumerate_states(machine: ScoutMachine, option_first: Ints, option_to: Ints, states: AgendaStates) -> int:
+    """Number all states reachable by symbolic moves, with the moves; how many there are, NO_ROOM or NO_ROOM_TO_MOVE.
 
     Breadth-first: x runs behind `count`, and a state gets its number when it is first met. In a machine without cycles
     every move then leads to a higher number, and bounds need one sweep from the last state to the first.
     option_to[option_first[e] : option_first[e + 1]] are the numeric states that entry e can lead to under some features.
     """
-    # At least two slots for each state: the hash table is never full, and probing always meets a free slot.
-    size = 64
-    while size < 2 * most:
-        size *= 2
-    slots = np.full(size, -1, np.int32)
-    us = np.zeros(most + 1, np.int32)
-    masks = np.zeros(most + 1, np.uint64)
+    us, masks, slots = states.u, states.mask, states.slots
     us[0], masks[0] = machine.initial, machine.full[0]
     slots[node_slot(us, masks, slots, machine.initial, machine.full[0])] = 0
-    x, count = 0, 1
+    x, count, k = 0, 1, 0
     while x < count:
         u, mask = us[x], masks[x]
-        x += 1
+        states.status[x] = machine.status[u]
         # Ended states are numbered too, but nothing leads on from them.
-        if machine.status[u] != RUNNING:
-            continue
-        open_, ways = open_of(machine, u, mask), situations(machine, u, mask)
+        open_, ways = open_of(machine, u, mask), situations(machine, u, mask) if machine.status[u] == RUNNING else 0
         for i in range(ways):
             low = situation(machine, u, open_, i, ways)
             after = left_after(machine, mask, low)
@@ -133,56 +125,30 @@ def enumerate_states(
                 slot = node_slot(us, masks, slots, v, left)
                 if slots[slot] < 0:
                     # Bounds on some of the states would prove nothing; the caller may ask for more.
-                    if count == most:
-                        return False, us[:0], masks[:0], slots
+                    if count == us.shape[0]:
+                        return NO_ROOM
                     us[count], masks[count], slots[slot] = v, left, count
                     count += 1
-    return True, us[:count].copy(), masks[:count].copy(), slots
-
-
-@jit
-def moves(
-    machine: ScoutMachine, us: Ints, masks: Masks, slots: Ints, option_first: Ints, option_to: Ints
-) -> tuple[Ints, Ints, Masks, Ints]:
-    """The symbolic moves of every state that change it: first, target, subtasks completed, entry."""
-    count = us.shape[0]
-    first = np.zeros(count + 1, np.int32)
-    to, done, entries = np.empty(64, np.int32), np.empty(64, np.uint64), np.empty(64, np.int32)
-    k = 0
-    for x in range(count):
-        u, mask = us[x], masks[x]
-        open_, ways = open_of(machine, u, mask), situations(machine, u, mask) if machine.status[u] == RUNNING else 0
-        for i in range(ways):
-            low = situation(machine, u, open_, i, ways)
-            after = left_after(machine, mask, low)
-            entry = entry_of(machine, u, after, low)
-            for j in range(option_first[entry], option_first[entry + 1]):
-                v = option_to[j]
-                y = slots[node_slot(us, masks, slots, v, ZERO if machine.status[v] == FAILURE else after)]
                 # Moves feed lower bounds on the way to success, to which neither standing still nor failing leads.
-                if y != x and machine.status[v] != FAILURE:
-                    # Appending an array to itself doubles its room; the copied half is overwritten before it is read.
-                    if k == to.shape[0]:
-                        to, done, entries = np.append(to, to), np.append(done, done), np.append(entries, entries)
-                    to[k], done[k], entries[k] = y, low, entry
+                if slots[slot] != x and machine.status[v] != FAILURE:
+                    if k == states.to.shape[0]:
+                        return NO_ROOM_TO_MOVE
+                    states.to[k], states.done[k], states.entry[k] = slots[slot], low, entry
                     k += 1
-        first[x + 1] = k
-    return first, to[:k].copy(), done[:k].copy(), entries[:k].copy()
+        x += 1
+        states.first[x] = k
+    return count
 
 
-@jit
-def follow(machine: ScoutMachine, us: Ints, masks: Masks, slots: Ints) -> Ints:
-    """[L, X] the state after a step with each label."""
-    labels, count = machine.next.shape[0], us.shape[0]
-    delta = np.empty((labels, count), np.int32)
-    # `advance` reads masks as arrays of words; agenda states are numbered only where one word is enough.
-    mask, after = np.zeros(1, np.uint64), np.zeros(1, np.uint64)
-    for label in range(labels):
-        for x in range(count):
+@hot
+def follow(machine: ScoutMachine, us: Ints, masks: Masks, slots: Ints, delta: Ints, mask: Masks, after: Masks) -> None:
+    """Write into delta [L, X] the state after a step with each label."""
+    for label in range(delta.shape[0]):
+        for x in range(delta.shape[1]):
             # Ended states stay where they are.
             delta[label, x] = x
             if machine.status[us[x]] == RUNNING:
+                # `advance` reads masks as arrays of words; agenda states are numbered only where one word is enough.
                 mask[0] = masks[x]
                 v = machine.next[label, advance(machine, us[x], mask, label, after)]
                 delta[label, x] = slots[node_slot(us, masks, slots, v, ZERO if machine.status[v] == FAILURE else after[0])]
-    return delta

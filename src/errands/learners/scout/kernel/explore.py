@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.kernels import jit
+from errands.kernels import hot, jit
 from errands.kernels.stepping import outcome
 from errands.learners.scout.kernel.memory import (
     AT,
@@ -36,7 +36,7 @@ SPENT, DUE, DRY, FULL, ENDED, CHANGED = range(6)
 moves are random also an episode that ended and a machine that changed, for then the route has to be renewed."""
 
 
-@jit
+@hot
 def scarce(known: Known, agent: Explorer, s: int) -> int:
     """The least tried action of a cell that is below the level; those that end the episode less often; -1 for none."""
     # Among equally tried actions the first one wins; `glide` chooses by the same rule.
@@ -52,7 +52,7 @@ def scarce(known: Known, agent: Explorer, s: int) -> int:
     return best
 
 
-@jit
+@hot
 def plan_path(known: Known, agent: Explorer) -> bool:
     """Write the shortest known way to a cell with a scarce action into the path; whether there is one."""
     # Breadth-first over usual outcomes. seen[cell] == stamp marks the cells of this search: a new stamp forgets all of
@@ -111,7 +111,7 @@ def wanted_cells(known: Known, agent: Explorer) -> Flags:
     return wanted
 
 
-@jit
+@hot
 def scarce_from(known: Known, agent: Explorer, starts: Ints) -> bool:
     """Whether something scarce can be reached from one of these cells; the path is lost."""
     here = agent.at[CELL]
@@ -124,7 +124,7 @@ def scarce_from(known: Known, agent: Explorer, starts: Ints) -> bool:
     return reachable
 
 
-@jit
+@hot
 def choose(known: Known, agent: Explorer, route: Ints) -> int:
     """The next action: along the path, by the route, or towards what is scarce; -1 when nothing scarce is in reach."""
     at = agent.at
@@ -141,7 +141,7 @@ def choose(known: Known, agent: Explorer, route: Ints) -> int:
     return -1
 
 
-@jit
+@hot
 def start_table(known: Known, machine: ScoutMachine, agent: Explorer, world: WorldTable, rng: np.random.Generator) -> None:
     """Begin an episode of a tabular world; draws a number only where there is more than one start."""
     i = 0
@@ -152,7 +152,7 @@ def start_table(known: Known, machine: ScoutMachine, agent: Explorer, world: Wor
     begin(known, machine, agent, world.starts[i], world.start_label[i])
 
 
-@jit
+@hot
 def glide(
     reached: Ints,
     label: Ints,
@@ -211,7 +211,7 @@ def glide(
     return taken
 
 
-@jit
+@hot
 def explore_table(
     world: WorldTable,
     known: Known,

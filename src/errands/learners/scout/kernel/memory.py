@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from errands.kernels import hot, jit
+from errands.kernels import hot
 from errands.kernels.stepping import outcome, settled, unheld
 from errands.tables import FAILURE, RUNNING, SUCCESS, Codes, Flags, Floats, Ints, Masks, OrderTable, WorldTable
 
@@ -173,7 +173,7 @@ class Explorer(NamedTuple):
     queue: Ints
 
 
-@jit
+@hot
 def refresh(machine: ScoutMachine, agent: Explorer) -> None:
     """Find what each label does in the agent's machine state; `advance` for all labels at once."""
     u, mask, bits, words = agent.at[STATE], agent.mask, machine.label_bits, agent.mask.shape[0]
@@ -209,7 +209,7 @@ def refresh(machine: ScoutMachine, agent: Explorer) -> None:
             effect[label] = FINAL
 
 
-@jit
+@hot
 def begin(known: Known, machine: ScoutMachine, agent: Explorer, s: int, label: int) -> None:
     """A new episode in cell s, whose label is seen and not consumed."""
     at = agent.at
@@ -225,13 +225,13 @@ def begin(known: Known, machine: ScoutMachine, agent: Explorer, s: int, label: i
     refresh(machine, agent)
 
 
-@jit
+@hot
 def has_room(known: Known, s: int, a: int) -> bool:
     """Whether one more outcome of a pair could be remembered."""
     return known.hits[s, a, known.hits.shape[2] - 1] == 0
 
 
-@jit
+@hot
 def observe(known: Known, s: int, a: int, there: int, label: int, ends: bool) -> bool:
     """Remember one step; whether its pair was new. An outcome for which there is no room counts as the pair's usual one."""
     o, room = 0, known.hits.shape[2]
@@ -266,7 +266,7 @@ def observe(known: Known, s: int, a: int, there: int, label: int, ends: bool) ->
     return fresh
 
 
-@jit
+@hot
 def absorb(known: Known, machine: ScoutMachine, agent: Explorer, a: int, there: int, label: int, ends: bool) -> int:
     """Take in what an action led to: the memory, the machine, the path; RUNNING or how the episode ended."""
     at = agent.at
@@ -298,13 +298,15 @@ def absorb(known: Known, machine: ScoutMachine, agent: Explorer, a: int, there: 
     return FAILURE if ends else RUNNING
 
 
-@jit
+@hot
 def rehearse(
-    world: WorldTable, machine: ScoutMachine, s: int, actions: Ints, limit: int, rng: np.random.Generator
+    world: WorldTable, machine: ScoutMachine, s: int, actions: Ints, limit: int, rng: np.random.Generator, mask: Masks, after: Masks
 ) -> tuple[int, float, bool]:
-    """Steps, total reward and success of these actions from s; when they run out, action 0 until the limit."""
+    """Steps, total reward and success of these actions from s; when they run out, action 0 until the limit.
+
+    `mask` is all subtasks, of which it leaves what remains; `after` is scratch.
+    """
     u, total = machine.initial, 0.0
-    mask, after = machine.full.copy(), machine.full.copy()
     for step in range(limit):
         a = actions[step] if step < actions.shape[0] else 0
         o = outcome(world, s, a, rng)
