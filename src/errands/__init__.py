@@ -3,96 +3,17 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
+import re
+from pathlib import Path
+from typing import Any
 
 from errands.ids import register_with_gymnasium
 
-if TYPE_CHECKING:  # the same names as in _HOMES, for type checkers
-    from errands.errors import ConfigError as ConfigError
-    from errands.errors import ErrandsError as ErrandsError
-    from errands.errors import SpecError as SpecError
-    from errands.errors import StoreError as StoreError
-    from errands.errors import TaskError as TaskError
-    from errands.errors import UnknownName as UnknownName
-    from errands.features import Change as Change
-    from errands.learners import register as register
-    from errands.learners.base import LearnerConfig as LearnerConfig
-    from errands.machines import AgendaRM as AgendaRM
-    from errands.machines import BooleanRM as BooleanRM
-    from errands.machines import CoupledRM as CoupledRM
-    from errands.machines import Label as Label
-    from errands.machines import NumericRM as NumericRM
-    from errands.machines import Outcome as Outcome
-    from errands.machines import Sizes as Sizes
-    from errands.machines import couple as couple
-    from errands.machines import size as size
-    from errands.machines import unfold_agenda as unfold_agenda
-    from errands.machines import unfold_boolean as unfold_boolean
-    from errands.machines.lower import lower as lower
-    from errands.machines.multiagent_rm import from_multiagent_rm as from_multiagent_rm
-    from errands.machines.pycrm import from_pycrm as from_pycrm
-    from errands.oracle.certificate import Certificate as Certificate
-    from errands.oracle.certificate import certificate as certificate
-    from errands.oracle.optimum import Optimum as Optimum
-    from errands.oracle.optimum import optimum as optimum
-    from errands.policies.file import read_policy as read_policy
-    from errands.runs.run import Run as Run
-    from errands.runs.run import open as open  # noqa: A004
-    from errands.runs.run import resume as resume
-    from errands.runs.run import train as train
-    from errands.runs.run import training as training
-    from errands.runs.watch import RunSoFar as RunSoFar
-    from errands.runs.watch import StopAtEpsilon as StopAtEpsilon
-    from errands.runs.watch import StopOnPlateau as StopOnPlateau
-    from errands.runs.watch import StopOnSuccess as StopOnSuccess
-    from errands.runs.watch import StopWhenOptimal as StopWhenOptimal
-    from errands.tables import Evaluation as Evaluation
-    from errands.tasks import Task as Task
-    from errands.tasks import load as load
-    from errands.tasks.ltlf import from_ltlf as from_ltlf
-    from errands.tasks.phrases import any_order as any_order
-    from errands.tasks.phrases import at_most as at_most
-    from errands.tasks.phrases import avoid as avoid
-    from errands.tasks.phrases import budget as budget
-    from errands.tasks.phrases import either as either
-    from errands.tasks.phrases import repeat as repeat
-    from errands.tasks.phrases import sequence as sequence
-    from errands.tasks.phrases import toll as toll
-    from errands.tasks.phrases import within as within
-    from errands.tasks.product import product as product
-    from errands.tasks.transitions import RewardMachineReplay as RewardMachineReplay
-    from errands.worlds.gymnasium.joint import joint as joint
-    from errands.worlds.imports import allow as allow
-
 __version__ = "0.2.0"
 
-_HOMES = {
-    "errands.errors": ["ConfigError", "ErrandsError", "SpecError", "StoreError", "TaskError", "UnknownName"],
-    "errands.policies.file": ["read_policy"],
-    "errands.runs.run": ["Run", "open", "resume", "train", "training"],
-    "errands.runs.watch": ["RunSoFar", "StopAtEpsilon", "StopOnPlateau", "StopOnSuccess", "StopWhenOptimal"],
-    "errands.features": ["Change"],
-    "errands.learners": ["register"],
-    "errands.learners.base": ["LearnerConfig"],
-    "errands.machines": [
-        "AgendaRM", "BooleanRM", "CoupledRM", "Label", "NumericRM", "Outcome", "Sizes",
-        "couple", "size", "unfold_agenda", "unfold_boolean",
-    ],
-    "errands.machines.lower": ["lower"],
-    "errands.machines.multiagent_rm": ["from_multiagent_rm"],
-    "errands.machines.pycrm": ["from_pycrm"],
-    "errands.oracle.certificate": ["Certificate", "certificate"],
-    "errands.oracle.optimum": ["Optimum", "optimum"],
-    "errands.tables": ["Evaluation"],
-    "errands.tasks": ["Task", "load"],
-    "errands.tasks.ltlf": ["from_ltlf"],
-    "errands.tasks.phrases": ["any_order", "at_most", "avoid", "budget", "either", "repeat", "sequence", "toll", "within"],
-    "errands.tasks.product": ["product"],
-    "errands.tasks.transitions": ["RewardMachineReplay"],
-    "errands.worlds.gymnasium.joint": ["joint"],
-    "errands.worlds.imports": ["allow"],
-}  # fmt: skip
-_HOME = {name: module for module, names in _HOMES.items() for name in names}
+# The names of the front door stand once, in the stub beside this file; the home of each is loaded when it is asked for.
+_STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
+_HOME = {name: module for module, name in re.findall(r"^from (\S+) import (\w+) as \2", _STUB, re.MULTILINE)}
 
 __all__ = sorted(_HOME)
 

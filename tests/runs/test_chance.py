@@ -12,6 +12,7 @@ from errands.learners import make_learner
 from errands.oracle.certificate import certificate
 from errands.oracle.episode import walk
 from errands.oracle.optimum import optimum
+from errands.runs.checkpoint import newest
 from errands.runs.folder import create
 from errands.runs.request import Request
 from errands.runs.run import final, train
@@ -89,7 +90,7 @@ def test_a_policy_that_may_fail_is_not_optimal_however_short_its_episodes(tmp_pa
         assert result.evaluation_steps == 0
     table = (run.seed(0).path / "evaluations.csv").read_text()
     assert table.startswith("step,episode_length,total_reward,success,episodes,length_low")
-    assert run.seed(0).evaluations() == list(run.seed(0).newest().evaluations)
+    assert run.seed(0).evaluations() == list(newest(run.seed(0).path, 0).evaluations)
     assert verify_seed(run, 0, steps=3_000).differences == ()
 
 

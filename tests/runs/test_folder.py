@@ -142,7 +142,6 @@ def test_before_it_is_begun_there_is_nothing(seed: SeedFolder) -> None:
     assert not seed.begun
     assert seed.result() is None
     assert seed.evaluations() == []
-    assert seed.newest() is None
 
 
 def test_a_finished_seed_gives_its_result_and_all_evaluations(seed: SeedFolder) -> None:

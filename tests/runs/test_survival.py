@@ -14,6 +14,7 @@ import pytest
 
 import errands
 from errands.errors import ConfigError, ErrandsError, StoreError, TaskError
+from errands.runs.checkpoint import steps
 from errands.runs.documents import RunDocument, read_document
 from errands.runs.engines import train_in_processes
 from errands.runs.folder import HEAD, RunFolder, create, open_run
@@ -199,8 +200,7 @@ phrase = "end"
         with pytest.raises(TaskError, match=told + r"step \d+; its checkpoint of step \d+ is kept, .*traceback\.txt says where"):
             train_seed(run, 0, lambda update: None)
         place = run.seed(0)
-        assert place.newest() is not None
-        assert place.newest().document.step >= 100
+        assert steps(place.path)[0] >= 100
         assert "the motor is hot" in (place.path / "traceback.txt").read_text()
         monkeypatch.setattr(Moody, "steps_until_fault", 10**9)
         assert train_seed(open_run(run.path), 0, lambda update: None).steps == 600

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from errands.cli.summary import Answer
-from errands.terminal import counting
+from errands.terminal import counting, table
 
 if TYPE_CHECKING:
     from errands.runs.run import Run
@@ -18,11 +19,10 @@ STEPS = 120_000
 EVERY = 50
 """Steps between two evaluations: the first of them still fail."""
 ARROWS = "↑→↓←"
-NEXT = (
-    ("errands train office-6", "a proved optimum"),
-    ("errands solve office-6 --one-policy-per-subtask", "60 against 61"),
-    ("errands show figure-1 --as coupled", "the machine"),
-)
+NEXT = """Try next:
+  errands train office-6                             a proved optimum
+  errands solve office-6 --one-policy-per-subtask    60 against 61
+  errands show figure-1 --as coupled                 the machine"""
 
 
 @dataclass(frozen=True)
@@ -37,35 +37,48 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Unfold, train, judge, draw."""
+    from rich.console import Group
+    from rich.text import Text
+
+    from errands.machines import size
     from errands.oracle.optimum import steps_to_go
+    from errands.runs.run import train
     from errands.tasks.catalogue import load
     from errands.viewer.export import export_html
     from errands.viewer.sources import replay_run
 
     task = load("figure-1")
     trained, moments = _train(task, arguments.quiet)
-    proved = _scout(task)
-    exact = steps_to_go(task)
+    claim = train(task, "scout", steps=200).certificate.claim
+    proved = f"{claim.upper:g} steps, proved optimal after {claim.step} steps" if claim and claim.proved else "not proved"
+    learnt, exact, sizes = trained.steps_to_go, steps_to_go(task), size(task.machine)
+    machines = {"numeric": len(task.machine), "boolean": sizes.boolean, "agenda": sizes.agenda, "coupled": sizes.coupled}
     page = export_html(replay_run(trained, moments), arguments.output, begin="first")
     document = {
         "task": task.name,
-        "machines": _sizes(task),
+        "machines": machines,
         "learner": "qcorm",
         "length": trained.evaluations[-1].episode_length,
         "optimum": trained.certificate.optimum,
         "order": list(trained.order),
-        "steps_to_go": {label: {"learnt": trained.steps_to_go.get(label), "exact": value} for label, value in exact.items()},
+        "steps_to_go": {label: {"learnt": learnt.get(label), "exact": value} for label, value in exact.items()},
         "scout": proved,
         "page": str(page),
     }
-    return Answer(document, _shown(task, trained, exact, proved, page))
-
-
-def _sizes(task: Task) -> dict[str, int]:
-    from errands.machines import size
-
-    sizes = size(task.machine)
-    return {"numeric": len(task.machine), "boolean": sizes.boolean, "agenda": sizes.agenda, "coupled": sizes.coupled}
+    lines = [
+        "Two boxes to a station, one at a time, in any order (the paper's Figure 1).",
+        f"A machine of {' → '.join(f'{count} {kind}' for kind, count in machines.items())} states.",
+        "",
+        f"QCoRM, {trained.steps:,} steps: {trained.summary}; order {' '.join(trained.order)}.",
+        f"Scout: {proved}.",
+        "",
+        *_route(task, trained),
+    ]
+    distances = table("steps to go", ("coupled state",), ("learnt", "exact"))
+    for label, value in sorted(exact.items()):
+        distances.add_row(label, f"{learnt[label]:.1f}" if label in learnt else "", f"{value:g}")
+    after = f"\nThe same to play with: {page}\n\n{NEXT}"
+    return Answer(document, Group(Text("\n".join(lines)), "", distances, Text(after)))
 
 
 def _train(task: Task, quiet: bool) -> tuple[Run, list[Shown]]:
@@ -86,56 +99,14 @@ def _train(task: Task, quiet: bool) -> tuple[Run, list[Shown]]:
     return trainer.runs()[0], moments
 
 
-def _scout(task: Task) -> str:
-    from errands.runs.run import train
-
-    run = train(task, "scout", steps=200)
-    claim = run.certificate.claim
-    if claim is None or not claim.proved:
-        return f"{run.evaluations[-1].episode_length} steps, not proved"
-    return f"{claim.upper:g} steps, proved optimal after {claim.step} steps"
-
-
-def _shown(task: Task, trained: Run, exact: dict[str, float], proved: str, page: Path) -> Any:
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    sizes = _sizes(task)
-    grown = " → ".join(f"{count} {kind}" for kind, count in sizes.items())
-    table = Table(title="steps to go", title_justify="left", title_style="")
-    for column in ("coupled state", "learnt", "exact"):
-        table.add_column(column, justify="left" if column == "coupled state" else "right")
-    for label, value in sorted(exact.items()):
-        learnt = trained.steps_to_go.get(label)
-        table.add_row(label, "" if learnt is None else f"{learnt:.1f}", f"{value:g}")
-    lines = [
-        "Two boxes to a station, one at a time, in any order (the paper's Figure 1).",
-        f"A machine of {grown} states.",
-        "",
-        f"QCoRM, {trained.steps:,} steps: {trained.summary}; order {' '.join(trained.order)}.",
-        f"Scout: {proved}.",
-        "",
-        *_route(task, trained),
-    ]
-    after = ["", f"The same to play with: {page}", "", "Try next:"]
-    after += [f"  {command:50} {why}" for command, why in NEXT]
-    return Group(Text("\n".join(lines)), "", table, Text("\n".join(after)))
-
-
 def _route(task: Task, trained: Run) -> list[str]:
     """The map, and the learnt route leg by leg."""
     from errands.oracle.certificate import walk
     from errands.worlds.picture import grid_text
 
-    layout = task.layout
-    if layout is None:
-        return []
     walked = walk(trained.policy, task)
-    drawn = grid_text(layout, layout.start).rstrip().splitlines()
-    legs, begun = [], 0
-    for name, end in zip(walked.order, walked.completed_at, strict=True):
-        legs.append(f"{''.join(ARROWS[a] for a in walked.actions[begun:end])} {name}")
-        begun = end
-    legs += [""] * (len(drawn) - len(legs))
-    return [f"{row}   {leg}" for row, leg in zip(drawn, ["", *legs], strict=False)]
+    drawn = [] if task.layout is None else grid_text(task.layout, task.layout.start).rstrip().splitlines()
+    ends = [0, *walked.completed_at]
+    legs = ["".join(ARROWS[a] for a in walked.actions[begun:end]) for begun, end in pairwise(ends)]
+    told = ["", *(f"{moves} {name}" for moves, name in zip(legs, walked.order, strict=True))]
+    return [f"{row}   {leg}" for row, leg in zip_longest(drawn, told[: len(drawn)], fillvalue="")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -44,8 +44,6 @@ class Checkpoint:
     document: CheckpointDocument
     arrays: Arrays = field(repr=False)
     evaluations: tuple[Evaluation, ...] = field(repr=False)
-    notes: tuple[str, ...] = ()
-    """What was damaged and passed over to find this one."""
 
 
 def write_checkpoint(
@@ -125,7 +123,7 @@ def newest(folder: Path, seed: int, run: str | None = None) -> Checkpoint | None
     listed = steps(folder)
     for step in listed:
         try:
-            return replace(read_checkpoint(folder, seed, step, run), notes=tuple(faults))
+            return read_checkpoint(folder, seed, step, run)
         except OtherRun:
             raise
         except StoreError as fault:

@@ -322,13 +322,6 @@ class SeedFolder:
             raise StoreError(f"{damaged(self.table)}, or run 'errands resume' to write it again")
         return parse(data, self.table)
 
-    def newest(self) -> checkpoints.Checkpoint | None:
-        """The newest good checkpoint; newer ones, which are damaged, are removed."""
-        checkpoint = checkpoints.newest(self.path, self.seed, self.run)
-        if checkpoint is not None:
-            self.go_on_from(checkpoint.document)
-        return checkpoint
-
     def go_on_from(self, document: CheckpointDocument) -> None:
         """Let a checkpoint be the newest; later ones are removed."""
         checkpoints.drop(self.path, lambda step: step > document.step)

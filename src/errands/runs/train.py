@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import zip_longest
+from itertools import compress, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,19 +20,9 @@ from errands.learners.base import Learner, Saved, Stopwatch, memory
 from errands.machines import NumericRM
 from errands.oracle.certificate import AS_SEEN
 from errands.oracle.optimum import Optimum
+from errands.runs import checkpoint as checkpoints
 from errands.runs.best import Best, read_best
-from errands.runs.checkpoint import (
-    Checkpoint,
-    OtherRun,
-    drop,
-    lost,
-    newest,
-    read_checkpoint,
-    render,
-    steps,
-    write_checkpoint,
-    write_moment,
-)
+from errands.runs.checkpoint import Checkpoint, OtherRun
 from errands.runs.documents import BoundsDocument, CheckpointDocument, ClaimDocument, ResultDocument
 from errands.runs.files import WriteError, digest, write_file
 from errands.runs.folder import LOCK_SECONDS, RunFolder, SeedFolder, Table, create
@@ -389,16 +379,10 @@ def train(
     until: float = math.inf,
     timing: Timing = TIMING,
 ) -> list[Run]:
-    """Train seeds together to their end and judge them; none where their time ran out before.
+    """Train seeds together, one or a team, to their end and judge them; none where their time ran out before (`until`).
 
-    Parameters:
-        request: what they are seeds of.
-        seeds: one seed, or those of a team.
-        store: where they are kept; nowhere by default.
-        report: called now and then, and with what the user should know.
-        learner: the learner of the one seed, where it was built already.
-        watchers: called with every evaluation; False (of a team, for every seed) ends the training, and that is the run's end.
-        until: when to stop and leave the rest to a later sitting, on the clock of `time.time`.
+    `learner` is the learner of the one seed, where it was built already. Watchers are called with every evaluation; False
+    (of a team, for every seed) ends the training, and that is the run's end.
     """
     store = store or NullStore()
     with postponed(timing.patience) as interrupt:
@@ -433,32 +417,23 @@ class FolderStore(NullStore):
         """The newest checkpoints, of a team those of the newest step that all have; the learners take their arrays."""
         if self.run.task.finite is not None:
             check_memory(learners.members[0])
-        checkpoints, notes = newest_common(self.places) if len(self.places) > 1 else _newest(self.places[0])
-        if not checkpoints:
+        found, notes = newest_common(self.places)
+        if not found:
             return Restored([[] for _ in self.places], notes=notes)
-        self.stored = [checkpoint.document for checkpoint in checkpoints]
-        self.stored_rows = [len(checkpoint.evaluations) for checkpoint in checkpoints]
-        try:
-            learners.restore([checkpoint.arrays for checkpoint in checkpoints])
-        except (StoreError, KeyError, ValueError, IndexError, TypeError, OverflowError) as fault:
-            said = str(fault) if isinstance(fault, StoreError) else f"{type(fault).__name__}: {fault}"
-            raise StoreError(
-                f"the checkpoint in {self.places[0].path} does not fit the settings ({said[:300]}); "
-                "remove that folder to train the seed from the start"
-            ) from None
-        first = checkpoints[0].document
-        bests, gone = [], list(notes)
-        for place in self.places:
+        put_back(learners, [checkpoint.arrays for checkpoint in found], self.places[0].path)
+        self.stored = [checkpoint.document for checkpoint in found]
+        self.stored_rows = [len(checkpoint.evaluations) for checkpoint in found]
+        rows, bests = [list(checkpoint.evaluations) for checkpoint in found], list[Best | None]()
+        for place, learner, mine in zip(self.places, learners.members, rows, strict=True):
             try:
                 bests.append(read_best(place.path, place.seed, place.run))
             except StoreError as fault:
                 bests.append(None)
-                gone.append(str(fault))
-        rows = [list(c.evaluations) for c in checkpoints]
-        for place, learner, mine in zip(self.places, learners.members, rows, strict=True):
+                notes.append(str(fault))
             if learner.step not in [end for end, _ in self.run.parts(place.seed)]:
                 leave_out_odd(mine, learner)
-        return Restored(rows, first.seconds, first.training_seconds, gone, bests)
+        first = found[0].document
+        return Restored(rows, first.seconds, first.training_seconds, notes, bests)
 
     @contextmanager
     def open(self, rows: Sequence[list[Evaluation]]) -> Iterator[None]:
@@ -478,7 +453,7 @@ class FolderStore(NullStore):
         table.add(evaluation)
         count, place = len(table.evaluations), self.places[index].path
         if count & (count - 1) == 0:
-            write_moment(place, learner.step, learner.acting())
+            checkpoints.write_moment(place, learner.step, learner.acting())
         before = table.evaluations[-2].step if count > 1 else 0
         if (every := self.run.document.video_every) and evaluation.step // every > before // every:
             (place / FILMS).mkdir(exist_ok=True)
@@ -506,7 +481,7 @@ class FolderStore(NullStore):
             # best policy: who goes on from here makes no better one of those steps again.
             table.sync()
             trainer.bests[index].write(place.path, place.seed, place.run)
-            self.stored[index] = write_checkpoint(
+            self.stored[index] = checkpoints.write_checkpoint(
                 place.path, place.seed, step, arrays, rows[index],
                 trainer.seconds, self.stored[index], trainer.training_seconds, place.run,
             )  # fmt: skip
@@ -603,43 +578,48 @@ def _outside(fault: Exception) -> bool:
     return bool(frames) and not frames[-1].filename.startswith(here)
 
 
-def _newest(place: SeedFolder) -> tuple[list[Checkpoint], Sequence[str]]:
-    """The newest good checkpoint of a seed that trains alone, and what was damaged or is gone."""
-    gone = lost(place.path)
-    notes = () if gone is None else (f"{gone} is missing",)
-    checkpoint = place.newest()
-    return ([checkpoint], (*notes, *checkpoint.notes)) if checkpoint else ([], notes)
-
-
-def newest_common(places: Sequence[SeedFolder]) -> tuple[list[Checkpoint], Sequence[str]]:
-    """The good checkpoints of the newest step that all members of a team have; newer ones are removed."""
-    # A kill between the checkpoints of two members leaves one of them ahead. Each keeps the one before, so
+def newest_common(places: Sequence[SeedFolder]) -> tuple[list[Checkpoint], list[str]]:
+    """The good checkpoints of the newest step that all seeds have, newer ones being removed; and what is damaged or gone."""
+    # A kill between the checkpoints of two members of a team leaves one of them ahead. Each keeps the one before, so
     # there is a step that all have, and the team goes on from there.
-    common = set.intersection(*(set(steps(place.path)) for place in places))
-    notes = [f"{gone} is missing" for place in places if (gone := lost(place.path)) is not None]
+    common = set.intersection(*(set(checkpoints.steps(place.path)) for place in places))
+    gone = [f"{path} is missing" for place in places if (path := checkpoints.lost(place.path)) is not None]
+    damage, going_on = list[str](), [ended_well(place) is None for place in places]
     for step in sorted(common, reverse=True):
         try:
-            checkpoints = [read_checkpoint(place.path, place.seed, step, place.run) for place in places]
+            found = [checkpoints.read_checkpoint(place.path, place.seed, step, place.run) for place in places]
         except OtherRun:
             raise
         except StoreError as fault:
-            notes.append(str(fault))
+            damage.append(str(fault))
             continue
-        for place, checkpoint in zip(places, checkpoints, strict=True):
-            if ended_well(place) is None:
-                place.go_on_from(checkpoint.document)
-        return checkpoints, notes
-    for place in places:
-        if ended_well(place) is None:
-            drop(place.path, lambda other: True)
-    return [], notes
+        for place, checkpoint in compress(zip(places, found, strict=True), going_on):
+            place.go_on_from(checkpoint.document)
+        return found, [*gone, *damage]
+    if damage:
+        raise StoreError(f"{damage[0]}; no other checkpoint is good: remove {places[0].path} to train it from the start")
+    for place in compress(places, going_on):
+        checkpoints.drop(place.path, lambda other: True)
+    return [], gone
+
+
+def put_back(learners: SingleSeed | DeepTeam, arrays: Sequence[Saved], path: Path) -> None:
+    """Give the arrays of checkpoints to their learners; a StoreError where they are of other settings."""
+    try:
+        learners.restore(arrays)
+    except (StoreError, KeyError, ValueError, IndexError, TypeError, OverflowError) as fault:
+        said = str(fault) if isinstance(fault, StoreError) else f"{type(fault).__name__}: {fault}"
+        raise StoreError(
+            f"the checkpoint in {path} does not fit the settings ({said[:300]}); "
+            "remove that folder to train the seed from the start"
+        ) from None
 
 
 def result_of(
     run: Run, best: float | None, stored: CheckpointDocument | None, training_seconds: float, final: bool = False
 ) -> ResultDocument:
     """What is stored of a judged run."""
-    table, claim = render(run.evaluations), run.certificate.claim
+    table, claim = checkpoints.render(run.evaluations), run.certificate.claim
     return ResultDocument(
         **run.row(best),
         optimum=best if best is not None and math.isfinite(best) else None,
@@ -665,14 +645,11 @@ def failed(seed: int, fault: BaseException, seconds: float = 0.0) -> ResultDocum
 def stored_learner(folder: RunFolder, seed: int) -> tuple[Learner, Checkpoint]:
     """The learner of a seed as its newest checkpoint has it, and that checkpoint; read only, as the seed may be training."""
     place = folder.seed(seed)
-    checkpoint = newest(place.path, seed, place.run) if place.begun else None
+    checkpoint = checkpoints.newest(place.path, seed, place.run) if place.begun else None
     if checkpoint is None:
         raise StoreError(f"{place.path} has no checkpoint yet; run 'errands resume {folder.name}' to train it")
     learner = folder.request.new_learner(seed)
-    try:
-        learner.restore(checkpoint.arrays)
-    except (KeyError, ValueError, IndexError, TypeError, OverflowError) as fault:
-        raise StoreError(f"the checkpoint in {place.path} does not fit the settings ({type(fault).__name__})") from None
+    put_back(SingleSeed(learner), [checkpoint.arrays], place.path)
     return learner, checkpoint
 
 
@@ -701,7 +678,7 @@ def store_run(run: Run, target: Path) -> RunFolder:
         table.sync()
         if run.kept is not None:
             replace(run.kept, fresh=True).write(place.path, run.seed, place.run)
-        stored = write_checkpoint(
+        stored = checkpoints.write_checkpoint(
             place.path, run.seed, learner.step, learner.save(copy=False), run.evaluations, run.wall_seconds, None, seconds,
             place.run,
         )
