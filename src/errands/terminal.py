@@ -45,10 +45,10 @@ def console(file: TextIO | None = None, stderr: bool = False) -> Console:
     return Plain(file=file, stderr=stderr, markup=False, emoji=False)
 
 
-def say(line: str, quiet: bool = False) -> None:
+def say(line: str, quiet: bool = False, out: TextIO | None = None) -> None:
     """One line on standard error, unless nothing is wanted there."""
     if not quiet:
-        print(printable(line), file=sys.stderr, flush=True)
+        print(printable(line), file=out or sys.stderr, flush=True)
 
 
 def clock(seconds: float) -> str:
@@ -65,15 +65,7 @@ def clock(seconds: float) -> str:
 def counting(
     title: str, total: int, quiet: bool = False, unit: str = "steps", out: TextIO | None = None
 ) -> Iterator[Callable[[int], None]]:
-    """Tell how far one piece of work is, with rate and time left: a bar on a terminal, a line now and then elsewhere.
-
-    Parameters:
-        title: what is done.
-        total: how many of them it has.
-        quiet: tell nothing.
-        unit: what is counted.
-        out: where it is printed; default: standard error.
-    """
+    """Tell how far a piece of `total` steps is, with rate and time left: a bar on a terminal, a line now and then elsewhere."""
     stream = out or sys.stderr
     began = time.monotonic()
 
@@ -85,12 +77,13 @@ def counting(
     if quiet:
         yield lambda done: None
     elif not stream.isatty():
-        last_line = [began]
+        said = began
 
         def line(done: int) -> None:
-            if time.monotonic() - last_line[0] >= EVERY:
-                last_line[0] = time.monotonic()
-                print(printable(f"{title}: {words(done)}"), file=stream, flush=True)
+            nonlocal said
+            if time.monotonic() - said >= EVERY:
+                said = time.monotonic()
+                say(f"{title}: {words(done)}", out=stream)
 
         yield line
     else:
@@ -125,12 +118,7 @@ def table(
 ) -> Table:
     """An empty table without lines: names are never cut, numbers stand at the right, and what is longest is folded.
 
-    Parameters:
-        title: the line above it.
-        names: columns whose words stay whole, such as the task.
-        numbers: columns of numbers.
-        rest: the last column, which takes what room is left.
-        words: columns after the names that may be folded between words.
+    `words` are columns after the names that may be folded between words; `rest` is the last one and takes what room is left.
     """
     from rich.table import Table
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,7 +9,7 @@ from errands.cli.options import Count, Seconds
 from errands.cli.summary import Answer
 from errands.cli.verbs import Positional, Repeated
 from errands.errors import ConfigError
-from errands.terminal import printable
+from errands.terminal import say
 
 
 @dataclass(frozen=True)
@@ -56,6 +55,6 @@ def run(arguments: Arguments) -> Answer:
     if arguments.seconds is not None:
         raise ConfigError(f"{path.name} is a run, and --seconds is for sweeps; stop a run with Ctrl-C, its checkpoint is kept")
     folder = extended(open_run(path), arguments.steps, arguments.set, arguments.stop_when or None)
-    if arguments.steps is not None and not arguments.quiet:
-        print(printable(kept_schedules(folder)), file=sys.stderr, flush=True)
+    if arguments.steps is not None:
+        say(kept_schedules(folder), arguments.quiet)
     return train.finish(folder, arguments.jobs, arguments.quiet, log=arguments.log)

@@ -6,7 +6,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
@@ -17,9 +17,8 @@ from errands.errors import ConfigError, StoreError, UnknownName, install
 from errands.runs.documents import ResultDocument
 from errands.runs.folder import RunFolder, live
 from errands.runs.train import Job, ProgressUpdate
-from errands.tables import Evaluation
 from errands.terminal import EVERY as LINE_SECONDS
-from errands.terminal import clock, printable, table
+from errands.terminal import clock, console, say, table
 
 ROWS = 20
 COLUMNS = ("task", "learner", "seed", "steps", "steps/s", "length", "gap", "time left")
@@ -51,29 +50,26 @@ class Progress:
         elif not self.quiet and time.monotonic() - self.last_line >= self.line_seconds:
             self.last_line = time.monotonic()
             for other, last in list(self.updates.items())[:ROWS]:
-                self._say(words(other, last))
+                say(words(other, last), out=self.out)
 
     def end(self, job: Job, results: Sequence[ResultDocument]) -> None:
         """The seeds of a job have ended; none of them, when their time ran out before."""
         self.updates.pop(job, None)
         for result in results:
-            self._ended(replace(job, seeds=(result.seed,)), result)
-
-    def _ended(self, job: Job, result: ResultDocument) -> None:
-        self.ended += 1
-        self.faults += result.error is not None
-        if self.screen is not None:
-            self.screen.update(self.table())
-        elif not self.quiet:
-            said = f"{job.name}: {result.error or _ended(result)}"
-            self._say(f"[{self.ended}/{self.total}] {said}")
+            self.ended += 1
+            self.faults += result.error is not None
+            if self.screen is not None:
+                self.screen.update(self.table())
+                continue
+            name = replace(job, seeds=(result.seed,)).name
+            say(f"[{self.ended}/{self.total}] {name}: {result.error or _ended(result)}", self.quiet, self.out)
 
     def note(self, text: str) -> None:
         """Something worth knowing."""
         if self.screen is not None:
             self.screen.console.print(text)
-        elif not self.quiet:
-            self._say(text)
+        else:
+            say(text, self.quiet, self.out)
 
     def table(self) -> Any:
         """The live table."""
@@ -85,9 +81,6 @@ class Progress:
             numbers = (f"{update.rate:,.0f}", _length(update), _gap(update) or "-", _left(update))
             rows.add_row(job.task, job.learner, job.numbers, done, *numbers)
         return rows
-
-    def _say(self, text: str) -> None:
-        print(printable(text), file=self.out, flush=True)
 
 
 @contextmanager
@@ -101,8 +94,6 @@ def progress(
         yield reporter
         return
     from rich.live import Live
-
-    from errands.terminal import console
 
     with Live(reporter.table(), console=console(file=stream), refresh_per_second=5, transient=True) as reporter.screen:
         yield reporter
@@ -149,24 +140,38 @@ def _left(update: ProgressUpdate) -> str:
 
 LOOK_EVERY = 1.0
 """Seconds between two looks at the tables."""
+Writer = tuple[Callable[[dict[str, float], int], None], Callable[[], None]]
+"""What takes the numbers of an evaluation and its step, and what is called when no more follow."""
 
 
 @contextmanager
 def logged(run: RunFolder, kind: str | None) -> Iterator[Path | None]:
-    """Log the evaluations of a run while inside, those of before included; nothing when no kind is named.
-
-    Parameters:
-        run: the folder of the run; its events go to `tensorboard/seed-K` inside.
-        kind: "tensorboard", "wandb" or None.
-    """
+    """Log the evaluations of a run while inside ("tensorboard", "wandb"), those of before included; nothing for None."""
     if kind is None:
         yield None
         return
     writer, place = writer_of(kind), run.path / kind
     shutil.rmtree(place, ignore_errors=True)  # events of an earlier part would stand beside the same rows again
-    log = _Log(run, {seed: writer(run, seed) for seed in run.document.seeds})
-    over = threading.Event()
-    thread = threading.Thread(target=log.follow, args=(over,), name="errands-log", daemon=True)
+    writers = {seed: writer(run, seed) for seed in run.document.seeds}
+    written, over = dict.fromkeys(writers, 0), threading.Event()
+
+    def copy() -> None:
+        for seed, (write, _) in writers.items():
+            try:
+                rows = live(run.seed(seed))
+            except (StoreError, OSError):
+                continue  # a seed that has not begun has no table; one that is being written is read the next time
+            for e in rows[written[seed] :]:
+                numbers = {"length": e.episode_length, "success": e.success, "reward": e.total_reward}
+                write({f"evaluation/{name}": float(number) for name, number in numbers.items()}, e.step)
+            # The table of a resumed seed is cut back at first; the rows that come again are the same and were written.
+            written[seed] = max(written[seed], len(rows))
+
+    def follow() -> None:
+        while not over.wait(LOOK_EVERY):
+            copy()
+
+    thread = threading.Thread(target=follow, name="errands-log", daemon=True)
     thread.start()
     try:
         yield place
@@ -174,106 +179,46 @@ def logged(run: RunFolder, kind: str | None) -> Iterator[Path | None]:
         over.set()
         # The thread must have ended before the last copy: two copies at once would write rows twice.
         thread.join()
-        log.close()
+        copy()
+        for _, close in writers.values():
+            close()
 
 
-class TensorBoard:
+def _tensorboard(run: RunFolder, seed: int) -> Writer:
     """The events of one seed, in tensorboard/seed-K of the run's folder."""
+    from tensorboardX import SummaryWriter
 
-    def __init__(self, run: RunFolder, seed: int) -> None:
-        from tensorboardX import SummaryWriter
+    events = SummaryWriter(str(run.path / "tensorboard" / f"seed-{seed}"), flush_secs=1)
 
-        self.events = SummaryWriter(str(run.path / "tensorboard" / f"seed-{seed}"))
-
-    def write(self, numbers: dict[str, float], step: int) -> None:
-        """The numbers of an evaluation."""
+    def write(numbers: dict[str, float], step: int) -> None:
         for tag, number in numbers.items():
-            self.events.add_scalar(tag, number, step)
+            events.add_scalar(tag, number, step)
 
-    def flush(self) -> None:
-        """Hand it to the disk."""
-        self.events.flush()
-
-    def close(self) -> None:
-        """No more follows."""
-        self.events.close()
+    return write, events.close
 
 
-class WeightsAndBiases:
+def _wandb(run: RunFolder, seed: int) -> Writer:
     """One seed as a run of project `errands`, of the group that its folder is called; WANDB_MODE=offline keeps it in wandb/."""
+    import wandb
 
-    def __init__(self, run: RunFolder, seed: int) -> None:
-        import wandb
-
-        known = run.document
-        about = {"task": known.task, "learner": known.method, "preset": known.preset, "steps": known.steps, "seed": seed}
-        (run.path / "wandb").mkdir(exist_ok=True)
-        self.events = wandb.init(
-            project="errands", group=run.name, name=f"{run.name}-seed-{seed}", dir=str(run.path), reinit="create_new",
-            config={**about, **known.config}, settings=wandb.Settings(silent=True, console="off"),
-        )  # fmt: skip
-
-    def write(self, numbers: dict[str, float], step: int) -> None:
-        """The numbers of an evaluation."""
-        self.events.log(numbers, step=step)
-
-    def flush(self) -> None:
-        """It is sent by a process of its own."""
-
-    def close(self) -> None:
-        """No more follows."""
-        self.events.finish()
+    known = run.document
+    about = {"task": known.task, "learner": known.method, "preset": known.preset, "steps": known.steps, "seed": seed}
+    (run.path / "wandb").mkdir(exist_ok=True)
+    events = wandb.init(
+        project="errands", group=run.name, name=f"{run.name}-seed-{seed}", dir=str(run.path), reinit="create_new",
+        config={**about, **known.config}, settings=wandb.Settings(silent=True, console="off"),
+    )  # fmt: skip
+    return lambda numbers, step: events.log(numbers, step=step), events.finish
 
 
-_WRITERS = {"tensorboard": (TensorBoard, "tensorboardX"), "wandb": (WeightsAndBiases, "wandb")}
+_WRITERS = {"tensorboard": (_tensorboard, "tensorboardX"), "wandb": (_wandb, "wandb")}
 
 
-def writer_of(kind: str) -> Any:
-    """The class that writes events; a ConfigError where what it needs is not installed."""
+def writer_of(kind: str) -> Callable[[RunFolder, int], Writer]:
+    """What writes the events of a seed; a ConfigError where what it needs is not installed."""
     if kind not in _WRITERS:
         raise UnknownName("log", kind[:60], _WRITERS)
     writer, package = _WRITERS[kind]
     if find_spec(package) is None:
         raise ConfigError(f"--log {kind} needs {package}; run: {install(kind)}")
     return writer
-
-
-class _Log:
-    """Which rows of which seed were written."""
-
-    def __init__(self, run: RunFolder, writers: dict[int, Any]) -> None:
-        self.run, self.writers = run, writers
-        self.rows = dict.fromkeys(writers, 0)
-
-    def follow(self, over: threading.Event) -> None:
-        """Copy new rows until the training is over."""
-        while not over.wait(LOOK_EVERY):
-            self.copy()
-
-    def copy(self) -> None:
-        """Write the rows that are new."""
-        for seed, writer in self.writers.items():
-            try:
-                rows = live(self.run.seed(seed))
-            except (StoreError, OSError):
-                continue  # a seed that has not begun has no table; one that is being written is read the next time
-            for evaluation in rows[self.rows[seed] :]:
-                _write(writer, evaluation)
-            # The table of a resumed seed is cut back at first; the rows that come again are the same and were written.
-            self.rows[seed] = max(self.rows[seed], len(rows))
-            writer.flush()
-
-    def close(self) -> None:
-        """Write the last rows and close the files."""
-        self.copy()
-        for writer in self.writers.values():
-            writer.close()
-
-
-def _write(writer: Any, evaluation: Evaluation) -> None:
-    numbers = {
-        "evaluation/length": float(evaluation.episode_length),
-        "evaluation/success": float(evaluation.success),
-        "evaluation/reward": float(evaluation.total_reward),
-    }
-    writer.write(numbers, evaluation.step)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from errands.errors import ErrandsError, StoreError
 from errands.learners import is_finite
@@ -21,19 +21,9 @@ from errands.learners.base import Learner, cores, memory
 from errands.learners.presets import config_of
 from errands.runs.cost import Cost, cost, quick
 from errands.runs.documents import Cell, RunDocument, SweepDocument, int_if_whole, write_document
-from errands.runs.engines import share_gpu, train_here, train_in_processes
+from errands.runs.engines import share_gpu, train_here, train_in_processes, train_on_ray
 from errands.runs.files import WriteError, write_file
-from errands.runs.folder import (
-    HEAD,
-    SWEEP,
-    RunFolder,
-    SeedFolder,
-    SweepFolder,
-    create,
-    create_sweep,
-    open_run,
-    slug,
-)
+from errands.runs.folder import HEAD, SWEEP, RunFolder, SeedFolder, SweepFolder, create, create_sweep, open_run, slug
 from errands.runs.plan import Block, expand, is_file
 from errands.runs.progress import Progress, progress
 from errands.runs.provenance import changes_since, git_state
@@ -51,12 +41,9 @@ def begin(blocks: Sequence[Block], path: Path, checkpoint_seconds: float = CHECK
 
 def planned(blocks: Sequence[Block], checkpoint_seconds: float = CHECKPOINT_SECONDS) -> SweepDocument:
     """The document of a sweep of every cell of a plan; nothing is written."""
-    cells = expand(blocks)
-    files = {name: load_file(Path(name)).text for name in sorted({c.task for c in cells if is_file(c.task)})}
-    _check_settings(cells)
-    width = len(str(len(cells)))
+    cells, files = _placed(expand(blocks), 1)
     return SweepDocument(
-        cells=[_placed(cell, f"{number:0{width}}") for number, cell in enumerate(cells, 1)],
+        cells=cells,
         files=files,
         checkpoint_seconds=checkpoint_seconds,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -76,30 +63,26 @@ def extended(sweep: SweepFolder, blocks: Sequence[Block]) -> SweepFolder:
     """The same without writing anything."""
     known = sweep.document
     have = {cell.unplaced for cell in known.cells}
-    cells = [cell for cell in expand(blocks) if cell not in have]
-    if not cells:
+    if not (new := [cell for cell in expand(blocks) if cell not in have]):
         return sweep
-    files = {name: load_file(Path(name)).text for name in sorted({c.task for c in cells if is_file(c.task)})}
+    cells, files = _placed(new, len(known.cells) + 1)
     if changed := [name for name, text in files.items() if known.files.get(name, text) != text]:
         raise StoreError(f"{changed[0]} is not the file that {sweep.path} was begun with; sweep into another folder")
-    _check_settings(cells)
-    first = len(known.cells) + 1
-    added = [_placed(cell, f"{number:0{len(str(first))}}") for number, cell in enumerate(cells, first)]
-    document = known.model_copy(update={"cells": [*known.cells, *added], "files": {**known.files, **files}})
-    return SweepFolder(sweep.path, document)
+    update = {"cells": [*known.cells, *cells], "files": {**known.files, **files}}
+    return SweepFolder(sweep.path, known.model_copy(update=update))
 
 
-def _placed(cell: Cell, number: str) -> Cell:
-    task = Path(cell.task).stem if is_file(cell.task) else cell.task
-    folder = "-".join([number, slug(task), cell.learner, *([cell.machine] if cell.machine else []), cell.preset])
-    return cell.model_copy(update={"folder": folder})
-
-
-def _check_settings(cells: Sequence[Cell]) -> None:
-    """Read the settings of each learner once."""
-    seen = {(cell.learner, cell.preset, cell.settings): cell for cell in cells}
-    for cell in seen.values():
+def _placed(cells: Sequence[Cell], first: int) -> tuple[list[Cell], dict[str, str]]:
+    """Cells with their folders, numbered from `first`, and the texts of their task files; settings are read once of each kind."""
+    files = {name: load_file(Path(name)).text for name in sorted({c.task for c in cells if is_file(c.task)})}
+    for cell in {(cell.learner, cell.preset, cell.settings): cell for cell in cells}.values():
         config_of(cell.learner, cell.preset, load(cell.task, cell.map_seed), cell.settings)
+    placed, width = list[Cell](), len(str(first + len(cells) - 1))
+    for number, cell in enumerate(cells, first):
+        task = slug(Path(cell.task).stem if is_file(cell.task) else cell.task)
+        words = [f"{number:0{width}}", task, cell.learner, *([cell.machine] if cell.machine else []), cell.preset]
+        placed.append(cell.model_copy(update={"folder": "-".join(words)}))
+    return placed, files
 
 
 def task_of(sweep: SweepFolder, cell: Cell) -> Task:
@@ -153,8 +136,6 @@ def train_sweep(
         _tell_versions(begun, reporter)
         jobs = _jobs(sweep, waiting, reporter, math.inf if seconds is None else time.time() + seconds)
         if engine == "ray":
-            from errands.runs.engines import train_on_ray
-
             train_on_ray(jobs, address, reporter)
         elif min(workers, total) > 1:
             train_in_processes(jobs, min(workers, total), reporter, strict=False)
@@ -191,11 +172,8 @@ def _jobs(sweep: SweepFolder, waiting: Waiting, reporter: Progress, end: float) 
 
 def rows(sweep: SweepFolder) -> list[dict[str, Any]]:
     """One row for each seed that has ended: what it was, and what `train --json` says about it."""
-    return [{**_named(cell), **result.row(), "optimum": int_if_whole(result.optimum)} for cell, result in sweep.results()]
-
-
-def _named(cell: Cell) -> dict[str, Any]:
-    return cell.model_dump(exclude={"steps", "seeds"})
+    named = ((cell.model_dump(exclude={"steps", "seeds"}), result) for cell, result in sweep.results())
+    return [{**words, **result.row(), "optimum": int_if_whole(result.optimum)} for words, result in named]
 
 
 def write_table(sweep: SweepFolder, results: Sequence[dict[str, Any]]) -> Path:
@@ -288,87 +266,59 @@ def forecast(
 
 
 def _costs(sweep: SweepFolder, waiting: Waiting, calibration_seconds: float) -> dict[str, Cost]:
-    """What a seed of each cell costs, by its own kind: tables are never priced by networks, nor networks by tables.
+    """What a seed of each cell costs; tables are never priced by networks, nor networks by those of another domain.
 
     Seeds that have ended tell best. Else tables are measured while there is time, and of networks one of each domain, then,
-    while there is time, one of each size, learner and task. What is left costs a step what its nearest of kind costs.
+    while there is time, one of each kind. What is left costs a step what its nearest of kind cost.
     """
-    prices = _Prices(sweep)
-    cells = [cell for cell, _ in waiting if cell.folder not in prices.ended]
-    tables = [cell for cell in cells if not prices.kinds(cell)[0].networks]
-    networks = [cell for cell in cells if prices.kinds(cell)[0].networks]
+    known, costs, ended = defaultdict[str, list[tuple[Cost, int]]](list), dict[str, Cost](), set[str]()
+
+    def note(cell: Cell, found: Cost, steps: int) -> None:
+        for kind in _kinds(sweep, cell):
+            known[kind].append((found, steps))
+
+    def measure(cell: Cell) -> None:
+        try:
+            request = request_of(sweep, cell)
+            costs[cell.folder] = cost(request)
+            note(cell, costs[cell.folder], request.steps)
+        except ErrandsError:  # recorded when its turn comes
+            costs[cell.folder] = Cost(0.0, 0, False)
+
+    for cell, result in sweep.results():
+        if result.error is None and result.training_seconds is not None and result.steps:
+            ended.add(cell.folder)
+            note(cell, Cost(result.training_seconds, 0, True), result.steps)
+    new = [cell for cell, _ in waiting if cell.folder not in ended]
+    tables, networks = ([cell for cell in new if is_finite(task_of(sweep, cell)) is finite] for finite in (True, False))
     began = time.perf_counter()
     for cell in tables:
         if time.perf_counter() - began > calibration_seconds:
             break
-        prices.measure(cell)
+        measure(cell)
     began = time.perf_counter() if networks else began
-    for rank, cell in product((1, 2, 3, 4), networks):
+    for rank, cell in product((0, 1), networks):
         # The first of each domain is measured in any case: nothing else tells what networks cost here.
-        if prices.kinds(cell)[rank] not in prices.known and (rank == 1 or time.perf_counter() - began < NETWORK_SECONDS):
-            prices.measure(cell)
-    return {cell.folder: prices.of(cell) for cell, _ in waiting}
+        if _kinds(sweep, cell)[rank] not in known and (rank == 0 or time.perf_counter() - began < NETWORK_SECONDS):
+            measure(cell)
+    return {cell.folder: costs.get(cell.folder) or _alike(sweep, cell, known) for cell, _ in waiting}
 
 
-class _Prices:
-    """What cells of a sweep were found to cost, by each of their kinds."""
-
-    def __init__(self, sweep: SweepFolder) -> None:
-        self.sweep = sweep
-        self.known: dict[Kind, list[tuple[Cost, int]]] = defaultdict(list)
-        """Costs of seeds, and of how many steps."""
-        self.measured: dict[str, Cost] = {}
-        self.ended: set[str] = set()
-        """The cells of which a seed has ended."""
-        for cell, result in sweep.results():
-            if result.error is None and result.training_seconds is not None and result.steps:
-                self.ended.add(cell.folder)
-                self._note(cell, Cost(result.training_seconds, 0, True), result.steps)
-
-    def kinds(self, cell: Cell) -> tuple[Kind, ...]:
-        """The kinds of a cell, the widest first."""
-        task, method = task_of(self.sweep, cell), f"{cell.learner} {cell.machine or ''}"
-        if is_finite(task):
-            return Kind(False), Kind(False, method=method)
-        config = config_of(cell.learner, cell.preset, task, cell.settings)
-        size = " ".join(str(getattr(config, name, "")) for name in ("width", "depth", "batch"))
-        words = (cell.task.split("-")[0], size, method, cell.task)
-        return tuple(Kind(True, *words[:rank]) for rank in range(5))
-
-    def measure(self, cell: Cell) -> None:
-        """Measure a cell; a fault of its own is recorded when its turn comes."""
-        try:
-            request = request_of(self.sweep, cell)
-            self.measured[cell.folder] = found = cost(request)
-            self._note(cell, found, request.steps)
-        except ErrandsError:
-            self.measured[cell.folder] = Cost(0.0, 0, False)
-
-    def _note(self, cell: Cell, found: Cost, steps: int) -> None:
-        for kind in self.kinds(cell):
-            self.known[kind].append((found, steps))
-
-    def of(self, cell: Cell) -> Cost:
-        """What a seed of a cell costs."""
-        if cell.folder in self.measured:
-            return self.measured[cell.folder]
-        near = next((self.known[kind] for kind in reversed(self.kinds(cell)) if kind in self.known), None)
-        if near is None:
-            return Cost(0.0, 0, False)
-        # The mean of the times a step, but the largest memory: to expect too little of that would end in a killed process.
-        steps = cell.steps or request_of(self.sweep, cell).steps
-        seconds, start = (sum(each) / len(near) for each in zip(*((c.seconds / n * steps, c.start) for c, n in near), strict=True))
-        return Cost(seconds, max(c.bytes for c, _ in near), False, start)
+def _kinds(sweep: SweepFolder, cell: Cell) -> tuple[str, str]:
+    """What cells have in common whose steps cost alike: tables, or the networks of a domain; then also learner and settings."""
+    wide = "tables" if is_finite(task_of(sweep, cell)) else f"networks of {cell.task.partition('-')[0]}"
+    return wide, " ".join([wide, cell.learner, cell.machine or "", cell.preset, *cell.settings])
 
 
-class Kind(NamedTuple):
-    """What cells have in common; empty words where a wider kind leaves it open."""
-
-    networks: bool
-    domain: str = ""
-    size: str = ""
-    method: str = ""
-    task: str = ""
+def _alike(sweep: SweepFolder, cell: Cell, known: Mapping[str, Sequence[tuple[Cost, int]]]) -> Cost:
+    """What a seed of a cell costs by others of its kind, each with its steps."""
+    wide, narrow = _kinds(sweep, cell)
+    if not (near := known.get(narrow) or known.get(wide)):
+        return Cost(0.0, 0, False)
+    # The mean of the times a step, but the largest memory: to expect too little of that would end in a killed process.
+    steps = cell.steps or request_of(sweep, cell).steps
+    seconds, start = (sum(each) / len(near) for each in zip(*((c.seconds / n * steps, c.start) for c, n in near), strict=True))
+    return Cost(seconds, max(c.bytes for c, _ in near), False, start)
 
 
 def _largest(waiting: Waiting, costs: Mapping[str, Cost], workers: int) -> int:
