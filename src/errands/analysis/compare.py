@@ -148,6 +148,16 @@ def improvement(first: Sequence[Curve], second: Sequence[Curve]) -> Interval | N
     return improvement_interval([-a.final for a, _ in pairs], [-b.final for _, b in pairs])
 
 
+def improvements(curves: Sequence[Curve]) -> tuple[str, dict[str, Interval]]:
+    """The first method, and the chance that it ends shorter than each other that has a task in common with it."""
+    methods: dict[str, list[Curve]] = {}
+    for curve in curves:
+        methods.setdefault(curve.name, []).append(curve)
+    first, *others = methods
+    chances = {name: improvement(methods[first], methods[name]) for name in others}
+    return first, {name: chance for name, chance in chances.items() if chance is not None}
+
+
 def differences(settings: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """The settings in which runs differ: setting -> {run: value}; a setting that a run does not have is left out."""
     names = dict.fromkeys(key for chosen in settings.values() for key in chosen)

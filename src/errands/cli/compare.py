@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from errands.analysis.compare import Compared, Summary
-    from errands.analysis.curve import Curve
+    from errands.analysis.statistics import Interval
 
 
 @dataclass(frozen=True)
@@ -32,18 +32,24 @@ def run(arguments: Arguments) -> Answer:
     """Read, summarise, and tell."""
     from rich.console import Group
 
-    from errands.analysis.compare import compared, differences, summarise_all
+    from errands.analysis.compare import compared, differences, improvements, overall, summarise_all
 
     if not arguments.runs:
         raise ConfigError("no run was named; run for example: errands compare latest")
     runs = compared(arguments.runs)
     curves = [c.curve for c in runs]
     rows, differ = summarise_all(curves), differences(_settings(runs))
-    scores, chances = _across(curves)
-    document = {"runs": [row.row() for row in rows], **scores, **chances, "differences": differ}
+    scores, (first, chances) = overall(curves), improvements(curves)
+    over = {name: asdict(chance) for name, chance in chances.items()}
+    document: dict[str, Any] = {"runs": [row.row() for row in rows]}
+    document["overall"] = {name: asdict(score) for name, score in scores.items()}
+    document |= {"improvement": {"of": first, "over": over}, "differences": differ}
     document["claims"] = {f"{c.curve.task} {c.curve.name}": list(c.claims) for c in runs if c.claims}
-    tables = [*_tables(rows), *(_claims(c) for c in runs if c.claims)]
-    parts = [*tables, *_sentences(scores, chances, len({c.task for c in curves}) > 1), *_differences(differ)]
+    parts = [*_tables(rows), *(_claims(c) for c in runs if c.claims)]
+    if len({c.task for c in curves}) > 1:  # over one task the scores stand in its table
+        parts += [f"IQM over all tasks, {name}: {_interval(score)}" for name, score in scores.items()]
+    parts += [f"P({first} ends shorter than {name}) = {_interval(x)}, ties as one half" for name, x in chances.items()]
+    parts += _differences(differ)
     if arguments.plot is not None:
         _plot(arguments, runs)
         document["plot"] = str(arguments.plot)
@@ -57,30 +63,8 @@ def _claims(one: Compared) -> str:
     return f"{one.curve.task}, {one.curve.name}: {len(one.claims)} seeds claim; seed {widest['seed']}: {widest['sentence']}"
 
 
-def _across(curves: list[Curve]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Each method's score over all tasks, and the chance that the first method ends shorter than each other."""
-    from errands.analysis.compare import improvement, overall
-
-    by_name: dict[str, list[Curve]] = {}
-    for curve in curves:
-        by_name.setdefault(curve.name, []).append(curve)
-    first, *others = by_name
-    chances = {name: improvement(by_name[first], by_name[name]) for name in others}
-    scores = {name: asdict(score) for name, score in overall(curves).items()}
-    over = {name: asdict(chance) for name, chance in chances.items() if chance is not None}
-    return {"overall": scores}, {"improvement": {"of": first, "over": over}}
-
-
-def _sentences(scores: dict[str, Any], chances: dict[str, Any], several: bool) -> list[str]:
-    """The numbers that span methods and tasks, in words; over one task the scores stand in its table."""
-    first = chances["improvement"]["of"]
-    lines = [f"IQM over all tasks, {name}: {_interval(x)}" for name, x in scores["overall"].items()] if several else []
-    over = chances["improvement"]["over"].items()
-    return [*lines, *(f"P({first} ends shorter than {name}) = {_interval(x)}, ties as one half" for name, x in over)]
-
-
-def _interval(numbers: dict[str, float]) -> str:
-    return f"{numbers['value']:.2f} ({numbers['low']:.2f}, {numbers['high']:.2f})"
+def _interval(x: Interval) -> str:
+    return f"{x.value:.2f} ({x.low:.2f}, {x.high:.2f})"
 
 
 def _tables(rows: tuple[Summary, ...]) -> list[Any]:
@@ -135,13 +119,10 @@ def _differences(differ: dict[str, dict[str, Any]]) -> list[Table]:
     for run in runs:
         listed.add_column(run, overflow="fold")
     for key, values in shown.items():
-        listed.add_row(key, *(_setting(key, values[run]) if run in values else "" for run in runs))
+        # A learner that was given no machine runs on its own.
+        said = {run: "its own" if key == "machine" and value is None else str(value) for run, value in values.items()}
+        listed.add_row(key, *(said.get(run, "") for run in runs))
     return [listed]
-
-
-def _setting(key: str, value: Any) -> str:
-    """A setting in words: a learner that was given no machine runs on its own."""
-    return "its own" if key == "machine" and value is None else str(value)
 
 
 def _settings(runs: list[Compared]) -> dict[str, dict[str, Any]]:

@@ -35,21 +35,26 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Report what was found; the exit code is 1 when something is known not to work."""
+    from ctypes.util import find_library
+
     from errands import __version__
     from errands.learners.base import cores, memory
 
-    versions = {name: _version(name) for name in CORE}
-    extras = {extra: {name: _version(name) for name in names} for extra, names in EXTRAS.items()}
     document: dict[str, Any] = {
         "errands": __version__,
         "python": platform.python_version(),
         "system": platform.platform(),
         "cores": cores(),
         "memory_gb": round(memory() / 1e9, 1),
-        "versions": versions,
-        "extras": extras,
+        "versions": {name: _version(name) for name in CORE},
+        "extras": {extra: {name: _version(name) for name in names} for extra, names in EXTRAS.items()},
         "gpu": _gpu(),
-        "rendering": _rendering(),
+        "rendering": {
+            "screen": bool(os.environ.get("DISPLAY")),
+            "egl": find_library("EGL") is not None,
+            "osmesa": find_library("OSMesa") is not None,
+            "MUJOCO_GL": os.environ.get("MUJOCO_GL"),
+        },
         "cache": _cache(),
     }
     document["faults"] = _faults(document)
@@ -66,8 +71,7 @@ def _version(name: str) -> str | None:
 def _gpu() -> dict[str, Any]:
     """What the driver says, and what jax would use; jax is asked only where it is installed."""
     gpu: dict[str, Any] = {"driver": None, "jax": None}
-    tool = shutil.which("nvidia-smi")
-    if tool:
+    if tool := shutil.which("nvidia-smi"):
         asked = [tool, "--query-gpu=name,driver_version", "--format=csv,noheader"]
         done = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=20)  # noqa: S603 (a fixed command)
         gpu["driver"] = done.stdout.strip() or None
@@ -76,17 +80,6 @@ def _gpu() -> dict[str, Any]:
 
         gpu["jax"] = sorted({device.platform for device in jax.devices()})
     return gpu
-
-
-def _rendering() -> dict[str, Any]:
-    import ctypes.util
-
-    return {
-        "screen": bool(os.environ.get("DISPLAY")),
-        "egl": ctypes.util.find_library("EGL") is not None,
-        "osmesa": ctypes.util.find_library("OSMesa") is not None,
-        "MUJOCO_GL": os.environ.get("MUJOCO_GL"),
-    }
 
 
 def _cache() -> dict[str, Any]:

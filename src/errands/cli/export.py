@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from errands.cli.summary import Answer
 from errands.cli.verbs import Positional
 from errands.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from errands.viewer.replay import Replay
 
 
 @dataclass(frozen=True)
@@ -40,38 +45,36 @@ class Arguments:
 def run(arguments: Arguments) -> Answer:
     """Write the files that were asked for."""
     from errands.cli.options import a_run_of
+    from errands.policies.file import read_policy
     from errands.runs.folder import HEAD, find, open_run
+    from errands.runs.train import stored_run
     from errands.viewer.export import as_csv, as_gif, as_mp4, as_png, page, write_bytes
     from errands.viewer.sources import replay_stored
 
-    wanted = {kind: path for kind in ("html", "gif", "mp4", "png", "csv") if (path := getattr(arguments, kind)) is not None}
+    makers: dict[str, Callable[[Replay], bytes]] = {
+        "html": lambda replay: page(replay).encode(),
+        "gif": lambda replay: as_gif(folder.task, replay),
+        "mp4": lambda replay: as_mp4(folder.task, replay),
+        "png": lambda replay: as_png(folder.task, replay),
+        "csv": as_csv,
+    }
+    wanted = {kind: path for kind in makers if (path := getattr(arguments, kind)) is not None}
     if not wanted and arguments.as_ is None:
         raise ConfigError(f"nothing was asked for; run for example: errands export {arguments.run} --html run.html")
     path = find(arguments.run)
     if not (path / HEAD).is_file():
         raise ConfigError(f"'{arguments.run}' is a sweep; export one of its runs, such as {a_run_of(path)}")
-    folder = open_run(path)
-    files: dict[str, str] = {}
+    folder, files = open_run(path), dict[str, str]()
     seed = folder.document.seeds[0] if arguments.seed is None else arguments.seed
     if arguments.as_ == "policy":
-        from errands.policies.file import read_policy
-        from errands.runs.train import stored_run
-
         run = stored_run(folder, folder.known_seed(arguments.seed), arguments.best)
         files["policy"] = str(run.export(arguments.output or f"{folder.name}.safetensors"))
-    replay = replay_stored(folder, arguments.seed, arguments.best) if wanted else None
-    if replay is not None:
-        makers = {
-            "html": lambda: page(replay).encode(),
-            "gif": lambda: as_gif(folder.task, replay),
-            "mp4": lambda: as_mp4(folder.task, replay),
-            "png": lambda: as_png(folder.task, replay),
-            "csv": lambda: as_csv(replay),
-        }
-        for kind, file in wanted.items():
-            write_bytes(file, makers[kind]())
-            files[kind] = str(file)
+    if wanted:
+        replay = replay_stored(folder, arguments.seed, arguments.best)
         seed = replay.facts["seed"]
+        for kind, file in wanted.items():
+            write_bytes(file, makers[kind](replay))
+            files[kind] = str(file)
     lines = [f"wrote {file} ({Path(file).stat().st_size:,} bytes)" for file in files.values()]
     if "policy" in files:
         lines.append(f"the policy file holds {read_policy(files['policy']).about['covers']}")

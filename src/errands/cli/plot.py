@@ -47,7 +47,10 @@ def run(arguments: Arguments) -> Answer:
     from errands.plots.style import format_of, save
 
     if arguments.kind is None:
-        return _listed()
+        listed = table("Figures", ("name",), (), "what it shows")
+        for f in FIGURES.values():
+            listed.add_row(f.name, f"{f.about}: errands plot {f.name} {_EXAMPLES[f.of]}")
+        return Answer({"figures": [{"name": f.name, "about": f.about, "of": f.of} for f in FIGURES.values()]}, listed)
     if (figure := FIGURES.get(arguments.kind)) is None:
         raise UnknownName("figure", arguments.kind, FIGURES)
     # A wrong ending of the file's name is told before the work, not after it.
@@ -57,28 +60,15 @@ def run(arguments: Arguments) -> Answer:
     if not arguments.subjects:
         example = f"{figure.name} {_EXAMPLES[figure.of]}"
         raise ConfigError(f"nothing to draw was named; run for example: errands plot {example}")
-    value = figure.value(*_subject(figure.of, arguments))
+    of = {"family": _family, "run": _trained, "runs": _compared}[figure.of]
+    value = figure.value(*of(arguments))
     data = value.as_json()
     beside = save(figure.draw(value), arguments.output, data, typed("plot", arguments))
     document = {"file": str(arguments.output), "data_file": str(beside), "data": data}
     return Answer(document, f"wrote {arguments.output} and its data, {beside}")
 
 
-def _listed() -> Answer:
-    from errands.plots.figures import FIGURES
-
-    shown = table("Figures", ("name",), (), "what it shows")
-    for figure in FIGURES.values():
-        shown.add_row(figure.name, f"{figure.about}: errands plot {figure.name} {_EXAMPLES[figure.of]}")
-    return Answer({"figures": [{"name": f.name, "about": f.about, "of": f.of} for f in FIGURES.values()]}, shown)
-
-
-def _subject(of: str, arguments: Arguments) -> tuple[Any, ...]:
-    """What a figure's value is computed from."""
-    if of == "family":
-        return _family(arguments)
-    if of == "run":
-        return (_trained(arguments),)
+def _compared(arguments: Arguments) -> tuple[Any, ...]:
     from errands.analysis.compare import compared
 
     return (compared(arguments.subjects),)
@@ -96,7 +86,7 @@ def _family(arguments: Arguments) -> tuple[Any, ...]:
     return f"Machines of {entry.shown}", [load(entry.named(n), arguments.map_seed).machine for n in numbers]
 
 
-def _trained(arguments: Arguments) -> Trained:
+def _trained(arguments: Arguments) -> tuple[Trained]:
     """The task and the trained learner of a run, or of a task with --learner; no learner for a task alone."""
     from errands.learners import make_learner
     from errands.plots.figures import Trained
@@ -113,12 +103,12 @@ def _trained(arguments: Arguments) -> Trained:
         except UnknownName:
             raise no_run from None
         if arguments.learner is None:
-            return Trained(task, None, "")
+            return (Trained(task, None, ""),)
         learner = make_learner(task, arguments.learner, arguments.seed or 0)
         with counting(f"{task.name}, {arguments.learner}", arguments.steps, arguments.quiet) as report:
             for evaluation in learner.train(arguments.steps):
                 report(evaluation.step)
-        return Trained(task, learner, arguments.learner)
+        return (Trained(task, learner, arguments.learner),)
     folder = open_run(path)
     seed = folder.known_seed(arguments.seed)
-    return Trained(folder.task, stored_learner(folder, seed)[0], f"{folder.document.learner}, seed {seed}")
+    return (Trained(folder.task, stored_learner(folder, seed)[0], f"{folder.document.learner}, seed {seed}"),)

@@ -113,7 +113,8 @@ def _claim_lines(claims: Sequence[Judged]) -> list[str]:
     from errands.paper.claims import UNKNOWN
 
     judged = [claim for claim in claims if claim.verdict != UNKNOWN]
-    lines = [f"{claim.verdict:15} {claim.where:15} {claim.text}{_reading(claim.reading)}" for claim in judged]
+    readings = (f" [{claim.reading}]" if claim.reading else "" for claim in judged)
+    lines = [f"{claim.verdict:15} {claim.where:15} {claim.text}{reading}" for claim, reading in zip(judged, readings, strict=True)]
     rest = len(claims) - len(judged)
     return [*lines, f"{UNKNOWN:15} {rest} about what these runs do not show"] if rest else lines
 
@@ -121,19 +122,15 @@ def _claim_lines(claims: Sequence[Judged]) -> list[str]:
 def _profile(arguments: Arguments) -> Profile:
     from errands.paper.panels import PROFILES
 
-    amounts = {name: value for name in ("seeds", "steps", "width") if (value := getattr(arguments, name)) is not None}
-    if any(value < 1 for value in (*amounts.values(), arguments.jobs or 1)):
+    if any(value is not None and value < 1 for value in (arguments.seeds, arguments.steps, arguments.width, arguments.jobs)):
         raise ConfigError("--seeds, --steps, --width and --jobs must be at least 1")
     if arguments.seconds is not None and not arguments.seconds > 0:
         raise ConfigError(f"--seconds is {arguments.seconds:g}; give a time above 0, or leave it out to run to the end")
-    profile = PROFILES[arguments.profile]
+    amounts: dict[str, Any] = {}
     if arguments.seeds is not None:
-        profile = dataclasses.replace(profile, seeds=arguments.seeds, deep_seeds=arguments.seeds)
+        amounts |= dict.fromkeys(("seeds", "deep_seeds"), arguments.seeds)
     if arguments.steps is not None:
-        steps = arguments.steps
-        profile = dataclasses.replace(profile, steps=steps, water_steps=steps, cheetah_steps=steps)
-    return profile if arguments.width is None else dataclasses.replace(profile, width=arguments.width)
-
-
-def _reading(reading: str) -> str:
-    return f" [{reading}]" if reading else ""
+        amounts |= dict.fromkeys(("steps", "water_steps", "cheetah_steps"), arguments.steps)
+    if arguments.width is not None:
+        amounts["width"] = arguments.width
+    return dataclasses.replace(PROFILES[arguments.profile], **amounts)

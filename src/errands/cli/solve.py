@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
 from errands.cli.summary import Answer
@@ -43,23 +43,12 @@ def run(arguments: Arguments) -> Answer:
         return _between(task.name, bounds, str(refusal))
     known: dict[str, object] = {"lower": best.length, "upper": best.length, "proved": True, "delta": None}
     known |= {"under": task.tried} if task.tried else {}
-    document = {
-        "task": task.name,
-        "length": best.length,
-        "bounds": None if best.length is None else known,
-        "order": list(best.order),
-        "orders": best.orders,
-        "path": list(best.path),
-        "actions": list(best.actions),
-        "discounted": best.discounted,
-        "success": best.success,
-        "reason": best.reason,
-        "method": best.method,
-        "unlimited": best.unlimited,
-    }
+    found = {field.name: getattr(best, field.name) for field in fields(best) if field.name != "policy"}
+    document = {"task": task.name, **found, "bounds": None if best.length is None else known}
     lines = [f"{task.name}: {_length(best.length, best.reason)}"]
     if best.order:
-        lines.append(f"order: {' '.join(best.order)}{_how_many(best.orders)}")
+        others = "the only optimal order" if best.orders == 1 else f"one of {best.orders or 0:,} optimal orders"
+        lines.append(f"order: {' '.join(best.order)}{f'   ({others})' if best.orders else ''}")
     if best.actions and not best.path:  # no cells to be drawn
         lines.append(f"actions: {' '.join(ACTIONS[action] for action in best.actions)}")
     lines += [f"method: {best.method}"] if best.method else []
@@ -86,11 +75,6 @@ def _between(name: str, bounds: Bounds, refusal: str) -> Answer:
     upper = f"and {bounds.upper:g}" if known["upper"] is not None else "and an unknown number of"
     lines = [f"{name}: between {bounds.lower:g} {upper} steps ({bounds.reason})", f"no exact optimum: {refusal}"]
     return Answer(document, "\n".join(lines))
-
-
-def _how_many(orders: int | None) -> str:
-    """Whether another order is as good."""
-    return "" if not orders else "   (the only optimal order)" if orders == 1 else f"   (one of {orders:,} optimal orders)"
 
 
 def _length(length: float | None, reason: str) -> str:

@@ -72,16 +72,15 @@ def run_table(folder: RunFolder, results: list[ResultDocument]) -> Any:
     for r in results:
         first = "-" if r.first_optimal_step is None else f"{r.first_optimal_step:,}"
         length = "-" if r.final_length is None else _spread(f"{r.final_length:g}", r.final_length_low, r.final_length_high)
-        success, order = success_text(r), r.error or " ".join(r.order)
+        success = _spread(f"{r.final_success:.4g}", r.final_success_low, r.final_success_high)
+        if r.final_episodes == 1:
+            success = "yes" if r.final_success else "no"
+        order = r.error or " ".join(r.order)
         seeds.add_row(str(r.seed), f"{r.steps:,}", length, success, first, f"{r.wall_seconds:.2f}", order)
-    more = [*_before(folder, results), *_diagnoses(results), *_further(folder)]
+    more = [*_before(folder, results), *_diagnoses(results)]
+    totals = [f"{total:,}" for total in (*(before.steps for before in known.extended), known.steps)]
+    more += [f"trained further: {', then '.join(totals)} steps"] if known.extended else []
     return Group(seeds, sentence(results), *more, f"stored in {folder.path}")
-
-
-def _further(folder: RunFolder) -> list[str]:
-    """How often the run was trained further."""
-    totals = [*(before.steps for before in folder.document.extended), folder.document.steps]
-    return [f"trained further: {', then '.join(f'{total:,}' for total in totals)} steps"] if len(totals) > 1 else []
 
 
 def _before(folder: RunFolder, results: list[ResultDocument]) -> list[str]:
@@ -155,13 +154,6 @@ def _succeeding(good: list[ResultDocument], sure: int) -> str:
     return f"{sure} succeed surely, the others with probability {between}" if sure else f"each succeeds with probability {between}"
 
 
-def success_text(result: ResultDocument) -> str:
-    """Whether or how likely the final policy succeeds, in a table."""
-    if result.final_episodes == 1:
-        return "yes" if result.final_success else "no"
-    return _spread(f"{result.final_success:.4g}", result.final_success_low, result.final_success_high)
-
-
 def _spread(number: str, low: float | None, high: float | None) -> str:
     """A number, and the interval around it where it is a mean of episodes."""
     return number if low is None or high is None else f"{number} ({low:.3g}-{high:.3g})"
@@ -175,7 +167,9 @@ def seed_summary(result: ResultDocument) -> str:
 
 
 def sweep_summary(sweep: SweepFolder, rows: list[dict[str, Any]], predicted: dict[str, Any]) -> Answer:
-    """The document and the table of a sweep; exit code 1 when a run failed."""
+    """The document and the table of a sweep, a line for each cell; exit code 1 when a run failed."""
+    from rich.console import Group
+
     faults = sum(row["error"] is not None for row in rows)
     document = {
         "sweep": sweep.path.name,
@@ -185,22 +179,15 @@ def sweep_summary(sweep: SweepFolder, rows: list[dict[str, Any]], predicted: dic
         "predicted": predicted,
         "runs": rows,
     }
-    return Answer(document, _sweep_table(sweep, rows, faults), int(faults > 0))
-
-
-def _sweep_table(sweep: SweepFolder, rows: list[dict[str, Any]], faults: int) -> Any:
-    """One line for each cell, and two sentences."""
-    from rich.console import Group
-
     numbers = ("seeds", "optimum", "length", "optimal", "first optimal", "seconds")
-    shown = table(sweep.path.name, ("task",), numbers, words=("learner",))
-    cells: dict[str, list[dict[str, Any]]] = {}
+    shown, cells = table(sweep.path.name, ("task",), numbers, words=("learner",)), dict[str, list[dict[str, Any]]]()
     for row in rows:
         cells.setdefault(row["folder"], []).append(row)
     for some in cells.values():
         shown.add_row(*_line(some))
     ended = f"{len(rows) - faults:,} runs ended, {faults:,} failed; stored in {sweep.path}"
-    return Group(shown, "Length, first optimal step and seconds are medians over seeds.", ended)
+    medians = "Length, first optimal step and seconds are medians over seeds."
+    return Answer(document, Group(shown, medians, ended), int(faults > 0))
 
 
 def _line(some: list[dict[str, Any]]) -> list[str]:
@@ -208,15 +195,18 @@ def _line(some: list[dict[str, Any]]) -> list[str]:
     first = some[0]
     good = [row for row in some if row["error"] is None]
     learner = " ".join(filter(None, (first["learner"], first["machine"], first["preset"], *first["settings"])))
-    words = [first["task"], learner]
+    words = [first["task"], learner, str(len(some))]
     if not good:
-        return [*words, str(len(some)), "-", first["error"][:60], "-", "-", "-"]
+        return [*words, "-", first["error"][:60], "-", "-", "-"]
     best = good[0]["optimum"]
-    lengths = statistics.median(row["final_length"] if row["final_success"] >= 1 else float("inf") for row in good)
+    length = statistics.median(row["final_length"] if row["final_success"] >= 1 else float("inf") for row in good)
     optimal = sum(row["final_gap"] == 0 for row in good)
     reached = [row["first_optimal_step"] for row in good if row["first_optimal_step"] is not None]
-    median = f"{statistics.median(reached):,.0f}" if 2 * len(reached) > len(good) else "-"
-    seconds = f"{statistics.median(row['wall_seconds'] for row in good):.2f}"
-    shown = "-" if best is None else f"{best:g}"
-    length = "fails" if lengths == float("inf") else f"{lengths:g}"
-    return [*words, str(len(some)), shown, length, f"{optimal}/{len(some)}", median, seconds]
+    return [
+        *words,
+        "-" if best is None else f"{best:g}",
+        "fails" if length == float("inf") else f"{length:g}",
+        f"{optimal}/{len(some)}",
+        f"{statistics.median(reached):,.0f}" if 2 * len(reached) > len(good) else "-",
+        f"{statistics.median(row['wall_seconds'] for row in good):.2f}",
+    ]

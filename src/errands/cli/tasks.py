@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from errands.cli.summary import Answer
 from errands.terminal import table
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 SHOWN = ("figure-1", "corridor", "delivery-2", "delivery-8", "office-3", "office-6", "visit-5", "visit-12",
          "letters-6", "water-3", "water-5", "cheetah-bcd", "cheetah-bcde")  # fmt: skip
@@ -33,24 +30,15 @@ def run(arguments: Arguments) -> Answer:
     families: list[dict[str, Any]] = [
         {"name": e.shown, "from": e.low or None, "to": e.high or None, "about": e.about} for e in CATALOGUE
     ]
-    return Answer({"families": families, "examples": rows}, Group(_families(families), _examples(rows)))
-
-
-def _families(families: list[dict[str, Any]]) -> Table:
     listed = table("Tasks by name; N is any number in the range", ("name", "N"), rest="what it is")
     for family in families:
         listed.add_row(family["name"], f"{family['from']}-{family['to']}" if family["from"] else "", family["about"])
-    return listed
-
-
-def _examples(rows: list[dict[str, Any]]) -> Table:
     examples = table("Examples", ("task", "world"), ("agenda states", "coupled", "policies", "optimum"))
     for row in rows:
         optimum = "continuous world" if row["optimum"] is None else f"{row['optimum']:g}"
-        examples.add_row(
-            row["task"], row["world"], f"{row['agenda']:,}", f"{row['coupled']:,}", str(row["policies"]), optimum
-        )
-    return examples
+        sizes = f"{row['agenda']:,}", f"{row['coupled']:,}", str(row["policies"])
+        examples.add_row(row["task"], row["world"], *sizes, optimum)
+    return Answer({"families": families, "examples": rows}, Group(listed, examples))
 
 
 def _row(name: str, map_seed: int) -> dict[str, Any]:
