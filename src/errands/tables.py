@@ -144,6 +144,10 @@ ROUNDING = 1e-9
 """Relative differences of expected lengths below this are rounding."""
 
 
+ENDS = ("length_low", "length_high", "success_low", "success_high")
+"""The ends of the intervals of means, by their fields of Evaluation."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """The greedy policy after `step` training steps.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from errands.analysis.statistics import quantile
 from errands.errors import ConfigError
-from errands.tables import ROUNDING, Evaluation, Floats
+from errands.tables import ENDS, ROUNDING, Evaluation, Floats
 
 Steps = NDArray[np.int64]
 NEAR = 0.1
@@ -177,9 +177,6 @@ def curve_of(
         episodes=max(kinds),
         intervals={name: carried(partial(_end, name), 0.0 if "success" in name else np.inf) for name in ENDS if max(kinds) > 1},
     )
-
-
-ENDS = ("length_low", "length_high", "success_low", "success_high")
 
 
 def _end(name: str, evaluation: Evaluation) -> float:

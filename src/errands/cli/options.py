@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
+from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
 
@@ -25,20 +26,14 @@ def count(text: str) -> int:
     (100000, 100000)
     """
     plain = text.strip().replace("_", "").replace(",", "")
-    parts = re.fullmatch(r"(-?[0-9]{1,30})(\.[0-9]{1,30})?(?:e\+?([0-9]{1,3}))?([kKmM]?)", plain)
-    if parts is None:
-        raise ConfigError(f"'{text[:60]}' is no whole number; write it as 100000, 1e5 or 100k")
-    whole, fraction, exponent, unit = parts[1], (parts[2] or ".")[1:], int(parts[3] or 0), _UNITS[parts[4].lower()]
-    if exponent > 30:
-        raise ConfigError(f"'{text[:60]}' is too large; counts stay below 2^53, about 9e15")
-    # Whole numbers only, so that 1e23 and 0.1 are not what floating point makes of them.
-    scaled, parts_of_one = int(whole + fraction) * int(10**exponent) * unit, int(10 ** len(fraction))
-    value, rest = divmod(scaled, parts_of_one)
-    if rest:
-        raise ConfigError(f"'{text[:60]}' is no whole number; write it as 100000, 1e5 or 100k")
+    # As fractions, so that 1e23 and 0.1 are not what floating point makes of them.
+    parts = re.fullmatch(r"(-?[0-9]{1,30}(?:\.[0-9]{1,30})?(?:e\+?[0-9]{1,3})?)([kKmM]?)", plain)
+    value = Fraction(parts[1]) * _UNITS[parts[2].lower()] if parts else Fraction(1, 2)
     if abs(value) >= MAX_COUNT:
         raise ConfigError(f"'{text[:60]}' is too large; counts stay below 2^53, about 9e15")
-    return value
+    if value.denominator != 1:
+        raise ConfigError(f"'{text[:60]}' is no whole number; write it as 100000, 1e5 or 100k")
+    return int(value)
 
 
 def seconds(text: str) -> float:
@@ -46,7 +41,7 @@ def seconds(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
-        raise ConfigError(f"'{text[:60]}' is no number of seconds; write it as 10 or 0.5") from None
+        value = math.nan
     if not math.isfinite(value):
         raise ConfigError(f"'{text[:60]}' is no number of seconds; write it as 10 or 0.5, or leave the option out")
     return value

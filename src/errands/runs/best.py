@@ -13,7 +13,7 @@ from errands.learners.base import Learner
 from errands.runs.checkpoint import MAX_ARRAYS, OtherRun, evaluations_in, packed
 from errands.runs.documents import BestDocument, damaged
 from errands.runs.files import Arrays, digest, pack, read_file, unpack, write_file
-from errands.tables import Evaluation
+from errands.tables import ENDS, Evaluation
 
 NAME = "best.safetensors"
 MAX_BYTES = 256_000_000
@@ -76,11 +76,8 @@ class Best:
         """What results say of it."""
         if self.value is None:
             return None
-        e = self.value
-        return BestDocument(
-            step=e.step, length=e.episode_length, success=e.success, episodes=e.episodes, length_low=e.length_low,
-            length_high=e.length_high, success_low=e.success_low, success_high=e.success_high,
-        )  # fmt: skip
+        e, ends = self.value, {end: getattr(self.value, end) for end in ENDS}
+        return BestDocument(step=e.step, length=e.episode_length, success=e.success, episodes=e.episodes, **ends)
 
     def write(self, folder: Path, seed: int, run: str | None) -> None:
         """Replace the file in one move; it holds its own checksum."""

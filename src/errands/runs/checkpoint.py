@@ -22,7 +22,7 @@ from errands.runs.documents import (
     write_document,
 )
 from errands.runs.files import Arrays, digest, pack, read_file, unpack, write_file
-from errands.tables import Evaluation
+from errands.tables import ENDS, Evaluation
 
 MAX_ARRAYS = 1 << 38
 _NAME = re.compile(r"checkpoint-(0|[1-9][0-9]{0,15})\.json")
@@ -33,7 +33,7 @@ MAX_MOMENT = 2_000_000
 _ROWS = "evaluations"
 _COLUMNS: dict[str, type[np.generic]] = {
     "step": np.int64, "episode_length": np.float64, "total_reward": np.float64, "success": np.float64,
-    "episodes": np.int64, **dict.fromkeys(("length_low", "length_high", "success_low", "success_high"), np.float64),
+    "episodes": np.int64, **dict.fromkeys(ENDS, np.float64),
 }  # fmt: skip
 
 
@@ -255,7 +255,7 @@ def line(evaluation: Evaluation) -> bytes:
     """One evaluation as a line; numbers are the shortest that read back the same, and those of one episode are whole."""
     e = evaluation
     length, success = (int(e.episode_length), int(e.success)) if e.episodes == 1 else (float(e.episode_length), float(e.success))
-    ends = ("" if x is None else repr(float(x)) for x in (e.length_low, e.length_high, e.success_low, e.success_high))
+    ends = ("" if (x := getattr(e, end)) is None else repr(float(x)) for end in ENDS)
     return f"{e.step},{length!r},{float(e.total_reward)!r},{success!r},{e.episodes},{','.join(ends)}\n".encode()
 
 

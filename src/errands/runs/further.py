@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from errands.errors import ConfigError, StoreError
 from errands.learners import method_of
@@ -16,12 +16,8 @@ from errands.runs.documents import ExtensionDocument, write_document
 from errands.runs.folder import HEAD, SWEEP, RunFolder, open_run
 from errands.runs.request import Request, for_steps
 from errands.runs.run import Run
-from errands.runs.train import NullStore, Restored, SingleSeed, leave_out_odd, train
+from errands.runs.train import NullStore, Restored, Together, leave_out_odd, train
 from errands.runs.watch import Watcher, stops_of
-
-if TYPE_CHECKING:
-    from errands.learners.engines.deep.learner import DeepTeam
-
 
 SHARED_OUT = "'{}' shares its steps out before it begins, so a longer run is another one: train it anew with more steps"
 
@@ -116,7 +112,7 @@ class _Memory(NullStore):
     def __init__(self, run: Run, renewed: bool) -> None:
         self.run, self.renewed = run, renewed
 
-    def restore(self, learners: SingleSeed | DeepTeam) -> Restored:
+    def restore(self, learners: Together) -> Restored:
         run = self.run
         if run.trained is None:
             raise StoreError("this run has no learner in it; open it from its folder with errands.open")

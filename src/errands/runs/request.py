@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from numbers import Real
+from operator import index
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex
 
 from errands.errors import ConfigError
 from errands.learners import default_learner, form_of, is_finite, machine_of, make_learner, method_of
@@ -63,8 +64,9 @@ class Request:
         method = method_of(name)
         if not seeds:
             raise ConfigError("no seed was asked for; train at least one")
-        if any(not 0 <= seed < 2**63 for seed in seeds):
-            raise ConfigError(f"seed {next(s for s in seeds if not 0 <= s < 2**63)} was asked for; seeds are 0 or more")
+        for seed in seeds:
+            if isinstance(seed, bool) or not isinstance(seed, SupportsIndex) or not 0 <= index(seed) < 2**63:
+                raise ConfigError(f"seed {seed!r} was asked for; seeds are whole numbers, 0 or more")
         if len(set(seeds)) < len(seeds):
             raise ConfigError("a seed was asked for more than once; the same seed gives the same run")
         chosen = machine_of(name, machine)
@@ -76,7 +78,7 @@ class Request:
         whole = config_of(name, preset, task, settings, wanted) if config is None else config
         number = for_steps(wanted, whole)
         team = _team(task, name, whole, len(seeds))
-        return cls(task, name, chosen, preset if config is None else CUSTOM, whole, number, tuple(seeds), team)
+        return cls(task, name, chosen, preset if config is None else CUSTOM, whole, number, tuple(map(index, seeds)), team)
 
     @classmethod
     def stored(cls, document: RunDocument, task: Task) -> Request:

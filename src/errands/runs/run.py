@@ -10,7 +10,7 @@ from inspect import signature
 from numbers import Integral
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from errands.errors import ConfigError, StoreError, TaskError, UnknownName
 from errands.learners import make_learner
@@ -20,7 +20,7 @@ from errands.oracle.certificate import Bounds, Certificate
 from errands.oracle.episode import Policy
 from errands.oracle.optimum import Optimum, optimum
 from errands.runs.request import Request
-from errands.tables import Evaluation
+from errands.tables import ENDS, Evaluation
 from errands.tasks.catalogue import load
 from errands.tasks.task import Task, card
 from errands.worlds.imports import NAMELESS, allow
@@ -230,15 +230,11 @@ def final(evaluations: Sequence[Evaluation], best: float | None) -> dict[str, An
     if not evaluations:
         return {"final_length": None, "final_success": False}
     last = evaluations[-1]
-    ends = {
-        "final_length_low": last.length_low, "final_length_high": last.length_high,
-        "final_success_low": last.success_low, "final_success_high": last.success_high,
-    }  # fmt: skip
     return {
         "final_length": last.episode_length,
         "final_success": last.success,
         "final_episodes": last.episodes,
-        **{name: value for name, value in ends.items() if value is not None},
+        **{f"final_{end}": value for end in ENDS if (value := getattr(last, end)) is not None},
         "final_gap": None if (gap := last.gap(best)) is None else float(gap),
     }
 
@@ -368,16 +364,10 @@ def _task(task: Task | Source, of: Mapping[str, Any] = MappingProxyType({})) -> 
 
 
 def _seeds(seed: int, seeds: int | Sequence[int] | None) -> list[int]:
-    """The seeds that were asked for, as whole numbers."""
+    """The seeds that were asked for."""
     if not isinstance(seeds, int | Iterable | None):
         raise ConfigError(f"seeds is {seeds!r}; give how many, or a list of them")
-    numbers = [seed] if seeds is None else range(seeds) if isinstance(seeds, int) else seeds
-    for number in numbers:
-        if isinstance(number, bool) or not isinstance(number, SupportsIndex) or not 0 <= number.__index__() < 2**63:
-            raise ConfigError(f"seed {number!r} was asked for; seeds are whole numbers, 0 or more")
-    if not numbers:
-        raise ConfigError("no seed was asked for; train at least one")
-    return [number.__index__() for number in numbers]
+    return [seed] if seeds is None else list(range(seeds) if isinstance(seeds, int) else seeds)
 
 
 def training(
@@ -393,14 +383,7 @@ def training(
     """Train while its evaluations are gone through; nothing is trained beyond the one at which the loop is left.
 
     Parameters:
-        task: a task, a catalogue name or the path of a task file.
-        learner: a name from `errands learners`; without one scout on finite worlds, pqn on batched ones, qcorm-plus elsewhere.
-        steps: training steps; 1,000,000 by default; for scout at most 20,000, or two for each pair of a larger world.
-        seed: of everything random; the same seed gives the same run.
-        machine: "agenda" or "boolean" for qrm, crm and hrm; the others have their own.
-        config: all settings at once in place of a preset.
-        preset: "tuned" or "paper".
-        settings: some settings, such as {"epsilon": 0.1}, on top of the preset.
+        task: a task, a catalogue name or the path of a task file; what else may be given is as for `train`.
 
     >>> import errands
     >>> for evaluation in errands.training("figure-1", "qcorm", steps=50_000):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import compress, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from errands.errors import ErrandsError, RunFailed, StoreError, TaskError, words_of
 from errands.learners import form_of, make_learner
@@ -169,7 +169,10 @@ class SingleSeed:
         self.members[0].restore(parts[0])
 
 
-def learners_of(request: Request, seeds: Sequence[int], learner: Learner | None = None) -> SingleSeed | DeepTeam:
+Together: TypeAlias = "SingleSeed | DeepTeam"
+
+
+def learners_of(request: Request, seeds: Sequence[int], learner: Learner | None = None) -> Together:
     """The untrained learners of seeds that train together: a team, or one alone (`learner`, where it was built already)."""
     if request.team < 2:
         return SingleSeed(learner or request.new_learner(seeds[0]))
@@ -195,7 +198,7 @@ class NullStore:
     checkpoint_seconds = math.inf
     folder: Path | None = None
 
-    def restore(self, learners: SingleSeed | DeepTeam) -> Restored:
+    def restore(self, learners: Together) -> Restored:
         """Put the learners where their seeds were left."""
         return Restored([[] for _ in learners.members])
 
@@ -413,7 +416,7 @@ class FolderStore(NullStore):
         self.stored_rows = [0] * len(places)
         self.tables: list[Table | None] = [None] * len(places)
 
-    def restore(self, learners: SingleSeed | DeepTeam) -> Restored:
+    def restore(self, learners: Together) -> Restored:
         """The newest checkpoints, of a team those of the newest step that all have; the learners take their arrays."""
         if self.run.task.finite is not None:
             check_memory(learners.members[0])
@@ -603,7 +606,7 @@ def newest_common(places: Sequence[SeedFolder]) -> tuple[list[Checkpoint], list[
     return [], gone
 
 
-def put_back(learners: SingleSeed | DeepTeam, arrays: Sequence[Saved], path: Path) -> None:
+def put_back(learners: Together, arrays: Sequence[Saved], path: Path) -> None:
     """Give the arrays of checkpoints to their learners; a StoreError where they are of other settings."""
     try:
         learners.restore(arrays)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from errands.errors import StoreError
 from errands.runs import checkpoint as checkpoints
@@ -15,11 +14,8 @@ from errands.runs.checkpoint import documents, line, newest, packed
 from errands.runs.documents import damaged
 from errands.runs.files import Arrays, digest
 from errands.runs.folder import HEAD, SWEEP, RunFolder, SeedFolder, open_run, open_sweep
-from errands.runs.train import Job, SingleSeed, jobs_of, learners_of
+from errands.runs.train import Job, Together, jobs_of, learners_of
 from errands.tables import Evaluation
-
-if TYPE_CHECKING:
-    from errands.learners.engines.deep.learner import DeepTeam
 
 
 @dataclass(frozen=True)
@@ -39,14 +35,7 @@ class Verdict:
 def verify_seed(
     run: RunFolder, seed: int, steps: int | None = None, report: Callable[[int], None] = lambda step: None
 ) -> Verdict:
-    """Repeat a seed to its first checkpoint, or for some steps; the stored files must be good to be compared with.
-
-    Parameters:
-        run: the folder of the run.
-        seed: one of its seeds.
-        steps: how many steps are repeated at most; default: to the first checkpoint.
-        report: called with the number of steps that were repeated so far.
-    """
+    """Repeat a seed to its first checkpoint, or for so many steps at most; the stored files must be good to be compared with."""
     if run.document.start:
         before = run.document.start[:200]
         raise StoreError(f"{run.path} began with what another run had learnt ({before}) and cannot be repeated alone; verify that")
@@ -77,7 +66,7 @@ def verify_seed(
     return Verdict(seed, step, len(again), tables, tuple(differences))
 
 
-def _trained_again(run: RunFolder, job: Job) -> Iterator[tuple[SingleSeed | DeepTeam, list[Evaluation]]]:
+def _trained_again(run: RunFolder, job: Job) -> Iterator[tuple[Together, list[Evaluation]]]:
     """The evaluations of a job from its start, by the settings that held at each step."""
     learners = None
     for end, request in run.parts(job.seeds[0]):
