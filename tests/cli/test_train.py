@@ -81,7 +81,7 @@ def test_names_are_made_up_and_never_overwritten(capsys: pytest.CaptureFixture[s
         (["figure-1", "qcrom"], "did you mean 'qcorm'"),
         (["figure-1", "qcorm", "--steps", "0"], "at least 1 step"),
         (["figure-1", "qcorm", "--seeds", "0"], "--seeds is 0"),
-        (["figure-1", "qcorm", "--seed", "-1"], "seeds are 0 or more"),
+        (["figure-1", "qcorm", "--seed", "-1"], "seeds are whole numbers, 0 or more"),
         (["figure-1", "qcorm", "--jobs", "0"], "--jobs is 0"),
         (["figure-1", "qcorm", "--machine", "boolean"], "uses its own machine"),
         (["figure-1", "qcorm", "--preset", "papr"], "did you mean 'paper'"),

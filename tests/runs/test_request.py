@@ -46,8 +46,8 @@ def test_what_git_says_is_asked_once_at_most(tmp_path: Path, monkeypatch: pytest
     ("given", "said"),
     [
         ({"seeds": ()}, "no seed was asked for; train at least one"),
-        ({"seeds": (0, -3, -4)}, "seed -3 was asked for; seeds are 0 or more"),
-        ({"seeds": (2**63,)}, "seeds are 0 or more"),
+        ({"seeds": (0, -3, -4)}, "seed -3 was asked for; seeds are whole numbers, 0 or more"),
+        ({"seeds": (2**63,)}, "seeds are whole numbers, 0 or more"),
         ({"steps": 0}, "steps is 0; train for at least 1 step"),
         ({"learner": "qcorm", "machine": "boolean"}, "uses its own machine"),
         ({"settings": ["alpha=2"], "learner": "crm"}, "between 0 and 1"),

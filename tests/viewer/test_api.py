@@ -58,7 +58,7 @@ def test_training_has_limits(served: Any) -> None:
         ({"text": FIGURE, "steps": 0, "learner": "scout"}, "the page trains 1 to"),
         ({"text": FIGURE, "steps": 1.5, "learner": "scout"}, "whole numbers"),
         ({"text": FIGURE, "learner": "qcrom"}, "did you mean 'qcorm'"),
-        ({"text": FIGURE, "seed": -1, "learner": "scout"}, "seeds are 0 or more"),
+        ({"text": FIGURE, "seed": -1, "learner": "scout"}, "seeds are whole numbers, 0 or more"),
         ({"text": errands.load("water-2").to_toml(), "learner": "scout"}, "continuous"),
         ({"text": errands.load("delivery-30").to_toml(), "learner": "scout"}, "at most 16"),
         ({"text": "name = 1", "learner": "scout"}, "name"),

@@ -54,7 +54,7 @@ def test_what_the_page_does_not_train_is_refused_and_leaves_no_folder(trainer: P
         trainer.start(task_text("water-2"), "crm", 10, 0)
     with pytest.raises(SpecError):
         trainer.start("name = ", "crm", 10, 0)
-    with pytest.raises(ConfigError, match="seeds are 0 or more"):
+    with pytest.raises(ConfigError, match="seeds are whole numbers, 0 or more"):
         trainer.start(FIGURE, "crm", 10, -1)
     assert list(trainer.runs.iterdir()) == []
 
