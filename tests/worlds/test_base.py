@@ -159,7 +159,7 @@ def test_a_table_of_a_task_file_becomes_a_world() -> None:
 
 OWN = {
     "GridWorld": {"letters"}, "Office": set(), "Visit": {"settle"}, "Pickup": {"settle"}, "Taxi": set(), "Letters": set(),
-    "Water": set(), "Delivery": {"settle"}, "HalfCheetah": set(), "Zones": {"start"},
+    "Water": {"start"}, "Delivery": {"settle"}, "HalfCheetah": set(), "Zones": {"start"},
     "GymnasiumWorld": {"state_of", "numbers_of"}, "JaxWorld": {"host", "packed", "unpacked", "bytes_of", "counted"},
 }  # fmt: skip
 """What a class of worlds has besides its settings and what the protocols name."""

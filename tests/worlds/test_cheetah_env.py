@@ -57,13 +57,6 @@ def test_a_saved_robot_moves_on_as_it_would_have() -> None:
     assert env.steps == 9
 
 
-def test_text_tells_step_and_distance() -> None:
-    env = HalfCheetahEnv(HalfCheetah(), render_mode="ansi")
-    env.reset(seed=0)
-    assert env.render() == "step 0  distance +0.00  features -\n"
-    assert HalfCheetahEnv(HalfCheetah()).render() is None
-
-
 def test_a_fixed_start_is_the_same_whatever_the_seed_and_a_drawn_one_is_not() -> None:
     fixed, drawn = (HalfCheetah(start=word).env() for word in ("fixed", "drawn"))
     assert np.array_equal(fixed.reset(seed=0)[0], fixed.reset(seed=1)[0])

@@ -9,7 +9,7 @@ import pytest
 import errands
 from errands.errors import SpecError
 from errands.worlds import water
-from errands.worlds.zones import Zones, ZonesState, blocked, observe, step, wall_plan, zones_text
+from errands.worlds.zones import Zones, ZonesState, blocked, observe, step, wall_plan
 
 NONE, UP, RIGHT, DOWN, LEFT = range(5)
 DOORS = np.full((2, 2, 3), [70, 200, 330], np.float32)
@@ -102,8 +102,6 @@ def test_features_are_those_of_the_step_and_the_limit_truncates() -> None:
 
 
 def test_pictures_show_walls_zones_and_agent() -> None:
-    state = Zones(2, 1, walls=True).start
-    assert sorted(set(zones_text(state)) - {"\n"}) == ["#", ".", "1", "2", "@"]
     plan = np.array(wall_plan(DOORS))
     assert len(plan) == 16
     assert plan[0].tolist() == [130, 0, 10, 50]

@@ -20,7 +20,7 @@ from errands.oracle.product import BUDGET, RANDOM_BYTES, Product, product
 from errands.oracle.water import CELLS, Script, Start, machine_of, replayed, shortest
 from errands.tables import RUNNING, SUCCESS, AgendaTable, Floats, Ints
 from errands.tasks.task import Task, card
-from errands.worlds.water import Water, reset_state
+from errands.worlds.water import Water
 from errands.worlds.zones import Zones
 
 TOLERANCE = 1e-10
@@ -109,9 +109,7 @@ def optimum(
     check_discount(gamma)
     if not isinstance(task, Task):
         raise TaskError(f"the optimum of {task!r:.60} was asked for; give a task, such as errands.load('office-6')")
-    if isinstance(task.world, Water):
-        return _in_arena(task, reset_state(task.world.map_seed), gamma, budget)
-    if isinstance(task.world, Zones):
+    if isinstance(task.world, Water | Zones):
         return _in_arena(task, task.world.start, gamma, budget)
     if task.finite is None:
         return Optimum(None, reason=f"the world {task.untabled}; the optimum of such a task cannot be computed")

@@ -76,10 +76,9 @@ def grid_scene(layout: GridLayout) -> Scene:
 def posture(env: Any) -> Any:
     """What a frame shows of an environment: numbers for Water, zones and HalfCheetah, the cell of a grid, else a few words."""
     inner = env.unwrapped
-    if isinstance(inner, water.WaterEnv):
-        return _rounded(np.vstack([inner.state.agent[None], inner.state.balls]), 1)
-    if isinstance(inner, zones.ZonesEnv):
-        return _rounded(inner.state.agent[None], 1)
+    if isinstance(inner, water.ArenaEnv):
+        moving = [inner.state.agent[None], inner.state.balls] if inner.world.kind == "water" else [inner.state.agent[None]]
+        return _rounded(np.vstack(moving), 1)
     if isinstance(inner, GridEnv):
         return inner.cell
     if hasattr(inner, "data") and hasattr(inner, "model"):  # any robot of MuJoCo

@@ -28,7 +28,7 @@ class HalfCheetahEnv(GymnasiumHalfCheetah):
                 reset_noise_scale=0.1 if world.start == "drawn" else 0.0,
                 render_mode=render_mode,
             )
-        self.metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": self.metadata["render_fps"]}
+        self.metadata = {"render_modes": ["rgb_array"], "render_fps": self.metadata["render_fps"]}
         self.limit = world.limit
         self.steps = 0
         self.origin = 0.0
@@ -63,10 +63,7 @@ class HalfCheetahEnv(GymnasiumHalfCheetah):
         return observation
 
     def render(self) -> Any:
-        """One line of text or a picture, by render mode."""
-        if self.render_mode == "ansi":
-            names = " ".join(sorted(features_at(self.distance))) or "-"
-            return f"step {self.steps}  distance {self.distance:+.2f}  features {names}\n"
+        """A picture, where it was made with that render mode."""
         return None if self.render_mode is None else self.mujoco_renderer.render(self.render_mode)
 
     def save(self) -> Saved:

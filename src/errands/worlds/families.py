@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
+from types import ModuleType
 from typing import Any, NamedTuple
 
 import jax
@@ -76,41 +77,28 @@ def water_family() -> MapFamily:
         balls = rows[..., 4:].reshape(*rows.shape[:-1], len(water.COLOURS), water.BALLS_EACH, 4)
         return Scene(rows[..., :4], jnp.concatenate([_near_and_far(balls[..., :2]), balls[..., 2:]], axis=-1))
 
-    return MapFamily(_water(reset), scene, np.asarray)
+    return MapFamily(_arena(water, water.COLOURS, reset, water.OBSERVATION), scene, np.asarray)
 
 
-def _water(reset: Callable[[Array], water.WaterState]) -> BatchedWorld:
-    def observe(state: water.WaterState) -> Array:
-        seen: Array = water.observe(state, jnp)
+def _arena(rules: ModuleType, features: tuple[str, ...], reset: Callable[[Array], Any], inputs: int) -> BatchedWorld:
+    """The batched world of rules that are written for NumPy and JAX alike."""
+
+    def observe(state: Any) -> Array:
+        seen: Array = rules.observe(state, jnp)
         return seen
 
-    def step(state: water.WaterState, action: Any, key: Array) -> BatchedStep:
-        return _answer(*water.step(state, action, jnp), observe)
-
-    return BatchedWorld(water.OBSERVATION, len(water.ACTIONS), water.COLOURS, reset, step, observe)
-
-
-def water_of_map(start: water.WaterState) -> BatchedWorld:
-    """The batched world of one map of Water, on which every episode starts alike."""
-    first = water.WaterState(*map(jnp.asarray, start))
-    return _water(lambda key: first)
-
-
-def _zones(features: tuple[str, ...], reset: Callable[[Array], zones.ZonesState], inputs: int) -> BatchedWorld:
-    def observe(state: zones.ZonesState) -> Array:
-        seen: Array = zones.observe(state, jnp)
-        return seen
-
-    def step(state: zones.ZonesState, action: Any, key: Array) -> BatchedStep:
-        return _answer(*zones.step(state, action, jnp), observe)
+    def step(state: Any, action: Any, key: Array) -> BatchedStep:
+        after, holds = rules.step(state, action, jnp)
+        return _answer(after, holds, observe)
 
     return BatchedWorld(inputs, len(water.ACTIONS), features, reset, step, observe)
 
 
-def zones_of_map(start: zones.ZonesState, features: tuple[str, ...]) -> BatchedWorld:
-    """The batched world of one map of zones."""
-    first = zones.ZonesState(*map(jnp.asarray, start))
-    return _zones(features, lambda key: first, 4 + 2 * len(features) + start.doors.size)
+def world_of_map(start: water.WaterState | zones.ZonesState, features: tuple[str, ...]) -> BatchedWorld:
+    """The batched world of one map of Water or zones, on which every episode starts alike."""
+    rules: Any = zones if isinstance(start, zones.ZonesState) else water
+    first = type(start)(*map(jnp.asarray, start))
+    return _arena(rules, features, lambda key: first, rules.observe(start).size)
 
 
 @cache
@@ -144,7 +132,7 @@ def zones_family(count: int, walls: bool) -> MapFamily:
         return np.concatenate([rows[..., :2] + shift, 0 * rows[..., 2:4], things, rows[..., cut:]], axis=-1)
 
     names = tuple(f"z{i + 1}" for i in range(count))
-    return MapFamily(_zones(names, reset, 4 + 2 * count + doors), scene, np.asarray, beside)
+    return MapFamily(_arena(zones, names, reset, 4 + 2 * count + doors), scene, np.asarray, beside)
 
 
 class LettersState(NamedTuple):

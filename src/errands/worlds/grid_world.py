@@ -13,48 +13,39 @@ from annotated_types import Interval, Len
 
 from errands.errors import SpecError
 from errands.worlds.base import Described, Drawn, FiniteWorld, Limit, Probability
+from errands.worlds.env import WorldEnv
 from errands.worlds.grid import ACTIONS, MOVES, GridLayout, Noise, grid_table, outcomes, positive
 from errands.worlds.picture import grid_drawing, grid_text, pixels
-from errands.worlds.saving import Saved, restore_random, save_random
+from errands.worlds.saving import Saved
 
-Info = dict[str, Any]
 FREE, WALL, START = ".", "#", "A"
 _RESERVED = {FREE: "a free cell", WALL: "a wall", START: "the start"}
 
 
-class GridEnv(gym.Env[Any, Any]):
-    """An agent on a grid: observes its cell, moves in four directions, earns nothing, is truncated at the limit."""
+class GridEnv(WorldEnv):
+    """An agent on a grid: observes its cell, moves in four directions."""
 
     metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 8}  # noqa: RUF012 (as in gymnasium)
     action_names: ClassVar[tuple[str, ...]] = ACTIONS
 
     def __init__(self, layout: GridLayout, limit: int, render_mode: str | None = None) -> None:
-        self.layout = layout
-        self.limit = limit
-        self.render_mode = render_mode
-        self.observation_space = gym.spaces.Discrete(layout.cells)
-        self.action_space = gym.spaces.Discrete(4)
+        super().__init__(gym.spaces.Discrete(layout.cells), len(ACTIONS), limit, render_mode)
+        self.layout, self.cell = layout, layout.start
         self._next, self._cumulative = outcomes(layout)
-        self.cell = layout.start
-        self.steps = 0
 
-    def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Any, Info]:
-        """Back to the start; the initial state is labelled too."""
-        super().reset(seed=seed)
-        self.cell, self.steps = self.layout.start, 0
-        return self.cell, self._info()
+    def _begin(self) -> set[str]:
+        self.cell = self.layout.start
+        return set(self.layout.features_at(self.cell))
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
-        """One move; `info["features"]` says what holds where it ended."""
+    def _move(self, action: Any) -> tuple[set[str], dict[str, float]]:
         outcome = 0
         if self._next.shape[2] > 1:
             outcome = bisect_right(self._cumulative[self.cell, action].tolist(), self.np_random.random())
         self.cell = int(self._next[self.cell, action, outcome])
-        self.steps += 1
-        return self.cell, 0.0, False, self.steps >= self.limit, self._info()
+        return set(self.layout.features_at(self.cell)), {}
 
-    def _info(self) -> Info:
-        return {"features": set(self.layout.features_at(self.cell)), "signals": {}}
+    def _seen(self) -> int:
+        return self.cell
 
     def render(self) -> Any:
         """The grid as text or as pixels, by render mode."""
@@ -66,14 +57,11 @@ class GridEnv(gym.Env[Any, Any]):
             return grid_text(self.layout, self.cell, hidden)
         return pixels(grid_drawing(self.layout, self.cell, hidden=hidden)) if self.render_mode == "rgb_array" else None
 
-    def save(self) -> Saved:
-        """The full state as plain data."""
-        return {"cell": self.cell, "steps": self.steps, "random": save_random(self)}
+    def _state(self) -> Saved:
+        return {"cell": self.cell}
 
-    def restore(self, saved: Saved) -> None:
-        """Continue from a saved state."""
-        self.cell, self.steps = saved["cell"], saved["steps"]
-        restore_random(self, saved["random"])
+    def _put(self, saved: Saved) -> None:
+        self.cell = saved["cell"]
 
 
 class OnGrid(Described, Drawn):

@@ -17,11 +17,12 @@ import numpy as np
 from errands.errors import SpecError, shown_briefly
 from errands.worlds.base import Described, FiniteWorld, one_start
 from errands.worlds.batched import BatchedStep, BatchedWorld
+from errands.worlds.env import WorldEnv
 from errands.worlds.grid import positive
 from errands.worlds.gymnasium.guard import MAX_NUMBERED, guarded
 from errands.worlds.gymnasium.world import plainly, setting
 from errands.worlds.imports import function_of
-from errands.worlds.saving import Saved, restore_random, save_random
+from errands.worlds.saving import Saved
 
 Code = Callable[..., Any] | str
 """A function, or its `module:name`."""
@@ -210,50 +211,44 @@ class JaxWorld(Described):
         return JaxEnv(self)
 
 
-class JaxEnv(gym.Env[Any, Any]):
-    """The user's functions on the host, truncated at the limit; keys come from the environment's own random numbers."""
+class JaxEnv(WorldEnv):
+    """The user's functions on the host; keys come from the environment's own random numbers."""
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 (as in gymnasium)
 
     def __init__(self, world: JaxWorld) -> None:
-        self.world, self.state, self.steps = world, None, 0
+        self.world, self.state = world, None
+        self.observation: Any = None
         self.numbers = None if world.counted is None else world.counted[1]
         row = gym.spaces.Box(-np.inf, np.inf, (world.device.inputs,), np.float32)
-        self.observation_space: gym.Space[Any] = row if self.numbers is None else gym.spaces.Discrete(len(self.numbers))
-        self.action_space = gym.spaces.Discrete(world.device.actions)
+        super().__init__(
+            row if self.numbers is None else gym.spaces.Discrete(len(self.numbers)), world.device.actions, world.limit
+        )
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """A state in which an episode begins."""
-        super().reset(seed=seed)
-        self.state, self.steps = self.world.host[0](self._key()), 0
-        return self._seen(None), {"features": self.world.starting(self.state), "signals": {}}
+    def _begin(self) -> set[str]:
+        self.state, self.observation = self.world.host[0](self._key()), None
+        return self.world.starting(self.state)
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """One step; `info` has its features and signals."""
+    def _move(self, action: Any) -> tuple[set[str], dict[str, float]]:
         step = self.world.host[1](self.state, np.int32(action), self._key())
-        self.state, self.steps = step.state, self.steps + 1
+        self.state, self.observation = step.state, step.observation
         features = {name for name, holds in zip(self.world.features, np.asarray(step.features), strict=True) if holds}
-        signals = dict(zip(self.world.signals, np.asarray(step.signals).tolist(), strict=True))
-        late = self.steps >= self.world.limit
-        return self._seen(step.observation), 0.0, False, late, {"features": features, "signals": signals}
+        return features, dict(zip(self.world.signals, np.asarray(step.signals).tolist(), strict=True))
 
     def _key(self) -> Any:
         return self.np_random.integers(2**32, size=2, dtype=np.uint32)
 
-    def _seen(self, observation: Any) -> Any:
+    def _seen(self) -> Any:
         if self.numbers is not None:
             return self.numbers[self.world.bytes_of(self.state)]
-        return np.asarray(self.world.device.observe(self.state) if observation is None else observation)
+        return np.asarray(self.world.device.observe(self.state) if self.observation is None else self.observation)
 
-    def save(self) -> Saved:
-        """What an episode changes, as plain data."""
-        return {"state": self.world.bytes_of(self.state), "steps": self.steps, "random": save_random(self)}
+    def _state(self) -> Saved:
+        return {"state": self.world.bytes_of(self.state)}
 
-    def restore(self, saved: Saved) -> None:
-        """Continue from a saved state."""
+    def _put(self, saved: Saved) -> None:
         states = self.world.unpacked(np.frombuffer(saved["state"], np.uint8)[None])
-        self.state, self.steps = jax.tree.map(lambda leaf: leaf[0], states), saved["steps"]
-        restore_random(self, saved["random"])
+        self.state, self.observation = jax.tree.map(lambda leaf: leaf[0], states), None
 
 
 def _numbers_of(state: Any) -> Any:

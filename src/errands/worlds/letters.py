@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from errands.worlds.base import Limit, Probability, Seed
-from errands.worlds.grid import GridLayout, positive, words
+from errands.worlds.grid import GridLayout, distances, positive, words
 from errands.worlds.grid_world import OnGrid
 
 if TYPE_CHECKING:
@@ -73,11 +73,6 @@ def _draws(seed: int) -> Iterator[tuple[int, ...]]:
 
 def _open(letters: tuple[int, ...]) -> bool:
     """Whether every cell can be reached from the first without passing a letter."""
-    taken, seen, border = set(letters), {0}, [0]
-    while border:
-        cell = border.pop()
-        for there in _EMPTY.moves[cell].tolist() if cell not in taken else ():
-            if there not in seen:
-                seen.add(there)
-                border.append(there)
-    return len(seen) == SIDE * SIDE
+    free = distances(_EMPTY, 0, letters) >= 0
+    free[list(letters)] = free[_EMPTY.moves[list(letters)]].any(axis=1)
+    return bool(free.all())

@@ -6,18 +6,21 @@ Velocities in a state are distances per step, so a step only adds: NumPy and JAX
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from numpy.typing import NDArray
 
 from errands.worlds.base import Described, Limit, Seed
+from errands.worlds.env import WorldEnv
 from errands.worlds.grid import positive, units
-from errands.worlds.picture import Disc, Drawing, Rectangle, Shape, pixels
-from errands.worlds.saving import Saved, restore_random, save_random
+from errands.worlds.picture import Disc, Drawing, Rectangle, Shape
+from errands.worlds.saving import Saved
 
 if TYPE_CHECKING:
     from errands.worlds.batched import BatchedWorld
@@ -40,7 +43,6 @@ OBSERVATION = 4 + 4 * BALLS
 _APART, _AWAY = 2 * RADIUS, 4 * RADIUS
 _PAINT = dict(zip(COLOURS, ("#d64541", "#3a9d4f", "#3b6fc4", "#e3b505", "#2ab7ca", "#b14fb5"), strict=True))
 """As in the page's style.css."""
-_COLUMNS, _LINES = 40, 20
 
 
 class WaterState(NamedTuple):
@@ -126,12 +128,17 @@ class Water(Described):
     def __post_init__(self) -> None:
         positive("limit", self.limit)
 
+    @cached_property
+    def start(self) -> WaterState:
+        """The state in which every episode starts."""
+        return reset_state(self.map_seed)
+
     @property
     def batched(self) -> BatchedWorld:
         """The rules in JAX."""
-        from errands.worlds.families import water_of_map
+        from errands.worlds.families import world_of_map
 
-        return water_of_map(reset_state(self.map_seed))
+        return world_of_map(self.start, self.features)
 
     @property
     def family(self) -> MapFamily:
@@ -142,62 +149,47 @@ class Water(Described):
 
     def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
         """A fresh Gymnasium environment of this map."""
-        return WaterEnv(self, render_mode)
+        return ArenaEnv(self, sys.modules[__name__], render_mode)
 
     def finite(self) -> None:
         """None: Water is continuous."""
         return
 
 
-class WaterEnv(gym.Env[NDArray[np.float32], Any]):
-    """The agent observes 52 numbers, pushes itself in four directions or not, and is truncated at the limit."""
+class ArenaEnv(WorldEnv):
+    """The agent sees numbers from -1 to 1, and pushes itself in four directions or not; each world has its own rules."""
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 10}  # noqa: RUF012 (as in gymnasium)
+    def __init__(self, world: Any, rules: ModuleType, render_mode: str | None = None) -> None:
+        self.world, self.rules, self.state = world, rules, world.start
+        space = gym.spaces.Box(-1.0, 1.0, self._seen().shape, np.float32)
+        super().__init__(space, len(ACTIONS), world.limit, render_mode)
 
-    def __init__(self, world: Water, render_mode: str | None = None) -> None:
-        self.limit = world.limit
-        self.render_mode = render_mode
-        self.observation_space = gym.spaces.Box(-1.0, 1.0, (OBSERVATION,), np.float32)
-        self.action_space = gym.spaces.Discrete(len(ACTIONS))
-        self._start = reset_state(world.map_seed)
-        self.state = self._start
-        self.steps = 0
+    def _begin(self) -> set[str]:
+        self.state = self.world.start
+        return set()
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Back to the state in which every episode starts; nothing touches there."""
-        super().reset(seed=seed)
-        self.state, self.steps = self._start, 0
-        return observe(self.state), {"features": set(), "signals": {}}
+    def _move(self, action: Any) -> tuple[set[str], dict[str, float]]:
+        self.state, holds = self.rules.step(self.state, int(action))
+        return {self.world.features[i] for i in np.flatnonzero(holds)}, {}
 
-    def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
-        """One push of a tenth of a second; `info["features"]` names the colours newly touched."""
-        self.state, touched = step(self.state, int(action))
-        self.steps += 1
-        features = {COLOURS[i] for i in np.flatnonzero(touched)}
-        truncated = self.steps >= self.limit
-        return observe(self.state), 0.0, False, truncated, {"features": features, "signals": {}}
+    def _seen(self) -> Singles:
+        return self.rules.observe(self.state)
 
-    def render(self) -> Any:
-        """The arena as text or as pixels, by render mode."""
-        if self.render_mode == "ansi":
-            return water_text(self.state)
-        if self.render_mode == "rgb_array":
-            return pixels(water_drawing(self.state.agent.tolist(), self.state.balls.tolist()))
-        return None
+    def _drawing(self) -> Drawing:
+        drawing: Drawing = self.rules.drawing_of(self.state)
+        return drawing
 
-    def save(self) -> Saved:
-        """The full state as plain data."""
-        parts = {name: part.tolist() for name, part in self.state._asdict().items()}
-        return {**parts, "steps": self.steps, "random": save_random(self)}
+    def _state(self) -> Saved:
+        return {name: part.tolist() for name, part in self.state._asdict().items()}
 
-    def restore(self, saved: Saved) -> None:
-        """Continue from a saved state."""
-        parts = self._start._asdict().items()
-        self.state = WaterState(**{name: np.array(saved[name], part.dtype) for name, part in parts})
-        self.steps = saved["steps"]
-        restore_random(self, saved["random"])
+    def _put(self, saved: Saved) -> None:
+        parts = self.world.start._asdict().items()
+        self.state = type(self.state)(**{name: np.array(saved[name], part.dtype) for name, part in parts})
+
+
+def drawing_of(state: WaterState) -> Drawing:
+    """The picture of a state."""
+    return water_drawing(state.agent.tolist(), state.balls.tolist())
 
 
 def water_drawing(agent: Sequence[float], balls: Sequence[Sequence[float]]) -> Drawing:
@@ -208,12 +200,3 @@ def water_drawing(agent: Sequence[float], balls: Sequence[Sequence[float]]) -> D
     x, y = agent
     shapes += [Disc(x, ARENA - y, r, fill) for r, fill in ((RADIUS, "#222222"), (11.0, "#ffffff"))]
     return Drawing(ARENA, ARENA, tuple(shapes))
-
-
-def water_text(state: WaterState) -> str:
-    """The arena as lines of text: each ball by the first letter of its colour, the agent as '@'."""
-    canvas = [["."] * _COLUMNS for _ in range(_LINES)]
-    marks = [(place, COLOURS[i // BALLS_EACH][0]) for i, place in enumerate(state.balls.tolist())]
-    for (x, y), mark in [*marks, (state.agent.tolist(), "@")]:
-        canvas[_LINES - 1 - int(y / ARENA * _LINES)][int(x / ARENA * _COLUMNS)] = mark
-    return "\n".join("".join(line) for line in canvas) + "\n"

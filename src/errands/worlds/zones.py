@@ -5,6 +5,7 @@ A rule takes the library that computes it, NumPy or JAX, so that there is one te
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,9 +19,8 @@ from annotated_types import Interval
 from errands.errors import SpecError
 from errands.worlds.base import Described, Limit, Seed
 from errands.worlds.grid import positive, words
-from errands.worlds.picture import Disc, Drawing, Rectangle, Shape, Word, pixels
-from errands.worlds.saving import Saved, restore_random, save_random
-from errands.worlds.water import ACTIONS, ARENA, PUSHES, RADIUS, TOP_SPEED, Singles
+from errands.worlds.picture import Disc, Drawing, Rectangle, Shape, Word
+from errands.worlds.water import ACTIONS, ARENA, PUSHES, RADIUS, TOP_SPEED, ArenaEnv
 
 if TYPE_CHECKING:
     from errands.worlds.batched import BatchedWorld
@@ -35,7 +35,6 @@ WALLS, THICK, DOOR = (130, 260), 10, 20
 MAX_ZONES = 100
 _HIGH, _TRIES = int(ARENA) - 2 * MARGIN + 1, 100_000
 ROOMS = ((int(RADIUS), WALLS[0]), (WALLS[0] + THICK + 1, WALLS[1]), (WALLS[1] + THICK + 1, int(ARENA - RADIUS) + 1))
-_COLUMNS, _LINES = 40, 20
 
 
 class ZonesState(NamedTuple):
@@ -144,9 +143,9 @@ class Zones(Described):
     @property
     def batched(self) -> BatchedWorld:
         """The rules in JAX."""
-        from errands.worlds.families import zones_of_map
+        from errands.worlds.families import world_of_map
 
-        return zones_of_map(self.start, self.features)
+        return world_of_map(self.start, self.features)
 
     @property
     def family(self) -> MapFamily:
@@ -157,55 +156,11 @@ class Zones(Described):
 
     def env(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
         """A fresh Gymnasium environment of this map."""
-        return ZonesEnv(self, render_mode)
+        return ArenaEnv(self, sys.modules[__name__], render_mode)
 
     def finite(self) -> None:
         """None: places and velocities are too many for tables."""
         return
-
-
-class ZonesEnv(gym.Env[Singles, Any]):
-    """The agent pushes itself in four directions or not, and is truncated at the limit."""
-
-    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 10}  # noqa: RUF012 (as in gymnasium)
-
-    def __init__(self, world: Zones, render_mode: str | None = None) -> None:
-        self.world, self.render_mode = world, render_mode
-        self.state, self.steps = world.start, 0
-        self.observation_space = gym.spaces.Box(-1.0, 1.0, observe(self.state).shape, np.float32)
-        self.action_space = gym.spaces.Discrete(len(ACTIONS))
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Singles, dict[str, Any]]:
-        """Back to the state in which every episode starts."""
-        super().reset(seed=seed)
-        self.state, self.steps = self.world.start, 0
-        return observe(self.state), {"features": set(), "signals": {}}
-
-    def step(self, action: Any) -> tuple[Singles, float, bool, bool, dict[str, Any]]:
-        """One push; `info["features"]` names the zone that the agent is in."""
-        self.state, within = step(self.state, int(action))
-        self.steps += 1
-        features = {f"z{i + 1}" for i in np.flatnonzero(within)}
-        return observe(self.state), 0.0, False, self.steps >= self.world.limit, {"features": features, "signals": {}}
-
-    def render(self) -> Any:
-        """The arena as text or as pixels, by render mode."""
-        if self.render_mode == "ansi":
-            return zones_text(self.state)
-        if self.render_mode == "rgb_array":
-            return pixels(zones_drawing(self.state.agent.tolist(), self.state.places.tolist(), wall_plan(self.state.doors)))
-        return None
-
-    def save(self) -> Saved:
-        """What an episode changes, as plain data."""
-        moving = {"agent": self.state.agent.tolist(), "velocity": self.state.velocity.tolist()}
-        return {**moving, "steps": self.steps, "random": save_random(self)}
-
-    def restore(self, saved: Saved) -> None:
-        """Continue from a saved state."""
-        moving = {name: np.array(saved[name], np.float32) for name in ("agent", "velocity")}
-        self.state, self.steps = self.world.start._replace(**moving), saved["steps"]
-        restore_random(self, saved["random"])
 
 
 def wall_plan(doors: Any) -> list[list[float]]:
@@ -220,6 +175,11 @@ def wall_plan(doors: Any) -> list[list[float]]:
     return plan
 
 
+def drawing_of(state: ZonesState) -> Drawing:
+    """The picture of a state."""
+    return zones_drawing(state.agent.tolist(), state.places.tolist(), wall_plan(state.doors))
+
+
 def zones_drawing(agent: Sequence[float], places: Sequence[Sequence[float]], walls: Sequence[Sequence[float]]) -> Drawing:
     """The arena as shapes, y upwards: walls, numbered zones, the agent as a ring."""
     shapes: list[Shape] = [Rectangle(0, 0, ARENA, ARENA, "#f4f8fb")]
@@ -229,16 +189,3 @@ def zones_drawing(agent: Sequence[float], places: Sequence[Sequence[float]], wal
     x, y = agent
     shapes += [Disc(x, ARENA - y, r, fill) for r, fill in ((6.0, "#222222"), (3.0, "#ffffff"))]
     return Drawing(ARENA, ARENA, tuple(shapes))
-
-
-def zones_text(state: ZonesState) -> str:
-    """The arena as lines of text: zones by the last digit of their number, walls as '#', the agent as '@'."""
-    wide, tall = ARENA / _COLUMNS, ARENA / _LINES
-    canvas = [["." for _ in range(_COLUMNS)] for _ in range(_LINES)]
-    for row, column in np.ndindex(_LINES, _COLUMNS):
-        if blocked(np.array([(column + 0.5) * wide, ARENA - (row + 0.5) * tall]), state.doors):
-            canvas[row][column] = "#"
-    marks = [(place, str(i % 10)) for i, place in enumerate(state.places.tolist(), 1)]
-    for (x, y), mark in [*marks, (state.agent.tolist(), "@")]:
-        canvas[_LINES - 1 - int(y / tall)][int(x / wide)] = mark
-    return "\n".join("".join(line) for line in canvas) + "\n"
