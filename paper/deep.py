@@ -26,7 +26,7 @@ def main() -> None:
     evidence = evidence_of(*map(read_rows, judged_files()))
     panels = [panel for panel in PANELS.values() if panel.deep]
     report = report_of(evidence, panels, "collected", "python paper/deep.py", [NOTE])
-    write(report, RESULTS, page=False)
+    write(report, RESULTS)
     for claim in report.claims:
         print(f"{claim.verdict:15} {claim.where:15} {claim.text}")
 

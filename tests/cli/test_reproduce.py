@@ -20,10 +20,10 @@ def document(tmp_path, monkeypatch, capsys):
 
 def test_one_command_measures_judges_and_writes_the_page(document, tmp_path, capsys):
     folder = tmp_path / "reproduction-quick"
-    page = (folder / "report.html").read_text()
+    page = (folder / "README.md").read_text()
     assert document["claims"]["global-optimality"] == "refuted"
     assert document["claims"]["qcorm-linear"] == "not run"
-    assert "<svg" in page
+    assert "](delivery-2-paper.svg)" in page
     assert "errands reproduce delivery-2 --seeds 1 --steps 1000" in page
     files = {p.name for p in folder.iterdir()}
     assert {"claims.json", "claims.md", "summary.csv", "runtimes.csv", "README.md", "delivery-2-paper.svg"} <= files

@@ -52,7 +52,7 @@ def test_a_check_that_does_not_tell_is_undecided_alone_and_takes_from_those_that
 
 def test_presets_that_disagree_make_it_partly_and_both_are_told():
     claim = PaperClaim("x", "5", "words", lambda e, preset: [Check(preset == "paper", preset)], "errands x")
-    judged = judge(claim, NONE, ("tuned", "paper"))
+    judged = judge(claim, NONE)
     assert (judged.verdict, judged.by_preset) == ("partly", {"tuned": "not reproduced", "paper": "reproduced"})
     assert judged.measured == {"tuned": ["tuned"], "paper": ["paper"]}
 

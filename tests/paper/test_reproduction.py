@@ -48,7 +48,7 @@ def test_panels_become_run_folders_that_other_verbs_can_read(tmp_path: Path) -> 
     # What stops by itself has no time per step.
     assert {row["method"] for row in found.tables[1].rows} == {"crm agenda"}
     page = write(found, output)
-    assert page.read_text(encoding="utf-8").count("<svg") == 4
+    assert page.read_text(encoding="utf-8").count("](delivery-2-") == len(list(output.glob("*.svg"))) == 4
     with (output / "summary.csv").open() as table:
         assert len(list(csv.DictReader(table))) == 4
     assert {"words", "reading"} <= set(json.loads((output / "claims.json").read_text())["claims"][0])

@@ -104,7 +104,7 @@ def test_the_recording_of_the_optimal_policy_is_the_optimal_path(name: str) -> N
     assert recording.order == best.order
     assert recording.length == best.length
     assert recording.success
-    assert [m.status for m in recording.moments] == [RUNNING] * int(best.length) + [SUCCESS]
+    assert [m.step.status for m in recording.moments] == [RUNNING] * int(best.length) + [SUCCESS]
 
 
 def test_where_moves_are_random_the_recording_draws_what_the_walk_draws() -> None:
@@ -114,7 +114,7 @@ def test_where_moves_are_random_the_recording_draws_what_the_walk_draws() -> Non
     for seed in (0, 1, 2):
         walked, recording = walk(best.policy, task, seed), record(task, best.policy, seed)
         assert tuple(moment.at for moment in recording.moments) == walked.path
-        assert tuple(moment.reward for moment in recording.moments[1:]) == walked.rewards
+        assert tuple(moment.step.reward for moment in recording.moments[1:]) == walked.rewards
 
 
 def test_the_machine_of_the_recording_follows_its_features() -> None:
@@ -123,10 +123,10 @@ def test_the_machine_of_the_recording_follows_its_features() -> None:
     stepper = Stepper(task.machine)
     state = stepper.start
     for moment in recording.moments[1:]:
-        step = stepper.step(state, set(moment.features))
+        step = stepper.step(state, set(moment.step.features))
         state = step.state
-        assert moment.state == state
-        assert moment.guard == (str(step.transition.guard) if step.transition else None)
+        assert moment.step.machine_state == state
+        assert moment.step.machine_step.transition == step.transition
 
 
 @pytest.mark.parametrize(("counts", "shown"), [(True, 51), (False, 2)])
@@ -156,6 +156,6 @@ def test_water_is_recorded_from_its_environment() -> None:
     env.reset(seed=0)
     for moment in recording.moments[1:]:
         _, reward, _, _, info = env.step(1)
-        assert moment.reward == reward
-        assert set(moment.features) == info["features"]
+        assert moment.step.reward == reward
+        assert set(moment.step.features) == info["features"]
         assert moment.at[0] == pytest.approx(env.env.state.agent.tolist(), abs=0.051)

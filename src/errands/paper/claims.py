@@ -68,23 +68,16 @@ class Judged:
 
 def judge_all(evidence: Evidence, claims: Sequence[PaperClaim] | None = None) -> list[Judged]:
     """Every claim judged, under each preset and over all."""
-    return [judge(claim, evidence, ("exact",) if claim.exact else claim.under) for claim in (CLAIMS if claims is None else claims)]
+    return [judge(claim, evidence) for claim in (CLAIMS if claims is None else claims)]
 
 
-def judge(claim: PaperClaim, evidence: Evidence, presets: Sequence[str]) -> Judged:
+def judge(claim: PaperClaim, evidence: Evidence) -> Judged:
     """One claim judged."""
-    checks = {preset: claim.judge(evidence, preset) for preset in presets}
+    checks = {preset: claim.judge(evidence, preset) for preset in (("exact",) if claim.exact else claim.under)}
     verdicts = {preset: verdict(some, claim.exact) for preset, some in checks.items()}
-    return Judged(
-        name=claim.name,
-        where=claim.where,
-        text=claim.text,
-        reading=claim.reading,
-        verdict=over_all(verdicts.values()),
-        by_preset=verdicts,
-        measured={preset: [check.said for check in some] for preset, some in checks.items()},
-        command=claim.command,
-    )
+    measured = {preset: [check.said for check in some] for preset, some in checks.items()}
+    whole = over_all(verdicts.values())
+    return Judged(claim.name, claim.where, claim.text, claim.reading, whole, verdicts, measured, claim.command)
 
 
 def over_all(verdicts: Iterable[str]) -> str:

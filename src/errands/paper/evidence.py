@@ -158,13 +158,8 @@ def gather(sweep: SweepFolder) -> Gathered:
             except StoreError:  # nothing was evaluated yet
                 continue
     counts = [(origin, origins.count(origin)) for k, origin in enumerate(origins) if origin not in origins[:k]]
-    return Gathered(
-        evidence=Evidence(curves, paces),
-        seconds=total,
-        unfinished=tuple(open_ends),
-        errors=tuple(errors),
-        origins=tuple(sorted(counts, key=lambda pair: -pair[1])),
-    )
+    most_first = tuple(sorted(counts, key=lambda pair: -pair[1]))
+    return Gathered(Evidence(curves, paces), total, tuple(open_ends), tuple(errors), most_first)
 
 
 def per_million(results: Iterable[ResultDocument]) -> tuple[float, ...]:

@@ -1,4 +1,4 @@
-"""The report of a reproduction: figures and tables as one HTML page, and the same tables as Markdown, CSV and JSON."""
+"""The report of a reproduction: figures and tables in Markdown, the tables as CSV, the claims as JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -225,84 +224,6 @@ def tally(claims: Sequence[Judged]) -> str:
     return f"Verdicts under one preset or network alone: {'; '.join(said)}." if said else "No claim is about these runs."
 
 
-Part = str | list[str] | ReportTable | PaperFigure | tuple[Judged, ...]
-"""A paragraph, a list, a table, a figure or the claims."""
-
-
-def sections(report: Report) -> dict[str, list[Any]]:
-    """What the page and the Markdown file tell, part by part under its heading."""
-    left = [f"{s.method} on {s.task}: {s.reason}" for s in report.skipped]
-    return {
-        "Verdicts": [tally(report.claims), report.claims],
-        "How they were reached": [*report.rules, report.facts],
-        "Figures": [*report.figures],
-        **{table.title: [table] for table in report.tables},
-        "What was not run, and why": [left],
-        **({"What ended in an error": [list(report.errors)]} if report.errors else {}),
-    }
-
-
-def html(report: Report) -> str:
-    """One page that needs no other file."""
-    parts = [f"<h1>The paper's results, reproduced ({escape(report.name)})</h1>"]
-    for title, some in sections(report).items():
-        parts += [f"<h2>{title}</h2>", *map(_html, some)]
-    head = f"<!doctype html><html lang=en><meta charset=utf-8><title>errands reproduce</title><style>{_STYLE}</style>"
-    return f"{head}<body>{''.join(parts)}</body></html>\n"
-
-
-_STYLE = """body{font:15px/1.5 system-ui,sans-serif;max-width:75rem;margin:2rem auto;padding:0 1rem;color:#222}
-table{border-collapse:collapse;font-size:13px;margin:1rem 0;display:block;overflow-x:auto}
-th,td{padding:.25rem .6rem;border-bottom:1px solid #ddd;text-align:left;vertical-align:top}
-td.t{white-space:nowrap}td.n{text-align:right;font-variant-numeric:tabular-nums}th{border-bottom:2px solid #888}
-figure{display:inline-block;margin:.5rem;max-width:36rem}figure svg{width:100%;height:auto}
-figcaption{font-size:12px;color:#555}ul.small{margin:0;padding-left:1rem;font-size:12px}
-.reproduced{color:#00634a}.partly{color:#7a5a00}.not-reproduced,.refuted{color:#9b2c00}.not-run,.undecided{color:#6b6b6b}code{font-size:12px}"""
-
-
-def _html(part: Part) -> str:
-    if isinstance(part, str):
-        return f"<p>{escape(part)}</p>"
-    if isinstance(part, PaperFigure):
-        return _html_figure(part)
-    if isinstance(part, ReportTable):
-        rows = ["".join(_cell(row.get(key)) for key in part.columns) for row in part.rows]
-        return _html_table(part.columns.values(), rows)
-    if isinstance(part, tuple):
-        return _html_table(("where", "claim", "verdict", "measured", "command"), map(_html_claim, part))
-    items = "".join(f"<li>{escape(line)}</li>" for line in part)
-    return f"<ul>{items}</ul>" if part else "<p>Nothing.</p>"
-
-
-def _html_figure(figure: PaperFigure) -> str:
-    drawn = figure.svg[figure.svg.index("<svg") :]
-    # Figures are drawn apart, so their ids repeat; within one page every figure needs its own.
-    for mark in ('id="', 'href="#', "url(#"):
-        drawn = drawn.replace(mark, f"{mark}{figure.name}-")
-    notes = " ".join(escape(f"{note}.") for note in figure.notes)
-    return f'<figure role="img" aria-label="{escape(figure.title)}">{drawn}<figcaption>{notes}</figcaption></figure>'
-
-
-def _html_claim(claim: Judged) -> str:
-    checks = "".join(f"<li><b>{escape(p)}</b>: {escape('; '.join(said))}</li>" for p, said in claim.measured.items())
-    each = ", ".join(f"{p}: {v}" for p, v in claim.by_preset.items())
-    reading = f"<br><small>Read as: {escape(claim.reading)}</small>" if claim.reading else ""
-    return (
-        f"<td>{escape(claim.where)}</td><td>{escape(claim.text)}{reading}</td>"
-        f'<td class="{claim.verdict.replace(" ", "-")}"><b>{escape(claim.verdict)}</b><br><small>{escape(each)}</small></td>'
-        f'<td><ul class="small">{checks}</ul></td><td><code>{escape(claim.command)}</code></td>'
-    )
-
-
-def _html_table(head: Iterable[str], rows: Iterable[str]) -> str:
-    names = "".join(f"<th>{escape(name)}</th>" for name in head)
-    return f"<table><tr>{names}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
-
-
-def _cell(value: Any) -> str:
-    return f"<td class={'t' if isinstance(value, str) else 'n'}>{escape(shown(value))}</td>"
-
-
 def shown(value: Any) -> str:
     """A value in a table: what never happened is a dash."""
     if value is None:
@@ -325,25 +246,23 @@ def markdown_claims(claims: Sequence[Judged]) -> str:
 
 
 def markdown(report: Report) -> str:
-    """The report without its figures' drawings, for a folder that also holds them as files."""
-    parts = ["# The paper's results, reproduced", ""]
-    for title, some in sections(report).items():
-        parts += [f"## {title}", "", *(line for part in some for line in (*_markdown(part), ""))]
+    """The report; its figures lie beside it as files."""
+    parts = ["# The paper's results, reproduced", "", "## Verdicts", "", tally(report.claims), "", markdown_claims(report.claims)]
+    parts += ["## How they were reached", "", *(line for rule in report.rules for line in (rule, ""))]
+    parts += [*_list(report.facts), "## Figures", ""]
+    for figure in report.figures:
+        drawn = f"![{figure.title}]({figure.name}.svg)"
+        parts += [f"### {figure.title}", "", drawn, "", *(f"{note}." for note in figure.notes), ""]
+    for table in report.tables:
+        parts += [f"## {table.title}", "", f"| {' | '.join(table.columns.values())} |", f"|{'---|' * len(table.columns)}"]
+        parts += [*(f"| {' | '.join(shown(row.get(key)) for key in table.columns)} |" for row in table.rows), ""]
+    parts += ["## What was not run, and why", "", *_list(f"{s.method} on {s.task}: {s.reason}" for s in report.skipped)]
+    parts += ["## What ended in an error", "", *_list(report.errors)] if report.errors else []
     return "\n".join(parts)
 
 
-def _markdown(part: Part) -> Iterator[str]:
-    if isinstance(part, str):
-        yield part
-    elif isinstance(part, PaperFigure):
-        yield from (f"### {part.title}", "", f"![{part.title}]({part.name}.svg)", "", *(f"{note}." for note in part.notes))
-    elif isinstance(part, ReportTable):
-        yield from (f"| {' | '.join(part.columns.values())} |", f"|{'---|' * len(part.columns)}")
-        yield from (f"| {' | '.join(shown(row.get(key)) for key in part.columns)} |" for row in part.rows)
-    elif isinstance(part, tuple):
-        yield markdown_claims(part).rstrip("\n")
-    else:
-        yield from (f"- {line}" for line in part)
+def _list(lines: Iterable[str]) -> list[str]:
+    return [*(f"- {line}" for line in lines), ""]
 
 
 def as_csv(rows: Sequence[Row]) -> str:
@@ -367,10 +286,9 @@ def claims_json(report: Report) -> dict[str, Any]:
     }
 
 
-def write(report: Report, output: Path, page: bool = True) -> Path:
-    """Write the page (if wanted), the figures and the tables; returns the page."""
+def write(report: Report, output: Path) -> Path:
+    """Write README.md, the figures and the tables; returns the first."""
     files = {
-        **({"report.html": html(report)} if page else {}),
         "README.md": markdown(report),
         "claims.md": markdown_claims(report.claims),
         "claims.json": json.dumps(claims_json(report), ensure_ascii=False, indent=1) + "\n",
@@ -380,4 +298,4 @@ def write(report: Report, output: Path, page: bool = True) -> Path:
     output.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         write_file(output / name, text.encode())
-    return output / "report.html"
+    return output / "README.md"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import os
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path
@@ -27,7 +25,6 @@ MAX_RUNS = 300
 MAX_OPEN = 64
 """Runs whose task is kept in memory."""
 MAX_COMPARED = 8
-LISTING_SECONDS = 0.5
 SIZES = range(1, 31)
 TASKS = ("figure-1", "corridor", "delivery-4", "office-2", "office-3", "visit-4", "letters-3", "water-3", "cheetah-bcd")
 """Tasks of the catalogue that the editor offers to begin with."""
@@ -59,6 +56,17 @@ def signature(*paths: Path) -> tuple[tuple[int, int, int] | None, ...]:
     return tuple(marks)
 
 
+def _signature_of(run: Path) -> Hashable:
+    return signature(run / HEAD, run / TASK)
+
+
+def _row(path: Path) -> dict[str, Any]:
+    """What a run is about and whether it has ended."""
+    head = read_head(path)
+    row = {name: getattr(head, name) for name in ("task", "steps", "seeds", "created")}
+    return {**row, "learner": head.method, "finished": all(_done(SeedFolder(path / f"seed-{k}", k, head)) for k in head.seeds)}
+
+
 def _done(place: SeedFolder) -> bool:
     try:
         return place.done
@@ -72,26 +80,11 @@ class Api:
     def __init__(self, runs: Path, chosen: str | None = None, trainer: PageTrainer | None = None) -> None:
         self.root, self.chosen = runs, chosen
         self.trainer = trainer or PageTrainer(runs)
-        self.opened: OrderedDict[Path, tuple[Hashable, RunFolder]] = OrderedDict()
+        self.opened: OrderedDict[str, tuple[Hashable, RunFolder]] = OrderedDict()
         """Runs that were asked for lately, each with the signature of the files that it was read from."""
-        self.rows: dict[Path, tuple[Hashable, tuple[SeedFolder, ...], dict[str, Any]]] = {}
-        """The rows of `runs`, likewise."""
-        self.listed: tuple[float, dict[str, Path]] = (-math.inf, {})
-        """When the folder was last looked through, and what was in it."""
 
-    def listing(self, fresh: bool = False) -> dict[str, Path]:
-        """The runs of the folder and of its sweeps by name, the newest first; links are left out.
-
-        Fifty pages that watch ask many times a second: what was seen half a second ago is taken to hold.
-        """
-        when, runs = self.listed
-        if fresh or time.monotonic() - when > LISTING_SECONDS:
-            runs = self._look_through()
-            # One assignment: other threads see the old pair or the new one, never half of each.
-            self.listed = (time.monotonic(), runs)
-        return runs
-
-    def _look_through(self) -> dict[str, Path]:
+    def listing(self) -> dict[str, Path]:
+        """The runs of the folder and of its sweeps by name, the newest first; links are left out."""
         runs: dict[str, Path] = {}
         for path in reversed(folders(self.root)):
             if path.is_symlink() or len(runs) >= MAX_RUNS:
@@ -104,17 +97,13 @@ class Api:
         return runs
 
     def run(self, name: str) -> RunFolder:
-        """A run by its name in the listing; one that was just created, or is gone, by a new listing."""
-        path = self.listing().get(name)
-        if path is None or not path.is_dir():
-            path = (runs := self.listing(fresh=True)).get(name)
-            if path is None:
+        """A run by its name in the listing, which is looked through again only where the run is not known or has changed."""
+        known = self.opened.get(name)
+        if known is None or known[0] != _signature_of(known[1].path):
+            if (path := (runs := self.listing()).get(name)) is None:
                 raise UnknownName("run", name[:200], runs or ["none yet"])
-        seen = signature(path / HEAD, path / TASK)
-        known = self.opened.get(path)
-        # Two threads may both read a run: each gets a good one, and the later is kept.
-        if known is None or known[0] != seen:
-            known = self.opened[path] = (seen, open_run(path))
+            # Two threads may both read a run: each gets a good one, and the later is kept.
+            known = self.opened[name] = (_signature_of(path), open_run(path))
             while len(self.opened) > MAX_OPEN:
                 self.opened.popitem(last=False)
         return known[1]
@@ -122,32 +111,15 @@ class Api:
     def runs(self) -> dict[str, Any]:
         """All runs with what they are about."""
         rows = []
-        listing = self.listing()
-        for name, path in listing.items():
+        for name, path in self.listing().items():
             try:
-                rows.append({"name": name, **self._row(path)})
+                rows.append({"name": name, **_row(path)})
             except ErrandsError as fault:
                 rows.append({"name": name, "error": str(fault)})
-        if len(self.rows) > 2 * MAX_RUNS:
-            self.rows = {path: self.rows[path] for path in listing.values() if path in self.rows}
         learners = {name: method.about for name, method in LEARNERS.items() if method.tabular}
         preferred = next(name for name, method in LEARNERS.items() if method.default_for == "tables")
         figures = [{"name": f.name, "about": f.about, "script": f.script} for f in FIGURES.values() if f.of == "runs"]
         return {"runs": rows, "chosen": self.chosen, "learners": learners, "preferred": preferred, "figures": figures}
-
-    def _row(self, path: Path) -> dict[str, Any]:
-        """What a run is about and whether it has ended; its files are read again when one of them has changed."""
-        known = self.rows.get(path)
-        places = known[1] if known is not None else ()
-        seen = signature(path / HEAD, *(place.finish for place in places))
-        if known is None or known[0] != seen:
-            head = read_head(path)
-            places = tuple(SeedFolder(path / f"seed-{seed}", seed, head) for seed in head.seeds)
-            seen = signature(path / HEAD, *(place.finish for place in places))
-            row = {name: getattr(head, name) for name in ("task", "steps", "seeds", "created")}
-            ended = all(_done(place) for place in places)
-            known = self.rows[path] = (seen, places, {**row, "learner": head.method, "finished": ended})
-        return known[2]
 
     def replay(self, name: str, seed: int | None) -> Question:
         """The replay of a seed."""

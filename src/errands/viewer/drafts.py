@@ -9,11 +9,12 @@ from typing import Any
 
 from errands import worlds
 from errands.errors import ErrandsError, SpecError, TaskError
+from errands.oracle.episode import EpisodeStep
 from errands.tables import RUNNING
 from errands.tasks.lint import lint_machine
 from errands.tasks.spec import GymnasiumSpec, TaskSpec, read_spec
 from errands.tasks.task import Task
-from errands.viewer.replay import Moment, Places, Recording, guard_of, shown_episode
+from errands.viewer.replay import Moment, Places, Recording, shown_episode
 from errands.viewer.scene import scene
 from errands.worlds.imports import allowed
 
@@ -87,7 +88,7 @@ def check(text: str) -> dict[str, Any]:
     except (TaskError, ErrandsError) as fault:
         return {"problems": [{"line": 1, "message": str(fault)}]}
     sizes = asdict(report.sizes) if report.sizes else {}
-    grid = spec.world.model_dump()
+    grid, start = spec.world.model_dump(), places.quotient.stepper.start
     return {
         "problems": [],
         "warnings": list(report.warnings),
@@ -101,15 +102,8 @@ def check(text: str) -> dict[str, Any]:
         "rows": grid.get("rows"),
         "legend": grid.get("legend"),
         "untrainable": "" if task.finite is not None else f"the world {task.untabled}; train it with errands train",
-        "stands": [_stand(places, task)],
+        "stands": [places.stand(start, (start[0], ()))],
     }
-
-
-def _stand(places: Places, task: Task) -> dict[str, Any]:
-    start = Recording((Moment(0, places.quotient.stepper.start, RUNNING),), False, False, 0)
-    shown_episode("", None, task, start, places, {}, {})
-    stand: dict[str, Any] = places.stands.items[0]
-    return stand
 
 
 def try_trace(text: str, trace: Sequence[Sequence[str]]) -> dict[str, Any]:
@@ -120,7 +114,7 @@ def try_trace(text: str, trace: Sequence[Sequence[str]]) -> dict[str, Any]:
     places = Places(task, [])
     stepper = places.quotient.stepper
     known = set(task.world.features)
-    state, moments = stepper.start, [Moment(0, stepper.start, RUNNING)]
+    state, moments = stepper.start, [Moment(0, None, EpisodeStep(0, stepper.start, RUNNING))]
     for names in trace:
         if wrong := sorted(set(names) - known):
             raise SpecError(f"the world has no feature '{wrong[0]}'; it has {', '.join(sorted(known))}")
@@ -128,10 +122,10 @@ def try_trace(text: str, trace: Sequence[Sequence[str]]) -> dict[str, Any]:
             break
         step = stepper.step(state, set(names))
         reward = step.transition.reward.paid(dict.fromkeys(task.world.signals, 1.0)) if step.transition else 0.0
-        done, guard = stepper.completed(state, step), guard_of(step)
+        done = tuple(stepper.completed(state, step))
         state = step.state
-        status = stepper.status[state[0]]
-        moments.append(Moment(0, state, status, "step", tuple(sorted(names)), step.completed, done, guard, reward))
+        moved = EpisodeStep(0, state, stepper.status[state[0]], 0, frozenset(names), done, reward, step)
+        moments.append(Moment(0, "step", moved))
     shown = shown_episode("trace", None, task, Recording(tuple(moments), False), places, {}, {})
     return {"frames": shown.frames, "stands": places.stands.items, "moves": places.moves.items}
 

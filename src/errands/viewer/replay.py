@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from errands.machines import AgendaRM, BooleanRM, CoupledRM, Machine, NumericRM
 from errands.machines.counting import Quotient, size
-from errands.machines.stepping import State, Step
+from errands.machines.stepping import State
 from errands.machines.unfolding import Ordered, extend
 from errands.oracle.episode import EpisodeStep, Policy, episode
 from errands.tables import RUNNING, SUCCESS
@@ -30,23 +30,13 @@ from errands.viewer.scene import (
 MAX_FRAMES = 1_200
 
 
-@dataclass(frozen=True)
-class Moment:
-    """One frame: the state after a step, and the step that led there."""
+class Moment(NamedTuple):
+    """One frame: the world as it is shown after a step, the action as people read it, and the step."""
 
     at: Any
     """The cell, or what scene.posture gives."""
-    state: State
-    status: int
-    action: str | None = None
-    features: tuple[str, ...] = ()
-    completed: int = 0
-    """The mask of the subtasks completed by the step."""
-    objectives: tuple[str, ...] = ()
-    """The subtasks and Boolean objective that the step completed (Stepper.completed)."""
-    guard: str | None = None
-    """The guard of the numeric transition taken; None where none fired."""
-    reward: float = 0.0
+    action: str | None
+    step: EpisodeStep
 
 
 @dataclass(frozen=True)
@@ -63,7 +53,7 @@ class Recording:
     @property
     def order(self) -> tuple[str, ...]:
         """The objectives as they were completed."""
-        return tuple(name for moment in self.moments for name in moment.objectives)
+        return tuple(name for moment in self.moments for name in moment.step.completed)
 
 
 def record(task: Task, policy: Policy, seed: int = 0, most: int = MAX_FRAMES) -> Recording:
@@ -110,15 +100,7 @@ class _Watched:
 
 def _moment(task: Task, env: Any, moved: EpisodeStep) -> Moment:
     at = moved.world_state if env is None else posture(env)
-    action = None if moved.action is None else action_name(task, moved.action)
-    step, features = moved.machine_step, tuple(sorted(moved.features))
-    done, guard = (step.completed, guard_of(step)) if step else (0, None)
-    return Moment(at, moved.machine_state, moved.status, action, features, done, moved.completed, guard, moved.reward)
-
-
-def guard_of(step: Step) -> str | None:
-    """The guard of the transition taken; None where none fired."""
-    return None if step.transition is None else str(step.transition.guard)
+    return Moment(at, None if moved.action is None else action_name(task, moved.action), moved)
 
 
 MAX_PART = 150
@@ -215,7 +197,7 @@ class Places:
         self.numeric = task.machine
         self.quotient = Quotient(task.machine)
         self.machines, whole_diagrams = _drawn(task.machine)
-        passed = list(dict.fromkeys(moment.state for r in recordings for moment in r.moments))
+        passed = list(dict.fromkeys(moment.step.machine_state for r in recordings for moment in r.moments))
         self.diagrams = dict(whole_diagrams)
         self.stands = Once()
         self.moves = Once()
@@ -224,6 +206,12 @@ class Places:
         for kind in ("agenda", "coupled"):
             if kind not in self.machines and len(passed) <= MAX_PART:
                 self.diagrams[kind], self.parts[kind] = part(task.machine, passed, kind == "coupled")
+
+    def stand(self, state: State, ordered: Ordered) -> dict[str, Any]:
+        """Where the machines stand: label, numeric state, occupied states, remaining subtasks."""
+        left = [state[1] >> i & 1 for i in range(len(self.numeric.subtasks))]
+        name = self.quotient.stepper.name(state[0])
+        return {"label": self.label(state), "state": name, "lit": self.lit(state, ordered), "remaining": left}
 
     def lit(self, state: State, ordered: Ordered) -> dict[str, list[int]]:
         """The occupied states by kind of machine; several of a coupled one."""
@@ -279,23 +267,21 @@ def shown_episode(
     ordered: Ordered = (stepper.start[0], ())
     before: dict[str, list[int]] = {}
     was = stepper.start
-    for moment in recording.moments:
-        if moment.action is not None:
-            ordered = extend(stepper, moment.state[0], ordered[1], moment.completed)
-        lit = places.lit(moment.state, ordered)
-        edges = places.taken(before, lit, was, moment.objectives) if moment.action is not None else {}
-        total += moment.reward
-        label = places.label(moment.state)
-        left = [moment.state[1] >> i & 1 for i in range(len(task.machine.subtasks))]
-        stand = {"label": label, "state": stepper.name(moment.state[0]), "lit": lit, "remaining": left}
-        at = places.pictures.place(moment.at) if is_picture(moment.at) else moment.at
+    for at, action, moved in recording.moments:
+        state, taken = moved.machine_state, moved.machine_step
+        if taken is not None:
+            ordered = extend(stepper, state[0], ordered[1], taken.completed)
+        stand = places.stand(state, ordered)
+        edges = places.taken(before, stand["lit"], was, moved.completed) if action is not None else {}
+        guard = str(taken.transition.guard) if taken is not None and taken.transition is not None else None
+        total += moved.reward
         frames.append({
-            "at": at, "action": moment.action, "features": list(moment.features), "status": moment.status,
-            "reward": moment.reward, "total": total, "done": list(moment.objectives), "next": None,
-            "stand": places.stands.place(stand), "move": places.moves.place({"guard": moment.guard, "edges": edges}),
+            "at": places.pictures.place(at) if is_picture(at) else at, "action": action, "features": sorted(moved.features),
+            "status": moved.status, "reward": moved.reward, "total": total, "done": list(moved.completed), "next": None,
+            "stand": places.stands.place(stand), "move": places.moves.place({"guard": guard, "edges": edges}),
         })  # fmt: skip
-        passed.setdefault(label, moment.state)
-        before, was = lit, moment.state
+        passed.setdefault(stand["label"], state)
+        before, was = stand["lit"], state
     following: str | None = None
     # From the end to the start, so that each frame learns which objective is the next to be completed.
     for frame in reversed(frames):

@@ -44,7 +44,7 @@ def maps_of(task: Task, policy: Policy, learner: Learner | None, recording: Reco
         return []
     quotient = Quotient(task.machine)
     # Each state once, in the order in which it was last left.
-    states = dict.fromkeys(moment.state for moment in reversed(recording.moments))
+    states = dict.fromkeys(moment.step.machine_state for moment in reversed(recording.moments))
     stages = {str(quotient.label(state)): state for state in reversed(states)}
     known = stages if task.finite.certain else {}
     return [_map(task, shown, known.get(shown.name), drawn.deadly) for shown in drawn.maps]
