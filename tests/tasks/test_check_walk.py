@@ -11,7 +11,7 @@ import pytest
 from gymnasium.utils.env_checker import data_equivalence
 
 from errands.tasks import Task, load
-from errands.tasks.check_walk import (
+from errands.tasks.check import (
     EPISODES,
     RandomWalk,
     RecordedStep,

@@ -196,8 +196,8 @@ def test_a_number_that_rises_after_an_episode_was_put_back_is_refused_too() -> N
     env = Task.from_env(lambda: Tank(refuel=True), {"end": [5]}, "budget(fuel, end, start=9)").env()
     env.reset(seed=0)
     env.step(1)
-    saved = env.save()
-    env.restore(saved)
+    saved = env.env.save()
+    env.env.restore(saved)
     with pytest.raises(TaskError, match="rise from 8 to 9"):
         env.step(0)
 

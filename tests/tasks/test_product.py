@@ -213,19 +213,6 @@ def test_seeds_pass_through_to_the_world() -> None:
     assert len({tuple(walk(seed)) for seed in range(5)}) > 1
 
 
-def test_a_saved_product_continues_as_it_would_have() -> None:
-    env = task_env(load("office-4"))
-    env.reset(seed=0)
-    actions = np.random.default_rng(0).integers(4, size=400).tolist()
-    for action in actions[:60]:
-        if env.step(action)[2]:
-            env.reset()
-    saved = env.save()
-    first = [env.step(a)[0] for a in actions[60:70]]
-    env.restore(saved)
-    assert [env.step(a)[0] for a in actions[60:70]] == first
-
-
 def test_what_is_not_a_set_of_names_is_refused_with_a_sentence() -> None:
     with pytest.raises(TaskError, match="reports no info"):
         product(frozen_lake(), GOAL).reset()

@@ -123,7 +123,7 @@ def test_a_world_of_numbered_states_without_a_table_is_not_called_continuous():
     assert "continuous" not in errands.optimum(taxi).reason
 
 
-def test_values_show_themselves_shortly_and_as_tables_in_notebooks() -> None:
+def test_values_show_themselves_shortly_and_a_task_with_its_picture_in_notebooks() -> None:
     task = load("office-6")
     assert repr(task) == "<Task office-6: office world with 8 features, machine of 4 states and 6 subtasks>"
     lake = Task.from_env("FrozenLake-v1", {"goal": [15]}, "goal")
@@ -132,16 +132,7 @@ def test_values_show_themselves_shortly_and_as_tables_in_notebooks() -> None:
     judged = errands.certificate(best.policy, task)
     assert all(len(repr(value)) < 400 for value in (best, judged))
     assert "<svg" in task._repr_html_()
-    assert "<th>steps</th><td>60</td>" in best._repr_html_()
-    assert "60 steps, 0 more than the optimum" in judged._repr_html_()
-    agenda = errands.unfold_agenda(load("office-3").machine)
-    machines = (agenda.numeric, errands.unfold_boolean(agenda.numeric), agenda, errands.couple(agenda))
-    assert repr(agenda) == "<AgendaRM: 16 states, 3 subtasks>"
-    # Each arrow is a row, under one row of headings: "coffee" leads on in 0{o1,o2,o3}coffee.
-    assert all(f"<strong>{repr(m).strip('<>')}</strong>" in m._repr_html_() for m in machines)
-    assert "<td>0{o1,o2,o3}coffee</td><td>coffee &amp; ~decoration</td><td>0</td><td>1" in agenda._repr_html_()
-    assert agenda.numeric._repr_html_().count("<tr>") == 1 + len(agenda.numeric.transitions)
-    assert "<table>" not in errands.unfold_agenda(load("delivery-10").machine)._repr_html_()
+    assert repr(errands.unfold_agenda(load("office-3").machine)) == "<AgendaRM: 16 states, 3 subtasks>"
     hostile = replace(task, name="<script>alert(1)</script>")
     assert "<script>" not in hostile._repr_html_()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 from errands.features import Guard, conjunction, literal, negation, parse_guard
@@ -12,10 +11,7 @@ from errands.machines.numeric import NumericRM
 from errands.machines.rules import rule_sentences
 from errands.machines.stepping import Move, State, Stepper, objective_of
 from errands.machines.unfolding import AgendaRM, BooleanRM, CoupledRM, agenda_state, moves_from
-from errands.tables import FAILURE, SUCCESS
-
-MAX_ROWS = 60
-"""States, and arrows, of a machine that a notebook shows as a table."""
+from errands.tables import FAILURE
 
 
 @dataclass(frozen=True)
@@ -66,23 +62,6 @@ def graph_of(machine: NumericRM | BooleanRM | AgendaRM | CoupledRM) -> MachineGr
     }
     nodes = _nodes(texts, [stepper.status[u] for u, _ in machine.states])
     return MachineGraph("agenda machine" if agenda else "Boolean machine", nodes, tuple(edges))
-
-
-def table_of(machine: NumericRM | BooleanRM | AgendaRM | CoupledRM) -> str:
-    """The arrows of a machine as a table in HTML; of a large one its size alone."""
-    shown = f"<strong>{escape(repr(machine).strip('<>'))}</strong>"
-    if len(machine) > MAX_ROWS:
-        return f"<div>{shown}</div>"
-    graph = graph_of(machine)
-    marks = {SUCCESS: " ✓", FAILURE: " ✗"}
-    names = [escape(node.text) + marks.get(node.status, "") for node in graph.nodes]
-    lines = [
-        f"<tr><td>{names[e.source]}</td><td>{escape(e.guard)}</td><td>{escape(e.reward)}</td><td>{names[e.target]}</td></tr>"
-        for e in graph.edges[:MAX_ROWS]
-    ]
-    more = f"<div>and {len(graph.edges) - MAX_ROWS:,} more</div>" if len(graph.edges) > MAX_ROWS else ""
-    head = "<tr><th>from</th><th>when</th><th>reward</th><th>to</th></tr>"
-    return f"<div>{shown}<table>{head}{''.join(lines)}</table>{more}</div>"
 
 
 def _numeric(machine: NumericRM) -> MachineGraph:

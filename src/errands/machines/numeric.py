@@ -99,7 +99,7 @@ class Label:
 
 
 class RewardMachine:
-    """What the four machines share: what a trace earns, a few words, and in a notebook a table of arrows."""
+    """What the four machines share: what a trace earns, and a few words."""
 
     def run(self, trace: Trace, signals: Signals | None = None) -> Outcome:
         """What the machine pays for a trace."""
@@ -113,12 +113,6 @@ class RewardMachine:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {len(self):,} states, {len(numeric_of(self).subtasks):,} subtasks>"
-
-    def _repr_html_(self) -> str:
-        from errands.machines.graph import table_of
-
-        machine: Any = self
-        return table_of(machine)
 
 
 def numeric_of(machine: RewardMachine) -> NumericRM:

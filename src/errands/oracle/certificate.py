@@ -13,7 +13,7 @@ from errands.oracle.chain import MAX_NODES, PASSES, build, solve
 from errands.oracle.episode import Estimate, Policy, Sample, Walk, episode, sampled, strayed, walk
 from errands.oracle.optimum import TOLERANCE, Optimum, check_discount, optimum, probability_text
 from errands.tables import FAILURE, RUNNING, SUCCESS
-from errands.tasks.task import Task, card
+from errands.tasks.task import Task
 from errands.worlds.base import numbered
 
 __all__ = [
@@ -152,13 +152,6 @@ class Certificate:
     claim: Bounds | None = None
     sample: Sample | None = None
     """The episodes behind these numbers where they are means, not exact; None where they are exact."""
-
-    def _repr_html_(self) -> str:
-        claim = self.claim
-        bounds = claim and (f"{claim.lower:g} to {claim.upper:g} steps" if claim.gamma is None else claim.sentence)
-        rows: dict[str, object] = {"summary": self.summary, "steps": self.length, "success": self.success}
-        rows |= {"optimum": self.optimum, "gap": self.gap, "bounds by the learner": bounds}
-        return card("Certificate", {name: value for name, value in rows.items() if value is not None})
 
 
 def expected(policy: Policy, task: Task, gamma: float = 0.99, most: int = MAX_NODES) -> Expectation:

@@ -19,7 +19,7 @@ from errands.oracle.episode import Policy, StepResult, TaskStepper, strayed
 from errands.oracle.product import BUDGET, RANDOM_BYTES, Product, product
 from errands.oracle.water import CELLS, Script, Start, machine_of, replayed, shortest
 from errands.tables import RUNNING, SUCCESS, AgendaTable, Floats, Ints
-from errands.tasks.task import Task, card
+from errands.tasks.task import Task
 from errands.worlds.water import Water
 from errands.worlds.zones import Zones
 
@@ -78,16 +78,6 @@ class Optimum:
     method: str = ""
     policy: Policy | None = field(default=None, repr=False, compare=False)
     """A policy that reaches `length`."""
-
-    def _repr_html_(self) -> str:
-        rows: dict[str, object] = {"steps": self.length, "order": " ".join(self.order), "optimal orders": self.orders}
-        rows |= {
-            "success": self.success,
-            "discounted return": self.discounted,
-            "why": self.reason,
-            "method": self.method,
-        }
-        return card("Optimum", {name: value for name, value in rows.items() if value is not None and value != ""})
 
 
 def optimum(

@@ -18,7 +18,6 @@ from errands.machines.unfolding import Ordered, Position, agenda_state, landed, 
 from errands.tables import RUNNING, SUCCESS
 from errands.tasks.task import Task
 from errands.worlds.grid_world import GridEnv
-from errands.worlds.saving import Restorable, Saved
 
 Info = dict[str, Any]
 Features = Callable[[Any, Any, Any, Info], Set[str]]
@@ -119,17 +118,6 @@ class ProductEnv(gym.Env[Any, Any]):
         """Close the world."""
         self.env.close()
 
-    def save(self) -> Saved:
-        """The full state of world and machine as plain data, where the world can save its own."""
-        index = self.walker.index(self.position)
-        return {"world": _restorable(self.env).save(), "machine": index, "observation": self._world, "over": self.over}
-
-    def restore(self, saved: Saved) -> None:
-        """Continue from a saved state."""
-        _restorable(self.env).restore(saved["world"])
-        self.position = self.walker.position(saved["machine"])
-        self._world, self.over = saved["observation"], saved["over"]
-
 
 def product(
     env: gym.Env[Any, Any],
@@ -208,13 +196,6 @@ def read_features(
 
 def _signals(info: Info, reward: float) -> dict[str, float]:
     return {"reward": reward, **info.get("signals", {})}
-
-
-def _restorable(env: gym.Env[Any, Any]) -> Restorable:
-    for layer in (env, env.unwrapped):
-        if isinstance(layer, Restorable):
-            return layer
-    raise TaskError(f"{env} cannot save its state; give it save() and restore(saved), as errands' own worlds have")
 
 
 class Crossing:

@@ -101,30 +101,20 @@ class RewardMachineReplay:
             raise TaskError(
                 f"{self.kind} transitions depend on where the machine is; pass machine_state= from before the step"
             )
-        step = _World(
-            observation=observation, action=action, following=next_observation, features=features, signals=signals,
-            ended=terminated,
-        )  # fmt: skip
+        step = ReplayTransition(observation, action, 0.0, next_observation, terminated, 0)
         if self.kind == "counterfactual":
             # CRM: the same step of the world, replayed in every machine state in which the task goes on.
             imagined = self.walker.running(position if self.reachable_only else None)
-            return [self._counterfactual(step, there) for there in imagined]
-        return self._coupled(step, self.walker.agenda_state(position or self.walker.start))
+            return [self._counterfactual(step, features, signals, there) for there in imagined]
+        return self._coupled(step, features, signals, self.walker.agenda_state(position or self.walker.start))
 
     def of_step(
         self, observation: Any, action: Any, next_observation: Any, info: Mapping[str, Any]
     ) -> list[ReplayTransition]:
         """The transitions of one step of the product environment: its own observations, and its info after the step."""
         world = self.product.world_of
-        return self.transitions(
-            world(observation),
-            action,
-            world(next_observation),
-            info["features"],
-            info["signals"],
-            info["world_terminated"],
-            info["machine_state_before"],
-        )
+        told = (info[key] for key in ("features", "signals", "world_terminated", "machine_state_before"))
+        return self.transitions(world(observation), action, world(next_observation), *told)
 
     def choices(self, observation: Any, machine_state: int) -> dict[str, Any]:
         """The observation of each objective open in a machine state, from which a coupled agent chooses."""
@@ -140,25 +130,26 @@ class RewardMachineReplay:
         code[k] = 1
         return self.crossing.join(observation, k, code)
 
-    def _counterfactual(self, world: _World, position: Position) -> ReplayTransition:
-        after, reward, terminal, _ = self.walker.step(position, world.features, world.signals)
-        before, following = self._product(world.observation, position), self._product(world.following, after)
-        ended = terminal or world.ended
-        return ReplayTransition(
-            observation=before, action=world.action, reward=reward, next_observation=following, terminated=ended,
-            of=self.walker.index(position),
-        )  # fmt: skip
+    def _counterfactual(
+        self, world: ReplayTransition, true: Set[str], signals: Mapping[str, float] | None, position: Position
+    ) -> ReplayTransition:
+        after, reward, terminal, _ = self.walker.step(position, true, signals)
+        before, following = self._product(world.observation, position), self._product(world.next_observation, after)
+        ended = terminal or world.terminated
+        return ReplayTransition(before, world.action, reward, following, ended, self.walker.index(position))
 
-    def _coupled(self, world: _World, state: State) -> list[ReplayTransition]:
+    def _coupled(
+        self, world: ReplayTransition, true: Set[str], signals: Mapping[str, float] | None, state: State
+    ) -> list[ReplayTransition]:
         stepper = self.walker.stepper
         open_ = stepper.alternatives(state)
-        step = stepper.step(state, world.features)
+        step = stepper.step(state, true)
         failed = stepper.status[step.state[0]] == FAILURE
         done = () if failed else stepper.completed(state, step)
         if done:
             # What the others would have been paid for this step, had nothing been completed.
-            step = stepper.step(state, set(world.features) - set(open_))
-        paid = step.transition.reward.paid(world.signals) if step.transition else 0.0
+            step = stepper.step(state, set(true) - set(open_))
+        paid = step.transition.reward.paid(signals) if step.transition else 0.0
         # An objective that is not completed is paid for waiting or for a failure only; a move that is not its own
         # pays it nothing.
         going_on = failed or step.state == state
@@ -167,20 +158,9 @@ class RewardMachineReplay:
                 observation=self._lifted(world.observation, name),
                 action=world.action,
                 reward=self.full_reward if name in done else paid if going_on else 0.0,
-                next_observation=self._lifted(world.following, name),
-                terminated=failed or name in done or world.ended,
+                next_observation=self._lifted(world.next_observation, name),
+                terminated=failed or name in done or world.terminated,
                 of=name,
             )
             for name in open_
         ]
-
-
-class _World(NamedTuple):
-    """One step of the world, before any machine."""
-
-    observation: Any
-    action: Any
-    following: Any
-    features: Set[str]
-    signals: Mapping[str, float] | None
-    ended: bool
