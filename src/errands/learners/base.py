@@ -58,8 +58,7 @@ class LearnerConfig:
             for number in value if isinstance(value, tuple) else (value,):
                 if isinstance(number, float) and not math.isfinite(number):
                     raise ConfigError(f"{field.name} is {value}; it must be finite")
-                # From 2^53 on a float64 no longer tells neighbouring whole numbers apart, and settings are mixed with
-                # floats.
+                # From 2^53 on a float64, with which settings are mixed, no longer tells whole numbers apart.
                 if isinstance(number, int) and abs(number) >= 2**53:
                     raise ConfigError(f"{field.name} is {value}; it must be smaller than 2 ** 53")
         if not 0 < self.gamma <= 1:
@@ -312,8 +311,7 @@ class Learner(ABC):
         every = self.config.eval_every
         while self.step < steps and not self.finished:
             began = self.stopwatch.start(self.step)
-            # Evaluations fall on multiples of eval_every wherever a run was interrupted, so a resumed run has the same
-            # ones.
+            # Evaluations fall on multiples of eval_every, wherever a run was interrupted.
             self.advance(min((self.step // every + 1) * every, steps) - self.step)
             self.stopwatch.stop(self.step, began)
             if self.waits and self.step < steps and not self.finished:

@@ -14,7 +14,7 @@ from errands.learners.engines.deep.machine import machine_arrays
 from errands.learners.engines.deep.td3 import TD3
 from errands.learners.hrm.deep import Controller
 from errands.learners.presets import deep_preset
-from errands.learners.qcorm.deep import Bandit
+from errands.learners.qcorm.deep import Bandit, JointBandit
 from errands.learners.qcorm.settings import DeepQCoRMConfig
 from errands.learners.qcorm_plus.deep import FactoredDDQN, FactoredTD3
 from errands.learners.qrm.deep import by_state
@@ -51,7 +51,7 @@ def test_heads_are_machine_states_options_or_objectives(learner, kind, heads):
         ("qrm", HighLevel),
         ("crm", HighLevel),
         ("hrm", Controller),
-        ("qcorm", Bandit),
+        ("qcorm", JointBandit),
         ("qcorm-0", Bandit),
         ("qcorm-plus", SingleHead),
     ],
@@ -89,8 +89,8 @@ def test_what_does_not_fit_is_refused():
         agent_of("scout", machine, DeepConfig(), DISCRETE)
     with pytest.raises(ConfigError, match="'qcorm' takes a DeepQCoRMConfig, not a DeepConfig"):
         agent_of("qcorm", machine, DeepConfig(), DISCRETE)
-    with pytest.raises(ConfigError, match="'qcorm' takes joint=True"):
-        agent_of("qcorm", machine, DeepQCoRMConfig(joint=False, dedicated=False), DISCRETE)
+    with pytest.raises(ConfigError, match="'qcorm-0' takes a DeepQCoRM0Config, not a DeepQCoRMConfig"):
+        agent_of("qcorm-0", machine, DeepQCoRMConfig(), DISCRETE)
     rule = by_state(machine, DeepConfig(), counterfactual=True)
     with pytest.raises(TaskError, match="'crm' would need 7 heads of 4 outputs; use 'qcorm-plus'"):
         headed("crm", machine, DeepConfig(width=9), DISCRETE, rule, HighLevel(), max_outputs=27)

@@ -24,7 +24,7 @@ from errands.learners.engines.deep.td3 import TD3
 from errands.learners.hrm.deep import by_option, options_of
 from errands.learners.hrm.settings import DeepHRMConfig
 from errands.learners.qcorm.deep import by_objective
-from errands.learners.qcorm.settings import DeepQCoRMConfig
+from errands.learners.qcorm.settings import DeepQCoRM0Config, DeepQCoRMConfig
 from errands.learners.qrm.deep import by_state
 from errands.tasks import load
 from errands.tasks.task import Task
@@ -82,7 +82,7 @@ def test_an_option_is_paid_for_its_own_transition_and_ended_by_any_other():
 
 def test_an_objective_is_done_by_its_own_feature_and_waits_for_the_dedicated_buffer():
     apart = by_objective(FIGURE, DeepQCoRMConfig())
-    direct = by_objective(FIGURE, DeepQCoRMConfig(joint=False, dedicated=False, full_reward=2.0))
+    direct = by_objective(FIGURE, DeepQCoRM0Config(dedicated=False, full_reward=2.0))
     assert direct.reward[B1].tolist() == [2.0, 0.0, 0.0]
     assert direct.goes_on[B1].tolist() == [False, True, True]
     assert direct.counts.all()

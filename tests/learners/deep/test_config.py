@@ -7,7 +7,7 @@ import pytest
 from errands.errors import ConfigError, UnknownName
 from errands.learners import LEARNERS
 from errands.learners.dirl.settings import DeepDiRLConfig
-from errands.learners.engines.deep.config import DeepConfig
+from errands.learners.engines.deep.config import DeepConfig, NStepConfig
 from errands.learners.hrm.settings import DeepHRMConfig
 from errands.learners.method import loaded
 from errands.learners.presets import PRESETS, deep_preset
@@ -28,10 +28,11 @@ from errands.tasks.task import Task
         (lambda: DeepHRMConfig(epsilon_controller=2.0), "epsilon_controller is 2.0"),
         (lambda: DeepQCoRMConfig(min_step_reward=1.0), "Theorem 1 assumes"),
         (lambda: DeepQCoRMConfig(ground_batch=2_000), "ground_batch is 2000; it must lie between 1 and 1,024"),
-        (lambda: DeepQCoRMConfig(dedicated=False), "set dedicated=True or joint=False"),
+        (lambda: DeepConfig(explore_steps="2..8"), "explore_steps is 2..8; write a number of steps, or 1..16"),
+        (lambda: DeepConfig(explore_steps=0), "explore_steps is 0"),
         (lambda: DeepQCoRMConfig(xi="1..2@0,10"), "xi is 1..2@0,10; it must lie between 0 and 1"),
         (lambda: DeepPlusConfig(contexts=0), "at least 1"),
-        (lambda: DeepConfig(n_steps=9, capacity=8), "do not fit into capacity, 8"),
+        (lambda: NStepConfig(n_steps=9, capacity=8), "do not fit into capacity, 8"),
         (lambda: DeepConfig(random_actions=1.5), "random_actions is 1.5"),
         (lambda: DeepConfig(action_cost=-1.0), "must not be negative"),
         (lambda: DeepDiRLConfig(standardise=True), "'dirl' has no such thing"),
@@ -52,7 +53,7 @@ def test_the_paper_preset_has_the_printed_numbers():
     assert (ddqn.width, ddqn.depth) == (512, 3)
     assert (td3.alpha, td3.gamma, td3.polyak, td3.batch, td3.capacity) == (3e-4, 0.99, 0.005, 256, 1_000_000)
     assert td3.full_reward == 1000.0
-    assert not deep_preset("qcorm-0", "paper", water).joint
+    assert deep_preset("qcorm-0", "paper", water).dedicated
 
 
 def test_names_that_do_not_exist_are_told():
@@ -72,7 +73,6 @@ WATER, CHEETAH, GRID = load("water-3"), load("cheetah-bcd"), load("figure-1")
 def test_every_learner_has_settings_of_its_kind_everywhere(learner, preset, task):
     config = deep_preset(learner, preset, task)
     assert type(config) is loaded(LEARNERS[learner].deep.config)
-    assert getattr(config, "joint", None) == {"qcorm": True, "qcorm-0": False}.get(learner)
 
 
 def test_the_paper_trains_water_with_its_printed_numbers():
@@ -145,10 +145,10 @@ def test_a_stranger_is_seen_standardised_and_paid_no_more_than_its_machine_pays(
     task = Task.from_env("MountainCar-v0", features, "any_order(left, top)")
     config = deep_preset(learner, "tuned", task)
     far = learner != "qcorm"
-    assert (config.standardise, config.explore_steps, config.explore_mixed, config.network) == (True, 16, True, "heads")
+    assert (config.standardise, config.explore_steps, config.network) == (True, "1..16", "heads")
     assert (config.n_steps, config.bound_values) == ((5, True) if far else (1, False))
     paper = deep_preset(learner, "paper", task)
-    assert (paper.standardise, paper.n_steps, paper.bound_values, paper.explore_mixed) == (False, 1, False, False)
+    assert (paper.standardise, paper.n_steps, paper.bound_values, paper.explore_steps) == (False, 1, False, 1)
 
 
 @pytest.mark.parametrize(("size", "capacity"), [(4, 200_000), (10_000, 13_421), (100_000, 10_000)])

@@ -106,7 +106,7 @@ def test_a_random_action_is_kept_for_a_stretch_and_nothing_else_is(agent):
 
 def test_mixed_stretches_have_one_length_in_each_hundred_steps_and_all_lengths_come_up(agent):
     keys = launch(agent, WORLD, keys_of((4, 9))).keys
-    mixed = dataclasses.replace(agent, config=dataclasses.replace(agent.config, explore_steps=8, explore_mixed=True))
+    mixed = dataclasses.replace(agent, config=dataclasses.replace(agent.config, explore_steps="1..8"))
     lengths: list[list[int]] = [[], []]
     for chunk in range(4):
         plain, stretched = (np.asarray(randoms(one, keys, jnp.int32(chunk))[0]) for one in (agent, mixed))

@@ -6,7 +6,7 @@ import pytest
 from errands.errors import ConfigError
 from errands.learners.engines.deep.agent import Note
 from errands.learners.engines.deep.machine import machine_arrays
-from errands.learners.qcorm.deep import Bandit
+from errands.learners.qcorm.deep import JointBandit
 from errands.learners.qcorm.settings import DeepQCoRMConfig
 from errands.tasks import load
 
@@ -15,8 +15,8 @@ B1, S = (MACHINE.numbers[frozenset(x)] for x in (["b1"], ["s"]))
 KEY = jax.random.PRNGKey(0)
 
 
-def bandit(**changes) -> Bandit:
-    return Bandit(DeepQCoRMConfig(**changes), jnp.asarray(MACHINE.open))
+def bandit(**changes) -> JointBandit:
+    return JointBandit(DeepQCoRMConfig(**changes), jnp.asarray(MACHINE.open))
 
 
 def note(step: int, state: int, label: int, time: int, over: bool = False, success: bool = False) -> Note:
@@ -25,7 +25,7 @@ def note(step: int, state: int, label: int, time: int, over: bool = False, succe
     return Note(*numbers, jnp.float32(0), jnp.zeros(1), *map(jnp.bool_, (success, success, over)))
 
 
-def walked(high: Bandit, lengths: tuple[int, int, int, int], memory=None):
+def walked(high: JointBandit, lengths: tuple[int, int, int, int], memory=None):
     """An episode that brings b1, then b2, each leg taking this many steps."""
     memory, state, time = memory or high.start(KEY), 0, 0
     pick, take = jax.jit(high.pick), jax.jit(high.note)

@@ -70,8 +70,8 @@ def test_a_gpu_that_is_not_there_is_told():
         team_of(FIGURE, "crm", settings("crm", platform="gpu"), (0,))
 
 
-def test_joint_and_the_learner_must_agree():
-    with pytest.raises(ConfigError, match="'qcorm-0' takes joint=False"):
+def test_settings_and_the_learner_must_agree():
+    with pytest.raises(ConfigError, match="'qcorm-0' takes a DeepQCoRM0Config"):
         team_of(FIGURE, "qcorm-0", settings("qcorm"), (0,))
     with pytest.raises(ConfigError, match="takes a DeepHRMConfig"):
         team_of(FIGURE, "hrm", settings("crm"), (0,))

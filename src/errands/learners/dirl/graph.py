@@ -120,8 +120,7 @@ class Search:
         # A heap of (cost, vertex, edge of arrival). Costs are -log of probabilities: never negative, as Dijkstra needs.
         self._queue: list[tuple[float, int, int]] = [(0.0, 0, -1)]
         self._pending: list[int] = []
-        # Vertices that an edge has reached, which are never lost; then, for each vertex, the edges into it that have
-        # not failed.
+        # Vertices that an edge has reached, which are never lost; for each vertex the edges into it that have not failed.
         self._queued = {0}
         self._ways_in = [0] * len(graph.vertices)
         for edge in graph.edges:

@@ -52,7 +52,7 @@ class DeepDiRLConfig(DeepConfig, SearchConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._positive("full_reward")
-        for name, only in (("n_steps", 1), ("learn_every", 1), ("standardise", False), ("bound_values", False), ("envs", 1)):
+        for name, only in (("learn_every", 1), ("standardise", False), ("envs", 1)):
             if getattr(self, name) != only:
                 raise ConfigError(f"{name} is {getattr(self, name)}; 'dirl' has no such thing, so leave it out")
 

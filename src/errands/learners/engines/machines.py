@@ -159,8 +159,7 @@ class CounterfactualLearner(TabularLearner):
     def __init__(self, task: Task, config: LearnerConfig, seed: int, kind: Kind, fields: int) -> None:
         super().__init__(task, config, seed, fields)
         self.kind = kind
-        # Sizes are computed by counting, before anything is unfolded: refusing must not take the memory that it is
-        # about.
+        # Counted before anything is unfolded: refusing must not take the memory that it is about.
         predicted = size(task.machine)
         states = predicted.boolean if kind == "boolean" else predicted.agenda
         self.check_size(states)
@@ -188,8 +187,7 @@ class CounterfactualLearner(TabularLearner):
         self.alive = self._alive(bool(self.task.vanishing))
 
     def _alive(self, vanishing: bool) -> Alive:
-        # [L, U] instead of [U, L]: a step has one label and goes through all machine states, so these should lie side
-        # by side.
+        # [L, U] instead of [U, L]: a step has one label and goes through all machine states.
         following, status = np.ascontiguousarray(self.machine.next.T), self.machine.status
         reward, signal = np.ascontiguousarray(self.machine.reward.T), np.ascontiguousarray(self.machine.signal.T)
         still = (self.machine.next == np.arange(len(status))[:, None]) & (self.machine.reward == 0)

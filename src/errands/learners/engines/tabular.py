@@ -83,8 +83,7 @@ class SteppedWorld(Tables):
         # environment, so the same compiled loops serve worlds without tables. One start, written anew by each reset.
         signals = np.zeros((max(1, len(self.signals)), *shape))
         self.table = one_start(0, np.full(shape, UNKNOWN, np.int32), np.zeros(shape, np.int32), signal=signals)
-        # At most one row is known at a time: what an environment answers may be random, and must not be taken for a
-        # table.
+        # At most one row is known at a time: what an environment answers may be random.
         self.asked: tuple[int, int] | None = None
         self.truncated = False
         self.diary = Diary(task.machine)
@@ -218,8 +217,7 @@ class TabularLearner(Learner):
             self.step += done
             if asked and done:
                 asked.forget()
-                # The kernel has begun a new episode in the table's old start; the environment decides where it really
-                # begins.
+                # The kernel has begun an episode in the table's old start; the environment knows the new one.
                 if self.position[TIME] == 0:
                     self.position[STATE] = asked.reset()
             elif done < wanted:

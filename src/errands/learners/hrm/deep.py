@@ -91,8 +91,7 @@ class Controller(HighLevel):
 
     def start(self, key: Array) -> ControllerMemory:
         """Fresh weights, nothing in hand."""
-        # A row is an option from begin to end, not a step: the two observations and the four numbers of `tail` in
-        # `note`.
+        # A row is an option from begin to end: the two observations and the four numbers of `tail` in `note`.
         rows = jnp.zeros((self.config.controller_capacity, 2 * self.inputs + 4))
         return ControllerMemory(
             nn.fresh(nn.init_layers(key, self.sizes)), rows, jnp.int32(0), jnp.int32(-1), jnp.int32(0),
@@ -107,8 +106,7 @@ class Controller(HighLevel):
         new = memory.option < 0
         stored = jnp.minimum(memory.ended, c.controller_capacity)
         rows = memory.buffer[jnp.floor(uniforms[: c.batch] * stored).astype(jnp.int32)]
-        # Computed at every step, since seeds end their options at different ones; only where an option is new does it
-        # count.
+        # Computed at every step, since seeds end their options at different ones; it counts where an option is new.
         trained, values = self._learn(memory.trained, now, rows, new & (stored > 0))
         offered = self.offered[state]
         # The j-th offered option is the first place at which the count exceeds j.
@@ -138,8 +136,7 @@ class Controller(HighLevel):
             q = nn.taught(layers, jnp.concatenate([begun, ended, now[None]]), len(rows))
             online = jax.lax.stop_gradient(jnp.where(offered, q[len(rows) : -1], -jnp.inf))
             value = jnp.take_along_axis(later, jnp.argmax(online, axis=1)[:, None], axis=1)[:, 0]
-            # SMDP: `discount` is gamma to the number of steps the option took. In a state without options the argmax
-            # would name one of another state.
+            # SMDP: `discount` is gamma to the steps the option took. Where no option is offered the argmax is another state's.
             goal = gain + discount * jnp.where(offered.any(axis=1), value, 0.0)
             chosen = jnp.take_along_axis(q[: len(rows)], option.astype(jnp.int32)[:, None], axis=1)[:, 0]
             return jnp.mean(nn.l1_beyond_one(chosen - goal)), q[-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from errands.learners.engines.deep.config import ENGINE, FULL, LONG_HORIZON, DeepConfig
+from errands.learners.engines.deep.config import ENGINE, FULL, LONG_HORIZON, NStepConfig
 from errands.learners.method import Row
 from errands.learners.qrm.settings import QRMConfig
 
@@ -32,7 +32,7 @@ class HRMConfig(QRMConfig):
 
 
 @dataclass(frozen=True)
-class DeepHRMConfig(DeepConfig):
+class DeepHRMConfig(NStepConfig):
     """Settings of deep HRM; those above are of the options."""
 
     full_reward: float = 1.0

@@ -35,8 +35,7 @@ class HRM(CounterfactualLearner):
             q=np.full((states, self.world.actions, edges), config.q_init),
             v=np.full((states, edges), config.q_init),
             controller=np.full((states, edges), config.q_init),
-            # Of the option in hand: discounted reward so far, and gamma to the number of its steps, for the
-            # controller's SMDP update.
+            # Of the option in hand: discounted reward so far, and gamma to the number of its steps.
             gain=np.array([0.0, 1.0]),
         )
         self.settled, self.rates = self.unsettled(), self._rates()
@@ -61,8 +60,7 @@ class HRM(CounterfactualLearner):
 
     def _in_runs(self, first: Ints, target: Ints) -> kernel.Options:
         """The options, with the unbroken runs of those that learn together listed for each group of machine states."""
-        # One machine state speaks for its group. Runs instead of single options: a kernel then loops over unbroken
-        # stretches.
+        # One machine state speaks for its group; a kernel loops over unbroken runs sooner than over single options.
         _, states = np.unique(self.alive.group, return_index=True)
         none = np.zeros((0, 2), np.uint32)
         # Counted first, with no rows to write to, then written: compiled code makes no arrays that grow.

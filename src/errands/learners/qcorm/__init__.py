@@ -2,11 +2,14 @@
 
 from errands.learners.method import Form, Method
 
-_DEEP = Form(
-    "errands.learners.engines.deep.learner:DeepLearner",
-    "errands.learners.qcorm.settings:DeepQCoRMConfig",
-    "errands.learners.qcorm.settings:DEEP",
-    "errands.learners.qcorm.deep:agent",
+_DEEP, _DEEP_0 = (
+    Form(
+        "errands.learners.engines.deep.learner:DeepLearner",
+        f"errands.learners.qcorm.settings:{config}",
+        "errands.learners.qcorm.settings:DEEP",
+        "errands.learners.qcorm.deep:agent",
+    )
+    for config in ("DeepQCoRMConfig", "DeepQCoRM0Config")
 )
 _TABULAR = Form(
     "errands.learners.qcorm.tabular:QCoRM", "errands.learners.qcorm.settings:QCoRMConfig", "errands.learners.qcorm.settings:TABULAR"
@@ -17,7 +20,7 @@ METHODS = (
         looks=(("", "vermilion", "-", "o"), (" printed", "wine", "-.", "p")), order=4,
     ),
     Method(
-        "qcorm-0", "QCoRM without joint optimisation", "Section 4", _TABULAR, _DEEP, machine="coupled",
+        "qcorm-0", "QCoRM without joint optimisation", "Section 4", _TABULAR, _DEEP_0, machine="coupled",
         looks=(("", "orange", "--", "s"),), order=5,
     ),
 )  # fmt: skip

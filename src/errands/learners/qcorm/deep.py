@@ -5,19 +5,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from errands.errors import ConfigError
 from errands.learners.engines.deep.agent import DeepAgent, HighLevel, Note
 from errands.learners.engines.deep.agents import headed
 from errands.learners.engines.deep.batch import Extra, Rule, signal_pay
 from errands.learners.engines.deep.host_envs import Spaces
 from errands.learners.engines.deep.machine import MachineArrays
-from errands.learners.qcorm.settings import GROUND_CAPACITY, XI_UNITS, DeepQCoRMConfig, start_of
+from errands.learners.qcorm.settings import GROUND_CAPACITY, XI_UNITS, CoupledConfig, DeepQCoRMConfig, start_of
 from errands.learners.schedule import Schedule
 from errands.tables import FAILURE
 
@@ -32,7 +31,7 @@ FADING_RATE = 0.002
 """The rate at which the pay of failures fades with each success."""
 
 
-def by_objective(machine: MachineArrays, config: DeepQCoRMConfig) -> Rule:
+def by_objective(machine: MachineArrays, config: CoupledConfig) -> Rule:
     """QCoRM: a head per objective, judged in a machine state in which it is open; its completion may be left out."""
     table = machine.table
     # A policy per objective does not know what else remains, so one state has to speak for all in which it is open.
@@ -45,8 +44,7 @@ def by_objective(machine: MachineArrays, config: DeepQCoRMConfig) -> Rule:
     stays = (reached == home) & ~done
     reward = np.where(done, config.full_reward, np.where(stays, factor, 0.0))
     if config.relabel:
-        # [U, K] objectives open now or in a state that can still be reached; floats because numpy multiplies flags
-        # slowly.
+        # [U, K] open now or in a state that can still be reached; numpy multiplies floats faster than flags.
         later = machine.reachable.astype(np.float32) @ machine.open.astype(np.float32) > 0
         alive = later if machine.task.vanishing else np.ones_like(machine.open)
     else:
@@ -98,9 +96,9 @@ class BanditMemory(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Bandit(HighLevel):
-    """Chooses among coupled states by steps to go, with xi-exploration."""
+    """Chooses among coupled states by steps to go, with xi-exploration; a completed subtask is paid the full reward (QCoRM-0)."""
 
-    config: DeepQCoRMConfig
+    config: CoupledConfig
     open: Bool[Array, "states objectives"]
     episode: tuple[str, ...] = ("choice", "exploited", "clean", "entered", "pending", "waiting")
 
@@ -115,11 +113,6 @@ class Bandit(HighLevel):
         return int(self.open.shape[1])
 
     @property
-    def durations(self) -> int:
-        """How many K_op there are."""
-        return self.open.size if self.config.best_durations == "coupled" else self.objectives
-
-    @property
     def uniforms(self) -> int:
         """One to explore, one per objective to break ties, and one per extra row."""
         return 1 + self.objectives + self.extra
@@ -131,15 +124,14 @@ class Bandit(HighLevel):
 
     def start(self, key: Array) -> BanditMemory:
         """Nothing known."""
-        # An objective can be completed several times in an episode (the station after every box); what finds no room is
-        # lost.
+        # An objective can be completed several times (the station after every box); what finds no room is lost.
         size, room = GROUND_CAPACITY, 4 * self.objectives + 4
         zero = jnp.int32(0)
         return BanditMemory(
             eta=jnp.full(self.open.shape, jnp.inf, jnp.float32),
             used=jnp.zeros(self.open.shape, jnp.bool_),
-            shortest=jnp.float32(start_of(self.config.shortest_start)),
-            best=jnp.full(self.durations, start_of(self.config.best_duration_start), jnp.float32),
+            shortest=jnp.float32(jnp.inf),
+            best=jnp.full(self.objectives, jnp.inf, jnp.float32),
             choice=jnp.int32(-1),
             exploited=jnp.bool_(True),
             clean=jnp.bool_(True),
@@ -185,8 +177,7 @@ class Bandit(HighLevel):
 
     def _rank(self, memory: BanditMemory, state: Array, ties: Array) -> Float[Array, " objectives"]:
         """The highest is exploited: fewest steps to go, then any that is not known."""
-        # Known ones rank above 0 and unknown ones below -1, whatever the ties: exploiting prefers what has succeeded
-        # before.
+        # Known ones rank above 0 and unknown ones below -1: exploiting prefers what has succeeded before.
         eta = memory.eta[state]
         return jnp.where(jnp.isfinite(eta), 1.0 / (1.0 + eta), ties - 2.0)
 
@@ -219,9 +210,8 @@ class Bandit(HighLevel):
         return memory, Extra(when, head, target, rows[:, WEIGHT] * fresh * alone, alone)
 
     def note(self, memory: BanditMemory, note: Note) -> BanditMemory:
-        """Keep a grounding transition; when the episode is over, settle steps to go, estimates and rewards."""
-        # Append before settling: the completion that ends the episode belongs to it. What coincides with a failure does
-        # not count.
+        """Keep a grounding transition; when the episode is over, settle steps to go and rewards."""
+        # Before settling: the completion that ends the episode belongs to it. What coincides with a failure does not count.
         failed = note.terminal & ~note.success
         duration, exploited = note.time - memory.entered, memory.exploited.astype(jnp.int32)
         for completed in note.completed:
@@ -246,8 +236,7 @@ class Bandit(HighLevel):
         )
 
     def _settle(self, memory: BanditMemory, note: Note) -> BanditMemory:
-        # Computed at every step, since seeds end their episodes at different steps; before that `listed` is nowhere
-        # true.
+        # Computed at every step, since seeds end their episodes at different ones; else `listed` is nowhere true.
         c = self.config
         pending, length = memory.pending, note.time.astype(jnp.float32)
         listed = (jnp.arange(len(pending)) < memory.waiting) & note.over
@@ -259,34 +248,57 @@ class Bandit(HighLevel):
         flat = memory.eta.ravel()
         old = flat[jnp.minimum(coupled, flat.size - 1)]
         eta = flat.at[coupled].set(jnp.where(jnp.isfinite(old), old + c.alpha_eta * (togo - old), togo), mode="drop")
-        memory = memory._replace(
-            eta=eta.reshape(memory.eta.shape),
-            shortest=self._shortest(memory, note.over & note.success & memory.clean, length),
-        )
-        exploited = pending[:, EXPLOITED] == 1
-        objective, place = pending[:, COUPLED] % self.objectives, pending[:, COUPLED] % self.durations
-        took = pending[:, DURATION].astype(jnp.float32)
-        # Rewards are those of the estimates before the episode's own durations join K_op.
-        reward = self.reward(memory, place, took, jnp.broadcast_to(length, took.shape))
-        if c.failed == "fading" and c.joint:
-            # By its length a failure would be the shortest episode of all. Full pay lets a leg be quick before the next one
-            # can go on from there; once episodes succeed, running into a failure must not pay.
-            reward = jnp.where(note.success, reward, c.full_reward * (1.0 - memory.share**2))
-        # Failures do not bring the pay back: exploring fails many an episode of a good policy, and where it fails most of
-        # them, to fail would go on paying more than to succeed.
-        faded = jnp.where(note.over & memory.clean & note.success, FADING_RATE, 0.0)
-        memory = memory._replace(share=memory.share + faded * (1.0 - memory.share))
-        memory = memory._replace(best=self._durations(memory, pending, won & exploited))
+        memory, reward = self._paid(memory._replace(eta=eta.reshape(memory.eta.shape)), note, won)
         if not c.dedicated:
             return memory
         # Transitions that are not replayed take a slot too, with weight 0: slots then follow from counts alone.
         at = jnp.where(listed, (memory.grounded + jnp.arange(len(pending))) % GROUND_CAPACITY, GROUND_CAPACITY)
-        columns = [pending[:, ROW], objective, reward, exploited]
+        columns = [pending[:, ROW], pending[:, COUPLED] % self.objectives, reward, pending[:, EXPLOITED]]
         rows = jnp.stack([column.astype(jnp.float32) for column in columns], axis=1)
         return memory._replace(
             ground=memory.ground.at[at].set(rows, mode="drop"),
             grounded=memory.grounded + jnp.sum(listed),
         )
+
+    def _paid(self, memory: BanditMemory, note: Note, won: Bool[Array, " pending"]) -> tuple[BanditMemory, Array]:
+        """What is known after a step, and the reward of each completion of the episode if the step has ended it."""
+        return memory, jnp.full(len(memory.pending), self.config.full_reward)
+
+
+@dataclass(frozen=True, eq=False)
+class JointBandit(Bandit):
+    """The same with the reward of Theorem 1, and the estimates that it needs."""
+
+    config: DeepQCoRMConfig
+
+    @property
+    def durations(self) -> int:
+        """How many K_op there are."""
+        return self.open.size if self.config.best_durations == "coupled" else self.objectives
+
+    def start(self, key: Array) -> BanditMemory:
+        """Nothing known."""
+        return super().start(key)._replace(
+            shortest=jnp.float32(start_of(self.config.shortest_start)),
+            best=jnp.full(self.durations, start_of(self.config.best_duration_start), jnp.float32),
+        )
+
+    def _paid(self, memory: BanditMemory, note: Note, won: Bool[Array, " pending"]) -> tuple[BanditMemory, Array]:
+        c, pending, length = self.config, memory.pending, note.time.astype(jnp.float32)
+        best = note.over & note.success & memory.clean
+        memory = memory._replace(shortest=self._shortest(memory, best, length))
+        took = pending[:, DURATION].astype(jnp.float32)
+        # Rewards are those of the estimates before the episode's own durations join K_op.
+        reward = self.reward(memory, pending[:, COUPLED] % self.durations, took, jnp.broadcast_to(length, took.shape))
+        if c.failed == "fading":
+            # By its length a failure would be the shortest episode of all. Full pay lets a leg be quick before the next one
+            # can go on from there; once episodes succeed, running into a failure must not pay.
+            reward = jnp.where(note.success, reward, c.full_reward * (1.0 - memory.share**2))
+        # Failures do not bring the pay back: exploring fails many an episode of a good policy, and where it fails most of
+        # them, to fail would go on paying more than to succeed.
+        share = memory.share + jnp.where(best, FADING_RATE, 0.0) * (1.0 - memory.share)
+        durations = self._durations(memory, pending, won & (pending[:, EXPLOITED] == 1))
+        return memory._replace(share=share, best=durations), reward
 
     def _shortest(self, memory: BanditMemory, counts: Bool[Array, ""], length: Float[Array, ""]) -> Float[Array, ""]:
         """K_mi after an episode that counts: successful, and exploited in every choice of its order."""
@@ -302,14 +314,9 @@ class Bandit(HighLevel):
         took: Float[Array, " rows"],
         length: Float[Array, " rows"],
     ) -> Float[Array, " rows"]:
-        """R(K, tau) of Theorem 1 for completions that took K^tau steps in episodes of K; the full reward where not joint.
-
-        `place` is that of their K_op.
-        """
+        """R(K, tau) of Theorem 1 for completions that took K^tau steps in episodes of K; `place` is that of their K_op."""
         c = self.config
         full = jnp.full(took.shape, c.full_reward)
-        if not c.joint:
-            return full
         # Three readings of Theorem 1's delta K; the printed one punishes a fast leg even in the best episode so far.
         # Until K_mi and K_op are known the excess is not finite, and the full reward is paid.
         best, late = memory.best[place], length - memory.shortest
@@ -337,8 +344,7 @@ class Bandit(HighLevel):
         return jnp.where(number > 0, jnp.where(jnp.isfinite(memory.best), pulled, mean), memory.best)
 
 
-def agent(learner: str, machine: MachineArrays, config: DeepQCoRMConfig, spaces: Spaces) -> DeepAgent:
+def agent(learner: str, machine: MachineArrays, config: CoupledConfig, spaces: Spaces) -> DeepAgent:
     """The agent: a head for each objective, chosen by the bandit over steps to go."""
-    if config.joint is (learner == "qcorm-0"):
-        raise ConfigError("'qcorm' takes joint=True and 'qcorm-0' takes joint=False; change one of them")
-    return headed(learner, machine, config, spaces, by_objective(machine, config), Bandit(config, jnp.asarray(machine.open)))
+    bandit: Any = JointBandit if isinstance(config, DeepQCoRMConfig) else Bandit
+    return headed(learner, machine, config, spaces, by_objective(machine, config), bandit(config, jnp.asarray(machine.open)))

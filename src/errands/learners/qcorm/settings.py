@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from errands.errors import ConfigError
 from errands.learners.base import LearnerConfig
-from errands.learners.engines.deep.config import ENGINE, FULL, LONG_HORIZON, DeepConfig
+from errands.learners.engines.deep.config import ENGINE, FULL, LONG_HORIZON, DeepConfig, NStepConfig
 from errands.learners.method import Row
 
 DELTAS = ("episode", "gated", "printed")
@@ -18,8 +18,7 @@ XI_UNITS = ("choices", "steps", "episodes")
 GROUND_CAPACITY = 1_024
 """Grounding transitions that QCoRM's own buffer holds."""
 _CHOICES = {
-    "ground_replay": ("always", "once", "episode"),
-    "delta": ("episode", "gated", "printed"),
+    "delta": DELTAS,
     "shortest": ("ratchet", "mean"),
     "best_durations": ("objective", "coupled"),
     "failed": ("length", "fading"),
@@ -83,29 +82,53 @@ class QCoRMConfig(TheoremConfig):
 
 
 @dataclass(frozen=True)
-class DeepQCoRMConfig(DeepConfig, TheoremConfig):
-    """Settings of deep QCoRM and, with joint=False, of QCoRM-0."""
+class CoupledConfig(DeepConfig):
+    """Settings that deep QCoRM and QCoRM-0 share."""
 
     full_reward: float = 1.0
     """The reward of a completed subtask, after scaling."""
-    min_step_reward: float = 0.0
-    """The smallest reward of a step after scaling, as Theorem 1 needs it."""
-    joint: bool = True
-    """Pay the reward of Theorem 1 for a completed subtask; without it (QCoRM-0) the full reward."""
-    dedicated: bool = True
-    """Grounding transitions wait in a buffer of their own for the end of the episode; else they are learnt from at once."""
     ground_batch: int = 8
-    """Rows of that buffer which join each update."""
+    """Rows of the buffer of grounding transitions which join each update."""
     ground_replay: Literal["always", "once", "episode"] = "always"
     """Sampled in every update; each of them once when its episode has ended; or sampled for one update after each episode."""
     relabel: bool = True
     """Learn from each step for every objective, as if it were open, rather than for those that are."""
     alpha_eta: float = 0.05
     """Learning rate of the steps to go."""
-    alpha_k: float = 0.05
-    """Learning rate of the running shortest episode and best durations."""
     xi: float | str = "1.0..0.1@0,900"
     """Probability of exploring the order: a number, or from..to@first,last in choices of an objective, steps or episodes."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._probabilities("alpha_eta")
+        self._positive("full_reward")
+        self._schedule("xi", XI_UNITS)
+        self._choices({"ground_replay": ("always", "once", "episode")})
+        if not 1 <= self.ground_batch <= GROUND_CAPACITY:
+            raise ConfigError(f"ground_batch is {self.ground_batch}; it must lie between 1 and {GROUND_CAPACITY:,}")
+
+    @property
+    def dedicated(self) -> bool:
+        """Whether grounding transitions wait in a buffer of their own: Theorem 1 rewards them at the end of an episode."""
+        return True
+
+
+@dataclass(frozen=True)
+class DeepQCoRM0Config(CoupledConfig, NStepConfig):
+    """Settings of deep QCoRM-0, which pays the full reward for a completed subtask."""
+
+    dedicated: bool = True
+    """Grounding transitions wait in a buffer of their own for the end of the episode; else they are learnt from at once."""
+
+
+@dataclass(frozen=True)
+class DeepQCoRMConfig(CoupledConfig, TheoremConfig):
+    """Settings of deep QCoRM, which pays the reward of Theorem 1."""
+
+    min_step_reward: float = 0.0
+    """The smallest reward of a step after scaling, as Theorem 1 needs it."""
+    alpha_k: float = 0.05
+    """Learning rate of the running shortest episode and best durations."""
     delta: Literal["episode", "gated", "printed"] = "episode"
     """Theorem 1's delta K, never below 0: K - K_mi; the printed max(K_op - K^tau, K - K_mi) only where K > K_mi; or always."""
     shortest: Literal["ratchet", "mean"] = "mean"
@@ -123,16 +146,9 @@ class DeepQCoRMConfig(DeepConfig, TheoremConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._probabilities("alpha_eta", "alpha_k", "floor")
-        self._schedule("xi", XI_UNITS)
+        self._probabilities("alpha_k", "floor")
         self._choices(_CHOICES)
         self._check_theorem()
-        if not 1 <= self.ground_batch <= GROUND_CAPACITY:
-            raise ConfigError(f"ground_batch is {self.ground_batch}; it must lie between 1 and {GROUND_CAPACITY:,}")
-        if self.joint and not self.dedicated:
-            raise ConfigError(
-                "the reward of Theorem 1 is known at the end of the episode only; set dedicated=True or joint=False"
-            )
 
 
 TABULAR = (
@@ -147,8 +163,8 @@ COST = 0.6
 DEEP = (
     *ENGINE,
     *(replace(row, method="qcorm-0") for row in LONG_HORIZON),
-    Row({"joint": False}, method="qcorm-0"),
-    Row({"alpha_eta": 0.005, "relabel": False, "ground_replay": "once", "shortest": "ratchet"}, "paper"),
+    Row({"alpha_eta": 0.005, "relabel": False, "ground_replay": "once"}, "paper"),
+    Row({"shortest": "ratchet"}, "paper", "qcorm"),
     # Where an episode can fail: K_mi as the text has it keeps ways short, fading pay for failures keeps them.
     Row({"shortest": "ratchet", "failed": "fading"}, "tuned", "qcorm", "choices", "water"),
     # A constant reward need not wait for the end of the episode.
@@ -161,8 +177,8 @@ DEEP = (
     Row({"xi": "1.0..0.1@0,900 steps"}, method="qcorm", actions="numbers"),
     Row({"xi": "1.0..0.1@0,900 steps"}, "paper", "qcorm-0", "numbers"),
     # In the scale of the rewards that are learnt from, not of those that the machine pays.
-    Row({"min_step_reward": -COST}, "paper", world="cheetah"),
-    Row(lambda facts: {"min_step_reward": -COST * FULL / facts.largest_reward}, "tuned", world="cheetah"),
+    Row({"min_step_reward": -COST}, "paper", "qcorm", world="cheetah"),
+    Row(lambda facts: {"min_step_reward": -COST * FULL / facts.largest_reward}, "tuned", "qcorm", world="cheetah"),
     # The term with r_mi can fall far below 0, which teaches the robot to avoid the places it should go to.
     Row({"floor": 0.0}, "tuned", "qcorm", "numbers"),
 )

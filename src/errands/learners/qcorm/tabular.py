@@ -131,8 +131,7 @@ class QCoRM(TabularLearner):
         self.objectives = self.quotient.objectives
         states, count, rows = self.world.states, len(self.objectives), min(self.world.limit, 1_000_000)
         # S world states, A actions, K objectives. q is [S, A, K] and v [S, K]: K is last because all open objectives
-        # learn from each step. Nothing has an axis for the 2^N agendas; their steps to go are a hash table of those
-        # met.
+        # learn from each step. Nothing has an axis for the 2^N agendas; steps to go are a hash table of those met.
         self.relabel()
         self.table = kernel.empty(1024)
         self.values = kernel.CoupledValues(
@@ -228,8 +227,7 @@ class QCoRM(TabularLearner):
         doors = [np.flatnonzero(column < 1.5) for column in steps.T]
 
         def leg(place: tuple[int, int], k: int) -> tuple[float, tuple[int, int]]:
-            # Of the cells from which one step completes k that which is nearest to where the leg begins, as if ways back were
-            # as long.
+            # Of the cells from which one step completes k the nearest to where the leg begins, as if ways back were as long.
             cell, last = place
             return float(steps[cell, k]), (int(doors[k][steps[doors[k], k if last < 0 else last].argmin()]), k)
 

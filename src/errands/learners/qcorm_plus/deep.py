@@ -179,8 +179,7 @@ class OverContexts:
             weight,
             codes[drawn],
             codes[own],
-            # With few machine states it is cheaper to value them all by one product and to pick than to value each
-            # row's own.
+            # Few machine states are valued all by one product, of which each row picks its own.
             codes if len(codes) <= self._few else None,
             far.follow,
             codes[far.follow],
@@ -239,8 +238,7 @@ class FactoredDDQN(Choosing):
         step: Int[Array, ""],
     ) -> tuple[nn.TrainedWeights, Float[Array, "1 actions"]]:
         """One update, and the values of the observation that is to be acted on."""
-        # [B, X, A]: rows, contexts (machine states that learn from the row), actions. batch.discount contains gamma
-        # already.
+        # [B, X, A]: rows, contexts (machine states that learn from the row), actions; gamma is in batch.discount.
         later = self._later(trained.target, self.net.trunk(trained.target, batch.following), batch)
         gradient, acting = jax.grad(self._loss, has_aux=True)(trained.weights, later, now, batch)
         c = self.config

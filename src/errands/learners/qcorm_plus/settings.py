@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from errands.errors import ConfigError
 from errands.learners.base import LearnerConfig
-from errands.learners.engines.deep.config import ENGINE, LONG_HORIZON, DeepConfig
+from errands.learners.engines.deep.config import ENGINE, LONG_HORIZON, NStepConfig
 from errands.learners.method import Row
 
 
@@ -44,7 +44,7 @@ class QCoRMPlusConfig(LearnerConfig):
 
 
 @dataclass(frozen=True)
-class DeepPlusConfig(DeepConfig):
+class DeepPlusConfig(NStepConfig):
     """Settings of deep QCoRM+: the agenda enters as a factor on the features of the trunk."""
 
     contexts: int = 16

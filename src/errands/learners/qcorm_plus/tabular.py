@@ -30,8 +30,7 @@ from errands.tasks.task import Task
 
 def settled(agenda: Agenda, memory: me.Memory, first: int, whole: bool = False) -> me.Memory:
     """A copy that training does not touch and that needs no more planning; `whole` copies what is only read as well."""
-    # What planning writes to. Values are large and only read, so they are shared with training unless the copy has to
-    # last.
+    # What planning writes to; values, which are only read, are shared with training unless the copy has to last.
     planned = ("position", "weight", "open", "worth", "choice")
     fresh = {name: getattr(memory, name).copy() for name in planned}
     # Untried pairs have optimistic values, which are for exploring; a greedy policy must not trust them.
@@ -79,8 +78,7 @@ def episode(
 ) -> tuple[int, float, bool]:
     """Length, total reward and success of one greedy episode in a world of tables."""
     policy = LandmarkPolicy(agenda, frozen)
-    # In Python, unlike other learners' episodes: the actions of all cells of an agenda state are computed at once
-    # anyway.
+    # In Python: the actions of all cells of an agenda state are computed at once anyway.
     s, u, mask, total = int(start(world, rng)), machine.initial, machine.full, 0.0
     for t in range(limit):
         a, _ = policy.act(s, (int(u), int(mask)), None)
@@ -110,8 +108,7 @@ class QCoRMPlus(TabularLearner):
         states, actions = self.world.states, self.world.actions
         self._list()
         # S world states, A actions, K landmarks. A landmark is a cell with a label that matters; q[s, a, k] is gamma to
-        # the number of steps to it, so durations are logarithms of values. All start one step away: optimistic, hence
-        # lower bounds.
+        # the number of steps to it. All start one step away: optimistic, hence lower bounds of durations.
         room("the tables of QCoRM+", states, actions, len(self.world.labels) + 1)
         self.memory = me.new_memory(states, actions, len(self.agenda.status), config.recent, config.gamma)
         # The position is part of the memory, one array under two names; both must be replaced together (see `take`).
@@ -255,8 +252,7 @@ class QCoRMPlus(TabularLearner):
         require(1 <= position[me.LANDMARKS] <= count and position[me.MARKS] <= marks, "more landmarks or marks than have room")
         require(position[me.OPEN] <= count and position[me.GOAL] < count, "more landmarks are open than there are")
         used = int(position[me.MARKS])  # the rest of the arrays is room
-        # Marks of a cell are a linked list; leading only to older ones is what keeps the kernel from running round in
-        # it.
+        # Marks of a cell are a linked list, in which the kernel would run round if it led to newer ones.
         require(bool((arrays["mark_next"][:used] < np.arange(used)).all()), "a mark leads to a newer one")
         for name in ("head", "mark_next"):
             require(bool((arrays[name] < max(int(position[me.MARKS]), 1)).all()), f"'{name}' names a mark that is not in use")

@@ -5,7 +5,7 @@ from errands.learners.method import Form, Method
 _SETTINGS = "errands.learners.qrm.settings"
 _DEEP = Form(
     "errands.learners.engines.deep.learner:DeepLearner",
-    "errands.learners.engines.deep.config:DeepConfig",
+    "errands.learners.engines.deep.config:NStepConfig",
     f"{_SETTINGS}:DEEP",
     "errands.learners.qrm.deep:agent",
 )

@@ -34,9 +34,8 @@ class QRM(TabularLearner):
     def __init__(self, task: Task, config: QRMConfig, seed: int, machine: Kind = "agenda") -> None:
         super().__init__(task, config, seed, FIELDS)
         self.machine = LazyMachine(task.machine, machine, self.world.labels, self.world.signals)
-        # [U, S, A] machine states, world states, actions: states are born one by one, and growing the first axis is a
-        # plain copy. Initial values of exactly 0 matter under the printed learning rate; ties are then broken at random
-        # while training.
+        # [U, S, A] machine states, world states, actions: growing the first axis is a plain copy. Initial values of
+        # exactly 0 matter under the printed learning rate, as ties are broken at random while training.
         self.rates = Rates(config.alpha, config.gamma, Schedule.of(config.epsilon).line, self.world.limit)
         self.train_loop, self.play = Repeated(qrm_loop), Repeated(greedy_episode)
         self._fill(np.zeros((0, self.world.states, self.world.actions)))
@@ -59,8 +58,7 @@ class QRM(TabularLearner):
 
     def supply(self) -> None:
         """Give birth to the machine state that was met."""
-        # The loop has stopped in the middle of a step: action and outcome are drawn, and stay drawn when it is called
-        # again.
+        # The loop has stopped in the middle of a step, whose action and outcome stay drawn.
         s, a, o = (int(self.position[field]) for field in (STATE, ACTION, OUTCOME))
         self.machine.birth(int(self.position[MACHINE]), int(self.world.table.label[s, a, o]))
         if self.machine.capacity > len(self.q):

@@ -260,20 +260,17 @@ class DeepAgent(ActingAgent):
         self, agent_state: AgentState, step: Array, uniforms: Array
     ) -> tuple[AgentState, Int[Array, " rows"], Extra]:
         """The buffer rows of the next update."""
-        # At the first step the buffer is empty and row 0, all zeros, is drawn; nothing is learnt before `warmup`, which
-        # is 1 or more.
+        # At the first step row 0, all zeros, is drawn; nothing is learnt before `warmup`, which is 1 or more.
         c = self.config
         held = jnp.minimum(step, c.capacity)
-        # Rows from which fewer than `n_steps` lead to the newest one are not drawn yet; those of one environment lie
-        # `envs` apart.
+        # Rows from which fewer than `n_steps`, `envs` apart, lead to the newest one are not drawn yet.
         size = jnp.maximum(held - (c.n_steps - 1) * c.envs, 0)
         index = jnp.minimum(jnp.floor(uniforms[: c.batch] * size).astype(jnp.int32), jnp.maximum(size - 1, 0))
         if c.n_steps > 1:
             # Counted from the oldest row, which lies where the next one will; the rows of a stretch stand side by side.
             index = ((step - held + index)[:, None] + jnp.arange(c.n_steps) * c.envs).ravel() % c.capacity
         high, extra = self.high.replay(agent_state.high, step, uniforms[self.config.batch + 4 :][: self.high.uniforms])
-        # Extra rows come last: `with_extra` finds them by counting from the end. A row that was overwritten since has
-        # weight 0.
+        # Extra rows come last, where `with_extra` finds them; one that was overwritten since has weight 0.
         index = jnp.concatenate([index, extra.step % self.config.capacity])
         return agent_state._replace(high=high), index, extra
 

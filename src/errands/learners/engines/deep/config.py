@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,8 +11,7 @@ from errands.learners.base import LearnerConfig
 from errands.learners.method import Facts, Row
 from errands.worlds.spaces import observation_encoder
 
-# Literal types are checked by type checkers only; settings may come from a file or a command line, so words are checked
-# here.
+# Literal types are checked by type checkers only, and settings may come from a file.
 _CHOICES = {
     "network": ("heads", "one-hot", "conv"),
     "vector": ("sync", "async"),
@@ -112,7 +112,7 @@ class LadderConfig(BatchedConfig):
 
 @dataclass(frozen=True)
 class DeepConfig(EngineConfig):
-    """Settings that learners with a replay buffer have; QRM and CRM need no others."""
+    """Settings that learners with a replay buffer have."""
 
     alpha: float = 1e-4
     """Step size of Adam."""
@@ -126,10 +126,6 @@ class DeepConfig(EngineConfig):
     """Whether a sampled step teaches one of its heads, as a buffer of single experiences would, instead of all of them."""
     learn_every: int = 1
     """Environment steps to one update, where environments are stepped on the host."""
-    n_steps: int = 1
-    """Steps whose rewards are added up before the value of what follows counts; fewer where the episode is over."""
-    bound_values: bool = False
-    """Whether targets are kept between the least and the most that the machine can pay from there; not with qcorm."""
     capacity: int = 50_000
     """Environment steps that the replay buffer holds."""
     warmup: int = 100
@@ -144,10 +140,8 @@ class DeepConfig(EngineConfig):
     """Whether observations are shifted and scaled by mean and deviation of those learnt from; pictures channel by channel."""
     epsilon: float | str = "1.0..0.1@0,30000"
     """Probability of a random action (DDQN): a number, or from..to@first,last in steps or, with that word behind it, episodes."""
-    explore_steps: int = 1
-    """Steps for which a random action (DDQN) or the noise on actions (TD3) is kept, so that exploring gets somewhere."""
-    explore_mixed: bool = False
-    """Whether `explore_steps` is the most: every hundred steps then keep to a length of their own, one of 1, 2, 4 ... steps."""
+    explore_steps: int | str = 1
+    """Steps for which a random action (DDQN) or noise (TD3) is kept; 1..16: one of 1, 2, 4, 8 or 16, anew every hundred steps."""
     action_noise: float = 0.1
     """Standard deviation of the noise on actions while training, for actions in [-1, 1] (TD3)."""
     random_actions: float = 0.0
@@ -165,21 +159,35 @@ class DeepConfig(EngineConfig):
         super().__post_init__()
         self._probabilities("alpha", "polyak", "random_actions")
         self._schedule("epsilon", EPSILON_UNITS)
-        self._at_least(1, "batch", "capacity", "width", "depth", "warmup", "explore_steps")
-        self._at_least(1, "n_steps", "learn_every", "target_every")
+        self._at_least(1, "batch", "capacity", "width", "depth", "warmup", "learn_every", "target_every")
+        if re.fullmatch(r"(1\.\.)?[1-9][0-9]{0,8}", words := str(self.explore_steps)) is None:
+            raise ConfigError(f"explore_steps is {words[:60]}; write a number of steps, or 1..16 for lengths up to 16")
+        object.__setattr__(self, "explore_steps", int(words) if words.isdigit() else words)
         self._not_negative("action_noise", "action_cost")
         self._positive("reward_scale")
         self._choices(_CHOICES)
-        if (self.n_steps - 1) * self.envs >= self.capacity:
-            raise ConfigError(
-                f"n_steps is {self.n_steps}; the rows of so many steps do not fit into capacity, {self.capacity}"
-            )
         self._check_envs()
 
     @property
     def step_multiple(self) -> int:
         """A step of each environment."""
         return self.envs
+
+    @property
+    def n_steps(self) -> int:
+        """Steps whose rewards are added up before the value of what follows counts."""
+        return 1
+
+    @property
+    def bound_values(self) -> bool:
+        """Whether targets are kept between the least and the most that the machine can pay from there."""
+        return False
+
+    @property
+    def exploring(self) -> tuple[int, bool]:
+        """The most steps for which a random action is kept, and whether their number is drawn anew now and then."""
+        words = str(self.explore_steps)
+        return int(words.removeprefix("1..")), not words.isdigit()
 
     def target_moves(self, step: Any) -> Any:
         """Whether the target network follows in the update of this step."""
@@ -201,6 +209,24 @@ class DeepConfig(EngineConfig):
             )
 
 
+@dataclass(frozen=True)
+class NStepConfig(DeepConfig):
+    """Settings of learners whose targets are the machine's alone; QRM and CRM need no others."""
+
+    n_steps: int = 1
+    """Steps whose rewards are added up before the value of what follows counts; fewer where the episode is over."""
+    bound_values: bool = False
+    """Whether targets are kept between the least and the most that the machine can pay from there."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._at_least(1, "n_steps")
+        if (self.n_steps - 1) * self.envs >= self.capacity:
+            raise ConfigError(
+                f"n_steps is {self.n_steps}; the rows of so many steps do not fit into capacity, {self.capacity}"
+            )
+
+
 GRID = {"width": 128, "alpha": 3e-4, "epsilon": "1.0..0.1@0,9000"}
 """Cells come as one-hot rows, for which a smaller network and larger steps do."""
 CUSTOM_ENV = {
@@ -210,14 +236,13 @@ CUSTOM_ENV = {
     "width": 128,
     "depth": 2,
     "batch": 64,
-    "explore_steps": 16,
-    "explore_mixed": True,
+    "explore_steps": "1..16",
     "standardise": True,
 }
 """DDQN on users' environments, whose episodes are mostly longer than Water's and whose observations are shorter."""
 EXPLORED, LEAST_EXPLORED = 0.4, 8_000
 """The share of a run over which epsilon falls on users' environments, and the steps that it takes at least."""
-PICTURES = {"network": "conv", "learn_every": 4, "explore_steps": 2, "explore_mixed": False}
+PICTURES = {"network": "conv", "learn_every": 4, "explore_steps": 2}
 """What pictures change about it: convolutions take long."""
 SMALLEST_PICTURE = 5
 """Pixels of the shorter side from which on a convolution is used."""

@@ -76,8 +76,7 @@ class DDQN(Choosing):
     def _loss(
         self, layers: nn.Layers, later: Float[Array, "rows taught actions"], now: Float[Array, " inputs"], batch: Batch
     ) -> tuple[Float[Array, ""], Float[Array, "heads actions"]]:
-        # The target network's values come in from outside, and the online ones have no gradient: only q of the rows
-        # learns.
+        # Only q of the rows learns: the target network's values come from outside, the online ones have no gradient.
         q, following, acting = self._values(layers, now, batch)
         value = double(jax.lax.stop_gradient(following), later)
         if batch.heads is None and batch.follow is not None:
@@ -90,8 +89,7 @@ class DDQN(Choosing):
 
     def _values(self, layers: nn.Layers, now: Float[Array, " inputs"], batch: Batch) -> tuple[Array, Array, Array]:
         """The values of the observations, of those that follow, and of `now` for all heads."""
-        # Three things in one pass, as few kernels as possible; `count` keeps the rows behind it out of the backward
-        # pass.
+        # Three things in one pass; `count` keeps the rows behind it out of the way back.
         count = len(batch.observations)
         rows = jnp.concatenate([batch.observations, batch.following, now[None]])
         if batch.heads is None or batch.follow is None:
@@ -112,8 +110,7 @@ class DDQN(Choosing):
 
 def double(online: Float[Array, "*rows actions"], target: Float[Array, "*rows actions"]) -> Float[Array, "*rows"]:
     """Double Q-learning: what the target network says of the action that is best online."""
-    # Without argmax and gather this is one elementwise kernel and a maximum; among equal online values the higher
-    # target counts.
+    # One elementwise kernel and a maximum; among equal online values the higher target counts.
     return jnp.where(online == online.max(axis=-1, keepdims=True), target, -jnp.inf).max(axis=-1)
 
 

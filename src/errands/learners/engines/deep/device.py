@@ -144,12 +144,11 @@ def begun(world: DeviceWorld, before: Any, uniform: Array) -> Any:
 
 def randoms(agent: DeepAgent, keys: Array, number: Array) -> tuple[Array, Array]:
     """The random numbers of a chunk of steps: uniforms and normals, [chunk, seeds, count]."""
-    count, envs, stretch = chunk(agent.config), agent.config.envs, agent.config.explore_steps
+    count, envs, (stretch, mixed) = chunk(agent.config), agent.config.envs, agent.config.exploring
     rounds = jnp.arange(count) // envs
 
     def of(key: Array) -> tuple[Array, Array]:
-        # Chance depends on the seed and the step alone, nothing is carried along: stopping anywhere, or resuming,
-        # changes nothing.
+        # Chance depends on the seed and the step alone, so that stopping anywhere changes nothing.
         first, second = jax.random.split(jax.random.fold_in(key, number))
         return jax.random.uniform(first, (count, agent.uniforms)), jax.random.normal(second, (count, agent.low.normals))
 
@@ -158,7 +157,6 @@ def randoms(agent: DeepAgent, keys: Array, number: Array) -> tuple[Array, Array]
         # Steps of a stretch share what decides about exploring: a random action is then kept for all of them. Those of
         # one environment lie `envs` apart.
         def since(key: Array) -> Array:
-            mixed = agent.config.explore_mixed
             return _since(jax.random.fold_in(key, number), stretch, rounds) if mixed else rounds % stretch
 
         first = jnp.arange(count)[:, None] - envs * jax.vmap(since, out_axes=1)(keys)

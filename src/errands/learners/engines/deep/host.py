@@ -309,8 +309,7 @@ class HostTeam(Team):
             positions = Position(jnp.asarray(envs.reset()).reshape(*lanes, -1), *zeros)
             buffer = jnp.zeros((config.capacity, len(seeds), self.agent.shape.width))
             agent_states = _fresh(self.agent, keys)
-            # The step is counted on the host as well: asking the device for it would wait for all that it has still to
-            # do.
+            # Counted on the host as well: asking the device would wait for all that it has still to do.
             self._count, step = 0, jnp.int32(0)
             high, actions = choose(
                 self.agent, agent_states.trained, agent_states.high, positions, step, *self._random(keys, 0)

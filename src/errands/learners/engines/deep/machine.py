@@ -148,8 +148,7 @@ def _completed(
     open_: Flags,
 ) -> Ints:
     """Stepper.completed of every step as numbers of objectives: of each variable, of visits that ended, the Boolean one."""
-    # [U, L, columns]: a column per numeric variable, then per visit that can end, and last the Boolean objective that
-    # fired.
+    # [U, L, columns]: one per numeric variable, per visit that can end, and last the Boolean objective that fired.
     stepping = lower(rm.numeric, labels, signals)
     columns = [v for v, (_, subtasks) in enumerate(rm.numeric.numeric) for _ in subtasks]
     columns += [len(stepping.variable_bits) + k for k in range(len(rm.numeric.rules.apart))]

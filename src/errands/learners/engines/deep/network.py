@@ -321,8 +321,7 @@ def descend(
     follow: Bool[Array, ""] | bool = True,
 ) -> TrainedWeights:
     """One step of Adam where `go` holds, and one of the target where `follow` does too."""
-    # Where `go` is false all rates are 0 and every array stays as it is: cheaper than a branch, and it works under
-    # vmap.
+    # Where `go` is false all rates are 0 and every array stays as it is, also under vmap.
     updates = trained.updates + go.astype(jnp.int32)
     # Adam's correction divides by 1 - beta ** count, which must not be 0 before the first update.
     count = jnp.maximum(updates, 1).astype(jnp.float32)

@@ -20,8 +20,7 @@ MAX_STEPS = 2**30
 """More steps than a run takes, and as many again fit into what counts them."""
 FINITE = float(np.finfo(np.float32).max)
 _TRAINING = {"mean", "square", "target", "ground", "pending"}
-# Checkpoints come from strangers: every number has bounds, because a compiled gather with an index out of range does not
-# fail but reads something else.
+# Checkpoints come from strangers, and a compiled gather with an index out of range reads something else: all have bounds.
 
 
 def named(state: Any) -> list[tuple[str, Any]]:
@@ -37,8 +36,7 @@ def team_form(agent: ActingAgent, state: Any) -> Form:
         about, low, high = _bounds(name, agent, int(np.prod(leaf.shape[-1:])))
         # Only the filled part of the buffer is stored, so its length is the file's to say.
         shape = ("rows", *leaf.shape[1:]) if name == "buffer" else tuple(leaf.shape)
-        # Not where training stands, nor Adam's moments, targets and transitions to learn from; the mean of a scale is that
-        # of observations.
+        # Not where training stands, nor moments, targets and transitions; the mean of a scale is that of observations.
         parts = set(name.split("."))
         acting = "agent_states" in parts and ("scale" in parts or parts.isdisjoint(_TRAINING))
         form[name] = SavedArray(leaf.dtype.name, shape, about, low, high, acting=acting)

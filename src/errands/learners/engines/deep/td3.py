@@ -132,8 +132,7 @@ class TD3(Moving):
 
     def _critic_loss(self, critics: nn.Layers, batch: Batch, goal: Float[Array, "rows taught"]) -> Float[Array, ""]:
         rows = jnp.concatenate([batch.observations, batch.actions], axis=1)
-        # The stored action is the same for all heads, so unlike in `_judge` the trunk is computed once per row: [2, B,
-        # H].
+        # [2, B, H]: the stored action is the same for all heads, so unlike in `_judge` the trunk is computed once per row.
         q = jax.vmap(self.critic.some, in_axes=(0, None, None))(critics, rows, batch.heads)[..., 0]
         return nn.weighted(batch.weight, jnp.square(q - goal))
 
