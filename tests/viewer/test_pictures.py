@@ -10,8 +10,9 @@ import pytest
 from PIL import Image
 
 import errands
+from errands.runs.video import pictures_of
 from errands.terminal import harmless
-from errands.viewer.export import as_csv, as_gif, as_png, images, page
+from errands.viewer.export import as_csv, as_gif, as_png, page
 from errands.viewer.replay import Replay
 from errands.viewer.sources import replay_policy, replay_run
 
@@ -26,19 +27,27 @@ def replay(task: errands.Task) -> Replay:
     return replay_policy(task, errands.optimum(task).policy)
 
 
-def test_the_animation_has_a_picture_for_every_step(task: errands.Task, replay: Replay) -> None:
-    with Image.open(io.BytesIO(as_gif(task, replay))) as image:
+def test_the_animation_has_a_picture_for_every_step(task: errands.Task) -> None:
+    with Image.open(io.BytesIO(as_gif(*pictures_of(task, errands.optimum(task).policy)))) as image:
         assert image.format == "GIF"
         assert image.n_frames == 11
-        assert image.size == (140, 202)
+        assert image.size == (140, 180)
 
 
 def test_the_picture_shows_the_agent_at_the_end(task: errands.Task, replay: Replay) -> None:
-    with Image.open(io.BytesIO(as_png(task, replay))) as image:
+    with Image.open(io.BytesIO(as_png(*pictures_of(task, errands.optimum(task).policy)))) as image:
         assert image.format == "PNG"
         cell = replay.episodes[-1].frames[-1]["at"]
         x, y = 10 + cell % 3 * 40 + 30, 10 + cell // 3 * 40 + 30
         assert image.convert("RGB").getpixel((x, y)) == (0xC0, 0x39, 0x2B)
+
+
+def test_a_long_animation_is_thinned_and_keeps_its_end() -> None:
+    shown = [np.full((4, 4, 3), i % 251, np.uint8) for i in range(1_000)]
+    with Image.open(io.BytesIO(as_gif(shown, 20.0))) as image:
+        assert image.n_frames == 300
+        image.seek(299)
+        assert image.convert("RGB").getpixel((0, 0)) == (999 % 251,) * 3
 
 
 def test_the_table_has_a_row_for_every_step(replay: Replay) -> None:
@@ -66,10 +75,11 @@ phrase = "sequence(cabin, goal)"
 
 def test_a_foreign_environment_is_shown_by_its_own_pictures() -> None:
     task = errands.Task.from_toml(LAKE)
-    replay = replay_run(errands.train(task, "scout", steps=500))
+    run = errands.train(task, "scout", steps=500)
+    replay = replay_run(run)
     assert replay.scene["kind"] == "pictures"
     assert 2 <= len(replay.pictures) <= len(replay.episodes[-1].frames) + len(replay.optimal.frames)
-    shown = images(task, replay)
+    shown, _ = pictures_of(task, run.policy)
     assert len(shown) == replay.episodes[-1].length + 1 == 7
     start, end = shown[0].astype(int), shown[-1].astype(int)
     assert np.abs(start - end)[:60, :60].mean() > 5  # the elf has left the first cell

@@ -9,12 +9,10 @@ import pytest
 import errands
 from errands.analysis.curve import curve_of
 from errands.errors import ConfigError, StoreError
-from errands.machines.stepping import Stepper
 from errands.runs.folder import create, open_run
 from errands.runs.request import Request
 from errands.runs.train import train_seed
 from errands.tasks import load
-from errands.viewer.replay import record
 from errands.viewer.sources import (
     curves_document,
     curves_of,
@@ -23,9 +21,7 @@ from errands.viewer.sources import (
     progress_of,
     replay_policy,
     replay_stored,
-    steps_on,
 )
-from errands.worlds.grid import DOWN, LEFT, RIGHT, UP
 
 
 def test_stored_moments_show_what_the_run_did_from_before_it_learnt(tmp_path: Path) -> None:
@@ -118,31 +114,12 @@ def test_a_seed_that_does_not_exist_is_told(runs: Path) -> None:
         replay_stored(open_run(runs / "fig"), 7)
 
 
-CORRIDOR = """name = "c"
-[world]
-kind = "grid"
-rows = ["g...A..."]
-legend = { g = "g" }
-[machine]
-phrase = "g"
-"""
-
-
-def test_steps_are_counted_along_the_arrows_and_circles_have_none() -> None:
-    task = errands.Task.from_toml(CORRIDOR)
-    start = Stepper(task.machine).start
-    assert steps_on(task, [LEFT] * 8, start) == [1, 1, 2, 3, 4, 5, 6, 7]
-    assert steps_on(task, [LEFT, LEFT, UP, RIGHT, LEFT, LEFT, DOWN, LEFT], start) == [1, 1, *[None] * 6]
-
-
-def test_a_method_without_values_gets_a_map_of_steps() -> None:
+def test_a_method_without_values_gets_a_map_of_actions_for_each_stage() -> None:
     task = errands.load("figure-1")
-    run = errands.train(task, "scout", steps=2_000)
-    maps = maps_of(task, run.policy, None, record(task, run.policy))
-    assert [m["name"] for m in maps] == ["0{b1,b2}{b1,b2}", "1{b1}s", "2{b1}b1", "3{}s"]
-    assert maps[0]["values"] is None
-    assert maps[0]["steps"][task.layout.start] == 4
-    assert maps[1]["steps"][9] == 4
+    maps = maps_of(task, errands.train(task, "scout", steps=2_000).policy, None)
+    assert [(m["name"], m["values"]) for m in maps] == [
+        ("0{b1,b2}{b1,b2}", None), ("1{b1}s", None), ("2{b1}b1", None), ("3{}s", None),
+    ]  # fmt: skip
 
 
 def test_worlds_without_cells_have_no_maps() -> None:
@@ -151,4 +128,4 @@ def test_worlds_without_cells_have_no_maps() -> None:
             return 0, None
 
     task = errands.load("water-2")
-    assert maps_of(task, Still(), None, record(task, Still(), most=3)) == []
+    assert maps_of(task, Still(), None) == []

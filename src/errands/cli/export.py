@@ -13,6 +13,7 @@ from errands.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from errands.runs.video import Pictures
     from errands.viewer.replay import Replay
 
 
@@ -48,33 +49,31 @@ def run(arguments: Arguments) -> Answer:
     from errands.policies.file import read_policy
     from errands.runs.folder import HEAD, find, open_run
     from errands.runs.train import stored_run
-    from errands.viewer.export import as_csv, as_gif, as_mp4, as_png, page, write_bytes
+    from errands.runs.video import mp4, pictures_of
+    from errands.viewer.export import as_csv, as_gif, as_png, page, write_bytes
     from errands.viewer.sources import replay_stored
 
-    makers: dict[str, Callable[[Replay], bytes]] = {
-        "html": lambda replay: page(replay).encode(),
-        "gif": lambda replay: as_gif(folder.task, replay),
-        "mp4": lambda replay: as_mp4(folder.task, replay),
-        "png": lambda replay: as_png(folder.task, replay),
-        "csv": as_csv,
-    }
-    wanted = {kind: path for kind in makers if (path := getattr(arguments, kind)) is not None}
+    told: dict[str, Callable[[Replay], bytes]] = {"html": lambda replay: page(replay).encode(), "csv": as_csv}
+    filmed: dict[str, Callable[[Pictures, float], bytes]] = {"gif": as_gif, "mp4": mp4, "png": as_png}
+    wanted = {kind: path for kind in (*told, *filmed) if (path := getattr(arguments, kind)) is not None}
     if not wanted and arguments.as_ is None:
         raise ConfigError(f"nothing was asked for; run for example: errands export {arguments.run} --html run.html")
     path = find(arguments.run)
     if not (path / HEAD).is_file():
         raise ConfigError(f"'{arguments.run}' is a sweep; export one of its runs, such as {a_run_of(path)}")
     folder, files = open_run(path), dict[str, str]()
-    seed = folder.document.seeds[0] if arguments.seed is None else arguments.seed
+    seed, made = folder.known_seed(arguments.seed), dict[str, bytes]()
+    if arguments.as_ == "policy" or wanted.keys() & filmed:
+        run = stored_run(folder, seed, arguments.best)
     if arguments.as_ == "policy":
-        run = stored_run(folder, folder.known_seed(arguments.seed), arguments.best)
         files["policy"] = str(run.export(arguments.output or f"{folder.name}.safetensors"))
-    if wanted:
+    if wanted.keys() & told:
         replay = replay_stored(folder, arguments.seed, arguments.best)
-        seed = replay.facts["seed"]
-        for kind, file in wanted.items():
-            write_bytes(file, makers[kind](replay))
-            files[kind] = str(file)
+        seed, made = replay.facts["seed"], {kind: told[kind](replay) for kind in wanted if kind in told}
+    if wanted.keys() & filmed:
+        pictures = pictures_of(run.task, run.policy, run.seed)
+        made |= {kind: filmed[kind](*pictures) for kind in wanted if kind in filmed}
+    files |= {kind: str(write_bytes(wanted[kind], data)) for kind, data in made.items()}
     lines = [f"wrote {file} ({Path(file).stat().st_size:,} bytes)" for file in files.values()]
     if "policy" in files:
         lines.append(f"the policy file holds {read_policy(files['policy']).about['covers']}")

@@ -30,7 +30,7 @@ from errands.runs.interrupts import PATIENCE_SECONDS, Postponed, postponed, told
 from errands.runs.request import Request
 from errands.runs.run import Run, best_length, judge
 from errands.runs.video import FOLDER as FILMS
-from errands.runs.video import film
+from errands.runs.video import mp4, pictures_of
 from errands.runs.watch import RunSoFar, Watcher, named, stop_of
 from errands.tables import Evaluation
 from errands.tasks.task import Task
@@ -460,7 +460,8 @@ class FolderStore(NullStore):
         before = table.evaluations[-2].step if count > 1 else 0
         if (every := self.run.document.video_every) and evaluation.step // every > before // every:
             (place / FILMS).mkdir(exist_ok=True)
-            write_file(place / FILMS / f"step-{evaluation.step}.mp4", film(self.run.task, learner.policy, learner.seed))
+            film = mp4(*pictures_of(self.run.task, learner.policy, learner.seed))
+            write_file(place / FILMS / f"step-{evaluation.step}.mp4", film)
 
     def show(self) -> None:
         """Hand the rows to the operating system, so that others can read them."""

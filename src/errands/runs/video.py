@@ -32,12 +32,12 @@ def check_films(task: Task) -> None:
         env.close()
 
 
-def film(task: Task, policy: Policy, seed: int = 0) -> bytes:
-    """A greedy episode as the environment draws it."""
+def pictures_of(task: Task, policy: Policy, seed: int = 0) -> tuple[Pictures, float]:
+    """A greedy episode as the environment draws it, and how many pictures are to be shown in a second."""
     env = numbered(task.world, "rgb_array")
     try:
         shown = [_picture(env, task) for _, _ in zip(episode(policy, task, seed, env), range(MOST), strict=False)]
-        return mp4(shown, float(env.metadata.get("render_fps") or 20))
+        return shown, float(env.metadata.get("render_fps") or 20)
     finally:
         env.close()
 

@@ -1,4 +1,4 @@
-"""A replay as a file: one self-contained HTML page, an animation (GIF), a picture (PNG) or a table (CSV)."""
+"""Files: a replay as one self-contained HTML page or a table (CSV), the pictures of an episode as an animation (GIF) or its end."""
 
 from __future__ import annotations
 
@@ -16,18 +16,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from errands.errors import ConfigError
 from errands.runs.run import Run
-from errands.runs.video import mp4
-from errands.tasks.task import Task
+from errands.runs.video import Pictures
 from errands.terminal import harmless
-from errands.viewer.replay import Episode, Replay
-from errands.viewer.scene import PNG
+from errands.viewer.replay import Replay
 from errands.viewer.sources import replay_run
-from errands.worlds import water, zones
-from errands.worlds.picture import Drawing, Shape, Stroke, Word, grid_drawing, pixels
 
 MODULES = ("dom.js", "machine.js", "world.js", "curves.js", "replay.js", "file.js")
 """What the file needs, each after those that it imports."""
@@ -102,90 +97,28 @@ def export_html(run: Run | Replay, path: Path | str, begin: Literal["first", "la
 
 
 MAX_IMAGES = 300
-_METRE = 150.0
+"""Pictures of an animation; one that would have more is thinned."""
 
 
-def frame_drawing(task: Task, replay: Replay, episode: Episode, index: int) -> Drawing:
-    """The world in one frame, with the way so far and one line of text under it."""
-    at = episode.frames[index]["at"]
-    if task.layout is not None:
-        left = replay.stands[episode.frames[index]["stand"]]["remaining"]
-        gone = {n for n, remains in zip(replay.subtasks, left, strict=True) if not remains and n in replay.scene["removed"]}
-        path = [frame["at"] for frame in episode.frames[: index + 1]]
-        drawn = grid_drawing(task.layout, at, path, gone)
-    elif replay.scene["kind"] == "water":
-        drawn = water.water_drawing(at[0], at[1:])
-    elif replay.scene["kind"] == "zones":
-        drawn = zones.zones_drawing(at[0], replay.scene["places"], replay.scene["walls"])
-    elif replay.scene["kind"] == "cheetah":
-        drawn = _cheetah(at, replay.scene["marks"])
-    else:
-        drawn = Drawing(320, 60, (Word(160, 30, f"state {at}", 14, "#222222"),))
-    return _captioned(drawn, f"step {index}   {replay.stands[episode.frames[index]['stand']]['label']}")
+def as_gif(pictures: Pictures, per_second: float) -> bytes:
+    """An episode as an animation that repeats and rests at its end."""
+    from PIL import Image
 
-
-def _captioned(drawn: Drawing, text: str) -> Drawing:
-    most = max(8, int(drawn.width / 7))
-    shown = text if len(text) <= most else text[: most - 1] + "…"
-    word = Word(drawn.width / 2, drawn.height + 9, shown, 12, "#444444")
-    return Drawing(drawn.width, drawn.height + 22, (*drawn.shapes, word))
-
-
-def _cheetah(at: Any, marks: Any) -> Drawing:
-    wide, tall, floor = 560.0, 260.0, 232.0
-    middle = (at[0][0] + at[0][2]) / 2 if at else 0.0
-    shapes: list[Shape] = [Stroke(((0, floor), (wide, floor)), "#b9c0c4", 2)]
-    for name, x in marks:
-        right = wide / 2 + (x - middle) * _METRE
-        shapes += [Stroke(((right, 30), (right, floor)), "#e08e2b", 1), Word(right, 18, name, 15, "#e08e2b")]
-    for x1, z1, x2, z2, radius in at:
-        ends = tuple((wide / 2 + (x - middle) * _METRE, floor - z * _METRE) for x, z in ((x1, z1), (x2, z2)))
-        shapes.append(Stroke(ends, "#1f6f78", 2 * radius * _METRE))
-    return Drawing(wide, tall, tuple(shapes))
-
-
-def images(task: Task, replay: Replay) -> list[NDArray[np.uint8]]:
-    """The last episode as images, thinned where it is long, its end included."""
-    episode = replay.episodes[-1]
-    last = len(episode.frames) - 1
+    last = len(pictures) - 1
     chosen = np.unique(np.linspace(0, last, min(last + 1, MAX_IMAGES)).round().astype(int))
-    return [image(task, replay, episode, int(i)) for i in chosen]
-
-
-def image(task: Task, replay: Replay, episode: Episode, index: int) -> NDArray[np.uint8]:
-    """One frame [height, width, 3]: drawn by errands, or the environment's own picture."""
-    if replay.scene["kind"] != "pictures":
-        return pixels(frame_drawing(task, replay, episode, index))
-    from PIL import Image
-
-    data = base64.b64decode(replay.pictures[episode.frames[index]["at"]].removeprefix(PNG))
-    return np.array(Image.open(io.BytesIO(data)).convert("RGB"))
-
-
-def as_gif(task: Task, replay: Replay, seconds: float = 0.2) -> bytes:
-    """The last episode as an animation that repeats and rests at its end."""
-    from PIL import Image
-
-    pictures = [Image.fromarray(shown).quantize(64) for shown in images(task, replay)]
-    pace = seconds if replay.scene["kind"] == "grid" else 0.05
-    times = [int(1000 * pace)] * (len(pictures) - 1) + [1500]
+    shown = [Image.fromarray(pictures[i]).quantize(64) for i in chosen]
+    times = [int(1000 / per_second)] * (len(shown) - 1) + [1500]
     out = io.BytesIO()
-    pictures[0].save(out, "GIF", save_all=True, append_images=pictures[1:], duration=times, loop=0, optimize=False)
+    shown[0].save(out, "GIF", save_all=True, append_images=shown[1:], duration=times, loop=0, optimize=False)
     return out.getvalue()
 
 
-def as_mp4(task: Task, replay: Replay) -> bytes:
-    """The last episode as a video."""
-    return mp4(images(task, replay), 5 if replay.scene["kind"] == "grid" else 20)
-
-
-def as_png(task: Task, replay: Replay) -> bytes:
-    """The end of the last episode, with the way that led there."""
+def as_png(pictures: Pictures, per_second: float) -> bytes:
+    """The end of an episode."""
     from PIL import Image
 
-    episode = replay.episodes[-1]
     out = io.BytesIO()
-    Image.fromarray(image(task, replay, episode, len(episode.frames) - 1)).save(out, "PNG")
+    Image.fromarray(pictures[-1]).save(out, "PNG")
     return out.getvalue()
 
 

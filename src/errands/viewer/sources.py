@@ -13,9 +13,7 @@ import numpy as np
 from errands.analysis.curve import Curve, curve_of
 from errands.errors import ErrandsError, StoreError, TaskError
 from errands.learners.base import Learner
-from errands.machines.counting import Quotient
-from errands.machines.stepping import State
-from errands.oracle.episode import Policy, TaskStepper
+from errands.oracle.episode import Policy
 from errands.oracle.optimum import Optimum, steps_to_go
 from errands.plots.curves import length_band, success_band
 from errands.plots.figures import FIGURES, Trained
@@ -34,45 +32,20 @@ from errands.viewer.replay import Recording, Replay, record, replay_of
 Map = dict[str, Any]
 
 
-def maps_of(task: Task, policy: Policy, learner: Learner | None, recording: Recording) -> list[Map]:
-    """One map for each objective, or for each stage of the recorded episode; none for worlds without cells."""
+def maps_of(task: Task, policy: Policy, learner: Learner | None) -> list[Map]:
+    """What the policy does in each cell, one map for each objective or stage; none for worlds without cells."""
     if task.layout is None or task.finite is None or task.finite.states != task.layout.cells:
         return []
     try:
         drawn = policy_maps(task, policy, learner)
     except KeyError:  # the oracle's plan knows only the states on its way
         return []
-    quotient = Quotient(task.machine)
-    # Each state once, in the order in which it was last left.
-    states = dict.fromkeys(moment.step.machine_state for moment in reversed(recording.moments))
-    stages = {str(quotient.label(state)): state for state in reversed(states)}
-    known = stages if task.finite.certain else {}
-    return [_map(task, shown, known.get(shown.name), drawn.deadly) for shown in drawn.maps]
+    return [_map(shown, drawn.deadly) for shown in drawn.maps]
 
 
-def _map(task: Task, shown: PolicyMap, state: State | None, dead: Collection[int]) -> Map:
+def _map(shown: PolicyMap, dead: Collection[int]) -> Map:
     values = None if shown.values is None else _plain(shown.values, dead)
-    steps = steps_on(task, shown.actions, state) if values is None and state is not None else None
-    actions = [-1 if cell in dead else action for cell, action in enumerate(shown.actions)]
-    return {"name": shown.name, "actions": actions, "values": values, "steps": steps}
-
-
-def steps_on(task: Task, actions: Sequence[int], state: State) -> list[int | None]:
-    """How many steps the arrows take from each cell until the machine leaves `state`; None where they never do."""
-    task_stepper = TaskStepper(task)
-    steps: dict[int, int | None] = {}
-    for first in range(len(actions)):
-        way: list[int] = []
-        cell, left = first, False
-        while not left and cell not in steps and cell not in way:
-            way.append(cell)
-            reached = task_stepper.step(cell, state, actions[cell])
-            cell, left = reached.world_state, reached.machine_state != state
-        # A way that has met itself again ends in a cell without an entry: None, the arrows go round for ever.
-        known = 0 if left else steps.get(cell)
-        for i, passed in enumerate(reversed(way), 1):
-            steps[passed] = None if known is None else known + i
-    return [steps[cell] for cell in range(len(actions))]
+    return {"name": shown.name, "actions": [-1 if c in dead else a for c, a in enumerate(shown.actions)], "values": values}
 
 
 def _plain(values: Sequence[float], dead: Collection[int]) -> list[float | None]:
@@ -92,7 +65,7 @@ def replay_run(run: Run, moments: Sequence[Shown] = ()) -> Replay:
     """The replay of a run that was trained in this process; `moments` are looks at its learner on the way."""
     best = best_length(run.task)
     recorded = record(run.task, run.policy, run.seed)
-    last: Shown = (run.steps, recorded, run.steps_to_go, maps_of(run.task, run.policy, None, recorded))
+    last: Shown = (run.steps, recorded, run.steps_to_go, maps_of(run.task, run.policy, None))
     shown = [*(moment for moment in moments if moment[0] < run.steps), last]
     facts = {"seed": run.seed, "steps": run.steps, "optimum": best.length, "certificate": run.certificate.summary}
     claim = run.certificate.claim
@@ -118,7 +91,7 @@ def replay_policy(task: Task, policy: Policy, name: str = "policy", seed: int = 
     best = best_length(task)
     facts = {"seed": seed, "steps": 0, "optimum": best.length, "certificate": None}
     recorded = record(task, policy, seed)
-    shown: list[Shown] = [(0, recorded, {}, maps_of(task, policy, None, recorded))]
+    shown: list[Shown] = [(0, recorded, {}, maps_of(task, policy, None))]
     return replay_of(task, name, shown, optimal_of(task, best), exact_of(task), facts)
 
 
@@ -142,7 +115,7 @@ def look(learner: Learner, final: bool = True) -> Shown:
     if not final and not recording.success and len(recording.moments) > EARLY_FRAMES:
         first = recording.moments[: EARLY_FRAMES + 1]
         recording = Recording(first, False, True, recording.length)
-    return learner.step, recording, dict(learner.steps_to_go), maps_of(task, policy, learner, recording)
+    return learner.step, recording, dict(learner.steps_to_go), maps_of(task, policy, learner)
 
 
 def optimal_of(task: Task, best: Optimum) -> Recording | None:

@@ -129,7 +129,7 @@ export function replayView(replay, initial, changed) {
       overlay("learnt", "learnt route", "the way the learnt policy goes"),
       replay.optimal ? overlay("optimal", "optimal route", "a shortest way, by the oracle") : null,
       known.length ? overlay("arrows", "arrows", "what the policy does in each cell") : null,
-      known.some((m) => m.values ?? m.steps) ? overlay("heat", "heat map", "the learnt value of each cell, or the steps that the policy takes from it") : null,
+      known.some((m) => m.values) ? overlay("heat", "heat map", "the learnt value of each cell") : null,
       known.length && wanted ? maps : null].filter(Boolean) : []));
     if (last > 0 && view.episode !== "optimal") moments.value = view.episode;
     moments.setAttribute("aria-valuetext", episode.title);

@@ -87,8 +87,7 @@ function gridView(scene) {
       if (!map) return;
       const closed = new Set(scene.plan.filter(([role]) => role === "blocked").map(([, x, y]) => y * scene.width + x));
       const free = map.actions.map((_, cell) => cell).filter((cell) => !closed.has(cell));
-      const steps = map.steps?.map((n) => (n === null ? null : -n));
-      if (withHeat && (map.values ?? steps)) paintHeat(map.values ?? steps, free, map.values ? "value" : "steps to the next completion:");
+      if (withHeat && map.values) paintHeat(map.values, free);
       if (withArrows) for (const cell of free) if (map.actions[cell] >= 0) arrows.append(arrow(cell, map.actions[cell]));
     },
   };
@@ -97,7 +96,7 @@ function gridView(scene) {
     const [x, y] = centre(cell);
     return svg("path", { d: "M-7 0H5M1 -4L6 0L1 4", transform: `translate(${x} ${y}) rotate(${[-90, 0, 90, 180][action]})` });
   }
-  function paintHeat(values, free, words) {
+  function paintHeat(values, free) {
     const known = free.map((c) => values[c]).filter((v) => v !== null);
     if (!known.length) return;
     const positive = known.every((v) => v > 0);
@@ -108,7 +107,7 @@ function gridView(scene) {
       const [x, y] = corner(cell);
       const share = high > low ? (scale(values[cell]) - low) / (high - low) : 1;
       heat.append(svg("rect", { x, y, width: CELL, height: CELL, "fill-opacity": (0.05 + 0.6 * share).toFixed(3) },
-        svg("title", { text: `${words} ${Math.abs(values[cell])}` })));
+        svg("title", { text: `value ${values[cell]}` })));
     }
   }
 }
