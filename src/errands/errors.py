@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 MAX_NAMES = 24
-"""So many names are listed whole; of more only SOME_NAMES are."""
 SOME_NAMES = 8
 
 

@@ -312,7 +312,6 @@ def readings(numbers: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _whole(name: str, value: Any) -> int:
-    """A number that a gauge reads."""
     try:
         whole = index(value)
     except TypeError:

@@ -36,21 +36,15 @@ class Summary:
     steps: int
     optimum: float | None
     bounds: dict[str, Any] | None
-    """What is known of the optimum: `lower` and `upper`, whether they are `proved` to be it, and `delta`."""
     reference: float | None
     """What lengths are measured by: the optimum, or the shortest length that any compared seed met; None if none."""
     final: Spread
-    """Length of the final greedy episode."""
     success: float
     """The chance that an episode of a final policy succeeds, averaged over seeds: their share where there is no chance."""
     optimal: float
-    """Share of seeds whose final policy has the reference length."""
     ever_optimal: float
-    """Share of seeds that met the reference length at some evaluation."""
     first_optimal: Spread
-    """Steps to the first evaluation with the reference length."""
     first_near: Spread
-    """Steps to the first evaluation within 10 % of it."""
     settled: float
     """The step from which the median curve stays within 10 %, in 95 % of the evaluations that follow."""
     score: Interval

@@ -79,7 +79,6 @@ class Option:
     """One argument of a verb, as a field of its `Arguments` declares it."""
 
     name: str
-    """The field's name."""
     default: Any
     read: Callable[[str], Any]
     """From a word to a value; a ValueError where the word is none."""
@@ -87,11 +86,9 @@ class Option:
     """What stands for a value in the help: COUNT, a|b."""
     choices: tuple[str, ...] = ()
     placed: bool = False
-    """Whether it is given by its place."""
     many: bool = False
     """Whether it takes all words up to the next option."""
     repeated: bool = False
-    """Whether it may be given again and again."""
 
     @property
     def flag(self) -> str:
@@ -202,7 +199,6 @@ def _is_option(word: str) -> bool:
 
 
 def _placed(options: list[Option], words: list[str], name: str, verb: Verb) -> dict[str, Any]:
-    """The arguments that are given by their place."""
     given, rest = dict[str, Any](), list(words)
     for option in options:
         if not option.placed or not (rest or option.needed):

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from errands.runs.watch import Watcher
 
 MAX_TITLE = 200
-"""Letters of a task's name."""
 
 
 def task_on(task: Task, phrase: NumericRM | Task | str) -> Task:

@@ -104,7 +104,6 @@ def note_newest(folder: Path, document: CheckpointDocument) -> None:
 
 
 def _noted(folder: Path) -> NewestDocument | None:
-    """What `note_newest` wrote; None before the first checkpoint."""
     path = folder / _NEWEST
     return read_document(path, NewestDocument) if path.exists() or path.is_symlink() else None
 

@@ -22,7 +22,6 @@ class Cost:
     """The expected cost of one seed."""
 
     seconds: float
-    """All its steps."""
     bytes: int
     measured: bool
     start: float = 0.0

@@ -62,10 +62,8 @@ class RunDocument(Document):
     steps: Annotated[int, Field(ge=1, lt=2**53)]
     seeds: Annotated[list[Seed], AfterValidator(_once)] = Field(min_length=1, max_length=100_000)
     team: Count
-    """How many seeds train side by side in one process; their bytes depend on it. 0: each trains alone."""
     checkpoint_seconds: float = Field(gt=0)
     stop_when: list[Name] = Field(max_length=20)
-    """What ends a seed before its steps, such as plateau=5."""
     imports: list[Name] = Field(max_length=100)
     """The modules that were imported for it (`--import`); naming them here imports nothing."""
     created: str
@@ -73,9 +71,7 @@ class RunDocument(Document):
     git: dict[str, str]
     computer: dict[str, str | int]
     start: Annotated[str, Field(max_length=10_000)] = ""
-    """What it knew before its first step, where that came from another run."""
     video_every: Count = 0
-    """Steps between two films of a greedy episode, in seed-K/videos; 0: none."""
     extended: Annotated[list[ExtensionDocument], Field(max_length=1000)] = []
     """Each time that it was trained further, what it had been asked for before."""
 
@@ -136,27 +132,23 @@ _SOMETIMES = (
 
 
 class BoundsDocument(Document):
-    """What a learner knew of the optimum at its end."""
+    """What a learner knew of the optimum at its end; `delta` is the probability that it is wrong, null where it is certain."""
 
     lower: Count | Positive | None
     """Null where no episode succeeds."""
     upper: Count | Positive | None
     """Null where no way is known."""
     proved: bool
-    """Whether they are proved to be the optimum itself."""
     delta: Probability | None
-    """The probability that they are wrong; null where they are certain."""
 
 
 class ClaimDocument(Document):
-    """What a learner claims where there is chance, of the discounted chance of success."""
+    """What a learner claims where there is chance: of the discounted chance of success, `lower` of its policy's and `upper` of
+    the best one's; `delta` is the probability that it is wrong."""
 
     lower: Probability
-    """Of its policy, and so of the optimum."""
     upper: Probability
-    """Of the optimum."""
     delta: Probability
-    """The probability that it is wrong."""
     gamma: Probability
     conditional_on: str
     """What it stands under, besides chance."""
@@ -184,17 +176,12 @@ class DiagnosisDocument(Document):
     completed: dict[str, Count]
     """How often each objective was completed in training."""
     ends: dict[str, Count]
-    """Episodes of training by how they ended."""
     furthest: Count
     """The most objectives that an episode completed."""
     greedy: list[str]
-    """What the final greedy policy completes."""
     exploration: Probability | None
-    """The share of random actions at the end."""
     says: list[str]
-    """The same in sentences."""
     advice: list[str]
-    """What to try, the likeliest first."""
 
 
 class ResultDocument(Document):
@@ -207,9 +194,7 @@ class ResultDocument(Document):
     final_length: Count | Positive | None = None
     """The last evaluation: whole steps where there is no chance, else expected steps."""
     final_success: bool | Probability = False
-    """Of the last evaluation: whether it succeeded, or with which probability."""
     final_episodes: Count = 1
-    """1: one episode says everything; 0: the numbers are exact expectations; more: means over so many episodes."""
     final_length_low: Positive | None = None
     final_length_high: Positive | None = None
     final_success_low: Probability | None = None
@@ -218,10 +203,8 @@ class ResultDocument(Document):
     """Steps above the optimum; null where success is not sure, or either is not known exactly."""
     first_optimal_step: Count | None = None
     best: BestDocument | None = None
-    """The best evaluation; none where no evaluation succeeded."""
     order: list[str] = []
     diagnosis: DiagnosisDocument | None = None
-    """Where it seldom succeeded."""
     wall_seconds: float = Field(ge=0)
     training_seconds: float | None = Field(default=None, ge=0)
     """Seconds of the training steps alone, evaluations and compiling left out; of a team, of all its seeds together."""
@@ -232,7 +215,6 @@ class ResultDocument(Document):
     bounds: BoundsDocument | None = None
     """The learner's own; null where it keeps none."""
     claim: ClaimDocument | None = None
-    """Its claim where there is chance; null where it makes none."""
     certificate: str | None = None
     under: str | None = None
     """The clause under which bounds, optimum and proofs stand, where the world was only tried or stepped."""

@@ -9,7 +9,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -36,39 +36,38 @@ def write_file(path: Path, data: bytes) -> None:
     """Replace a file in one move: whenever the machine stops, there is the old file or the new one."""
     temporary = path.with_name(f".{path.name}{NEW}")
     try:
-        temporary.unlink(missing_ok=True)
-        with open(temporary, "xb") as out:
-            out.write(data)
-            # The bytes must be on disk before the name points at them, else a power cut could leave an empty file.
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(temporary, path)
-        # A rename is a change of the folder: until that is on disk, too, a power cut can undo it.
-        sync_folder(path.parent)
-    except OSError as fault:
+        with refusing(path):
+            temporary.unlink(missing_ok=True)
+            with open(temporary, "xb") as out:
+                out.write(data)
+                # The bytes must be on disk before the name points at them, else a power cut could leave an empty file.
+                out.flush()
+                os.fsync(out.fileno())
+            os.replace(temporary, path)
+            # A rename is a change of the folder: until that is on disk, too, a power cut can undo it.
+            with _descriptor(path.parent) as folder:
+                os.fsync(folder)
+    except WriteError:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-        raise refusal(path, fault) from None
+        raise
 
 
-def sync_folder(folder: Path) -> None:
-    """Force a folder's list of names to disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
+@contextmanager
+def _descriptor(folder: Path) -> Iterator[int]:
+    """A folder that is open, as locks and syncs ask for it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        os.fsync(descriptor)
+        yield descriptor
     finally:
         os.close(descriptor)
 
 
 def make_folder(path: Path) -> None:
     """Create a folder that must not exist yet; FileExistsError when it does."""
-    try:
+    with refusing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir()
-    except FileExistsError:
-        raise
-    except OSError as fault:
-        raise refusal(path, fault) from None
 
 
 @contextmanager
@@ -77,15 +76,11 @@ def folder_lock(folder: Path, patience: float) -> Iterator[None]:
 
     The lock is on the open folder: it ends with the process and leaves no file.
     """
-    try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except OSError as fault:
-        raise refusal(folder, fault) from None
-    try:
+    with ExitStack() as held:
+        with refusing(folder):
+            descriptor = held.enter_context(_descriptor(folder))
         _lock(descriptor, folder, patience)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _lock(descriptor: int, path: Path, patience: float) -> None:
@@ -161,6 +156,17 @@ def refusal(path: Path, fault: OSError) -> WriteError:
         return WriteError(f"{path} was not written: you may not write there; run in a folder where you may")
     why = (fault.strerror or str(fault)).lower()
     return WriteError(f"{path} was not written ({why}); fix that, then run 'errands resume latest'")
+
+
+@contextmanager
+def refusing(path: Path) -> Iterator[None]:
+    """A refusal of the operating system inside is told in a sentence, but for a folder that exists."""
+    try:
+        yield
+    except FileExistsError:
+        raise
+    except OSError as fault:
+        raise refusal(path, fault) from None
 
 
 Arrays = dict[str, NDArray[Any]]

@@ -30,7 +30,7 @@ from errands.runs.documents import (
     read_document,
     write_document,
 )
-from errands.runs.files import NEW, digest, folder_lock, make_folder, read_file, refusal, write_file
+from errands.runs.files import NEW, digest, folder_lock, make_folder, read_file, refusing, write_file
 from errands.runs.provenance import changes_since
 from errands.runs.request import CHECKPOINT_SECONDS, Request
 from errands.tables import Evaluation
@@ -174,10 +174,8 @@ def copy_run(source: Path, target: Path) -> Path:
 def _new(path: Path, leftover: Callable[[str], bool]) -> Iterator[None]:
     """Create a folder and keep others from creating any beside it meanwhile; an old one may hold nothing but leftovers."""
     check_name(path.name)
-    try:
+    with refusing(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as fault:
-        raise refusal(path.parent, fault) from None
     # Under a lock of the folder around it: whether a name is free is asked and answered once. It is held for a moment, so
     # that everybody gets his turn, also where a hundred runs are begun at once.
     with folder_lock(path.parent, math.inf):
@@ -308,17 +306,16 @@ class SeedFolder:
         """The evaluations that are certain: all of a finished seed, else those up to its newest checkpoint."""
         result = self.result()
         if result is not None and result.evaluations_sha256 is not None:
-            size, mark = result.evaluations_bytes, result.evaluations_sha256
-            data = read_file(self.table, size)
-        else:
-            stored = checkpoints.documents(self.path)
-            if not stored:
-                return []
-            checkpoints.check_owner(self.path, stored[0], self.run)
-            size, mark = stored[0].evaluations_bytes, stored[0].evaluations_sha256
+            known: ResultDocument | CheckpointDocument = result
+            data = read_file(self.table, result.evaluations_bytes)
+        elif stored := checkpoints.documents(self.path):
+            known = stored[0]
+            checkpoints.check_owner(self.path, known, self.run)
             # Lines after the newest checkpoint are in no checksum yet; a resumed seed makes them again.
-            data = read_file(self.table, MAX_TABLE, growing=True)[:size]
-        if len(data) != size or digest(data) != mark:
+            data = read_file(self.table, MAX_TABLE, growing=True)[: known.evaluations_bytes]
+        else:
+            return []
+        if len(data) != known.evaluations_bytes or digest(data) != known.evaluations_sha256:
             raise StoreError(f"{damaged(self.table)}, or run 'errands resume' to write it again")
         return parse(data, self.table)
 
@@ -329,28 +326,21 @@ class SeedFolder:
 
     def reopen(self) -> None:
         """Take the result away, since training goes on: it would vouch for a table that is being continued."""
-        try:
+        with refusing(self.finish):
             self.finish.unlink(missing_ok=True)
-        except OSError as fault:
-            raise refusal(self.finish, fault) from None
 
     @contextmanager
     def table_from(self, evaluations: Sequence[Evaluation]) -> Iterator[Table]:
         """The table cut back to these evaluations and open to be continued."""
         # Rows that were written after the checkpoint go: training from the checkpoint will write the same ones again.
         write_file(self.table, render(evaluations))
-        try:
-            with open(self.table, "ab", buffering=1 << 16) as out:
-                yield Table(out, self.table, list(evaluations))
-        except OSError as fault:
-            raise refusal(self.table, fault) from None
+        with refusing(self.table), open(self.table, "ab", buffering=1 << 16) as out:
+            yield Table(out, self.table, list(evaluations))
 
     def end(self, result: ResultDocument) -> ResultDocument:
         """Store how the seed ended, and of which run it is; what was stored."""
-        try:
+        with refusing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as fault:
-            raise refusal(self.path, fault) from None
         stamped = result.model_copy(update={"run": self.run})
         write_document(self.finish, stamped)
         return stamped
@@ -367,22 +357,19 @@ class Table:
     def add(self, evaluation: Evaluation) -> None:
         """One more line; it reaches the disk with the next `sync` at the latest."""
         self.evaluations.append(evaluation)
-        self._write(lambda: self.out.write(line(evaluation)))
+        with refusing(self.path):
+            self.out.write(line(evaluation))
 
     def show(self) -> None:
         """Hand the lines to the operating system, so that others can read them."""
-        self._write(self.out.flush)
+        with refusing(self.path):
+            self.out.flush()
 
     def sync(self) -> None:
         """Force the lines to disk."""
-        self._write(self.out.flush)
-        self._write(lambda: os.fsync(self.out.fileno()))
-
-    def _write(self, act: Callable[[], object]) -> None:
-        try:
-            act()
-        except OSError as fault:
-            raise refusal(self.path, fault) from None
+        self.show()
+        with refusing(self.path):
+            os.fsync(self.out.fileno())
 
 
 def live(folder: SeedFolder) -> list[Evaluation]:
@@ -470,10 +457,11 @@ def folders(runs: Path = RUNS) -> list[Path]:
     if not runs.is_dir():
         return []
     begun = []
-    for path in runs.iterdir():
+    for path in filter(is_run, runs.iterdir()):
         with suppress(FileNotFoundError):  # it was removed just now
-            if is_run(path):
-                begun.append((_time(path), path.name, path))
+            # The head is written when the run is planned: its time does not move when its seeds are resumed.
+            head = path / HEAD if (path / HEAD).is_file() else path / SWEEP
+            begun.append((head.stat().st_mtime_ns, path.name, path))
     return [path for *_, path in sorted(begun)]
 
 
@@ -483,9 +471,3 @@ def is_run(path: Path) -> bool:
         return (path / HEAD).is_file() or (path / SWEEP).is_file()
     except (OSError, ValueError):
         return False
-
-
-def _time(path: Path) -> int:
-    # run.json is written when the run is planned: its time does not move when its seeds are resumed.
-    head = path / HEAD if (path / HEAD).is_file() else path / SWEEP
-    return head.stat().st_mtime_ns

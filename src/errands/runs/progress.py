@@ -38,7 +38,6 @@ class Progress:
     last_line: float = field(default_factory=time.monotonic)
     screen: Any = None
     line_seconds: float = LINE_SECONDS
-    """Seconds between two plain lines."""
 
     def update(self, job: Job, update: ProgressUpdate) -> None:
         """A seed has come further."""
@@ -109,7 +108,6 @@ def words(job: Job, update: ProgressUpdate) -> str:
 
 
 def _ended(result: ResultDocument) -> str:
-    """What an ended seed came to."""
     rate = result.steps / max(result.wall_seconds, 1e-9)
     length = spoken(result.final_length, result.final_success, result.final_episodes)
     gap = "" if result.final_gap is None else f", gap {result.final_gap:g}"

@@ -74,9 +74,7 @@ class Run:
     trained: Learner | None = field(default=None, repr=False, compare=False)
     """The learner itself, as training left it."""
     kept: Best | None = field(default=None, repr=False, compare=False)
-    """What was kept of the best evaluation."""
     folder: Path | None = None
-    """Where it is stored, if it is."""
     start: str = ""
     """What it knew before its first step, where that came from another run (`on`, or `train` with `start`)."""
     unknown: str = ""

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import compress, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -87,13 +87,10 @@ class ProgressUpdate:
     step: int
     steps: int
     last: Evaluation | None
-    """The evaluation that was just made, if any; of a team, its middle one."""
     rate: float
     """Training steps per second since it was begun or resumed."""
     best: float | None
-    """The optimum, where it is known."""
     note: str = ""
-    """Something that the user should know."""
 
 
 Report = Callable[[ProgressUpdate], None]
@@ -231,9 +228,7 @@ class Restored:
     seconds: float = 0.0
     training_seconds: float = 0.0
     notes: Sequence[str] = ()
-    """What was damaged or is gone."""
     bests: Sequence[Best | None] = ()
-    """What was kept of the best policies."""
 
 
 class Trainer:
@@ -266,24 +261,18 @@ class Trainer:
         self.rows = self.restored.rows
         self.bests = [Best.of(rows, best) for rows, best in zip_longest(self.rows, self.restored.bests)]
         self.first = self.lead.step
-        self._tell(self.restored.notes)
+        if (most := self.lead.predicted(request.steps)) != request.steps:
+            self.tell(f"seed {self.lead.seed} takes {most:,} of {request.steps:,} steps at most")
+        for note in self.restored.notes:
+            self.tell(f"{note}; going on from step {self.first:,} instead")
 
     @cached_property
     def best(self) -> Optimum:
         """The optimum, from when it is first asked for."""
         return known_optimum(self.request.task)
 
-    def _tell(self, notes: Sequence[str]) -> None:
-        steps = self.request.steps
-        update = ProgressUpdate(self.first, steps, None, 0.0, self.target)
-        if (most := self.lead.predicted(steps)) != steps:
-            self.report(replace(update, note=f"seed {self.lead.seed} takes {most:,} of {steps:,} steps at most"))
-        for note in notes:
-            self.report(replace(update, note=f"{note}; going on from step {self.first:,} instead"))
-
-    def stopping(self) -> None:
-        """Say what Ctrl-C does; the end of a chunk may be a while away where networks learn."""
-        note = "stopping after this chunk of training, with a checkpoint; Ctrl-C again stops at once"
+    def tell(self, note: str) -> None:
+        """Something that the user should know."""
         self.report(ProgressUpdate(self.lead.step, self.request.steps, None, 0.0, self.target, note))
 
     @property
@@ -392,7 +381,7 @@ def train(
         trainer = Trainer(request, seeds, store, report, learner, watchers)
         interrupt.obey()
         try:
-            with nullcontext() if report is silent else told_at_once(trainer.stopping):
+            with nullcontext() if report is silent else told_at_once(partial(trainer.tell, STOPPING)):
                 runs = trainer.runs() if trainer.finish(interrupt, until, timing.report) else []
         except Exception as fault:
             explained = store.fault(trainer, fault)
@@ -402,6 +391,10 @@ def train(
         if runs:
             store.end(trainer, runs)
         return runs
+
+
+STOPPING = "stopping after this chunk of training, with a checkpoint; Ctrl-C again stops at once"
+"""What a first Ctrl-C is answered by: the end of a chunk may be a while away where networks learn."""
 
 
 class FolderStore(NullStore):

@@ -24,11 +24,8 @@ class Verdict:
 
     seed: int
     steps: int
-    """How many steps were repeated."""
     evaluations: int
-    """How many evaluations were compared."""
     tables: bool
-    """Whether the tables of a checkpoint were compared too."""
     differences: tuple[str, ...]
 
 
@@ -108,7 +105,6 @@ def _tables(run: RunFolder, seed: int, step: int, arrays: Arrays, evaluations: l
 
 
 def _names(stored: Arrays, again: Arrays) -> list[str]:
-    """The arrays that differ."""
     every = sorted(stored.keys() | again.keys())
     return [n for n in every if n not in stored or n not in again or stored[n].tobytes() != again[n].tobytes()]
 

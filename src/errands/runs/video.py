@@ -18,7 +18,6 @@ from errands.worlds.base import numbered
 Pictures = Sequence[NDArray[np.uint8]]
 FOLDER = "videos"
 MOST = 1_200
-"""Pictures of an episode that are kept."""
 
 
 def check_films(task: Task) -> None:

@@ -34,13 +34,10 @@ class RunSoFar:
     request: Request = field(repr=False)
     seed: int
     evaluations: Sequence[Evaluation] = field(repr=False)
-    """All of them, the newest last."""
     best: Evaluation | None
     """The best one, confirmed where it is a mean of few episodes; None before the first success."""
     since_best: int
-    """Evaluations since then."""
     folder: Path | None
-    """Where the run is stored, if it is."""
     trained: Learner = field(repr=False)
     """The learner itself; whoever changes it changes the training."""
     known_optimum: Callable[[], float | None] = field(repr=False)
