@@ -113,7 +113,7 @@ def test_work_is_told_with_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -
     assert heard.getvalue().count("\n") == 1
 
 
-def test_on_a_terminal_there_is_a_bar_and_names_are_no_markup() -> None:
+def test_on_a_terminal_one_line_changes_and_names_are_no_markup() -> None:
     class Screen(io.StringIO):
         def isatty(self) -> bool:
             return True
@@ -121,4 +121,7 @@ def test_on_a_terminal_there_is_a_bar_and_names_are_no_markup() -> None:
     heard = Screen()
     with counting("[/red] task", 100, out=heard) as report:
         report(50)
-    assert "[/red] task" in heard.getvalue()
+        report(51)  # too soon to be told
+    assert heard.getvalue().startswith("\r[/red] task: 50 of 100 steps, ")
+    assert heard.getvalue().count("\r") == 2
+    assert heard.getvalue().endswith("\r\x1b[K")

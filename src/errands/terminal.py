@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 EVERY = 10.0
 """Seconds between two plain lines about work that is under way."""
+OFTEN = 0.2
+"""Seconds between two states of a line that changes."""
 WIDEST = 1_000
 """No table is printed wider than this, whatever it holds."""
 
@@ -65,34 +68,26 @@ def clock(seconds: float) -> str:
 def counting(
     title: str, total: int, quiet: bool = False, unit: str = "steps", out: TextIO | None = None
 ) -> Iterator[Callable[[int], None]]:
-    """Tell how far a piece of `total` steps is, with rate and time left: a bar on a terminal, a line now and then elsewhere."""
-    stream = out or sys.stderr
-    began = time.monotonic()
+    """Tell how far a piece of `total` steps is, with rate and time left: now and then a line, on a terminal always the same."""
+    stream, began = out or sys.stderr, time.monotonic()
+    changes = stream.isatty()
+    said = began - EVERY if changes else began
 
-    def words(done: int) -> str:
-        rate = done / max(time.monotonic() - began, 1e-9)
+    def tell(done: int) -> None:
+        nonlocal said
+        now = time.monotonic()
+        if quiet or now - said < (OFTEN if changes else EVERY):
+            return
+        said, rate = now, done / max(now - began, 1e-9)
         left = f", {clock((total - done) / rate)} left" if rate > 0 else ""
-        return f"{done:,} of {total:,} {unit}, {rate:,.0f}/s{left}"
+        line = printable(f"{title}: {done:,} of {total:,} {unit}, {rate:,.0f}/s{left}")
+        # What is longer than the terminal is wide would be folded, and a folded line does not go back.
+        shown = f"\r{line[: shutil.get_terminal_size().columns - 1]}\x1b[K" if changes else line
+        print(shown, end="" if changes else "\n", file=stream, flush=True)
 
-    if quiet:
-        yield lambda done: None
-    elif not stream.isatty():
-        said = began
-
-        def line(done: int) -> None:
-            nonlocal said
-            if time.monotonic() - said >= EVERY:
-                said = time.monotonic()
-                say(f"{title}: {words(done)}", out=stream)
-
-        yield line
-    else:
-        from rich.progress import BarColumn, Progress, TextColumn
-
-        columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[words]}", markup=False))
-        with Progress(*columns, console=console(file=stream), transient=True) as bar:
-            work = bar.add_task(printable(title), total=total, words="")
-            yield lambda done: bar.update(work, completed=done, words=words(done))
+    yield tell
+    if changes and not quiet:
+        print("\r\x1b[K", end="", file=stream, flush=True)
 
 
 READABLE = 48

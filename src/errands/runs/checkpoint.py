@@ -86,14 +86,8 @@ def write_checkpoint(
 
 def packed(arrays: Mapping[str, NDArray[Any]], evaluations: Sequence[Evaluation]) -> bytes:
     """The file of a checkpoint's arrays, its evaluations among them."""
-    rows = {
-        f"{_ROWS}.{name}": np.array([_stored(getattr(e, name)) for e in evaluations], kind) for name, kind in _COLUMNS.items()
-    }
-    return pack({**arrays, **rows})
-
-
-def _stored(value: float | None) -> float:
-    return np.nan if value is None else value
+    columns = {name: [np.nan if (x := getattr(e, name)) is None else x for e in evaluations] for name in _COLUMNS}
+    return pack({**arrays, **{f"{_ROWS}.{name}": np.array(columns[name], kind) for name, kind in _COLUMNS.items()}})
 
 
 def note_newest(folder: Path, document: CheckpointDocument) -> None:
@@ -228,12 +222,10 @@ def moments(folder: Path) -> Iterator[tuple[int, Arrays]]:
             yield step, unpack(data, folder / name)
 
 
-def damaged_moments(folder: Path) -> Iterator[Path]:
+def damaged_moments(folder: Path) -> list[Path]:
     """The files of `write_moment` whose bytes are not as they were written."""
-    for path in sorted(folder.glob("moment-*.safetensors")):
-        name = _MOMENT.fullmatch(path.name)
-        if name is None or digest(read_file(path, MAX_MOMENT))[:16] != name[2]:
-            yield path
+    files = {path: _MOMENT.fullmatch(path.name) for path in sorted(folder.glob("moment-*.safetensors"))}
+    return [path for path, name in files.items() if name is None or digest(read_file(path, MAX_MOMENT))[:16] != name[2]]
 
 
 def _document(folder: Path, step: int) -> Path:

@@ -56,7 +56,7 @@ def write_file(path: Path, data: bytes) -> None:
 @contextmanager
 def _descriptor(folder: Path) -> Iterator[int]:
     """A folder that is open, as locks and syncs ask for it."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
     try:
         yield descriptor
     finally:
@@ -65,9 +65,13 @@ def _descriptor(folder: Path) -> Iterator[int]:
 
 def make_folder(path: Path) -> None:
     """Create a folder that must not exist yet; FileExistsError when it does."""
-    with refusing(path):
+    try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.mkdir()
+    except FileExistsError:
+        raise
+    except OSError as fault:
+        raise refusal(path, fault) from None
 
 
 @contextmanager
@@ -160,11 +164,9 @@ def refusal(path: Path, fault: OSError) -> WriteError:
 
 @contextmanager
 def refusing(path: Path) -> Iterator[None]:
-    """A refusal of the operating system inside is told in a sentence, but for a folder that exists."""
+    """A refusal of the operating system inside is told in a sentence."""
     try:
         yield
-    except FileExistsError:
-        raise
     except OSError as fault:
         raise refusal(path, fault) from None
 

@@ -125,35 +125,23 @@ def combinations(block: Block) -> int:
 
 
 def _cells(block: Block) -> Iterator[Cell]:
-    _check_names(block)
+    for what, given, known in (("preset", block.preset, PRESETS), ("machine", block.machine, MACHINES)):
+        if unknown := [name for name in given if name not in known]:
+            raise UnknownName(what, unknown[0], known)
+    methods = {learner: method_of(learner) for learner in block.learner}
     fixed = [*block.set, *([f"eval_every={block.eval_every}"] if block.eval_every else [])]
     varied = [[f"{name}={value}" for value in values] for name, values in block.vary.items()]
     for task, map_seed in product(block.task, block.map_seed):
-        _check_task(task)
+        if is_file(task):
+            load_file(Path(task))
+        else:
+            task_text(task)
         for learner, preset, chosen in product(block.learner, block.preset, product(*varied)):
-            for kind, steps in product(block.machine if method_of(learner).machines else [None], block.steps):
+            for kind, steps in product(block.machine if methods[learner].machines else [None], block.steps):
                 yield Cell(
                     task=task, map_seed=map_seed, learner=learner, machine=kind, preset=preset,
                     settings=(*fixed, *chosen), steps=steps, seeds=block.seeds,
                 )  # fmt: skip
-
-
-def _check_names(block: Block) -> None:
-    for preset in block.preset:
-        if preset not in PRESETS:
-            raise UnknownName("preset", preset, PRESETS)
-    for learner in block.learner:
-        method_of(learner)
-    for machine in block.machine:
-        if machine not in MACHINES:
-            raise UnknownName("machine", machine, MACHINES)
-
-
-def _check_task(name: str) -> None:
-    if is_file(name):
-        load_file(Path(name))
-    else:
-        task_text(name)
 
 
 def is_file(name: str) -> bool:

@@ -215,9 +215,8 @@ class NullStore:
     def end(self, trainer: Trainer, runs: Sequence[Run]) -> None:
         """Store what came out."""
 
-    def fault(self, trainer: Trainer, fault: Exception) -> Exception:
-        """What to raise in place of a fault in training."""
-        return fault
+    def explain(self, trainer: Trainer, fault: Exception) -> None:
+        """Raise what says more than a fault in training does, where there is more to say."""
 
 
 @dataclass(frozen=True)
@@ -302,27 +301,17 @@ class Trainer:
                 yield evaluations
             self.store.save(self)
 
-    def so_far(self, index: int) -> RunSoFar:
-        """What watchers are shown of a seed."""
-        best, learner = self.bests[index], self.learners.members[index]
-        return RunSoFar(
-            self.request, learner.seed, self.rows[index], best.value, best.since, self.store.folder, learner,
-            lambda: self.best.length,
-        )  # fmt: skip
-
     def _asked_to_stop(self, evaluations: Sequence[Evaluation]) -> str | None:
         """Who says that all of these seeds have had enough; every watcher hears of every evaluation."""
-        heard = [(evaluation, self.so_far(index)) for index, evaluation in enumerate(evaluations)]
-        # None, which a watcher without a return gives, means to go on.
-        enough = [[named(w) if w(evaluation, run) is False else "" for w in self.watchers] for evaluation, run in heard]
+        enough = []
+        for evaluation, learner, rows, best in zip(evaluations, self.learners.members, self.rows, self.bests, strict=False):
+            optimum, folder = (lambda: self.best.length), self.store.folder
+            run = RunSoFar(self.request, learner.seed, rows, best.value, best.since, folder, learner, optimum)
+            # None, which a watcher without a return gives, means to go on.
+            enough.append([named(w) if w(evaluation, run) is False else "" for w in self.watchers])
         return next(filter(None, enough[0])) if enough and all(map(any, enough)) else None
 
-    def finish(
-        self,
-        interrupt: Postponed | None = None,
-        until: float = math.inf,
-        report_seconds: float = TIMING.report,
-    ) -> bool:
+    def finish(self, interrupt: Postponed, until: float, report_seconds: float) -> bool:
         """Train to the end; False where time or patience ran out before, and a checkpoint was stored instead."""
         shown = saved = self.began
         with closing(self.stages()) as stages:
@@ -338,14 +327,13 @@ class Trainer:
                     break
                 # Who has taken the last step is not late: a result is worth more than another sitting.
                 under_way = self.lead.step < self.request.steps
-                late = under_way and (time.time() >= until or (interrupt is not None and bool(interrupt.asked)))
-                if late and interrupt is not None:
+                if under_way and (time.time() >= until or interrupt.asked):
                     interrupt.arrive()
-                if late or (under_way and now - saved >= self.store.checkpoint_seconds):
+                    self.store.save(self)
+                    return False
+                if under_way and now - saved >= self.store.checkpoint_seconds:
                     self.store.save(self)
                     saved = time.perf_counter()
-                if late:
-                    return False
         return True
 
     def runs(self) -> list[Run]:
@@ -384,10 +372,8 @@ def train(
             with nullcontext() if report is silent else told_at_once(partial(trainer.tell, STOPPING)):
                 runs = trainer.runs() if trainer.finish(interrupt, until, timing.report) else []
         except Exception as fault:
-            explained = store.fault(trainer, fault)
-            if explained is fault:
-                raise
-            raise explained from fault
+            store.explain(trainer, fault)
+            raise
         if runs:
             store.end(trainer, runs)
         return runs
@@ -494,16 +480,18 @@ class FolderStore(NullStore):
                 result = result.model_copy(update={"stopped": trainer.stopped, "planned": trainer.request.steps})
                 self.results[index] = self.places[index].end(result)
 
-    def fault(self, trainer: Trainer, fault: Exception) -> Exception:
-        """The fault with where it happened and what to do; its traceback lies in the folder, beside the last checkpoint."""
+    def explain(self, trainer: Trainer, fault: Exception) -> None:
+        """Raise where it happened and what to do; the traceback lies in the folder, beside the last checkpoint."""
         if isinstance(fault, MemoryError) or (isinstance(fault, ErrandsError) and not isinstance(fault, TaskError)):
-            return fault
+            return
         where = f"seed {self.places[0].seed} stopped at step {trainer.lead.step:,}"
         if isinstance(fault, TaskError):
-            return RunFailed(f"{fault}. {where[:1].upper()}{where[1:]}; {self._kept(fault)}")
-        foreign = Observed.of(self.run.task.world) is not None and _outside(fault)
-        whose = f" in the environment of '{self.run.task.name}'" if foreign else ""
-        return RunFailed(f"{where}{whose}: {words_of(fault)}; {self._kept(fault)}")
+            said = f"{fault}. {where[:1].upper()}{where[1:]}"
+        else:
+            foreign = Observed.of(self.run.task.world) is not None and _outside(fault)
+            whose = f" in the environment of '{self.run.task.name}'" if foreign else ""
+            said = f"{where}{whose}: {words_of(fault)}"
+        raise RunFailed(f"{said}; {self._kept(fault)}") from fault
 
     def _kept(self, fault: Exception) -> str:
         """Write the traceback down, and say what is left of the seed and what to do."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from errands.errors import StoreError
 from errands.runs import checkpoint as checkpoints
 from errands.runs.best import read_best
-from errands.runs.checkpoint import documents, line, newest, packed
+from errands.runs.checkpoint import documents, line, packed
 from errands.runs.documents import damaged
 from errands.runs.files import Arrays, digest
 from errands.runs.folder import HEAD, SWEEP, RunFolder, SeedFolder, open_run, open_sweep
@@ -95,7 +95,7 @@ def _tables(run: RunFolder, seed: int, step: int, arrays: Arrays, evaluations: l
     mark = digest(packed(arrays, evaluations))
     for known in documents(folder):
         if known.step == step and known.arrays_sha256 != mark:
-            last = newest(folder, seed)
+            last = checkpoints.newest(folder, seed)
             which = f" in {', '.join(_names(last.arrays, arrays))}" if last and last.document.step == step else ""
             yield f"checkpoint-{known.step}.safetensors differs{which}"
             return
@@ -136,10 +136,9 @@ def _of_seed(place: SeedFolder, last: int) -> Iterator[str]:
     path = place.path
     if not path.is_symlink() and not path.is_dir():
         return
-    steps = checkpoints.steps(path)
     looks: list[Callable[[], object]] = [place.evaluations, partial(checkpoints.lost, path)]
     looks.append(partial(read_best, path, place.seed, place.run))
-    looks += [partial(checkpoints.read_checkpoint, path, place.seed, step, place.run) for step in steps]
+    looks += [partial(checkpoints.read_checkpoint, path, place.seed, step, place.run) for step in checkpoints.steps(path)]
     damage = [fault for look in looks if (fault := _fault(look))]
     yield from damage
     try:
@@ -149,11 +148,13 @@ def _of_seed(place: SeedFolder, last: int) -> Iterator[str]:
     if damage:
         return
     result, stored, gone = place.result(), checkpoints.documents(path), checkpoints.lost(path)
-    if gone is not None and result is None:
+    if result is not None:
+        if result.checkpoint_sha256 not in (None, *(d.arrays_sha256 for d in stored)):
+            yield f"{place.path} lacks the checkpoint that result.json names; restore it from a copy, or remove the folder"
+        return
+    if gone is not None:
         yield f"{gone} is missing, though it was the newest; restore it, or run 'errands resume' to train those steps again"
-    if result is not None and result.checkpoint_sha256 not in (None, *(d.arrays_sha256 for d in stored)):
-        yield f"{place.path} lacks the checkpoint that result.json names; restore it from a copy, or remove the folder"
-    if result is None and stored and stored[0].step >= last:
+    if stored and stored[0].step >= last:
         yield f"{place.finish} is missing, though training has ended; run 'errands resume' to write it again"
 
 
