@@ -11,14 +11,14 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "errands"
 
-LINES = 48_780
+LINES = 48_678
 """Of src, all in all. What comes in is paid for by what goes out."""
 BUDGET = {
-    "analysis": 655, "cli": 2350, "kernels": 1740, "learners": 16_950, "machines": 2873, "oracle": 1914, "paper": 1919,
-    "plots": 2101, "policies": 1445, "runs": 4992, "tasks": 3560, "unordered": 314, "viewer": 2027, "worlds": 4941,
+    "analysis": 649, "cli": 2345, "kernels": 1740, "learners": 16_950, "machines": 2873, "oracle": 1914, "paper": 1919,
+    "plots": 2101, "policies": 1445, "runs": 4911, "tasks": 3560, "unordered": 314, "viewer": 2027, "worlds": 4941,
 }  # fmt: skip
 """Lines of each package at most; whoever raises one says in the commit why."""
-LOOSE = 1006
+LOOSE = 999
 """Lines of the modules that lie in no package, together."""
 
 
