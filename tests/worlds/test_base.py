@@ -19,7 +19,7 @@ from errands.ids import WORLDS, register_all
 from errands.tables import WorldTable
 from errands.tasks import load
 from errands.worlds import Delivery, GymnasiumWorld, make_world
-from errands.worlds.base import KINDS, Described, Drawn, FiniteWorld, Numbered, Observed, World, world_class
+from errands.worlds.base import KINDS, FiniteWorld, Observed, World, world_class
 
 NAMES = ["figure-1", "delivery-2", "office-3", "visit-4", "letters-3", "water-2", "cheetah-bcd"]
 
@@ -160,7 +160,7 @@ def test_a_table_of_a_task_file_becomes_a_world() -> None:
 OWN = {
     "GridWorld": {"letters"}, "Office": set(), "Visit": {"settle"}, "Pickup": {"settle"}, "Taxi": set(), "Letters": set(),
     "Water": {"start"}, "Delivery": {"settle"}, "HalfCheetah": set(), "Zones": {"start"},
-    "GymnasiumWorld": {"state_of", "numbers_of"}, "JaxWorld": {"host", "packed", "unpacked", "bytes_of", "counted"},
+    "GymnasiumWorld": {"state_of", "numbers_of", "number_of", "numbered", "features_of", "signals_of"}, "JaxWorld": {"host", "packed", "unpacked", "bytes_of", "counted"},
 }  # fmt: skip
 """What a class of worlds has besides its settings and what the protocols name."""
 
@@ -169,17 +169,9 @@ OWN = {
 def test_every_member_of_a_world_is_named_by_a_protocol(kind: str) -> None:
     """A misspelt member would be nobody's: `layuot`, `continuos_actions`."""
     cls = world_class(kind)
-    named = {name for protocol in (World, Drawn, Observed, Numbered) for name in (*dir(protocol), *protocol.__annotations__)}
+    named = {name for protocol in (World, Observed) for name in (*dir(protocol), *protocol.__annotations__)}
     settings = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
     assert {name for name in dir(cls) if not name.startswith("_")} - settings - named == OWN[cls.__name__]
-
-
-def test_a_world_that_forgets_a_member_of_what_it_says_it_can_do_is_refused() -> None:
-    class Forgetful(Described, Drawn):
-        pass
-
-    with pytest.raises(TypeError, match="layout"):
-        Forgetful()  # type: ignore[abstract]
 
 
 def test_importing_worlds_loads_nothing_heavy() -> None:

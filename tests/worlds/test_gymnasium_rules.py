@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from errands.errors import SpecError
-from errands.worlds.gymnasium.rules import Between, InStates, read_rule
+from errands.worlds.gymnasium.rules import Between, InBox, InStates, read_rule
 
 CELLS = gym.spaces.Discrete(16)
 BOX = gym.spaces.Box(-np.inf, np.inf, (4,), np.float32)
@@ -23,7 +23,7 @@ def test_states_hold_where_listed() -> None:
 
 
 def test_bounds_are_exclusive_and_may_come_in_pairs() -> None:
-    assert read_rule("C", {"index": 0, "above": 2}, BOX) == Between(0, above=2.0)
+    assert read_rule("C", {"index": 0, "above": 2}, BOX) == InBox((Between(0, above=2.0),))
     rule = read_rule("mid", {"index": 1, "above": -1.0, "below": 1.0}, BOX)
     assert [rule.holds(np.array([9, x, 9, 9])) for x in (-1.0, 0.0, 1.0)] == [False, True, False]
 

@@ -35,53 +35,6 @@ class Policy(Protocol):
         """
 
 
-class StepResult(NamedTuple):
-    """Where a step ended: the states, the reward, RUNNING or how the episode ended, the objectives it completed."""
-
-    world_state: int
-    machine_state: State
-    reward: float
-    status: int
-    completed: tuple[str, ...]
-    machine_step: Step
-
-
-class TaskStepper:
-    """A finite world and its agenda machine side by side; machine steps are remembered by state and label."""
-
-    def __init__(self, task: Task) -> None:
-        if task.finite is None:
-            raise TaskError(f"the world of '{task.name}' {task.untabled}; exact evaluation needs tables")
-        self.world: FiniteWorld = task.finite
-        self.table = task.finite.table
-        self.stepper = Stepper(task.machine)
-        self._steps: dict[tuple[State, int], tuple[Step, tuple[str, ...]]] = {}
-
-    def step(self, world_state: int, machine_state: State, action: int, outcome: int = 0) -> StepResult:
-        """Take an action with one of its outcomes."""
-        where = (world_state, action, outcome)
-        step, names = self._machine_step(machine_state, int(self.table.label[where]))
-        status = self.stepper.status[step.state[0]]
-        # The world's own end is a failure unless the machine succeeds in the same step.
-        if status == RUNNING and self.table.ends[where]:
-            status = FAILURE
-        paid = 0.0
-        if step.transition is not None:
-            signals = {name: float(self.table.signal[(k, *where)]) for k, name in enumerate(self.world.signals)}
-            paid = step.transition.reward.paid(signals)
-        return StepResult(
-            world_state=int(self.table.next[where]), machine_state=step.state, reward=paid, status=status,
-            completed=names, machine_step=step,
-        )  # fmt: skip
-
-    def _machine_step(self, state: State, label: int) -> tuple[Step, tuple[str, ...]]:
-        key = (state, label)
-        if key not in self._steps:
-            step = self.stepper.step(state, self.world.labels[label])
-            self._steps[key] = (step, self.stepper.completed(state, step))
-        return self._steps[key]
-
-
 class EpisodeStep(NamedTuple):
     """One step of an episode: what was done, what it brought about, and where world and machine are then."""
 
@@ -99,6 +52,41 @@ class EpisodeStep(NamedTuple):
     machine_step: Step | None = None
     over: bool = False
     """Whether it was the last step."""
+
+
+class TaskStepper:
+    """A finite world and its agenda machine side by side; machine steps are remembered by state and label."""
+
+    def __init__(self, task: Task) -> None:
+        if task.finite is None:
+            raise TaskError(f"the world of '{task.name}' {task.untabled}; exact evaluation needs tables")
+        self.world: FiniteWorld = task.finite
+        self.table = task.finite.table
+        self.stepper = Stepper(task.machine)
+        self._steps: dict[tuple[State, int], tuple[Step, tuple[str, ...]]] = {}
+
+    def step(self, world_state: int, machine_state: State, action: int, outcome: int = 0) -> EpisodeStep:
+        """Take an action with one of its outcomes."""
+        where = (world_state, action, outcome)
+        label = int(self.table.label[where])
+        step, names = self._machine_step(machine_state, label)
+        status = self.stepper.status[step.state[0]]
+        # The world's own end is a failure unless the machine succeeds in the same step.
+        if status == RUNNING and self.table.ends[where]:
+            status = FAILURE
+        paid = 0.0
+        if step.transition is not None:
+            signals = {name: float(self.table.signal[(k, *where)]) for k, name in enumerate(self.world.signals)}
+            paid = step.transition.reward.paid(signals)
+        there, true = int(self.table.next[where]), self.world.labels[label]
+        return EpisodeStep(there, step.state, status, action, true, names, paid, step, status != RUNNING)
+
+    def _machine_step(self, state: State, label: int) -> tuple[Step, tuple[str, ...]]:
+        key = (state, label)
+        if key not in self._steps:
+            step = self.stepper.step(state, self.world.labels[label])
+            self._steps[key] = (step, self.stepper.completed(state, step))
+        return self._steps[key]
 
 
 def episode(policy: Policy, task: Task, seed: int = 0, env: gym.Env[Any, Any] | None = None) -> Iterator[EpisodeStep]:
@@ -122,15 +110,10 @@ def _in_tables(policy: Policy, task: Task, seed: int) -> Iterator[EpisodeStep]:
     yield EpisodeStep(s, state, RUNNING, features=task_stepper.world.labels[int(table.start_label[start])])
     for left in reversed(range(task.world.limit)):
         action, memory = policy.act(s, state, memory)
-        outcome = draw(table.cumulative[s, action], rng)
-        features = task_stepper.world.labels[int(table.label[s, action, outcome])]
-        s, state, reward, status, completed, step = task_stepper.step(s, state, action, outcome)
-        over = status != RUNNING or left == 0
-        yield EpisodeStep(
-            world_state=s, machine_state=state, status=status, action=action, features=features,
-            completed=completed, reward=reward, machine_step=step, over=over,
-        )  # fmt: skip
-        if over:
+        moved = task_stepper.step(s, state, action, draw(table.cumulative[s, action], rng))
+        s, state = moved.world_state, moved.machine_state
+        yield moved._replace(over=moved.over or left == 0)
+        if moved.over:
             return
 
 

@@ -15,7 +15,7 @@ from errands.kernels.stepping import advance
 from errands.machines.counting import Word, completion_words
 from errands.machines.stepping import State
 from errands.machines.unfolding import couple, unfold_agenda
-from errands.oracle.episode import Policy, StepResult, TaskStepper, strayed
+from errands.oracle.episode import EpisodeStep, Policy, TaskStepper, strayed
 from errands.oracle.product import BUDGET, RANDOM_BYTES, Product, product
 from errands.oracle.water import CELLS, Script, Start, machine_of, replayed, shortest
 from errands.tables import RUNNING, SUCCESS, AgendaTable, Floats, Ints
@@ -185,11 +185,11 @@ def _retrace(crossed: Product, states: list[int]) -> dict[int, int]:
     return plan
 
 
-def _index(crossed: Product, result: StepResult) -> int:
+def _index(crossed: Product, result: EpisodeStep) -> int:
     """The product state of a landing: -1 for success, -2 for failure."""
     if result.status != RUNNING:
         return -1 if result.status == SUCCESS else -2
-    return crossed.number[result.machine_state] * crossed.world.states + result.world_state
+    return crossed.number[result.machine_state] * crossed.world.states + int(result.world_state)
 
 
 def follow(

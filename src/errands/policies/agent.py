@@ -13,7 +13,7 @@ from errands.features import reading, readings
 from errands.machines.numeric import NumericRM
 from errands.machines.stepping import State, Stepper
 from errands.tables import RUNNING, SUCCESS, RandomGenerator
-from errands.worlds.base import Numbered, Observed
+from errands.worlds.base import Observed
 from errands.worlds.grid import MOVES
 from errands.worlds.spaces import MASK, Form, action_of, done_form, drawn, read_mask, seen_form, unmasked
 
@@ -257,7 +257,7 @@ class TaskAgent(Follower):
             raise TaskError(f"the task's {function} function looks at the environment itself; give it to the agent: run.agent(env)")
 
     def _encode(self, observation: Any) -> Any:
-        world: Any = Numbered.of(self.task.world)
+        world: Any = Observed.of(self.task.world)
         if world is not None and self._numbering is not None and "states" in self._numbering:
             if world.state_of_env:
                 self._needs_env("state")
@@ -278,7 +278,7 @@ def numbering_of(task: Task, policy: Any, space: gym.Space[Any]) -> dict[str, An
     """How an observation becomes the number of a state; None for a network that reads observations themselves."""
     from gymnasium import spaces
 
-    world = Numbered.of(task.world)
+    world = Observed.of(task.world)
     if getattr(policy, "see", None) is not None:
         return None
     if world is not None and world.numbers is not None:  # by a function of the user's

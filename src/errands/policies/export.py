@@ -25,8 +25,8 @@ from errands.policies.file import KIND, NO_CHECKSUM
 from errands.policies.tables import MachinePolicy, MachineStates, NearestPolicy
 from errands.tables import FAILURE, RUNNING
 from errands.tasks.task import Task
-from errands.worlds.base import Numbered, Observed, numbered
-from errands.worlds.gymnasium.rules import Entry, InBox, InDisc, InStates, Rule
+from errands.worlds.base import Observed, numbered
+from errands.worlds.gymnasium.rules import Entry, InDisc, InStates, Rule
 from errands.worlds.saving import to_json
 from errands.worlds.spaces import done_form
 
@@ -60,7 +60,7 @@ def policy_bytes(task: Task, policy: Any, most: int = MAX_SITUATIONS) -> bytes:
                 "numeric state, the fewest other subtasks)"
             )
         fields, arrays = table.exported()
-    world = Numbered.of(task.world)
+    world = Observed.of(task.world)
     if numbering is not None and "states" in numbering and world is not None and world.numbers is not None:
         known = len(numbering["states"])
         axes = {name: _AXES[fields["kind"], name] for name in arrays if (fields["kind"], name) in _AXES}
@@ -89,7 +89,7 @@ def _world_states(task: Task, space: Any) -> int:
     """How many states of the world a policy is asked in."""
     if task.finite is not None:
         return int(task.finite.table.next.shape[0])
-    world = Numbered.of(task.world)
+    world = Observed.of(task.world)
     return int(space.n) if world is None or world.numbers is None else len(world.numbers)
 
 
@@ -211,5 +211,5 @@ def _write_rule(rule: Rule) -> dict[str, Any]:
         return {"states": sorted(rule.states)}
     if isinstance(rule, InDisc):
         return {"index": rule.index, "centre": rule.centre, "radius": rule.radius}
-    sides = rule.sides if isinstance(rule, InBox) else (rule,)
+    sides = rule.sides
     return {"sides": [[side.index, side.above, side.below] for side in sides]}

@@ -212,8 +212,8 @@ class Progression:
         for clause in sorted(left, key=sorted):
             every = diagrams.leaf(self.nothing)
             for formula, _ in sorted(clause):
-                every = diagrams.joined(every, self._progress(formula), self._and, self.both)
-            total = diagrams.joined(total, every, self._or, self.either)
+                every = self._joined("&", every, self._progress(formula))
+            total = self._joined("|", total, every)
         return total
 
     def _progress(self, number: int) -> int:
@@ -230,21 +230,19 @@ class Progression:
                 total = self._later(parts[0], sign == "X")
             elif sign in "UR":
                 # U asks for another step, so it is strong; the end of the trace satisfies R.
-                again = self._later(number, sign == "U")
-                value, memo, dual, dual_memo = (
-                    (self._or, self.either, self._and, self.both)
-                    if sign == "U"
-                    else (self._and, self.both, self._or, self.either)
-                )
-                hold = diagrams.joined(self._progress(parts[0]), again, dual, dual_memo)
-                total = diagrams.joined(self._progress(parts[1]), hold, value, memo)
+                join, dual = "|&" if sign == "U" else "&|"
+                hold = self._joined(dual, self._progress(parts[0]), self._later(number, sign == "U"))
+                total = self._joined(join, self._progress(parts[1]), hold)
             else:
                 total = yes if sign == "&" else no
                 for part in parts:
-                    value, memo = (self._and, self.both) if sign == "&" else (self._or, self.either)
-                    total = diagrams.joined(total, self._progress(part), value, memo)
+                    total = self._joined(sign, total, self._progress(part))
             self.progressed[number] = total
         return self.progressed[number]
+
+    def _joined(self, sign: str, one: int, other: int) -> int:
+        value, memo = (self._and, self.both) if sign == "&" else (self._or, self.either)
+        return self.diagrams.joined(one, other, value, memo)
 
     def _later(self, formula: int, strong: bool) -> int:
         return self.diagrams.leaf(self._numbered(frozenset({frozenset({(formula, strong)})})))

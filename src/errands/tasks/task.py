@@ -14,7 +14,7 @@ from errands.machines.numeric import NumericRM, numeric_of
 from errands.machines.rewards import Reward, compound_rows
 from errands.machines.stepping import Stepper
 from errands.tables import AgendaTable
-from errands.worlds.base import Drawn, FiniteWorld, World
+from errands.worlds.base import FiniteWorld, World
 from errands.worlds.grid import GridLayout, unreachable_features
 from errands.worlds.picture import grid_svg
 
@@ -86,34 +86,25 @@ class Task:
     ) -> Task:
         """A task in an environment of your own.
 
-        Parameters
-        ----------
-        env
-            A Gymnasium id, a function that makes environments, or an environment (which is copied).
-        features
-            A function (observation, action, next_observation, info) -> set of names, observation and action being None
-            for the initial state; or a function of the environment itself, its one argument being called `env`; or a
-            mapping from names to rules as in task files: `[15]` for states of a Discrete
-            observation, `{"index": 0, "above": 2.0}`, `{"index": [0, 1], "above": [0, 0], "below": [1, 1]}` for a box,
-            `{"index": [0, 1], "centre": [0.5, 0.5], "radius": 0.1}` for a disc.
-        machine
-            A phrase (`errands.any_order("a", "b")`), its text (`"any_order(a, b)"`), or a machine.
-        state
-            A function to a hashable state: of the observation, of (observation, info), or of the environment itself where
-            its one argument is called `env`. It makes the world finite, for Scout and the tabular learners.
-        signals
-            Names of numbers in `info` that rewards may use; or a mapping from names to such names or to functions of
-            (observation, action, next_observation).
-        limit
-            Steps after which an episode is truncated; the environment's own if None.
-        name
-            The task's name; that of the environment if None.
-        kwargs, step_seconds
-            Settings for the environment, and the longest time that one of its steps may take.
-        numbers
-            Where the whole numbers come from that the machine's gauges read: names of `info["numbers"]` (those of the gauges
-            if None), or a mapping from names to such names, to `"moves"` (it falls by one each step), to an entry of the
-            observation (`{"index": 2}`), or to functions of (observation, action, next_observation). A number may not rise.
+        Parameters:
+            env: a Gymnasium id, a function that makes environments, or an environment (which is copied).
+            features: a function (observation, action, next_observation, info) -> set of names, observation and action being
+                None for the initial state; or a function of the environment itself, its one argument being called `env`; or
+                a mapping from names to rules as in task files: `[15]` for states of a Discrete observation,
+                `{"index": 0, "above": 2.0}`, `{"index": [0, 1], "above": [0, 0], "below": [1, 1]}` for a box,
+                `{"index": [0, 1], "centre": [0.5, 0.5], "radius": 0.1}` for a disc.
+            machine: a phrase (`errands.any_order("a", "b")`), its text (`"any_order(a, b)"`), or a machine.
+            state: a function to a hashable state: of the observation, of (observation, info), or of the environment itself
+                where its one argument is called `env`. It makes the world finite, for Scout and the tabular learners.
+            signals: names of numbers in `info` that rewards may use; or a mapping from names to such names or to functions
+                of (observation, action, next_observation).
+            limit: steps after which an episode is truncated; the environment's own if None.
+            name: the task's name; that of the environment if None.
+            kwargs: settings for the environment.
+            step_seconds: the longest time that one of its steps may take.
+            numbers: where the whole numbers come from that the machine's gauges read: names of `info["numbers"]` (those of the
+                gauges if None), or a mapping from names to such names, to `"moves"` (it falls by one each step), to an entry of
+                the observation (`{"index": 2}`), or to functions of (observation, action, next_observation); none may rise.
 
         >>> task = Task.from_env("FrozenLake-v1", {"goal": [15]}, "goal", kwargs={"is_slippery": False})
         >>> task.name
@@ -143,26 +134,20 @@ class Task:
     ) -> Task:
         """A task in a world of your own JAX functions, which are pure and about one state; learners batch them.
 
-        Parameters
-        ----------
-        reset, step
-            `reset(key)` gives the state in which an episode begins, a tree of arrays, and `step(state, action, key)` the next
-            one, of the same shapes and types. Without chance the key may be left out.
-        features
-            A mapping from names to functions of (state), or of (before, action, state), that give a bool; or one function
-            that gives a mapping from names to bools.
-        machine
-            A phrase (`errands.any_order("a", "b")`), its text (`"any_order(a, b)"`), or a machine.
-        actions
-            How many there are; `step` is given one of 0 to `actions` - 1.
-        observe
-            A function of the state to the numbers that networks see, at best about -1 to 1. Without it they see all numbers of the
-            state, and a world without chance that has at most 50,000 pairs of a state and an action has tables: an exact
-            optimum, certificates, and all tabular learners.
-        signals
-            As features, with numbers for values, which rewards may use.
-        limit, name
-            Steps after which an episode is truncated; the task's name.
+        Parameters:
+            reset: `reset(key)` gives the state in which an episode begins, a tree of arrays. Without chance the key may be left
+                out, here and in `step`.
+            step: `step(state, action, key)` gives the next state, of the same shapes and types.
+            features: a mapping from names to functions of (state), or of (before, action, state), that give a bool; or one
+                function that gives a mapping from names to bools.
+            machine: a phrase (`errands.any_order("a", "b")`), its text (`"any_order(a, b)"`), or a machine.
+            actions: how many there are; `step` is given one of 0 to `actions` - 1.
+            observe: a function of the state to the numbers that networks see, at best about -1 to 1. Without it they see all
+                numbers of the state, and a world without chance that has at most 50,000 pairs of a state and an action has
+                tables: an exact optimum, certificates, and all tabular learners.
+            signals: as features, with numbers for values, which rewards may use.
+            limit: steps after which an episode is truncated.
+            name: the task's name.
 
         >>> task = Task.from_jax(lambda: 0, lambda s, a: (s + 2 * a - 1) % 9, {"far": lambda s: s == 4}, "far", actions=2)
         >>> import errands
@@ -205,11 +190,10 @@ class Task:
 
         return self.text or write_task(self, strict=False)
 
-    @cached_property
+    @property
     def layout(self) -> GridLayout | None:
         """The plan of a grid world; None for other worlds."""
-        drawn = Drawn.of(self.world)
-        return None if drawn is None else drawn.layout
+        return self.world.layout
 
     @cached_property
     def vanishing(self) -> tuple[str, ...]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, Self, runtime_checkable
 
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from errands.worlds.batched import BatchedWorld
     from errands.worlds.families import MapFamily
     from errands.worlds.grid import GridLayout
-    from errands.worlds.gymnasium.rules import Rule
-    from errands.worlds.gymnasium.shell import StateNumbers
+    from errands.worlds.gymnasium.world import GymnasiumWorld
 
 Probability = Annotated[float, Interval(ge=0, lt=1)]
 Limit = Annotated[int, Interval(ge=1, le=10_000_000)]
@@ -120,6 +118,11 @@ class Described(Protocol):
         return None
 
     @property
+    def layout(self) -> GridLayout | None:
+        """The plan of a world on a grid; None for others."""
+        return None
+
+    @property
     def taken(self) -> tuple[str, ...]:
         """The features of things that are gone once a machine has completed them."""
         return ()
@@ -183,59 +186,13 @@ class World(Described, Protocol):
         """The world as flat tables; None where it is not finite."""
 
 
-class Ability(ABC):  # noqa: B024
-    """What some worlds can and others cannot; a world that can inherits it, so that a missing member is an error."""
+class Observed:
+    """The base of worlds that are environments of the user's, whose features are told of what was observed."""
 
-    @classmethod
-    def of(cls, world: object) -> Self | None:
-        """The world itself where it can, else None."""
-        return world if isinstance(world, cls) else None
-
-
-class Drawn(Ability):
-    """A world on a grid."""
-
-    @property
-    @abstractmethod
-    def layout(self) -> GridLayout:
-        """The plan of the grid."""
-
-
-class Observed(Ability):
-    """An environment of the user's, whose features and signals are told of what was observed, by rules or a function."""
-
-    id: str
-    rules: tuple[Rule, ...]
-    """The rule of each feature; none where a function tells them."""
-    function_of_env: bool
-    """Whether the features function looks at the environment itself."""
-
-    @abstractmethod
-    def features_of(
-        self, observation: Any, before: Any = None, action: Any = None, info: Any = None, env: gym.Env[Any, Any] | None = None
-    ) -> Set[str]:
-        """The features that hold in an observation, or that the function tells of a step or of the environment."""
-
-    @abstractmethod
-    def signals_of(self, before: Any, action: Any, observation: Any, info: dict[str, Any], reward: float = 0.0) -> dict[str, float]:
-        """The declared signals of a step."""
-
-
-class Numbered(Ability):
-    """A world whose states a function of the user's may tell apart; they are numbered as they are met."""
-
-    numbers: StateNumbers | None
-    """The numbers given so far; None where there is no such function."""
-    state_of_env: bool
-    """Whether it looks at the environment itself."""
-
-    @abstractmethod
-    def number_of(self, env: Any, observation: Any, info: Mapping[str, Any]) -> int:
-        """The number of the state behind an observation."""
-
-    @abstractmethod
-    def numbered(self, render_mode: str | None = None) -> gym.Env[Any, Any]:
-        """The environment as tabular learners see it: with the number of the state for an observation."""
+    @staticmethod
+    def of(world: object) -> GymnasiumWorld | None:
+        """The world itself where it is one, else None."""
+        return world if isinstance(world, Observed) else None  # type: ignore[return-value]
 
 
 KINDS: Mapping[str, tuple[str, str]] = {
@@ -279,7 +236,7 @@ def one_start(
 
 def numbered(world: World, render_mode: str | None = None) -> gym.Env[Any, Any]:
     """The environment as tabular methods see it: where a function numbers the world's states, it observes the number."""
-    able = Numbered.of(world)
+    able = Observed.of(world)
     return world.env(render_mode) if able is None else able.numbered(render_mode)
 
 

@@ -12,7 +12,7 @@ import gymnasium as gym
 from annotated_types import Interval, Len
 
 from errands.errors import SpecError
-from errands.worlds.base import Described, Drawn, FiniteWorld, Limit, Probability
+from errands.worlds.base import Described, FiniteWorld, Limit, Probability
 from errands.worlds.env import WorldEnv
 from errands.worlds.grid import ACTIONS, MOVES, GridLayout, Noise, grid_table, outcomes, positive
 from errands.worlds.picture import grid_drawing, grid_text, pixels
@@ -64,12 +64,17 @@ class GridEnv(WorldEnv):
         self.cell = saved["cell"]
 
 
-class OnGrid(Described, Drawn):
+class OnGrid(Described):
     """What worlds on a grid share: their layout's shell and table, one state to a cell, and no signals."""
 
     limit: int
     action_names: ClassVar[tuple[str, ...]] = ACTIONS
     signals: ClassVar[tuple[str, ...]] = ()
+
+    @property
+    def layout(self) -> GridLayout:
+        """The plan of the grid."""
+        raise NotImplementedError
 
     @property
     def gauges(self) -> dict[str, str]:

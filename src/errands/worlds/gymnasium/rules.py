@@ -34,26 +34,23 @@ class InStates:
 
 @dataclass(frozen=True)
 class Between:
-    """Holds where one entry of the flattened observation is above and below the given bounds, both exclusive."""
+    """An entry of the flattened observation between bounds, both exclusive."""
 
     index: int
     above: float = -float("inf")
     below: float = float("inf")
 
-    def holds(self, numbers: NDArray[Any]) -> bool:
-        """Whether that entry of the numbers lies between the bounds."""
-        return self.above < float(np.ravel(numbers)[self.index]) < self.below
-
 
 @dataclass(frozen=True)
 class InBox:
-    """Holds where several entries of the flattened observation lie between their bounds."""
+    """Holds where entries of the flattened observation lie between their bounds."""
 
     sides: tuple[Between, ...]
 
     def holds(self, numbers: NDArray[Any]) -> bool:
         """Whether every entry lies between its bounds."""
-        return all(side.holds(numbers) for side in self.sides)
+        flat = np.ravel(numbers)
+        return all(side.above < float(flat[side.index]) < side.below for side in self.sides)
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ class InDisc:
         return sum((float(flat[i]) - c) ** 2 for i, c in zip(self.index, self.centre, strict=True)) < self.radius**2
 
 
-Rule = InStates | Between | InBox | InDisc
+Rule = InStates | InBox | InDisc
 
 
 @dataclass(frozen=True)
@@ -197,7 +194,7 @@ def _read_region(name: str, spec: Mapping[str, Any], space: gym.Space[Any]) -> R
     for side in sides:
         if not side.above < side.below:
             raise SpecError(f"feature '{name}' asks for above {side.above} and below {side.below}, which nothing is")
-    return InBox(sides) if several else sides[0]
+    return InBox(sides)
 
 
 def _numbers(name: str, key: str, value: Any, count: int, several: bool) -> tuple[float, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.utils.env_checker import data_equivalence
 
 from errands.errors import TaskError, shown_briefly
 from errands.worlds.gymnasium.guard import (
@@ -259,7 +260,7 @@ class FeatureWrapper(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructo
         for action in episode["actions"]:
             observation, *_ = self.step(action)
         self._stream.bit_generator.state = stream
-        if not _equal(observation, saved["before"]):
+        if not data_equivalence(observation, saved["before"], exact=True):
             raise TaskError(
                 f"the environment '{self.world.id}' went elsewhere when the same actions were taken again, so it cannot be "
                 "put back to where it was; let reset(seed=...) seed all of its randomness"
@@ -327,15 +328,3 @@ def _can_save(env: gym.Env[Any, Any]) -> bool:
     except Exception:  # noqa: BLE001 (a property of a user's that raises)
         return False
     return True
-
-
-def _equal(first: Any, second: Any) -> bool:
-    if isinstance(first, dict):
-        return (
-            isinstance(second, dict)
-            and first.keys() == second.keys()
-            and all(_equal(first[k], second[k]) for k in first)
-        )
-    if isinstance(first, tuple):
-        return isinstance(second, tuple) and len(first) == len(second) and all(map(_equal, first, second))
-    return bool(np.array_equal(first, second))

@@ -13,7 +13,7 @@ import numpy as np
 
 from errands.errors import SpecError, TaskError
 from errands.features import readings
-from errands.worlds.base import Described, FiniteWorld, Numbered, Observed
+from errands.worlds.base import Described, FiniteWorld, Observed
 from errands.worlds.grid import MOVES, positive
 from errands.worlds.gymnasium.guard import T, Wrong, close, feature_set, guarded, number
 from errands.worlds.gymnasium.making import Source, maker, name_of, read_env
@@ -33,7 +33,7 @@ Number = Signal
 
 
 @dataclass(frozen=True, init=False, eq=False)
-class GymnasiumWorld(Described, Observed, Numbered):
+class GymnasiumWorld(Described, Observed):
     """An environment with its settings and its features; `limit` is the environment's own where none is given.
 
     `features` maps names to rules (see observed.py), or is a function of (observation, action, next_observation, info), or
