@@ -160,7 +160,8 @@ def test_a_table_of_a_task_file_becomes_a_world() -> None:
 OWN = {
     "GridWorld": {"letters"}, "Office": set(), "Visit": {"settle"}, "Pickup": {"settle"}, "Taxi": set(), "Letters": set(),
     "Water": {"start"}, "Delivery": {"settle"}, "HalfCheetah": set(), "Zones": {"start"},
-    "GymnasiumWorld": {"state_of", "numbers_of", "number_of", "numbered", "features_of", "signals_of"}, "JaxWorld": {"host", "packed", "unpacked", "bytes_of", "counted"},
+    "GymnasiumWorld": {"state_of", "numbers_of", "number_of", "numbered", "features_of", "signals_of"},
+    "JaxWorld": {"host", "packed", "unpacked", "bytes_of", "counted"},
 }  # fmt: skip
 """What a class of worlds has besides its settings and what the protocols name."""
 
