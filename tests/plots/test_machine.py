@@ -8,11 +8,11 @@ import re
 
 from errands.machines.graph import Edge, MachineGraph, Node
 from errands.plots.layout import clean
-from errands.plots.machine import FORMATS, as_dot, as_json, as_mermaid, as_text
+from errands.plots.machine import FORMATS, as_dot, as_json, as_text
 
 
 def test_the_formats_are_those_of_the_command() -> None:
-    assert list(FORMATS) == ["text", "svg", "dot", "mermaid", "json"]
+    assert list(FORMATS) == ["text", "svg", "dot", "json"]
 
 
 def test_every_format_draws_every_machine(graph: MachineGraph) -> None:
@@ -78,17 +78,6 @@ def test_dot_holds_every_state_and_edge(graph: MachineGraph) -> None:
     assert (nodes, [(int(a), int(b), read(label)) for a, b, label in found]) == wanted(graph)
 
 
-def test_mermaid_holds_every_state_and_edge(graph: MachineGraph) -> None:
-    def read(quoted: str) -> str:
-        return re.sub(r"#(\d+);", lambda match: chr(int(match[1])), quoted)
-
-    text = as_mermaid(graph)
-    nodes = [read(label) for label in re.findall(r'^  n\d+\("([^"]*)"\):::', text, re.MULTILINE)]
-    found = re.findall(r'^  n(\d+) -->\|"([^"]*)"\| n(\d+)$', text, re.MULTILINE)
-    assert (nodes, [(int(a), int(b), read(label)) for a, label, b in found]) == wanted(graph)
-
-
-def test_coupled_groups_are_clusters_and_subgraphs(samples: dict[str, MachineGraph]) -> None:
+def test_coupled_groups_are_clusters(samples: dict[str, MachineGraph]) -> None:
     assert as_dot(samples["figure-2c"]).count("subgraph cluster_") == 1
-    assert as_mermaid(samples["figure-2c"]).count("subgraph") == 1
     assert "n0; n1;" in as_dot(samples["figure-2c"])

@@ -16,12 +16,16 @@ import pytest
 pytest.importorskip("anyio", reason="the page needs the extra [viewer]")
 pytest.importorskip("starlette", reason="the page needs the extra [viewer]")
 
+from errands.oracle.episode import Policy
 from errands.runs.folder import RunFolder, create
 from errands.runs.request import Request
+from errands.runs.run import best_length
 from errands.runs.sweep import train_run
 from errands.tasks import Task, load
 from errands.viewer.api import Api
+from errands.viewer.replay import Replay, record, replay_of
 from errands.viewer.server import REQUEST_SECONDS, application, listen, names_of, runner
+from errands.viewer.sources import exact_of, maps_of, optimal_of
 
 HANGS = 120
 """Seconds after which an answer is taken never to come."""
@@ -119,3 +123,16 @@ def serving(api: Api, seconds: float = REQUEST_SECONDS) -> Iterator[Served]:
 def another_server() -> Callable[..., contextlib.AbstractContextManager[Served]]:
     """A server of a test's own, made with settings of its own."""
     return serving
+
+
+@pytest.fixture(scope="session")
+def replay_policy() -> Callable[[Task, Policy], Replay]:
+    """The replay of a policy that nobody learnt, beside the optimum."""
+
+    def replayed(task: Task, policy: Policy) -> Replay:
+        best = best_length(task)
+        facts = {"seed": 0, "steps": 0, "optimum": best.length, "certificate": None}
+        shown = [(0, record(task, policy), {}, maps_of(task, policy, None))]
+        return replay_of(task, "policy", shown, optimal_of(task, best), exact_of(task), facts)
+
+    return replayed

@@ -8,6 +8,7 @@ import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,11 +17,10 @@ from errands.errors import ConfigError
 from errands.viewer.export import MODULES, bundle, embedded, export_html, page, static
 from errands.viewer.replay import Replay
 from errands.viewer.server import FILES
-from errands.viewer.sources import replay_policy
 
 
 @pytest.fixture(scope="module")
-def replay() -> Replay:
+def replay(replay_policy: Any) -> Replay:
     task = errands.load("figure-1")
     return replay_policy(task, errands.optimum(task).policy)
 

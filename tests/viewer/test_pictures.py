@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from errands.runs.video import pictures_of
 from errands.terminal import harmless
 from errands.viewer.export import as_csv, as_gif, as_png, page
 from errands.viewer.replay import Replay
-from errands.viewer.sources import replay_policy, replay_run
+from errands.viewer.sources import replay_run
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +24,7 @@ def task() -> errands.Task:
 
 
 @pytest.fixture(scope="module")
-def replay(task: errands.Task) -> Replay:
+def replay(replay_policy: Any, task: errands.Task) -> Replay:
     return replay_policy(task, errands.optimum(task).policy)
 
 

@@ -14,7 +14,7 @@ from errands.machines.stepping import Stepper
 from errands.oracle.episode import walk
 from errands.tables import RUNNING, SUCCESS
 from errands.viewer.replay import record
-from errands.viewer.sources import look, replay_policy, replay_run
+from errands.viewer.sources import look, replay_run
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_a_replay_is_plain_data(figure: errands.Run) -> None:
     assert json.loads(json.dumps(value, allow_nan=False)) == json.loads(json.dumps(value))
 
 
-def test_of_a_large_machine_the_passed_states_are_drawn() -> None:
+def test_of_a_large_machine_the_passed_states_are_drawn(replay_policy: Any) -> None:
     task = errands.load("office-6")
     replay = replay_policy(task, errands.optimum(task).policy)
     assert "boolean" not in replay.machines

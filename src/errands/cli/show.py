@@ -19,7 +19,7 @@ class Arguments:
     """A catalogue name, or the path of a task file or of a machine of others (.txt, .json, .yaml; see errands lint)."""
     as_: Literal["numeric", "boolean", "agenda", "coupled", "graph"] = "numeric"
     """Which of the four machines, or the abstract graph that dirl searches."""
-    format: Literal["text", "svg", "dot", "mermaid", "json"] = "text"
+    format: Literal["text", "svg", "dot", "json"] = "text"
     """How it is written."""
     output: Path | None = None
     """Write to this file instead of printing."""

@@ -105,42 +105,39 @@ def never_settles(method: str, tasks: Sequence[str]) -> Rule:
 
 def before(first: Sequence[str], second: Sequence[str], tasks: Sequence[str]) -> Rule:
     """The median of some methods stays near the optimum from an earlier step than that of any of the others."""
-
-    def settled_before(e: Evidence, preset: str, task: str) -> Check | None:
-        ours, theirs = _settled(e, preset, task, first), _settled(e, preset, task, second)
-        if not ours or not theirs:
-            return None
-        return Check(min(ours.values()) < min(theirs.values()), f"{task}: {_listed({**ours, **theirs})}")
-
-    return each(", ".join((*first, *second)), tasks, settled_before)
+    names = (*first, *second)
+    return _settling(", ".join(names), first, names, tasks, lambda ours, others: min(ours) < min(others))
 
 
 def fastest(methods: Sequence[str], tasks: Sequence[str]) -> Rule:
     """No other method of the paper stays near the optimum from an earlier step."""
-
-    def settled_first(e: Evidence, preset: str, task: str) -> Check | None:
-        settled = _settled(e, preset, task, PAPER)
-        ours = [at for name, at in settled.items() if name in methods]
-        if not ours or len(ours) == len(settled):
-            return None
-        # A tie is enough to be fastest, but not one of methods that all never settle.
-        return Check(NEVER > min(ours) <= min(settled.values()), f"{task}: {_listed(settled)}")
-
-    return each(", ".join(methods), tasks, settled_first)
+    # A tie is enough to be fastest, but not one of methods that all never settle.
+    return _settling(", ".join(methods), methods, PAPER, tasks, lambda ours, others: NEVER > min(ours) <= min(others))
 
 
 def slowest(methods: Sequence[str], tasks: Sequence[str]) -> Rule:
     """No other method of the paper but DiRL stays near the optimum from a later step."""
+    names = [name for name in PAPER if name != "dirl"]
+    return _settling(
+        ", ".join(methods), methods, names, tasks, lambda ours, others: min(ours) >= max(others) and min(others) < NEVER
+    )
 
-    def settled_last(e: Evidence, preset: str, task: str) -> Check | None:
-        settled = {name: at for name, at in _settled(e, preset, task, PAPER).items() if name != "dirl"}
-        ours = [at for name, at in settled.items() if name in methods]
-        others = [at for name, at in settled.items() if name not in methods]
+
+def _settling(
+    what: str, mine: Sequence[str], names: Sequence[str], tasks: Sequence[str], wanted: Callable[[list[float], list[float]], bool]
+) -> Rule:
+    """Compares the steps from which the medians of some methods, and of the others of these names, stay near the optimum."""
+
+    def settling(e: Evidence, preset: str, task: str) -> Check | None:
+        settled = {name: at for name in names if (at := e.settled(task, name, preset, NEAR)) is not None}
+        ours = [at for name, at in settled.items() if name in mine]
+        others = [at for name, at in settled.items() if name not in mine]
         if not ours or not others:
             return None
-        return Check(min(ours) >= max(others) and min(others) < NEVER, f"{task}: {_listed(settled)}")
+        said = ", ".join(f"{name} {in_steps(at)}" for name, at in sorted(settled.items(), key=lambda pair: pair[1]))
+        return Check(wanted(ours, others), f"{task}: {said}")
 
-    return each(", ".join(methods), tasks, settled_last)
+    return each(what, tasks, settling)
 
 
 def sooner(first: str, second: str, tasks: Sequence[str]) -> Rule:
@@ -448,11 +445,6 @@ def _judged(chances: Sequence[Interval], end: int, text: str) -> Check:
     return Check(False, text) if any(chance.high < 0.5 for chance in chances) else Check(None, text, undecided=True)
 
 
-def _settled(e: Evidence, preset: str, task: str, methods: Iterable[str]) -> dict[str, float]:
-    settled = {name: e.settled(task, name, preset, NEAR) for name in methods}
-    return {name: at for name, at in settled.items() if at is not None}
-
-
 def _until(curve: Curve, end: int) -> Curve:
     inside = curve.steps <= end
     return replace(
@@ -481,10 +473,6 @@ def _at(curve: Curve, end: int) -> Floats:
 def _succeeds(curve: Curve) -> bool:
     """Whether more than half of the seeds end with success."""
     return bool(np.isfinite(spread(curve.final).median))
-
-
-def _listed(steps: dict[str, float]) -> str:
-    return ", ".join(f"{name} {in_steps(at)}" for name, at in sorted(steps.items(), key=lambda pair: pair[1]))
 
 
 def _chance(chance: Interval) -> str:

@@ -1,4 +1,4 @@
-"""A machine as a picture or text: SVG in the manner of Figures 1b and 2, plain text, DOT, Mermaid, JSON."""
+"""A machine as a picture or text: SVG in the manner of Figures 1b and 2, plain text, DOT, JSON."""
 
 from __future__ import annotations
 
@@ -240,24 +240,6 @@ def as_dot(graph: MachineGraph) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def as_mermaid(graph: MachineGraph) -> str:
-    """The machine as a Mermaid flowchart, with coupled groups as subgraphs."""
-    names = {RUNNING: "running", SUCCESS: "success", FAILURE: "failure"}
-    lines = ["flowchart LR"]
-    lines += [f"  n{i}({_entities(node.text)}):::{names[node.status]}" for i, node in enumerate(graph.nodes)]
-    lines += [f"  start{i}(( )) --> n{i}" for i, node in enumerate(graph.nodes) if node.initial]
-    for group, members in _groups(graph).items():
-        lines += [f'  subgraph g{group}[" "]', *(f"    n{i}" for i in members), "  end"]
-        lines.append(f"  style g{group} fill:none,stroke:#d32f2f,stroke-dasharray:6 4")
-    lines += [f"  n{e.source} -->|{_entities(f'⟨{e.guard}; {e.reward}⟩')}| n{e.target}" for e in graph.edges]
-    lines += [
-        "  classDef running fill:#ffffff,stroke:#1b1b1f",
-        "  classDef success fill:#c9f4fb,stroke:#1b1b1f,stroke-width:4px",
-        "  classDef failure fill:#fde3e1,stroke:#b3261e,stroke-width:4px",
-    ]
-    return "\n".join([*lines, ""])
-
-
 def _groups(graph: MachineGraph) -> dict[int, list[int]]:
     """The members of each coupled group that has more than one."""
     members: dict[int, list[int]] = {}
@@ -272,19 +254,12 @@ def _quoted(text: str) -> str:
     return '"' + clean(text).replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _entities(text: str) -> str:
-    """A Mermaid string: whatever could end it or be read as markup becomes a numbered entity."""
-    safe = (c if c.isalnum() or c in " _{}(),.;:!=+-⟨⟩∧∨¬↓⤓∅⊤⊥" else f"#{ord(c)};" for c in clean(text))
-    return '"' + "".join(safe) + '"'
-
-
 FORMATS: Mapping[str, Callable[[MachineGraph], str | dict[str, Any]]] = {
     "text": as_text,
     "svg": as_svg,
     "dot": as_dot,
-    "mermaid": as_mermaid,
     "json": as_json,
 }
 """How `errands show --format` draws a machine."""
 
-__all__ = ["FORMATS", "as_dot", "as_json", "as_mermaid", "as_svg", "as_text"]
+__all__ = ["FORMATS", "as_dot", "as_json", "as_svg", "as_text"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,11 +12,11 @@ import numpy as np
 from errands.errors import TaskError
 from errands.learners.base import Learner
 from errands.machines.counting import Quotient
-from errands.oracle.episode import Policy, TaskStepper, walk
+from errands.oracle.episode import Policy, TaskStepper, Walk, walk
 from errands.oracle.optimum import Optimum
 from errands.plots.style import blank, styled
 from errands.policies.tables import MachinePolicy, ObjectivePolicy
-from errands.tables import FAILURE, RUNNING, SUCCESS
+from errands.tables import FAILURE, RUNNING
 from errands.tasks.task import Task
 from errands.worlds.grid import GridLayout
 from errands.worlds.picture import TINTS, plan, strands
@@ -103,22 +104,16 @@ class Routes:
         return {"kind": "route", "task": self.task.name, "routes": [asdict(route) for route in self.routes]}
 
 
-def route(title: str, task: Task, path: Sequence[int], actions: Sequence[int]) -> Route:
-    """A path of cells cut into legs where something was completed."""
-    task_stepper = TaskStepper(task)
-    state, status = task_stepper.stepper.start, RUNNING
-    legs, begun = list[Leg](), 0
-    for i, action in enumerate(actions):
-        # The path tells which of several possible outcomes it was.
-        outcome = int(np.argmax(task_stepper.table.next[path[i], action] == path[i + 1]))
-        result = task_stepper.step(path[i], state, action, outcome)
-        state, status = result.machine_state, result.status
-        if result.completed:
-            legs.append(Leg(tuple(path[begun : i + 2]), " ".join(result.completed)))
-            begun = i + 1
-    if begun < len(actions):
-        legs.append(Leg(tuple(path[begun:]), None))
-    return Route(title, len(actions), status == SUCCESS, tuple(legs))
+def route(title: str, walked: Walk) -> Route:
+    """An episode's cells cut into legs where something was completed."""
+    ends: dict[int, list[str]] = {}
+    for name, at in zip(walked.order, walked.completed_at, strict=True):
+        ends.setdefault(at, []).append(name)
+    cuts = [0, *ends]
+    legs = [Leg(walked.path[begun : end + 1], " ".join(ends[end])) for begun, end in pairwise(cuts)]
+    if cuts[-1] < len(walked.actions):
+        legs.append(Leg(walked.path[cuts[-1] :], None))
+    return Route(title, len(walked.actions), walked.success, tuple(legs))
 
 
 def routes(task: Task, best: Optimum | None, policy: Policy | None = None, name: str = "learnt") -> Routes:
@@ -126,10 +121,9 @@ def routes(task: Task, best: Optimum | None, policy: Policy | None = None, name:
     layout_of(task)
     drawn = []
     if policy is not None:
-        way = walk(policy, task)
-        drawn.append(route(name, task, way.path, way.actions))
-    if best is not None and best.path:
-        drawn.append(route("optimal", task, best.path, best.actions))
+        drawn.append(route(name, walk(policy, task)))
+    if best is not None and best.policy is not None and best.path:
+        drawn.append(route("optimal", walk(best.policy, task)))
     return Routes(task, tuple(drawn))
 
 

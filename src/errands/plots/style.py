@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 # Okabe and Ito's eight colours are told apart with any common colour vision; dashes and marks tell them apart in grey.
 BLUE, ORANGE, GREEN, VERMILION = "#0072b2", "#e69f00", "#009e73", "#d55e00"
 SKY, PURPLE, YELLOW, BLACK = "#56b4e9", "#cc79a7", "#b8a600", "#222222"
-# Three more, for charts of all methods: a dark red and a dark blue, nearest to black, and a brown; dashes and marks tell them.
-WINE, BROWN, INDIGO = "#7a1f3d", "#8b5a2b", "#3d348b"
+# Four more, for charts of all methods: a dark red and a dark blue, nearest to black, a brown and a light green.
+WINE, BROWN, INDIGO, LIME = "#7a1f3d", "#8b5a2b", "#3d348b", "#8fd14f"
 GREY = "#8a8a8a"
 FORMATS = ("svg", "pdf", "png")
 
@@ -37,14 +37,14 @@ class Look:
 
 _NAMED = {
     "vermilion": VERMILION, "blue": BLUE, "green": GREEN, "orange": ORANGE, "purple": PURPLE, "sky": SKY, "yellow": YELLOW,
-    "black": BLACK, "wine": WINE, "brown": BROWN, "indigo": INDIGO,
+    "black": BLACK, "wine": WINE, "brown": BROWN, "indigo": INDIGO, "lime": LIME,
 }  # fmt: skip
 LOOKS: Mapping[str, Look] = {
     name + variant: Look(_NAMED[colour], dashes, mark)
     for name, method in LEARNERS.items()
     for variant, colour, dashes, mark in method.looks
 }
-_OTHERS = [Look(c, d, m) for d in ("-", "--", ":") for c, m in zip(_NAMED.values(), "o^PsD<h*pv8", strict=True)]
+_OTHERS = [Look(c, d, m) for d in ("-", "--", ":") for c, m in zip(_NAMED.values(), "o^PsD<h*pv8d", strict=True)]
 RULES: dict[Any, Any] = {
     "font.size": 10,
     "font.family": "DejaVu Sans",

@@ -71,7 +71,7 @@ def replay_run(run: Run, moments: Sequence[Shown] = ()) -> Replay:
     claim = run.certificate.claim
     bounds = claim.as_json() if claim is not None and claim.says_something and best.length is None else None
     curve = curve_of(run.learner, run.task.name, [run.evaluations], best.length, bounds=bounds)
-    curves = curves_document([(curve, [run.wall_seconds])])
+    curves = curves_document([curve])
     replay = replay_of(run.task, run.learner, shown, optimal_of(run.task, best), exact_of(run.task), facts, curves)
     return replace(replay, figures=_figures(Trained(run.task, run.trained, run.learner)))
 
@@ -84,15 +84,6 @@ def _figures(trained: Trained) -> tuple[dict[str, str], ...]:
             with suppress(ErrandsError):
                 drawn.append({"name": figure.name, "about": figure.about, "svg": figure.svg(trained)})
     return tuple(drawn)
-
-
-def replay_policy(task: Task, policy: Policy, name: str = "policy", seed: int = 0) -> Replay:
-    """The replay of any policy, learnt or written by hand."""
-    best = best_length(task)
-    facts = {"seed": seed, "steps": 0, "optimum": best.length, "certificate": None}
-    recorded = record(task, policy, seed)
-    shown: list[Shown] = [(0, recorded, {}, maps_of(task, policy, None))]
-    return replay_of(task, name, shown, optimal_of(task, best), exact_of(task), facts)
 
 
 def moments_of(run: RunFolder, place: SeedFolder) -> Iterator[Shown]:
@@ -139,22 +130,21 @@ def exact_of(task: Task) -> dict[str, float]:
         return {}
 
 
-def curves_document(curves: Sequence[tuple[Curve, Sequence[float]]], points: int = 400) -> dict[str, Any]:
-    """Learning curves as the page draws them: quartiles, every seed, and each seed's seconds to its last step."""
+def curves_document(curves: Sequence[Curve], points: int = 400) -> dict[str, Any]:
+    """Learning curves as the page draws them: quartiles, and every seed."""
     lines = []
-    for whole, seconds in curves:
+    for whole in curves:
         curve = whole.thinned(points)
         rows = [_finite(row) for row in curve.lengths]
         low, median, high = (_finite(row) for row in length_band(curve))
         ends = dict(zip(("success_low", "success_high"), (row.tolist() for row in success_band(curve)), strict=False))
         lines.append({
             "name": curve.name, "steps": curve.steps.tolist(), "low": low, "median": median, "high": high,
-            "failed": (1.0 - curve.success.mean(axis=0)).tolist(), "chance": curve.chances is not None,
-            **ends, "seeds": rows, "ends": list(curve.ends), "seconds": [round(s, 3) for s in seconds],
+            "failed": (1.0 - curve.success.mean(axis=0)).tolist(), "chance": curve.chances is not None, **ends, "seeds": rows,
         })  # fmt: skip
-    known = [c.optimum for c, _ in curves if c.optimum is not None]
-    bounds = narrowest(c.bounds for c, _ in curves)
-    return {"task": curves[0][0].task, "optimum": min(known) if known else None, "bounds": bounds, "lines": lines}
+    known = [c.optimum for c in curves if c.optimum is not None]
+    bounds = narrowest(c.bounds for c in curves)
+    return {"task": curves[0].task, "optimum": min(known) if known else None, "bounds": bounds, "lines": lines}
 
 
 def _finite(row: Floats) -> list[float | None]:
@@ -215,29 +205,15 @@ def curves_of(runs: Sequence[RunFolder], points: int = 400) -> dict[str, Any] | 
     """The learning curves of some runs; None before the first evaluation."""
     curves = []
     for run in runs:
-        rows, seconds = [], []
-        for place in run.seeds():
-            if evaluations := evaluations_of(place):
-                rows.append(evaluations)
-                seconds.append(_seconds(place, evaluations[-1].step))
+        rows = [rows for place in run.seeds() if (rows := evaluations_of(place))]
         if rows:
             name = run.document.method if len(runs) == 1 else f"{run.name}: {run.document.method}"
             # In Water it takes seconds to find: the page of many runs shows what ended runs know of it.
             ended = (result.optimum for result in run.results() if result.optimum is not None)
             best = next(ended, None) if run.task.finite is None else known_optimum(run.task).length
             bounds = narrowest(result.known_bounds for result in run.results())
-            curves.append((curve_of(name, run.document.task, rows, best, bounds=bounds), seconds))
+            curves.append(curve_of(name, run.document.task, rows, best, bounds=bounds))
     return curves_document(curves, points) if curves else None
-
-
-def _seconds(place: SeedFolder, step: int) -> float:
-    """The seconds that a seed took to come to a step, by its result or its newest checkpoint."""
-    result = place.result()
-    if result is not None:
-        return result.wall_seconds
-    stored = checkpoints.documents(place.path)
-    # Steps after the newest checkpoint are taken to have gone at the same pace.
-    return stored[0].seconds * step / max(stored[0].step, 1) if stored else 0.0
 
 
 def _last(place: SeedFolder) -> Evaluation | None:

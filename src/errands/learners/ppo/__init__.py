@@ -12,6 +12,6 @@ _FORM = Form(
 METHODS = (
     Method(
         "ppo", "many copies of a world at once, no replay; a policy that is told the agenda state", "", _FORM, _FORM,
-        machine="agenda", looks=(("", "sky", "--", "v"),), order=9,
+        machine="agenda", looks=(("", "lime", "--", "v"),), order=9,
     ),
 )  # fmt: skip

@@ -1,10 +1,10 @@
 // Learning curves: median, quartiles and seeds of each line; under them the share of episodes that fail.
-import { el, svg, clear, number, toggle } from "./dom.js";
+import { el, svg, clear, number } from "./dom.js";
 
 const ABOUT = "Length of the greedy episode: median and quartiles of the seeds (of one seed the interval of its episodes), and below success, or the seeds that fail. Move over the chart to see the seeds.";
 const LEFT = 56, RIGHT = 14, TOP = 12, BOTTOM = 34, GAP = 12;
 
-export function curvesView(curves, initial = "steps") {
+export function curvesView(curves) {
   const root = el("div", { class: "curves" });
   const chart = svg("svg", { class: "chart", role: "img", "aria-label": describe(curves) });
   const readout = el("p", { class: "quiet readout", text: ABOUT });
@@ -13,9 +13,8 @@ export function curvesView(curves, initial = "steps") {
   // Where success is a matter of chance it is a figure of its own, with the interval or the quartiles around it; the greater one
   // where no length is known.
   const chance = curves.lines.some((line) => line.chance), STRIP = chance ? (all.length ? 84 : 200) : 26;
-  let axis = initial, pointed = null, moment = null, wide = 0, tall = 0;
-  const axes = el("div", { class: "chips" });
-  root.append(axes, chart, legend, readout);
+  let pointed = null, moment = null, wide = 0, tall = 0;
+  root.append(chart, legend, readout);
   chart.addEventListener("pointermove", (event) => point(event));
   chart.addEventListener("pointerleave", () => { pointed = null; drawSeeds(); });
   // The drawing has the width of its box, so letters keep their size on a phone.
@@ -24,11 +23,6 @@ export function curvesView(curves, initial = "steps") {
   const optimum = curves.optimum;
   const low = Math.min(...all, optimum ?? (curves.bounds?.lower || Infinity)), high = Math.max(...all, optimum ?? curves.bounds?.upper ?? 1, 1);
   const floor = (Number.isFinite(low) ? low : 1) * 0.85, ceiling = Math.max(high * 1.1, floor * 1.5);
-  const at = (line, seed, step) => {
-    const seconds = seed === null ? line.seconds.reduce((a, b) => a + b, 0) / line.seconds.length : line.seconds[seed];
-    const end = seed === null ? Math.max(...line.ends) : line.ends[seed];
-    return axis === "steps" ? step : (step * seconds) / end;
-  };
   let x0 = 1, x1 = 10;
   const bottom = () => tall - BOTTOM - STRIP - GAP;
   const px = (v) => LEFT + ((Math.log(v) - Math.log(x0)) / (Math.log(x1) - Math.log(x0) || 1)) * (wide - LEFT - RIGHT);
@@ -37,11 +31,11 @@ export function curvesView(curves, initial = "steps") {
   const seedLayer = svg("g", { class: "seeds" });
 
   // A staircase through the known values; a failure leaves a gap.
-  function stairs(line, values, seed, height = py) {
+  function stairs(line, values, height = py) {
     const parts = [];
     let before = null;
     line.steps.forEach((step, i) => {
-      const x = px(Math.max(at(line, seed, step), x0)).toFixed(1);
+      const x = px(Math.max(step, x0)).toFixed(1);
       if (values[i] === null) { if (before !== null) parts.push(`H${x}`); }
       else parts.push(before === null ? `M${x} ${height(values[i]).toFixed(1)}` : `H${x}V${height(values[i]).toFixed(1)}`);
       before = values[i];
@@ -50,7 +44,7 @@ export function curvesView(curves, initial = "steps") {
   }
   function band(line) {
     const known = line.steps.map((_, i) => i).filter((i) => line.low[i] !== null);
-    const x = (i) => px(Math.max(at(line, null, line.steps[Math.min(i, line.steps.length - 1)]), x0)).toFixed(1);
+    const x = (i) => px(Math.max(line.steps[Math.min(i, line.steps.length - 1)], x0)).toFixed(1);
     const top = (i) => py(line.high[i] ?? ceiling).toFixed(1);
     return known.map((i) => `M${x(i)} ${top(i)}H${x(i + 1)}V${py(line.low[i]).toFixed(1)}H${x(i)}Z`).join("");
   }
@@ -60,7 +54,7 @@ export function curvesView(curves, initial = "steps") {
     wide = Math.max(260, root.clientWidth || 1100);
     tall = (wide < 560 ? 260 : 320) + (chance ? 60 : 0);
     chart.setAttribute("viewBox", `0 0 ${wide} ${tall}`);
-    const xs = curves.lines.flatMap((line) => [null, ...line.seeds.keys()].flatMap((seed) => [at(line, seed, line.steps[0]), at(line, seed, line.steps.at(-1))]));
+    const xs = curves.lines.flatMap((line) => [line.steps[0], line.steps.at(-1)]);
     x0 = Math.max(Math.min(...xs), 1e-4);
     x1 = Math.max(...xs, x0 * 1.01);
     clear(chart);
@@ -69,7 +63,7 @@ export function curvesView(curves, initial = "steps") {
     if (!all.length) write("x", (LEFT + wide - RIGHT) / 2, (TOP + bottom()) / 2, "no length: success was never sure");
     else for (const tick of ticks(floor, ceiling)) { rule("gridline", `M${LEFT} ${py(tick)}H${wide - RIGHT}`); write("y", LEFT - 6, py(tick) + 4, number(tick)); }
     for (const tick of powers(x0, x1)) { rule("gridline", `M${px(tick)} ${TOP}V${tall - BOTTOM}`); write(px(tick) > wide - RIGHT - 20 ? "end" : "x", px(tick) > wide - RIGHT - 20 ? wide - 2 : px(tick), tall - BOTTOM + 15, short(tick)); }
-    write("x title", (LEFT + wide - RIGHT) / 2, tall - 4, axis === "steps" ? "training steps" : "seconds of training");
+    write("x title", (LEFT + wide - RIGHT) / 2, tall - 4, "training steps");
     chart.append(svg("rect", { class: "strip", x: LEFT, y: share(1), width: wide - LEFT - RIGHT, height: STRIP }));
     if (chance) for (const v of [0, 0.5, 1]) { rule("gridline", `M${LEFT} ${share(v)}H${wide - RIGHT}`); write("y", LEFT - 6, share(v) + 4, `${100 * v} %`); }
     else write("y", LEFT - 6, share(0.5) + 4, "fail");
@@ -83,16 +77,15 @@ export function curvesView(curves, initial = "steps") {
     }
     curves.lines.forEach((line, k) => {
       if (line.seeds.length > 1 || line.success_low) rule(`band hue${k % 6}`, band(line));
-      const last = px(at(line, null, line.steps.at(-1))).toFixed(1), first = px(at(line, null, line.steps[0])).toFixed(1);
+      const last = px(line.steps.at(-1)).toFixed(1), first = px(line.steps[0]).toFixed(1);
       if (line.success_low) {
-        const x = (i) => px(Math.max(at(line, null, line.steps[Math.min(i, line.steps.length - 1)]), x0)).toFixed(1);
+        const x = (i) => px(Math.max(line.steps[Math.min(i, line.steps.length - 1)], x0)).toFixed(1);
         rule(`band hue${k % 6}`, line.success_low.map((v, i) => `M${x(i)} ${share(line.success_high[i])}H${x(i + 1)}V${share(v)}H${x(i)}Z`).join(""));
-        rule(`median hue${k % 6}`, stairs(line, line.failed.map((v) => 1 - v), null, share));
-      } else rule(`failing hue${k % 6}`, `${stairs(line, line.failed, null, share)}H${last}V${share(0)}H${first}Z`);
-      chart.append(svg("path", { class: `median hue${k % 6}`, d: stairs(line, line.median, null), "data-line": line.name }));
+        rule(`median hue${k % 6}`, stairs(line, line.failed.map((v) => 1 - v), share));
+      } else rule(`failing hue${k % 6}`, `${stairs(line, line.failed, share)}H${last}V${share(0)}H${first}Z`);
+      chart.append(svg("path", { class: `median hue${k % 6}`, d: stairs(line, line.median), "data-line": line.name }));
     });
     chart.append(seedLayer);
-    clear(axes, ...["steps", "seconds"].map((name) => toggle(name, axis === name, name === "seconds" ? "steps at each run's mean speed" : "training steps", () => { axis = name; draw(); })));
     clear(legend, ...curves.lines.map((line, k) => el("span", { class: `key hue${k % 6}`, text: `${line.name} (${line.seeds.length} seed${line.seeds.length > 1 ? "s" : ""}), ${line.median.at(-1) === null ? `${length(line, null)} at the end` : `ends at ${number(line.median.at(-1))}`}` })));
     drawSeeds();
   }
@@ -105,12 +98,12 @@ export function curvesView(curves, initial = "steps") {
   function drawSeeds() {
     clear(seedLayer);
     const line = (name, v) => seedLayer.append(svg("path", { class: name, d: `M${px(Math.min(Math.max(v, x0), x1))} ${TOP}V${tall - BOTTOM}` }));
-    if (moment !== null) line("moment", at(curves.lines[0], null, moment));
+    if (moment !== null) line("moment", moment);
     if (pointed === null) { readout.textContent = ABOUT; return; }
     const told = [];
     curves.lines.forEach((line, k) => {
-      if (line.seeds.length <= 12) line.seeds.forEach((row, s) => seedLayer.append(svg("path", { class: `seed hue${k % 6}`, d: stairs(line, row, s) })));
-      const i = Math.max(line.steps.findLastIndex((step) => at(line, null, step) <= pointed * 1.0001), 0);
+      if (line.seeds.length <= 12) line.seeds.forEach((row) => seedLayer.append(svg("path", { class: `seed hue${k % 6}`, d: stairs(line, row) })));
+      const i = Math.max(line.steps.findLastIndex((step) => step <= pointed * 1.0001), 0);
       const values = line.seeds.map((row) => length(line, row[i]));
       const sure = line.success_low ? `, success ${number(1 - line.failed[i])} (${number(line.success_low[i])}-${number(line.success_high[i])})` : "";
       told.push(`${line.name} at ${number(line.steps[i])} steps: median ${length(line, line.median[i])}; seeds ${values.slice(0, 12).join(" ")}${values.length > 12 ? " …" : ""}${sure}`);
