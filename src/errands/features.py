@@ -96,18 +96,19 @@ TRUE, FALSE = And(()), Or(())
 
 def conjunction(parts: Sequence[Guard]) -> Guard:
     """The conjunction in its plainest form: flat, without repetitions or constants."""
-    flat = dict.fromkeys(q for p in parts for q in (p.parts if isinstance(p, And) else (p,)))
-    if FALSE in flat:
-        return FALSE
-    return next(iter(flat)) if len(flat) == 1 else And(tuple(flat))
+    return _joined(And, FALSE, parts)
 
 
 def disjunction(parts: Sequence[Guard]) -> Guard:
     """The disjunction in its plainest form: flat, without repetitions or constants."""
-    flat = dict.fromkeys(q for p in parts for q in (p.parts if isinstance(p, Or) else (p,)))
-    if TRUE in flat:
-        return TRUE
-    return next(iter(flat)) if len(flat) == 1 else Or(tuple(flat))
+    return _joined(Or, TRUE, parts)
+
+
+def _joined(kind: type[And | Or], decided: Guard, parts: Sequence[Guard]) -> Guard:
+    flat = dict.fromkeys(q for p in parts for q in (p.parts if isinstance(p, kind) else (p,)))
+    if decided in flat:
+        return decided
+    return next(iter(flat)) if len(flat) == 1 else kind(tuple(flat))
 
 
 def negation(guard: Guard) -> Guard:

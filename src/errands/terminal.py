@@ -64,30 +64,52 @@ def clock(seconds: float) -> str:
     return f"{whole // 3600:,} h {whole % 3600 // 60} min"
 
 
+class StatusLine:
+    """A line that tells how far work is: on a terminal always the same one, elsewhere a new one now and then."""
+
+    def __init__(self, out: TextIO, quiet: bool = False, every: float = EVERY) -> None:
+        self.out, self.quiet, self.changes = out, quiet, out.isatty()
+        self.every = OFTEN if self.changes else every
+        self.last = time.monotonic() - self.every * self.changes
+
+    def tell(self, words: Callable[[], str]) -> None:
+        """Say what is so now, where it is time for it."""
+        now = time.monotonic()
+        if self.quiet or now - self.last < self.every:
+            return
+        self.last = now
+        if self.changes:
+            # What is longer than the terminal is wide would be folded, and a folded line does not go back.
+            shown = printable(words())[: shutil.get_terminal_size().columns - 1]
+            print(f"\r{shown}\x1b[K", end="", file=self.out, flush=True)
+        else:
+            say(words(), out=self.out)
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        self.clear()
+        say(text, self.quiet, self.out)
+
+    def clear(self) -> None:
+        """Take away what changes."""
+        if self.changes and not self.quiet:
+            print("\r\x1b[K", end="", file=self.out, flush=True)
+
+
 @contextmanager
 def counting(
     title: str, total: int, quiet: bool = False, unit: str = "steps", out: TextIO | None = None
 ) -> Iterator[Callable[[int], None]]:
-    """Tell how far a piece of `total` steps is, with rate and time left: now and then a line, on a terminal always the same."""
-    stream, began = out or sys.stderr, time.monotonic()
-    changes = stream.isatty()
-    said = began - EVERY if changes else began
+    """Tell how far a piece of `total` steps is, with rate and time left."""
+    line, began = StatusLine(out or sys.stderr, quiet), time.monotonic()
 
-    def tell(done: int) -> None:
-        nonlocal said
-        now = time.monotonic()
-        if quiet or now - said < (OFTEN if changes else EVERY):
-            return
-        said, rate = now, done / max(now - began, 1e-9)
+    def words(done: int) -> str:
+        rate = done / max(time.monotonic() - began, 1e-9)
         left = f", {clock((total - done) / rate)} left" if rate > 0 else ""
-        line = printable(f"{title}: {done:,} of {total:,} {unit}, {rate:,.0f}/s{left}")
-        # What is longer than the terminal is wide would be folded, and a folded line does not go back.
-        shown = f"\r{line[: shutil.get_terminal_size().columns - 1]}\x1b[K" if changes else line
-        print(shown, end="" if changes else "\n", file=stream, flush=True)
+        return f"{title}: {done:,} of {total:,} {unit}, {rate:,.0f}/s{left}"
 
-    yield tell
-    if changes and not quiet:
-        print("\r\x1b[K", end="", file=stream, flush=True)
+    yield lambda done: line.tell(lambda: words(done))
+    line.clear()
 
 
 READABLE = 48

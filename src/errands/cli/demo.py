@@ -7,6 +7,7 @@ from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from errands.cli.options import Quiet
 from errands.cli.summary import Answer
 from errands.terminal import counting, table
 
@@ -26,13 +27,11 @@ NEXT = """Try next:
 
 
 @dataclass(frozen=True)
-class Arguments:
+class Arguments(Quiet):
     """Show the paper's running example."""
 
     output: Path = Path("errands-demo.html")
     """The page that is written."""
-    quiet: bool = False
-    """No progress."""
 
 
 def run(arguments: Arguments) -> Answer:

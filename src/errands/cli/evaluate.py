@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from errands.cli.options import Count
+from errands.cli.options import Count, Quiet
 from errands.cli.summary import Answer
 from errands.cli.verbs import Positional
 from errands.errors import ConfigError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Arguments:
+class Arguments(Quiet):
     """Let a learnt policy act greedily for many episodes; success and length with their 95 % intervals."""
 
     run: Positional[str] = "latest"
@@ -29,8 +29,6 @@ class Arguments:
     """Which seed; default: the first that was trained."""
     best: bool = False
     """The policy of the best evaluation instead of the newest."""
-    quiet: bool = False
-    """No progress on standard error."""
 
 
 def run(arguments: Arguments) -> Answer:

@@ -45,9 +45,8 @@ class Arguments:
 
 def run(arguments: Arguments) -> Answer:
     """Write the files that were asked for."""
-    from errands.cli.options import a_run_of
     from errands.policies.file import read_policy
-    from errands.runs.folder import HEAD, find, open_run
+    from errands.runs.folder import find_run, open_run
     from errands.runs.train import stored_run
     from errands.runs.video import mp4, pictures_of
     from errands.viewer.export import as_csv, as_gif, as_png, page, write_bytes
@@ -58,10 +57,7 @@ def run(arguments: Arguments) -> Answer:
     wanted = {kind: path for kind in (*told, *filmed) if (path := getattr(arguments, kind)) is not None}
     if not wanted and arguments.as_ is None:
         raise ConfigError(f"nothing was asked for; run for example: errands export {arguments.run} --html run.html")
-    path = find(arguments.run)
-    if not (path / HEAD).is_file():
-        raise ConfigError(f"'{arguments.run}' is a sweep; export one of its runs, such as {a_run_of(path)}")
-    folder, files = open_run(path), dict[str, str]()
+    folder, files = open_run(find_run(arguments.run)), dict[str, str]()
     seed, made = folder.known_seed(arguments.seed), dict[str, bytes]()
     if arguments.as_ == "policy" or wanted.keys() & filmed:
         run = stored_run(folder, seed, arguments.best)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 import sys
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from errands.errors import ConfigError
 from errands.machines.numeric import NumericRM
@@ -51,6 +52,36 @@ Count = Annotated[int, count]
 Seconds = Annotated[float, seconds]
 
 
+@dataclass(frozen=True, kw_only=True)
+class OnMap:
+    """What verbs take that make a task by its name."""
+
+    map_seed: int = 0
+    """The seed of random maps."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quiet:
+    """What verbs take that tell how far they are."""
+
+    quiet: bool = False
+    """No progress on standard error."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InParallel(Quiet):
+    """What verbs take that train the seeds of many runs."""
+
+    jobs: int | None = None
+    """How many seeds are trained at the same time; default: all cores."""
+    engine: Literal["local", "ray"] = "local"
+    """Where a sweep is trained: in processes of this machine, or on a Ray cluster."""
+    address: str | None = None
+    """Where the Ray cluster is: host:port or auto."""
+    seconds: Seconds | None = None
+    """Stop a sweep after so many seconds, cheapest cells first, so that as many end as can; it can be resumed."""
+
+
 FOREIGN = (".txt", ".json", ".yaml", ".yml")
 """How files end that hold machines of others: of the 2022 code, and of multiagent-rl-rm."""
 
@@ -80,8 +111,3 @@ def count_text(count: int) -> str:
     """A number as it is read: all digits of 30 at most, else its size."""
     digits = len(str(count))
     return f"{count:,}" if digits <= 30 else f"about 10^{digits - 1}"
-
-
-def a_run_of(sweep: Path) -> Path:
-    """A run of a sweep, for sentences that name one."""
-    return next((path for path in sorted(sweep.iterdir()) if path.is_dir()), sweep / "CELL")

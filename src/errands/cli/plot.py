@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from errands.cli.options import Count
+from errands.cli.options import Count, OnMap, Quiet
 from errands.cli.summary import Answer
 from errands.cli.verbs import Positional, typed
 from errands.errors import ConfigError, StoreError, UnknownName
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Arguments:
+class Arguments(OnMap, Quiet):
     """Draw a figure."""
 
     kind: Positional[str | None] = None
@@ -32,10 +32,6 @@ class Arguments:
     """For how many steps."""
     seed: int | None = None
     """Which seed; default: the first one of a run, 0 of a task."""
-    map_seed: int = 0
-    """The seed of random maps."""
-    quiet: bool = False
-    """No progress on standard error."""
 
 
 _EXAMPLES = {"runs": "latest", "run": "latest", "family": "delivery-12"}

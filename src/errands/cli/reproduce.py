@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from errands.cli.options import Count, Seconds
+from errands.cli.options import Count, InParallel
 from errands.cli.summary import Answer
 from errands.cli.verbs import Positional, typed
 from errands.errors import ConfigError
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Arguments:
+class Arguments(InParallel):
     """Reproduce the paper's results."""
 
     figures: Positional[tuple[str, ...]] = ()
@@ -42,20 +42,10 @@ class Arguments:
     """Another number of steps."""
     width: int | None = None
     """Other hidden layers on Water and HalfCheetah: so many units each."""
-    seconds: Seconds | None = None
-    """Stop after so many seconds, cheapest runs first, so that as many end as can; the same command continues."""
     output: Path | None = None
     """The folder of runs and report; default: reproduction-PROFILE. What it holds is not measured again."""
-    jobs: int | None = None
-    """How many runs at the same time; default: all cores."""
-    engine: Literal["local", "ray"] = "local"
-    """Processes of this machine, or a Ray cluster."""
-    address: str | None = None
-    """Where the Ray cluster is: host:port or auto."""
     dry_run: bool = False
     """Only say what would be run, and how long it would take."""
-    quiet: bool = False
-    """No progress on standard error."""
 
 
 def run(arguments: Arguments) -> Answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from errands.cli.options import Count, Seconds
+from errands.cli.options import Count, InParallel
 from errands.cli.summary import Answer
 from errands.cli.verbs import Positional, Repeated
 from errands.errors import ConfigError
@@ -13,17 +13,11 @@ from errands.terminal import say
 
 
 @dataclass(frozen=True)
-class Arguments:
+class Arguments(InParallel):
     """Go on where a run or sweep was left, to the end that was asked for, or train a run further (--steps)."""
 
     run: Positional[str]
     """The name of a run or sweep under runs/, its path, or 'latest'."""
-    jobs: int | None = None
-    """How many seeds are trained at the same time; default: all cores."""
-    engine: Literal["local", "ray"] = "local"
-    """Where a sweep goes on: in processes of this machine, or on a Ray cluster."""
-    address: str | None = None
-    """Where the Ray cluster is: host:port or auto."""
     steps: Count | None = None
     """Train a run further, to so many steps in all."""
     set: Repeated[tuple[str, ...]] = ()
@@ -32,10 +26,6 @@ class Arguments:
     """With --steps: what ends a seed before them, as for 'errands train'; may be repeated."""
     log: Literal["tensorboard", "wandb"] | None = None
     """Also log evaluations for TensorBoard or Weights & Biases, those of before included; of a run, not of a sweep."""
-    seconds: Seconds | None = None
-    """Stop a sweep after so many seconds, cheapest cells first, so that as many end as can."""
-    quiet: bool = False
-    """No progress on standard error."""
 
 
 def run(arguments: Arguments) -> Answer:

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from errands.cli.options import OnMap
 from errands.cli.summary import Answer
 from errands.cli.verbs import Positional
 from errands.errors import ConfigError
 
 
 @dataclass(frozen=True)
-class Arguments:
+class Arguments(OnMap):
     """Draw a machine."""
 
     task: Positional[str]
@@ -23,8 +24,6 @@ class Arguments:
     """How it is written."""
     output: Path | None = None
     """Write to this file instead of printing."""
-    map_seed: int = 0
-    """The seed of random maps."""
 
 
 def run(arguments: Arguments) -> Answer:

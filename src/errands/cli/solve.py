@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
+from errands.cli.options import OnMap
 from errands.cli.summary import Answer
 from errands.cli.verbs import Positional
 from errands.errors import TaskError
@@ -14,15 +15,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Arguments:
+class Arguments(OnMap):
     """Compute the exact optimum."""
 
     task: Positional[str]
     """A catalogue name or the path of a task file."""
     one_policy_per_subtask: bool = False
     """Also the best length that one policy per subtask can reach: the paper's class of policies."""
-    map_seed: int = 0
-    """The seed of random maps."""
     gamma: float = 0.99
     """Discount factor of the discounted return."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from errands.cli.options import Count, Seconds
+from errands.cli.options import Count, InParallel, Seconds
 from errands.cli.summary import Answer, sweep_summary
 from errands.cli.verbs import Positional, Repeated
 from errands.errors import ConfigError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Arguments:
+class Arguments(InParallel):
     """Train every combination of lists and ranges; a killed sweep goes on with 'errands resume NAME'."""
 
     plan: Positional[str | None] = None
@@ -45,20 +45,10 @@ class Arguments:
     """A setting with several values, such as --vary alpha=0.1,0.5; may be repeated."""
     name: str | None = None
     """The name of the folder under runs/; default: 'sweep', date and time."""
-    jobs: int | None = None
-    """How many seeds are trained at the same time; default: all cores."""
-    engine: Literal["local", "ray"] = "local"
-    """Processes of this machine, or a Ray cluster."""
-    address: str | None = None
-    """Where the Ray cluster is: host:port or auto."""
     checkpoint_every: Seconds = 10.0
     """Seconds between two checkpoints of a seed."""
-    seconds: Seconds | None = None
-    """Stop after so many seconds, cheapest cells first, so that as many end as can; 'errands resume' goes on."""
     dry_run: bool = False
     """Show the plan with its predicted time and memory, and stop."""
-    quiet: bool = False
-    """No plan and no progress on standard error."""
 
 
 def run(arguments: Arguments) -> Answer:

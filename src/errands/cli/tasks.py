@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from errands.cli.options import OnMap
 from errands.cli.summary import Answer
 from errands.terminal import table
 
@@ -13,11 +14,9 @@ SHOWN = ("figure-1", "corridor", "delivery-2", "delivery-8", "office-3", "office
 
 
 @dataclass(frozen=True)
-class Arguments:
+class Arguments(OnMap):
     """List the catalogue."""
 
-    map_seed: int = 0
-    """The seed of random maps."""
 
 
 def run(arguments: Arguments) -> Answer:

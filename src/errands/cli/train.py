@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from errands.cli.options import Count, Seconds
+from errands.cli.options import Count, OnMap, Quiet, Seconds
 from errands.cli.summary import Answer, run_summary
 from errands.cli.verbs import Positional, Repeated
 from errands.errors import ConfigError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Arguments:
+class Arguments(OnMap, Quiet):
     """Train a learner; the run is stored in runs/<name>/ and can be resumed at any time."""
 
     task: Positional[str]
@@ -37,8 +37,6 @@ class Arguments:
     """A setting of the learner, such as --set alpha=0.1; may be repeated."""
     eval_every: Count | None = None
     """Training steps between two evaluations."""
-    map_seed: int = 0
-    """The seed of random maps."""
     name: str | None = None
     """The name of the folder under runs/; default: task, learner, date and time."""
     jobs: int | None = None
@@ -52,8 +50,6 @@ class Arguments:
     """Also log evaluations for TensorBoard, into tensorboard/ of the run's folder, or for Weights & Biases."""
     video_every: Count | None = None
     """Film a greedy episode of each seed about every so many steps, at evaluations, into seed-K/videos of the run's folder."""
-    quiet: bool = False
-    """No progress on standard error."""
 
 
 def run(arguments: Arguments) -> Answer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import re
 import shlex
 import textwrap
@@ -134,9 +135,10 @@ _VALUES: Mapping[Any, str] = {Path: "PATH", int: "NUMBER", float: "NUMBER", str:
 
 
 def options_of(kind: type) -> list[Option]:
-    """The arguments of a verb, in the order of their fields."""
-    hints = get_type_hints(kind, include_extras=True)
-    return [_option(field, hints[field.name]) for field in dataclasses.fields(kind)]
+    """The arguments of a verb, in the order of their fields; those that it shares with others come last."""
+    hints, own = get_type_hints(kind, include_extras=True), inspect.get_annotations(kind)
+    fields = sorted(dataclasses.fields(kind), key=lambda field: field.name not in own)
+    return [_option(field, hints[field.name]) for field in fields]
 
 
 def _option(field: dataclasses.Field[Any], hint: Any) -> Option:
@@ -254,7 +256,6 @@ _COLUMN = 26
 def sentences(kind: type) -> dict[str, str]:
     """The sentence under each field of a class, its parents' included: the one place where it is written."""
     import ast
-    import inspect
     from itertools import pairwise
 
     by_field: dict[str, str] = {}

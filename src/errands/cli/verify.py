@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from errands.cli.options import Count, a_run_of
+from errands.cli.options import Count, Quiet
 from errands.cli.summary import Answer
 from errands.cli.verbs import Positional
 from errands.errors import ConfigError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Arguments:
+class Arguments(Quiet):
     """Repeat a part of a run and compare it with what was stored; exit code 1 when something differs."""
 
     run: Positional[str]
@@ -25,13 +25,11 @@ class Arguments:
     """Repeat this seed; default: all seeds."""
     steps: Count | None = None
     """Repeat this many steps; default: up to the first checkpoint."""
-    quiet: bool = False
-    """No progress on standard error."""
 
 
 def run(arguments: Arguments) -> Answer:
     """Repeat, compare, and tell."""
-    from errands.runs.folder import SWEEP, find, open_run
+    from errands.runs.folder import find, find_run, open_run
     from errands.runs.verify import faults, first_step, verify_seed
 
     path = find(arguments.run)
@@ -39,9 +37,7 @@ def run(arguments: Arguments) -> Answer:
     damaged = list(faults(path))
     if damaged:
         return Answer({"run": path.name, "same": False, "damaged": damaged, "seeds": []}, "\n".join(damaged), 1)
-    if (path / SWEEP).is_file():
-        raise ConfigError(f"{path.name} is a sweep, and its files are good; verify one of its runs, such as {a_run_of(path)}")
-    folder = open_run(path)
+    folder = open_run(find_run(arguments.run))
     seeds = folder.document.seeds if arguments.seed is None else [folder.known_seed(arguments.seed)]
     if arguments.steps is not None and arguments.steps < 1:
         raise ConfigError(f"--steps is {arguments.steps}; repeat at least 1 step")

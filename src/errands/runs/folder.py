@@ -448,7 +448,8 @@ def find_run(name: str) -> Path:
     """The folder of a run, not of a sweep."""
     path = find(name)
     if not (path / HEAD).is_file():
-        raise StoreError(f"{path} is a sweep of several runs; open one of its folders, such as {path}/<cell>")
+        one = next((inner for inner in sorted(path.iterdir()) if inner.is_dir()), path / "CELL")
+        raise StoreError(f"{path} is a sweep of several runs; take one of its folders, such as {one}")
     return path
 
 

@@ -1,4 +1,4 @@
-"""Training further: a stored run is given a larger total, or a run of this process goes on; schedules stay as they were begun."""
+"""Going on from what was learnt: a run is given more steps, or another one begins with its knowledge, on another phrase too."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from errands.errors import ConfigError, StoreError
+from errands.errors import ConfigError, StoreError, TaskError
 from errands.learners import method_of
-from errands.learners.base import LearnerConfig
+from errands.learners.base import Learner, LearnerConfig, Stopwatch
 from errands.learners.presets import Settings, as_document, with_settings
+from errands.machines.numeric import NumericRM, numeric_of
 from errands.runs.checkpoint import newest
 from errands.runs.documents import ExtensionDocument, write_document
 from errands.runs.folder import HEAD, SWEEP, RunFolder, open_run
 from errands.runs.request import Request, for_steps
-from errands.runs.run import Run
+from errands.runs.run import Run, best_length, judge
 from errands.runs.train import NullStore, Restored, Together, leave_out_odd, train
 from errands.runs.watch import Watcher, stops_of
+from errands.tasks.phrase_text import parse_phrase
+from errands.tasks.task import Task
 
 SHARED_OUT = "'{}' shares its steps out before it begins, so a longer run is another one: train it anew with more steps"
 
@@ -106,6 +109,13 @@ def kept_schedules(folder: RunFolder) -> str:
     return f"{folder.name} goes on from {before.steps:,} to {folder.document.steps:,} steps{f'; {hint}' if hint else ''}"
 
 
+def trained_of(run: Run) -> Learner:
+    """The learner of a run."""
+    if run.trained is None:
+        raise StoreError("this run has no learner in it; open it from its folder with errands.open")
+    return run.trained
+
+
 class _Memory(NullStore):
     """A run of this process as what its seed goes on from."""
 
@@ -113,15 +123,13 @@ class _Memory(NullStore):
         self.run, self.renewed = run, renewed
 
     def restore(self, learners: Together) -> Restored:
-        run = self.run
-        if run.trained is None:
-            raise StoreError("this run has no learner in it; open it from its folder with errands.open")
-        learners.restore([run.trained.save()])
+        run, trained = self.run, trained_of(self.run)
+        learners.restore([trained.save()])
         kept = replace(run.kept, since=0) if run.kept is not None else None
         rows = list(run.evaluations)
         if not self.renewed:
             leave_out_odd(rows, learners.members[0])
-        return Restored([rows], run.wall_seconds, run.trained.stopwatch.estimate(run.trained.step), (), [kept])
+        return Restored([rows], run.wall_seconds, trained.stopwatch.estimate(trained.step), (), [kept])
 
 
 def go_on(run: Run, steps: int, settings: Settings, watchers: Sequence[Watcher]) -> Run:
@@ -133,3 +141,52 @@ def go_on(run: Run, steps: int, settings: Settings, watchers: Sequence[Watcher])
     (more,) = train(replace(request, preset=run.preset), (run.seed,), _Memory(run, config != run.config), watchers=watchers)
     return replace(more, start=run.start, unknown=run.unknown)
 
+
+MAX_TITLE = 200
+
+
+def task_on(task: Task, phrase: NumericRM | Task | str) -> Task:
+    """The task of another phrase in the same world; a task is one already."""
+    if isinstance(phrase, Task):
+        return phrase
+    machine = parse_phrase(phrase) if isinstance(phrase, str) else numeric_of(phrase)
+    removed = tuple(name for name in task.removed if name in machine.subtasks)
+    name = f"{task.name.partition(' on ')[0]} on {machine.phrase or 'a machine'}"
+    return Task(name if len(name) <= MAX_TITLE else f"{name[: MAX_TITLE - 3]}...", task.world, machine, removed)
+
+
+def carried(run: Run, task: Task, seed: int, request: Request | None = None) -> tuple[Learner, Run]:
+    """A learner of another task that begins with what a run has learnt, and what that is without any training."""
+    trained = trained_of(run)
+    if not trained.fits(task.world):
+        raise TaskError(f"'{run.task.name}' was learnt in another world than that of '{task.name}'; start from a run in its world")
+    least = run.config.step_multiple
+    request = request or Request.of(task, run.learner, run.machine, steps=least, seeds=(seed,), config=run.config)
+    taken = trained.carry(task, request.config, seed)
+    taken.learner.stopwatch = Stopwatch()
+    judged = judge(taken.learner, request, (taken.learner.measure(),), 0.0, best_length(task))
+    start = f"{run.learner} on '{run.task.name}' for {run.steps:,} steps (seed {run.seed}): {taken.uses}"
+    return taken.learner, replace(judged, preset=run.preset, start=start, unknown=taken.unknown)
+
+
+def as_before(start: Run, learner: str | None, machine: str | None, name: str | None) -> tuple[str, str | None]:
+    """Learner and machine of the run that another one begins with."""
+    if not isinstance(start, Run):
+        raise ConfigError(f"start is a {type(start).__name__}; give a run, such as errands.open('NAME')")
+    if learner not in (None, start.learner) or machine not in (None, start.machine):
+        raise ConfigError(f"start was trained by {start.learner}, and '{learner or machine}' cannot go on from it; leave it out")
+    if name is not None:
+        raise ConfigError(
+            f"name is '{name}', and a run that begins with another's knowledge cannot be trained again from its folder alone; "
+            "leave name out, and save() what comes back"
+        )
+    return start.learner, start.machine
+
+
+def begun_with(start: Run, request: Request, watchers: Sequence[Watcher]) -> Run:
+    """A run of one seed that goes on from what another has learnt."""
+    learner, before = carried(start, request.task, request.seeds[0], request)
+    if learner.finished:  # what was known is enough for a proof
+        return before
+    (run,) = train(request, request.seeds, learner=learner, watchers=watchers)
+    return replace(run, preset=before.preset, start=before.start, unknown=before.unknown)

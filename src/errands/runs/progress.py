@@ -1,110 +1,77 @@
-"""Progress of training: on standard error while it runs (a live table, plain lines, or nothing), and as a log for TensorBoard."""
+"""Progress of training: on standard error while it runs (lines, or nothing), and as a log elsewhere."""
 
 from __future__ import annotations
 
 import shutil
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from errands.errors import ConfigError, StoreError, UnknownName, install
 from errands.runs.documents import ResultDocument
 from errands.runs.folder import RunFolder, live
 from errands.runs.train import Job, ProgressUpdate
-from errands.terminal import EVERY as LINE_SECONDS
-from errands.terminal import clock, console, say, table
+from errands.terminal import EVERY, StatusLine, clock
 
 ROWS = 20
-COLUMNS = ("task", "learner", "seed", "steps", "steps/s", "length", "gap", "time left")
+"""Seeds that are told of together."""
 
 
-@dataclass
 class Progress:
-    """What is under way, and where it is reported."""
+    """What is under way, and where it is told."""
 
-    total: int
-    out: TextIO
-    quiet: bool = False
-    updates: dict[Job, ProgressUpdate] = field(default_factory=dict)
-    ended: int = 0
-    faults: int = 0
-    began: float = field(default_factory=time.monotonic)
-    last_line: float = field(default_factory=time.monotonic)
-    screen: Any = None
-    line_seconds: float = LINE_SECONDS
+    def __init__(self, total: int, line: StatusLine) -> None:
+        self.total, self.line, self.ended = total, line, 0
+        self.updates: dict[Job, ProgressUpdate] = {}
 
     def update(self, job: Job, update: ProgressUpdate) -> None:
         """A seed has come further."""
         self.updates[job] = update
         if update.note:
             self.note(update.note)
-        if self.screen is not None:
-            self.screen.update(self.table())
-        elif not self.quiet and time.monotonic() - self.last_line >= self.line_seconds:
-            self.last_line = time.monotonic()
-            for other, last in list(self.updates.items())[:ROWS]:
-                say(words(other, last), out=self.out)
+        # On a terminal there is one line: how many have ended stands there, and who was heard of last.
+        shown = {job: update} if self.line.changes else dict(list(self.updates.items())[:ROWS])
+        ended = f"[{self.ended}/{self.total}] " if self.line.changes else ""
+        self.line.tell(lambda: "\n".join(f"{ended}{words(*each)}" for each in shown.items()))
 
     def end(self, job: Job, results: Sequence[ResultDocument]) -> None:
         """The seeds of a job have ended; none of them, when their time ran out before."""
         self.updates.pop(job, None)
         for result in results:
             self.ended += 1
-            self.faults += result.error is not None
-            if self.screen is not None:
-                self.screen.update(self.table())
-                continue
             name = replace(job, seeds=(result.seed,)).name
-            say(f"[{self.ended}/{self.total}] {name}: {result.error or _ended(result)}", self.quiet, self.out)
+            self.note(f"[{self.ended}/{self.total}] {name}: {result.error or _ended(result)}")
 
     def note(self, text: str) -> None:
         """Something worth knowing."""
-        if self.screen is not None:
-            self.screen.console.print(text)
-        else:
-            say(text, self.quiet, self.out)
-
-    def table(self) -> Any:
-        """The live table."""
-        spent = clock(time.monotonic() - self.began)
-        title = f"{self.ended} of {self.total} ended, {self.faults} failed, {spent}"
-        rows = table(title, COLUMNS[:1], COLUMNS[2:], words=COLUMNS[1:2])
-        for job, update in list(self.updates.items())[:ROWS]:
-            done = f"{update.step:,} / {update.steps:,}"
-            numbers = (f"{update.rate:,.0f}", _length(update), _gap(update) or "-", _left(update))
-            rows.add_row(job.task, job.learner, job.numbers, done, *numbers)
-        return rows
+        self.line.say(text)
 
 
 @contextmanager
-def progress(
-    total: int, quiet: bool = False, out: TextIO | None = None, line_seconds: float = LINE_SECONDS
-) -> Iterator[Progress]:
-    """Tell the progress of `total` seeds while inside."""
-    stream = out or sys.stderr
-    reporter = Progress(total, stream, quiet, line_seconds=line_seconds)
-    if quiet or not stream.isatty():
-        yield reporter
-        return
-    from rich.live import Live
-
-    with Live(reporter.table(), console=console(file=stream), refresh_per_second=5, transient=True) as reporter.screen:
-        yield reporter
-    reporter.screen = None
+def progress(total: int, quiet: bool = False, out: TextIO | None = None, line_seconds: float = EVERY) -> Iterator[Progress]:
+    """Tell the progress of `total` seeds while inside; lines of several are at least so many seconds apart."""
+    line = StatusLine(out or sys.stderr, quiet, line_seconds)
+    try:
+        yield Progress(total, line)
+    finally:
+        line.clear()
 
 
 def words(job: Job, update: ProgressUpdate) -> str:
     """Where a seed stands, on one line."""
-    under_way = f" of {update.steps:,}" if update.step < update.steps else ""
-    gap = f", gap {_gap(update)}" if _gap(update) else ""
-    left = f", {_left(update)} left" if under_way else ""
-    return f"{job.name}: {update.step:,}{under_way} steps, {update.rate:,.0f}/s, length {_length(update)}{gap}{left}"
+    last, steps = update.last, f"{update.step:,}"
+    length = "-" if last is None else spoken(last.episode_length, last.success, last.episodes)
+    known = last.gap(update.best) if last else None
+    gap, left = "" if known is None else f", gap {known:g}", ""
+    if update.step < update.steps:
+        steps = f"{steps} of {update.steps:,}"
+        left = f", {clock((update.steps - update.step) / update.rate) if update.rate > 0 else '?'} left"
+    return f"{job.name}: {steps} steps, {update.rate:,.0f}/s, length {length}{gap}{left}"
 
 
 def _ended(result: ResultDocument) -> str:
@@ -120,20 +87,6 @@ def spoken(length: float | None, success: float, episodes: int = 1) -> str:
     if success >= 1:
         return steps
     return f"{steps} (no success)" if episodes == 1 or success <= 0 else f"{steps} (success {success:.3g})"
-
-
-def _length(update: ProgressUpdate) -> str:
-    last = update.last
-    return "-" if last is None else spoken(last.episode_length, last.success, last.episodes)
-
-
-def _gap(update: ProgressUpdate) -> str:
-    gap = update.last.gap(update.best) if update.last else None
-    return "" if gap is None else f"{gap:g}"
-
-
-def _left(update: ProgressUpdate) -> str:
-    return clock((update.steps - update.step) / update.rate) if update.rate > 0 else "?"
 
 
 LOOK_EVERY = 1.0

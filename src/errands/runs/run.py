@@ -74,7 +74,9 @@ class Run:
     trained: Learner | None = field(default=None, repr=False, compare=False)
     """The learner itself, as training left it."""
     kept: Best | None = field(default=None, repr=False, compare=False)
+    """What was kept of the best evaluation."""
     folder: Path | None = None
+    """Where it is stored, if it is."""
     start: str = ""
     """What it knew before its first step, where that came from another run (`on`, or `train` with `start`)."""
     unknown: str = ""
@@ -93,7 +95,7 @@ class Run:
         >>> run.certificate.gap, run.certificate.claim.proved, run.steps
         (0.0, True, 0)
         """
-        from errands.runs.carry import carried, task_on
+        from errands.runs.further import carried, task_on
 
         return carried(self, task_on(self.task, phrase), self.seed)[1]
 
@@ -301,8 +303,8 @@ def train(
     >>> errands.train("FrozenLake-v1", "qcorm", steps=20_000, **lake).certificate.summary
     '6 steps, 0 more than the optimum'
     """
-    from errands.runs.carry import as_before, further
     from errands.runs.folder import create_named
+    from errands.runs.further import as_before, begun_with
     from errands.runs.train import train as train_group
     from errands.runs.watch import watchers_of
 
@@ -312,7 +314,7 @@ def train(
     request = Request.of(_task(task, of), learner, machine, preset, settings, steps, _seeds(seed, seeds), config)
     watchers = watchers_of(on_evaluation)
     if start is not None:
-        runs = [further(start, replace(request, seeds=(one,), team=0), watchers) for one in request.seeds]
+        runs = [begun_with(start, replace(request, seeds=(one,), team=0), watchers) for one in request.seeds]
     elif name is None:
         runs = [run for group in request.groups for run in train_group(request, group, watchers=watchers)]
     else:

@@ -53,7 +53,10 @@ def verify_seed(
         again.append(evaluations[at])
         step = learners.members[at].step
         report(step)
-        differences += _unlike(stored, again[-1], len(again) - 1)
+        kept = line(stored[len(again) - 1]) if len(again) <= len(stored) else b"nothing"
+        if (found := line(again[-1])) != kept:
+            words = f"stored is '{kept.decode().strip()}', found was '{found.decode().strip()}'"
+            differences.append(f"evaluations.csv, line {len(again) + 1}: {words}")
         if step in marks:
             tables = True
             differences += _tables(run, seed, step, learners.save()[at], again)
@@ -81,32 +84,20 @@ def first_step(run: RunFolder, seed: int) -> int:
     return known[0].first_step if known else run.document.steps
 
 
-def _unlike(stored: list[Evaluation], evaluation: Evaluation, index: int) -> Iterator[str]:
-    again = line(evaluation)
-    before = line(stored[index]) if index < len(stored) else b"nothing"
-    if again != before:
-        words = f"stored is '{before.decode().strip()}', found was '{again.decode().strip()}'"
-        yield f"evaluations.csv, line {index + 2}: {words}"
-
-
 def _tables(run: RunFolder, seed: int, step: int, arrays: Arrays, evaluations: list[Evaluation]) -> Iterator[str]:
     """Where the tables differ from a checkpoint: by name for one that is still stored, as a whole for the first."""
     folder = run.seed(seed).path
     mark = digest(packed(arrays, evaluations))
     for known in documents(folder):
         if known.step == step and known.arrays_sha256 != mark:
-            last = checkpoints.newest(folder, seed)
-            which = f" in {', '.join(_names(last.arrays, arrays))}" if last and last.document.step == step else ""
-            yield f"checkpoint-{known.step}.safetensors differs{which}"
+            kept = checkpoints.read_checkpoint(folder, seed, step).arrays
+            every = sorted(kept.keys() | arrays.keys())
+            unlike = [n for n in every if n not in kept or n not in arrays or kept[n].tobytes() != arrays[n].tobytes()]
+            yield f"checkpoint-{known.step}.safetensors differs in {', '.join(unlike)}"
             return
     first = documents(folder)[0]
     if first.first_step == step and first.first_sha256 != mark:
         yield f"the tables after {first.first_step:,} steps are not those of the first checkpoint"
-
-
-def _names(stored: Arrays, again: Arrays) -> list[str]:
-    every = sorted(stored.keys() | again.keys())
-    return [n for n in every if n not in stored or n not in again or stored[n].tobytes() != again[n].tobytes()]
 
 
 def faults(path: Path) -> Iterator[str]:

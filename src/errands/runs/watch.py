@@ -34,10 +34,13 @@ class RunSoFar:
     request: Request = field(repr=False)
     seed: int
     evaluations: Sequence[Evaluation] = field(repr=False)
+    """All of them, the newest last."""
     best: Evaluation | None
     """The best one, confirmed where it is a mean of few episodes; None before the first success."""
     since_best: int
+    """Evaluations since then."""
     folder: Path | None
+    """Where the run is stored, if it is."""
     trained: Learner = field(repr=False)
     """The learner itself; whoever changes it changes the training."""
     known_optimum: Callable[[], float | None] = field(repr=False)
@@ -219,12 +222,12 @@ def stop_of(word: str) -> Watcher:
     if name not in STOPS:
         raise UnknownName("condition to stop", word[:60], STOPS)
     make, read = STOPS[name]
-    if (read is None) != (value == ""):
-        raise ConfigError(f"--stop-when {word[:60]} was asked for; write optimal, plateau=5, success=0.99 or epsilon=0.01")
     try:
-        return make() if read is None else make(read(value))
+        if (read is None) == (value == ""):
+            return make() if read is None else make(read(value))
     except ValueError:
-        raise ConfigError(f"--stop-when {word[:60]} was asked for; what follows = is a number") from None
+        pass
+    raise ConfigError(f"--stop-when {word[:60]} was asked for; write optimal, plateau=5, success=0.99 or epsilon=0.01")
 
 
 def stops_of(words: Sequence[str], task: Task, learner: str) -> list[str]:
