@@ -1,77 +1,136 @@
-"""Stable-Baselines3's DQN and PPO (extra `sb3`) on the tasks of `errands reproduce unordered`, as they come.
+"""Stable-Baselines3's DQN and PPO, as they come, on the product of a world and its machine: methods `sb3-dqn` and `sb3-ppo`.
 
-python benchmarks/unordered_sb3.py reproduction-quick --tasks visit-2 visit-4 --seeds 2 --steps 20480
+PYTHONPATH=benchmarks errands reproduce unordered --import unordered_sb3
 
-They learn on the product of world and agenda machine, flat. Each seed ends with one greedy episode, a line of others.jsonl in the
-folder, from which the table and the figure of `errands reproduce unordered` take it; a seed that stands there is not trained again.
+Importing this registers them, in workers too. A seed that was interrupted goes on with its weights and an empty replay memory.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
-from itertools import product
-from pathlib import Path
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
-
+import numpy as np
 import torch
 from stable_baselines3 import DQN, PPO
+from stable_baselines3.common.callbacks import BaseCallback
 
-from errands.tasks.catalogue import load
+from errands.learners import register
+from errands.learners.base import MAX_COUNT, Learner, LearnerConfig, Saved, State, checked, kept
+from errands.learners.method import Form, Method
+from errands.machines.stepping import State as MachineState
+from errands.oracle.episode import play
+from errands.tables import Evaluation
 from errands.tasks.product import ProductEnv
 from errands.tasks.task import Task
-from errands.unordered.gaps import OTHERS
 from errands.worlds.base import numbered
 
-KINDS: dict[str, Any] = {"sb3-dqn": DQN, "sb3-ppo": PPO}
-SETTINGS: dict[str, Any] = {"gamma": 0.99, "device": "cpu", "policy_kwargs": {"net_arch": [64, 64]}}
+
+@dataclass(frozen=True)
+class SB3Config(LearnerConfig):
+    """Settings of Stable-Baselines3's learners; all others are theirs."""
+
+    gamma: float = 0.99
+    eval_every: int = 4_096
+    width: int = 64
+    """Units of each of the two hidden layers."""
 
 
-def product_of(task: Task) -> ProductEnv:
-    """The world of a task and its machine as one environment."""
-    return ProductEnv(numbered(task.world), task.machine, observation="flat", removed=task.removed)
+@dataclass(frozen=True)
+class PPOConfig(SB3Config):
+    """The same with PPO's rollouts."""
+
+    @property
+    def step_multiple(self) -> int:
+        """A rollout."""
+        return 2_048
 
 
-def greedy_episode(model: Any, task: Task) -> tuple[int, bool]:
-    """The length of one greedy episode, and whether the task was done."""
-    env, length, ended = product_of(task), 0, False
-    seen, info = env.reset(seed=0)
-    while not ended:
-        seen, _, terminated, truncated, info = env.step(int(model.predict(seen, deterministic=True)[0]))
-        length, ended = length + 1, terminated or truncated
-    env.close()
-    return length, bool(info["success"])
+class _Whole(BaseCallback):  # type: ignore[misc]
+    """Has exploration fall over all steps of a run, not over those to the next evaluation."""
+
+    def __init__(self, steps: int) -> None:
+        super().__init__()
+        self.steps = steps
+
+    def _on_training_start(self) -> None:
+        self.model._total_timesteps = self.steps
+
+    def _on_step(self) -> bool:
+        return True
 
 
-def main() -> None:
-    """Train what is asked for and not there yet."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path, help="the folder of errands reproduce unordered")
-    parser.add_argument("--tasks", nargs="+", default=["visit-2", "visit-4", "visit-8", "visit-16"])
-    parser.add_argument("--methods", nargs="+", choices=KINDS, default=list(KINDS))
-    parser.add_argument("--maps", nargs="+", type=int, default=[0])
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--steps", type=int, default=1_003_520, help="a multiple of PPO's rollout of 2,048")
-    asked = parser.parse_args()
-    torch.set_num_threads(1)
-    path = asked.folder / OTHERS
-    known = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    there = {(row["task"], row.get("map", 0), row["method"], row["seed"]) for row in known}
-    asked.folder.mkdir(parents=True, exist_ok=True)
-    for name, number, method, seed in product(asked.tasks, asked.maps, asked.methods, range(asked.seeds)):
-        if (name, number, method, seed) not in there:
-            task = load(name, number)
-            model = KINDS[method]("MlpPolicy", product_of(task), seed=seed, **SETTINGS).learn(asked.steps)
-            length, success = greedy_episode(model, task)
-            row = {"task": name, "map": number, "method": method, "seed": seed, "steps": asked.steps}
-            line = json.dumps({**row, "length": length, "success": success})
-            print(line, flush=True)
-            with path.open("a", encoding="utf-8") as rows:
-                rows.write(line + "\n")
+@dataclass(frozen=True)
+class SB3Policy:
+    """Their greedy policy."""
+
+    predict: Any = field(repr=False)
+    product: ProductEnv = field(repr=False)
+
+    def act(self, world_state: Any, machine_state: MachineState, memory: Hashable) -> tuple[int, Hashable]:
+        """The action for what the product shows."""
+        walker, crossing = self.product.walker, self.product.crossing
+        seen = crossing.join(world_state, walker.index(machine_state), walker.code(machine_state))
+        return int(self.predict(seen, deterministic=True)[0]), None
 
 
-if __name__ == "__main__":
-    main()
+class SB3(Learner):
+    """One seed of one of their learners."""
+
+    kind: Any = DQN
+
+    def __init__(self, task: Task, config: SB3Config, seed: int) -> None:
+        super().__init__(task, config, seed)
+        torch.set_num_threads(1)
+        self.product = ProductEnv(numbered(task.world), task.machine, observation="flat", removed=task.removed)
+        net = {"net_arch": [config.width] * 2}
+        self.model = self.kind("MlpPolicy", self.product, gamma=config.gamma, seed=seed, device="cpu", policy_kwargs=net)
+        self.budget = 0
+
+    def train(self, steps: int) -> Iterator[Evaluation]:
+        """As every learner, and with the whole budget known."""
+        self.budget = steps
+        yield from super().train(steps)
+
+    def advance(self, count: int) -> None:
+        """Take so many steps."""
+        self.model.num_timesteps = self.step
+        self.model.learn(count, callback=_Whole(max(self.budget, self.step + count)), reset_num_timesteps=False)
+        self.step += count
+
+    def evaluate(self) -> Evaluation:
+        """One greedy episode from the start."""
+        length, paid, success = play(self.policy, self.task, 0)
+        return Evaluation(self.step, length, paid, success)
+
+    @property
+    def policy(self) -> SB3Policy:
+        """The greedy policy as it stands."""
+        learnt = self.model.policy
+        kept_apart = type(learnt)(**learnt._get_constructor_parameters())
+        kept_apart.load_state_dict(learnt.state_dict())
+        return SB3Policy(kept_apart.predict, self.product)
+
+    def everything(self) -> State:
+        """The step and the weights."""
+        weights = self.model.policy.state_dict()
+        parts = {name: kept(part.numpy(), "weights of Stable-Baselines3") for name, part in weights.items()}
+        return {"step": kept(np.array(self.step), "training steps", 0, MAX_COUNT), **parts}
+
+    def restore(self, saved: Saved) -> None:
+        """Go on with these weights."""
+        checked(saved, self.form())
+        self.step = int(saved["step"])
+        self.model.policy.load_state_dict({name: torch.as_tensor(saved[name]) for name in saved if name != "step"})
+
+
+class SB3PPO(SB3):
+    """The same with PPO."""
+
+    kind = PPO
+
+
+for _name, _learner, _config in (("dqn", SB3, SB3Config), ("ppo", SB3PPO, PPOConfig)):
+    _form = Form(_learner, _config, networks=True)
+    register(Method(f"sb3-{_name}", f"{_name.upper()} of Stable-Baselines3 on the product", tabular=_form, deep=_form))

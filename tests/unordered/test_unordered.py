@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise, permutations
 from pathlib import Path
 
@@ -12,7 +12,11 @@ import pytest
 
 import errands
 from errands.analysis.curve import curve_of
-from errands.errors import StoreError, UnknownName
+from errands.errors import UnknownName
+from errands.learners import LEARNERS
+from errands.learners.method import Form, Method
+from errands.learners.qrm.settings import QRMConfig
+from errands.learners.qrm.tabular import CRM
 from errands.paper import panels as paper_panels
 from errands.paper.evidence import Evidence
 from errands.paper.panels import EVERYTHING, PROFILES, PanelMethod, key_of
@@ -20,7 +24,7 @@ from errands.paper.report import write
 from errands.runs.plan import expand
 from errands.runs.sweep import train_sweep
 from errands.tables import Evaluation
-from errands.unordered.gaps import OTHERS, bounds_of, draw_gaps, gap_rows, known_of, measured_by, others, report
+from errands.unordered.gaps import bounds_of, draw_gaps, gap_rows, known_of, measured_by, report
 from errands.unordered.plan import DOMAINS, chosen, plan, prepare
 
 NAMES = ["unordered-visit", "unordered-office", "unordered-letters", "unordered-water", "unordered-zones"]
@@ -110,26 +114,34 @@ def test_a_tiny_run_ends_in_a_report_with_its_table_and_no_claims(tmp_path: Path
     wanted = prepare(["unordered-office"], tiny, tmp_path, False, EVERYTHING)
     train_sweep(wanted.sweep, 1, quiet=True)
     best = errands.optimum(errands.load("office-2")).length
-    row = {"task": "office-2", "method": "sb3-ppo", "steps": 2048, "length": 2 * best, "success": True}
-    rows = [{**row, "seed": seed} for seed in (0, 1)]
-    (tmp_path / OTHERS).write_text("".join(json.dumps(row) + "\n" for row in rows))
     found = report(wanted, "errands reproduce unordered-office")
     write(found, tmp_path)
     row = found.tables[0].rows[0]
     assert (row["task"], row["optimum"], row["scout"]) == ("office-2", f"{best:g}", f"{best:g} (+0 %)")
-    assert row["sb3-ppo"] == f"{2 * best:g} (+100 %)"
     assert found.claims == ()
     assert [figure.name for figure in found.figures] == ["unordered"]
     assert (tmp_path / "unordered.csv").read_text().startswith("task,N,optimum,")
     assert "## Unordered tasks" in (tmp_path / "README.md").read_text()
 
 
-def test_what_is_no_seed_of_another_library_is_told_by_its_line(tmp_path: Path):
-    path = tmp_path / OTHERS
-    assert others(path) == {}
-    path.write_text('{"task": "visit-2", "method": "mine", "seed": 0, "steps": 10, "length": 0, "success": true}\n')
-    with pytest.raises(StoreError, match=r"line 1 of .* is no seed of another library \(length: .*greater than or equal to 1"):
-        others(path)
-    path.write_text('{"task": "vist-2", "method": "mine", "seed": 0, "steps": 10, "length": 9, "success": true}\n')
-    with pytest.raises(UnknownName, match="did you mean 'visit-2'"):
-        others(path)
+class Mine(CRM):
+    """CRM by another name."""
+
+
+@dataclass(frozen=True)
+class MineConfig(QRMConfig):
+    """It takes 300 steps at once."""
+
+    @property
+    def step_multiple(self) -> int:
+        return 300
+
+
+def test_a_method_of_ones_own_takes_part_on_every_task(monkeypatch: pytest.MonkeyPatch):
+    mine = Method("mine", "CRM by another name", tabular=Form(Mine, MineConfig))
+    monkeypatch.setitem(LEARNERS, "mine", mine)  # type: ignore[arg-type]
+    run, _ = cells("full")
+    own = {task: cell for task, name, cell in run if name == "mine"}
+    assert {"visit-2", "visit-100", "letters-8, map 2"} <= set(own)
+    # The first multiple of 300 from a million on.
+    assert (own["visit-2"].steps, own["visit-2"].seeds) == (1_000_200, 10)

@@ -6,25 +6,22 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import Field, ValidationError
 
-from errands.analysis.curve import Curve, curve_of
+from errands.analysis.curve import Curve
 from errands.analysis.statistics import spread
-from errands.errors import StoreError, TaskError
+from errands.errors import TaskError
 from errands.learners.scout.tabular import known_bounds
 from errands.oracle.optimum import optimum
 from errands.paper.evidence import Evidence, Origin, gather
-from errands.paper.panels import Key, by_networks, subtasks_of, task_and_map, task_name
+from errands.paper.panels import by_networks, subtasks_of, task_and_map
 from errands.paper.report import PaperFigure, Report, ReportTable, runtime_rows, summaries
 from errands.paper.reproduction import Reproduction, how_made
 from errands.plots.style import as_svg, blank, looks, styled
-from errands.runs.documents import Document
 from errands.runs.files import write_file
 from errands.runs.provenance import computer, versions
-from errands.tables import Evaluation
 from errands.tasks.catalogue import load
 from errands.unordered.plan import EXTENTS
 
@@ -35,38 +32,6 @@ Known = Mapping[str, tuple[float, float]]
 """The least and the most that the optimum of each task can be; the same where it is exact."""
 FAILS = 4.0
 """Where methods that fail are drawn: above every gap that is."""
-OTHERS = "others.jsonl"
-"""The file of a folder in which other libraries stand: a line for each seed."""
-_Count = Annotated[int, Field(ge=1)]
-
-
-class OtherSeed(Document):
-    """The greedy episode with which a seed of another library ended."""
-
-    task: str
-    map: Annotated[int, Field(ge=0)] = 0
-    method: str
-    seed: int
-    steps: _Count
-    length: _Count
-    success: bool
-
-
-def others(path: Path) -> dict[Key, Curve]:
-    """What other libraries have measured, by task and method."""
-    seeds: dict[Key, list[list[Evaluation]]] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines() if path.exists() else (), 1):
-        try:
-            row = OtherSeed.model_validate_json(line)
-        except ValidationError as fault:
-            where, why = ".".join(map(str, fault.errors()[0]["loc"])), fault.errors()[0]["msg"]
-            raise StoreError(f"line {number} of {path} is no seed of another library ({where}: {why}); mend or remove it") from None
-        load(row.task, row.map)  # says which name is unknown
-        end = Evaluation(row.steps, row.length, 0.0, row.success)
-        seeds.setdefault((task_name(row.task, row.map), row.method, "tuned"), []).append([end])
-    return {key: curve_of(key[1], key[0], rows) for key, rows in seeds.items()}
-
-
 def bounds_of(name: str) -> tuple[float, float]:
     """The exact optimum of a task, or certified bounds of it."""
     task = load(*task_and_map(name))
@@ -162,10 +127,10 @@ def draw_gaps(evidence: Evidence) -> Figure:
 
 
 def report(wanted: Reproduction, command: str) -> Report:
-    """What the sweep folder holds so far, with what other libraries have measured beside it."""
-    gathered, folder = gather(wanted.sweep), wanted.sweep.path
-    evidence = replace(gathered.evidence, curves={**gathered.evidence.curves, **others(folder / OTHERS)})
-    evidence = measured_by(evidence, known_of(dict.fromkeys(key[0] for key in evidence.curves), folder / "optima.json"))
+    """What the sweep folder holds so far."""
+    gathered = gather(wanted.sweep)
+    known = known_of(dict.fromkeys(key[0] for key in gathered.evidence.curves), wanted.sweep.path / "optima.json")
+    evidence = measured_by(gathered.evidence, known)
     title = "Unordered tasks: how far above the optimum the median seed ends"
     note = "Above the shortest way known where the optimum is bounded but not exact; a mean over maps"
     figures = [PaperFigure("unordered", title, as_svg(draw_gaps(evidence)), (note,))] if evidence.curves else []

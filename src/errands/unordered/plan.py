@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from errands.errors import UnknownName
+from errands.learners import LEARNERS
+from errands.learners.presets import config_of
 from errands.machines.counting import size
 from errands.paper import panels as paper
 from errands.paper.panels import Choice, PanelMethod, Profile, Skipped, block_of, by_networks, deep_block, tabular_block
@@ -102,6 +104,10 @@ def plan(domain: Domain, profile: Profile, choice: Choice) -> tuple[list[Block],
                     # A multiple of the steps that all copies take at once.
                     steps, every = extent.batched_steps, ["eval_every=256000"]
                     blocks.append(block_of(task, method, ["tuned"], profile.deep_seeds, steps, every, seed))
+                elif method in own(deep):
+                    seeds, steps = (profile.deep_seeds, profile.water_steps) if deep else (profile.seeds, profile.steps)
+                    each = config_of(method.learner, "tuned", load(task, seed)).step_multiple
+                    blocks.append(block_of(task, method, ["tuned"], seeds, -(-steps // each) * each, (), seed))
                 elif deep:
                     blocks.append(deep_block(task, seed, method, "tuned", profile))
                 else:
@@ -110,16 +116,24 @@ def plan(domain: Domain, profile: Profile, choice: Choice) -> tuple[list[Block],
 
 
 def methods_of(domain: Domain) -> list[PanelMethod]:
-    """Every method once: no Boolean machines, which are larger and say the same, and no other readings of a reward."""
-    known = paper.DEEP if by_networks(domain.name) else paper.TABULAR
-    return [*(method for method in known if not method.settings and method.machine != "boolean"), *domain.batched]
+    """Every method once, those of users last: no Boolean machines, which are larger and say the same, and one reading each."""
+    deep = by_networks(domain.name)
+    known = paper.DEEP if deep else paper.TABULAR
+    return [*(method for method in known if not method.settings and method.machine != "boolean"), *domain.batched, *own(deep)]
+
+
+def own(deep: bool) -> list[PanelMethod]:
+    """The methods that a user has registered, for tables or with networks."""
+    forms = {name: method.deep if deep else method.tabular for name, method in LEARNERS.items()}
+    homes = {name: str(getattr(form.learner, "__module__", form.learner)) for name, form in forms.items() if form}
+    return [PanelMethod(name, ours=True) for name, home in homes.items() if not home.startswith("errands.")]
 
 
 def _unfit(task: str, method: PanelMethod, choice: Choice) -> str:
     """Why a method is not run on a task; empty where it is."""
     if "tuned" not in choice.presets_of(method):
         return "it was not chosen"
-    if method.learner in ("scout", "skills"):
+    if method.learner in ("scout", "skills") or method in own(by_networks(task)):
         return ""
     states, most = size(load(task).machine).agenda, PER_STATE.get(method.learner, 2**64)
     if by_networks(task):
