@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Group
 
 from errands.cli import main
-from errands.terminal import clock, console, counting, printable, show, table
+from errands.terminal import clock, console, counting, harmless, printable, show, table
 
 HOSTILE = ["[/red]", "[bold]x[/bold]", "\x1b[31mred\x1b[0m", "a\x9b2Jb", "\u202eesrever", "bell\x07", ":smile:", "back\x08slash"]
 
@@ -125,3 +125,8 @@ def test_on_a_terminal_one_line_changes_and_names_are_no_markup() -> None:
     assert heard.getvalue().startswith("\r[/red] task: 50 of 100 steps, ")
     assert heard.getvalue().count("\r") == 2
     assert heard.getvalue().endswith("\r\x1b[K")
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1"])
+def test_a_spreadsheet_runs_no_text(text: str) -> None:
+    assert harmless(text) == f"'{text}"

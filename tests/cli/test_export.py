@@ -20,12 +20,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     return tmp_path
 
 
-def test_all_four_kinds_are_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    files = {kind: f"out.{kind}" for kind in ("html", "gif", "png", "csv")}
+def test_page_and_film_are_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = {kind: f"out.{kind}" for kind in ("html", "gif")}
     options = [part for kind, file in files.items() for part in (f"--{kind}", file)]
     assert main(["export", "latest", *options, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"run": "fig", "seed": 0, "files": files}
-    starts = {"html": b"<!doctype html>", "gif": b"GIF89a", "png": b"\x89PNG", "csv": b"step,at,action"}
+    starts = {"html": b"<!doctype html>", "gif": b"GIF89a"}
     for kind, file in files.items():
         assert (folder / file).read_bytes().startswith(starts[kind])
 
@@ -35,7 +35,7 @@ def test_mistakes_are_told_in_one_sentence(folder: Path, capsys: pytest.CaptureF
         (["export", "fig"], "nothing was asked for"),
         (["export", "figg", "--html", "x.html"], "did you mean 'fig'?"),
         (["export", "fig", "--html", "no/x.html"], "cannot be written"),
-        (["export", "fig", "--seed", "3", "--csv", "x.csv"], "has no seed 3"),
+        (["export", "fig", "--seed", "3", "--html", "x.html"], "has no seed 3"),
     ):
         assert main(words) == 2
         assert said in capsys.readouterr().err
@@ -44,7 +44,7 @@ def test_mistakes_are_told_in_one_sentence(folder: Path, capsys: pytest.CaptureF
 def test_a_checkpoint_that_holds_only_rows_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = open_run(folder / "runs" / "fig").seed(0)
     write_checkpoint(place.path, 0, 5000, {}, place.evaluations(), 1.0, None, run=place.run)
-    for words in (["export", "fig", "--csv", "x.csv"], ["resume", "fig"], ["plot", "route", "fig", "--output", "x.svg"]):
+    for words in (["export", "fig", "--html", "x.html"], ["resume", "fig"], ["plot", "route", "fig", "--output", "x.svg"]):
         place.finish.unlink(missing_ok=True)
         assert main(words) == 2
         err = capsys.readouterr().err

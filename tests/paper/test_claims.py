@@ -1,8 +1,9 @@
 import pytest
 
 from errands.analysis.curve import curve_of
+from errands.oracle.one_policy import OnePolicy
 from errands.paper.claims import CLAIMS, FRESH, PaperClaim, judge, judge_all, over_all, verdict
-from errands.paper.evidence import Evidence, ExactLengths, exact
+from errands.paper.evidence import Evidence, exact
 from errands.paper.rules import Check
 from errands.tables import Evaluation
 
@@ -73,7 +74,7 @@ def test_with_no_evidence_only_what_is_computed_has_a_verdict():
 
 @pytest.mark.parametrize(("single", "verdict_"), [(60.0, "reproduced"), (61.0, "refuted"), (None, "refuted")])
 def test_one_task_where_one_policy_per_subtask_falls_short_refutes_global_optimality(single, verdict_):
-    found = Evidence({}, {}, {"office-3": ExactLengths(26.0, 26.0), "office-6": ExactLengths(60.0, single)})
+    found = Evidence({}, {}, {"office-3": OnePolicy(26, 26), "office-6": OnePolicy(single, 60)})
     judged = {j.name: j.verdict for j in judge_all(found)}
     assert judged["global-optimality-office"] == verdict_
     assert judged["global-optimality-one-coffee"] == "not run"

@@ -1,4 +1,4 @@
-"""`errands export`: a run as one HTML file that plays anywhere, as an animation, a picture, a table, or a policy to use."""
+"""`errands export`: a run as one HTML file that plays anywhere, as a film, or as a policy to use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from errands.runs.video import Pictures
-    from errands.viewer.replay import Replay
 
 
 @dataclass(frozen=True)
@@ -29,10 +28,6 @@ class Arguments:
     """An animation of the last episode."""
     mp4: Path | None = None
     """The same as a video."""
-    png: Path | None = None
-    """A picture of the world at the end of the last episode."""
-    csv: Path | None = None
-    """The last episode as a table."""
     as_: Literal["policy"] | None = None
     """policy: one file that numpy alone acts by (errands.read_policy)."""
     output: Path | None = None
@@ -49,26 +44,25 @@ def run(arguments: Arguments) -> Answer:
     from errands.runs.folder import find_run, open_run
     from errands.runs.train import stored_run
     from errands.runs.video import mp4, pictures_of
-    from errands.viewer.export import as_csv, as_gif, as_png, page, write_bytes
+    from errands.viewer.export import as_gif, page, write_bytes
     from errands.viewer.sources import replay_stored
 
-    told: dict[str, Callable[[Replay], bytes]] = {"html": lambda replay: page(replay).encode(), "csv": as_csv}
-    filmed: dict[str, Callable[[Pictures, float], bytes]] = {"gif": as_gif, "mp4": mp4, "png": as_png}
-    wanted = {kind: path for kind in (*told, *filmed) if (path := getattr(arguments, kind)) is not None}
+    films: dict[str, Callable[[Pictures, float], bytes]] = {"gif": as_gif, "mp4": mp4}
+    wanted = {kind: path for kind in ("html", *films) if (path := getattr(arguments, kind)) is not None}
     if not wanted and arguments.as_ is None:
         raise ConfigError(f"nothing was asked for; run for example: errands export {arguments.run} --html run.html")
     folder, files = open_run(find_run(arguments.run)), dict[str, str]()
     seed, made = folder.known_seed(arguments.seed), dict[str, bytes]()
-    if arguments.as_ == "policy" or wanted.keys() & filmed:
+    if arguments.as_ == "policy" or wanted.keys() & films:
         run = stored_run(folder, seed, arguments.best)
     if arguments.as_ == "policy":
         files["policy"] = str(run.export(arguments.output or f"{folder.name}.safetensors"))
-    if wanted.keys() & told:
+    if "html" in wanted:
         replay = replay_stored(folder, arguments.seed, arguments.best)
-        seed, made = replay.facts["seed"], {kind: told[kind](replay) for kind in wanted if kind in told}
-    if wanted.keys() & filmed:
+        seed, made["html"] = replay.facts["seed"], page(replay).encode()
+    if wanted.keys() & films:
         pictures = pictures_of(run.task, run.policy, run.seed)
-        made |= {kind: filmed[kind](*pictures) for kind in wanted if kind in filmed}
+        made |= {kind: films[kind](*pictures) for kind in wanted if kind in films}
     files |= {kind: str(write_bytes(wanted[kind], data)) for kind, data in made.items()}
     lines = [f"wrote {file} ({Path(file).stat().st_size:,} bytes)" for file in files.values()]
     if "policy" in files:

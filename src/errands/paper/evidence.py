@@ -11,7 +11,7 @@ from errands.analysis.compare import curve_of_runs, seeds_of
 from errands.analysis.curve import NEAR, Curve
 from errands.analysis.statistics import Growth, growth, spread
 from errands.errors import StoreError
-from errands.oracle.one_policy import one_policy_per_subtask
+from errands.oracle.one_policy import OnePolicy, one_policy_per_subtask
 from errands.paper.panels import STOPPING, Key, by_networks, is_pace, key_of, subtasks_of, task_and_map
 from errands.runs.documents import Cell, ResultDocument
 from errands.runs.folder import SweepFolder, open_run
@@ -28,22 +28,13 @@ EXACT = ("delivery-2", "office-3", "office-6", "office-3-one-coffee", "office-6-
 
 
 @dataclass(frozen=True)
-class ExactLengths:
-    """What the oracle knows about a task."""
-
-    optimum: float
-    one_policy: float | None
-    """The best length with one policy per subtask; None where no such policy succeeds."""
-
-
-@dataclass(frozen=True)
 class Evidence:
     """Everything that claims are judged by."""
 
     curves: Mapping[Key, Curve]
     seconds: Mapping[Key, tuple[float, ...]]
     """Seconds per million training steps, by seed or repeat."""
-    exact: Mapping[str, ExactLengths] = field(default_factory=dict)
+    exact: Mapping[str, OnePolicy] = field(default_factory=dict)
 
     def curve(self, task: str, method: str, preset: str) -> Curve | None:
         """The curve of a method; None where it was not run."""
@@ -167,14 +158,10 @@ def per_million(results: Iterable[ResultDocument]) -> tuple[float, ...]:
     return tuple(r.training_seconds / r.steps * 1e6 for r in results if r.training_seconds is not None and r.steps)
 
 
-def exact(tasks: Sequence[str] = EXACT) -> dict[str, ExactLengths]:
+def exact(tasks: Sequence[str] = EXACT) -> dict[str, OnePolicy]:
     """What the oracle says about the tasks of the claim of global optimality."""
-    known = {}
-    for name in tasks:
-        single = one_policy_per_subtask(load(name))
-        if single.optimum is not None:
-            known[name] = ExactLengths(float(single.optimum), None if single.length is None else float(single.length))
-    return known
+    known = {name: one_policy_per_subtask(load(name)) for name in tasks}
+    return {name: single for name, single in known.items() if single.optimum is not None}
 
 
 def in_steps(value: float | None) -> str:

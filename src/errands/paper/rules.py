@@ -399,8 +399,8 @@ def one_policy_is_optimal(tasks: Sequence[str]) -> Rule:
         known = [(task, e.exact[task]) for task in tasks if task in e.exact]
         if not known:
             return [Check(None, "not computed")]
-        said = [f"{task}: optimum {x.optimum:g}, one policy per subtask {_length(x.one_policy)}" for task, x in known]
-        return [Check(all(x.one_policy == x.optimum for _, x in known), "; ".join(said))]
+        said = [f"{task}: optimum {x.optimum:g}, one policy per subtask {_length(x.length)}" for task, x in known]
+        return [Check(all(x.length == x.optimum for _, x in known), "; ".join(said))]
 
     return rule
 

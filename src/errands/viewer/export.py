@@ -1,9 +1,8 @@
-"""Files: a replay as one self-contained HTML page or a table (CSV), the pictures of an episode as an animation (GIF) or its end."""
+"""Files: a replay as one self-contained HTML page, the pictures of an episode as an animation (GIF)."""
 
 from __future__ import annotations
 
 import base64
-import csv
 import hashlib
 import html
 import io
@@ -20,7 +19,6 @@ import numpy as np
 from errands.errors import ConfigError
 from errands.runs.run import Run
 from errands.runs.video import Pictures
-from errands.terminal import harmless
 from errands.viewer.replay import Replay
 from errands.viewer.sources import replay_run
 
@@ -111,27 +109,3 @@ def as_gif(pictures: Pictures, per_second: float) -> bytes:
     out = io.BytesIO()
     shown[0].save(out, "GIF", save_all=True, append_images=shown[1:], duration=times, loop=0, optimize=False)
     return out.getvalue()
-
-
-def as_png(pictures: Pictures, per_second: float) -> bytes:
-    """The end of an episode."""
-    from PIL import Image
-
-    out = io.BytesIO()
-    Image.fromarray(pictures[-1]).save(out, "PNG")
-    return out.getvalue()
-
-
-def as_csv(replay: Replay) -> bytes:
-    """The last episode as a table: one row for each step; texts that a spreadsheet would run are made harmless."""
-    out = io.StringIO()
-    table = csv.writer(out, lineterminator="\n")
-    table.writerow(["step", "at", "action", "features", "state", "label", "guard", "reward", "total", "completed"])
-    for i, frame in enumerate(replay.episodes[-1].frames):
-        stand, move = replay.stands[frame["stand"]], replay.moves[frame["move"]]
-        seen, guard = " ".join(frame["features"]), move["guard"] or ""
-        words = [frame["action"] or "", seen, stand["state"], stand["label"], guard]
-        at = frame["at"] if isinstance(frame["at"], int) else ""
-        done = harmless(" ".join(frame["done"]))
-        table.writerow([i, at, *map(harmless, words), frame["reward"], frame["total"], done])
-    return out.getvalue().encode()
