@@ -201,7 +201,7 @@ def main() -> None:
     import errands
 
     read = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    read.add_argument("--only", default=",".join(f"{m}-{e}" for m, e in PUBLISHED))
+    read.add_argument("--only", default=",".join(f"{m}-{e}" for m, e in (*PUBLISHED, (1, 6), (2, 6), (3, 6))))
     read.add_argument("--seeds", type=int, default=10)
     read.add_argument("--steps", type=int, default=40_000)
     read.add_argument("--learners", default="scout,qcorm-plus", help=", ".join(LEARNERS))
@@ -231,7 +231,7 @@ def main() -> None:
                 said = f"{low:.3g} to {high:.3g} | {held} of {len(found)}"
             since = " | ".join(reached([f[i] for f in found]) for i in (0, 1))
             end = f"{statistics.median(shares):.4f} ({min(shares):.4f})"
-            published = " | ".join(f"{n:,}" for n in PUBLISHED[number, experiment])
+            published = " | ".join(f"{n:,}" for n in PUBLISHED.get((number, experiment), ())) or "- | -"
             print(f"| {number}, {experiment} | {name} | {since} | {end} | {said} | {published} |", flush=True)
     print(f"{time.process_time() - began:.0f} CPU s here")
 

@@ -25,7 +25,7 @@ from errands.machines.gauges import Gauge, gauge_faults, read_gauge
 from errands.machines.rewards import NOTHING, Reward, parse_reward
 from errands.machines.rules import NO_RULES, Rules, read_rules, rule_faults
 
-MAX_SUBTASKS = 4_096
+MAX_SUBTASKS = 16_384
 MAX_TRANSITIONS = 2_000
 Trace = Sequence[Set[str]]
 Counted = tuple[tuple[str, tuple[str, ...]], ...]

@@ -97,7 +97,11 @@ class OrderMasks:
     @staticmethod
     def bits_in(mask: int) -> tuple[int, ...]:
         """The positions of the bits of a mask, in declared order."""
-        return tuple(i for i in range(mask.bit_length()) if mask >> i & 1)
+        found = []
+        while mask:
+            found.append((mask & -mask).bit_length() - 1)
+            mask &= mask - 1
+        return tuple(found)
 
     def settled(self, mask: int) -> int:
         """What remains of a mask once every choice of which enough is done has been closed."""
@@ -188,7 +192,7 @@ class Stepper:
 
     def named(self, mask: int) -> tuple[str, ...]:
         """The subtasks whose bits are in a mask, in declared order."""
-        return tuple(name for i, name in enumerate(self.machine.subtasks) if mask >> i & 1)
+        return tuple(self.machine.subtasks[i] for i in OrderMasks.bits_in(mask))
 
     def values(self, u: int, mask: int, completed: int = 0) -> Values:
         """The values of the numeric features that u's guards mention, `mask` being what remains after the step."""

@@ -12,7 +12,7 @@ from errands.features import Tokens
 from errands.machines.numeric import NumericRM
 from errands.tasks.phrases import PHRASES, PhraseLike, sequence
 
-MAX_LENGTH = 50_000
+MAX_LENGTH = 200_000
 _TOKEN = re.compile(r"\s*([^\W\d]\w*|\d{1,9}(?!\w)|[(),=])")
 _WORDS = {str: "a feature", int: "a number", bool: "true or false"}
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Probability = Annotated[float, Interval(ge=0, lt=1)]
 Limit = Annotated[int, Interval(ge=1, le=10_000_000)]
-Count = Annotated[int, Interval(ge=1, le=4_096)]
+Count = Annotated[int, Interval(ge=1, le=16_384)]
 Seed = Annotated[int, Interval(ge=0, lt=2**63)]
 """Settings of worlds, with what a task file may say of them (tasks/spec.py)."""
 

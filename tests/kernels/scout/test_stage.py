@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from errands.learners.scout.kernel.memory import Known, observe
 from errands.learners.scout.kernel.plan import FAR
-from errands.learners.scout.kernel.tour import NOWHERE, SUCCEED, stage_search
+from errands.learners.scout.kernel.tour import NOWHERE, SUCCEED
 from errands.learners.scout.machine import Lowering
-from errands.learners.scout.stages import Stage, find_stages
+from errands.learners.scout.stages import Stage, StageCells, find_stages
 from errands.learners.scout.tabular import new_known
 from errands.tasks.phrases import any_order
 
@@ -35,24 +34,23 @@ CHOOSER, CARRYING = FIRST.chooser, 1 - FIRST.chooser
 
 
 def searched(stage: Stage, u: int, s: int, goal: int = NOWHERE) -> tuple[list[int], int, list[int]]:
-    stops = np.array([bool(stage.bits) and name in ("b1", "b2") for name in ROW])
-    arrive, won, way = stage_search(known(), LOWERING.machine, stage.entry, stage.chooser, stops, u, s, goal)
-    return arrive.tolist(), int(won), way.tolist()
+    arrive, won, way = StageCells(known(), LOWERING, stage).from_here(u, s, goal)
+    return arrive.tolist(), won, way.tolist()
 
 
 def test_boxes_are_reached_straight_with_empty_hands() -> None:
     arrive, won, way = searched(FIRST, CHOOSER, 1)
-    assert (arrive[0], arrive[5]) == (1, 4)
+    assert tuple(arrive) == (1, 4)
     assert (won, way) == (FAR, [])
 
 
 def test_with_a_box_in_hand_the_station_comes_first() -> None:
     """Carrying from cell 0: 3 to the station, then 2 on to b2 or 3 back to b1."""
     arrive, _, _ = searched(FIRST, CARRYING, 0)
-    assert (arrive[0], arrive[5]) == (6, 5)
+    assert tuple(arrive) == (6, 5)
 
 
-@pytest.mark.parametrize(("s", "goal", "way"), [(1, 0, [LEFT]), (1, 5, [RIGHT] * 4), (4, 5, [RIGHT])])
+@pytest.mark.parametrize(("s", "goal", "way"), [(1, 0, [LEFT]), (1, 1, [RIGHT] * 4), (4, 1, [RIGHT])])
 def test_the_way_to_a_box_is_the_shortest(s: int, goal: int, way: list[int]) -> None:
     assert searched(FIRST, CHOOSER, s, goal)[2] == way
 
@@ -64,8 +62,9 @@ def test_the_last_box_is_carried_to_success() -> None:
 
 
 def test_nothing_is_passed_that_was_never_tried() -> None:
-    blank = new_known(6, 2, 1)
-    stops = np.ones(6, np.bool_)
-    arrive, won, way = stage_search(blank, LOWERING.machine, FIRST.entry, FIRST.chooser, stops, CHOOSER, 1, 0)
+    seen = known()
+    seen.tried[:] = 0
+    ground = StageCells(seen, LOWERING, FIRST)
+    arrive, won, way = ground.from_here(CHOOSER, 1, 0)
     assert (arrive == FAR).all()
     assert (won, len(way)) == (FAR, 0)

@@ -7,7 +7,7 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
-from errands.learners.scout.kernel.tour import lightest, tree_bound
+from errands.learners.scout.kernel.tour import lightest, lightest_of, tree_bound
 
 
 def best(first: np.ndarray, between: np.ndarray, last: np.ndarray) -> float:
@@ -42,11 +42,25 @@ def test_a_bound_is_cut_at_what_is_known_to_be_possible() -> None:
     assert tree_bound(place, np.abs(place[:, None] - place), np.zeros(2), 2.0, 50) == 2.0
 
 
-def test_the_lightest_tree_and_its_degrees_are_those_on_paper() -> None:
-    """Root to item 0 (1), from there to 1 and 2 (2 each); 1 to 2 would cost 9."""
-    weight = np.array([[0.0, 2.0, 2.0], [2.0, 0.0, 9.0], [2.0, 9.0, 0.0]])
-    degree = np.zeros(3, np.int32)
-    assert lightest(np.array([1.0, 7.0, 7.0]), weight, np.zeros(3), degree) == 5.0
-    assert degree.tolist() == [3, 1, 1]
-    assert lightest(np.array([1.0, 7.0, 7.0]), weight, np.array([10.0, 0.0, 0.0]), degree) == 1 + 10 + 7 + 7
-    assert degree.tolist() == [1, 1, 1]
+@pytest.mark.parametrize("few", [True, False])
+def test_the_lightest_tree_is_that_on_paper(few: bool) -> None:
+    """Root to item 1 (1), from there to 2 and 3 (2 each); 2 to 3 would cost 9."""
+    first, between = np.array([1.0, 7.0, 7.0]), np.array([[0.0, 2.0, 2.0], [2.0, 0.0, 9.0], [2.0, 9.0, 0.0]])
+    ends = np.array([[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]], np.int32)
+    cost = np.array([1.0, 7.0, 7.0, 2.0, 2.0, 9.0])
+
+    def degrees(price: list[float]) -> tuple[float, list[int]]:
+        found = np.zeros(4, np.int32)
+        if few:
+            return lightest_of(ends, cost, np.array(price), found), found.tolist()
+        total = lightest(first, between, np.array(price), found)
+        return total, (np.bincount(found[1:], minlength=4) + np.minimum(np.arange(4), 1)).tolist()
+
+    assert degrees([0.0, 0.0, 0.0, 0.0]) == (5.0, [1, 3, 1, 1])
+    assert degrees([0.0, 10.0, 0.0, 0.0]) == (1 + 10 + 7 + 7, [3, 1, 1, 1])
+
+
+def test_an_edge_that_is_not_among_the_near_ones_is_found() -> None:
+    """Two heaps of twelve, 100 apart: the way between them is no near edge of any item; the tree is a path along the line."""
+    place = np.array([*range(1, 13), *range(112, 124)], float)
+    assert tree_bound(place, np.abs(place[:, None] - place), np.zeros(24), 130.0, 300) == pytest.approx(123.0, abs=1e-3)

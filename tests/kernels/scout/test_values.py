@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from errands.learners.scout.kernel.memory import FINAL, IDLE, Known, observe
-from errands.learners.scout.kernel.model import Model, build, product_values, seek_values
+from errands.learners.scout.kernel.model import Model, build, product_values, seek_values, values_of
 from errands.learners.scout.machine import Lowering, number_states
 from errands.learners.scout.tabular import new_known
 from errands.tasks.phrases import sequence
@@ -51,7 +51,8 @@ def test_success_is_discounted_by_every_step(layered: bool) -> None:
     agenda = number_states(lowering)
     assert agenda is not None
     model = model_of((0, 0, 1, 1, False, 1), (1, 0, 0, 2, False, 1), cells=2, actions=1)
-    v, policy = product_values(model, agenda.states.status, agenda.delta, GAMMA, layered)
+    v = values_of(agenda.states.status, 2)
+    policy = product_values(model, agenda.states.status, agenda.delta, GAMMA, layered, v)
     start, half = agenda.number((0, 0)), agenda.number((1, 0))
     assert v[start].tolist() == pytest.approx([GAMMA**2, GAMMA**3])
     assert v[half].tolist() == pytest.approx([GAMMA**2, GAMMA])
@@ -69,7 +70,8 @@ def test_values_far_below_the_tolerance_are_told_apart() -> None:
     for (s, a), luck in rare.items():
         both = model.share[s, a] > 0
         model.share[s, a, both] = np.where(model.label[s, a, both] == 1, luck, 1.0 - luck)
-    v, policy = product_values(model, agenda.states.status, agenda.delta, GAMMA, True)
+    v = values_of(agenda.states.status, 4)
+    policy = product_values(model, agenda.states.status, agenda.delta, GAMMA, True, v)
     start = agenda.number((0, agenda.state(0)[1]))
     assert policy[start, 0] == 1
     assert v[start, 0] == pytest.approx(GAMMA**2 * 3e-10, rel=1e-6)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from errands.learners.scout.kernel.memory import Known
-from errands.learners.scout.kernel.model import Model, product_values
+from errands.learners.scout.kernel.model import Model, product_values, values_of
 from errands.learners.scout.kernel.plan import (
     EXIT,
     FAR,
@@ -27,11 +26,12 @@ from errands.learners.scout.kernel.plan import (
     measure,
     search,
 )
+from errands.learners.scout.kernel.tour import BLOCKED, stage_search
 from errands.learners.scout.machine import MAX_STATES, Lowering, NumberedAgenda, number_states, with_labels
-from errands.learners.scout.stages import KnownWay, Stage, StageValues, TourPlanner, find_stages
+from errands.learners.scout.stages import KnownWay, Stage, StageValues, TourPlanner, find_stages, usual
 from errands.machines.stepping import State
 from errands.oracle.certificate import AS_SEEN, Bounds
-from errands.tables import FAILURE, RUNNING, SUCCESS, Flags, Floats, Ints
+from errands.tables import FAILURE, RUNNING, SUCCESS, Flags, Ints
 
 if TYPE_CHECKING:
     from errands.learners.scout.settings import ScoutConfig
@@ -109,10 +109,9 @@ class ExactValues:
 
     def __init__(self, model: Model, agenda: NumberedAgenda, gamma: float) -> None:
         # All is computed here, once: a policy is a value that later training does not change.
-        self.agenda = agenda
-        self.values: Floats
-        self.policy: Ints
-        self.values, self.policy = product_values(model, agenda.states.status, agenda.delta, gamma, agenda.layered)
+        self.agenda, status = agenda, agenda.states.status
+        self.values = values_of(status, len(model.outcomes))
+        self.policy: Ints = product_values(model, status, agenda.delta, gamma, agenda.layered, self.values)
 
     def route(self, state: State) -> Ints:
         """[S] the action in every cell while the machine is in this state; -1 where none was tried."""
@@ -300,8 +299,8 @@ class NearestPlanner:
     """
 
     def __init__(self, known: Known, lowering: Lowering) -> None:
-        self.known = known
         self.lowering = lowering
+        self.tried, (self.target, self.label, self.ends) = known.tried > 0, usual(known)
 
     def walk(self, state: State, cell: int) -> KnownWay | None:
         """One nearest change of the machine after the other, until success."""
@@ -309,45 +308,26 @@ class NearestPlanner:
         met = {state}
         status = self.lowering.stepper.status
         while status[state[0]] == RUNNING:
-            leg = self._leg(state, cell, met)
-            if leg is None:
+            way, shown = self._leg(state, cell, met).tolist(), -1
+            if not way:
                 return None
-            for action in leg[0]:
+            for action in way:
                 steps.append((action, cell, state))
-                cell = int(self.known.target[cell, action, self.known.mode[cell, action]])
-            state = leg[1]
+                shown, cell = int(self.label[cell, action]), int(self.target[cell, action])
+            state = self.lowering.step(state, shown)
             met.add(state)
         return KnownWay.of(steps) if status[state[0]] == SUCCESS else None
 
-    def _leg(self, state: State, cell: int, met: set[State]) -> tuple[list[int], State] | None:
-        """The shortest way to a state not met before, and that state."""
-        known, status = self.known, self.lowering.stepper.status
-        came: dict[int, tuple[int, int]] = {}
-        queue = deque([cell])
-        # What each label does from this one state, found once: the machine is stepped in slow Python.
-        follows = {
-            int(label): self.lowering.step(state, int(label)) for label in set(known.label[known.hits > 0].tolist())
-        }
-        while queue:
-            s = queue.popleft()
-            for a in range(known.tried.shape[1]):
-                o = known.mode[s, a]
-                after = follows[int(known.label[s, a, o])] if known.tried[s, a] else (-1, 0)
-                if after[0] < 0 or status[after[0]] == FAILURE or (known.ends[s, a, o] and status[after[0]] != SUCCESS):
-                    continue
-                there = int(known.target[s, a, o])
-                # The leg ends with the step that moves the machine on.
-                if after not in met:
-                    way = [a]
-                    while s != cell:
-                        s, back = came[s]
-                        way.append(back)
-                    return way[::-1], after
-                # Steps that move the machine back to a state met before are no way.
-                if after == state and there not in came and there != cell:
-                    came[there] = (s, a)
-                    queue.append(there)
-        return None
+    def _leg(self, state: State, cell: int, met: set[State]) -> Ints:
+        """The shortest way to a state not met before, by steps that leave the machine alone but for the last."""
+        after = [self.lowering.step(state, label) for label in range(len(self.lowering.labels))]
+        status = np.array([self.lowering.stepper.status[u] for u, _ in after])
+        new = np.array([there not in met for there in after]) & (status != FAILURE)
+        leads = self.tried & new[self.label] & (~self.ends | (status == SUCCESS)[self.label])
+        stays = self.tried & np.array([there == state for there in after])[self.label] & ~self.ends
+        lost = np.int32(BLOCKED)
+        way: Ints = stage_search(np.where(stays, self.target, lost), np.where(leads, np.int32(0), lost), 1, 0, cell, 0)[2]
+        return way
 
 
 class Planners:

@@ -6,17 +6,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from errands.kernels.local_search import tour
 from errands.learners.scout.kernel.memory import Known
 from errands.learners.scout.kernel.model import Model, stage_values
-from errands.learners.scout.kernel.plan import FAR
-from errands.learners.scout.kernel.tour import NOWHERE, SUCCEED, stage_search, tree_bound
+from errands.learners.scout.kernel.tour import BLOCKED, NOWHERE, SUCCEED, WON, stage_search, tree_bound
 from errands.learners.scout.machine import Lowering
-from errands.machines.stepping import State
+from errands.machines.stepping import OrderMasks, State
 from errands.tables import FAILURE, RUNNING, SUCCESS, Flags, Floats, Ints, RandomGenerator
 
 
@@ -91,6 +91,11 @@ def find_stages(lowering: Lowering) -> tuple[Stage, ...] | None:
     )
 
 
+def stage_of(stages: Sequence[Stage], mask: int) -> int:
+    """The stage in which these subtasks remain; past the end when all is done and nothing is to follow."""
+    return next((i for i, stage in enumerate(stages) if stage.bits & mask or not stage.bits), len(stages))
+
+
 def _entries(lowering: Lowering, done: set[int]) -> Ints:
     """The entry of every numeric state while these variables are at their bound and nothing is completed."""
     rows = [
@@ -109,7 +114,18 @@ def _closure(lowering: Lowering, entry: Ints, u: int) -> list[int]:
     return states
 
 
-ROUNDS = 300
+# ROUNDS: in which a lower bound is raised. KICKED: items that share the kicks asked for; more get so many again.
+ROUNDS, KICKED = 300, 1_000
+
+
+def usual(known: Known) -> tuple[Ints, Ints, Flags]:
+    """[S, A] where each action usually leads, the label that is seen there, and whether the episode ends."""
+    place = known.mode[..., None].astype(np.int64)
+
+    def of(part: NDArray[Any]) -> Any:
+        return np.take_along_axis(part, place, 2)[..., 0]
+
+    return of(known.target), of(known.label), of(known.ends)
 
 
 class StageCells:
@@ -117,23 +133,35 @@ class StageCells:
 
     def __init__(self, known: Known, lowering: Lowering, stage: Stage) -> None:
         self.known, self.lowering, self.stage = known, lowering, stage
-        label = known.cell_label
-        items = [lowering.bits(features) & stage.bits for features in lowering.labels]
+        label, count = known.cell_label, len(known.cell_label)
+        items = [OrderMasks.bits_in(lowering.bits(features) & stage.bits) for features in lowering.labels]
         # The label of a start is seen but completes nothing: an item counts only in cells that a step has entered.
-        entered = np.zeros(len(label), np.bool_)
+        entered = np.zeros(count, np.bool_)
         entered[known.target[known.hits > 0]] = True
         self.cells: Ints = np.array([s for s in np.flatnonzero(entered) if items[label[s]]], np.int32)
-        self.masks = [items[label[s]] for s in self.cells]
-        self.stops: Flags = np.zeros(len(label), np.bool_)
-        self.stops[self.cells] = True
+        self.ways: dict[int, list[int]] = {}
+        """By item the places in `cells` that complete it."""
+        for place, s in enumerate(self.cells):
+            for i in items[label[s]]:
+                self.ways.setdefault(i, []).append(place)
+        # What usual outcomes lead to: the item's cell that is entered, and the node (see `stage_search`).
+        machine = lowering.machine
+        target, shown, ends = usual(known)
+        place_of = np.full(count, BLOCKED, np.int32)
+        place_of[self.cells] = np.arange(len(self.cells))
+        self.enter: Ints = np.where(known.tried > 0, place_of[target], np.int32(BLOCKED))
+        after = machine.next[shown][..., stage.entry].transpose(2, 0, 1)
+        status, over = machine.status[after], (known.tried == 0)
+        lost = over | ends | (status == FAILURE)
+        node = np.where(lost, BLOCKED, after * count + target)
+        node = np.where((status == SUCCESS) & ~over, WON, node)
+        self.graph: Ints = node.astype(np.int32).reshape(-1, known.tried.shape[1])
 
     def from_here(self, u: int, s: int, goal: int = NOWHERE) -> tuple[Ints, int, Ints]:
         """Steps to each of the stage's cells, steps to success, and the actions to the goal."""
-        stage = self.stage
-        arrive, won, way = stage_search(
-            self.known, self.lowering.machine, stage.entry, stage.chooser, self.stops, u, s, goal
-        )
-        return arrive[self.cells], int(won), way
+        origin = u * len(self.enter) + s
+        arrive, won, way = stage_search(self.graph, self.enter, len(self.cells), self.stage.chooser, origin, goal)
+        return arrive, int(won), way
 
     def after(self, i: int, entry: int) -> int:
         """The numeric state once the item of cell i is completed."""
@@ -142,8 +170,10 @@ class StageCells:
     @cached_property
     def between(self) -> Ints:
         """[i, j] steps from completing the item of cell i to completing that of cell j, others unheeded."""
-        rows = [self.from_here(self.after(i, self.stage.lesser), int(s))[0] for i, s in enumerate(self.cells)]
-        return np.array(rows, np.int32).reshape(len(self.cells), len(self.cells))
+        steps = np.empty((len(self.cells), len(self.cells)), np.int32)
+        for i, s in enumerate(self.cells):
+            steps[i] = self.from_here(self.after(i, self.stage.lesser), int(s))[0]
+        return steps
 
 
 class Costs(NamedTuple):
@@ -164,44 +194,44 @@ class TourPlanner:
         self.kicks = kicks
         self.seed = seed
         self.grounds = [StageCells(known, lowering, stage) for stage in stages]
-
-    def _stage(self, mask: int) -> int:
-        """The stage in which these subtasks remain; past the end when all is done and nothing is to follow."""
-        return next((i for i, stage in enumerate(self.stages) if stage.bits & mask or not stage.bits), len(self.stages))
+        self.usual = usual(known)
+        self.walks: dict[tuple[State, int], KnownWay | None] = {}
 
     @cached_property
     def tails(self) -> list[Ints]:
         """For each stage and cell: steps from completing its last item there to the next stage's nearest item or success."""
         tails = []
         for k, ground in enumerate(self.grounds):
-            rest = []
+            rest = np.zeros(len(ground.cells), np.int32)
             for i, s in enumerate(ground.cells):
                 u = ground.after(i, ground.stage.final)
-                cost = 0
                 if self.lowering.stepper.status[u] == RUNNING and k + 1 < len(self.grounds):
                     arrive, won, _ = self.grounds[k + 1].from_here(u, int(s))
                     # A guess that looks one item ahead; the order of the next stage is found when it is reached.
-                    cost = int(arrive.min()) if len(arrive) else won
-                rest.append(cost)
-            tails.append(np.array(rest, np.int32))
+                    rest[i] = arrive.min() if len(arrive) else won
+            tails.append(rest)
         return tails
 
     def costs(self, k: int, u: int, s: int, mask: int) -> Costs | None:
         """What the remaining items of stage k cost from here; None where one of them has no known cell."""
         ground = self.grounds[k]
-        left = mask & ground.stage.bits
-        items = [i for i in range(left.bit_length()) if left >> i & 1]
-        cells = [[c for c, m in enumerate(ground.masks) if m >> i & 1] for i in items]
-        if not all(cells):
-            return None
-        arrive, between, tail = ground.from_here(u, s)[0], ground.between, self.tails[k]
-        if all(len(c) == 1 for c in cells):
-            at = np.array([c[0] for c in cells], np.int64)
-            return Costs(items, _steps_cost(arrive[at]), _steps_cost(between[np.ix_(at, at)]), _steps_cost(tail[at]))
-        # Items on several cells: each cost takes the best cells for itself, so that an order may cost more, never less.
-        first, last = (np.array([row[c].min() for c in cells]) for row in (arrive, tail))
-        pairs = np.array([[between[np.ix_(a, b)].min() for b in cells] for a in cells])
-        return Costs(items, _steps_cost(first), _steps_cost(pairs), _steps_cost(last))
+        items = list(OrderMasks.bits_in(mask & ground.stage.bits))
+        if not items or not all(i in ground.ways for i in items):
+            none = np.zeros(0)
+            return None if items else Costs([], none, none.reshape(0, 0), none)
+        ways = [ground.ways[i] for i in items]
+        cells, begin = np.concatenate(ways), np.cumsum([0, *map(len, ways[:-1])])
+
+        def least(steps: Ints) -> Ints:
+            # Items on several cells: each cost takes the best cells for itself, so that an order may cost more, never less.
+            found: Ints = np.minimum.reduceat(steps[cells], begin)
+            return found
+
+        between = np.empty((len(items), len(items)))
+        for row, way in zip(between, ways, strict=True):
+            row[:] = least(ground.between[way].min(axis=0))
+        first, last = (least(steps).astype(np.float64) for steps in (ground.from_here(u, s)[0], self.tails[k]))
+        return Costs(items, first, between, last)
 
     def order(self, k: int, u: int, s: int, mask: int) -> list[int] | None:
         """The remaining items of stage k in a short order from here; None where one of them has no known cell."""
@@ -209,36 +239,44 @@ class TourPlanner:
         if costs is None or not costs.items:
             return None if costs is None else []
         # Random numbers of its own: the same question gets the same order, and training draws the same as without it.
-        rng = RandomGenerator(self.seed, len(costs.items))
-        return [costs.items[i] for i in tour(costs.first, costs.between, costs.last, self.kicks, rng)]
+        rng, kicks = RandomGenerator(self.seed, len(costs.items)), self.kicks * -(-len(costs.items) // KICKED)
+        return [costs.items[i] for i in tour(costs.first, costs.between, costs.last, kicks, rng)]
 
     def walk(self, state: State, cell: int) -> KnownWay | None:
-        """The walk that the orders mean; an item completed on the way is taken out of its order."""
+        """The walk that the orders mean, planned once; an item completed on the way is taken out of its order."""
+        if (state, cell) not in self.walks:
+            self.walks[state, cell] = self._walk(state, cell)
+        return self.walks[state, cell]
+
+    def _walk(self, state: State, cell: int) -> KnownWay | None:
         steps: list[tuple[int, int, State]] = []
         order: list[int] = []
+        met: set[tuple[int, State]] = set()
         k = -1
-        status = self.lowering.stepper.status
+        status, (target, label, _) = self.lowering.stepper.status, self.usual
         while status[state[0]] == RUNNING:
-            if self._stage(state[1]) != k:
-                k = self._stage(state[1])
+            if stage_of(self.stages, state[1]) != k:
+                k = stage_of(self.stages, state[1])
                 fresh = self.order(k, state[0], cell, state[1]) if k < len(self.stages) else None
                 if fresh is None:
                     return None
                 order = fresh
-            order = [i for i in order if state[1] >> i & 1]
             way = self.leg(k, state[0], cell, order)
             before = state[1]
-            for a in way:
-                steps.append((int(a), cell, state))
-                known = self.grounds[k].known
-                state = self.lowering.step(state, int(known.label[cell, a, known.mode[cell, a]]))
-                cell = int(known.target[cell, a, known.mode[cell, a]])
+            for a in way.tolist():
+                # The same cell and machine state twice: the walk would never end.
+                if (cell, state) in met:
+                    return None
+                met.add((cell, state))
+                steps.append((a, cell, state))
+                state, cell = self.lowering.step(state, int(label[cell, a])), int(target[cell, a])
                 # An item was completed, the one aimed at or another on the way: the next leg is planned from here.
                 if state[1] != before or status[state[0]] != RUNNING:
                     break
-            # No way on, or the same cell and machine state twice: the walk would never end.
-            if len(way) == 0 or len({step[1:] for step in steps}) < len(steps):
+            if len(way) == 0:
                 return None
+            for i in OrderMasks.bits_in(before & ~state[1]):
+                order.remove(i)
         return KnownWay.of(steps) if status[state[0]] == SUCCESS else None
 
     def leg(self, k: int, u: int, s: int, order: list[int]) -> Ints:
@@ -246,37 +284,29 @@ class TourPlanner:
         ground = self.grounds[k]
         if not order:
             return ground.from_here(u, s, SUCCEED)[2]
-        ways = [c for c, m in enumerate(ground.masks) if m >> order[0] & 1]
+        ways = ground.ways[order[0]]
         goal = ways[0]
         if len(ways) > 1:
             arrive = ground.from_here(u, s)[0][ways].astype(np.int64)
-            onward = [c for c, m in enumerate(ground.masks) if m >> order[1] & 1] if len(order) > 1 else []
+            onward = ground.ways[order[1]] if len(order) > 1 else []
             rest = ground.between[np.ix_(ways, onward)].min(axis=1) if onward else self.tails[k][ways]
             goal = ways[int(np.argmin(arrive + rest))]
-        return ground.from_here(u, s, int(ground.cells[goal]))[2]
+        return ground.from_here(u, s, goal)[2]
 
     def floor(self, state: State, cell: int, upper: float) -> float:
         """A lower bound on the steps to success once every pair was tried, given the length of a known way."""
-        total, now = 0.0, self._stage(state[1])
+        total, now = 0.0, stage_of(self.stages, state[1])
         for k in range(now, len(self.stages)):
             costs = self.costs(k, state[0], cell, state[1])
             if costs is not None and costs.items:
                 # Where a later stage begins is not known: one step to its first item at least. This counts what
                 # leads from one group to the next, which `last` then leaves out.
                 first = costs.first if k == now else np.ones_like(costs.first)
-                last = (
-                    costs.last
-                    if k + 1 == len(self.stages) or not self.stages[k + 1].bits
-                    else np.zeros_like(costs.last)
-                )
+                final = k + 1 == len(self.stages) or not self.stages[k + 1].bits
+                last = costs.last if final else np.zeros_like(costs.last)
                 total += float(tree_bound(first, costs.between, last, upper, ROUNDS))
         # Steps are whole numbers; the margin is for rounding errors below.
         return float(math.ceil(total - 1e-6))
-
-
-def _steps_cost(steps: Ints) -> Floats:
-    """Steps as costs; what is out of reach costs a lot but stays a number."""
-    return np.where(steps >= FAR, 1e7, steps).astype(np.float64)
 
 
 # The cost of what never succeeds: exp(-700) is still a positive float.
@@ -322,10 +352,6 @@ class StageValues:
             self.routes[mask] = self._solve(mask)
         return self.routes[mask]
 
-    def _stage(self, mask: int) -> int:
-        fitting = (i for i, stage in enumerate(self.stages) if stage.bits & mask or not stage.bits)
-        return next(fitting, len(self.stages) - 1)
-
     def _values(self, k: int, payoff: Floats) -> tuple[Floats, Ints]:
         stage = self.stages[k]
         v, policy = stage_values(self.model, self.lowering.machine, stage.entry, stage.chooser, payoff, self.gamma)
@@ -352,7 +378,7 @@ class StageValues:
         """The items of a stage, -log discount from each to each, and from each, as the last one, onwards."""
         if k not in self.known_costs:
             bits = self.stages[k].bits
-            items = [i for i in range(bits.bit_length()) if bits >> i & 1]
+            items = list(OrderMasks.bits_in(bits))
             cells = [self._cells(k, i) for i in items]
             between, last = np.full((len(items), len(items)), DULL), np.zeros(len(items))
             for j, there in enumerate(cells):
@@ -372,7 +398,7 @@ class StageValues:
 
     def _solve(self, mask: int) -> tuple[Floats, Ints]:
         """[U, S] values and the policy while exactly these subtasks remain."""
-        k = self._stage(mask)
+        k = min(stage_of(self.stages, mask), len(self.stages) - 1)
         stage = self.stages[k]
         payoff = np.full(len(self.known.cell_label), -1.0)
         if stage.bits:

@@ -37,7 +37,6 @@ from errands.learners.scout.settings import ScoutConfig
 from errands.learners.scout.stages import KnownWay
 from errands.learners.scout.world import BEYOND, UNSEEN, Outing, TableSampler, make_sampler
 from errands.learners.scout.zones import tour_bounds
-from errands.machines.counting import size
 from errands.machines.stepping import State
 from errands.machines.unfolding import unfold_agenda
 from errands.oracle.certificate import AS_SEEN, Bounds
@@ -490,8 +489,8 @@ class Scout(Learner):
     @property
     def steps_to_go(self) -> Mapping[str, float]:
         """Steps to go along the plan, by the label of the agenda state in which they are left; for small machines."""
-        policy = self.policy
-        if not isinstance(policy, PlannedPolicy) or not self.starts or size(self.task.machine).agenda > MAX_LABELS:
+        policy, states = self.policy, self.planners.agenda
+        if not isinstance(policy, PlannedPolicy) or not self.starts or states is None or len(states.states.u) > MAX_LABELS:
             return {}
         walk: KnownWay | None = policy.walk(self.lowering.stepper.start, self.starts[0])
         agenda = unfold_agenda(self.task.machine)

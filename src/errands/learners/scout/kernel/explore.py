@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from errands.kernels import hot, jit
 from errands.kernels.stepping import outcome
@@ -29,7 +28,7 @@ from errands.learners.scout.kernel.memory import (
     begin,
     has_room,
 )
-from errands.tables import RUNNING, Codes, Flags, Ints, WorldTable
+from errands.tables import RUNNING, Flags, Ints, WorldTable
 
 SPENT, DUE, DRY, FULL, ENDED, CHANGED = range(6)
 """Why exploring stopped: all steps taken, new pairs due for a look, nothing scarce in reach, no room for an outcome; where
@@ -153,32 +152,18 @@ def start_table(known: Known, machine: ScoutMachine, agent: Explorer, world: Wor
 
 
 @hot
-def glide(
-    reached: Ints,
-    label: Ints,
-    ends: Flags,
-    tried: Ints,
-    target: Ints,
-    labels: Ints,
-    hits: Ints,
-    cell_label: Ints,
-    facts: NDArray[np.int64],
-    at: NDArray[np.int64],
-    path: Ints,
-    effect: Codes,
-    count: int,
-    due: int,
-    limit: int,
-) -> int:
+def glide(world: WorldTable, known: Known, agent: Explorer, count: int, due: int, limit: int) -> int:
     """The plain steps among `count`, taken fast: certain moves, no search, nothing that the machine heeds; how many.
 
     glide = `choose` + `absorb`, step for step, for the case LEVEL 1, no route, labels that leave the machine alone (IDLE):
     the action is the next of the path or the first untried one; the memory takes it in at outcome 0. It stops before any
     other step, which the caller then takes by the two themselves, so that leaving glide out changes nothing but the time
     (the host loop has no glide, and a test holds both loops to the same steps). Its state lives in locals and goes back
-    into `at` at the end; arrays come one by one because passing records costs more than a step.
+    into `at` at the end.
     """
-    actions = tried.shape[1]
+    reached, label, ends, path, effect = world.next, world.label, world.ends, agent.path, agent.effect
+    tried, target, labels, hits, cell_label = known.tried, known.target, known.label, known.hits, known.cell_label
+    at, facts, actions = agent.at, known.facts, known.tried.shape[1]
     s, clock, ahead, end, fresh = at[CELL], at[CLOCK], at[AT], at[END], at[FRESH]
     taken = 0
     # The step that brings the clock to the limit ends the episode, and is left to the caller.
@@ -239,23 +224,7 @@ def explore_table(
             if pauses:
                 return step, CHANGED
         if certain and at[LEVEL] == 1 and at[FOLLOWING] == 0:
-            step += glide(
-                world.next,
-                world.label,
-                world.ends,
-                known.tried,
-                known.target,
-                known.label,
-                known.hits,
-                known.cell_label,
-                known.facts,
-                at,
-                agent.path,
-                agent.effect,
-                count - step,
-                due,
-                limit,
-            )
+            step += glide(world, known, agent, count - step, due, limit)
             if at[FRESH] >= due:
                 return step, DUE
             if step == count:

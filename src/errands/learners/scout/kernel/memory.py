@@ -175,38 +175,14 @@ class Explorer(NamedTuple):
 
 @hot
 def refresh(machine: ScoutMachine, agent: Explorer) -> None:
-    """Find what each label does in the agent's machine state; `advance` for all labels at once."""
-    u, mask, bits, words = agent.at[STATE], agent.mask, machine.label_bits, agent.mask.shape[0]
-    active, counted, variables, following = machine.active, machine.variable_bits, machine.variables, machine.next
-    first, last, row, effect = machine.first[u], machine.first[u + 1], machine.row[u], agent.effect
-    for label in range(following.shape[0]):
-        if machine.order.ruled:
-            reached = following[label, advance_ruled(machine, u, mask, label, agent.after)]
-            effect[label] = TURNS if reached != u or agent.after[0] != mask[0] else IDLE
-            if machine.status[reached] != RUNNING:
-                effect[label] = FINAL
-            continue
-        # The loop of `advance` again, without writing the mask after the step, which nobody needs here.
-        q, scale, some = 0, 1, False
-        for i in range(first, last):
-            v = variables[i]
-            left, done = False, False
-            for w in range(words):
-                own = mask[w] & counted[v, w]
-                hit = bits[label, w] & active[u, w] & own
-                if hit != ZERO and not done:
-                    own &= ~(hit & (~hit + ONE))
-                    done = some = True
-                left = left or own != ZERO
-            if not left:
-                q += 2 * scale
-            elif done:
-                q += scale
-            scale *= 3
-        after = following[label, row + q]
-        effect[label] = TURNS if some or after != u else IDLE
-        if machine.status[after] != RUNNING:
-            effect[label] = FINAL
+    """Find what each label does in the agent's machine state."""
+    u, mask = agent.at[STATE], agent.mask
+    for label in range(machine.next.shape[0]):
+        following = machine.next[label, advance(machine, u, mask, label, agent.after)]
+        turns = following != u
+        for w in range(mask.shape[0]):
+            turns = turns or agent.after[w] != mask[w]
+        agent.effect[label] = FINAL if machine.status[following] != RUNNING else TURNS if turns else IDLE
 
 
 @hot

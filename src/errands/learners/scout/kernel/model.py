@@ -9,7 +9,7 @@ import numpy as np
 from errands.kernels import jit
 from errands.learners.scout.kernel.law import ALONE, choose_law, meant, slips, stays, weights
 from errands.learners.scout.kernel.memory import FINAL, Known, ScoutMachine
-from errands.tables import FAILURE, RUNNING, SUCCESS, Codes, Flags, Floats, Ints
+from errands.tables import RUNNING, SUCCESS, Codes, Flags, Floats, Ints
 
 
 class Model(NamedTuple):
@@ -94,20 +94,22 @@ SWEEPS = 2_000
 """The most sweeps; they run to and fro, so that a value travels along a corridor in one of two."""
 
 
-@jit
-def product_values(model: Model, status: Codes, delta: Ints, gamma: float, layered: bool) -> tuple[Floats, Ints]:
-    """[X, S] the expected discount factor at success, and the action that attains it (-1 where nothing was tried).
+def values_of(status: Codes, cells: int) -> Floats:
+    """[X, S] values to begin with: success is worth 1."""
+    return np.repeat(np.where(status == SUCCESS, 1.0, 0.0)[:, None], cells, axis=1)
 
-    Gauss-Seidel within one machine state x after the other, from the last to the first: where the machine is layered all
-    later states are settled by then and one round is enough, else rounds go on until none changes anything.
+
+@jit
+def product_values(model: Model, status: Codes, delta: Ints, gamma: float, layered: bool, v: Floats) -> Ints:
+    """Write into v [X, S] the expected discount factor at success; the action that attains it (-1 where nothing was tried).
+
+    Values of states that have succeeded are left as they are. Gauss-Seidel within one machine state x after the other,
+    from the last to the first: where the machine is layered all later states are settled by then and one round is enough,
+    else rounds go on until none changes anything.
     """
     cells, actions = model.outcomes.shape
     count = status.shape[0]
-    v = np.zeros((count, cells))
     policy = np.full((count, cells), -1, np.int32)
-    for x in range(count):
-        if status[x] == SUCCESS:
-            v[x, :] = 1.0
     for _ in range(SWEEPS):
         outer = 0.0
         for x in range(count - 1, -1, -1):
@@ -125,7 +127,7 @@ def product_values(model: Model, status: Codes, delta: Ints, gamma: float, layer
                         total = 0.0
                         for o in range(model.outcomes[s, a]):
                             y = delta[model.label[s, a, o], x]
-                            # Success counts even if the world ends with the step: v is 1 there in every cell.
+                            # Success counts even if the world ends with the step.
                             if status[y] == SUCCESS or (status[y] == RUNNING and not model.ends[s, a, o]):
                                 total += model.share[s, a, o] * v[y, model.target[s, a, o]]
                         if total > best:
@@ -139,10 +141,9 @@ def product_values(model: Model, status: Codes, delta: Ints, gamma: float, layer
                     break
         if layered or outer < TOLERANCE:
             break
-    return v, policy
+    return policy
 
 
-@jit
 def stage_values(
     model: Model, machine: ScoutMachine, entry: Ints, chooser: int, payoff: Floats, gamma: float
 ) -> tuple[Floats, Ints]:
@@ -150,66 +151,25 @@ def stage_values(
 
     entry[u] is the entry that u reads meanwhile; -1 in payoff means that nothing is completed in the cell.
     """
-    cells, actions = model.outcomes.shape
-    count = entry.shape[0]
-    v = np.zeros((count, cells))
-    policy = np.full((count, cells), -1, np.int32)
-    for sweep in range(SWEEPS):
-        change = 0.0
-        for u in range(count - 1, -1, -1):
-            if machine.status[u] != RUNNING:
-                continue
-            for i in range(cells):
-                s = i if sweep & 1 == 0 else cells - 1 - i
-                best, choice = -1.0, -1
-                for a in range(actions):
-                    if model.outcomes[s, a] == 0:
-                        continue
-                    total = 0.0
-                    for o in range(model.outcomes[s, a]):
-                        there = model.target[s, a, o]
-                        # The border of the stage: the payoff holds all that follows, so the machine is not stepped on.
-                        if u == chooser and payoff[there] >= 0.0:
-                            total += model.share[s, a, o] * payoff[there]
-                            continue
-                        t = machine.next[model.label[s, a, o], entry[u]]
-                        if machine.status[t] == SUCCESS:
-                            total += model.share[s, a, o]
-                        elif machine.status[t] != FAILURE and not model.ends[s, a, o]:
-                            total += model.share[s, a, o] * v[t, there]
-                    if total > best:
-                        best, choice = total, a
-                if choice >= 0:
-                    change = max(change, abs(gamma * best - v[u, s]) / max(gamma * best, TINY))
-                    v[u, s], policy[u, s] = gamma * best, choice
-        if change < TOLERANCE:
-            break
-    return v, policy
+    # The border of the stage is a last machine state, reached by labels of its own: its values hold all that follows.
+    labels, count = len(machine.next), len(entry)
+    delta = np.full((2 * labels, count + 1), count, np.int32)
+    delta[:labels, :count] = delta[labels:, :count] = machine.next[:, entry]
+    delta[labels:, chooser] = count
+    bordering = model._replace(label=np.where(payoff[model.target] >= 0.0, model.label + np.int32(labels), model.label))
+    status = np.append(machine.status, np.int8(SUCCESS))
+    v = values_of(status, len(payoff))
+    v[count] = payoff
+    policy: Ints = product_values(bordering, status, delta, gamma, False, v)
+    return v[:count], policy[:count]
 
 
-@jit
 def seek_values(model: Model, effect: Codes, wanted: Flags, start: int, gamma: float) -> tuple[Floats, Ints]:
     """[S] the expected discount factor at a wanted cell, and the action that attains it; an episode's end is a way to start."""
-    cells, actions = model.outcomes.shape
-    v = np.zeros(cells)
-    policy = np.full(cells, -1, np.int32)
-    for sweep in range(SWEEPS):
-        change = 0.0
-        for i in range(cells):
-            s = i if sweep & 1 == 0 else cells - 1 - i
-            best, choice = -1.0, -1
-            for a in range(actions):
-                total = 0.0
-                for o in range(model.outcomes[s, a]):
-                    ended = model.ends[s, a, o] or effect[model.label[s, a, o]] == FINAL
-                    there = start if ended else model.target[s, a, o]
-                    # Entering a wanted cell pays 1; its own v is about going on from there and is not used.
-                    total += model.share[s, a, o] * (1.0 if wanted[there] else v[there])
-                if model.outcomes[s, a] > 0 and total > best:
-                    best, choice = total, a
-            if choice >= 0:
-                change = max(change, abs(gamma * best - v[s]) / max(gamma * best, TINY))
-                v[s], policy[s] = gamma * best, choice
-        if change < TOLERANCE:
-            break
-    return v, policy
+    there = np.where(model.ends | (effect[model.label] == FINAL), np.int32(start), model.target)
+    # A machine that waits for a wanted cell to be entered, which is its label 1.
+    sought = model._replace(target=there, label=wanted[there].astype(np.int32), ends=np.zeros_like(model.ends))
+    status, delta = np.array([RUNNING, SUCCESS], np.int8), np.array([[0, 1], [1, 1]], np.int32)
+    v = values_of(status, len(wanted))
+    policy: Ints = product_values(sought, status, delta, gamma, True, v)
+    return v[0], policy[0]

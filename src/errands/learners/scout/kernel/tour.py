@@ -5,83 +5,74 @@ from __future__ import annotations
 import numpy as np
 
 from errands.kernels import jit
-from errands.learners.scout.kernel.memory import Known, ScoutMachine
+from errands.kernels.local_search import neighbours
 from errands.learners.scout.kernel.plan import FAR
-from errands.tables import FAILURE, SUCCESS, Flags, Floats, Ints
+from errands.tables import Floats, Ints
 
+TREES = 5
+"""Lightest trees of all edges at most that a bound is looked for with."""
 # Goals of a search that are no cells; cells are numbered from 0.
-SUCCEED = -1
-NOWHERE = -2
+SUCCEED, NOWHERE = -1, -2
+BLOCKED, WON = -1, -2
+"""Where an action leads that is untried, fails or ends the episode, and one that succeeds."""
 
 
 @jit
-def stage_search(
-    known: Known, machine: ScoutMachine, entry: Ints, chooser: int, stops: Flags, u: int, s: int, goal: int
-) -> tuple[Ints, int, Ints]:
-    """Breadth-first search over (numeric state, cell) along usual outcomes, u reading entry[u] all the while.
+def stage_search(graph: Ints, enter: Ints, count: int, chooser: int, origin: int, goal: int) -> tuple[Ints, int, Ints]:
+    """Breadth-first search over the nodes u * S + s (numeric state, then cell) along usual outcomes, nothing being completed.
 
-    [S] steps to enter each cell of `stops` in state `chooser`, steps to success, and the actions to the goal: a cell
-    of `stops`, SUCCEED, or NOWHERE for none.
+    `graph` [U * S, A] is the node that an action leads to, WON or BLOCKED; `enter` [S, A] the item's cell that it enters, of
+    `count`, or BLOCKED. Steps to enter each of these in state `chooser`, steps to success, and the actions to the goal: one
+    of the items' cells, SUCCEED, or NOWHERE for none.
     """
-    cells, actions = known.tried.shape
-    # A node is u * S + s: numeric state, then cell.
-    count = machine.status.shape[0] * cells
-    distance = np.full(count, FAR, np.int32)
-    parent, via, queue = np.empty(count, np.int32), np.empty(count, np.int32), np.empty(count, np.int32)
-    arrive = np.full(cells, FAR, np.int32)
+    nodes, actions = graph.shape
+    cells = enter.shape[0]
+    distance, arrive = np.full(nodes, FAR, np.int32), np.full(count, FAR, np.int32)
+    came, queue = np.empty(nodes, np.int32), np.empty(nodes, np.int32)
     won = FAR
-    origin = u * cells + s
     distance[origin] = 0
     queue[0] = origin
     head, tail = 0, 1
-    node, step = -1, -1
-    while head < tail and node < 0:
+    last = -1
+    while head < tail and last < 0:
         n = queue[head]
         head += 1
-        u, s = n // cells, n % cells
+        s, choosing = n % cells, n // cells == chooser
         for a in range(actions):
-            if known.tried[s, a] == 0:
-                continue
-            o = known.mode[s, a]
-            there = known.target[s, a, o]
             # Arrival is noted, and the search also goes on through the cell as if nothing was completed there: costs
             # between two items do not depend on which others are left.
-            if u == chooser and stops[there] and arrive[there] == FAR:
+            there = enter[s, a] if choosing else BLOCKED
+            if there >= 0 and arrive[there] == FAR:
                 arrive[there] = distance[n] + 1
                 if there == goal:
-                    node, step = n, a
+                    last = n * actions + a
                     break
-            t = machine.next[known.label[s, a, o], entry[u]]
-            if machine.status[t] == SUCCESS and won == FAR:
+            m = graph[n, a]
+            if m == WON and won == FAR:
                 won = distance[n] + 1
                 if goal == SUCCEED:
-                    node, step = n, a
+                    last = n * actions + a
                     break
-            if machine.status[t] == FAILURE or machine.status[t] == SUCCESS or known.ends[s, a, o]:
-                continue
-            m = t * cells + there
-            if distance[m] == FAR:
-                distance[m], parent[m], via[m] = distance[n] + 1, n, a
+            if m >= 0 and distance[m] == FAR:
+                distance[m], came[m] = distance[n] + 1, n * actions + a
                 queue[tail] = m
                 tail += 1
-    if node < 0:
+    if last < 0:
         return arrive, won, np.empty(0, np.int32)
-    way = np.empty(distance[node] + 1, np.int32)
-    # The step that reaches the goal has no node of its own; a node at distance d is entered by action d - 1.
-    way[-1] = step
-    while node != origin:
-        way[distance[node] - 1] = via[node]
-        node = parent[node]
+    way = np.empty(distance[last // actions] + 1, np.int32)
+    for i in range(way.shape[0] - 1, -1, -1):
+        way[i] = last % actions
+        last = came[last // actions]
     return arrive, won, way
 
 
 @jit
-def lightest(first: Floats, weight: Floats, price: Floats, degree: Ints) -> float:
-    """The weight of the lightest tree on the root and all items under these prices; `degree` receives its degrees."""
+def lightest(first: Floats, between: Floats, price: Floats, parent: Ints) -> float:
+    """The weight of the lightest tree on the root 0 and the items 1..n under these prices; what each is joined to in it."""
     n = first.shape[0]
-    # Prim's algorithm, O(n^2). near[j] is -1 while the root is nearest to j; the root has no price.
-    reach, near, joined = first + price, np.full(n, -1, np.int32), np.zeros(n, np.bool_)
-    degree[:] = 0
+    # Prim's algorithm, O(n^2). A tree has no directions; the cheaper one of each pair keeps the bound a lower one.
+    reach, joined = first + price[1:], np.zeros(n, np.bool_)
+    parent[:] = 0
     total = 0.0
     for _ in range(n):
         i = -1
@@ -90,13 +81,40 @@ def lightest(first: Floats, weight: Floats, price: Floats, degree: Ints) -> floa
                 i = j
         joined[i] = True
         total += reach[i]
-        degree[i] += 1
-        if near[i] >= 0:
-            degree[near[i]] += 1
         for j in range(n):
-            cost = weight[i, j] + price[i] + price[j]
-            if not joined[j] and cost < reach[j]:
-                reach[j], near[j] = cost, i
+            if not joined[j]:
+                cost = min(between[i, j], between[j, i]) + price[i + 1] + price[j + 1]
+                if cost < reach[j]:
+                    reach[j], parent[j + 1] = cost, i + 1
+    return total
+
+
+@jit
+def lightest_of(ends: Ints, cost: Floats, price: Floats, degree: Ints) -> float:
+    """The weight of the lightest tree of these edges under these prices, and its degrees."""
+    # Kruskal's algorithm; a stable sort, so that ties fall alike with and without the compiler.
+    edges, nodes = ends.shape[0], price.shape[0]
+    keys, leader = np.empty(edges), np.arange(nodes, dtype=np.int32)
+    for e in range(edges):
+        keys[e] = cost[e] + price[ends[e, 0]] + price[ends[e, 1]]
+    degree[:] = 0
+    total, left = 0.0, nodes - 1
+    for e in np.argsort(keys, kind="mergesort"):
+        i, j = ends[e, 0], ends[e, 1]
+        while leader[i] != i:
+            leader[i] = leader[leader[i]]
+            i = leader[i]
+        while leader[j] != j:
+            leader[j] = leader[leader[j]]
+            j = leader[j]
+        if i != j:
+            leader[i] = j
+            total += keys[e]
+            degree[ends[e, 0]] += 1
+            degree[ends[e, 1]] += 1
+            left -= 1
+            if left == 0:
+                break
     return total
 
 
@@ -113,34 +131,54 @@ def tree_bound(first: Floats, between: Floats, last: Floats, upper: float, round
                                                                 >= T - 2 sum(p) + min over i of (p[i] + last[i]).
 
     Prices that raise it: dearer where the tree has more than two edges at an item, cheaper where it has one (a
-    subgradient step, its scale halved when five rounds bring nothing). Any prices give a bound, so rounding cannot hurt.
+    subgradient step, its scale halved when five rounds bring nothing). Any prices give a bound, so rounding cannot hurt,
+    and they may be looked for among few edges: to near items, and those of the lightest trees of all edges met so far.
     """
     n = first.shape[0]
-    # A tree has no directions; the cheaper one of each pair keeps the bound a lower one.
-    weight = np.minimum(between, between.T)
-    price, degree = np.zeros(n), np.zeros(n, np.int32)
+    near = neighbours(between)
+    ends, cost = np.zeros((n * (near.shape[1] + 1 + TREES), 2), np.int32), np.zeros(n * (near.shape[1] + 1 + TREES))
+    price, degree, parent = np.zeros(n + 1), np.zeros(n + 1, np.int32), np.zeros(n + 1, np.int32)
+    edges = 0
     for i in range(n):
+        ends[edges, 1], cost[edges] = i + 1, first[i]
+        edges += 1
         least = first[i]
-        for j in range(n):
-            least = min(least, weight[i, j]) if i != j else least
+        for j in near[i]:
+            way = min(between[i, j], between[j, i])
+            least = min(least, way)
+            if i < j or not (near[j] == i).any():
+                ends[edges, 0], ends[edges, 1], cost[edges] = i + 1, j + 1, way
+                edges += 1
         # Only a good start: half of the cheapest edge at each item. All prices give a bound.
-        price[i] = -0.5 * least
-    best, scale, stale = 0.0, 1.0, 0
-    for _ in range(rounds):
-        bound = lightest(first, weight, price, degree) - 2.0 * price.sum() + (price + last).min()
-        # The bound may fall from round to round; the best one so far is as valid as the last.
-        if bound > best + 1e-6:
-            best, stale = bound, 0
-        else:
-            stale += 1
-            if stale == 5:
-                scale, stale = scale / 2.0, 0
-        norm = 0.0
-        for i in range(n):
-            norm += (degree[i] - 2) ** 2
-        # A bound that has met the length of a known way cannot be raised any more.
-        if norm == 0.0 or best >= upper - 1e-6:
+        price[i + 1] = -0.5 * least
+    best, hoped = 0.0, np.inf
+    for _ in range(TREES):
+        bound = lightest(first, between, price, parent) - 2.0 * price.sum() + (price[1:] + last).min()
+        best = max(best, bound)
+        # As good as among the few edges, or equal to the length of a known way: it cannot be raised any more.
+        if bound >= hoped - 1e-6 or best >= upper - 1e-6:
             break
-        # Polyak's step: as long as would close the gap to `upper` if the bound grew steadily.
-        price += scale * (upper - bound) / norm * (degree - 2)
+        for i in range(1, n + 1):
+            j = parent[i]
+            ends[edges, 0], ends[edges, 1] = j, i
+            cost[edges] = min(between[i - 1, j - 1], between[j - 1, i - 1]) if j > 0 else first[i - 1]
+            edges += 1
+        hoped, scale, stale, now = 0.0, 1.0, 0, price.copy()
+        for _ in range(rounds):
+            bound = lightest_of(ends[:edges], cost[:edges], now, degree) - 2.0 * now.sum() + (now[1:] + last).min()
+            # The bound may fall from round to round; the best one so far is as valid as the last.
+            if bound > hoped + 1e-6:
+                hoped, stale = bound, 0
+                price[:] = now
+            else:
+                stale += 1
+                if stale == 5:
+                    scale, stale = scale / 2.0, 0
+            norm = 0.0
+            for i in range(1, n + 1):
+                norm += (degree[i] - 2) ** 2
+            if norm == 0.0 or hoped >= upper - 1e-6:
+                break
+            # Polyak's step: as long as would close the gap to `upper` if the bound grew steadily.
+            now[1:] += scale * (upper - bound) / norm * (degree[1:] - 2)
     return min(best, upper)
