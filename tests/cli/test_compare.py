@@ -39,11 +39,11 @@ def test_the_settings_that_differ_are_told(runs, capsys):
 
 
 def test_a_figure_is_drawn_on_request(runs, capsys):
-    code, _ = told(capsys, "compare", "good", "poor", "--plot", "both.svg")
+    code, _ = told(capsys, "plot", "curves", "good", "poor", "--output", "both.svg")
     kept = json.loads((runs / "both.svg.json").read_text())
     assert code == 0
     assert (runs / "both.svg").is_file()
-    assert kept["command"] == "errands compare good poor --plot both.svg"
+    assert kept["command"] == "errands plot curves good poor --output both.svg"
     assert kept["data"]["notes"] == ["qrm agenda ended at step 500; its last value is drawn on"]
 
 

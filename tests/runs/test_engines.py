@@ -24,6 +24,7 @@ from errands.runs.progress import Progress
 from errands.runs.sweep import begin, forecast, opened, train_sweep
 from errands.runs.train import Job, jobs_of
 from errands.runs.verify import faults
+from errands.terminal import StatusLine
 from errands.worlds.imports import allow
 
 PLAN = {"task": "figure-1,delivery-2", "learner": "qcorm,crm", "seeds": 2, "steps": 3000, "eval_every": 500}
@@ -31,7 +32,7 @@ Kept = Callable[[SweepFolder], dict[str, object]]
 
 
 def silent(total: int = 1) -> Progress:
-    return Progress(total, io.StringIO(), quiet=True)
+    return Progress(total, StatusLine(io.StringIO(), quiet=True))
 
 
 def swept(path: Path, **changes: object) -> SweepFolder:

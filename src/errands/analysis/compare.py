@@ -22,7 +22,6 @@ from errands.tasks.task import Task
 from errands.worlds.base import Described
 from errands.worlds.imports import NAMELESS
 
-_EXPECTED = ("expected_q1", "expected_median", "expected_q3")
 _UNEVALUATED = "these runs have no evaluations yet; wait for the first checkpoint, or 'errands resume' them"
 
 
@@ -63,18 +62,15 @@ class Summary:
 
     def row(self) -> dict[str, Any]:
         """The summary as plain values; what never happened is null."""
-        never = {"first_optimal": self.first_optimal, "first_near": self.first_near, "final": self.final}
-        expected = {} if self.expected is None else dict(zip(_EXPECTED, self.expected.values, strict=True))
-        return {
-            "task": self.task, "name": self.name, "seeds": self.seeds, "steps": self.steps,
-            "optimum": self.optimum, "bounds": self.bounds, "reference": self.reference, "gap": self.gap,
-            **{f"{key}_{part}": value for key, s in never.items()
-               for part, value in zip(("q1", "median", "q3"), s.values, strict=True)},
-            "success": self.success, "optimal": self.optimal, "ever_optimal": self.ever_optimal,
-            "settled": None if np.isinf(self.settled) else self.settled,
-            "iqm": self.score.value, "iqm_low": self.score.low, "iqm_high": self.score.high, "note": self.note,
-            **expected,
-        }  # fmt: skip
+        row: dict[str, Any] = {"gap": self.gap}
+        for name, value in vars(self).items():
+            if isinstance(value, Spread):
+                row |= {f"{name}_{part}": x for part, x in zip(("q1", "median", "q3"), value.values, strict=True)}
+            elif isinstance(value, Interval):
+                row |= {"iqm": value.value, "iqm_low": value.low, "iqm_high": value.high}
+            elif name != "expected":  # in a world without chance
+                row[name] = None if value == np.inf else value
+        return row
 
 
 def reference_of(curves: Sequence[Curve]) -> float | None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from errands.cli.summary import Answer, between
-from errands.cli.verbs import Positional, typed
+from errands.cli.verbs import Positional
 from errands.errors import ConfigError
 from errands.terminal import table
 
@@ -24,8 +23,6 @@ class Arguments:
 
     runs: Positional[tuple[str, ...]]
     """Names under runs/, paths, or 'latest'; runs and whole sweeps."""
-    plot: Path | None = None
-    """Also draw the learning curves into this file (.svg, .pdf or .png); runs must be on one task."""
 
 
 def run(arguments: Arguments) -> Answer:
@@ -50,10 +47,6 @@ def run(arguments: Arguments) -> Answer:
         parts += [f"IQM over all tasks, {name}: {_interval(score)}" for name, score in scores.items()]
     parts += [f"P({first} ends shorter than {name}) = {_interval(x)}, ties as one half" for name, x in chances.items()]
     parts += _differences(differ)
-    if arguments.plot is not None:
-        _plot(arguments, runs)
-        document["plot"] = str(arguments.plot)
-        parts.append(f"wrote {arguments.plot}")
     return Answer(document, Group(*parts))
 
 
@@ -133,14 +126,3 @@ def _settings(runs: list[Compared]) -> dict[str, dict[str, Any]]:
         for c in runs
     }
     return {c.curve.name if alike[c.curve.name] else f"{c.curve.task} {c.curve.name}": without[id(c)] for c in runs}
-
-
-def _plot(arguments: Arguments, runs: list[Compared]) -> None:
-    from errands.plots.curves import draw_curves, learning_curves
-    from errands.plots.style import save
-
-    tasks = {c.curve.task for c in runs}
-    if arguments.plot is None or len(tasks) > 1:
-        raise ConfigError(f"a figure of curves is drawn for one task; these runs are on {', '.join(sorted(tasks))}")
-    value = learning_curves([c.curve for c in runs])
-    save(draw_curves(value), arguments.plot, value.as_json(), typed("compare", arguments))

@@ -88,11 +88,14 @@ def _cache() -> dict[str, Any]:
     folder = cache_folder()
     files = list(folder.glob("*/*.bin"))
     place = next(parent for parent in (folder, *folder.parents) if parent.exists())
-    size = round(sum(f.stat().st_size for f in files) / 1e6, 1)
-    writable, open_to_others = os.access(place, os.W_OK), next(filter(None, map(stranger, (folder, *files))), None)
-    others = None if open_to_others is None else str(open_to_others)
-    held = {"folder": str(folder), "kernels": len(files), "megabytes": size, "plain": PLAIN}
-    return {**held, "writable": writable, "others_write": others}
+    return {
+        "folder": str(folder),
+        "kernels": len(files),
+        "megabytes": round(sum(f.stat().st_size for f in files) / 1e6, 1),
+        "plain": PLAIN,
+        "writable": os.access(place, os.W_OK),
+        "others_write": next((str(path) for path in map(stranger, (folder, *files)) if path), None),
+    }
 
 
 def _faults(machine: dict[str, Any]) -> list[str]:

@@ -39,9 +39,7 @@ def run(arguments: Arguments) -> Answer:
         for option in ("log", "steps", "set", "stop_when"):
             if getattr(arguments, option):
                 raise ConfigError(f"{path.name} is a sweep, and --{option.replace('_', '-')} is for a run; resume a run with it")
-        return sweep.finish(
-            open_sweep(path), arguments.jobs, arguments.quiet, arguments.engine, arguments.address, arguments.seconds
-        )
+        return sweep.finish(open_sweep(path), arguments)
     if arguments.seconds is not None:
         raise ConfigError(f"{path.name} is a run, and --seconds is for sweeps; stop a run with Ctrl-C, its checkpoint is kept")
     folder = extended(open_run(path), arguments.steps, arguments.set, arguments.stop_when or None)

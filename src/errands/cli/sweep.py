@@ -55,15 +55,19 @@ def run(arguments: Arguments) -> Answer:
     """Plan, predict, train, and tell."""
     from datetime import datetime
 
+    from errands.learners.base import cores
     from errands.runs.folder import RUNS, SweepFolder, check_name, create_unique
-    from errands.runs.sweep import begin, planned
+    from errands.runs.sweep import begin, forecast, planned
 
     if not arguments.checkpoint_every > 0:
         raise ConfigError(f"--checkpoint-every is {arguments.checkpoint_every}; give a positive number of seconds")
     blocks, stem = _blocks(arguments), f"sweep-{datetime.now():%Y%m%d-%H%M%S}"
     if arguments.dry_run:
         # The folder of a dry run is never made: nothing may appear under runs/.
-        return _outlook(SweepFolder(RUNS / f"{stem}-dry", planned(blocks, arguments.checkpoint_every)), arguments.jobs)
+        planned_only = SweepFolder(RUNS / f"{stem}-dry", planned(blocks, arguments.checkpoint_every))
+        expected = forecast(planned_only, arguments.jobs or cores())
+        cells = [cell.model_dump(exclude={"folder"}) for cell, _ in expected.waiting]
+        return Answer({"predicted": expected.document(), "cells": cells}, expected.table())
     if arguments.engine == "ray":
         from errands.runs.engines import require_ray
 
@@ -72,16 +76,7 @@ def run(arguments: Arguments) -> Answer:
         sweep = begin(blocks, RUNS / check_name(arguments.name), arguments.checkpoint_every)
     else:
         sweep = create_unique(stem, lambda path: begin(blocks, path, arguments.checkpoint_every))
-    return finish(sweep, arguments.jobs, arguments.quiet, arguments.engine, arguments.address, arguments.seconds)
-
-
-def _outlook(sweep: Any, jobs: int | None) -> Answer:
-    from errands.learners.base import cores
-    from errands.runs.sweep import forecast
-
-    expected = forecast(sweep, jobs or cores())
-    cells = [cell.model_dump(exclude={"folder"}) for cell, _ in expected.waiting]
-    return Answer({"predicted": expected.document(), "cells": cells}, expected.table())
+    return finish(sweep, arguments)
 
 
 def _blocks(arguments: Arguments) -> list[Any]:
@@ -106,19 +101,17 @@ def _blocks(arguments: Arguments) -> list[Any]:
     return [make_block({**block.model_dump(), **given}) for block in blocks]
 
 
-def finish(
-    sweep: SweepFolder, jobs: int | None, quiet: bool, engine: str, address: str | None, seconds: float | None = None
-) -> Answer:
+def finish(sweep: SweepFolder, how: InParallel) -> Answer:
     """Predict and train what is left of a sweep, and tell what came out; when interrupted, say how to go on."""
     from errands.learners.base import cores
     from errands.runs.interrupts import resumable
     from errands.runs.sweep import forecast, rows, train_sweep, write_table
 
-    expected = forecast(sweep, jobs or cores())
-    if not quiet and expected.runs:
+    expected = forecast(sweep, how.jobs or cores())
+    if not how.quiet and expected.runs:
         console(stderr=True).print(expected.table() if sys.stderr.isatty() else expected.summary())
     with resumable(f"errands resume {sweep.path.name}"):
-        train_sweep(sweep, expected.workers, quiet, engine, address, seconds, expected.costs)
+        train_sweep(sweep, expected.workers, how.quiet, how.engine, how.address, how.seconds, expected.costs)
     results = rows(sweep)
     write_table(sweep, results)
     return sweep_summary(sweep, results, expected.document())

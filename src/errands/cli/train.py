@@ -54,7 +54,7 @@ class Arguments(OnMap, Quiet):
 
 def run(arguments: Arguments) -> Answer:
     """Create the folder, train, and tell what came out."""
-    from errands.runs.folder import check_name, create_named
+    from errands.runs.folder import create_named
     from errands.runs.progress import writer_of
     from errands.runs.request import Request
     from errands.runs.video import check_films
@@ -70,7 +70,6 @@ def run(arguments: Arguments) -> Answer:
     # A missing library is told before anything is created or trained.
     if arguments.log is not None:
         writer_of(arguments.log)
-    name = None if arguments.name is None else check_name(arguments.name)
     task = load(arguments.task, arguments.map_seed)
     settings = list(arguments.set) + ([] if arguments.eval_every is None else [f"eval_every={arguments.eval_every}"])
     seeds = [arguments.seed or 0] if arguments.seeds is None else range(arguments.seeds)
@@ -82,7 +81,7 @@ def run(arguments: Arguments) -> Answer:
     if arguments.video_every is not None:
         check_films(task)
     learner = request.new_learner(request.seeds[0])  # what cannot be trained is refused before a folder is made
-    folder = create_named(request, name, arguments.checkpoint_every)
+    folder = create_named(request, arguments.name, arguments.checkpoint_every)
     return finish(folder, arguments.jobs, arguments.quiet, learner if len(request.seeds) == 1 else None, arguments.log)
 
 

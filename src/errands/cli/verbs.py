@@ -52,7 +52,7 @@ VERBS: Mapping[str, Verb] = {
         "many", "train many tasks, learners and seeds",
         "errands sweep --task delivery-2..4 --learner qcorm,crm --seeds 10 --steps 100000", compiles=True,
     ),
-    "compare": Verb("many", "several runs in one table, and what differs", "errands compare one two --plot both.svg"),
+    "compare": Verb("many", "several runs in one table, and what differs", "errands compare one two"),
     "reproduce": Verb(
         "many", "the paper's figures and claims, measured again", "errands reproduce office-3 --profile quick", compiles=True
     ),

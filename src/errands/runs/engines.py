@@ -188,12 +188,10 @@ def _work_on(connection: Connection) -> None:
             job, strict = connection.recv()
             try:
                 message: object = attempt(job, connection.send, strict)
-            # Faults are sent as plain ones: a library's exception may not survive the way through a pipe.
-            except StoreError as fault:
-                message = StoreError(str(fault))
             except Exception as fault:  # noqa: BLE001 (the parent raises it)
-                known = isinstance(fault, ErrandsError)
-                message = ErrandsError(str(fault) if known else f"{type(fault).__name__}: {fault}")
+                # Faults are sent as plain ones: a library's exception may not survive the way through a pipe.
+                said = str(fault) if isinstance(fault, ErrandsError) else f"{type(fault).__name__}: {fault}"
+                message = StoreError(said) if isinstance(fault, StoreError) else ErrandsError(said)
             connection.send(message)
         except (EOFError, BrokenPipeError, ConnectionResetError):
             return

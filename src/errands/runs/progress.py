@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TextIO
 
-from errands.errors import ConfigError, StoreError, UnknownName, install
+from errands.errors import ConfigError, StoreError, install
 from errands.runs.documents import ResultDocument
 from errands.runs.folder import RunFolder, live
 from errands.runs.train import Job, ProgressUpdate
@@ -167,8 +167,6 @@ _WRITERS = {"tensorboard": (_tensorboard, "tensorboardX"), "wandb": (_wandb, "wa
 
 def writer_of(kind: str) -> Callable[[RunFolder, int], Writer]:
     """What writes the events of a seed; a ConfigError where what it needs is not installed."""
-    if kind not in _WRITERS:
-        raise UnknownName("log", kind[:60], _WRITERS)
     writer, package = _WRITERS[kind]
     if find_spec(package) is None:
         raise ConfigError(f"--log {kind} needs {package}; run: {install(kind)}")

@@ -308,10 +308,13 @@ def train(
     from errands.runs.train import train as train_group
     from errands.runs.watch import watchers_of
 
+    if not isinstance(seeds, int | Iterable | None):
+        raise ConfigError(f"seeds is {seeds!r}; give how many, or a list of them")
+    wanted = [seed] if seeds is None else range(seeds) if isinstance(seeds, int) else list(seeds)
     if start is not None:
         learner, machine = as_before(start, learner, machine, name)
         config = config or (None if settings or preset != "tuned" else start.config)
-    request = Request.of(_task(task, of), learner, machine, preset, settings, steps, _seeds(seed, seeds), config)
+    request = Request.of(_task(task, of), learner, machine, preset, settings, steps, wanted, config)
     watchers = watchers_of(on_evaluation)
     if start is not None:
         runs = [begun_with(start, replace(request, seeds=(one,), team=0), watchers) for one in request.seeds]
@@ -363,13 +366,6 @@ def _task(task: Task | Source, of: Mapping[str, Any] = MappingProxyType({})) -> 
     return task
 
 
-def _seeds(seed: int, seeds: int | Sequence[int] | None) -> list[int]:
-    """The seeds that were asked for."""
-    if not isinstance(seeds, int | Iterable | None):
-        raise ConfigError(f"seeds is {seeds!r}; give how many, or a list of them")
-    return [seed] if seeds is None else list(range(seeds) if isinstance(seeds, int) else seeds)
-
-
 def training(
     task: Task | str,
     learner: str | None = None,
@@ -394,7 +390,7 @@ def training(
     """
     from errands.runs.train import Trainer
 
-    request = Request.of(_task(task), learner, machine, preset, settings, steps, _seeds(seed, None), config)
+    request = Request.of(_task(task), learner, machine, preset, settings, steps, [seed], config)
     for evaluations in Trainer(request, request.seeds, keeping=False).stages():
         yield from evaluations or ()
 

@@ -392,7 +392,8 @@ class FolderStore(NullStore):
         """By seed, None while it has not ended; of one that had ended before nothing is written again."""
         self.checkpoint_seconds = run.document.checkpoint_seconds
         self.stored: list[CheckpointDocument | None] = [None] * len(places)
-        self.stored_rows = [0] * len(places)
+        self.state: object = None
+        """The step and the numbers of evaluations of what is stored."""
         self.tables: list[Table | None] = [None] * len(places)
 
     def restore(self, learners: Together) -> Restored:
@@ -404,8 +405,8 @@ class FolderStore(NullStore):
             return Restored([[] for _ in self.places], notes=notes)
         put_back(learners, [checkpoint.arrays for checkpoint in found], self.places[0].path)
         self.stored = [checkpoint.document for checkpoint in found]
-        self.stored_rows = [len(checkpoint.evaluations) for checkpoint in found]
         rows, bests = [list(checkpoint.evaluations) for checkpoint in found], list[Best | None]()
+        self.state = found[0].document.step, [*map(len, rows)]
         for place, learner, mine in zip(self.places, learners.members, rows, strict=True):
             try:
                 bests.append(read_best(place.path, place.seed, place.run))
@@ -451,11 +452,9 @@ class FolderStore(NullStore):
     def save(self, trainer: Trainer) -> None:
         """Checkpoints of all seeds at this step; each keeps the one before, so that a crash leaves a common one."""
         rows, step = trainer.rows, trainer.lead.step
-        # Not where a stored checkpoint is this very state, as when a seed had only lost its result.
-        if all(document is not None and (document.step, count) == (step, len(mine))
-               for document, count, mine, table in zip(self.stored, self.stored_rows, rows, self.tables, strict=True)
-               if table is not None):  # fmt: skip
+        if self.state == (state := (step, [*map(len, rows)])):  # as when a seed had only lost its result
             return
+        self.state = state
         for index, arrays in enumerate(trainer.learners.save()):
             table, place = self.tables[index], self.places[index]
             if table is None:
@@ -468,7 +467,6 @@ class FolderStore(NullStore):
                 place.path, place.seed, step, arrays, rows[index],
                 trainer.seconds, self.stored[index], trainer.training_seconds, place.run,
             )  # fmt: skip
-            self.stored_rows[index] = len(rows[index])
 
     def end(self, trainer: Trainer, runs: Sequence[Run]) -> None:
         """Store the results: each says that its seed has ended, so it comes after everything that it vouches for is on disk."""

@@ -106,11 +106,19 @@ def _watcher(given: Any) -> Watcher:
 
 def named(watcher: Watcher) -> str:
     """What results call it: a condition by its words."""
-    return str(watcher) if "__str__" in vars(type(watcher)) else "a callback"
+    return str(watcher) if any("__str__" in vars(kind) for kind in type(watcher).__mro__[:-1]) else "a callback"
+
+
+class _Stop:
+    """A condition, which results call by the word that names it, as in plateau=5."""
+
+    def __str__(self) -> str:
+        names: dict[Any, str] = {make: name for name, (make, _) in STOPS.items()}
+        return "=".join([names[type(self)], *(f"{value:g}" for value in vars(self).values())])
 
 
 @dataclass(frozen=True)
-class StopWhenOptimal:
+class StopWhenOptimal(_Stop):
     """Ends a training once a policy surely succeeds in the optimal number of steps.
 
     >>> import errands
@@ -125,15 +133,12 @@ class StopWhenOptimal:
             raise ConfigError(_UNKNOWN.format(run.task.name))
         return run.best is None or not run.best.optimal(run.optimum)
 
-    def __str__(self) -> str:
-        return "optimal"
-
 
 _UNKNOWN = "the optimum of '{}' is not known, so no training can stop there; stop at plateau=5 or success=0.99"
 
 
 @dataclass(frozen=True)
-class StopOnPlateau:
+class StopOnPlateau(_Stop):
     """Ends a training when so many evaluations in a row were no better than the best; before the first success it waits.
 
     >>> import errands
@@ -152,12 +157,9 @@ class StopOnPlateau:
         """False where that has happened."""
         return run.since_best < self.evaluations
 
-    def __str__(self) -> str:
-        return f"plateau={self.evaluations}"
-
 
 @dataclass(frozen=True)
-class StopOnSuccess:
+class StopOnSuccess(_Stop):
     """Ends a training once a policy succeeds in such a share of its episodes, means of few episodes being confirmed.
 
     >>> import errands
@@ -176,12 +178,9 @@ class StopOnSuccess:
         """False where that has happened."""
         return run.best is None or run.best.success < self.share
 
-    def __str__(self) -> str:
-        return f"success={self.share:g}"
-
 
 @dataclass(frozen=True)
-class StopAtEpsilon:
+class StopAtEpsilon(_Stop):
     """Ends a training once the learner's claim leaves less than this share of the optimum open.
 
     >>> import errands
@@ -202,9 +201,6 @@ class StopAtEpsilon:
         if claim is None:
             raise ConfigError(f"'{run.request.learner}' claims nothing, so no training of it can stop at an epsilon; use 'scout'")
         return not claim.epsilon < self.epsilon * claim.upper
-
-    def __str__(self) -> str:
-        return f"epsilon={self.epsilon:g}"
 
 
 STOPS: dict[str, tuple[Callable[..., Watcher], Callable[[str], Any] | None]] = {
