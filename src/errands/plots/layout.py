@@ -332,19 +332,11 @@ def _ports(cut: Layers, boxes: dict[int, StateBox], height: list[float]) -> dict
     return ports
 
 
+Ring = tuple[float, float, float, float]
+"""The middle of an ellipse and its half axes."""
 _MARGIN = 14.0
 _STUB = 13.0
 """Level piece of line beside a column of states: room for an arrow head."""
-
-
-@dataclass(frozen=True)
-class Ring:
-    """The ellipse around a coupled group."""
-
-    x: float
-    y: float
-    half_width: float
-    half_height: float
 
 
 @dataclass(frozen=True)
@@ -357,6 +349,7 @@ class Picture:
     boxes: tuple[StateBox, ...]
     wires: tuple[Wire, ...]
     rings: tuple[Ring, ...]
+    """The ellipses around coupled groups."""
 
 
 def layout(graph: MachineGraph) -> Picture:
@@ -381,7 +374,7 @@ def layout(graph: MachineGraph) -> Picture:
         x = round((left + right) / 2, 1)
         boxes |= {m.node: StateBox(m, x, round(height[block] + m.offset, 1)) for m in outline.members}
         if outline.ring is not None:
-            rings.append(Ring(x, height[block], *outline.ring))
+            rings.append((x, height[block], *outline.ring))
     drawn = wires(cut, boxes, height, bounds, labels, is_round(graph))
     width = (bounds[-1][1] if bounds else 0.0) + _MARGIN
     return Picture(width, bottom, is_round(graph), tuple(boxes[i] for i in range(len(boxes))), drawn, tuple(rings))

@@ -59,7 +59,7 @@ def _parts(graph: MachineGraph, picture: Picture, width: float) -> Iterator[str]
 
 
 def _ring(ring: Ring) -> str:
-    place = f'cx="{_n(ring.x)}" cy="{_n(ring.y)}" rx="{_n(ring.half_width)}" ry="{_n(ring.half_height)}"'
+    place = " ".join(f'{name}="{_n(value)}"' for name, value in zip(("cx", "cy", "rx", "ry"), ring, strict=True))
     return f'<ellipse class="group" {place} fill="none" stroke="{_RING}" stroke-width="1.6" stroke-dasharray="6 4"/>'
 
 
@@ -261,5 +261,3 @@ FORMATS: Mapping[str, Callable[[MachineGraph], str | dict[str, Any]]] = {
     "json": as_json,
 }
 """How `errands show --format` draws a machine."""
-
-__all__ = ["FORMATS", "as_dot", "as_json", "as_svg", "as_text"]

@@ -67,20 +67,15 @@ def read_policy(
         about = json.loads(header.pop("__metadata__")["errands"])
         _require(about["kind"] == KIND, f"it is of kind {str(about['kind'])[:40]!r} and not {KIND!r}")
         head, body = data[: 8 + length], memoryview(data)[8 + length :]
-        if not _checksum_fits(head, body, about["sha256"]):
+        whole = hashlib.sha256(head.replace(about["sha256"].encode(), NO_CHECKSUM.encode(), 1))
+        whole.update(body)
+        if whole.hexdigest() != about["sha256"]:
             raise StoreError(f"{path} is damaged: its checksum does not fit; restore it from a copy or export it again")
         return FileAgent(about, {name: _array(entry, body) for name, entry in header.items()}, features, state)
     except StoreError:
         raise
     except Exception as fault:  # noqa: BLE001 (a stranger's file can be wrong in as many ways as there are lines below)
         raise StoreError(f"{path} is no policy file of errands ({words_of(fault, 100)}); write one with 'errands export'") from None
-
-
-def _checksum_fits(head: bytes, body: memoryview, checksum: str) -> bool:
-    """Whether the checksum of a file is the one that stands in its head."""
-    whole = hashlib.sha256(head.replace(checksum.encode(), NO_CHECKSUM.encode(), 1))
-    whole.update(body)
-    return len(checksum) == len(NO_CHECKSUM) and whole.hexdigest() == checksum
 
 
 def _read(path: Path) -> bytes:
@@ -120,7 +115,7 @@ class FileAgent(Follower):
         size = _observation_size(self._form) if self._form else 0
         self._numbering: About | None = about["numbering"]
         states = _state_count(self._numbering, self._form)
-        policy = _policy(about["policy"], arrays, machine, _Interface(states, size, about["action"]))
+        policy = _KINDS[about["policy"]["kind"]](about["policy"], arrays, machine, _Interface(states, size, about["action"]))
         gauges = {_str(name): self._gauge(name, rule, size) for name, rule in about["gauges"].items()}
         _require(set(gauges) == set(machine.read), "gauges have no numbers")
         super().__init__(machine, vanishing, policy, about["action"], gauges)
@@ -324,10 +319,6 @@ class _Interface:
         """Whether what a program gives out are an action and, if there is a second one, the number of a head."""
         kinds, size = ("if", 1) if self.no_push is None else ("f", self.no_push.size)
         _require(outputs[0].dtype.kind in kinds and outputs[0].size == size, "a program gives no action")
-
-
-def _policy(about: About, arrays: Mapping[str, Array], machine: NumericRM, interface: _Interface) -> Any:
-    return _KINDS[about["kind"]](about, arrays, machine, interface)
 
 
 def _states(about: About, machine: NumericRM, count: int) -> MachineStates:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from string import Template
 from typing import Any, Literal
 
 import numpy as np
@@ -56,19 +57,9 @@ def page(replay: Replay) -> str:
         f"default-src 'none'; script-src '{_mark(script)}'; style-src '{_mark(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
-    headline = html.escape(str(replay.facts["headline"]))
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy, quote=True)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="referrer" content="no-referrer">\n'
-        f"<title>{html.escape(replay.title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-        f'<header><h1>{html.escape(replay.title)}</h1><p class="quiet">{headline}</p></header>\n'
-        '<main id="main"></main>\n'
-        '<footer>space plays, ← → step, [ ] moments of training, m changes the machine; made by errands</footer>\n'
-        f'<script type="application/json" id="replay">{embedded(replay.as_json())}</script>\n'
-        f'<script type="module">{script}</script>\n</body>\n</html>\n'
-    )
+    texts = {"policy": policy, "title": replay.title, "headline": str(replay.facts["headline"])}
+    escaped = {name: html.escape(text, quote=True) for name, text in texts.items()}
+    return Template(static("file.html")).substitute(escaped, style=style, script=script, replay=embedded(replay.as_json()))
 
 
 def _mark(text: str) -> str:

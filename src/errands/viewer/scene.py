@@ -171,11 +171,10 @@ def diagram(graph: MachineGraph, objectives: Sequence[str | None] = ()) -> Diagr
         }
         for wire in picture.wires
     ]  # fmt: skip
-    rings = [[ring.x, ring.y, ring.half_width, ring.half_height] for ring in picture.rings]
     edges = [[e.source, e.target, e.guard, e.reward] for e in graph.edges]
     return {
         "title": graph.title, "width": picture.width, "height": picture.height, "round": picture.round,
-        "states": states, "wires": wires, "rings": rings, "edges": edges,
+        "states": states, "wires": wires, "rings": [list(ring) for ring in picture.rings], "edges": edges,
     }  # fmt: skip
 
 
