@@ -72,8 +72,7 @@ def test_many_masks_are_stepped_at_once_as_one_by_one() -> None:
     table, stepper = lower(numeric, labels), Stepper(numeric)
     masks = np.arange(32, dtype=np.uint64)
     for u in range(2):
-        for label, true in enumerate(labels):
-            entry, after, completed = entries(table, u, masks, label)
+        for true, entry, after, completed in zip(labels, *(x.T for x in entries(table, u, masks)), strict=True):
             for mask in range(32):
                 (target, rest), chosen, bit = stepper.step((u, mask), true)
                 assert int(after[mask]) == rest

@@ -11,8 +11,8 @@ import pytest
 
 from errands.errors import ConfigError, SpecError, TaskError
 from errands.oracle import certificate as certificates
-from errands.oracle.certificate import Bounds, Expectation, certificate, expected, sampled
-from errands.oracle.episode import Policy, walk
+from errands.oracle.certificate import Bounds, Expectation, certificate, expected
+from errands.oracle.episode import Policy, sampled, walk
 from errands.oracle.optimum import Optimum, optimum
 from errands.tasks import Task, load
 

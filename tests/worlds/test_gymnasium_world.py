@@ -12,7 +12,7 @@ import pytest
 import errands
 from errands import Task
 from errands.errors import SpecError
-from errands.oracle.certificate import walk
+from errands.oracle.episode import walk
 from errands.worlds import GymnasiumWorld, World, finite_from_p
 
 Walk = Callable[..., dict[str, int]]

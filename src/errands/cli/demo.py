@@ -100,7 +100,7 @@ def _train(task: Task, quiet: bool) -> tuple[Run, list[Shown]]:
 
 def _route(task: Task, trained: Run) -> list[str]:
     """The map, and the learnt route leg by leg."""
-    from errands.oracle.certificate import walk
+    from errands.oracle.episode import walk
     from errands.worlds.picture import grid_text
 
     walked = walk(trained.policy, task)

@@ -20,11 +20,11 @@ DONE, DEAD = -1, -2
 
 
 @hot
-def expand(machine: AgendaTable, u: int, masks: Masks, entry: Ints, after: Masks) -> None:
-    """Write the entry and the mask after a step from (u, mask) with each label, both [masks, labels]."""
+def expand(machine: AgendaTable, u: int, masks: Masks, entry: Ints, after: Masks, completed: Masks) -> None:
+    """Write the entry, the mask after it and those completed by a step from (u, mask) with each label, all [masks, labels]."""
     for i in range(masks.shape[0]):
         for label in range(machine.label_bits.shape[0]):
-            entry[i, label], after[i, label], _ = advance(machine, u, masks[i], label)
+            entry[i, label], after[i, label], completed[i, label] = advance(machine, u, masks[i], label)
 
 
 NEXT, SIZE, REACHED, DEPTH, LAST = range(5)

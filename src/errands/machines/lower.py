@@ -130,50 +130,14 @@ def read_entry(
     return target, *(t.reward.lowered(signals, stepper.machine.compounds) if t else (0.0, -1)), t
 
 
-def entries(table: AgendaTable, u: int, mask: Masks, label: int) -> tuple[Ints, Masks, Masks]:
-    """kernels.stepping.advance for many masks at once: the entry read, the mask after the step, those completed."""
-    hit = _unheld(table.order, mask, table.label_bits[label] & table.active[u] & mask)
-    low = np.zeros_like(hit)
-    for bits in table.variable_bits:
-        own = hit & bits
-        # The lowest bit, in two's complement: unsigned words have no minus.
-        low |= own & (~own + np.uint64(1))
-    low |= hit & table.order.ends
-    after = _settled(table.order, mask & ~low)
-    # The mask after the step decides (Proposition 1): 2 at the bound, 1 decreased, 0 unchanged.
-    q = np.zeros(len(mask), np.int32)
-    scale = 1
-    for v in table.variables[table.first[u] : table.first[u + 1]]:
-        bits = table.variable_bits[v]
-        value = np.where(after & bits == 0, 2, np.where(low & bits != 0, 1, 0))
-        q += (scale * value).astype(np.int32)
-        scale *= 3
-    return table.offset[u] + label * table.width[u] + q, after, low
+def entries(table: AgendaTable, u: int, masks: Masks) -> tuple[Ints, Masks, Masks]:
+    """A step from u with each label, [masks, labels]: the entry read, the mask after the step, those completed."""
+    from errands.kernels.search import expand
 
-
-def _unheld(order: OrderTable, mask: Masks, wanted: Masks) -> Masks:
-    """kernels.stepping.unheld for many masks at once."""
-    if not order.ruled:
-        return wanted
-    for bit, before in enumerate(order.before):
-        wanted = np.where(before & mask != 0, wanted & ~np.uint64(1 << bit), wanted)
-    for d, room in enumerate(order.room, len(order.enough)):
-        parts = order.part[order.part_first[d] : order.part_first[d + 1]]
-        left = mask[:, None] & parts
-        # Parts begun and not finished; in part_first the choices come first, then the capacities.
-        full = ((left != 0) & (left != parts)).sum(axis=1) >= room
-        for i, part in enumerate(parts):
-            wanted = np.where(full & (left[:, i] == part), wanted & ~part, wanted)
-    return wanted
-
-
-def _settled(order: OrderTable, mask: Masks) -> Masks:
-    """kernels.stepping.settled for many masks at once."""
-    for c, enough in enumerate(order.enough):
-        parts = order.part[order.part_first[c] : order.part_first[c + 1]]
-        done = (mask[:, None] & parts == 0).sum(axis=1) >= enough
-        mask = np.where(done, mask & ~np.bitwise_or.reduce(parts), mask)
-    return mask
+    shape = (len(masks), len(table.label_bits))
+    entry, after, completed = np.empty(shape, np.int32), np.empty(shape, np.uint64), np.empty(shape, np.uint64)
+    expand(table, u, masks, entry, after, completed)
+    return entry, after, completed
 
 
 def _enumerated(machine: AgendaRM | BooleanRM, labels: Labels, signals: Sequence[str]) -> MachineTable:
@@ -188,21 +152,20 @@ def _enumerated(machine: AgendaRM | BooleanRM, labels: Labels, signals: Sequence
     shape = (count, len(labels))
     following, reward = np.zeros(shape, np.int32), np.zeros(shape)
     signal = np.full(shape, -1, np.int32)
-    for u in range(len(stepper.status)):
+    for u, status in enumerate(stepper.status):
         here = np.flatnonzero(us == u)
+        if status:  # a terminal keeps its state and pays nothing more
+            following[here] = here[:, None]
+            continue
+        entry, after, completed = entries(table, u, masks[here])
+        reward[here], signal[here] = table.reward[entry], table.signal[entry]
         for label in range(len(labels)):
-            # A terminal keeps its state and pays nothing more.
-            if stepper.status[u]:
-                following[here, label] = here
-                continue
-            entry, after, completed = entries(table, u, masks[here], label)
-            reward[here, label], signal[here, label] = table.reward[entry], table.signal[entry]
-            following[here, label] = _found(machine, here, table.next[entry], after, completed)
+            reached = table.next[entry[:, label]]
+            following[here, label] = _found(machine, here, reached, after[:, label], completed[:, label])
     return MachineTable(0, following, reward, signal, np.array(stepper.status, np.int8)[us])
 
 
 def _found(machine: AgendaRM | BooleanRM, here: np.ndarray, u: Ints, after: Masks, completed: Masks) -> list[int]:
-    """The positions of the states reached."""
     if isinstance(machine, AgendaRM):
         failed = np.array(machine.stepper.status)[u] == 2
         masks = np.where(failed, np.uint64(0), after)

@@ -262,14 +262,12 @@ class NumericRM(RewardMachine):
 
 
 def _numeric_of(given: Mapping[str, Iterable[str] | Mapping[str, object]]) -> tuple[Counted, tuple[Gauge, ...]]:
-    """Numeric features as they are written: those that count subtasks, and gauges."""
     gauges = {name: spec for name, spec in given.items() if isinstance(spec, Mapping)}
     counted = tuple((name, tuple(spec)) for name, spec in given.items() if name not in gauges)
     return counted, tuple(read_gauge(name, spec) for name, spec in gauges.items())
 
 
 def _faults(machine: NumericRM) -> Iterable[str]:
-    """Every fault of form, each as one sentence."""
     if len(machine.subtasks) > MAX_SUBTASKS or len(machine.transitions) > MAX_TRANSITIONS:
         yield f"a machine has at most {MAX_SUBTASKS:,} subtasks and {MAX_TRANSITIONS:,} transitions; split the task"
         return

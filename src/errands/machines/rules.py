@@ -180,7 +180,6 @@ def rule_sentences(subtasks: Sequence[str], rules: Rules) -> Iterator[str]:
 
 
 def _few(words: list[str], between: str = ", ") -> str:
-    """The first words and the last where there are many."""
     return between.join(words if len(words) <= MAX_NAMES else [*words[:2], "...", words[-1]])
 
 

@@ -390,7 +390,6 @@ class Stepper:
 
 
 def _names(transitions: Iterable[Transition], kind: type[Boolean | Numeric]) -> set[str]:
-    """The features of one kind that guards mention."""
     return {atom.name for t in transitions for atom in atoms(t.guard) if isinstance(atom, kind)}
 
 

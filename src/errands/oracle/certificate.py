@@ -10,24 +10,11 @@ import numpy as np
 
 from errands.errors import TaskError
 from errands.oracle.chain import MAX_NODES, PASSES, build, solve
-from errands.oracle.episode import Estimate, Policy, Sample, Walk, episode, sampled, strayed, walk
+from errands.oracle.episode import Policy, Sample, episode, sampled, strayed, walk
 from errands.oracle.optimum import TOLERANCE, Optimum, check_discount, optimum, probability_text
 from errands.tables import FAILURE, RUNNING, SUCCESS
 from errands.tasks.task import Task
 from errands.worlds.base import numbered
-
-__all__ = [
-    "Bounds",
-    "Certificate",
-    "Estimate",
-    "Expectation",
-    "Sample",
-    "Walk",
-    "certificate",
-    "expected",
-    "sampled",
-    "walk",
-]
 
 ROUNDING = 1e-9
 """Relative differences below this are rounding: the optimum of a random world has an error of 1e-10."""
@@ -262,7 +249,6 @@ def _most(value: Expectation, best: Optimum) -> str:
 
 
 def _unknown(best: Optimum, claim: Bounds | None) -> str:
-    """What is known of an optimum that could not be computed."""
     if claim is None or claim.gamma is not None or not math.isfinite(claim.upper):
         return f"the optimum is not known: {best.reason}"
     lower, upper = _number_text(claim.lower), _number_text(claim.upper)

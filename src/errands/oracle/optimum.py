@@ -232,7 +232,6 @@ def _return(crossed: Product, gamma: float, work: int, method: str) -> tuple[flo
 
 
 def _mean(crossed: Product, value: Floats) -> float:
-    """A value over all starts."""
     return float(sum(p * value[x] for x, p in crossed.starts))
 
 
@@ -335,7 +334,6 @@ def least_steps(product: Product) -> tuple[Floats, Ints]:
 
 
 def _rewards(product: Product, gamma: float) -> Payment:
-    """What the machine pays."""
     table = product.task.agenda_table
     return Payment(0.0, table.reward[product.entry], table.signal[product.entry], success=0.0, failure=0.0, gamma=gamma)
 

@@ -9,8 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from errands.errors import TaskError
-from errands.kernels.search import DEAD, DONE, expand
+from errands.kernels.search import DEAD, DONE
 from errands.machines.counting import predicted
+from errands.machines.lower import entries
 from errands.machines.stepping import State
 from errands.tables import RUNNING, SUCCESS, AgendaTable, Floats, Ints, Masks
 from errands.tasks.task import Task
@@ -100,7 +101,7 @@ def _next_layer(table: AgendaTable, layer: tuple[Ints, Masks], known: list[Masks
     u, masks = layer
     reached_by_state: list[list[Masks]] = [[] for _ in known]
     for v in np.unique(u):
-        entry, after = _expanded(table, int(v), masks[u == v])
+        entry, after, _ = entries(table, int(v), masks[u == v])
         reached = table.next[entry]
         for w in np.unique(reached[table.status[reached] == RUNNING]):
             reached_by_state[w].append(after[reached == w])
@@ -109,14 +110,6 @@ def _next_layer(table: AgendaTable, layer: tuple[Ints, Masks], known: list[Masks
     for w, new in enumerate(fresh):
         known[w] = np.union1d(known[w], new)
     return np.repeat(np.arange(len(known), dtype=np.int32), [len(f) for f in fresh]), np.concatenate(fresh)
-
-
-def _expanded(table: AgendaTable, u: int, masks: Masks) -> tuple[Ints, Masks]:
-    """The entry and the mask after a step from (u, mask) with each label, both [masks, labels]."""
-    shape = (len(masks), len(table.label_bits))
-    entry, after = np.empty(shape, np.int32), np.empty(shape, np.uint64)
-    expand(table, u, masks, entry, after)
-    return entry, after
 
 
 def _lead(table: AgendaTable, u: Ints, masks: Masks, known: list[Masks]) -> tuple[Ints, Ints]:
@@ -129,7 +122,7 @@ def _lead(table: AgendaTable, u: Ints, masks: Masks, known: list[Masks]) -> tupl
     following = np.full_like(entry, DEAD)
     # Second pass, once every agenda state has its number: what each reads on each label, and where that leads.
     for v, here in groups.items():
-        entry[here], after = _expanded(table, v, masks[here])
+        entry[here], after, _ = entries(table, v, masks[here])
         reached = table.next[entry[here]]
         targets = np.where(table.status[reached] == SUCCESS, DONE, DEAD).astype(np.int32)
         for w in groups:

@@ -174,7 +174,6 @@ class _Search:
         return np.array([max(0, x - far), min(SIDE - 1, x + far), max(0, y - far), min(SIDE - 1, y + far)], np.int32)
 
     def _part(self, layer: Bits, time: int) -> Bits:
-        """Of a layer what lies in the box of a time."""
         left, right, low, high = self._box(time)
         return layer.reshape(SIDE, SIDE, *layer.shape[1:])[left : right + 1, low : high + 1]
 

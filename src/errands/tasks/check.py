@@ -401,7 +401,6 @@ def run_check(spec: str, features: str | None = None, task: Path | None = None, 
 
 
 def _labelled(factory: EnvFactory, task: Task) -> EnvFactory:
-    """The same environments, reporting what the rules of a task file tell of them."""
     from errands.worlds.gymnasium.shell import FeatureWrapper
 
     return lambda: FeatureWrapper(factory(), task.world)  # type: ignore[arg-type]
@@ -423,7 +422,6 @@ def _resolve(spec: str) -> tuple[EnvFactory, Task | None]:
 
 
 def _checked(spec: str, maker: Any) -> EnvFactory:
-    """A maker of environments whose faults are told in a sentence."""
     if isinstance(maker, gym.Env):
         raise SpecError(f"'{spec}' is one environment; name its class or a function, so that fresh ones can be made")
     if not callable(maker):

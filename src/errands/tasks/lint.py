@@ -76,7 +76,6 @@ def lint_machine(machine: NumericRM) -> LintReport:
 
 
 def _first_few(warnings: Iterable[str]) -> list[str]:
-    """The first few of one kind of warning, and how many more there are."""
     sentences = list(warnings)
     more = len(sentences) - MAX_WARNINGS
     return sentences if more <= 1 else [*sentences[:MAX_WARNINGS], f"and {more} more warnings like the last one"]
@@ -241,7 +240,6 @@ class _Reader:
         return [_joined(asked, ends) for asked, ends in groups.items()]
 
     def _waits(self, t: Transition) -> bool:
-        """Whether a transition stays and completes nothing."""
         return t.source == t.target and not any(self._announces(t.source, part) for part in _conjuncts(t.guard))
 
     def _idle(self, t: Transition) -> bool:
@@ -316,7 +314,6 @@ class _Reader:
         return " and ".join(marked) or "anything holds"
 
     def _count(self, state: str, name: str, values: frozenset[Change]) -> str:
-        """What it takes that a numeric feature has one of these values."""
         if name in self.gauges:
             return _GAUGED["".join(c.value for c in Change if c in values)].format(name, self.gauges[name].bound)
         completing = name in self.machine.completing[state]
@@ -343,7 +340,6 @@ _GAUGED = {
 
 
 def _falls(gauge: Gauge) -> str:
-    """How a gauge falls."""
     how = "as the world reports it" if gauge.each is None else "by one in each step"
     held = "" if gauge.each in (None, TRUE) else f" that has {gauge.each}"
     return f"{gauge.name} falls from {gauge.start} to {gauge.bound}, {how}{held}."

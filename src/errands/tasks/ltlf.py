@@ -160,7 +160,6 @@ def eventualities(formula: Formula) -> Eventualities:
 
 
 def _rules(items: Iterable[str], order: Iterable[tuple[str, str]]) -> Rules:
-    """Which items come before which, by their positions."""
     at = {name: i for i, name in enumerate(items)}
     return Rules(before=tuple((at[first], at[second]) for first, second in order))
 
@@ -221,7 +220,6 @@ def _head(tree: Formula) -> str:
 
 
 def _mentions(tree: Formula, around: tuple[str, ...]) -> Iterator[Mention]:
-    """Every eventuality of a tree with the features around it."""
     yield around, tree
     for part in _conjuncts(tree.parts[0]):
         if (inner := _after_next(part)) is not None:
@@ -253,7 +251,6 @@ def _forbidden(formula: Formula) -> Iterator[str]:
 
 
 def _machine(parsed: Eventualities, text: str) -> NumericRM:
-    """The machine of items and a rest."""
     try:
         states = MinimalStates(Progression(parsed.rest), bool(parsed.items))
     except TooLarge:

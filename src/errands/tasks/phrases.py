@@ -342,7 +342,6 @@ class _Part(NamedTuple):
 
 
 def _part(item: PhraseLike | Expression) -> _Part:
-    """An item of any_order as subtasks with rules."""
     if isinstance(item, NumericRM):
         if not isinstance(item.phrase, Expression):
             raise SpecError("a machine of transitions cannot be an item of any_order; items are features and phrases")
@@ -441,7 +440,6 @@ def _paid(part: NumericRM, transition: Transition, target: str, cost: int = 0) -
 
 
 def _renamed(guard: Guard, names: Mapping[str, str]) -> Guard:
-    """The guard with new names for numeric features."""
     return mapped(guard, lambda atom: replace(atom, name=names.get(atom.name, atom.name)) if isinstance(atom, Numeric) else atom)
 
 

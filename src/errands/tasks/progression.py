@@ -268,7 +268,6 @@ def _clause(obligations: Clause) -> Clause:
 
 
 def _least(left: Remainder) -> Remainder:
-    """The clauses that are not implied by smaller ones."""
     return frozenset(clause for clause in left if not any(other < clause for other in left))
 
 

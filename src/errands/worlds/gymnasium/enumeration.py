@@ -137,7 +137,6 @@ def _copied(env: gym.Env[Any, Any], chance: int | None = None) -> gym.Env[Any, A
 
 
 def _tried(world: GymnasiumWorld, here: gym.Env[Any, Any], action: int, chance: int) -> tuple[Try, gym.Env[Any, Any]]:
-    """One action on a copy with random numbers of its own."""
     env = _copied(here, chance)
     return _stepped(world, env, action), env
 

@@ -53,7 +53,6 @@ class JointEnv(gym.Env[dict[str, Any], Any]):
         return dict(self.seen), float(sum(rewards.values())), terminated, over and not terminated, told
 
     def _divided(self, action: Any) -> list[Any]:
-        """The joint action as one for each agent."""
         if isinstance(self.action_space, gym.spaces.MultiDiscrete):
             return [int(choice) + int(part.start) for choice, part in zip(np.ravel(action), self.parts, strict=True)]
         ends = np.cumsum([int(np.prod(part.shape)) for part in self.parts])[:-1]
@@ -70,7 +69,6 @@ class JointEnv(gym.Env[dict[str, Any], Any]):
 
 
 def _together(parts: list[Any]) -> gym.spaces.Space[Any]:
-    """One action space for all agents."""
     spaces = gym.spaces
     if all(isinstance(part, spaces.Discrete) for part in parts):
         if np.prod([float(part.n) for part in parts]) > MAX_CHOICES:

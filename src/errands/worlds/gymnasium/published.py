@@ -36,8 +36,6 @@ class InfoNeeded(ErrandsError):
 
 
 class _NoInfo(dict[str, Any]):
-    """An `info` that refuses to be asked."""
-
     def __getitem__(self, key: object) -> Any:
         raise InfoNeeded
 
@@ -78,7 +76,6 @@ def _flag(value: Any) -> bool:
 
 
 def _outcomes(name: str, row: Any, states: int) -> list[Outcome]:
-    """The outcomes of a published pair as plain numbers."""
     try:
         outcomes = [(float(chance), index(there), float(reward), _flag(ends)) for chance, there, reward, ends in row]
     except (TypeError, ValueError, OverflowError):

@@ -301,7 +301,6 @@ class NumberedEnv(gym.Wrapper[Any, Any, Any, Any], gym.utils.RecordConstructorAr
 
 
 def _layers(env: gym.Env[Any, Any]) -> Iterator[gym.Env[Any, Any]]:
-    """The wrappers around the innermost environment, from outside."""
     while isinstance(env, gym.Wrapper):
         yield env
         env = env.env

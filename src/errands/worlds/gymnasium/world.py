@@ -387,7 +387,6 @@ def _takes_a_state(mask: Callable[..., Any]) -> bool:
 
 
 def _asks_env(function: Callable[..., Any]) -> bool:
-    """Whether a function has one argument, called env."""
     try:
         return list(inspect.signature(function).parameters) == ["env"]
     except (TypeError, ValueError):

@@ -156,8 +156,8 @@ def _completed(
     # All agenda states of a numeric state at once: the machine may be large, its numeric states are few.
     for u in range(len(stepping.status)):
         here = np.flatnonzero((numeric == u) & (table.status == RUNNING))
-        for label in range(len(labels)):
-            entry, _, low = entries(stepping, u, masks[here], label)
+        entry_of, _, low_of = entries(stepping, u, masks[here])
+        for label, (entry, low) in enumerate(zip(entry_of.T, low_of.T, strict=True)):
             for completed in np.unique(low[low != 0]):
                 for bit in np.flatnonzero(completed >> np.arange(64, dtype=np.uint64) & np.uint64(1)):
                     done[here[low == completed], label, columns[bit]] = stepping.subtask_objective[bit]
